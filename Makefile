@@ -1,0 +1,42 @@
+# make demo   install into .venv, train on built-in data, print a table
+# make test   install into .venv, run every check that CI runs
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test lint types pytest docs bench clean
+
+demo: $(VENV)/.demo
+	$(BIN)/directrix demo
+
+test: lint types pytest docs
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
+
+pytest: $(VENV)/.dev
+	$(BIN)/python -m pytest --cov --cov-report=term:skip-covered
+
+docs: $(VENV)/.dev
+	$(BIN)/mkdocs build --strict --quiet
+
+bench: $(VENV)/.dev
+	$(BIN)/python -m benchmarks
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.demo: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+$(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --editable ".[test,lint,docs]"
+	touch $@ $(VENV)/.demo
+
+clean:
+	rm -rf $(VENV) site demo .pytest_cache .mypy_cache .ruff_cache .hypothesis

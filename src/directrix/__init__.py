@@ -1,0 +1,35 @@
+"""directrix: learning to rank by optimizing the measure you report.
+
+Public names are loaded on first use, so that ``import directrix`` stays fast; the list is
+in ``__init__.pyi``, for type checkers, and in ``_HOME`` below, for Python.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "InputError": "errors",
+    "MissingExtra": "errors",
+    "NotConverged": "errors",
+    "Queries": "data.queries",
+    "get_threads": "threads",
+    "set_threads": "threads",
+}
+
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'directrix' has no attribute {name!r}")
+    value = getattr(import_module(f"directrix.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(_HOME))

@@ -1,0 +1,1 @@
+"""Queries, files, splits, scaling, synthetic data: everything before a score exists."""

@@ -1,0 +1,1 @@
+"""Exact measures, their conventions, and names."""

@@ -1,0 +1,1 @@
+"""scikit-learn estimators and their files."""

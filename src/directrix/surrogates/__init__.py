@@ -1,0 +1,1 @@
+"""Smooth stand-ins for measures."""

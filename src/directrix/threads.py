@@ -1,0 +1,138 @@
+"""Run a serial kernel over fixed chunks of queries on all cores.
+
+The chunks depend on the data alone, never on the machine, and whoever sums over them does
+so in chunk order: results have the same bits for any number of threads.
+"""
+
+from __future__ import annotations
+
+import itertools
+import multiprocessing
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from directrix.errors import InputError
+from directrix.types import Int64Array
+
+__all__ = ["get_threads", "query_chunks", "run_chunks", "set_threads"]
+
+_ENVIRONMENT = "DIRECTRIX_NUM_THREADS"
+_lock = threading.Lock()
+_chosen: int | None = None
+_pool: tuple[int, int, ThreadPoolExecutor] | None = None  # process id, workers, executor
+
+
+def set_threads(n: int | None) -> None:
+    """Set how many threads the kernels use in this process.
+
+    Parameters
+    ----------
+    n : int >= 1, or None
+        ``None`` returns to the default: the environment variable ``DIRECTRIX_NUM_THREADS``,
+        else 1 inside a worker process (joblib, multiprocessing), else all cores.
+
+    Raises
+    ------
+    InputError
+        If ``n`` is not a positive integer.
+    """
+    global _chosen
+    _chosen = None if n is None else _positive(n, "set_threads(n)")
+
+
+def get_threads() -> int:
+    """Return the number of threads that the kernels use now.
+
+    Raises
+    ------
+    InputError
+        If ``DIRECTRIX_NUM_THREADS`` is set to something that is not a positive integer.
+    """
+    if _chosen is not None:
+        return _chosen
+    from_environment = os.environ.get(_ENVIRONMENT)
+    if from_environment:
+        return _positive(from_environment, f"environment variable {_ENVIRONMENT}")
+    if multiprocessing.parent_process() is not None:
+        return 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def query_chunks(qptr: Int64Array, docs_per_chunk: int) -> Int64Array:
+    """Cut queries into runs of about ``docs_per_chunk`` documents.
+
+    Parameters
+    ----------
+    qptr : int64 (n_queries + 1,)
+        Query boundaries.
+    docs_per_chunk : int >= 1
+        Wanted size; a chunk holds whole queries, at least one.
+
+    Returns
+    -------
+    int64 (n_chunks + 1,)
+        Chunk ``c`` is the queries ``bounds[c] <= q < bounds[c + 1]``.
+    """
+    n_queries = len(qptr) - 1
+    wanted = np.arange(0, qptr[-1], docs_per_chunk)
+    starts = np.unique(np.searchsorted(qptr[:-1], wanted, side="left"))
+    return np.append(starts[starts < n_queries], n_queries).astype(np.int64)
+
+
+def run_chunks(work: Callable[[int], None], n_chunks: int) -> None:
+    """Call ``work(c)`` for every chunk ``0 <= c < n_chunks``, on ``get_threads()`` threads.
+
+    Parameters
+    ----------
+    work : callable
+        Must write only to places that belong to its chunk, and release the GIL to gain speed.
+    n_chunks : int
+        Number of chunks.
+
+    Notes
+    -----
+    The calling thread works too. Threads draw the next chunk from one counter, so the load
+    balances itself. The first exception of any thread is raised here.
+    """
+    n_threads = min(get_threads(), n_chunks)
+    if n_threads <= 1:
+        for chunk in range(n_chunks):
+            work(chunk)
+        return
+    counter = itertools.count()
+
+    def drain() -> None:
+        while (chunk := next(counter)) < n_chunks:
+            work(chunk)
+
+    helpers = [_executor(n_threads - 1).submit(drain) for _ in range(n_threads - 1)]
+    try:
+        drain()
+    finally:
+        for helper in helpers:
+            helper.result()
+
+
+def _executor(workers: int) -> ThreadPoolExecutor:
+    global _pool
+    with _lock:
+        if _pool is None or _pool[0] != os.getpid() or _pool[1] < workers:  # threads do not survive fork
+            _pool = (os.getpid(), workers, ThreadPoolExecutor(workers, thread_name_prefix="directrix"))
+        return _pool[2]
+
+
+def _positive(value: int | str, where: str) -> int:
+    try:
+        number = int(value)
+    except (TypeError, ValueError):
+        number = 0
+    if number < 1 or (isinstance(value, float) and value != number):
+        raise InputError(
+            f"{where} is {value!r}; the number of threads must be an integer >= 1, "
+            "e.g. directrix.set_threads(2)."
+        )
+    return number

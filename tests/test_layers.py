@@ -1,0 +1,42 @@
+"""Data flow one way: a module imports only from the layers to its left."""
+
+import ast
+from pathlib import Path
+
+import directrix
+
+ROOT = Path(directrix.__file__).parent
+LAYERS = ["errors", "types", "threads", "data", "measures", "surrogates", "models", "objectives", "trainers"]
+LAYERS += ["rankers", "experiments", "reports", "export", "cli"]
+
+
+def imports(path: Path) -> set[str]:
+    """Layers that a file imports at run time (imports under ``if TYPE_CHECKING`` do not count)."""
+    tree = ast.parse(path.read_text())
+    guarded = {
+        id(node)
+        for block in ast.walk(tree)
+        if isinstance(block, ast.If) and "TYPE_CHECKING" in ast.dump(block.test)
+        for node in ast.walk(block)
+    }
+    names = set()
+    for node in ast.walk(tree):
+        if id(node) in guarded:
+            continue
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names.add(node.module)
+        elif isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+    return {name.split(".")[1] for name in names if name.startswith("directrix.")}
+
+
+def test_every_module_imports_only_from_its_left():
+    wrong = []
+    for path in ROOT.rglob("*.py"):
+        layer = path.relative_to(ROOT).parts[0].removesuffix(".py")
+        if layer == "__init__":
+            continue
+        assert layer in LAYERS, f"{path} is in no layer; add it to LAYERS"
+        allowed = LAYERS[: LAYERS.index(layer) + 1]
+        wrong += [f"{path.relative_to(ROOT)} imports {name}" for name in imports(path) if name not in allowed]
+    assert not wrong
