@@ -17,7 +17,9 @@ _HOME = {
     "NotConverged": "errors",
     "Queries": "data.queries",
     "get_threads": "threads",
+    "read_letor": "data.letor",
     "set_threads": "threads",
+    "write_letor": "data.letor_write",
 }
 
 __all__ = sorted(_HOME)
