@@ -12,11 +12,30 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOME = {
+    "AP": "measures.precision",
+    "Convention": "measures.convention",
+    "DCG": "measures.dcg",
+    "ERR": "measures.cascade",
+    "Evaluation": "measures.evaluation",
+    "IPrec": "measures.precision",
     "InputError": "errors",
+    "KendallTau": "measures.pairs",
     "MissingExtra": "errors",
+    "NDCG": "measures.dcg",
     "NotConverged": "errors",
+    "Precision": "measures.precision",
     "Queries": "data.queries",
+    "RBP": "measures.cascade",
+    "ROCArea": "measures.pairs",
+    "RPrecision": "measures.precision",
+    "RR": "measures.precision",
+    "Recall": "measures.precision",
+    "Success": "measures.precision",
+    "convention": "measures.convention",
+    "conventions": "measures.convention",
+    "evaluate": "measures.evaluation",
     "get_threads": "threads",
+    "measure": "measures.names",
     "set_threads": "threads",
 }
 
