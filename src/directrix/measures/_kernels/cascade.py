@@ -1,0 +1,53 @@
+"""Expected reciprocal rank."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+
+@njit(nogil=True, cache=True)
+def expected_reciprocal_rank(ranked, ends, retrieved, qptr, k, l_max, empty, value):
+    """ERR@k with stop chances (2^l - 1) / 2^l_max, exact over the orders of tied groups.
+
+    In a tied group with pass chances x_1..x_m, let Q(t) be the mean over its orders of the
+    chance to pass the first t documents: the t-th elementary symmetric polynomial of x over
+    C(m, t). Place t then stops with chance Q(t-1) - Q(t). Adding document j + 1 to a group
+    of j gives Q'(t) = ((j + 1 - t) Q(t) + t x Q(t-1)) / (j + 1): all terms positive, so
+    nothing cancels. O(m min(m, k)) a group.
+    """
+    scale = math.pow(2.0, -l_max)
+    for q in range(len(qptr) - 1):
+        lo, hi = qptr[q], qptr[q + 1]
+        last = lo + min(retrieved[q], k)
+        total = 0.0
+        reach = 1.0
+        i = lo
+        while i < last:
+            end = ends[i]
+            if end == i + 1:
+                stop = (math.pow(2.0, ranked[i]) - 1.0) * scale
+                total += reach * stop / (i - lo + 1.0)
+                reach *= 1.0 - stop
+                i = end
+                continue
+            # past the cut-off only Q up to the last counted place is needed
+            top = min(end, last) - i
+            passed = np.zeros(top + 1)
+            passed[0] = 1.0
+            for j in range(end - i):
+                x = 1.0 - (math.pow(2.0, ranked[i + j]) - 1.0) * scale
+                for t in range(min(top, j + 1), 0, -1):
+                    passed[t] = ((j + 1 - t) * passed[t] + t * x * passed[t - 1]) / (j + 1)
+            for t in range(1, top + 1):
+                total += reach * (passed[t - 1] - passed[t]) / (i - lo + t)
+            reach *= passed[top]
+            i = end
+        if total == 0.0:
+            total = empty
+            for i in range(lo, hi):
+                if ranked[i] > 0.0:
+                    total = 0.0
+        value[q] = total

@@ -1,0 +1,105 @@
+"""Measures over pairs of documents."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from directrix.measures._kernels.order import sort_pairs
+
+
+@njit(nogil=True, cache=True)
+def roc_area(ranked, ends, qptr, rel, value):
+    """Share of (relevant, irrelevant) pairs in the right order, tied pairs one half; NaN without pairs."""
+    for q in range(len(qptr) - 1):
+        lo, hi = qptr[q], qptr[q + 1]
+        above = 0
+        right = 0.0
+        i = lo
+        while i < hi:
+            r = 0
+            for j in range(i, ends[i]):
+                r += ranked[j] >= rel
+            m = ends[i] - i
+            right += (m - r) * (above + 0.5 * r)
+            above += r
+            i = ends[i]
+        n_pairs = np.float64(above) * (hi - lo - above)
+        value[q] = right / n_pairs if n_pairs > 0.0 else np.nan
+
+
+@njit(nogil=True, cache=True)
+def kendall_tau_b(ranked, ends, qptr, value):
+    """Kendall's tau-b between scores and labels; NaN where either is constant.
+
+    Knight (1966): sort by score, within ties by label from high to low; the exchanges that a
+    merge sort by label then makes are the discordant pairs. O(n log n).
+    """
+    longest = 0
+    for q in range(len(qptr) - 1):
+        longest = max(longest, qptr[q + 1] - qptr[q])
+    key = np.empty(longest, np.uint64)
+    other = np.empty(longest, np.uint64)
+    label = np.empty(longest)
+    carried = np.empty(longest)
+    for q in range(len(qptr) - 1):
+        lo, hi = qptr[q], qptr[q + 1]
+        n = hi - lo
+        bits = (ranked[lo:hi] + 0.0).view(np.uint64)
+        tied_scores = 0.0
+        tied_both = 0.0
+        i = 0
+        while i < n:
+            end = ends[lo + i] - lo
+            m = end - i
+            for j in range(i, end):
+                key[j] = ~bits[j]
+                label[j] = ranked[lo + j]
+            if m > 1:
+                sort_pairs(key[i:end], label[i:end], other, carried, m)
+                tied_scores += 0.5 * m * (m - 1.0)
+                tied_both += _tied_pairs(label, i, end)
+            i = end
+        wrong = _exchanges(label, carried, n)
+        tied_labels = _tied_pairs(label, 0, n)
+        pairs = 0.5 * n * (n - 1.0)
+        ordered = pairs - tied_scores - tied_labels + tied_both
+        scale = math.sqrt(pairs - tied_scores) * math.sqrt(pairs - tied_labels)
+        value[q] = (ordered - 2.0 * wrong) / scale if scale > 0.0 else np.nan
+
+
+@njit(nogil=True, cache=True)
+def _tied_pairs(sorted_values, first, last):
+    pairs = 0.0
+    start = first
+    for i in range(first + 1, last + 1):
+        if i == last or sorted_values[i] != sorted_values[start]:
+            m = i - start
+            pairs += 0.5 * m * (m - 1.0)
+            start = i
+    return pairs
+
+
+@njit(nogil=True, cache=True)
+def _exchanges(values, scratch, n):
+    """Sort descending by merging, in place; return the number of pairs that stood in ascending order."""
+    exchanged = 0.0
+    width = 1
+    while width < n:
+        for first in range(0, n, 2 * width):
+            mid = min(first + width, n)
+            last = min(first + 2 * width, n)
+            i, j = first, mid
+            for o in range(first, last):
+                if j >= last or (i < mid and values[i] >= values[j]):
+                    scratch[o] = values[i]
+                    i += 1
+                else:
+                    scratch[o] = values[j]
+                    exchanged += mid - i
+                    j += 1
+        values[:n] = scratch[:n]
+        width *= 2
+    return exchanged

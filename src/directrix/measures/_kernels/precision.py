@@ -1,0 +1,146 @@
+"""Measures of binary relevance: each is the exact expectation over the orders of tied groups."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(nogil=True, cache=True)
+def _count(ranked, first, last, rel):
+    found = 0
+    for i in range(first, last):
+        found += ranked[i] >= rel
+    return found
+
+
+@njit(nogil=True, cache=True)
+def average_precision(ranked, ends, retrieved, qptr, rel, k, capped, empty, value):
+    """AP@k: divided by R, or by min(R, k) if ``capped``.
+
+    In a group of m tied documents with r relevant ones behind a documents with c relevant
+    ones, place t = 1..m adds (r/m) (c + 1 + (t-1)(r-1)/(m-1)) / (a+t)
+    (McSherry & Najork 2008, section 2.4).
+    """
+    for q in range(len(qptr) - 1):
+        lo, hi = qptr[q], qptr[q + 1]
+        n_rel = _count(ranked, lo, hi, rel)
+        if n_rel == 0:
+            value[q] = empty
+            continue
+        n_top = min(retrieved[q], k)
+        total = 0.0
+        before = 0
+        i = lo
+        while i < lo + n_top and before < n_rel:
+            end = ends[i]
+            if end == i + 1:
+                if ranked[i] >= rel:
+                    before += 1
+                    total += before / (i - lo + 1.0)
+                i = end
+                continue
+            m = end - i
+            r = _count(ranked, i, end, rel)
+            if r > 0:
+                step = (r - 1.0) / (m - 1.0)
+                part = 0.0
+                for p in range(i, min(end, lo + n_top)):
+                    part += (before + 1.0 + (p - i) * step) / (p - lo + 1.0)
+                total += part * r / m
+            before += r
+            i = end
+        value[q] = total / (min(n_rel, k) if capped else n_rel)
+
+
+@njit(nogil=True, cache=True)
+def hits(ranked, ends, retrieved, qptr, rel, k, found, n_rel):
+    """Count the relevant documents in the top k, in expectation, and all of them; k = 0 stands for R."""
+    for q in range(len(qptr) - 1):
+        lo, hi = qptr[q], qptr[q + 1]
+        n_rel[q] = _count(ranked, lo, hi, rel)
+        last = lo + min(retrieved[q], k if k > 0 else n_rel[q])
+        total = 0.0
+        i = lo
+        while i < last:
+            end = ends[i]
+            r = _count(ranked, i, end, rel)
+            total += r if end <= last else r * (last - i) / (end - i)
+            i = end
+        found[q] = total
+
+
+@njit(nogil=True, cache=True)
+def first_hit(ranked, ends, retrieved, qptr, rel, k, reciprocal, empty, value):
+    """Fill 1/rank of the first relevant document within k, or, without ``reciprocal``, its chance.
+
+    In the first group with a relevant document (m documents, r relevant, a before it) the
+    first one stands at a + t with chance r/(m-t+1) prod_{s<t-1} (m-r-s)/(m-s)
+    (McSherry & Najork 2008, section 2.5).
+    """
+    for q in range(len(qptr) - 1):
+        lo, hi = qptr[q], qptr[q + 1]
+        last = lo + min(retrieved[q], k)
+        i = lo
+        r = 0
+        while i < last:
+            r = _count(ranked, i, ends[i], rel)
+            if r > 0:
+                break
+            i = ends[i]
+        if i >= last:
+            value[q] = 0.0 if _count(ranked, lo, hi, rel) > 0 else empty
+            continue
+        m = ends[i] - i
+        total = 0.0
+        none_yet = 1.0
+        for t in range(min(m - r + 1, last - i)):
+            total += none_yet * r / (m - t) / (i - lo + t + 1.0 if reciprocal else 1.0)
+            none_yet *= (m - r - t) / (m - t)
+        value[q] = total
+
+
+@njit(nogil=True, cache=True)
+def discounted_hits(ranked, ends, retrieved, qptr, rel, k, persistence, empty, value):
+    """RBP: (1 - p) sum of p^(rank - 1) over relevant documents, in expectation."""
+    for q in range(len(qptr) - 1):
+        lo, hi = qptr[q], qptr[q + 1]
+        last = lo + min(retrieved[q], k)
+        total = 0.0
+        weight = 1.0 - persistence
+        i = lo
+        n_rel = 0
+        while i < last:
+            end = ends[i]
+            places = 0.0
+            for _ in range(i, min(end, last)):
+                places += weight
+                weight *= persistence
+            r = _count(ranked, i, end, rel)
+            n_rel += r
+            total += places * r / (end - i)
+            i = end
+        if n_rel == 0 and _count(ranked, lo, hi, rel) == 0:
+            total = empty
+        value[q] = total
+
+
+@njit(nogil=True, cache=True)
+def interpolated_precision(ranked, retrieved, qptr, rel, recall, empty, value):
+    """Largest precision at any rank whose recall is at least ``recall``; tied groups are not shared."""
+    for q in range(len(qptr) - 1):
+        lo, hi = qptr[q], qptr[q + 1]
+        n_rel = _count(ranked, lo, hi, rel)
+        if n_rel == 0:
+            value[q] = empty
+            continue
+        # trec_eval: the smallest number of hits that reaches the recall, with 0.9 for rounding
+        needed = np.int64(recall * n_rel + 0.9)
+        best = 0.0
+        found = 0
+        for i in range(lo, lo + retrieved[q]):
+            if ranked[i] >= rel:
+                found += 1
+            if found >= needed:
+                best = max(best, found / (i - lo + 1.0))
+        value[q] = best

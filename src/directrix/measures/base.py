@@ -1,0 +1,169 @@
+"""What all measures share: fields and their checks, names, and how they are called."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+
+from directrix.errors import InputError
+from directrix.measures.convention import Convention, convention
+from directrix.measures.evaluation import Prepared
+from directrix.measures.order import Ranking, Ties
+from directrix.types import Float64Array, FloatArray, Int64Array
+
+__all__ = ["Empty", "RankingMeasure"]
+
+Empty = Literal["zero", "skip", "one"]
+
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "ties": ("expected", "order", "trec", "worst"),
+    "empty": ("zero", "skip", "one"),
+    "gain": ("exp", "linear"),
+    "discount": ("log2", "letor3"),
+}
+_WHOLE_LIST = 2**62
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class RankingMeasure:
+    """A measure: a frozen, hashable value; every point on which tools disagree is a field.
+
+    ``repr(m)`` shows all fields and ``m.name`` the short form; `directrix.measure` reads both.
+    """
+
+    symbol: ClassVar[str] = ""
+    """Short name, before the cut-off: ``"nDCG"``."""
+    at: ClassVar[str] = "k"
+    """Field that the short name writes after ``@``."""
+    choices: ClassVar[dict[str, tuple[str, ...]]] = {}
+    """Allowed values of the fields that are this class's own."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            allowed = self.choices.get(field.name) or _CHOICES.get(field.name)
+            if allowed and value not in allowed:
+                raise InputError(
+                    f"{type(self).__name__}({field.name}={value!r}): {field.name} must be one of "
+                    f"{', '.join(map(repr, allowed))}, e.g. {field.name}={allowed[0]!r}."
+                )
+            if isinstance(value, np.generic):
+                object.__setattr__(self, field.name, value.item())
+        k: Any = getattr(self, "k", None)
+        if k is not None and not (isinstance(k, int) and k >= 1 and not isinstance(k, bool)):
+            raise self._refuse("k", k, "must be an integer >= 1, or None for the whole list", 10)
+        rel: Any = getattr(self, "rel", 1)
+        if isinstance(rel, bool) or not isinstance(rel, int | float) or not 0 < rel < np.inf:
+            raise self._refuse("rel", rel, "is the lowest label that counts as relevant and must be > 0", 1)
+
+    def _refuse(self, field: str, value: object, need: str, example: object) -> InputError:
+        name = type(self).__name__
+        return InputError(f"{name}({field}={value!r}): {field} {need}, e.g. {name}({field}={example!r}).")
+
+    def __call__(
+        self, scores: FloatArray, labels: Float64Array, qptr: Int64Array, *, doc_ids: Any = None
+    ) -> Float64Array:
+        """Value of every query.
+
+        Parameters
+        ----------
+        scores : float (n_docs,)
+            Higher is better; -inf = not retrieved: such a document counts among the relevant
+            ones and in the ideal ranking, but earns nothing.
+        labels : float (n_docs,)
+            Relevance, >= 0.
+        qptr : int64 (n_queries + 1,)
+            Query ``q`` owns the documents ``qptr[q] <= i < qptr[q + 1]``.
+        doc_ids : sequence of str (n_docs,), optional
+            Needed by ``ties="trec"`` only.
+
+        Returns
+        -------
+        float64 (n_queries,)
+            NaN for a query that the measure skips.
+
+        Raises
+        ------
+        InputError
+            If the arrays do not fit together or hold values that cannot be ranked.
+        """
+        return self.prepare(labels, qptr, doc_ids=doc_ids)(scores)[0]
+
+    def prepare(self, labels: Float64Array, qptr: Int64Array, *, doc_ids: Any = None) -> Prepared:
+        """Do once what depends on the labels alone; call the result on scores many times.
+
+        Examples
+        --------
+        >>> from directrix import NDCG
+        >>> ready = NDCG(k=1).prepare([1.0, 0.0], [0, 2])
+        >>> ready([0.3, 0.1])[0], ready([0.1, 0.3])[0]
+        (array([1.]), array([0.]))
+        """
+        return Prepared((self,), labels, qptr, doc_ids)
+
+    def under(self, tool: str | Convention) -> Self:
+        """Return the measure with the fields of a tool's convention.
+
+        Examples
+        --------
+        >>> from directrix import NDCG
+        >>> NDCG(k=10).under("trec_eval")
+        NDCG(k=10, gain='linear', discount='log2', ties='trec', empty='zero')
+        """
+        known = frozenset(field.name for field in fields(self))
+        return replace(self, **convention(tool).fields_for(type(self).__name__, known))
+
+    @property
+    def name(self) -> str:
+        """Short name: fields at their default are left out, the cut-off follows ``@``.
+
+        Examples
+        --------
+        >>> from directrix import AP, NDCG
+        >>> NDCG(k=10).name, AP(rel=2, k=100).name
+        ('nDCG@10', 'AP(rel=2)@100')
+        """
+        shown = [
+            f"{field.name}={getattr(self, field.name)!r}"
+            for field in fields(self)
+            if field.name != self.at and getattr(self, field.name) != field.default
+        ]
+        cut = getattr(self, self.at, None)
+        return self.symbol + (f"({', '.join(shown)})" if shown else "") + ("" if cut is None else f"@{cut}")
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{field.name}={getattr(self, field.name)!r}" for field in fields(self))
+        return f"{type(self).__name__}({shown})"
+
+    @property
+    def depth(self) -> int:
+        """Cut-off as a number: ``k``, or more than any list is long."""
+        k = getattr(self, "k", None)
+        return _WHOLE_LIST if k is None else int(k)
+
+    @property
+    def fill(self) -> float:
+        """Value of a query without relevant documents."""
+        return {"zero": 0.0, "skip": np.nan, "one": 1.0}[getattr(self, "empty", "skip")]
+
+    @property
+    def tie_rule(self) -> Ties:
+        """Order of tied documents that the ranking must have."""
+        rule: Ties = getattr(self, "ties", "expected")
+        return rule
+
+    def check_labels(self, highest: float) -> None:
+        """Raise `InputError` if the measure is not defined for labels up to ``highest``."""
+
+    def label_part(self, labels: Float64Array, qptr: Int64Array) -> Float64Array | None:
+        """Whatever depends on the labels alone, one number a query; None if nothing does."""
+        return None
+
+    def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
+        """Value of every query of a ranking, with the queries' share of `label_part`."""
+        raise TypeError(f"{type(self).__name__} does not say how it is computed; it must define of_ranking")

@@ -1,0 +1,114 @@
+"""Measures of a user who reads down the list and may stop: ERR and RBP."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from directrix.errors import InputError
+from directrix.measures.base import Empty, RankingMeasure
+from directrix.measures.order import Ranking, Ties
+from directrix.types import Float64Array
+
+__all__ = ["ERR", "RBP"]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ERR(RankingMeasure):
+    r"""Expected reciprocal rank.
+
+    .. math:: \mathrm{ERR@}k = \sum_{p=1}^{k} \frac{1}{p} R_p \prod_{s<p} (1 - R_s), \qquad
+              R_p = \frac{2^{l_p} - 1}{2^{l_{\max}}}
+
+    Parameters
+    ----------
+    k : int >= 1, or None
+        Cut-off rank.
+    l_max : int >= 1
+        Highest possible label; it is a property of the scale, not of the query. gdeval uses 4.
+    ties, empty
+        As for `NDCG`. The expectation over the orders of a tied group is exact; a group of m
+        documents takes O(m min(m, k)) time.
+
+    References
+    ----------
+    Chapelle, Metzler, Zhang & Grinspan (2009), doi:10.1145/1645953.1646033.
+
+    Examples
+    --------
+    >>> ERR(k=20)([3, 2, 1], [4, 2, 0], [0, 3])  # 15/16 + 1/2 * 1/16 * 3/16
+    array([0.94335938])
+    """
+
+    symbol: ClassVar[str] = "ERR"
+    k: int | None = None
+    l_max: int = 4
+    ties: Ties = "expected"
+    empty: Empty = "zero"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.l_max <= 1000:
+            raise self._refuse("l_max", self.l_max, "is the highest label of the scale, in 1..1000", 4)
+
+    def check_labels(self, highest: float) -> None:
+        """Refuse labels above ``l_max``: their chance to stop would exceed one."""
+        if highest > self.l_max:
+            raise InputError(
+                f"the highest label is {highest:g} but ERR has l_max={self.l_max}; l_max must be the highest "
+                f"label of the scale, e.g. ERR(k=20, l_max={int(np.ceil(highest))})."
+            )
+
+    def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
+        """Value of every query of a ranking."""
+        from directrix.measures._kernels.cascade import expected_reciprocal_rank
+
+        value = np.empty(len(ranking.qptr) - 1)
+        expected_reciprocal_rank(*ranking, self.depth, float(self.l_max), self.fill, value)
+        return value
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class RBP(RankingMeasure):
+    r"""Rank-biased precision: :math:`(1 - p) \sum_i r_i\, p^{\pi(i) - 1}`.
+
+    Parameters
+    ----------
+    k : int >= 1, or None
+        Cut-off rank.
+    p : number in (0, 1)
+        Persistence: the chance to read on after each document.
+    rel, ties, empty
+        As for `AP`.
+
+    References
+    ----------
+    Moffat & Zobel (2008), doi:10.1145/1416950.1416952.
+
+    Examples
+    --------
+    >>> RBP(p=0.5)([3, 2, 1], [1, 0, 1], [0, 3])  # 1/2 (1 + 1/4)
+    array([0.625])
+    """
+
+    symbol: ClassVar[str] = "RBP"
+    k: int | None = None
+    p: float = 0.8
+    rel: float = 1
+    ties: Ties = "expected"
+    empty: Empty = "zero"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0.0 < self.p < 1.0:
+            raise self._refuse("p", self.p, "is the chance to read on and must lie in (0, 1)", 0.8)
+
+    def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
+        """Value of every query of a ranking."""
+        from directrix.measures._kernels.precision import discounted_hits
+
+        value = np.empty(len(ranking.qptr) - 1)
+        discounted_hits(*ranking, float(self.rel), self.depth, float(self.p), self.fill, value)
+        return value

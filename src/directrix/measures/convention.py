@@ -1,0 +1,183 @@
+"""Conventions of other tools as values: what their numbers mean, field by field."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import Any
+
+from directrix.errors import InputError
+
+__all__ = ["Convention", "convention", "conventions"]
+
+Fields = tuple[tuple[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class Convention:
+    """The choices by which one tool's numbers differ from another's.
+
+    Parameters
+    ----------
+    name : str
+        Name of the tool.
+    fields : tuple of (str, value)
+        Fields set on every measure that has them.
+    special : tuple of (str, tuple of (str, value))
+        Fields set on one class of measures only, after ``fields``: ``("NDCG", (("empty", "one"),))``.
+    note : str
+        What the tool does that no field expresses.
+    """
+
+    name: str
+    fields: Fields
+    special: tuple[tuple[str, Fields], ...] = ()
+    note: str = ""
+
+    def fields_for(self, measure: str, known: frozenset[str]) -> dict[str, Any]:
+        """Fields to set on the measure class of this name, out of the ``known`` ones.
+
+        Examples
+        --------
+        >>> convention("lightgbm").fields_for("RR", frozenset({"k", "ties", "empty"}))
+        {'ties': 'order', 'empty': 'zero'}
+        """
+        chosen = dict(self.fields) | dict(dict(self.special).get(measure, ()))
+        return {key: value for key, value in chosen.items() if key in known}
+
+
+_PRESETS = (
+    Convention(
+        "trec_eval",
+        (
+            ("ties", "trec"),
+            ("gain", "linear"),
+            ("discount", "log2"),
+            ("empty", "zero"),
+            ("denominator", "relevant"),
+        ),
+        (("Precision", (("denominator", "k"),)),),
+        "averages only over queries that are both judged and in the run (with -c: over all judged)",
+    ),
+    Convention(
+        "gdeval",
+        (("ties", "trec"), ("gain", "exp"), ("discount", "log2"), ("empty", "zero"), ("l_max", 4)),
+        (),
+        "prints nDCG and ERR only",
+    ),
+    Convention(
+        "letor3",
+        (
+            ("ties", "order"),
+            ("gain", "exp"),
+            ("discount", "letor3"),
+            ("empty", "zero"),
+            ("denominator", "relevant"),
+        ),
+        (("Precision", (("denominator", "k"),)),),
+        "Eval-Score-3.0: log2(p) from rank 2 on, so ranks 1 and 2 weigh the same",
+    ),
+    Convention(
+        "letor4",
+        (
+            ("ties", "order"),
+            ("gain", "exp"),
+            ("discount", "log2"),
+            ("empty", "zero"),
+            ("denominator", "relevant"),
+        ),
+        (("Precision", (("denominator", "k"),)),),
+        "Eval-Score-4.0",
+    ),
+    Convention(
+        "sklearn",
+        (("ties", "expected"), ("gain", "linear"), ("discount", "log2"), ("empty", "zero")),
+        (),
+        "ndcg_score; average_precision_score treats ties differently: all of a tied group count as "
+        "retrieved together",
+    ),
+    Convention(
+        "lightgbm",
+        (
+            ("ties", "order"),
+            ("gain", "exp"),
+            ("discount", "log2"),
+            ("empty", "zero"),
+            ("denominator", "capped"),
+        ),
+        (("NDCG", (("empty", "one"),)), ("AP", (("empty", "one"),)), ("Precision", (("denominator", "k"),))),
+        "no RR, P or ERR",
+    ),
+    Convention(
+        "xgboost",
+        (
+            ("ties", "order"),
+            ("gain", "exp"),
+            ("discount", "log2"),
+            ("empty", "zero"),
+            ("denominator", "capped"),
+        ),
+        (("NDCG", (("empty", "one"),)), ("AP", (("empty", "one"),)), ("Precision", (("denominator", "k"),))),
+        "ndcg and map; with the suffix '-' (ndcg-, map-) queries without relevant documents count 0",
+    ),
+    Convention(
+        "catboost",
+        (("ties", "worst"), ("gain", "linear"), ("discount", "log2"), ("empty", "zero")),
+        (("NDCG", (("empty", "one"),)),),
+        "NDCG:type=Base; NDCG:type=Exp is the same with gain='exp'",
+    ),
+    Convention(
+        "ranx",
+        (
+            ("ties", "order"),
+            ("gain", "linear"),
+            ("discount", "log2"),
+            ("empty", "zero"),
+            ("denominator", "relevant"),
+        ),
+        (("Precision", (("denominator", "k"),)),),
+        "ndcg; ndcg_burges is the same with gain='exp'",
+    ),
+)
+_BY_NAME = {preset.name: preset for preset in _PRESETS}
+
+
+def conventions() -> tuple[str, ...]:
+    """Names of the presets.
+
+    Examples
+    --------
+    >>> conventions()
+    ('trec_eval', 'gdeval', 'letor3', 'letor4', 'sklearn', 'lightgbm', 'xgboost', 'catboost', 'ranx')
+    """
+    return tuple(_BY_NAME)
+
+
+def convention(name: str | Convention) -> Convention:
+    """Return the convention of this name; a `Convention` is returned as it is.
+
+    Parameters
+    ----------
+    name : str or Convention
+        One of `conventions`, any case, ``-`` for ``_``.
+
+    Raises
+    ------
+    InputError
+        If there is no such preset.
+
+    Examples
+    --------
+    >>> convention("trec_eval").name
+    'trec_eval'
+    """
+    if isinstance(name, Convention):
+        return name
+    key = str(name).strip().lower().replace("-", "_")
+    if key in _BY_NAME:
+        return _BY_NAME[key]
+    near = difflib.get_close_matches(key, _BY_NAME, n=1, cutoff=0.5)
+    raise InputError(
+        f"convention {name!r} is not known; the presets are {', '.join(_BY_NAME)}."
+        + (f' Did you mean "{near[0]}"?' if near else "")
+    )

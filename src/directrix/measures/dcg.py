@@ -1,0 +1,119 @@
+"""Discounted cumulative gain: DCG and NDCG."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from directrix.errors import InputError
+from directrix.measures.base import Empty, RankingMeasure
+from directrix.measures.gains import Discount, Gain, discounts
+from directrix.measures.order import Ranking, Ties
+from directrix.types import Float64Array, Int64Array
+
+__all__ = ["DCG", "NDCG"]
+
+_HIGHEST_EXPONENT = 1000
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class _Discounted(RankingMeasure):
+    k: int | None = None
+    gain: Gain = "exp"
+    discount: Discount = "log2"
+    ties: Ties = "expected"
+
+    def check_labels(self, highest: float) -> None:
+        if self.gain == "exp" and highest > _HIGHEST_EXPONENT:
+            raise InputError(
+                f"the highest label is {highest:g}, whose gain 2**label - 1 is too large for a float; "
+                f"labels up to {_HIGHEST_EXPONENT} are needed, or a linear gain: "
+                f"{type(self).__name__}(gain='linear')."
+            )
+
+    def _ideal(self, labels: Float64Array, qptr: Int64Array) -> Float64Array:
+        from directrix.measures._kernels.dcg import ideal_dcg
+
+        ideal = np.empty(len(qptr) - 1)
+        ideal_dcg(labels, qptr, self._discounts(qptr), self.gain == "exp", self.depth, ideal)
+        return ideal
+
+    def _values(self, ranking: Ranking, ideal: Float64Array, fill: float) -> Float64Array:
+        from directrix.measures._kernels.dcg import dcg
+
+        value = np.empty(len(ranking.qptr) - 1)
+        table = self._discounts(ranking.qptr)
+        dcg(*ranking, table, self.gain == "exp", self.depth, ideal, fill, value)
+        return value
+
+    def _discounts(self, qptr: Int64Array) -> Float64Array:
+        longest = int(np.diff(qptr).max(initial=0))
+        return discounts(min(longest, self.depth), self.discount)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class NDCG(_Discounted):
+    r"""Normalised discounted cumulative gain.
+
+    .. math:: \mathrm{nDCG@}k = \frac{1}{Z_k} \sum_{i:\,\pi(i) \le k} g(l_i)\, D(\pi(i)),
+
+    with :math:`Z_k` the largest value that any ranking of the query's documents gives the sum.
+
+    Parameters
+    ----------
+    k : int >= 1, or None
+        Cut-off rank; None counts the whole list.
+    gain : {"exp", "linear"}
+        :math:`2^l - 1`, or :math:`l`.
+    discount : {"log2", "letor3"}
+        :math:`1/\log_2(1+p)`, or 1, 1, :math:`1/\log_2 p` (see `discounts`).
+    ties : {"expected", "order", "trec", "worst"}
+        Tied documents: mean over all their orders; input order; document id descending;
+        lowest label first.
+    empty : {"zero", "skip", "one"}
+        Value of a query in which no document has a gain; "skip" is NaN.
+
+    References
+    ----------
+    Järvelin & Kekäläinen (2002), doi:10.1145/582415.582418; Burges et al. (2005),
+    doi:10.1145/1102351.1102363 (exponential gain); McSherry & Najork (2008),
+    doi:10.1007/978-3-540-78646-7_38 (ties).
+
+    Examples
+    --------
+    >>> NDCG(k=3)([0.4, 0.9, 0.1], [2.0, 0.0, 1.0], [0, 3])  # (3/log2(3) + 1/2) / (3 + 1/log2(3))
+    array([0.6590018])
+    """
+
+    symbol: ClassVar[str] = "nDCG"
+    empty: Empty = "zero"
+
+    def label_part(self, labels: Float64Array, qptr: Int64Array) -> Float64Array:
+        """Ideal DCG@k of every query."""
+        return self._ideal(labels, qptr)
+
+    def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
+        """Value of every query of a ranking; ``part`` is the ideal DCG."""
+        assert part is not None
+        return self._values(ranking, part, self.fill)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class DCG(_Discounted):
+    r"""Discounted cumulative gain, not normalised: :math:`\sum_{\pi(i) \le k} g(l_i) D(\pi(i))`.
+
+    Parameters as for `NDCG`; a query without gains has the value 0.
+
+    Examples
+    --------
+    >>> DCG(k=3)([0.4, 0.9, 0.1], [2.0, 0.0, 1.0], [0, 3])  # 3/log2(3) + 1/2
+    array([2.39278926])
+    """
+
+    symbol: ClassVar[str] = "DCG"
+
+    def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
+        """Value of every query of a ranking."""
+        return self._values(ranking, np.ones(len(ranking.qptr) - 1), 0.0)

@@ -1,0 +1,80 @@
+"""What a label is worth, and what a rank is worth."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+
+from directrix.types import Float64Array
+
+__all__ = ["Discount", "Gain", "discounts", "gains"]
+
+Gain = Literal["exp", "linear"]
+Discount = Literal["log2", "letor3"]
+
+
+def gains(labels: Float64Array, gain: Gain = "exp") -> Float64Array:
+    r"""Gain of every label.
+
+    Parameters
+    ----------
+    labels : float64 (n_docs,)
+        Labels, >= 0.
+    gain : {"exp", "linear"}
+        ``"exp"``: :math:`2^l - 1` (Burges et al. 2005); ``"linear"``: :math:`l`
+        (Järvelin & Kekäläinen 2002).
+
+    Returns
+    -------
+    float64 (n_docs,)
+        Gains, >= 0.
+
+    Examples
+    --------
+    >>> gains(np.array([0.0, 1.0, 2.0, 4.0]))
+    array([ 0.,  1.,  3., 15.])
+    """
+    labels = np.asarray(labels, dtype=np.float64)
+    return np.exp2(labels) - 1.0 if gain == "exp" else labels.copy()
+
+
+def discounts(n: int, discount: Discount = "log2") -> Float64Array:
+    r"""Discount of the ranks 1..n, read-only.
+
+    Parameters
+    ----------
+    n : int >= 0
+        Number of ranks.
+    discount : {"log2", "letor3"}
+        ``"log2"``: :math:`D(p) = 1/\log_2(1 + p)`. ``"letor3"``: :math:`D(1) = 1` and
+        :math:`D(p) = 1/\log_2 p` from 2 on (so D(2) = 1 too), as in the script
+        Eval-Score-3.0 of LETOR 3.0 and in Järvelin & Kekäläinen (2002).
+
+    Returns
+    -------
+    float64 (n,)
+        In (0, 1].
+
+    Examples
+    --------
+    >>> discounts(3)
+    array([1.        , 0.63092975, 0.5       ])
+    >>> discounts(4, "letor3")
+    array([1.        , 1.        , 0.63092975, 0.5       ])
+    """
+    # tables grow by doubling, so that lists of many lengths share a few of them
+    return _table(max(64, 1 << (n - 1).bit_length()), discount)[:n]
+
+
+@lru_cache(maxsize=32)
+def _table(n: int, discount: Discount) -> Float64Array:
+    rank = np.arange(1, n + 1, dtype=np.float64)
+    if discount == "letor3":
+        rank[0] = 2.0  # D(1) = D(2) = 1
+        table = 1.0 / np.log2(rank)
+    else:
+        table = 1.0 / np.log2(1.0 + rank)
+    table.flags.writeable = False
+    return table

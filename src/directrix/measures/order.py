@@ -1,0 +1,105 @@
+"""Ranks under a tie rule: one sort of every query, shared by all measures that use the same rule."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from directrix.errors import InputError
+from directrix.types import Array, Float64Array, Int64Array
+
+__all__ = ["Ranking", "Ties", "rank", "trec_order"]
+
+Ties = Literal["expected", "order", "trec", "worst"]
+
+
+class Ranking(NamedTuple):
+    """Labels in the order of the ranking, with the groups of tied scores.
+
+    Parameters
+    ----------
+    labels : float64 (n_docs,)
+        Labels of every query by descending score.
+    ends : int64 (n_docs,)
+        At the first document of a tied group: where the group ends. Under every rule but
+        ``"expected"`` each document is a group of its own.
+    retrieved : int64 (n_queries,)
+        Documents with a score above -inf; only these can earn anything.
+    qptr : int64 (n_queries + 1,)
+        Query boundaries, from 0.
+    """
+
+    labels: Float64Array
+    ends: Int64Array
+    retrieved: Int64Array
+    qptr: Int64Array
+
+
+def rank(scores: Float64Array, labels: Float64Array, qptr: Int64Array, ties: Ties = "expected") -> Ranking:
+    """Sort every query by descending score.
+
+    Parameters
+    ----------
+    scores : float64 (n_docs,)
+        Finite, or -inf for a document that was not retrieved.
+    labels : float64 (n_docs,)
+        Labels, >= 0.
+    qptr : int64 (n_queries + 1,)
+        Query boundaries, starting at 0.
+    ties : {"expected", "order", "trec", "worst"}
+        What becomes of tied documents: one group; input order; input order too, so the
+        caller must have brought them into `trec_order`; lowest label first.
+
+    Returns
+    -------
+    Ranking
+
+    Notes
+    -----
+    O(n log n) a query; the arrays are not checked.
+    """
+    from directrix.measures._kernels.order import rank_documents
+
+    ranked = np.empty(len(labels))
+    ends = np.empty(len(labels), dtype=np.int64)
+    retrieved = np.empty(len(qptr) - 1, dtype=np.int64)
+    rank_documents(scores, labels, qptr, ties == "expected", ties == "worst", ranked, ends, retrieved)
+    return Ranking(ranked, ends, retrieved, qptr)
+
+
+def trec_order(doc_ids: Any, qptr: Int64Array) -> Int64Array:
+    """Rows such that, within every query, document ids descend.
+
+    A stable sort by score after it breaks ties as trec_eval does (``strcmp``, descending).
+
+    Parameters
+    ----------
+    doc_ids : sequence of str (n_docs,), or None
+        Identifiers; ids that are not strings are compared as their text.
+    qptr : int64 (n_queries + 1,)
+        Query boundaries.
+
+    Returns
+    -------
+    int64 (n_docs,)
+
+    Raises
+    ------
+    InputError
+        If there are no ids, or not one for each document.
+    """
+    if doc_ids is None:
+        raise InputError(
+            'ties="trec" breaks ties by document id, but no ids were given; pass doc_ids=, '
+            'or use another rule, e.g. ties="expected".'
+        )
+    ids: Array = np.asarray([str(i) for i in doc_ids])
+    if len(ids) != qptr[-1]:
+        raise InputError(
+            f"doc_ids has {len(ids)} entries but there are {qptr[-1]} documents; "
+            "pass one id for each score, in the same order."
+        )
+    codes = np.unique(ids, return_inverse=True)[1]
+    query = np.repeat(np.arange(len(qptr) - 1), np.diff(qptr))
+    return np.lexsort((-codes, query)).astype(np.int64)

@@ -1,0 +1,78 @@
+"""Measures over pairs of documents: ROC area and Kendall's tau."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from directrix.measures.base import RankingMeasure
+from directrix.measures.order import Ranking, Ties
+from directrix.types import Float64Array
+
+__all__ = ["KendallTau", "ROCArea"]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ROCArea(RankingMeasure):
+    r"""Share of the (relevant, irrelevant) pairs of a query that are in the right order.
+
+    A query without such pairs has no value: NaN. Documents that were not retrieved stand
+    behind all others, tied with each other.
+
+    Parameters
+    ----------
+    rel : number > 0
+        Lowest label that counts as relevant.
+    ties : {"expected", "order", "trec", "worst"}
+        "expected" counts a tied pair as one half.
+
+    Examples
+    --------
+    >>> ROCArea()([8, 7, 6, 5, 4, 3, 2, 1], [1, 0, 0, 0, 0, 1, 1, 0], [0, 8])  # (5 + 1 + 1) / 15
+    array([0.46666667])
+    """
+
+    symbol: ClassVar[str] = "ROCArea"
+    rel: float = 1
+    ties: Ties = "expected"
+
+    def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
+        """Value of every query of a ranking."""
+        from directrix.measures._kernels.pairs import roc_area
+
+        value = np.empty(len(ranking.qptr) - 1)
+        roc_area(ranking.labels, ranking.ends, ranking.qptr, float(self.rel), value)
+        return value
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class KendallTau(RankingMeasure):
+    r"""Kendall's tau-b between scores and labels, in [-1, 1].
+
+    .. math:: \tau_b = \frac{C - D}{\sqrt{(n_0 - n_s)(n_0 - n_l)}},
+
+    with C and D the pairs in the same and in opposite order, :math:`n_0 = n(n-1)/2`, and
+    :math:`n_s, n_l` the pairs tied in scores and in labels. Where all scores or all labels
+    are equal it has no value: NaN. It has its own rule for ties, hence no field for them.
+
+    References
+    ----------
+    Kendall (1945), doi:10.1093/biomet/33.3.239; Knight (1966) for the O(n log n) algorithm.
+
+    Examples
+    --------
+    >>> KendallTau()([3, 2, 1], [2, 0, 1], [0, 3])
+    array([0.33333333])
+    """
+
+    symbol: ClassVar[str] = "KendallTau"
+
+    def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
+        """Value of every query of a ranking."""
+        from directrix.measures._kernels.pairs import kendall_tau_b
+
+        value = np.empty(len(ranking.qptr) - 1)
+        kendall_tau_b(ranking.labels, ranking.ends, ranking.qptr, value)
+        return value

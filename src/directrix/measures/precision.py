@@ -1,0 +1,256 @@
+"""Measures of binary relevance: a document is relevant if its label is at least ``rel``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from directrix.measures.base import Empty, RankingMeasure
+from directrix.measures.order import Ranking, Ties
+from directrix.types import Float64Array
+
+__all__ = ["AP", "RR", "IPrec", "Precision", "RPrecision", "Recall", "Success"]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class AP(RankingMeasure):
+    r"""Average precision; its mean over queries is MAP.
+
+    .. math:: \mathrm{AP} = \frac{1}{R} \sum_{i:\,r_i = 1,\ \pi(i) \le k} \mathrm{P@}\pi(i)
+
+    Parameters
+    ----------
+    k : int >= 1, or None
+        Cut-off rank.
+    rel : number > 0
+        Lowest label that counts as relevant.
+    denominator : {"relevant", "capped"}
+        All R relevant documents (trec_eval), or min(R, k) (LightGBM, XGBoost).
+    ties, empty
+        As for `NDCG`.
+
+    References
+    ----------
+    McSherry & Najork (2008), section 2.4, for the expectation under ties.
+
+    Examples
+    --------
+    >>> AP()([8, 7, 6, 5, 4, 3, 2, 1], [1, 0, 0, 0, 0, 1, 1, 0], [0, 8])  # (1/1 + 2/6 + 3/7) / 3
+    array([0.58730159])
+    """
+
+    symbol: ClassVar[str] = "AP"
+    choices: ClassVar[dict[str, tuple[str, ...]]] = {"denominator": ("relevant", "capped")}
+    k: int | None = None
+    rel: float = 1
+    denominator: Literal["relevant", "capped"] = "relevant"
+    ties: Ties = "expected"
+    empty: Empty = "zero"
+
+    def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
+        """Value of every query of a ranking."""
+        from directrix.measures._kernels.precision import average_precision
+
+        value = np.empty(len(ranking.qptr) - 1)
+        capped = self.denominator == "capped"
+        average_precision(*ranking, float(self.rel), self.depth, capped, self.fill, value)
+        return value
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class RR(RankingMeasure):
+    r"""Reciprocal rank of the first relevant document, 0 past k; its mean over queries is MRR.
+
+    Parameters
+    ----------
+    k, rel, ties, empty
+        As for `AP`.
+
+    Examples
+    --------
+    >>> RR()([0.4, 0.9, 0.1], [1.0, 0.0, 1.0], [0, 3])
+    array([0.5])
+    """
+
+    symbol: ClassVar[str] = "RR"
+    k: int | None = None
+    rel: float = 1
+    ties: Ties = "expected"
+    empty: Empty = "zero"
+    _reciprocal: ClassVar[bool] = True
+
+    def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
+        """Value of every query of a ranking."""
+        from directrix.measures._kernels.precision import first_hit
+
+        value = np.empty(len(ranking.qptr) - 1)
+        first_hit(*ranking, float(self.rel), self.depth, self._reciprocal, self.fill, value)
+        return value
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Success(RR):
+    """Whether a relevant document is among the first k (under ties: the chance of it).
+
+    Parameters
+    ----------
+    k, rel, ties, empty
+        As for `AP`.
+
+    Examples
+    --------
+    >>> Success(k=1)([0.5, 0.5], [1.0, 0.0], [0, 2])
+    array([0.5])
+    """
+
+    symbol: ClassVar[str] = "Success"
+    _reciprocal: ClassVar[bool] = False
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class _Counted(RankingMeasure):
+    k: int | None = None
+    rel: float = 1
+    ties: Ties = "expected"
+    empty: Empty = "zero"
+
+    def _shares(self, ranking: Ranking, k: int, denominator: Float64Array | None) -> Float64Array:
+        from directrix.measures._kernels.precision import hits
+
+        found = np.empty(len(ranking.qptr) - 1)
+        n_rel = np.empty(len(ranking.qptr) - 1)
+        hits(*ranking, float(self.rel), k, found, n_rel)
+        if denominator is None:
+            denominator = n_rel
+        share = np.divide(found, denominator, out=np.zeros_like(found), where=denominator > 0)
+        return np.where(n_rel > 0, share, self.fill)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Precision(_Counted):
+    r"""Share of relevant documents among the first k.
+
+    Parameters
+    ----------
+    k : int >= 1, or None
+        Cut-off rank; None = all retrieved documents.
+    denominator : {"k", "retrieved"}
+        k even where fewer documents were retrieved (trec_eval), or min(k, retrieved).
+    rel, ties, empty
+        As for `AP`.
+
+    Examples
+    --------
+    >>> Precision(k=5)([3, 2, 1], [1, 0, 1], [0, 3])
+    array([0.4])
+    """
+
+    symbol: ClassVar[str] = "P"
+    choices: ClassVar[dict[str, tuple[str, ...]]] = {"denominator": ("k", "retrieved")}
+    denominator: Literal["k", "retrieved"] = "k"
+
+    def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
+        """Value of every query of a ranking."""
+        fixed = self.k is not None and self.denominator == "k"
+        size = (
+            np.full(len(ranking.retrieved), self.depth)
+            if fixed
+            else np.minimum(ranking.retrieved, self.depth)
+        )
+        return self._shares(ranking, self.depth, size.astype(np.float64))
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Recall(_Counted):
+    r"""Share of all relevant documents that are among the first k.
+
+    Parameters
+    ----------
+    k, rel, ties, empty
+        As for `AP`.
+
+    Examples
+    --------
+    >>> Recall(k=2)([3, 2, 1], [1, 0, 1], [0, 3])
+    array([0.5])
+    """
+
+    symbol: ClassVar[str] = "R"
+
+    def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
+        """Value of every query of a ranking."""
+        return self._shares(ranking, self.depth, None)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class RPrecision(RankingMeasure):
+    r"""Precision at rank R, the number of relevant documents.
+
+    Parameters
+    ----------
+    rel, ties, empty
+        As for `AP`.
+
+    Examples
+    --------
+    >>> RPrecision()([3, 2, 1], [1, 0, 1], [0, 3])
+    array([0.5])
+    """
+
+    symbol: ClassVar[str] = "Rprec"
+    rel: float = 1
+    ties: Ties = "expected"
+    empty: Empty = "zero"
+
+    def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
+        """Value of every query of a ranking."""
+        from directrix.measures._kernels.precision import hits
+
+        found = np.empty(len(ranking.qptr) - 1)
+        n_rel = np.empty(len(ranking.qptr) - 1)
+        hits(*ranking, float(self.rel), 0, found, n_rel)
+        return np.divide(found, n_rel, out=np.full_like(found, self.fill), where=n_rel > 0)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class IPrec(RankingMeasure):
+    r"""Interpolated precision: the largest precision at any rank whose recall is at least ``recall``.
+
+    Parameters
+    ----------
+    recall : number in [0, 1]
+        Recall level; written ``IPrec@0.1``.
+    ties : {"order", "trec", "worst"}
+        A maximum over ranks has no closed expectation, so one order must be chosen.
+    rel, empty
+        As for `AP`.
+
+    Examples
+    --------
+    >>> IPrec(recall=0.5)([4, 3, 2, 1], [0, 1, 1, 0], [0, 4])
+    array([0.66666667])
+    """
+
+    symbol: ClassVar[str] = "IPrec"
+    at: ClassVar[str] = "recall"
+    choices: ClassVar[dict[str, tuple[str, ...]]] = {"ties": ("worst", "order", "trec")}
+    recall: float = 0.0
+    rel: float = 1
+    ties: Ties = "worst"
+    empty: Empty = "zero"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0.0 <= self.recall <= 1.0:
+            raise self._refuse("recall", self.recall, "must lie in [0, 1]", 0.1)
+
+    def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
+        """Value of every query of a ranking."""
+        from directrix.measures._kernels.precision import interpolated_precision
+
+        value = np.empty(len(ranking.qptr) - 1)
+        labels, _, retrieved, qptr = ranking
+        interpolated_precision(labels, retrieved, qptr, float(self.rel), float(self.recall), self.fill, value)
+        return value
