@@ -46,7 +46,7 @@ _HOME = {
     "conventions": "measures.convention",
     "evaluate": "measures.evaluation",
     "get_threads": "threads",
-    "linear_objective": "objectives.objective",
+    "linear_objective": "objectives.linear",
     "measure": "measures.names",
     "ndcg_bound": "surrogates.bounds",
     "rank_bound": "surrogates.bounds",
