@@ -34,11 +34,12 @@ class LinearObjective(Objective):
             or hasattr(self.queries.features, "tocsr")
         ):
             return super().epoch(params, order, batch, rate)
-        from directrix.objectives._kernels.sgd import sgd_epoch
+        from directrix.objectives._kernels.sgd import FAMILIES, sgd_epoch
 
         center = np.zeros_like(params) if self.penalty.center is None else writable(self.penalty.center)
         return float(
             sgd_epoch(
+                FAMILIES[self.surrogate.family],
                 self.surrogate.spec(),
                 rows_of(self.queries.features, 0, self.queries.n_docs),
                 self._doc_values,
