@@ -46,6 +46,7 @@ _HOME = {
     "conventions": "measures.convention",
     "evaluate": "measures.evaluation",
     "get_threads": "threads",
+    "laws": "surrogates.laws",
     "linear_objective": "objectives.linear",
     "measure": "measures.names",
     "ndcg_bound": "surrogates.bounds",
@@ -64,7 +65,10 @@ __all__ = sorted(_HOME)
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'directrix' has no attribute {name!r}")
-    value = getattr(import_module(f"directrix.{_HOME[name]}"), name)
+    module = import_module(f"directrix.{_HOME[name]}")
+    value = (
+        module if _HOME[name].endswith(f".{name}") and not hasattr(module, name) else getattr(module, name)
+    )
     globals()[name] = value
     return value
 
