@@ -15,11 +15,17 @@ _HOME = {
     "InputError": "errors",
     "MissingExtra": "errors",
     "NotConverged": "errors",
+    "Qrels": "data.trec",
     "Queries": "data.queries",
+    "Run": "data.trec",
     "get_threads": "threads",
+    "join_trec": "data.trec",
     "read_letor": "data.letor",
+    "read_trec_qrels": "data.trec",
+    "read_trec_run": "data.trec",
     "set_threads": "threads",
     "write_letor": "data.letor_write",
+    "write_trec_run": "data.trec",
 }
 
 __all__ = sorted(_HOME)
