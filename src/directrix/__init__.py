@@ -36,7 +36,9 @@ _HOME = {
     "evaluate": "measures.evaluation",
     "get_threads": "threads",
     "measure": "measures.names",
+    "read_letor": "data.letor",
     "set_threads": "threads",
+    "write_letor": "data.letor_write",
 }
 
 __all__ = sorted(_HOME)

@@ -1,0 +1,1 @@
+"""Compiled parts of the readers: arrays in, arrays out, no messages."""

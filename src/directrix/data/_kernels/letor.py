@@ -1,0 +1,240 @@
+"""One block of svmlight text to arrays; what is wrong is noted down, never raised."""
+
+import numba as nb
+
+from directrix.data._kernels.numbers import BAD, HARD, INFINITE, MISSING, parse_number
+
+# why a line cannot be used
+LABEL, LABEL_RANGE, NO_QID, QID, QID_AND_GROUPS, FEATURE, INDEX_ZERO, INDEX_ORDER = 1, 2, 3, 4, 5, 6, 7, 8
+INDEX_DOUBLE, INDEX_RANGE, VALUE, VALUE_MISSING, VALUE_INFINITE, VALUE_RANGE = 9, 10, 11, 12, 13, 14
+
+MAX_ERRORS = 21
+# places in the array of totals
+ROWS, LINES, ENTRIES, ERRORS, HARDS, WIDTH, NARROW, LAST, COMMENTS = 0, 1, 2, 3, 4, 5, 6, 7, 8
+N_TOTALS = 9
+
+
+@nb.njit(nogil=True, cache=True)
+def count(buf):
+    """Numbers of newlines and of colons: bounds for the rows and the entries of a block."""
+    lines = colons = 0
+    for i in range(len(buf)):
+        lines += buf[i] == 10
+        colons += buf[i] == 58
+    return lines, colons
+
+
+@nb.njit(nogil=True, cache=True)
+def _skip_blank(buf, p):
+    while buf[p] == 32 or buf[p] == 9 or buf[p] == 13 or buf[p] == 11 or buf[p] == 12:
+        p += 1
+    return p
+
+
+@nb.njit(nogil=True, cache=True)
+def _token_end(buf, p):
+    while not (buf[p] == 32 or 9 <= buf[p] <= 13 or buf[p] == 35):
+        p += 1
+    return p
+
+
+@nb.njit(nogil=True, cache=True)
+def _line_end(buf, p):
+    while buf[p] != 10:
+        p += 1
+    return p
+
+
+@nb.njit(nogil=True, cache=True)
+def _parse_integer(buf, p):
+    """Value and end of an integer of up to 18 digits; the end is ``p`` if there is none."""
+    start = p
+    sign = buf[p]
+    if sign == 45 or sign == 43:
+        p += 1
+    first, value = p, 0
+    while 48 <= buf[p] <= 57 and p - first < 18:
+        value = value * 10 + (buf[p] - 48)
+        p += 1
+    if p == first or not (buf[p] == 32 or 9 <= buf[p] <= 13 or buf[p] == 35):
+        return 0, start
+    return -value if sign == 45 else value, p
+
+
+@nb.njit(nogil=True, cache=True)
+def _find_docid(buf, p, end):
+    """Span of X in ``docid = X``, else of the whole text, of a comment."""
+    while p < end and (buf[p] == 32 or 9 <= buf[p] <= 13 or buf[p] == 35):
+        p += 1
+    while end > p and (buf[end - 1] == 32 or 9 <= buf[end - 1] <= 13):
+        end -= 1
+    for i in range(p, end - 5):
+        is_doc = buf[i] == 100 and buf[i + 1] == 111 and buf[i + 2] == 99
+        if is_doc and buf[i + 3] == 105 and buf[i + 4] == 100:
+            q = _skip_blank(buf, i + 5)
+            if buf[q] == 61:
+                q = _skip_blank(buf, q + 1)
+                stop = q
+                while not (buf[stop] == 32 or 9 <= buf[stop] <= 13):
+                    stop += 1
+                if stop > q:
+                    return q, stop
+    return p, end
+
+
+@nb.njit(nogil=True, cache=True)
+def _note(errors, totals, line, code, start, end):
+    if totals[ERRORS] < MAX_ERRORS:
+        errors[totals[ERRORS], 0] = line
+        errors[totals[ERRORS], 1] = code
+        errors[totals[ERRORS], 2] = start
+        errors[totals[ERRORS], 3] = end
+    totals[ERRORS] += 1
+
+
+@nb.njit(nogil=True, cache=True)
+def parse_block(
+    buf, base, limit, want_qid, keep_missing, width, labels, qids, lines, spans, dense, sparse, columns,
+    values, indptr, hard, errors, totals,
+):  # fmt: skip
+    """Parse whole lines.
+
+    Parameters
+    ----------
+    buf : uint8 (n,)
+        Text; the last byte is a newline, which bounds every scan.
+    base : int
+        First valid feature index, 0 or 1.
+    limit : float
+        Largest magnitude that the dtype of the features holds.
+    want_qid : bool
+        Whether lines must, or must not, have a qid.
+    keep_missing : bool
+        Whether NaN and NULL are allowed; they become NaN.
+    width : int
+        Number of columns that ``dense`` has; larger indices are counted, not stored.
+    labels, qids, lines : float64, int64, int64 (>= number of lines)
+        Out, per row; ``lines`` is the line within the block, from 0.
+    spans : int64 (rows, 2)
+        Out: start and end of the document identifier within the block.
+    dense : (rows, width)
+        Out, must arrive filled with zeros; empty if ``sparse``.
+    sparse : bool
+        Whether to fill ``columns``, ``values``, ``indptr`` (room for every colon) instead.
+    hard : int64 (capacity, 4)
+        Out: numbers left to the caller: row (-1 - row for a label), column or entry, start, end.
+    errors : int64 (MAX_ERRORS, 4)
+        Out: line, code, start and end of what is wrong; the first of every bad line.
+    totals : int64 (N_TOTALS,)
+        Out; see the constants above. WIDTH is the largest column + 1, LAST that of the last
+        row, NARROW the smallest of all rows but the last. HARDS may exceed the capacity:
+        then call again with more room.
+    """
+    p, line, row, entry = 0, -1, 0, 0
+    totals[:] = 0
+    totals[NARROW] = 2147483647
+    if sparse:
+        indptr[0] = 0
+    while p < len(buf):
+        line += 1
+        p = _skip_blank(buf, p)
+        if buf[p] == 10 or buf[p] == 35:
+            p = _line_end(buf, p) + 1
+            continue
+        code, start = 0, p
+        value, p, kind = parse_number(buf, p)
+        if kind == HARD:
+            if totals[HARDS] < len(hard):
+                hard[totals[HARDS], 0] = -1 - row
+                hard[totals[HARDS], 1] = 0
+                hard[totals[HARDS], 2] = start
+                hard[totals[HARDS], 3] = p
+            totals[HARDS] += 1
+        elif kind != 0:
+            code = LABEL
+        elif value < 0.0 or value > 1.7976931348623157e308:
+            code = LABEL_RANGE
+        labels[row] = value
+        end = p
+        if code == 0:
+            p = _skip_blank(buf, p)
+            start = p
+            if buf[p] == 113 and buf[p + 1] == 105 and buf[p + 2] == 100 and buf[p + 3] == 58:
+                number, end = _parse_integer(buf, p + 4)
+                if end == p + 4:
+                    end = _token_end(buf, p)
+                    code = QID
+                elif not want_qid:
+                    code = QID_AND_GROUPS
+                qids[row] = number
+                p = end
+            elif want_qid:
+                end = _token_end(buf, p)
+                code = NO_QID
+        previous = base - 1
+        while code == 0:
+            p = _skip_blank(buf, p)
+            if buf[p] == 10 or buf[p] == 35:
+                break
+            start = p
+            index = 0
+            while 48 <= buf[p] <= 57 and p - start < 11:
+                index = index * 10 + (buf[p] - 48)
+                p += 1
+            if p == start or buf[p] != 58:
+                code, end = FEATURE, _token_end(buf, start)
+                break
+            first = p + 1
+            value, p, kind = parse_number(buf, first)
+            end = p
+            if index <= previous:
+                code = INDEX_ZERO if index < base else INDEX_DOUBLE if index == previous else INDEX_ORDER
+                break
+            if index - base >= 2147483647:
+                code = INDEX_RANGE
+                break
+            if kind == BAD:
+                code = VALUE
+            elif kind == MISSING and not keep_missing:
+                code = VALUE_MISSING
+            elif kind == INFINITE:
+                code = VALUE_INFINITE
+            elif abs(value) > limit:
+                code = VALUE_RANGE
+            previous = index
+            column = index - base
+            if sparse:
+                columns[entry] = column
+                values[entry] = value
+            elif column < width:
+                dense[row, column] = value
+            if kind == HARD:
+                if totals[HARDS] < len(hard):
+                    hard[totals[HARDS], 0] = row
+                    hard[totals[HARDS], 1] = entry if sparse else column
+                    hard[totals[HARDS], 2] = first
+                    hard[totals[HARDS], 3] = p
+                totals[HARDS] += 1
+            entry += 1
+        if code != 0:
+            _note(errors, totals, line, code, start, end)
+            p = _line_end(buf, p) + 1
+            continue
+        comment = p
+        p = _line_end(buf, p)
+        spans[row, 0], spans[row, 1] = _find_docid(buf, comment, p)
+        if spans[row, 1] > spans[row, 0]:
+            totals[COMMENTS] += 1
+        p += 1
+        found = previous - base + 1
+        totals[WIDTH] = max(totals[WIDTH], found)
+        if row > 0:
+            totals[NARROW] = min(totals[NARROW], totals[LAST])
+        totals[LAST] = found
+        lines[row] = line
+        row += 1
+        if sparse:
+            indptr[row] = entry
+    totals[ROWS] = row
+    totals[LINES] = line + 1
+    totals[ENTRIES] = entry

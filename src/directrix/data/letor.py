@@ -1,0 +1,289 @@
+"""Read LETOR / svmlight text: ``label qid:ID index:value ... # comment``."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from directrix.data.blocks import FileBlocks, open_compressed, stream_blocks, unreadable
+from directrix.data.letor_blocks import Block, BlockParser
+from directrix.data.letor_problems import Problem, raise_problems
+from directrix.data.queries import Queries
+from directrix.errors import InputError
+from directrix.threads import run_chunks
+from directrix.types import Int64Array
+
+__all__ = ["read_letor"]
+
+_BATCH = 16  # blocks of a compressed file that are held as text at one time
+_CELLS_PER_ENTRY = 8  # above it sparse=None chooses CSR
+
+
+def read_letor(
+    path: str | os.PathLike[str],
+    *,
+    dtype: npt.DTypeLike = np.float32,
+    sparse: bool | None = None,
+    missing: Literal["error", "zero", "nan"] = "error",
+    groups: str | os.PathLike[str] | None = None,
+    index_base: Literal[0, 1] = 1,
+    n_features: int | None = None,
+) -> Queries:
+    r"""Read a LETOR / svmlight file, plain or compressed with gzip, bzip2 or xz.
+
+    Every line is ``label qid:ID index:value ... # comment``. Features that a line leaves out
+    are 0, empty lines and lines of comment do not count, a line may end in CRLF. The document
+    identifier is X of ``# docid = X``, else the whole comment.
+
+    Parameters
+    ----------
+    path : path
+        The file. How it is compressed is told by its first bytes, not by its name.
+    dtype : float32 or float64
+        Type of the features. Numbers are rounded correctly to float64, then to this.
+    sparse : bool, or None
+        CSR or dense features; ``None`` takes CSR if less than one feature in eight is written.
+    missing : {"error", "zero", "nan"}
+        What ``NULL`` (LETOR 4) and ``nan`` as values mean. "nan" is for models that take NaN.
+    groups : path, or None
+        File with the number of lines of each query, one a line, for files without qid, as
+        LightGBM has them; ``<path>.query`` is used by itself if the first line has no qid.
+        Queries are then numbered from 0.
+    index_base : {1, 0}
+        The lowest feature index that may occur; it becomes column 0.
+    n_features : int, or None
+        Number of columns; ``None`` is the highest index in the file.
+
+    Returns
+    -------
+    Queries
+        In the order of the file. `query_ids` are integers; `doc_ids` is ``None`` if no line
+        has a comment.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read or used: all bad lines at once (the first 20, then a count),
+        a query that stands in two places, a file without data.
+
+    Notes
+    -----
+    Blocks of 1 MiB are parsed by compiled code on `get_threads` threads. Memory beyond the
+    result is a few blocks: the parsed blocks are released one by one as they are put together.
+
+    Examples
+    --------
+    >>> import directrix as dx, pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "two.txt")
+    >>> _ = path.write_text("2 qid:1 1:0.5 2:0.1 # docid = a\n0 qid:1 2:1 # docid = b\n")
+    >>> dx.read_letor(path).features
+    array([[0.5, 0.1],
+           [0. , 1. ]], dtype=float32)
+    """
+    path = Path(path)
+    _check_options(dtype, missing, index_base, n_features)
+    try:
+        side = _side_file(path) if groups is None else Path(groups)
+        parser = BlockParser(
+            path.name, np.dtype(dtype), missing, index_base, sparse=sparse, want_qid=side is None
+        )
+        blocks = _parse_file(path, parser)
+    except (OSError, EOFError, ValueError, MemoryError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise unreadable(path, error) from error
+    except Exception as error:  # zlib.error and LZMAError have no common base
+        if type(error).__module__ in ("zlib", "_lzma", "lzma"):
+            raise unreadable(path, error) from error
+        raise
+    _raise_bad_lines(path, blocks)
+    if not any(len(block.labels) for block in blocks):
+        raise InputError(
+            f"{path} has no data; at least one line `label qid:ID index:value ...` is needed. "
+            "Check that it was written to its end."
+        )
+    _check_last_line(path, blocks)
+    qptr, query_ids = _queries_of(path, blocks) if side is None else _queries_from_sizes(path, side, blocks)
+    doc_ids = None
+    if any(block.doc_ids is not None for block in blocks):
+        doc_ids = np.empty(qptr[-1], dtype=object)
+        doc_ids[:] = list(itertools.chain.from_iterable(b.doc_ids or [None] * len(b.labels) for b in blocks))
+    labels = np.concatenate([block.labels for block in blocks])
+    features = _assemble(path, blocks, np.dtype(dtype), sparse=sparse, n_features=n_features)
+    return Queries(features, labels, qptr, query_ids, doc_ids, None, np.arange(len(labels)))
+
+
+def _check_options(dtype: npt.DTypeLike, missing: str, index_base: int, n_features: int | None) -> None:
+    if np.dtype(dtype) not in (np.dtype(np.float32), np.dtype(np.float64)):
+        raise InputError(f"dtype={dtype!r}: features are float32 or float64; type dtype=numpy.float32.")
+    if missing not in ("error", "zero", "nan"):
+        raise InputError(f"missing={missing!r}; choose 'error', 'zero' or 'nan'.")
+    if index_base not in (0, 1):
+        raise InputError(f"index_base={index_base!r}; feature indices start at 1 or at 0.")
+    if n_features is not None and n_features < 0:
+        raise InputError(f"n_features={n_features!r}; give the number of columns, or None.")
+
+
+def _side_file(path: Path) -> Path | None:
+    """``<path>.query`` if it exists and the first line of data has no qid."""
+    side = path.with_name(path.name + ".query")
+    if not side.is_file():
+        return None
+    with open_compressed(path) or path.open("rb") as file:
+        for line in file:
+            words = line.split(b"#")[0].split()
+            if words:
+                return None if any(word.startswith(b"qid:") for word in words[1:2]) else side
+    return side
+
+
+def _parse_file(path: Path, parser: BlockParser) -> list[Block]:
+    compressed = open_compressed(path)
+    if compressed is None and path.is_file():
+        with FileBlocks(path) as text:
+            done: list[Block | None] = [None] * len(text)
+
+            def work(block: int) -> None:
+                done[block] = parser.parse(text.read(block), is_first=block == 0)
+
+            run_chunks(work, len(text))
+        return [block for block in done if block is not None]
+    blocks: list[Block] = []
+    with compressed or path.open("rb") as file:
+        source = stream_blocks(file)
+        while batch := list(itertools.islice(source, _BATCH)):
+            parsed: list[Block | None] = [None] * len(batch)
+            is_first = not blocks
+
+            def parse(b: int, batch: Any = batch, parsed: Any = parsed, is_first: bool = is_first) -> None:  # noqa: FBT001
+                parsed[b] = parser.parse(batch[b], is_first=is_first and b == 0)
+
+            run_chunks(parse, len(batch))
+            blocks += [block for block in parsed if block is not None]
+    return blocks
+
+
+def _raise_bad_lines(path: Path, blocks: list[Block]) -> None:
+    before = 0
+    problems = []
+    for block in blocks:
+        problems += [problem._replace(line=before + problem.line) for problem in block.problems]
+        before += block.n_lines
+    raise_problems(path, problems, sum(block.n_problems for block in blocks))
+
+
+def _check_last_line(path: Path, blocks: list[Block]) -> None:
+    """Refuse a file that ends in the middle of a line, as far as one can see that."""
+    if blocks[-1].is_terminated:
+        return
+    filled = [block for block in blocks if len(block.labels)]
+    width = max(block.width for block in filled)
+    last = filled[-1]
+    others = [min(block.narrow, block.last) for block in filled[:-1]] + [last.narrow] * (len(last.labels) > 1)
+    if others and min(others) == width > last.last:
+        raise_problems(
+            path,
+            [
+                Problem(
+                    sum(block.n_lines for block in blocks),
+                    f"the file ends within a line, after feature {last.last}; every other line has {width}",
+                    "Fetch or write the file again; if it is complete, add a newline at its end: "
+                    f"`echo >> {path.name}`.",
+                )
+            ],
+            1,
+        )
+
+
+def _queries_of(path: Path, blocks: list[Block]) -> tuple[Int64Array, tuple[int, ...]]:
+    qids = np.concatenate([block.qids for block in blocks])
+    starts = np.flatnonzero(np.diff(qids, prepend=qids[0] - 1))
+    ids = qids[starts]
+    first = np.unique(ids, return_index=True)[1]
+    if len(first) < len(ids):
+        _raise_split(path, blocks, starts, ids)
+    return np.append(starts, len(qids)).astype(np.int64), tuple(ids.tolist())
+
+
+def _raise_split(path: Path, blocks: list[Block], starts: Int64Array, ids: Int64Array) -> None:
+    before = np.cumsum([0] + [block.n_lines for block in blocks[:-1]])
+    lines = np.concatenate([block.lines + n + 1 for block, n in zip(blocks, before, strict=True)])[starts]
+    seen: dict[int, int] = {}
+    problems = []
+    for qid, line in zip(ids.tolist(), lines.tolist(), strict=True):
+        if qid in seen:
+            what = (
+                f"query {qid} starts again; its lines began at {path}:{seen[qid]} and were followed by others"
+            )
+            problems.append(
+                Problem(
+                    line,
+                    what,
+                    "The lines of a query must stand together: sort the file by query, e.g. "
+                    f"`sort -s -t: -k2,2n {path.name}`, or give the second one another number.",
+                )
+            )
+        else:
+            seen[qid] = line
+    raise_problems(path, problems, len(problems))
+
+
+def _queries_from_sizes(path: Path, side: Path, blocks: list[Block]) -> tuple[Int64Array, tuple[int, ...]]:
+    try:
+        words = side.read_text(encoding="utf-8", errors="replace").split()
+    except OSError as error:
+        raise unreadable(side, error) from error
+    for number, word in enumerate(words, start=1):
+        if not (word.isascii() and word.isdigit() and len(word) < 18 and int(word) > 0):
+            raise InputError(
+                f"{side}: size {number} is {word!r}; the number of lines of a query is an integer >= 1. "
+                "Write one size a line."
+            )
+    sizes = np.array([int(word) for word in words], dtype=np.int64)
+    n_docs = sum(len(block.labels) for block in blocks)
+    if sizes.sum() != n_docs:
+        raise InputError(
+            f"{side}: the {len(sizes):,} sizes add up to {sizes.sum():,}, but {path} has {n_docs:,} lines "
+            "of data; both must agree. Give the file that belongs to it: groups='...'."
+        )
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), tuple(range(len(sizes)))
+
+
+def _assemble(
+    path: Path, blocks: list[Block], dtype: np.dtype[Any], *, sparse: bool | None, n_features: int | None
+) -> Any:
+    """Put the features of the blocks together, releasing each."""
+    width = max(block.width for block in blocks)
+    if n_features is not None and width > n_features:
+        raise InputError(
+            f"{path}: feature {width} occurs, but n_features={n_features}; "
+            f"type n_features={width}, or leave it out."
+        )
+    width = width if n_features is None else n_features
+    sizes = [len(block.labels) for block in blocks]
+    n_docs, n_entries = sum(sizes), sum(block.n_entries for block in blocks)
+    if sparse or (sparse is None and n_docs * width > _CELLS_PER_ENTRY * n_entries > 0):
+        parts = [block.as_csr(width) for block in blocks]
+        csr = sp.csr_array(sp.vstack(parts, format="csr"))
+        csr.eliminate_zeros()
+        return csr
+    try:
+        dense = np.zeros((n_docs, width), dtype=dtype)  # pages come into being as they are written
+    except (MemoryError, ValueError) as error:
+        raise InputError(
+            f"{path}: {n_docs:,} lines with {width:,} features do not fit into memory as a dense array; "
+            "type sparse=True."
+        ) from error
+    ends = np.cumsum(sizes)
+
+    def copy(b: int) -> None:
+        blocks[b].copy_into(dense[ends[b] - sizes[b] : ends[b]])
+
+    run_chunks(copy, len(blocks))
+    return dense

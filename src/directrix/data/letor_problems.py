@@ -1,0 +1,96 @@
+"""What can be wrong with a line of svmlight text, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from directrix.data._kernels import letor as codes
+from directrix.errors import InputError
+
+__all__ = ["Problem", "describe", "raise_problems"]
+
+_SHOWN = 20
+_SHAPE = "Each line reads `label qid:ID index:value ... # comment`."
+
+
+class Problem(NamedTuple):
+    """One bad line: where, what arrived, and what to do about it.
+
+    Parameters
+    ----------
+    line : int
+        From 1.
+    what : str
+        What arrived and what is needed.
+    remedy : str
+        What to type next.
+    """
+
+    line: int
+    what: str
+    remedy: str
+
+
+_NUMBER = "Correct the line or remove it. " + _SHAPE
+_ORDER = "Write the indices of each line in increasing order, once each. " + _SHAPE
+
+_TEXTS: dict[int, tuple[str, str]] = {
+    codes.LABEL: ("the label is {token}, not a number", _NUMBER),
+    codes.LABEL_RANGE: (
+        "the label is {token}; labels are finite and >= 0",
+        "Shift the labels so that the lowest is 0, e.g. -1/1 to 0/1.",
+    ),
+    codes.NO_QID: (
+        "no qid: {token} stands where `qid:ID` must follow the label",
+        "Add qid:ID to every line, or give the number of lines of each query: groups='FILE.query'.",
+    ),
+    codes.QID: (
+        "the query is {token}; files need an integer, e.g. qid:7",
+        "Number the queries, or build Queries.from_arrays(X, y, qid=...), which takes any identifiers.",
+    ),
+    codes.QID_AND_GROUPS: (
+        "{token} names a query, though the queries come from group sizes",
+        "Leave out groups= (or move the .query file away), or remove the qid from every line.",
+    ),
+    codes.FEATURE: ("{token} is no feature; `index:value` is needed", _NUMBER),
+    codes.INDEX_ZERO: (
+        "the feature index of {token} is below the first one, 1",
+        "If the file counts features from 0: index_base=0.",
+    ),
+    codes.INDEX_ORDER: ("the feature index of {token} is lower than the one before it", _ORDER),
+    codes.INDEX_DOUBLE: ("the feature index of {token} stands twice", _ORDER),
+    codes.INDEX_RANGE: ("the feature index of {token} is too large; at most 2147483647 is possible", _NUMBER),
+    codes.VALUE: ("the value of {token} is not a number", _NUMBER),
+    codes.VALUE_MISSING: (
+        "the value of {token} is missing; a finite number is needed",
+        "Fill it in, or read with missing='zero' (0) or missing='nan' (NaN, for models that take it).",
+    ),
+    codes.VALUE_INFINITE: ("the value of {token} is infinite; a finite number is needed", _NUMBER),
+    codes.VALUE_RANGE: (
+        "the value of {token} is too large for {dtype}",
+        "Rescale the feature; dtype=numpy.float64 holds values up to 1.8e308.",
+    ),
+}  # fmt: skip
+
+
+def describe(line: int, code: int, token: bytes, dtype: str) -> Problem:
+    """Return a problem from the code that the kernel gave it and the text that it points at."""
+    text = token[:60].decode("utf-8", "replace")
+    shown = repr(text[:40] + "..." if len(text) > 40 else text) if text else "the end of the line"
+    what, remedy = _TEXTS[code]
+    return Problem(line, what.format(token=shown, dtype=dtype), remedy)
+
+
+def raise_problems(path: object, problems: Sequence[Problem], n_problems: int) -> None:
+    """Raise `InputError` with the first 20 of them and the number of the others, if there are any."""
+    if not problems:
+        return
+    shown = sorted(problems)[:_SHOWN]
+    remedies = " ".join(dict.fromkeys(problem.remedy for problem in shown))
+    if n_problems == 1:
+        raise InputError(f"{path}:{shown[0].line}: {shown[0].what}. {remedies}")
+    lines = [f"  {path}:{problem.line}: {problem.what}" for problem in shown]
+    if n_problems > len(shown):
+        lines.append(f"  ... and {n_problems - len(shown):,} more")
+    raise InputError("\n".join([f"{path}: {n_problems:,} lines cannot be used:", *lines, remedies]))

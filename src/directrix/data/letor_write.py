@@ -1,0 +1,160 @@
+"""Write LETOR / svmlight text that reads back to the same values."""
+
+from __future__ import annotations
+
+import bz2
+import contextlib
+import gzip
+import itertools
+import lzma
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from directrix.data.queries import Queries
+from directrix.errors import InputError
+from directrix.types import Array
+
+__all__ = ["replacing", "write_letor"]
+
+_ROWS = 4096  # rows turned to text at one time
+_BLANK = re.compile(r"[ \t-\r]")
+
+
+def write_letor(q: Queries, path: str | os.PathLike[str]) -> None:
+    """Write queries as LETOR / svmlight text; indices start at 1.
+
+    Values get the shortest text that reads back to the same float, document identifiers the
+    comment ``#docid = X``. Dense features are written in full, of CSR the stored ones (and the
+    last column once, as 0 if need be, so that the number of features is kept). NaN becomes ``nan``.
+
+    Parameters
+    ----------
+    q : Queries
+        What to write; query identifiers must be integers.
+    path : path
+        ``.gz``, ``.bz2`` and ``.xz`` are compressed. The file appears, or is replaced, only
+        when all of it is written.
+
+    Raises
+    ------
+    InputError
+        If a query identifier is no integer, a document identifier would break its line, or
+        the file cannot be written.
+    """
+    heads = _heads(q)
+    csr = sp.csr_array(q.features) if sp.issparse(q.features) else None
+    with replacing(path) as file:
+        for first in range(0, q.n_docs, _ROWS):
+            last = min(first + _ROWS, q.n_docs)
+            rows = _dense_rows(q.features[first:last]) if csr is None else _csr_rows(csr, first, last)
+            labels = _shortest(q.labels[first:last])
+            lines = []
+            for row, (label, features) in enumerate(zip(labels, rows, strict=True), start=first):
+                comment = "" if q.doc_ids is None else _comment(q.doc_ids[row], row)
+                lines.append(f"{label} {heads[row]}{features}{comment}\n")
+            file.write("".join(lines).encode("utf-8", "surrogateescape"))
+
+
+@contextlib.contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """Open a file for writing that takes the place of ``path`` only if the block ends without error."""
+    path = Path(path)
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    try:
+        with os.fdopen(handle, "wb") as raw, _compressing(raw, path.suffix) as file:
+            yield file
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(name, 0o666 & ~mask)
+        os.replace(name, path)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name)
+
+
+def _unwritable(path: Path, error: OSError) -> InputError:
+    reason = error.strerror or str(error)
+    return InputError(
+        f"{path} cannot be written ({reason}); a file name in a folder that exists and may be written to "
+        f"is needed: check `ls -ld {path.parent}`."
+    )
+
+
+def _compressing(raw: IO[bytes], suffix: str) -> Any:
+    if suffix == ".gz":
+        return gzip.GzipFile(fileobj=raw, mode="wb", compresslevel=6, mtime=0)
+    if suffix == ".bz2":
+        return bz2.BZ2File(raw, "wb")
+    return lzma.LZMAFile(raw, "wb") if suffix == ".xz" else contextlib.nullcontext(raw)
+
+
+def _heads(q: Queries) -> Array:
+    """``qid:ID`` of every row."""
+    heads = []
+    for number, qid in enumerate(q.query_ids):
+        if isinstance(qid, bool) or not isinstance(qid, int | np.integer | float) or qid % 1:
+            raise InputError(
+                f"query {number} is {qid!r}; files of this format need integer identifiers. Number them "
+                "first: Queries.from_arrays(X, y, qid=numpy.unique(qid, return_inverse=True)[1])."
+            )
+        heads.append(f"qid:{int(qid)}")
+    return np.repeat(np.array(heads, dtype=object), np.diff(q.qptr))
+
+
+def _shortest(values: Array) -> list[str]:
+    """Shortest text of each float that reads back to the same bits, without a trailing '.0'."""
+    if values.dtype == np.float64:
+        texts = [repr(value) for value in values.ravel().tolist()]
+    else:
+        texts = values.ravel().astype(str).tolist()
+    return [text[:-2] if text.endswith(".0") else text for text in texts]
+
+
+def _dense_rows(block: Array) -> list[str]:
+    n, width = block.shape
+    if width == 0:
+        return [""] * n
+    heads = [f" {index}:" for index in range(1, width + 1)] * n
+    pieces = [head + text for head, text in zip(heads, _shortest(block), strict=True)]
+    return ["".join(pieces[start : start + width]) for start in range(0, n * width, width)]
+
+
+def _csr_rows(csr: Any, first: int, last: int) -> list[str]:
+    low, high = csr.indptr[first], csr.indptr[last]
+    texts = _shortest(csr.data[low:high])
+    pieces = [f" {j + 1}:{text}" for j, text in zip(csr.indices[low:high].tolist(), texts, strict=True)]
+    ends = (csr.indptr[first : last + 1] - low).tolist()
+    rows = ["".join(pieces[a:b]) for a, b in itertools.pairwise(ends)]
+    width = csr.shape[1]
+    if first == 0 and width and not np.any(csr.indices == width - 1):
+        rows[0] += f" {width}:0"
+    return rows
+
+
+def _comment(doc_id: object, row: int) -> str:
+    if doc_id is None:
+        return ""
+    text = str(doc_id)
+    if text and not _BLANK.search(text):
+        return f" #docid = {text}"
+    is_plain = (
+        text and "\n" not in text and not _BLANK.match(text[0] + text[-1]) and not _BLANK.match(text[-1])
+    )
+    if not is_plain or text.startswith("#") or "docid" in text:
+        raise InputError(
+            f"the document identifier of row {row} is {text!r}; it must fit into a comment: not empty, "
+            "one line, no blanks around it. Change it, or write without doc_ids."
+        )
+    return f" # {text}"

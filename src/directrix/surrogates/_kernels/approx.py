@@ -1,0 +1,212 @@
+r"""The surrogates of ApproxRank over chunks of queries, composed of `soft_rank_core`.
+
+Every family takes one weight a document, computed once per data set from the labels:
+
+========= ====================================== =============================================
+family    value of a query                       weight of document i
+========= ====================================== =============================================
+SEPARABLE sum_i w_i phi(rank_i)                  gain_i / Z (DCG), relevance_i / k (P@k)
+AP        sum_j w_j q_j / rank_j                 relevance_j / R
+CASCADE   sum_i w_i / rank_i prod_j (1 - w_j t)  stop probability of i
+KENDALL   mean over pairs of 2 sigma - 1         label
+========= ====================================== =============================================
+"""
+
+import math
+
+import numba
+import numpy as np
+
+from directrix.surrogates._kernels.softrank import IDENTITY, saturation, scratch, sigmoid, soft_rank_core
+
+SEPARABLE, AP, CASCADE, KENDALL = 0, 1, 2, 3
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def _ap(s, w, alpha, sigmoid_kind, beta, ranks, grad, space, inner):
+    r"""ApproxAP, Eq. (22): two soft rankings, one inside the other.
+
+    The inner sum 1 + sum_{i != j} sigma(beta (rank_j - rank_i)) over relevant documents is
+    itself a soft rank q_j, of the scores -rank, with steepness beta. So V = sum_j w_j q_j/rank_j.
+    """
+    n = len(s)
+    soft_rank_core(s, w, IDENTITY, alpha, sigmoid_kind, 0.0, 0.0, ranks, grad, False, space)
+    relevant = 0
+    for j in range(n):
+        relevant += w[j] != 0.0
+    place = np.empty(relevant, dtype=np.int64)
+    t, weight, q, dt = np.empty(relevant), np.empty(relevant), np.empty(relevant), np.empty(relevant)
+    m = 0
+    for j in range(n):
+        if w[j] != 0.0:
+            place[m], t[m], weight[m] = j, -ranks[j], w[j] / ranks[j]
+            m += 1
+    value = soft_rank_core(t, weight, IDENTITY, beta, sigmoid_kind, 0.0, 0.0, q, dt, True, inner)
+    c = np.zeros(n)
+    for m in range(relevant):
+        c[place[m]] = weight[m] * q[m] / t[m] - dt[m]
+    soft_rank_core(s, c, IDENTITY, alpha, sigmoid_kind, 0.0, 0.0, ranks, grad, True, space)
+    return value
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def _cascade(s, w, alpha, sigmoid_kind, beta, ranks, grad, space):
+    r"""sum_i w_i/rank_i prod_{j != i} (1 - w_j sigma(beta (rank_i - rank_j))): RR and ERR.
+
+    In order of rank, documents far above contribute the constant 1 - w_j, those far below 1;
+    only the band between has slopes. Products without one factor come from prefix and suffix
+    products, since a factor may be zero.
+    """
+    n = len(s)
+    soft_rank_core(s, w, IDENTITY, alpha, sigmoid_kind, 0.0, 0.0, ranks, grad, False, space)
+    m = 0
+    for j in range(n):
+        m += w[j] != 0.0
+    place = np.empty(m, dtype=np.int64)
+    m = 0
+    for j in range(n):
+        if w[j] != 0.0:
+            place[m] = j
+            m += 1
+    rank = ranks[place]
+    order = np.argsort(rank)
+    place, rank = place[order], rank[order]
+    above = np.empty(m + 1)  # product of 1 - w over the documents above
+    above[0] = 1.0
+    for i in range(m):
+        above[i + 1] = above[i] * (1.0 - w[place[i]])
+    band = saturation(sigmoid_kind, 8) / beta
+    c = np.zeros(n)
+    prefix, factor, slope = np.empty(m + 1), np.empty(m), np.empty(m)
+    value = 0.0
+    lo, hi = 0, 0
+    for i in range(m):
+        while rank[i] - rank[lo] > band:
+            lo += 1
+        while hi < m and rank[hi] - rank[i] <= band:
+            hi += 1
+        base = w[place[i]] / rank[i] * above[lo]
+        if base == 0.0:
+            continue
+        prefix[lo] = 1.0
+        for j in range(lo, hi):
+            factor[j], slope[j] = 1.0, 0.0
+            if j != i:
+                t, dt = sigmoid(sigmoid_kind, beta * (rank[i] - rank[j]))
+                factor[j], slope[j] = 1.0 - w[place[j]] * t, -w[place[j]] * beta * dt
+            prefix[j + 1] = prefix[j] * factor[j]
+        value += base * prefix[hi]
+        own = -base * prefix[hi] / rank[i]
+        suffix = 1.0
+        for j in range(hi - 1, lo - 1, -1):
+            pull = base * prefix[j] * suffix * slope[j]
+            own += pull
+            c[place[j]] -= pull
+            suffix *= factor[j]
+        c[place[i]] += own
+    soft_rank_core(s, c, IDENTITY, alpha, sigmoid_kind, 0.0, 0.0, ranks, grad, True, space)
+    return value
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def _kendall(s, labels, alpha, sigmoid_kind, ranks, grad, space):
+    r"""Sum over pairs l_i > l_j of 2 sigma(alpha (s_i - s_j)) - 1, divided as tau-b.
+
+    For one level, the soft ranks of its documents among all documents of that level or below
+    add up to the pairs wanted plus a constant, since pairs within the level cancel.
+    """
+    n = len(s)
+    order = np.argsort(labels)
+    x, part = s[order], grad.copy()
+    weight = np.zeros(n)
+    grad[:] = 0.0
+    value, pairs = 0.0, 0.0
+    begin = 0
+    while begin < n:
+        end = begin
+        while end < n and labels[order[end]] == labels[order[begin]]:
+            end += 1
+        level = end - begin
+        pairs += float(level) * begin
+        if begin > 0:
+            weight[:begin] = 0.0
+            weight[begin:end] = -2.0
+            total = soft_rank_core(
+                x[:end], weight[:end], IDENTITY, alpha, sigmoid_kind, 0.0, 0.0, ranks, part, True, space
+            )
+            value += float(level) * begin + float(level) * (level + 1.0) + total
+            for j in range(end):
+                grad[order[j]] += part[j]
+        begin = end
+    if pairs == 0.0:
+        return 0.0
+    norm = 1.0 / math.sqrt(pairs * (0.5 * n * (n - 1.0)))
+    for j in range(n):
+        grad[j] = grad[j] * grad.dtype.type(norm)
+    return value * norm
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def approx_query(spec, s, w, ranks, grad, space, inner):
+    """Value of one query, its gradient in ``grad``; ``spec`` as in `approx_chunk`."""
+    family, shape, sigmoid_kind, k, alpha, beta = spec
+    if family == SEPARABLE:
+        return soft_rank_core(s, w, shape, alpha, sigmoid_kind, k, beta, ranks, grad, True, space)
+    if family == AP:
+        return _ap(s, w, alpha, sigmoid_kind, beta, ranks, grad, space, inner)
+    if family == CASCADE:
+        return _cascade(s, w, alpha, sigmoid_kind, beta, ranks, grad, space)
+    return _kendall(s, w, alpha, sigmoid_kind, ranks, grad, space)
+
+
+@numba.njit(nogil=True, cache=True)
+def longest(qptr, first, last):
+    """Largest number of documents of a query in the chunk."""
+    n = 0
+    for q in range(first, last):
+        n = max(n, qptr[q + 1] - qptr[q])
+    return n
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def approx_chunk(spec, scores, weights, qptr, first, last, value, grad):
+    """Fill ``value[q]`` and the gradient of the documents of queries first <= q < last.
+
+    Parameters
+    ----------
+    spec : tuple (int, int, int, float, float, float)
+        family, shape of phi, sigmoid, k, alpha, beta.
+    scores : float (n_docs,)
+    weights : float64 (n_docs,)     see the module's table
+    qptr : int64 (n_queries + 1,)
+    first, last : int
+    value : float64 (n_queries,)    out
+    grad : float (n_docs,)          out, in 1 / units of score
+    """
+    n = longest(qptr, first, last)
+    space, inner, ranks = scratch(n, scores), scratch(n, weights), np.empty(n)
+    for q in range(first, last):
+        lo, hi = qptr[q], qptr[q + 1]
+        value[q] = approx_query(spec, scores[lo:hi], weights[lo:hi], ranks, grad[lo:hi], space, inner)
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def pull_chunk(spec, scores, weights, qptr, first, last, ranks, grad, want_grad):
+    """Soft ranks of the documents with weight and, if wanted, the pull-back of the weights."""
+    family, shape, sigmoid_kind, k, alpha, beta = spec
+    space = scratch(longest(qptr, first, last), scores)
+    for q in range(first, last):
+        lo, hi = qptr[q], qptr[q + 1]
+        soft_rank_core(
+            scores[lo:hi],
+            weights[lo:hi],
+            IDENTITY,
+            alpha,
+            sigmoid_kind,
+            k,
+            beta,
+            ranks[lo:hi],
+            grad[lo:hi],
+            want_grad,
+            space,
+        )

@@ -1,0 +1,246 @@
+r"""Soft ranks of one query, a function of them, and its gradient: the core of ApproxRank.
+
+Everything that ApproxRank does is one operation, `soft_rank_core`: for the documents that
+matter (weight :math:`w_i \ne 0`)
+
+.. math:: \hat\pi_i = 1 + \sum_{j \ne i} \sigma(\alpha (s_j - s_i)), \qquad
+          V = \sum_i w_i\, \varphi(\hat\pi_i), \qquad
+          \frac{\partial V}{\partial s_k} = \alpha \sum_i c_i\,
+          \sigma'(\alpha (s_k - s_i)) \;-\; \alpha\, c_k \sum_j \sigma'(\alpha (s_j - s_k)),
+
+with :math:`c_i = w_i \varphi'(\hat\pi_i)`. :math:`\varphi` = identity gives the ranks
+themselves, and their pull-back when ``w`` is a gradient with respect to ranks.
+
+Two facts make it fast.
+
+* Factored sigmoid: :math:`\sigma(\alpha(s_j - s_i)) = 1 / (1 + E_i / E_j)` with
+  :math:`E = \exp(\alpha (s - s_{mid}))`: n exponentials, then one division a pair. It is
+  valid where E neither overflows nor vanishes, so wide queries are sorted and cut in blocks.
+* Saturation: a pair with :math:`\alpha |s_i - s_j|` beyond ``_saturation`` adds 0 or 1 to
+  rounding. In sorted order every document needs only the pairs in its band; the rest is a
+  count. No array is larger than the query.
+"""
+
+import math
+
+import numba
+import numpy as np
+
+LOGISTIC, ARCTAN, ERF = 0, 1, 2
+IDENTITY, DCG, DCG_CUT, CUT = 0, 1, 2, 3
+
+# Sums may be reordered (that is what lets them run in vector registers); infinities and
+# NaN keep their meaning.
+_FAST = {"reassoc", "contract", "nsz"}
+_LN2 = math.log(2.0)
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def sigmoid(kind, z):
+    """Value and derivative of the sigmoid at z, for scalars."""
+    if kind == LOGISTIC:
+        e = math.exp(-abs(z))
+        p = e / (1.0 + e)
+        return (p if z < 0.0 else 1.0 - p), p / (1.0 + e)
+    if kind == ARCTAN:
+        return 0.5 + math.atan(z) / math.pi, 1.0 / (math.pi * (1.0 + z * z))
+    return 0.5 * math.erfc(-z), math.exp(-z * z) / math.sqrt(math.pi)
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def phi(kind, x, k, sigmoid_kind, beta):
+    """Value and derivative of the function of a soft rank, 1 <= x."""
+    if kind == IDENTITY:
+        return x, 1.0
+    if kind == CUT:
+        t, dt = sigmoid(sigmoid_kind, beta * (k + 0.5 - x))
+        return t, -beta * dt
+    log = math.log(1.0 + x)
+    value = _LN2 / log
+    slope = -value / (log * (1.0 + x))
+    if kind == DCG:
+        return value, slope
+    t, dt = sigmoid(sigmoid_kind, beta * (k + 0.5 - x))
+    return value * t, slope * t - value * beta * dt
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def saturation(kind, itemsize):
+    """The |z| beyond which the sigmoid is 0 or 1 to rounding in a float of this size."""
+    if kind == LOGISTIC:
+        return 17.0 if itemsize == 4 else 37.0
+    if kind == ERF:
+        return 3.9 if itemsize == 4 else 6.0
+    return np.inf
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=_FAST)
+def _exponentials(s, middle, alpha, bits, e, inverse):
+    """e = exp(alpha (s - middle)) and 1/e; needs |alpha (s - middle)| <= 700.
+
+    Cody-Waite reduction and a Taylor polynomial, written without a branch or a call so that
+    the compiler can use vector registers (math.exp cannot be vectorised without SVML).
+    """
+    scale = bits.view(np.float64)
+    for j in range(len(s)):
+        z = alpha * (np.float64(s[j]) - middle)
+        power = math.floor(z * 1.4426950408889634 + 0.5)
+        r = (z - power * 0.693147180369123816490) - power * 1.90821492927058770002e-10
+        bits[j] = (np.int64(power) + np.int64(1023)) << np.int64(52)
+        poly = 1.6059043836821613e-10
+        poly = poly * r + 2.08767569878681e-09
+        poly = poly * r + 2.505210838544172e-08
+        poly = poly * r + 2.755731922398589e-07
+        poly = poly * r + 2.7557319223985893e-06
+        poly = poly * r + 2.48015873015873e-05
+        poly = poly * r + 0.0001984126984126984
+        poly = poly * r + 0.001388888888888889
+        poly = poly * r + 0.008333333333333333
+        poly = poly * r + 0.041666666666666664
+        poly = poly * r + 0.16666666666666666
+        poly = poly * r + 0.5
+        poly = poly * r + 1.0
+        poly = poly * r + 1.0
+        value = poly * scale[j]
+        e[j] = value
+        inverse[j] = 1.0 / value
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=_FAST)
+def _logistic_row(e_i, inverse, slopes):
+    """Sums of p_j = 1/(1 + e_i/e_j) and of its slopes p_j (1 - p_j), which are kept."""
+    one = inverse.dtype.type(1.0)
+    total = inverse.dtype.type(0.0)
+    total_slope = inverse.dtype.type(0.0)
+    for j in range(len(inverse)):
+        p = one / (one + e_i * inverse[j])
+        d = p - p * p
+        slopes[j] = d
+        total += p
+        total_slope += d
+    return np.float64(total), np.float64(total_slope)
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=_FAST)
+def _any_row(kind, alpha, s_i, s, slopes):
+    """Like `_logistic_row` for any sigmoid, one call a pair."""
+    total = 0.0
+    total_slope = 0.0
+    for j in range(len(s)):
+        p, d = sigmoid(kind, alpha * (np.float64(s[j]) - s_i))
+        slopes[j] = d
+        total += p
+        total_slope += d
+    return total, total_slope
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=_FAST)
+def _add_row(c, slopes, grad):
+    for j in range(len(grad)):
+        grad[j] += c * slopes[j]
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def scratch(n, like):
+    """Work space for queries of up to n documents: floats, float64 and integers."""
+    return np.empty((6, n), dtype=like.dtype), np.empty((3, n)), np.empty((2, n), dtype=np.int64)
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def soft_rank_core(s, w, shape, alpha, sigmoid_kind, k, beta, ranks, grad, want_grad, space):
+    """Value, ranks and gradient for one query; see the module's docstring.
+
+    Parameters
+    ----------
+    s : float (n,)                 scores
+    w : float64 (n,)               weights; documents with 0 are not evaluated
+    shape : int                    IDENTITY, DCG, DCG_CUT (cut at k), CUT (1 up to k)
+    alpha : float > 0              in 1 / units of score
+    sigmoid_kind : int             LOGISTIC, ARCTAN, ERF
+    k, beta : float                cut-off and its steepness
+    ranks : float64 (n,)           out, soft ranks of the documents with weight
+    grad : float (n,)              out, overwritten; untouched if not want_grad
+    space : tuple                  from `scratch`
+
+    Returns
+    -------
+    float64
+        V.
+    """
+    n = len(s)
+    floats, doubles, integers = space
+    e, inverse, slopes, gathered, pull = floats[0], floats[1], floats[2], floats[3], floats[4]
+    order, bits = integers[0], integers[1]
+    low, high = s[0], s[0]
+    for j in range(1, n):
+        low, high = min(low, s[j]), max(high, s[j])
+    band = saturation(sigmoid_kind, s.itemsize)
+    reach = 80.0 if s.itemsize == 4 else 700.0  # exp(reach) is far from overflow
+    # Sorting a document costs as much as some 200 pairs: short queries do without it
+    # as long as one set of exponentials spans them.
+    span = alpha * (np.float64(high) - np.float64(low))
+    is_sorted = span > (2.0 * reach if n < 512 else 4.0 * band)
+    if is_sorted:
+        order[:n] = np.argsort(-s)
+        weights = doubles[0]
+        for j in range(n):
+            gathered[j] = s[order[j]]
+            weights[j] = w[order[j]]
+        x = gathered[:n]
+    else:
+        x = s
+        weights = w
+    pull[:n] = 0.0
+    value = 0.0
+    begin = 0
+    while begin < n:
+        # A block of documents, begin <= i < end, whose bands share one set of exponentials.
+        end, first, last = n, 0, n
+        middle = 0.5 * (np.float64(low) + np.float64(high))
+        if is_sorted:
+            top = np.float64(x[begin])
+            width = 2.0 * (reach - band)
+            while end > begin + 1 and alpha * (top - np.float64(x[end - 1])) > width:
+                end = begin + 1 + (end - begin - 1) // 2
+            bottom = np.float64(x[end - 1])
+            middle = 0.5 * (top + bottom)
+            first, last = begin, end
+            while first > 0 and alpha * (np.float64(x[first - 1]) - top) <= band:
+                first -= 1
+            while last < n and alpha * (bottom - np.float64(x[last])) <= band:
+                last += 1
+        if sigmoid_kind == LOGISTIC:
+            _exponentials(x[first:last], middle, alpha, bits, e[first:last], inverse[first:last])
+        lo, hi = first, last if not is_sorted else begin
+        for i in range(begin, end):
+            if weights[i] == 0.0:
+                continue
+            if is_sorted:
+                here = np.float64(x[i])
+                while alpha * (np.float64(x[lo]) - here) > band:
+                    lo += 1
+                hi = max(hi, i)
+                while hi < last and alpha * (here - np.float64(x[hi])) <= band:
+                    hi += 1
+            if sigmoid_kind == LOGISTIC:
+                total, total_slope = _logistic_row(e[i], inverse[lo:hi], slopes)
+                own = np.float64(inverse.dtype.type(1.0) / (inverse.dtype.type(1.0) + e[i] * inverse[i]))
+            else:
+                total, total_slope = _any_row(sigmoid_kind, alpha, np.float64(x[i]), x[lo:hi], slopes)
+                own = 0.5
+            rank = 1.0 + lo + (total - own)
+            ranks[order[i] if is_sorted else i] = rank
+            f, df = phi(shape, rank, k, sigmoid_kind, beta)
+            value += weights[i] * f
+            if want_grad:
+                c = alpha * weights[i] * df
+                _add_row(floats.dtype.type(c), slopes, pull[lo:hi])
+                pull[i] -= floats.dtype.type(c * total_slope)
+        begin = end
+    if want_grad:
+        if is_sorted:
+            for j in range(n):
+                grad[order[j]] = pull[j]
+        else:
+            grad[:n] = pull[:n]
+    return value

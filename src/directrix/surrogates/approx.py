@@ -1,0 +1,386 @@
+r"""ApproxRank (Qin, Liu, Li 2010): measures with their ranks replaced by soft ranks.
+
+The position of a document is a count of the documents above it. With a sigmoid in place of
+the step it becomes smooth (Eq. 20),
+
+.. math:: \hat\pi_i = 1 + \sum_{j \ne i} \sigma(\alpha (s_j - s_i)),
+
+and so does every measure that is written as a function of positions. Truncations
+:math:`[\pi_i < \pi_j]` and :math:`[\pi_i \le k]` become
+:math:`\sigma(\beta(\hat\pi_j - \hat\pi_i))` and :math:`\sigma(\beta(k + 1/2 - \hat\pi_i))`.
+
+Cost of all of them: O(R n) pairs for R documents that matter out of n, only those inside the
+sigmoid's band for large alpha; memory O(n) a query.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from directrix.errors import InputError
+from directrix.measures.cascade import ERR
+from directrix.measures.dcg import NDCG
+from directrix.measures.gains import discounts, gains
+from directrix.measures.pairs import KendallTau
+from directrix.measures.precision import AP, RR, Precision
+from directrix.surrogates.base import KernelSurrogate, query_sums
+from directrix.surrogates.positions import Sigmoid, sigmoid_code
+from directrix.types import Float64Array, FloatArray, Int64Array
+
+__all__ = [
+    "ApproxAP",
+    "ApproxERR",
+    "ApproxKendall",
+    "ApproxNDCG",
+    "ApproxPrecision",
+    "ApproxRR",
+]
+
+_SMOOTH = frozenset({"smooth", "shift_invariant", "tends_to_measure"})
+
+
+class _Approx(KernelSurrogate):
+    """Mechanics that all surrogates of this file share; the fields are each one's own."""
+
+    _family: ClassVar[int]
+    alpha: float
+    beta: float = 1.0
+    sigmoid: Sigmoid
+
+    def __post_init__(self) -> None:
+        for name in ("alpha", "beta"):
+            value = getattr(self, name)
+            if not (isinstance(value, int | float) and 0.0 < value < np.inf):
+                raise InputError(
+                    f"{type(self).__name__}({name}={value!r}): {name} is the steepness of the sigmoid "
+                    f"and must be a number > 0; type e.g. {type(self).__name__}({name}=10.0)."
+                )
+        sigmoid_code(self.sigmoid)
+
+    @property
+    def traits(self) -> frozenset[str]:
+        """smooth, shift_invariant, tends_to_measure."""
+        return _SMOOTH
+
+    def at(self, smoothing: float) -> Self:
+        """Return a copy with alpha = 1/smoothing; beta keeps its ratio to alpha.
+
+        As smoothing -> 0 the value tends to the exact measure wherever no scores tie.
+        """
+        return replace(self, alpha=1.0 / smoothing, beta=self.beta / self.alpha / smoothing)
+
+    def _shape(self) -> tuple[int, float]:
+        return 0, 0.0
+
+    def _spec(self) -> tuple[int, int, int, float, float, float]:
+        kind, factor = sigmoid_code(self.sigmoid)
+        shape, k = self._shape()
+        return self._family, shape, kind, float(k), factor * self.alpha, factor * self.beta
+
+    def fill(
+        self,
+        scores: FloatArray,
+        prepared: Float64Array,
+        qptr: Int64Array,
+        chunk: tuple[int, int],
+        out: tuple[Float64Array, FloatArray],
+    ) -> None:
+        """Fill one chunk; see `KernelSurrogate.fill`."""
+        from directrix.surrogates._kernels.approx import approx_chunk
+
+        approx_chunk(self._spec(), scores, prepared, qptr, chunk[0], chunk[1], out[0], out[1])
+
+
+def _over_queries(per_doc: Float64Array, total: Float64Array, qptr: Int64Array) -> Float64Array:
+    """Divide by the query's total; 0 where that is 0."""
+    inverse = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0.0)
+    return per_doc * np.repeat(inverse, np.diff(qptr))
+
+
+def _times(values: Float64Array, doc_weight: Float64Array | None) -> Float64Array:
+    return values if doc_weight is None else values * doc_weight
+
+
+@dataclass(frozen=True)
+class ApproxNDCG(_Approx):
+    r"""Smooth nDCG@k.
+
+    .. math:: \frac{1}{Z_k} \sum_i (2^{l_i} - 1)\, \frac{1}{\log_2(1 + \hat\pi_i)}\,
+              \sigma(\beta(k + 1/2 - \hat\pi_i))
+
+    without the last factor if ``k`` is None (Qin, Liu, Li 2010, Eq. 21).
+
+    Parameters
+    ----------
+    alpha : float > 0
+        Steepness of the soft ranks, in 1 / units of score. Larger is closer to nDCG and harder to
+        optimise.
+    k : int >= 1, or None
+        Cut-off; None = the whole list.
+    beta : float > 0
+        Steepness of the cut-off, in 1 / ranks; not used if ``k`` is None.
+    sigmoid : {"logistic", "tanh", "arctan", "erf"}
+        "erf" with alpha = 1/(2 sigma) gives SoftRank's expected ranks.
+
+    Notes
+    -----
+    Without a cut-off the value lies in [0, 1]: soft ranks are mixtures of permutations and the
+    discount is convex. With a cut-off, many tied documents just above it can exceed 1.
+    """
+
+    _family: ClassVar[int] = 0
+    alpha: float = 10.0
+    k: int | None = None
+    beta: float = 10.0
+    sigmoid: Sigmoid = "logistic"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_k(self, self.k)
+
+    @property
+    def traits(self) -> frozenset[str]:
+        """smooth, shift_invariant, tends_to_measure; unit_interval without a cut-off."""
+        return _SMOOTH | {"unit_interval"} if self.k is None else _SMOOTH
+
+    @property
+    def measure(self) -> NDCG:
+        """nDCG@k."""
+        return NDCG(k=self.k)
+
+    def _shape(self) -> tuple[int, float]:
+        return (1, 0.0) if self.k is None else (2, float(self.k))
+
+    def prepare(
+        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
+    ) -> Float64Array:
+        """Gains over the ideal DCG@k."""
+        from directrix.measures._kernels.dcg import ideal_dcg
+
+        gain = _times(gains(labels), doc_weight)
+        longest = int(np.diff(qptr).max(initial=0))
+        depth = longest if self.k is None else self.k
+        ideal = np.empty(len(qptr) - 1)
+        ideal_dcg(gain, qptr, discounts(min(longest, depth)), False, depth, ideal)
+        return _over_queries(gain, ideal, qptr)
+
+
+@dataclass(frozen=True)
+class ApproxPrecision(_Approx):
+    r"""Smooth P@k: :math:`\frac1k \sum_i r_i\, \sigma(\beta(k + 1/2 - \hat\pi_i))`.
+
+    Named as future work by Qin, Liu, Li 2010; ours by their rule for truncations.
+
+    Parameters
+    ----------
+    k : int >= 1
+        Cut-off.
+    alpha : float > 0
+        Steepness of the soft ranks, in 1 / units of score.
+    beta : float > 0
+        Steepness of the cut-off, in 1 / ranks.
+    rel : float > 0
+        Smallest label that counts as relevant.
+    sigmoid : {"logistic", "tanh", "arctan", "erf"}
+    """
+
+    _family: ClassVar[int] = 0
+    k: int = 5
+    alpha: float = 10.0
+    beta: float = 10.0
+    rel: float = 1
+    sigmoid: Sigmoid = "logistic"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_k(self, self.k, optional=False)
+
+    @property
+    def measure(self) -> Precision:
+        """P@k."""
+        return Precision(k=self.k, rel=self.rel)
+
+    def _shape(self) -> tuple[int, float]:
+        return 3, float(self.k)
+
+    def prepare(
+        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
+    ) -> Float64Array:
+        """Relevance over k."""
+        return _times((labels >= self.rel) / float(self.k), doc_weight)
+
+
+@dataclass(frozen=True)
+class ApproxAP(_Approx):
+    r"""Smooth average precision (Qin, Liu, Li 2010, Eq. 22).
+
+    .. math:: \frac1R \sum_j \frac{r_j}{\hat\pi_j}
+              \Big[1 + \sum_{i \ne j} r_i\, \sigma(\beta(\hat\pi_j - \hat\pi_i))\Big]
+
+    Parameters
+    ----------
+    alpha : float > 0
+        Steepness of the soft ranks, in 1 / units of score.
+    beta : float > 0
+        Steepness of the truncation, in 1 / ranks.
+    rel : float > 0
+        Smallest label that counts as relevant.
+    sigmoid : {"logistic", "tanh", "arctan", "erf"}
+
+    Notes
+    -----
+    The bracket is a soft rank of the relevant documents among themselves, so the double sum
+    costs no more than the first: the band of beta is a few ranks wide.
+    """
+
+    _family: ClassVar[int] = 1
+    alpha: float = 10.0
+    beta: float = 10.0
+    rel: float = 1
+    sigmoid: Sigmoid = "logistic"
+
+    @property
+    def measure(self) -> AP:
+        """AP."""
+        return AP(rel=self.rel)
+
+    def prepare(
+        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
+    ) -> Float64Array:
+        """Relevance over the number of relevant documents."""
+        relevance = _times((labels >= self.rel) * 1.0, doc_weight)
+        return _over_queries(relevance, query_sums(relevance, qptr), qptr)
+
+
+@dataclass(frozen=True)
+class ApproxRR(_Approx):
+    r"""Smooth reciprocal rank.
+
+    .. math:: \sum_j \frac{r_j}{\hat\pi_j} \prod_{i \ne j}
+              \big(1 - r_i\, \sigma(\beta(\hat\pi_j - \hat\pi_i))\big)
+
+    Named as future work by Qin, Liu, Li 2010; ours by their rule for truncations.
+
+    Parameters
+    ----------
+    alpha : float > 0
+        Steepness of the soft ranks, in 1 / units of score.
+    beta : float > 0
+        Steepness of the truncation, in 1 / ranks.
+    rel : float > 0
+        Smallest label that counts as relevant.
+    sigmoid : {"logistic", "tanh", "arctan", "erf"}
+    """
+
+    _family: ClassVar[int] = 2
+    alpha: float = 10.0
+    beta: float = 10.0
+    rel: float = 1
+    sigmoid: Sigmoid = "logistic"
+
+    @property
+    def measure(self) -> RR:
+        """RR."""
+        return RR(rel=self.rel)
+
+    def prepare(
+        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
+    ) -> Float64Array:
+        """Relevance: the probability that the user stops at the document."""
+        return _times((labels >= self.rel) * 1.0, doc_weight)
+
+
+@dataclass(frozen=True)
+class ApproxERR(_Approx):
+    r"""Smooth expected reciprocal rank, with :math:`R_i = (2^{l_i} - 1) / 2^{l_{max}}`.
+
+    .. math:: \sum_i \frac{R_i}{\hat\pi_i} \prod_{j \ne i}
+              \big(1 - R_j\, \sigma(\beta(\hat\pi_i - \hat\pi_j))\big)
+
+    Parameters
+    ----------
+    alpha : float > 0
+        Steepness of the soft ranks, in 1 / units of score.
+    beta : float > 0
+        Steepness of the truncation, in 1 / ranks.
+    l_max : float > 0
+        The highest label; a document of that label satisfies with probability 1 - 2^-l_max.
+    sigmoid : {"logistic", "tanh", "arctan", "erf"}
+    """
+
+    _family: ClassVar[int] = 2
+    alpha: float = 10.0
+    beta: float = 10.0
+    l_max: float = 4
+    sigmoid: Sigmoid = "logistic"
+
+    @property
+    def measure(self) -> ERR:
+        """ERR."""
+        return ERR(l_max=self.l_max)
+
+    def prepare(
+        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
+    ) -> Float64Array:
+        """Probability that the user stops at the document."""
+        if len(labels) and labels.max() > self.l_max:
+            raise InputError(
+                f"{self!r} meets a label of {labels.max():g}, above l_max; "
+                f"type ApproxERR(l_max={labels.max():g})."
+            )
+        return _times(gains(labels) / 2.0**self.l_max, doc_weight)
+
+
+@dataclass(frozen=True)
+class ApproxKendall(_Approx):
+    r"""Smooth Kendall tau-b between scores and labels.
+
+    .. math:: \frac{\sum_{l_i > l_j} (2 \sigma(\alpha(s_i - s_j)) - 1)}
+              {\sqrt{P\, n (n - 1) / 2}}
+
+    with P the number of pairs of different labels.
+
+    Parameters
+    ----------
+    alpha : float > 0
+        Steepness, in 1 / units of score.
+    sigmoid : {"logistic", "tanh", "arctan", "erf"}
+
+    Notes
+    -----
+    Lies in [-1, 1]. Document weights have no meaning for pairs and are refused.
+    """
+
+    _family: ClassVar[int] = 3
+    alpha: float = 10.0
+    sigmoid: Sigmoid = "logistic"
+
+    def at(self, smoothing: float) -> Self:
+        """Return a copy with alpha = 1/smoothing."""
+        return replace(self, alpha=1.0 / smoothing)
+
+    @property
+    def measure(self) -> KendallTau:
+        """Kendall's tau-b."""
+        return KendallTau()
+
+    def prepare(
+        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
+    ) -> Float64Array:
+        """The labels."""
+        if doc_weight is not None:
+            raise InputError(
+                "ApproxKendall is a mean over pairs and takes no document weights; "
+                "weigh whole queries instead: query_weight=."
+            )
+        return np.array(labels, dtype=np.float64)
+
+
+def _check_k(surrogate: Any, k: Any, *, optional: bool = True) -> None:
+    if (k is None and optional) or (isinstance(k, int | np.integer) and k >= 1):
+        return
+    name = type(surrogate).__name__
+    raise InputError(f"{name}(k={k!r}): the cut-off must be an integer >= 1; type e.g. {name}(k=10).")

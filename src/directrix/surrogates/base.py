@@ -1,0 +1,107 @@
+"""What all surrogates backed by a compiled kernel share: preparation, chunks, threads."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from directrix.data.validate import check_ranking
+from directrix.threads import query_chunks, run_chunks
+from directrix.types import Float64Array, FloatArray, Int64Array
+
+__all__ = ["DOCS_PER_CHUNK", "KernelSurrogate", "query_sums", "writable"]
+
+DOCS_PER_CHUNK = 4096
+"""Enough work to hide the cost of calling a kernel, little enough to share among threads."""
+
+
+class KernelSurrogate(ABC):
+    """A surrogate whose value and gradient a Numba kernel fills for a chunk of queries.
+
+    A subclass says what depends on the labels alone (`prepare`) and how to fill a chunk
+    (`fill`). Objectives call `prepare` once per data set and `fill` on every chunk, next to the
+    chunk's features; `value_and_grad` puts the two together for everyone else.
+    """
+
+    @property
+    @abstractmethod
+    def traits(self) -> frozenset[str]:
+        """What is true of the surrogate; `directrix.laws.check_surrogate` tests it."""
+
+    @abstractmethod
+    def prepare(self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None) -> Any:
+        """Everything that depends on labels and document weights alone.
+
+        Parameters
+        ----------
+        labels : float64 (n_docs,)
+        qptr : int64 (n_queries + 1,)
+        doc_weight : float64 (n_docs,), or None
+            Factors >= 0 on what each document earns.
+        """
+
+    @abstractmethod
+    def fill(
+        self,
+        scores: FloatArray,
+        prepared: Any,
+        qptr: Int64Array,
+        chunk: tuple[int, int],
+        out: tuple[Float64Array, FloatArray],
+    ) -> None:
+        """Fill value and gradient of the queries ``chunk[0] <= q < chunk[1]`` in ``out``."""
+
+    def value_and_grad(
+        self, scores: FloatArray, labels: Float64Array, qptr: Int64Array
+    ) -> tuple[Float64Array, FloatArray]:
+        """Value of every query and its gradient with respect to the scores.
+
+        Parameters
+        ----------
+        scores : float32 or float64 (n_docs,)
+            Any finite numbers; higher is ranked first.
+        labels : float64 (n_docs,)
+            Grades >= 0.
+        qptr : int64 (n_queries + 1,)
+            Query ``q`` owns the documents ``qptr[q] <= i < qptr[q + 1]``.
+
+        Returns
+        -------
+        value : float64 (n_queries,)
+        grad : float (n_docs,)
+            Of the dtype of the scores, in 1 / units of score.
+
+        Raises
+        ------
+        InputError
+            If the arrays do not fit together, or hold NaN or infinities.
+        """
+        scores, labels, qptr = check_ranking(scores, labels, qptr)
+        scores, qptr = writable(scores), writable(qptr)
+        prepared = self.prepare(labels, qptr)
+        bounds = query_chunks(qptr, DOCS_PER_CHUNK)
+        out = np.zeros(len(qptr) - 1), np.zeros_like(scores)
+        run_chunks(
+            lambda c: self.fill(scores, prepared, qptr, (int(bounds[c]), int(bounds[c + 1])), out),
+            len(bounds) - 1,
+        )
+        return out
+
+
+def writable(array: Any) -> Any:
+    """Return the array, or a copy if it is read-only.
+
+    Numba compiles a kernel once more for read-only arguments; this keeps it to one version.
+    """
+    return np.require(array, requirements=["C", "W"])
+
+
+def query_sums(per_doc: Float64Array, qptr: Int64Array) -> Float64Array:
+    """Sum over the documents of every query; 0 for a query without documents."""
+    sums = np.zeros(len(qptr) - 1)
+    filled = np.diff(qptr) > 0
+    if filled.any():
+        sums[filled] = np.add.reduceat(per_doc, qptr[:-1][filled])
+    return sums

@@ -1,0 +1,15 @@
+"""Fixtures shared by all tests."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """Folder of the real data: the environment variable DIRECTRIX_DATA, else ../shared/data."""
+    folder = Path(os.environ.get("DIRECTRIX_DATA", Path(__file__).parents[2] / "shared" / "data"))
+    if not (folder / "letor").is_dir():
+        pytest.skip(f"no real data in {folder}; set DIRECTRIX_DATA to the folder that holds letor/")
+    return folder
