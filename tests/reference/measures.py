@@ -96,3 +96,9 @@ def expected(one_list, scores, labels, **options):
     """Mean of a measure over all orders of the tied groups, by listing them."""
     values = [one_list(ranked, list(labels), **options) for ranked in orders(scores, labels)]
     return sum(values) / len(values)
+
+
+def interpolated_precision(ranked, labels, recall, rel=1):
+    needed = int(recall * n_rel(labels, rel) + 0.5)
+    return max((n_rel(ranked[:p], rel) / p for p in range(1, len(ranked) + 1) if n_rel(ranked[:p], rel) >= needed),
+               default=0.0)  # fmt: skip
