@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - one case a line
 """Values that other projects print or assert, under the convention that says how they compute them.
 
 Each case names its source; inputs and expected values are spelled as the source gives them.
@@ -102,7 +103,9 @@ def test_value_of_a_peer(case):
 )
 def test_catboost_edge_cases(name, m, expected):
     scores, labels = [3, 2, 1, 1, 1, 1, 1, 1, 1], [0, 0, 0, 1, 0, 0, 0, 0, 1]
-    np.testing.assert_allclose(m(scores, labels, [0, 3, 6, 9]), expected, rtol=0, atol=1e-4, err_msg=f"{CAT} {name}")
+    np.testing.assert_allclose(
+        m(scores, labels, [0, 3, 6, 9]), expected, rtol=0, atol=1e-4, err_msg=f"{CAT} {name}"
+    )
 
 
 def joined(qrels, run):

@@ -72,10 +72,12 @@ def test_every_line_of_a_known_measure(trec, file, n_lines):
 
 
 def test_lines_that_are_means_of_other_measures(trec):
-    """11pt_avg is the mean of eleven interpolated precisions, gm_map a geometric mean of AP, at least 1e-5."""
+    """11pt_avg: mean of eleven interpolated precisions; gm_map: geometric mean of AP, at least 1e-5."""
     folder, joined = trec
     values = evaluated(joined, [f"IPrec@{i / 10}" for i in range(11)] + ["AP"])
-    printed = {(w[0], w[1]): w[2] for w in (x.split() for x in (folder / "out.test.aq").read_text().splitlines())}
+    printed = {
+        (w[0], w[1]): w[2] for w in (x.split() for x in (folder / "out.test.aq").read_text().splitlines())
+    }
     eleven = np.mean([values.mean[f"IPrec@{i / 10}"] for i in range(11)])
     np.testing.assert_allclose(eleven, float(printed["11pt_avg", "all"]), rtol=0, atol=5.001e-5)
     geometric = np.exp(np.mean(np.log(np.maximum(values["AP"], 1e-5))))

@@ -2,14 +2,15 @@
 
 import numpy as np
 import pytest
+from reference import measures as naive
 
 import directrix as dx
-from reference import measures as naive
 
 MEASURES = [
     (dx.NDCG(), naive.ndcg, {}),
     (dx.NDCG(k=3), naive.ndcg, {"k": 3}),
-    (dx.NDCG(k=4, gain="linear", discount="letor3"), naive.ndcg, {"k": 4, "gain": "linear", "discount": "letor3"}),
+    (dx.NDCG(k=4, gain="linear"), naive.ndcg, {"k": 4, "gain": "linear"}),
+    (dx.NDCG(k=4, discount="letor3"), naive.ndcg, {"k": 4, "discount": "letor3"}),
     (dx.AP(), naive.ap, {}),
     (dx.AP(k=3, rel=2), naive.ap, {"k": 3, "rel": 2}),
     (dx.AP(k=2, denominator="capped"), naive.ap, {"k": 2, "capped": True}),
@@ -57,9 +58,8 @@ def test_roc_area_and_tau_equal_all_pairs():
             dx.ROCArea()(scores, labels, qptr)[0], naive.roc_area(scores, labels), rtol=1e-12, atol=0
         )
         finite = np.where(np.isinf(scores), -1.0, scores)
-        np.testing.assert_allclose(
-            dx.KendallTau()(finite, labels, qptr)[0], naive.kendall_tau_b(finite, labels), rtol=1e-12, atol=1e-15
-        )
+        tau = naive.kendall_tau_b(finite, labels)
+        np.testing.assert_allclose(dx.KendallTau()(finite, labels, qptr)[0], tau, rtol=1e-12, atol=1e-15)
 
 
 def test_a_constant_scorer_gains_nothing_from_the_order_of_the_file():
@@ -67,3 +67,13 @@ def test_a_constant_scorer_gains_nothing_from_the_order_of_the_file():
     best, shuffled = dx.AP()(np.zeros(4), labels, [0, 4]), dx.AP()(np.zeros(4), labels[::-1], [0, 4])
     np.testing.assert_allclose(best, shuffled, rtol=0, atol=0)
     np.testing.assert_allclose(dx.AP(ties="order")(np.zeros(4), labels, [0, 4]), [1.0], rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("recall", [0.0, 0.3, 0.5, 1.0])
+def test_interpolated_precision_in_input_order(recall):
+    measure = dx.IPrec(recall=recall, ties="order")
+    for scores, labels in PROBLEMS:
+        order = np.argsort(-scores, kind="stable")
+        ranked = [labels[i] for i in order if scores[i] > -np.inf]
+        wanted = naive.interpolated_precision(ranked, labels, recall) if (labels >= 1).any() else 0.0
+        np.testing.assert_allclose(measure(scores, labels, [0, len(scores)]), [wanted], rtol=1e-15, atol=0)

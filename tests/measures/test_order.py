@@ -66,9 +66,7 @@ def test_trec_rule_compares_single_precision():
 
 
 def test_worst_rule_puts_the_lowest_label_first():
-    np.testing.assert_allclose(
-        dx.AP(ties="worst")([1, 1, 1], [1, 0, 0], [0, 3]), [1 / 3], rtol=1e-15, atol=0
-    )
+    np.testing.assert_allclose(dx.AP(ties="worst")([1, 1, 1], [1, 0, 0], [0, 3]), [1 / 3], rtol=1e-15, atol=0)
 
 
 def test_documents_that_were_not_retrieved_count_but_earn_nothing():

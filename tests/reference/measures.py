@@ -78,7 +78,9 @@ def roc_area(scores, labels, rel=1):
 
 def kendall_tau_b(scores, labels):
     n = len(scores)
-    sign = [np.sign(scores[i] - scores[j]) * np.sign(labels[i] - labels[j]) for i in range(n) for j in range(i)]
+    sign = [
+        np.sign(scores[i] - scores[j]) * np.sign(labels[i] - labels[j]) for i in range(n) for j in range(i)
+    ]
     apart_s = comb(n, 2) - sum(scores[i] == scores[j] for i in range(n) for j in range(i))
     apart_l = comb(n, 2) - sum(labels[i] == labels[j] for i in range(n) for j in range(i))
     return float(sum(sign)) / (apart_s * apart_l) ** 0.5 if apart_s * apart_l else nan
@@ -100,5 +102,5 @@ def expected(one_list, scores, labels, **options):
 
 def interpolated_precision(ranked, labels, recall, rel=1):
     needed = int(recall * n_rel(labels, rel) + 0.5)
-    return max((n_rel(ranked[:p], rel) / p for p in range(1, len(ranked) + 1) if n_rel(ranked[:p], rel) >= needed),
-               default=0.0)  # fmt: skip
+    tops = [ranked[:p] for p in range(1, len(ranked) + 1)]
+    return max((n_rel(top, rel) / len(top) for top in tops if n_rel(top, rel) >= needed), default=0.0)
