@@ -9,7 +9,7 @@ _COUNTED = 384  # up to this length comparing all pairs, which vectorises, beats
 _INSERTED = 40  # up to this length insertion beats counting digits
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def sort_pairs(key, val, other, carried, n):
     """Sort ``key[:n]`` ascending and stably, in place, with ``val`` along.
 
@@ -57,7 +57,7 @@ def sort_pairs(key, val, other, carried, n):
         carried[:n] = val[:n]
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def _rank_by_sorting(scores, labels, key, other, carried, ranked, size):
     """Fill ``ranked`` and, at the first place of every tied group, its ``size``."""
     n = len(scores)
@@ -75,14 +75,14 @@ def _rank_by_sorting(scores, labels, key, other, carried, ranked, size):
             start = i
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def _place(above, label, ranked, size):
     """Put a document behind the ``above`` better ones and the tied ones that came before it."""
     ranked[above + size[above]] = label
     size[above] += 1
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def _rank_by_counting(scores, labels, ranked, size):
     """Do the same by counting, for every document, the better ones: n^2 comparisons, no branches."""
     n = len(scores)
@@ -108,7 +108,7 @@ def _rank_by_counting(scores, labels, ranked, size):
         _place(above, labels[i], ranked, size)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def rank_documents(scores, labels, qptr, share, worst, ranked, ends, retrieved):
     """Put the labels of every query into the order of the ranking.
 
@@ -160,7 +160,7 @@ def rank_documents(scores, labels, qptr, share, worst, ranked, ends, retrieved):
             start = end
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def _lowest_first(labels, key, other, carried):
     bits = (labels + 0.0).view(np.uint64)  # labels are >= 0: their bits, read as integers, are in order
     for i in range(len(labels)):
