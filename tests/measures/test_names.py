@@ -80,7 +80,7 @@ def test_names_are_short():
         ("nDGC@10", "there is no measure 'nDGC'; did you mean nDCG"),
         (
             "quality",
-            "Known are nDCG, DCG, AP, RR, P, R, Success, Rprec, IPrec, ERR, RBP, ROCArea, KendallTau,
+            "Known are nDCG, DCG, AP, RR, P, R, Success, Rprec, IPrec, ERR, RBP, ROCArea, KendallTau",
         ),
         ("nDCG@", "needed is NAME, NAME@k or NAME(field=value)@k"),
         ("", "needed is NAME, NAME@k"),
