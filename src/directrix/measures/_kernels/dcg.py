@@ -37,9 +37,10 @@ def ideal_dcg(labels, qptr, discount, exponential, k, value):
         n_top = min(n, k)
         total = 0.0
         counted = True
-        count[:] = 0
+        for level in range(_LEVELS):
+            count[level] = 0
         for i in range(lo, hi):
-            if not (0.0 <= labels[i] < _LEVELS) or labels[i] != np.floor(labels[i]):
+            if not (0.0 <= labels[i] < _LEVELS) or labels[i] != np.int64(labels[i]):
                 counted = False
                 break
             count[np.int64(labels[i])] += 1

@@ -100,6 +100,7 @@ def _exchanges(values, scratch, n):
                     scratch[o] = values[j]
                     exchanged += mid - i
                     j += 1
-        values[:n] = scratch[:n]
+        for o in range(n):
+            values[o] = scratch[o]
         width *= 2
     return exchanged
