@@ -42,10 +42,10 @@ __all__ = [
 _SMOOTH = frozenset({"smooth", "shift_invariant", "tends_to_measure"})
 
 
-class _Approx(KernelSurrogate):
-    """Mechanics that all surrogates of this file share; the fields are each one's own."""
+class ApproxRank(KernelSurrogate):
+    """What all surrogates of this file share; the fields are each one's own."""
 
-    _family: ClassVar[int]
+    family: ClassVar[str]
     alpha: float
     beta: float = 1.0
     sigmoid: Sigmoid
@@ -70,15 +70,18 @@ class _Approx(KernelSurrogate):
 
         As smoothing -> 0 the value tends to the exact measure wherever no scores tie.
         """
-        return replace(self, alpha=1.0 / smoothing, beta=self.beta / self.alpha / smoothing)
+        return replace(  # type: ignore[type-var]
+            self, alpha=1.0 / smoothing, beta=self.beta / self.alpha / smoothing
+        )
 
     def _shape(self) -> tuple[int, float]:
         return 0, 0.0
 
-    def _spec(self) -> tuple[int, int, int, float, float, float]:
+    def spec(self) -> tuple[int, int, float, float, float]:
+        """What the kernels know of the surrogate; see `separable_chunk`."""
         kind, factor = sigmoid_code(self.sigmoid)
         shape, k = self._shape()
-        return self._family, shape, kind, float(k), factor * self.alpha, factor * self.beta
+        return shape, kind, float(k), factor * self.alpha, factor * self.beta
 
     def fill(
         self,
@@ -89,14 +92,15 @@ class _Approx(KernelSurrogate):
         out: tuple[Float64Array, FloatArray],
     ) -> None:
         """Fill one chunk; see `KernelSurrogate.fill`."""
-        from directrix.surrogates._kernels.approx import approx_chunk
+        from directrix.surrogates._kernels import approx as kernels
 
-        approx_chunk(self._spec(), scores, prepared, qptr, chunk[0], chunk[1], out[0], out[1])
+        kernel = getattr(kernels, f"{self.family}_chunk")
+        kernel(self.spec(), scores, prepared, qptr, chunk[0], chunk[1], out[0], out[1])
 
 
 def _over_queries(per_doc: Float64Array, total: Float64Array, qptr: Int64Array) -> Float64Array:
     """Divide by the query's total; 0 where that is 0."""
-    inverse = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0.0)
+    inverse: Float64Array = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0.0)
     return per_doc * np.repeat(inverse, np.diff(qptr))
 
 
@@ -105,7 +109,7 @@ def _times(values: Float64Array, doc_weight: Float64Array | None) -> Float64Arra
 
 
 @dataclass(frozen=True)
-class ApproxNDCG(_Approx):
+class ApproxNDCG(ApproxRank):
     r"""Smooth nDCG@k.
 
     .. math:: \frac{1}{Z_k} \sum_i (2^{l_i} - 1)\, \frac{1}{\log_2(1 + \hat\pi_i)}\,
@@ -131,7 +135,7 @@ class ApproxNDCG(_Approx):
     discount is convex. With a cut-off, many tied documents just above it can exceed 1.
     """
 
-    _family: ClassVar[int] = 0
+    family: ClassVar[str] = "separable"
     alpha: float = 10.0
     k: int | None = None
     beta: float = 10.0
@@ -164,12 +168,12 @@ class ApproxNDCG(_Approx):
         longest = int(np.diff(qptr).max(initial=0))
         depth = longest if self.k is None else self.k
         ideal = np.empty(len(qptr) - 1)
-        ideal_dcg(gain, qptr, discounts(min(longest, depth)), False, depth, ideal)
+        ideal_dcg(gain, qptr, discounts(min(longest, depth)), False, depth, ideal)  # noqa: FBT003
         return _over_queries(gain, ideal, qptr)
 
 
 @dataclass(frozen=True)
-class ApproxPrecision(_Approx):
+class ApproxPrecision(ApproxRank):
     r"""Smooth P@k: :math:`\frac1k \sum_i r_i\, \sigma(\beta(k + 1/2 - \hat\pi_i))`.
 
     Named as future work by Qin, Liu, Li 2010; ours by their rule for truncations.
@@ -187,7 +191,7 @@ class ApproxPrecision(_Approx):
     sigmoid : {"logistic", "tanh", "arctan", "erf"}
     """
 
-    _family: ClassVar[int] = 0
+    family: ClassVar[str] = "separable"
     k: int = 5
     alpha: float = 10.0
     beta: float = 10.0
@@ -210,11 +214,11 @@ class ApproxPrecision(_Approx):
         self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
     ) -> Float64Array:
         """Relevance over k."""
-        return _times((labels >= self.rel) / float(self.k), doc_weight)
+        return _times((labels >= self.rel).astype(np.float64) / self.k, doc_weight)
 
 
 @dataclass(frozen=True)
-class ApproxAP(_Approx):
+class ApproxAP(ApproxRank):
     r"""Smooth average precision (Qin, Liu, Li 2010, Eq. 22).
 
     .. math:: \frac1R \sum_j \frac{r_j}{\hat\pi_j}
@@ -236,7 +240,7 @@ class ApproxAP(_Approx):
     costs no more than the first: the band of beta is a few ranks wide.
     """
 
-    _family: ClassVar[int] = 1
+    family: ClassVar[str] = "ap"
     alpha: float = 10.0
     beta: float = 10.0
     rel: float = 1
@@ -251,12 +255,12 @@ class ApproxAP(_Approx):
         self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
     ) -> Float64Array:
         """Relevance over the number of relevant documents."""
-        relevance = _times((labels >= self.rel) * 1.0, doc_weight)
+        relevance = _times((labels >= self.rel).astype(np.float64), doc_weight)
         return _over_queries(relevance, query_sums(relevance, qptr), qptr)
 
 
 @dataclass(frozen=True)
-class ApproxRR(_Approx):
+class ApproxRR(ApproxRank):
     r"""Smooth reciprocal rank.
 
     .. math:: \sum_j \frac{r_j}{\hat\pi_j} \prod_{i \ne j}
@@ -275,7 +279,7 @@ class ApproxRR(_Approx):
     sigmoid : {"logistic", "tanh", "arctan", "erf"}
     """
 
-    _family: ClassVar[int] = 2
+    family: ClassVar[str] = "cascade"
     alpha: float = 10.0
     beta: float = 10.0
     rel: float = 1
@@ -290,11 +294,11 @@ class ApproxRR(_Approx):
         self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
     ) -> Float64Array:
         """Relevance: the probability that the user stops at the document."""
-        return _times((labels >= self.rel) * 1.0, doc_weight)
+        return _times((labels >= self.rel).astype(np.float64), doc_weight)
 
 
 @dataclass(frozen=True)
-class ApproxERR(_Approx):
+class ApproxERR(ApproxRank):
     r"""Smooth expected reciprocal rank, with :math:`R_i = (2^{l_i} - 1) / 2^{l_{max}}`.
 
     .. math:: \sum_i \frac{R_i}{\hat\pi_i} \prod_{j \ne i}
@@ -306,15 +310,15 @@ class ApproxERR(_Approx):
         Steepness of the soft ranks, in 1 / units of score.
     beta : float > 0
         Steepness of the truncation, in 1 / ranks.
-    l_max : float > 0
+    l_max : int >= 1
         The highest label; a document of that label satisfies with probability 1 - 2^-l_max.
     sigmoid : {"logistic", "tanh", "arctan", "erf"}
     """
 
-    _family: ClassVar[int] = 2
+    family: ClassVar[str] = "cascade"
     alpha: float = 10.0
     beta: float = 10.0
-    l_max: float = 4
+    l_max: int = 4
     sigmoid: Sigmoid = "logistic"
 
     @property
@@ -335,7 +339,7 @@ class ApproxERR(_Approx):
 
 
 @dataclass(frozen=True)
-class ApproxKendall(_Approx):
+class ApproxKendall(ApproxRank):
     r"""Smooth Kendall tau-b between scores and labels.
 
     .. math:: \frac{\sum_{l_i > l_j} (2 \sigma(\alpha(s_i - s_j)) - 1)}
@@ -354,7 +358,7 @@ class ApproxKendall(_Approx):
     Lies in [-1, 1]. Document weights have no meaning for pairs and are refused.
     """
 
-    _family: ClassVar[int] = 3
+    family: ClassVar[str] = "kendall"
     alpha: float = 10.0
     sigmoid: Sigmoid = "logistic"
 
