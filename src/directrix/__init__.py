@@ -49,6 +49,7 @@ _HOME = {
     "convention": "measures.convention",
     "conventions": "measures.convention",
     "evaluate": "measures.evaluation",
+    "evaluate_conventions": "measures.evaluation",
     "fit_scale": "data.scale",
     "get_threads": "threads",
     "join_trec": "data.trec",

@@ -85,7 +85,7 @@ def query_chunks(qptr: Int64Array, docs_per_chunk: int) -> Int64Array:
         Chunk ``c`` is the queries ``bounds[c] <= q < bounds[c + 1]``.
     """
     n_queries = len(qptr) - 1
-    wanted = np.arange(0, qptr[-1], docs_per_chunk)
+    wanted = np.arange(0, max(qptr[-1], 1), docs_per_chunk)  # queries without documents need a chunk too
     starts = np.unique(np.searchsorted(qptr[:-1], wanted, side="left"))
     return np.append(starts[starts < n_queries], n_queries).astype(np.int64)
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from directrix.surrogates.base import query_sums
-from directrix.threads import get_threads
+from directrix.threads import get_threads, set_threads
 from directrix.types import Float64Array, FloatArray, Int64Array, Surrogate
 
 __all__ = ["LawBroken", "check_surrogate"]
