@@ -42,15 +42,23 @@ _HOME = {
     "Recall": "measures.precision",
     "Run": "data.trec",
     "SGD": "trainers.sgd",
+    "Scale": "data.scale",
     "Success": "measures.precision",
     "ap_bound": "surrogates.bounds",
+    "audit": "data.audit",
     "convention": "measures.convention",
     "conventions": "measures.convention",
     "evaluate": "measures.evaluation",
     "evaluate_conventions": "measures.evaluation",
+    "fit_scale": "data.scale",
     "get_threads": "threads",
     "join_trec": "data.trec",
+    "k_folds": "data.split",
+    "laws": "surrogates.laws",
+    "letor_folds": "data.split",
     "linear_objective": "objectives.linear",
+    "make_cubic": "data.synthetic",
+    "make_linear": "data.synthetic",
     "measure": "measures.names",
     "ndcg_bound": "surrogates.bounds",
     "rank_bound": "surrogates.bounds",
@@ -60,6 +68,7 @@ _HOME = {
     "regression_start": "trainers.regression",
     "set_threads": "threads",
     "soft_ranks": "surrogates.positions",
+    "split_queries": "data.split",
     "surrogate": "surrogates.names",
     "write_letor": "data.letor_write",
     "write_trec_run": "data.trec",
@@ -71,7 +80,10 @@ __all__ = sorted(_HOME)
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'directrix' has no attribute {name!r}")
-    value = getattr(import_module(f"directrix.{_HOME[name]}"), name)
+    module = import_module(f"directrix.{_HOME[name]}")
+    value = (
+        module if _HOME[name].endswith(f".{name}") and not hasattr(module, name) else getattr(module, name)
+    )
     globals()[name] = value
     return value
 
