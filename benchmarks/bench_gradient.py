@@ -187,7 +187,9 @@ def serve(what: str, path: str, threads: int, repeats: int) -> None:
         print(json.dumps(torch_padded(data, 10.0, threads)))
     else:
         loss, grad = numpy_loop(data, 10.0)
-        print(json.dumps({"ms": best_of(lambda: numpy_loop(data, 10.0), 2), "loss": loss, "grad": list(grad)}))
+        print(
+            json.dumps({"ms": best_of(lambda: numpy_loop(data, 10.0), 2), "loss": loss, "grad": list(grad)})
+        )
 
 
 def check(data: dict[str, np.ndarray], rival: dict[str, Any]) -> float:
@@ -239,7 +241,9 @@ def main() -> int:
             rival = run_apart(python, "--serve", what, path, str(cores))
             print(f"{name:32}{rival['ms']:8.1f}{rival['ms'] / full:9.1f}  {check(data, rival):.0e}")
     long = run_apart(sys.executable, "--serve", "long", "-", "1")
-    print(f"\none query of 100,000 documents, alpha = 100: {long['ms']:.1f} ms, {long['MiB']:.1f} MiB more memory")
+    print(
+        f"\none query of 100,000 documents, alpha = 100: {long['ms']:.1f} ms, {long['MiB']:.1f} MiB more memory"
+    )
     return 0
 
 
