@@ -23,6 +23,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,7 @@ def numpy_loop(data: dict[str, np.ndarray], alpha: float) -> tuple[float, np.nda
     """Loss and gradient, one query at a time with n x n matrices, in float64 as one would write it."""
     X, labels, qptr, w = data["X"], data["labels"], data["qptr"], data["w"].astype(np.float32)
     total, grad = 0.0, np.zeros(X.shape[1])
-    for lo, hi in zip(qptr[:-1], qptr[1:], strict=True):
+    for lo, hi in pairwise(qptr):
         x, gain = X[lo:hi], np.exp2(labels[lo:hi]) - 1
         ideal = np.sort(gain)[::-1] @ (1 / np.log2(np.arange(2, len(gain) + 2)))
         if ideal == 0:
