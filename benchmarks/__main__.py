@@ -28,9 +28,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("names", nargs="*", choices=[*names, []], help=f"some of {', '.join(names)}")
+    parser.add_argument("names", nargs="*", metavar="name", help=f"some of {', '.join(names)}")
     parser.add_argument("--peers", help="Python of the environment with the rivals (requirements.txt)")
     options = parser.parse_args()
+    if unknown := set(options.names) - set(names):
+        parser.error(f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(names)}")
     failed = []
     for name in options.names or names:
         script = HERE / f"bench_{name}.py"

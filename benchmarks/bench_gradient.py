@@ -242,9 +242,7 @@ def main() -> int:
             rival = run_apart(python, "--serve", what, path, str(cores))
             print(f"{name:32}{rival['ms']:8.1f}{rival['ms'] / full:9.1f}  {check(data, rival):.0e}")
     long = run_apart(sys.executable, "--serve", "long", "-", "1")
-    print(
-        f"\none query of 100,000 documents, alpha = 100: {long['ms']:.1f} ms, {long['MiB']:.1f} MiB more memory"
-    )
+    print(f"\none query of 100,000 documents, alpha = 100: {long['ms']:.1f} ms, {long['MiB']:.1f} MiB more")
     return 0
 
 
