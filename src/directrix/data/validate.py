@@ -1,0 +1,259 @@
+"""Every check of arrays that users bring, and its message."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from directrix.errors import InputError
+from directrix.types import Array, Float64Array, FloatArray, Int64Array
+
+__all__ = ["check_features", "check_group", "check_labels", "check_length", "check_qptr", "check_ranking"]
+
+
+def check_ranking(
+    scores: Any, labels: Any, qptr: Any, *, allow_infinite: bool = False
+) -> tuple[FloatArray, Float64Array, Int64Array]:
+    """Check what measures and surrogates take; arrays that are right already are not copied.
+
+    Parameters
+    ----------
+    scores : array (n_docs,)
+        float32 is kept, everything else becomes float64.
+    labels : array (n_docs,)
+        Finite, >= 0.
+    qptr : array of integers (n_queries + 1,)
+        Starts at 0, never decreases, ends at ``n_docs``.
+    allow_infinite : bool
+        Whether a score may be infinite; -inf marks a document that was not retrieved.
+
+    Returns
+    -------
+    scores : float32 or float64 (n_docs,), contiguous
+    labels : float64 (n_docs,), contiguous
+    qptr : int64 (n_queries + 1,), contiguous
+
+    Raises
+    ------
+    InputError
+        With the row and the query of the first value that cannot be used.
+
+    Notes
+    -----
+    One pass over each array.
+    """
+    scores = _numbers(scores, "scores")
+    scores = np.ascontiguousarray(scores, dtype=None if scores.dtype == np.float32 else np.float64)
+    qptr = check_qptr(qptr, len(scores), "scores")
+    labels = check_labels(labels, qptr=qptr)
+    check_length(len(labels), len(scores), "labels", "scores")
+    bad = np.isnan(scores) if allow_infinite else ~np.isfinite(scores)
+    if bad.any():
+        row = int(np.argmax(bad))
+        needed = "a number, or -inf for 'not retrieved'," if allow_infinite else "a finite number"
+        raise InputError(
+            f"scores: {int(bad.sum()):,} of {len(scores):,} cannot be used; the first is "
+            f"{float(scores[row])} at {_place(row, qptr)}; {needed} is needed. "
+            "Find them with `numpy.flatnonzero(~numpy.isfinite(scores))`."
+        )
+    return scores, labels, qptr
+
+
+def check_qptr(qptr: Any, n_docs: int, of: str = "rows") -> Int64Array:
+    """Return query boundaries as int64; they must start at 0, not decrease, and end at ``n_docs``."""
+    given = _numbers(qptr, "qptr")
+    pointers = np.ascontiguousarray(given, dtype=np.int64)
+    remedy = "Type qptr = numpy.concatenate([[0], numpy.cumsum(sizes)]) for queries of these sizes."
+    if not np.array_equal(pointers, given):
+        raise InputError(f"qptr has dtype {given.dtype} and values that are no integers; {remedy}")
+    if len(pointers) == 0 or pointers[0] != 0:
+        first = "is empty" if len(pointers) == 0 else f"starts at {pointers[0]}"
+        raise InputError(f"qptr {first}; query boundaries start at 0. {remedy}")
+    steps = np.diff(pointers)
+    if len(steps) and steps.min() < 0:
+        q = int(np.argmax(steps < 0))
+        raise InputError(
+            f"qptr decreases from {pointers[q]} to {pointers[q + 1]} at query {q}; boundaries never "
+            f"decrease. {remedy}"
+        )
+    if pointers[-1] != n_docs:
+        raise InputError(
+            f"qptr ends at {pointers[-1]}, but there are {n_docs} {of}; the last boundary is their "
+            f"number. {remedy}"
+        )
+    return pointers
+
+
+def check_labels(labels: Any, *, qptr: Int64Array | None = None) -> Float64Array:
+    """Return labels as contiguous float64 (n_docs,); they must be finite and >= 0."""
+    out = np.ascontiguousarray(_numbers(labels, "labels"), dtype=np.float64)
+    bad = ~((out >= 0.0) & (out < np.inf))
+    if bad.any():
+        row = int(np.argmax(bad))
+        remedy = (
+            f"Drop unlabelled rows or give them 0: {_drop('y')}."
+            if np.isnan(out[row])
+            else "Shift the labels so that the lowest is 0, e.g. y - y.min()."
+        )
+        raise InputError(
+            f"labels: {int(bad.sum()):,} of {len(out):,} cannot be used; the first is {out[row].item()!r} at "
+            f"{_place(row, qptr)}; labels are finite and >= 0. {remedy}"
+        )
+    return out
+
+
+def check_length(n: int, n_docs: int, what: str, of: str = "rows of X") -> None:
+    """Refuse an array whose length is not the number of documents."""
+    if n != n_docs:
+        raise InputError(
+            f"{what} has {n:,} values for {n_docs:,} {of}; one value a row is needed. "
+            f"Compare len({what.split()[0]}) with X.shape[0]."
+        )
+
+
+def check_group(group: Any, n_docs: int) -> Int64Array:
+    """Return the boundaries of queries whose numbers of rows are given, in order."""
+    given = _numbers(group, "group")
+    sizes = np.ascontiguousarray(given, dtype=np.int64)
+    remedy = (
+        "Give the number of rows of each query in their order, e.g. group=[3, 5], or one qid a row: qid=."
+    )
+    bad = (sizes < 1) | (sizes != given)
+    if bad.any():
+        q = int(np.argmax(bad))
+        raise InputError(
+            f"group: the size of query {q} is {given[q].item()!r}; sizes are integers >= 1. {remedy}"
+        )
+    if sizes.sum() != n_docs:
+        raise InputError(
+            f"group: the {len(sizes):,} sizes add up to {sizes.sum():,}, but X has {n_docs:,} rows; "
+            f"both must agree. {remedy}"
+        )
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+def check_features(X: Any, *, allow_nan: bool = False) -> Any:
+    """Return features as C-contiguous float32 or float64 (n_docs, n_features), or as canonical CSR.
+
+    float32 and float64 are kept, other numbers become float64. The input is never changed.
+    """
+    if sp.issparse(X):
+        features = _csr(X)
+        values = features.data
+    else:
+        features = _dense(X)
+        values = features
+    # a sum is finite only if every term is; it costs no memory, and an overflow is looked into
+    with np.errstate(over="ignore", invalid="ignore"):
+        is_suspect = values.size > 0 and not np.isfinite(np.sum(values, dtype=np.float64))
+    if is_suspect:
+        bad = np.isinf(values) if allow_nan else ~np.isfinite(values)
+        if bad.any():
+            _raise_not_finite(X, features, bad)
+    return features
+
+
+def _raise_not_finite(X: Any, features: Any, bad: Array) -> None:
+    if sp.issparse(features):
+        entry = int(np.argmax(bad))
+        row, column = (
+            int(np.searchsorted(features.indptr, entry, side="right")) - 1,
+            int(features.indices[entry]),
+        )
+        value = features.data[entry].item()
+    else:
+        row, column = (int(i) for i in np.unravel_index(np.argmax(bad), bad.shape))
+        value = features[row, column].item()
+    names = list(X.columns) if hasattr(X, "columns") else None
+    name = "" if names is None else f" ({names[column]!r})"
+    raise InputError(
+        f"features: {int(bad.sum()):,} values are NaN or infinite; the first is {value} at row {row}, column "
+        f"{column}{name}; finite numbers are needed. Fill them, e.g. numpy.nan_to_num(X), or drop these rows."
+    )
+
+
+def _csr(X: Any) -> Any:
+    if not np.issubdtype(X.dtype, np.number) or np.issubdtype(X.dtype, np.complexfloating):
+        raise InputError(
+            f"features have dtype {X.dtype}; real numbers are needed. Type X.astype(numpy.float32)."
+        )
+    features = sp.csr_array(X)
+    if features.dtype not in (np.float32, np.float64):
+        features = features.astype(np.float64)
+    if not features.has_canonical_format:
+        features = features.copy()
+        features.sum_duplicates()
+    return features
+
+
+def _dense(X: Any) -> Array:
+    shape = "X needs two dimensions, (n_docs, n_features)"
+    given = X.to_numpy() if hasattr(X, "columns") and hasattr(X, "to_numpy") else X
+    try:
+        array = np.asarray(given)
+    except ValueError as error:
+        raise InputError(
+            f"features: the rows have different lengths ({error}); {shape}. Pad or fix them."
+        ) from error
+    if array.ndim != 2:
+        remedy = (
+            "X.reshape(-1, 1) is one feature, X.reshape(1, -1) one document"
+            if array.ndim == 1
+            else "reshape it"
+        )
+        raise InputError(f"features have shape {array.shape}; {shape}. Type {remedy}.")
+    if array.dtype == object or array.dtype.kind not in "fiub":
+        array = _from_objects(X, array)
+    if array.dtype not in (np.float32, np.float64):
+        array = array.astype(np.float64)
+    return np.ascontiguousarray(array)
+
+
+def _from_objects(X: Any, array: Array) -> Array:
+    if array.dtype.kind == "O":
+        try:
+            return array.astype(np.float64)
+        except (TypeError, ValueError):
+            pass
+    row, column = next(
+        (i for i in np.ndindex(array.shape) if not isinstance(array[i], int | float | np.number)), (0, 0)
+    )
+    name = repr(list(X.columns)[column]) if hasattr(X, "columns") else ""
+    raise InputError(
+        f"features have dtype {array.dtype}; {array[row, column]!r} at row {row}, column {column} {name} "
+        "is no number; real numbers are needed. Drop or encode columns that hold text, dates or objects."
+    )
+
+
+def _numbers(values: Any, what: str) -> Array:
+    """Return an array of real numbers with one dimension."""
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind == "O":
+            array = array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{what}: not an array of numbers ({error}); one number a row is needed.") from error
+    if array.ndim != 1:
+        raise InputError(
+            f"{what} has shape {array.shape}; one dimension is needed. Type numpy.ravel({what.split()[0]})."
+        )
+    if array.size == 0:
+        return array.astype(np.float64)
+    if array.dtype.kind not in "fiub":
+        raise InputError(
+            f"{what} has dtype {array.dtype} (first value {array[0]!r}); numbers are needed. "
+            f"Type {what.split()[0]}.astype(float) if it holds numbers as text."
+        )
+    return array
+
+
+def _place(row: int, qptr: Int64Array | None) -> str:
+    if qptr is None:
+        return f"row {row}"
+    return f"row {row} (query {int(np.searchsorted(qptr, row, side='right')) - 1})"
+
+
+def _drop(name: str) -> str:
+    return f"keep = ~numpy.isnan({name})"
