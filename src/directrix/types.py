@@ -65,11 +65,11 @@ class Surrogate(Protocol):
 class Model(Protocol):
     """Scores from features."""
 
-    def forward(self, params: FloatArray, X: Any) -> tuple[FloatArray, Any]:
+    def forward(self, params: Float64Array, X: Any) -> tuple[FloatArray, Any]:
         """Scores (n_docs,) and whatever ``backward`` needs."""
         ...
 
-    def backward(self, cache: Any, dscores: FloatArray) -> FloatArray:
+    def backward(self, cache: Any, dscores: FloatArray) -> Float64Array:
         """Gradient with respect to the parameters."""
         ...
 
@@ -81,6 +81,15 @@ class Objective(Protocol):
         self, params: Float64Array, queries: Int64Array | None = None
     ) -> tuple[float, Float64Array]:
         """Loss and gradient over all queries, or over the given ones."""
+        ...
+
+    def epoch(self, params: Float64Array, order: Int64Array, batch: int, rate: float) -> float:
+        """Descend in place, batch by batch of queries in the given order; mean loss on the way."""
+        ...
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries that the loss is a mean over."""
         ...
 
 

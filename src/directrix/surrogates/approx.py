@@ -70,7 +70,9 @@ class _Approx(KernelSurrogate):
 
         As smoothing -> 0 the value tends to the exact measure wherever no scores tie.
         """
-        return replace(self, alpha=1.0 / smoothing, beta=self.beta / self.alpha / smoothing)
+        return replace(  # type: ignore[type-var]
+            self, alpha=1.0 / smoothing, beta=self.beta / self.alpha / smoothing
+        )
 
     def _shape(self) -> tuple[int, float]:
         return 0, 0.0
@@ -96,7 +98,7 @@ class _Approx(KernelSurrogate):
 
 def _over_queries(per_doc: Float64Array, total: Float64Array, qptr: Int64Array) -> Float64Array:
     """Divide by the query's total; 0 where that is 0."""
-    inverse = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0.0)
+    inverse: Float64Array = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0.0)
     return per_doc * np.repeat(inverse, np.diff(qptr))
 
 
@@ -164,7 +166,7 @@ class ApproxNDCG(_Approx):
         longest = int(np.diff(qptr).max(initial=0))
         depth = longest if self.k is None else self.k
         ideal = np.empty(len(qptr) - 1)
-        ideal_dcg(gain, qptr, discounts(min(longest, depth)), False, depth, ideal)
+        ideal_dcg(gain, qptr, discounts(min(longest, depth)), False, depth, ideal)  # noqa: FBT003
         return _over_queries(gain, ideal, qptr)
 
 
@@ -210,7 +212,7 @@ class ApproxPrecision(_Approx):
         self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
     ) -> Float64Array:
         """Relevance over k."""
-        return _times((labels >= self.rel) / float(self.k), doc_weight)
+        return _times((labels >= self.rel).astype(np.float64) / self.k, doc_weight)
 
 
 @dataclass(frozen=True)
@@ -251,7 +253,7 @@ class ApproxAP(_Approx):
         self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
     ) -> Float64Array:
         """Relevance over the number of relevant documents."""
-        relevance = _times((labels >= self.rel) * 1.0, doc_weight)
+        relevance = _times((labels >= self.rel).astype(np.float64), doc_weight)
         return _over_queries(relevance, query_sums(relevance, qptr), qptr)
 
 
@@ -290,7 +292,7 @@ class ApproxRR(_Approx):
         self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
     ) -> Float64Array:
         """Relevance: the probability that the user stops at the document."""
-        return _times((labels >= self.rel) * 1.0, doc_weight)
+        return _times((labels >= self.rel).astype(np.float64), doc_weight)
 
 
 @dataclass(frozen=True)
@@ -306,7 +308,7 @@ class ApproxERR(_Approx):
         Steepness of the soft ranks, in 1 / units of score.
     beta : float > 0
         Steepness of the truncation, in 1 / ranks.
-    l_max : float > 0
+    l_max : int >= 1
         The highest label; a document of that label satisfies with probability 1 - 2^-l_max.
     sigmoid : {"logistic", "tanh", "arctan", "erf"}
     """
@@ -314,7 +316,7 @@ class ApproxERR(_Approx):
     _family: ClassVar[int] = 2
     alpha: float = 10.0
     beta: float = 10.0
-    l_max: float = 4
+    l_max: int = 4
     sigmoid: Sigmoid = "logistic"
 
     @property

@@ -99,7 +99,7 @@ def soft_ranks(
     """
     scores = np.asarray(scores)
     bounds = np.array([0, len(scores)]) if qptr is None else qptr
-    scores, labels, bounds = check_ranking(scores, np.zeros(len(scores)), bounds)
+    scores, _, bounds = check_ranking(scores, np.zeros(len(scores)), bounds)
     kind, factor = sigmoid_code(sigmoid)
     weights = np.ones(len(scores))
     return _pull(writable(scores), weights, writable(bounds), (kind, factor * alpha), want_grad=False)[0]

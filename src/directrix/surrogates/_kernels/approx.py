@@ -193,7 +193,7 @@ def approx_chunk(spec, scores, weights, qptr, first, last, value, grad):
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def pull_chunk(spec, scores, weights, qptr, first, last, ranks, grad, want_grad):
     """Soft ranks of the documents with weight and, if wanted, the pull-back of the weights."""
-    family, shape, sigmoid_kind, k, alpha, beta = spec
+    _, _, sigmoid_kind, k, alpha, beta = spec
     space = scratch(longest(qptr, first, last), scores)
     for q in range(first, last):
         lo, hi = qptr[q], qptr[q + 1]

@@ -76,7 +76,7 @@ def saturation(kind, itemsize):
 
 @numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=_FAST)
 def _exponentials(s, middle, alpha, bits, e, inverse):
-    """e = exp(alpha (s - middle)) and 1/e; needs |alpha (s - middle)| <= 700.
+    """E = exp(alpha (s - middle)) and 1/e; needs |alpha (s - middle)| <= 700.
 
     Cody-Waite reduction and a Taylor polynomial, written without a branch or a call so that
     the compiler can use vector registers (math.exp cannot be vectorised without SVML).

@@ -1,0 +1,90 @@
+"""The linear model: score = w . x, for dense and sparse features."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from directrix.types import Array, Float64Array, FloatArray
+
+__all__ = ["LinearModel", "SparseRows", "rows_of"]
+
+
+class SparseRows(NamedTuple):
+    """A run of rows of a CSR matrix, without copying it.
+
+    Parameters
+    ----------
+    data, indices : arrays (n_nonzero of the whole matrix,)
+    indptr : int array (n_rows + 1,)
+        Positions in ``data``; need not start at 0.
+    shape : (n_rows, n_features)
+    """
+
+    data: FloatArray
+    indices: Array
+    indptr: Array
+    shape: tuple[int, int]
+
+
+def rows_of(X: Any, first: int, last: int) -> Any:
+    """View of the rows first <= i < last of a C-contiguous array or a CSR matrix."""
+    if sp.issparse(X):
+        indptr = _frozen(X.indptr[first : last + 1])
+        return SparseRows(_frozen(X.data), _frozen(X.indices), indptr, (last - first, X.shape[1]))
+    return _frozen(X[first:last])
+
+
+def _frozen(array: Any) -> Any:
+    # Features are read-only where they live in `Queries`; kernels are compiled for that alone.
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+class LinearModel:
+    """score_i = sum_f x_if w_f; fulfils `directrix.types.Model`.
+
+    There is no intercept: it would move all documents of a query alike.
+    """
+
+    def forward(self, params: Float64Array, X: Any) -> tuple[FloatArray, Any]:
+        """Scores of the rows.
+
+        Parameters
+        ----------
+        params : float64 (n_features,)
+            Weights; rounded to the dtype of the features.
+        X : read-only array (n_rows, n_features) or SparseRows
+            As made by `rows_of`.
+
+        Returns
+        -------
+        scores : float (n_rows,)
+            Of the dtype of the features.
+        cache
+            What `backward` needs.
+        """
+        from directrix.models._kernels.linear import csr_scores, dense_scores
+
+        if isinstance(X, SparseRows):
+            scores = np.empty(X.shape[0], dtype=X.data.dtype)
+            csr_scores(X.data, X.indices, X.indptr, np.ascontiguousarray(params, dtype=np.float64), scores)
+        else:
+            scores = np.empty(X.shape[0], dtype=X.dtype)
+            dense_scores(X, np.require(params, dtype=X.dtype, requirements=["C", "W"]), scores)
+        return scores, X
+
+    def backward(self, cache: Any, dscores: FloatArray) -> Float64Array:
+        """Gradient X^T dscores, float64 (n_features,), summed in float64 across blocks of rows."""
+        from directrix.models._kernels.linear import csr_add, dense_add
+
+        X = cache
+        grad = np.zeros(X.shape[1])
+        if isinstance(X, SparseRows):
+            csr_add(X.data, X.indices, X.indptr, dscores, grad)
+        else:
+            dense_add(X, dscores, np.empty(X.shape[1], dtype=X.dtype), grad)
+        return grad

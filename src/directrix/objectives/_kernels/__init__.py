@@ -1,0 +1,1 @@
+"""Numba kernels that join model and surrogate."""

@@ -1,0 +1,270 @@
+r"""The loss that trainers minimise: surrogate of model, weighted, negated, penalised.
+
+.. math:: L(\theta) = -\frac{\sum_q v_q S_q(f_\theta(X_q))}{\sum_q v_q} + \lambda\lVert\theta-\theta_0\rVert^2
+
+Weights of queries, the mean, the sign and the penalty live here and nowhere else.
+
+The queries are cut into parts of a cache-sized block of features. One thread takes a part
+through model, surrogate and back while the block is in its cache: a full gradient reads the
+features from memory once, whatever the surrogate.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from directrix.data.queries import Queries
+from directrix.errors import InputError
+from directrix.models.linear import LinearModel, rows_of
+from directrix.objectives.penalty import L2
+from directrix.surrogates.base import KernelSurrogate
+from directrix.surrogates.names import surrogate as as_surrogate
+from directrix.threads import query_chunks, run_chunks
+from directrix.types import Float64Array, Int64Array, Model, Surrogate
+
+__all__ = ["Objective", "linear_objective"]
+
+_BYTES_PER_PART = 1 << 20
+
+
+class _Part(NamedTuple):
+    """A run of whole queries as a data set of its own."""
+
+    rows: Any
+    labels: Float64Array
+    qptr: Int64Array
+    weight: Float64Array
+    prepared: Any
+
+
+class Objective:
+    """Loss of a model's parameters on given data; fulfils `directrix.types.Objective`.
+
+    Parameters
+    ----------
+    queries : Queries
+        Training data.
+    surrogate : Surrogate or str
+        What to maximise; a string is parsed by `directrix.surrogate`.
+    model : Model
+        Scores from features.
+    penalty : L2
+        Added to the loss.
+    query_weight : float (n_queries,), or None
+        Weights >= 0 of the queries in the mean; None = all alike.
+    doc_weight : float (n_docs,), or None
+        Factors >= 0 on what each document earns, in the order of ``queries`` (e.g. inverse
+        propensities of clicks). They change the surrogate's normaliser too, so that its best
+        value stays the same.
+
+    Raises
+    ------
+    InputError
+        If weights do not fit, are negative or add up to 0.
+    """
+
+    def __init__(
+        self,
+        queries: Queries,
+        surrogate: Surrogate | str,
+        model: Model,
+        *,
+        penalty: L2 | None = None,
+        query_weight: Any = None,
+        doc_weight: Any = None,
+    ) -> None:
+        self.queries = queries
+        self.surrogate = as_surrogate(surrogate) if isinstance(surrogate, str) else surrogate
+        self.model = model
+        self.penalty = penalty or L2()
+        self._query_weight = _weights(query_weight, queries.n_queries, "query_weight", "query")
+        self._doc_weight = (
+            None if doc_weight is None else _weights(doc_weight, queries.n_docs, "doc_weight", "document")
+        )
+        bounds = query_chunks(queries.qptr, _docs_per_part(queries.features))
+        self._parts = [self._part(int(a), int(b)) for a, b in pairwise(bounds)]
+        self._single: dict[int, _Part] = {}
+
+    def _part(self, first: int, last: int) -> _Part:
+        lo, hi = int(self.queries.qptr[first]), int(self.queries.qptr[last])
+        labels, qptr = self.queries.labels[lo:hi], self.queries.qptr[first : last + 1] - lo
+        weight = None if self._doc_weight is None else self._doc_weight[lo:hi]
+        if isinstance(self.surrogate, KernelSurrogate):
+            prepared = self.surrogate.prepare(labels, qptr, weight)
+        elif weight is not None:
+            raise InputError(
+                f"{self.surrogate!r} takes no document weights; weigh whole queries instead: query_weight=."
+            )
+        else:
+            prepared = None
+        rows = rows_of(self.queries.features, lo, hi)
+        return _Part(rows, labels, qptr, self._query_weight[first:last], prepared)
+
+    def value_and_grad(
+        self, params: Float64Array, queries: Int64Array | None = None
+    ) -> tuple[float, Float64Array]:
+        """Loss and gradient.
+
+        Parameters
+        ----------
+        params : float64 (n_params,)
+        queries : int (n,), or None
+            Positions of the queries to average over; None = all.
+
+        Returns
+        -------
+        loss : float
+        grad : float64 (n_params,)
+
+        Notes
+        -----
+        One read of the features. Sums run in the order of the parts: the same bits for any
+        number of threads.
+        """
+        parts = self._parts if queries is None else [self._single_part(int(q)) for q in queries]
+        results: list[tuple[float, Float64Array]] = [(0.0, params)] * len(parts)
+
+        def work(p: int) -> None:
+            results[p] = self._part_value_and_grad(parts[p], params)
+
+        run_chunks(work, len(parts))
+        total_weight = sum(float(part.weight.sum()) for part in parts)
+        value = sum(value for value, _ in results)
+        grad: Float64Array = np.sum([grad for _, grad in results], axis=0)
+        penalty, dpenalty = self.penalty.value_and_grad(params)
+        scale = -1.0 / total_weight if total_weight > 0.0 else 0.0
+        return scale * value + penalty, scale * grad + dpenalty
+
+    def _part_value_and_grad(self, part: _Part, params: Float64Array) -> tuple[float, Float64Array]:
+        scores, cache = self.model.forward(params, part.rows)
+        n_queries = len(part.weight)
+        if isinstance(self.surrogate, KernelSurrogate):
+            value, dscores = np.zeros(n_queries), np.zeros_like(scores)
+            self.surrogate.fill(scores, part.prepared, part.qptr, (0, n_queries), (value, dscores))
+        else:
+            value, dscores = self.surrogate.value_and_grad(scores, part.labels, part.qptr)
+        if not np.all(part.weight == 1.0):
+            dscores = dscores * np.repeat(part.weight, np.diff(part.qptr)).astype(dscores.dtype)
+        return float(part.weight @ value), self.model.backward(cache, dscores)
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries."""
+        return self.queries.n_queries
+
+    def epoch(self, params: Float64Array, order: Int64Array, batch: int, rate: float) -> float:
+        """One epoch of stochastic gradient descent, in place.
+
+        Parameters
+        ----------
+        params : float64 (n_params,)
+            Overwritten with the parameters after the epoch.
+        order : int64 (n,)
+            Queries in the order of their use.
+        batch : int >= 1
+            Queries a step.
+        rate : float > 0
+            Length of a step over the gradient of the batch's mean loss.
+
+        Returns
+        -------
+        float
+            Mean over the steps of the loss before each.
+        """
+        total, n_steps = 0.0, 0
+        for begin in range(0, len(order), batch):
+            loss, grad = self.value_and_grad(params, order[begin : begin + batch])
+            params -= rate * grad
+            total, n_steps = total + loss, n_steps + 1
+        return total / max(n_steps, 1)
+
+    def _single_part(self, q: int) -> _Part:
+        if q not in self._single:
+            self._single[q] = self._part(q, q + 1)
+        return self._single[q]
+
+    def surrogate_values(self, params: Float64Array) -> Float64Array:
+        """The surrogate's value of every query, float64 (n_queries,)."""
+        return self.surrogate.value_and_grad(self.scores(params), self.queries.labels, self.queries.qptr)[0]
+
+    def scores(self, params: Float64Array) -> Any:
+        """The model's scores of all documents, float (n_docs,)."""
+        return self.model.forward(params, rows_of(self.queries.features, 0, self.queries.n_docs))[0]
+
+
+def linear_objective(
+    queries: Queries,
+    surrogate: Surrogate | str,
+    l2: float = 0.0,
+    *,
+    w0: Any = None,
+    query_weight: Any = None,
+    doc_weight: Any = None,
+) -> Objective:
+    r"""Loss of a linear ranker: :math:`-\overline{S}(X w) + \lambda \lVert w - w_0\rVert^2`.
+
+    Parameters
+    ----------
+    queries : Queries
+        Training data, dense or CSR.
+    surrogate : Surrogate or str
+        What to maximise, e.g. ``ApproxNDCG(alpha=10)`` or ``"ApproxNDCG(alpha=10)"``.
+    l2 : float >= 0
+        Strength lambda of the penalty.
+    w0 : float (n_features,), or None
+        Where the penalty pulls to; None = the origin.
+    query_weight, doc_weight
+        As in `Objective`.
+
+    Examples
+    --------
+    >>> import numpy as np, directrix as dx
+    >>> q = dx.Queries.from_arrays(np.eye(3), np.array([0.0, 1.0, 2.0]), qid=[7, 7, 7])
+    >>> loss, grad = dx.linear_objective(q, "ApproxNDCG").value_and_grad(np.array([0.0, 0.1, 1.0]))
+    >>> round(loss, 3), grad.round(3)
+    (-0.966, array([ 0.197,  0.108, -0.305]))
+    """
+    center = None if w0 is None else np.asarray(w0, dtype=np.float64)
+    if center is not None and center.shape != (queries.n_features,):
+        raise InputError(
+            f"w0 has shape {center.shape}; the data have {queries.n_features} features: "
+            f"pass one number for each, shape ({queries.n_features},)."
+        )
+    return Objective(
+        queries,
+        surrogate,
+        LinearModel(),
+        penalty=L2(l2, center),
+        query_weight=query_weight,
+        doc_weight=doc_weight,
+    )
+
+
+def _docs_per_part(features: Any) -> int:
+    n_docs, n_features = features.shape
+    if sp.issparse(features):
+        per_doc = 12.0 * features.nnz / max(n_docs, 1)
+    else:
+        per_doc = float(n_features * features.itemsize)
+    return max(256, int(_BYTES_PER_PART / max(per_doc, 1.0)))
+
+
+def _weights(weights: Any, n: int, name: str, what: str) -> Float64Array:
+    if weights is None:
+        return np.ones(n)
+    array = np.asarray(weights, dtype=np.float64)
+    if array.shape != (n,):
+        raise InputError(f"{name} has shape {array.shape}; the data need one number a {what}, shape ({n},).")
+    bad = np.flatnonzero(~((array >= 0.0) & (array < np.inf)))
+    if len(bad):
+        raise InputError(
+            f"{name}[{bad[0]}] is {array[bad[0]]}; weights must be finite and >= 0. "
+            f"Type e.g. np.clip({name}, 0, None)."
+        )
+    if n and not array.any():
+        raise InputError(f"{name} is 0 for every {what}; at least one must be > 0.")
+    return array

@@ -1,0 +1,91 @@
+"""Stochastic gradient descent over queries: Algorithm 1 of ApproxRank."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from directrix.errors import InputError
+from directrix.trainers.result import Result, Step
+from directrix.types import Float64Array, Objective
+
+__all__ = ["SGD"]
+
+
+@dataclass(frozen=True)
+class SGD:
+    r"""One step a query (or batch of queries), in a new random order every epoch.
+
+    .. math:: \theta \leftarrow \theta - \eta \nabla L_q(\theta)
+
+    Parameters
+    ----------
+    rate : float > 0
+        Learning rate eta.
+    epochs : int >= 1
+        Passes over the queries, T in the paper.
+    batch : int >= 1
+        Queries a step; the gradient is their mean.
+    random_state : int, numpy Generator or None
+        Seed of the order of queries; an integer gives the same bits every time.
+
+    Notes
+    -----
+    The result holds the last epoch. Wrap it in `BestSoFar` to keep the epoch that is best on
+    validation queries, as the paper does. The loss of an epoch is the mean over its steps.
+
+    References
+    ----------
+    Qin, Liu, Li (2010), Algorithm 1 (T = 200, eta = 0.01), doi:10.1007/s10791-009-9124-x.
+    """
+
+    rate: float = 0.01
+    epochs: int = 200
+    batch: int = 1
+    random_state: int | np.random.Generator | None = 0
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.rate < np.inf:
+            raise InputError(f"SGD(rate={self.rate!r}): the learning rate must be a number > 0, e.g. 0.01.")
+        for name in ("epochs", "batch"):
+            if not getattr(self, name) >= 1:
+                raise InputError(f"SGD({name}={getattr(self, name)!r}): {name} must be an integer >= 1.")
+
+    def minimise(
+        self,
+        objective: Objective,
+        start: Float64Array,
+        *,
+        callback: Callable[[Step], bool | None] | None = None,
+    ) -> Result:
+        """Minimise from ``start``; see `LBFGS.minimise`.
+
+        Parameters
+        ----------
+        objective : Objective
+            Must have ``epoch(params, batches, rate)``, as `directrix.objectives.objective.Objective` has.
+        start : float64 (n_params,)
+            First parameters.
+        callback : callable, optional
+            Called with a `Step` after every epoch; returning True stops.
+        """
+        rng = np.random.default_rng(self.random_state)
+        params = np.array(start, dtype=np.float64)
+        trace: list[dict[str, Any]] = []
+        n_queries = objective.n_queries
+        loss = np.nan
+        for epoch in range(1, self.epochs + 1):
+            loss = objective.epoch(params, rng.permutation(n_queries), self.batch, self.rate)
+            if not (np.isfinite(loss) and np.isfinite(params).all()):
+                message = (
+                    f"the loss became NaN or infinite in epoch {epoch}; lower the rate or scale the features"
+                )
+                return Result(params, loss, "not_finite", message, {"epochs": epoch}, trace)
+            trace.append({"iteration": epoch, "loss": loss})
+            if callback is not None and callback(Step(epoch, loss, params)):
+                return Result(params, loss, "stopped", "stopped by the callback", {"epochs": epoch}, trace)
+        message = f"{self.epochs} epochs done"
+        return Result(params, loss, "max_iter", message, {"epochs": self.epochs}, trace)
