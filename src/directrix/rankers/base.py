@@ -53,6 +53,16 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no t
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
         return Queries.from_arrays(X, np.zeros(X.shape[0]), qid=qid, group=group)
 
+    def check_parameters(self) -> None:
+        """Check the constructor's parameters now, as ``fit`` would.
+
+        Raises
+        ------
+        ValueError
+            scikit-learn's ``InvalidParameterError``, or `InputError` for a surrogate's text.
+        """
+        self._validate_params()
+
     def predict(self, X: Any, qid: Any = None, *, group: Any = None) -> Float64Array:
         """Return the score of every row, in the order of the rows; higher is better.
 
