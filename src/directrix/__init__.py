@@ -50,11 +50,14 @@ _HOME = {
     "convention": "measures.convention",
     "conventions": "measures.convention",
     "evaluate": "measures.evaluation",
+    "evaluate_conventions": "measures.evaluation",
     "fit_scale": "data.scale",
     "get_threads": "threads",
     "join_trec": "data.trec",
     "k_folds": "data.split",
+    "laws": "surrogates.laws",
     "letor_folds": "data.split",
+    "linear_objective": "objectives.linear",
     "linear_objective": "objectives.objective",
     "load": "rankers.model_file",
     "make_cubic": "data.synthetic",
@@ -82,7 +85,10 @@ __all__ = sorted(_HOME)
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'directrix' has no attribute {name!r}")
-    value = getattr(import_module(f"directrix.{_HOME[name]}"), name)
+    module = import_module(f"directrix.{_HOME[name]}")
+    value = (
+        module if _HOME[name].endswith(f".{name}") and not hasattr(module, name) else getattr(module, name)
+    )
     globals()[name] = value
     return value
 

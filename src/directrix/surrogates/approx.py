@@ -42,10 +42,10 @@ __all__ = [
 _SMOOTH = frozenset({"smooth", "shift_invariant", "tends_to_measure"})
 
 
-class _Approx(KernelSurrogate):
-    """Mechanics that all surrogates of this file share; the fields are each one's own."""
+class ApproxRank(KernelSurrogate):
+    """What all surrogates of this file share; the fields are each one's own."""
 
-    _family: ClassVar[int]
+    family: ClassVar[str]
     alpha: float
     beta: float = 1.0
     sigmoid: Sigmoid
@@ -77,10 +77,11 @@ class _Approx(KernelSurrogate):
     def _shape(self) -> tuple[int, float]:
         return 0, 0.0
 
-    def _spec(self) -> tuple[int, int, int, float, float, float]:
+    def spec(self) -> tuple[int, int, float, float, float]:
+        """What the kernels know of the surrogate; see `separable_chunk`."""
         kind, factor = sigmoid_code(self.sigmoid)
         shape, k = self._shape()
-        return self._family, shape, kind, float(k), factor * self.alpha, factor * self.beta
+        return shape, kind, float(k), factor * self.alpha, factor * self.beta
 
     def fill(
         self,
@@ -91,9 +92,10 @@ class _Approx(KernelSurrogate):
         out: tuple[Float64Array, FloatArray],
     ) -> None:
         """Fill one chunk; see `KernelSurrogate.fill`."""
-        from directrix.surrogates._kernels.approx import approx_chunk
+        from directrix.surrogates._kernels import approx as kernels
 
-        approx_chunk(self._spec(), scores, prepared, qptr, chunk[0], chunk[1], out[0], out[1])
+        kernel = getattr(kernels, f"{self.family}_chunk")
+        kernel(self.spec(), scores, prepared, qptr, chunk[0], chunk[1], out[0], out[1])
 
 
 def _over_queries(per_doc: Float64Array, total: Float64Array, qptr: Int64Array) -> Float64Array:
@@ -107,7 +109,7 @@ def _times(values: Float64Array, doc_weight: Float64Array | None) -> Float64Arra
 
 
 @dataclass(frozen=True)
-class ApproxNDCG(_Approx):
+class ApproxNDCG(ApproxRank):
     r"""Smooth nDCG@k.
 
     .. math:: \frac{1}{Z_k} \sum_i (2^{l_i} - 1)\, \frac{1}{\log_2(1 + \hat\pi_i)}\,
@@ -133,7 +135,7 @@ class ApproxNDCG(_Approx):
     discount is convex. With a cut-off, many tied documents just above it can exceed 1.
     """
 
-    _family: ClassVar[int] = 0
+    family: ClassVar[str] = "separable"
     alpha: float = 10.0
     k: int | None = None
     beta: float = 10.0
@@ -171,7 +173,7 @@ class ApproxNDCG(_Approx):
 
 
 @dataclass(frozen=True)
-class ApproxPrecision(_Approx):
+class ApproxPrecision(ApproxRank):
     r"""Smooth P@k: :math:`\frac1k \sum_i r_i\, \sigma(\beta(k + 1/2 - \hat\pi_i))`.
 
     Named as future work by Qin, Liu, Li 2010; ours by their rule for truncations.
@@ -189,7 +191,7 @@ class ApproxPrecision(_Approx):
     sigmoid : {"logistic", "tanh", "arctan", "erf"}
     """
 
-    _family: ClassVar[int] = 0
+    family: ClassVar[str] = "separable"
     k: int = 5
     alpha: float = 10.0
     beta: float = 10.0
@@ -216,7 +218,7 @@ class ApproxPrecision(_Approx):
 
 
 @dataclass(frozen=True)
-class ApproxAP(_Approx):
+class ApproxAP(ApproxRank):
     r"""Smooth average precision (Qin, Liu, Li 2010, Eq. 22).
 
     .. math:: \frac1R \sum_j \frac{r_j}{\hat\pi_j}
@@ -238,7 +240,7 @@ class ApproxAP(_Approx):
     costs no more than the first: the band of beta is a few ranks wide.
     """
 
-    _family: ClassVar[int] = 1
+    family: ClassVar[str] = "ap"
     alpha: float = 10.0
     beta: float = 10.0
     rel: float = 1
@@ -258,7 +260,7 @@ class ApproxAP(_Approx):
 
 
 @dataclass(frozen=True)
-class ApproxRR(_Approx):
+class ApproxRR(ApproxRank):
     r"""Smooth reciprocal rank.
 
     .. math:: \sum_j \frac{r_j}{\hat\pi_j} \prod_{i \ne j}
@@ -277,7 +279,7 @@ class ApproxRR(_Approx):
     sigmoid : {"logistic", "tanh", "arctan", "erf"}
     """
 
-    _family: ClassVar[int] = 2
+    family: ClassVar[str] = "cascade"
     alpha: float = 10.0
     beta: float = 10.0
     rel: float = 1
@@ -296,7 +298,7 @@ class ApproxRR(_Approx):
 
 
 @dataclass(frozen=True)
-class ApproxERR(_Approx):
+class ApproxERR(ApproxRank):
     r"""Smooth expected reciprocal rank, with :math:`R_i = (2^{l_i} - 1) / 2^{l_{max}}`.
 
     .. math:: \sum_i \frac{R_i}{\hat\pi_i} \prod_{j \ne i}
@@ -313,7 +315,7 @@ class ApproxERR(_Approx):
     sigmoid : {"logistic", "tanh", "arctan", "erf"}
     """
 
-    _family: ClassVar[int] = 2
+    family: ClassVar[str] = "cascade"
     alpha: float = 10.0
     beta: float = 10.0
     l_max: int = 4
@@ -337,7 +339,7 @@ class ApproxERR(_Approx):
 
 
 @dataclass(frozen=True)
-class ApproxKendall(_Approx):
+class ApproxKendall(ApproxRank):
     r"""Smooth Kendall tau-b between scores and labels.
 
     .. math:: \frac{\sum_{l_i > l_j} (2 \sigma(\alpha(s_i - s_j)) - 1)}
@@ -356,7 +358,7 @@ class ApproxKendall(_Approx):
     Lies in [-1, 1]. Document weights have no meaning for pairs and are refused.
     """
 
-    _family: ClassVar[int] = 3
+    family: ClassVar[str] = "kendall"
     alpha: float = 10.0
     sigmoid: Sigmoid = "logistic"
 
