@@ -58,7 +58,6 @@ _HOME = {
     "laws": "surrogates.laws",
     "letor_folds": "data.split",
     "linear_objective": "objectives.linear",
-    "linear_objective": "objectives.objective",
     "load": "rankers.model_file",
     "make_cubic": "data.synthetic",
     "make_linear": "data.synthetic",
