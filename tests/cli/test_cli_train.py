@@ -152,7 +152,7 @@ def test_data_that_cannot_be_trained_on_are_exit_status_1(run, tmp_path, content
     (tmp_path / "d.txt").write_text(content)
     result = run("train", tmp_path / "d.txt", "-m", "ERR", "-o", tmp_path / "m.json")
     assert result.exit_code == 1
-    assert result.stderr.startswith("error: ")
+    assert result.stderr.lstrip().startswith("error: ")
     assert message in result.stderr
     assert not (tmp_path / "m.json").exists()
 
