@@ -13,17 +13,17 @@ from typing import IO, Any
 
 from directrix.errors import InputError
 
-__all__ = ["BLOCK_BYTES", "FileBlocks", "open_compressed", "stream_blocks", "unreadable"]
+__all__ = ["BLOCK_BYTES", "DAMAGE", "FileBlocks", "open_compressed", "stream_blocks", "unreadable"]
 
 BLOCK_BYTES = 1 << 20  # fits the second-level cache together with what is parsed from it
 
 _MAGIC: list[tuple[bytes, str]] = [(b"\x1f\x8b", "gzip"), (b"BZh", "bzip2"), (b"\xfd7zXZ\x00", "xz")]
-_DAMAGE = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
+DAMAGE = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 
 
 def unreadable(path: Path, error: BaseException) -> InputError:
     """Return the error for a file that cannot be opened, or read to its end."""
-    if isinstance(error, _DAMAGE) or (isinstance(error, OSError) and error.errno is None):
+    if isinstance(error, DAMAGE) or (isinstance(error, OSError) and error.errno is None):
         return InputError(
             f"{path}: the compressed data are damaged or cut off ({error}); a complete file is needed. "
             "Fetch or compress it again, and test it with `gzip -t`, `bzip2 -t` or `xz -t`."

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from directrix.data.blocks import FileBlocks, open_compressed, stream_blocks, unreadable
 from directrix.data.letor_blocks import Block, BlockParser
-from directrix.data.letor_problems import Problem, raise_problems
+from directrix.data.problems import Problem, raise_problems
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.threads import run_chunks

@@ -2,34 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
-
 from directrix.data._kernels import letor as codes
-from directrix.errors import InputError
+from directrix.data.problems import Problem
 
-__all__ = ["Problem", "describe", "raise_problems"]
+__all__ = ["describe"]
 
-_SHOWN = 20
 _SHAPE = "Each line reads `label qid:ID index:value ... # comment`."
-
-
-class Problem(NamedTuple):
-    """One bad line: where, what arrived, and what to do about it.
-
-    Parameters
-    ----------
-    line : int
-        From 1.
-    what : str
-        What arrived and what is needed.
-    remedy : str
-        What to type next.
-    """
-
-    line: int
-    what: str
-    remedy: str
 
 
 _NUMBER = "Correct the line or remove it. " + _SHAPE
@@ -80,17 +58,3 @@ def describe(line: int, code: int, token: bytes, dtype: str) -> Problem:
     shown = repr(text[:40] + "..." if len(text) > 40 else text) if text else "the end of the line"
     what, remedy = _TEXTS[code]
     return Problem(line, what.format(token=shown, dtype=dtype), remedy)
-
-
-def raise_problems(path: object, problems: Sequence[Problem], n_problems: int) -> None:
-    """Raise `InputError` with the first 20 of them and the number of the others, if there are any."""
-    if not problems:
-        return
-    shown = sorted(problems)[:_SHOWN]
-    remedies = " ".join(dict.fromkeys(problem.remedy for problem in shown))
-    if n_problems == 1:
-        raise InputError(f"{path}:{shown[0].line}: {shown[0].what}. {remedies}")
-    lines = [f"  {path}:{problem.line}: {problem.what}" for problem in shown]
-    if n_problems > len(shown):
-        lines.append(f"  ... and {n_problems - len(shown):,} more")
-    raise InputError("\n".join([f"{path}: {n_problems:,} lines cannot be used:", *lines, remedies]))

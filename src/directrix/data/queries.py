@@ -9,16 +9,20 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from directrix.data.grouping import group_by_query, rows_of
+from directrix.data.validate import check_features, check_group, check_labels, check_length
+from directrix.errors import InputError
 from directrix.types import Array, Float64Array, Int64Array
 
-__all__ = ["Queries"]
+__all__ = ["Queries", "group_by_query"]
 
 
 @dataclass(frozen=True, eq=False)
 class Queries:
     """Features and labels of the documents of many queries, grouped by query.
 
-    Arrays are read-only. Build one with `from_arrays` or `directrix.read_letor`.
+    Arrays are read-only. Build one with `from_arrays`, which checks everything, or with
+    `directrix.read_letor`; the constructor itself checks nothing.
 
     Parameters
     ----------
@@ -46,6 +50,20 @@ class Queries:
     feature_names: tuple[str, ...] | None
     rows: Int64Array
 
+    def __post_init__(self) -> None:
+        for name in ("labels", "qptr", "doc_ids", "rows"):
+            object.__setattr__(self, name, _frozen(getattr(self, name)))
+        object.__setattr__(self, "features", _frozen_features(self.features))
+
+    def __repr__(self) -> str:
+        form = f"{self.features.dtype}" + (" CSR" if sp.issparse(self.features) else "")
+        if self.n_docs == 0:
+            return f"Queries(empty, {self.n_features} features {form})"
+        sizes = np.diff(self.qptr)
+        docs = f"{self.n_docs:,} documents ({sizes.min()} to {sizes.max()} a query)"
+        labels = f"labels {self.labels.min():g} to {self.labels.max():g}"
+        return f"Queries({self.n_queries:,} queries, {docs}, {self.n_features:,} features {form}, {labels})"
+
     @property
     def n_docs(self) -> int:
         """Number of documents."""
@@ -68,77 +86,159 @@ class Queries:
         y: Any,
         *,
         qid: Iterable[Hashable] | None = None,
-        doc_ids: Iterable[str] | None = None,
+        group: Any = None,
+        doc_ids: Iterable[object] | None = None,
         feature_names: Iterable[str] | None = None,
     ) -> Queries:
-        """Group rows by query, stably, and freeze the arrays.
+        """Check arrays, group their rows by query, stably, and freeze the result.
 
         Parameters
         ----------
         X : array, frame or sparse matrix (n_docs, n_features)
-            Features. float32 and float64 are kept, other types become float64.
+            Finite features. float32 and float64 are kept, other numbers become float64;
+            pandas and polars frames give `feature_names` too.
         y : array (n_docs,)
-            Labels, >= 0.
+            Labels, finite and >= 0.
         qid : hashables, length n_docs, or None
-            Query of every row, in any order and of any hashable type; ``None`` = one query.
-        doc_ids, feature_names : sequences of str, or None
-            Identifiers of rows and names of columns.
+            Query of every row, in any order and of any hashable type. Without ``qid`` and
+            ``group`` all rows are one query.
+        group : integers, or None
+            Instead of ``qid``: number of rows of each query, in order; queries get the
+            numbers 0, 1, ... .
+        doc_ids : sequence, length n_docs, or None
+            Identifiers of rows.
+        feature_names : sequence of str, length n_features, or None
+            Names of columns.
+
+        Raises
+        ------
+        InputError
+            If anything has the wrong type, length or value; the message names the row.
+
+        Notes
+        -----
+        Rows that are grouped already are not copied, only viewed: the caller's arrays are
+        never changed, and should not be changed by the caller afterwards.
+
+        Examples
+        --------
+        >>> from directrix import Queries
+        >>> q = Queries.from_arrays([[0.1], [0.2], [0.3]], [1, 0, 2], qid=["b", "a", "b"])
+        >>> q.query_ids, q.qptr, q.labels
+        (('b', 'a'), array([0, 2, 3]), array([1., 2., 0.]))
         """
-        labels = np.asarray(y, dtype=np.float64)
-        features = sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
-        if features.dtype not in (np.float32, np.float64):
-            features = features.astype(np.float64)
-        rows, qptr, query_ids = group_by_query(np.zeros(len(labels), dtype=np.int64) if qid is None else qid)
-        if not np.array_equal(rows, np.arange(len(rows))):
+        features = check_features(X)
+        n_docs = int(features.shape[0])
+        labels = check_labels(y)
+        check_length(len(labels), n_docs, "y (labels)")
+        rows, qptr, query_ids = _group(qid, group, n_docs)
+        names = list(X.columns) if feature_names is None and hasattr(X, "columns") else feature_names
+        docs = None if doc_ids is None else _objects(doc_ids, n_docs)
+        if not np.array_equal(rows, np.arange(n_docs)):
             features, labels = features[rows], labels[rows]
-        if not sp.issparse(features):
-            features = np.ascontiguousarray(features)
-        names = None if feature_names is None else tuple(feature_names)
-        docs = None if doc_ids is None else np.asarray(list(doc_ids), dtype=object)[rows]
-        return cls(features, labels, qptr, query_ids, docs, names, rows)
+            docs = None if docs is None else docs[rows]
+        return cls(features, labels, qptr, query_ids, docs, _names(names, int(features.shape[1])), rows)
 
     def take(self, queries: Any) -> Queries:
-        """Return the given queries (positions, in the order given) as new `Queries`."""
-        queries = np.asarray(queries, dtype=np.int64)
-        spans = [np.arange(self.qptr[q], self.qptr[q + 1]) for q in queries]
-        index = np.concatenate(spans) if spans else np.empty(0, dtype=np.int64)
+        """Return the given queries (positions, in the order given) as new `Queries`.
+
+        Parameters
+        ----------
+        queries : integers
+            Positions, 0 to ``n_queries - 1``; one may stand more than once.
+
+        Raises
+        ------
+        InputError
+            If a position is no integer or out of range.
+        """
+        given = np.asarray(queries)
+        chosen = given.astype(np.int64) if given.size else np.empty(0, dtype=np.int64)
+        if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
+            raise InputError(
+                f"take: shape {given.shape}, dtype {given.dtype}; positions of queries are a list of "
+                "integers, e.g. q.take([0, 5]); for a mask type q.take(numpy.flatnonzero(mask))."
+            )
+        if chosen.size and (chosen.min() < 0 or chosen.max() >= self.n_queries):
+            worst = chosen[(chosen < 0) | (chosen >= self.n_queries)][0]
+            raise InputError(
+                f"take: there is no query {worst}; positions are 0 to {self.n_queries - 1}. "
+                "For an identifier type q.query_ids.index(identifier)."
+            )
+        sizes = np.diff(self.qptr)[chosen]
+        index = rows_of(self.qptr[:-1][chosen], sizes)
         return Queries(
             self.features[index],
             self.labels[index],
-            np.concatenate([[0], np.cumsum(np.diff(self.qptr)[queries])]).astype(np.int64),
-            tuple(self.query_ids[q] for q in queries),
+            np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+            tuple(self.query_ids[q] for q in chosen),
             None if self.doc_ids is None else self.doc_ids[index],
             self.feature_names,
             np.arange(len(index)),
         )
 
     def restore(self, per_doc: Array) -> Array:
-        """Put values of documents (in the order held here) back into the order of the input rows."""
+        """Put values of documents (in the order held here) back into the order of the input rows.
+
+        Parameters
+        ----------
+        per_doc : array (n_docs, ...)
+            One value, or one row of values, per document.
+        """
+        check_length(len(per_doc), self.n_docs, "per_doc", "documents")
         out = np.empty_like(per_doc)
         out[self.rows] = per_doc
         return out
 
 
-def group_by_query(qid: Any) -> tuple[Int64Array, Int64Array, tuple[Hashable, ...]]:
-    """Group rows by query, stably; queries in order of first appearance.
+def _group(qid: Any, group: Any, n_docs: int) -> tuple[Int64Array, Int64Array, tuple[Hashable, ...]]:
+    if qid is not None and group is not None:
+        raise InputError(
+            "qid and group were both given; one of them says which rows are a query. Leave out group=."
+        )
+    if group is not None:
+        qptr = check_group(group, n_docs)
+        return np.arange(n_docs), qptr, tuple(range(len(qptr) - 1))
+    if qid is None:
+        return np.arange(n_docs), np.array([0, n_docs] if n_docs else [0]), (0,) * (n_docs > 0)
+    rows, qptr, query_ids = group_by_query(qid)
+    check_length(len(rows), n_docs, "qid")
+    return rows, qptr, query_ids
 
-    Parameters
-    ----------
-    qid : sequence of hashables (n_docs,)
-        Query of every row.
 
-    Returns
-    -------
-    rows : int64 (n_docs,)
-        Row of the input at each grouped place; ``arange(n_docs)`` if already grouped.
-    qptr : int64 (n_queries + 1,)
-        Boundaries in the grouped order.
-    query_ids : tuple of hashable
-        One per query.
-    """
-    place: dict[Hashable, int] = {}
-    values = qid.tolist() if hasattr(qid, "tolist") else list(qid)
-    codes = np.fromiter((place.setdefault(v, len(place)) for v in values), dtype=np.int64, count=len(values))
-    rows = np.argsort(codes, kind="stable").astype(np.int64)
-    qptr = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=len(place)))]).astype(np.int64)
-    return rows, qptr, tuple(place)
+def _objects(values: Iterable[object], n_docs: int) -> Array:
+    items = list(values)
+    check_length(len(items), n_docs, "doc_ids")
+    out = np.empty(n_docs, dtype=object)
+    out[:] = items
+    return out
+
+
+def _names(names: Iterable[object] | None, n_features: int) -> tuple[str, ...] | None:
+    if names is None:
+        return None
+    texts = tuple(str(name) for name in names)
+    if len(texts) != n_features:
+        raise InputError(
+            f"feature_names has {len(texts)} names for {n_features} columns of X; one a column is needed. "
+            "Leave it out to number them."
+        )
+    return texts
+
+
+def _frozen(array: Any) -> Any:
+    if array is None:
+        return None
+    view = np.asarray(array).view()
+    view.flags.writeable = False
+    return view
+
+
+def _frozen_features(features: Any) -> Any:
+    if not sp.issparse(features):
+        return _frozen(features)
+    out = sp.csr_array(features.shape, dtype=features.dtype)
+    out.data, out.indices, out.indptr = (
+        _frozen(a) for a in (features.data, features.indices, features.indptr)
+    )
+    return out

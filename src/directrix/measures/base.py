@@ -9,8 +9,8 @@ import numpy as np
 
 from directrix.errors import InputError
 from directrix.measures.convention import Convention, convention
-from directrix.measures.evaluation import Prepared
 from directrix.measures.order import Ranking, Ties
+from directrix.measures.prepared import Prepared
 from directrix.types import Float64Array, FloatArray, Int64Array
 
 __all__ = ["Empty", "RankingMeasure"]

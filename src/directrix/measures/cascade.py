@@ -26,7 +26,7 @@ class ERR(RankingMeasure):
     ----------
     k : int >= 1, or None
         Cut-off rank.
-    l_max : int >= 1
+    l_max : number > 0
         Highest possible label; it is a property of the scale, not of the query. gdeval uses 4.
     ties, empty
         As for `NDCG`. The expectation over the orders of a tied group is exact; a group of m
@@ -44,7 +44,7 @@ class ERR(RankingMeasure):
 
     symbol: ClassVar[str] = "ERR"
     k: int | None = None
-    l_max: int = 4
+    l_max: float = 4
     ties: Ties = "expected"
     empty: Empty = "zero"
 

@@ -5,100 +5,107 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-_RUN = 12  # insertion sort wins below about this length
-_RADIX_FROM = 3000  # from here on counting passes beat merging
-
-
-@njit(nogil=True, cache=True)
-def _sort_small(key, val, first, last):
-    """Sort ``key[first:last]`` ascending and stably, ``val`` along with it, by insertion."""
-    for i in range(first + 1, last):
-        k, v = key[i], val[i]
-        j = i - 1
-        while j >= first and key[j] > k:
-            key[j + 1] = key[j]
-            val[j + 1] = val[j]
-            j -= 1
-        key[j + 1] = k
-        val[j + 1] = v
-
-
-@njit(nogil=True, cache=True)
-def _merge(key, val, other, carried, first, mid, last):
-    """Merge two sorted neighbours ``[first, mid)`` and ``[mid, last)`` into ``other``."""
-    i, j = first, mid
-    for o in range(first, last):
-        if j >= last or (i < mid and key[i] <= key[j]):
-            other[o] = key[i]
-            carried[o] = val[i]
-            i += 1
-        else:
-            other[o] = key[j]
-            carried[o] = val[j]
-            j += 1
-
-
-@njit(nogil=True, cache=True)
-def _sort_radix(key, val, other, carried, n):
-    """Sort ascending and stably by counting, 11 bits a pass; passes in which all agree are skipped."""
-    count = np.empty(2048, np.int64)
-    swapped = False
-    for step in range(6):
-        shift = np.uint64(11 * step)
-        count[:] = 0
-        for i in range(n):
-            count[np.int64((key[i] >> shift) & np.uint64(2047))] += 1
-        if count[np.int64((key[0] >> shift) & np.uint64(2047))] == n:
-            continue
-        place = 0
-        for digit in range(2048):
-            here = count[digit]
-            count[digit] = place
-            place += here
-        for i in range(n):
-            digit = np.int64((key[i] >> shift) & np.uint64(2047))
-            other[count[digit]] = key[i]
-            carried[count[digit]] = val[i]
-            count[digit] += 1
-        key, other, val, carried = other, key, carried, val
-        swapped = not swapped
-    if swapped:
-        other[:n] = key[:n]
-        carried[:n] = val[:n]
+_COUNTED = 384  # up to this length comparing all pairs, which vectorises, beats sorting
+_INSERTED = 40  # up to this length insertion beats counting digits
 
 
 @njit(nogil=True, cache=True)
 def sort_pairs(key, val, other, carried, n):
     """Sort ``key[:n]`` ascending and stably, in place, with ``val`` along.
 
-    ``other`` and ``carried`` are scratch of at least the same length. O(n log n) time, no
-    allocation that grows with n.
+    Insertion for short arrays, else by counting, one byte of the key a pass; a byte in which
+    all keys agree costs nothing. ``other`` and ``carried`` are scratch of at least the same
+    length. O(n) time.
     """
-    if n >= _RADIX_FROM:
-        _sort_radix(key, val, other, carried, n)
+    if n <= _INSERTED:
+        for i in range(1, n):
+            k, v = key[i], val[i]
+            j = i - 1
+            while j >= 0 and key[j] > k:
+                key[j + 1] = key[j]
+                val[j + 1] = val[j]
+                j -= 1
+            key[j + 1] = k
+            val[j + 1] = v
         return
-    for first in range(0, n, _RUN):
-        _sort_small(key, val, first, min(first + _RUN, n))
-    width = _RUN
+    count = np.zeros((8, 256), np.int64)
+    for i in range(n):
+        rest = key[i]
+        for byte in range(8):
+            count[byte, np.int64(rest & np.uint64(255))] += 1
+            rest >>= np.uint64(8)
     swapped = False
-    while width < n:
-        for first in range(0, n, 2 * width):
-            _merge(key, val, other, carried, first, min(first + width, n), min(first + 2 * width, n))
+    for byte in range(8):
+        shift = np.uint64(8 * byte)
+        place = count[byte]
+        if place[np.int64((key[0] >> shift) & np.uint64(255))] == n:
+            continue
+        total = 0
+        for digit in range(256):
+            here = place[digit]
+            place[digit] = total
+            total += here
+        for i in range(n):
+            digit = np.int64((key[i] >> shift) & np.uint64(255))
+            other[place[digit]] = key[i]
+            carried[place[digit]] = val[i]
+            place[digit] += 1
         key, other, val, carried = other, key, carried, val
         swapped = not swapped
-        width *= 2
     if swapped:
         other[:n] = key[:n]
         carried[:n] = val[:n]
 
 
 @njit(nogil=True, cache=True)
-def descending_key(bits):
-    """Map the bits of a float64 to an integer whose ascending order is the floats' descending order."""
+def _rank_by_sorting(scores, labels, key, other, carried, ranked, size):
+    """Fill ``ranked`` and, at the first place of every tied group, its ``size``."""
+    n = len(scores)
+    bits = (scores + 0.0).view(np.uint64)  # + 0.0 turns -0.0 into 0.0: they are tied
     sign = np.uint64(1) << np.uint64(63)
-    if bits & sign:
-        return bits
-    return ~(bits | sign)
+    for i in range(n):
+        # ascending integers in the descending order of the floats
+        key[i] = bits[i] if bits[i] & sign else ~(bits[i] | sign)
+        ranked[i] = labels[i]
+    sort_pairs(key, ranked, other, carried, n)
+    start = 0
+    for i in range(1, n + 1):
+        if i == n or key[i] != key[start]:
+            size[start] = i - start
+            start = i
+
+
+@njit(nogil=True, cache=True)
+def _place(above, label, ranked, size):
+    """Put a document behind the ``above`` better ones and the tied ones that came before it."""
+    ranked[above + size[above]] = label
+    size[above] += 1
+
+
+@njit(nogil=True, cache=True)
+def _rank_by_counting(scores, labels, ranked, size):
+    """Do the same by counting, for every document, the better ones: n^2 comparisons, no branches."""
+    n = len(scores)
+    size[:n] = 0
+    blocks = n - n % 4
+    for i in range(0, blocks, 4):  # four at a time share each load
+        a, b, c, d = scores[i], scores[i + 1], scores[i + 2], scores[i + 3]
+        above_a, above_b, above_c, above_d = 0, 0, 0, 0
+        for j in range(n):
+            s = scores[j]
+            above_a += s > a
+            above_b += s > b
+            above_c += s > c
+            above_d += s > d
+        _place(above_a, labels[i], ranked, size)
+        _place(above_b, labels[i + 1], ranked, size)
+        _place(above_c, labels[i + 2], ranked, size)
+        _place(above_d, labels[i + 3], ranked, size)
+    for i in range(blocks, n):
+        above = 0
+        for j in range(n):
+            above += scores[j] > scores[i]
+        _place(above, labels[i], ranked, size)
 
 
 @njit(nogil=True, cache=True)
@@ -118,7 +125,8 @@ def rank_documents(scores, labels, qptr, share, worst, ranked, ends, retrieved):
 
     Notes
     -----
-    O(n_q log n_q) a query; raises nothing, the caller has checked the arrays.
+    O(n_q) a query beyond 384 documents, below that n_q^2 comparisons, which are faster.
+    Raises nothing, the caller has checked the arrays.
     """
     longest = 0
     for q in range(len(qptr) - 1):
@@ -126,43 +134,35 @@ def rank_documents(scores, labels, qptr, share, worst, ranked, ends, retrieved):
     key = np.empty(longest, np.uint64)
     other = np.empty(longest, np.uint64)
     carried = np.empty(longest, np.float64)
-    bits = (scores + 0.0).view(np.uint64)  # + 0.0 turns -0.0 into 0.0: they are tied
-    nowhere = descending_key(np.array([-np.inf]).view(np.uint64)[0])
+    size = np.empty(longest, np.int64)
     for q in range(len(qptr) - 1):
-        lo = qptr[q]
-        n = qptr[q + 1] - lo
-        val = ranked[lo : lo + n]
-        for i in range(n):
-            key[i] = descending_key(bits[lo + i])
-            val[i] = labels[lo + i]
-        sort_pairs(key, val, other, carried, n)
-        found = n
-        while found > 0 and key[found - 1] == nowhere:
-            found -= 1
-        retrieved[q] = found
-        if not (share or worst):
-            for i in range(n):
-                ends[lo + i] = lo + i + 1
-            continue
+        lo, hi = qptr[q], qptr[q + 1]
+        n = hi - lo
+        val = ranked[lo:hi]
+        if n <= _COUNTED:
+            _rank_by_counting(scores[lo:hi], labels[lo:hi], val, size)
+        else:
+            _rank_by_sorting(scores[lo:hi], labels[lo:hi], key, other, carried, val, size)
+        missing = 0
+        for i in range(lo, hi):
+            missing += scores[i] == -np.inf
+        retrieved[q] = n - missing
         start = 0
         while start < n:
-            end = start + 1
-            while end < n and key[end] == key[start]:
-                end += 1
-            ends[lo + start] = lo + end
-            if worst and end - start > 1:
-                _lowest_first(val, start, end, key, other, carried)
-            if worst:
+            end = start + size[start]
+            if share:
+                ends[lo + start] = lo + end
+            else:
+                if worst and end - start > 1:
+                    _lowest_first(val[start:end], key, other, carried)
                 for i in range(start, end):
                     ends[lo + i] = lo + i + 1
             start = end
 
 
 @njit(nogil=True, cache=True)
-def _lowest_first(val, start, end, key, other, carried):
-    """Sort ``val[start:end]`` ascending; ``key[start:end]`` is spent."""
-    part = val[start:end]
-    bits = (part + 0.0).view(np.uint64)  # labels are >= 0: their bits, read as integers, are in order
-    for i in range(end - start):
-        key[start + i] = bits[i]
-    sort_pairs(key[start:end], part, other, carried, end - start)
+def _lowest_first(labels, key, other, carried):
+    bits = (labels + 0.0).view(np.uint64)  # labels are >= 0: their bits, read as integers, are in order
+    for i in range(len(labels)):
+        key[i] = bits[i]
+    sort_pairs(key, labels, other, carried, len(labels))

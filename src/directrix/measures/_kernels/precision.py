@@ -134,8 +134,7 @@ def interpolated_precision(ranked, retrieved, qptr, rel, recall, empty, value):
         if n_rel == 0:
             value[q] = empty
             continue
-        # trec_eval: the smallest number of hits that reaches the recall, with 0.9 for rounding
-        needed = np.int64(recall * n_rel + 0.9)
+        needed = np.int64(recall * n_rel + 0.5)  # rounded as in trec_eval 10; its version 9 adds 0.9
         best = 0.0
         found = 0
         for i in range(lo, lo + retrieved[q]):

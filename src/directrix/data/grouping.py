@@ -1,0 +1,128 @@
+"""From one query identifier per row to groups of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+
+from directrix.errors import InputError
+from directrix.types import Array, Int64Array
+
+__all__ = ["group_by_query", "rows_of"]
+
+
+def group_by_query(qid: Any) -> tuple[Int64Array, Int64Array, tuple[Hashable, ...]]:
+    """Group rows by query, stably; queries in order of first appearance.
+
+    Parameters
+    ----------
+    qid : sequence of hashables (n_docs,)
+        Query of every row.
+
+    Returns
+    -------
+    rows : int64 (n_docs,)
+        Row of the input at each grouped place; ``arange(n_docs)`` if already grouped.
+    qptr : int64 (n_queries + 1,)
+        Boundaries in the grouped order.
+    query_ids : tuple of hashable
+        One per query.
+
+    Raises
+    ------
+    InputError
+        If an identifier is missing (None, NaN, NaT), not hashable, or ``qid`` is not one-dimensional.
+
+    Notes
+    -----
+    Arrays of numbers, dates or text are handled by NumPy, O(n) if grouped, O(n log n) if not;
+    lists and object arrays by a dictionary.
+    """
+    values = qid if isinstance(qid, list | tuple | np.ndarray) else _as_sequence(qid)
+    if isinstance(values, np.ndarray) and values.ndim != 1:
+        raise InputError(
+            f"qid has shape {values.shape}; one identifier a row is needed. Type numpy.ravel(qid)."
+        )
+    if isinstance(values, np.ndarray) and values.dtype.kind in "iufbSUMm":
+        return _group_array(values)
+    return _group_objects(values.tolist() if isinstance(values, np.ndarray) else values)
+
+
+def rows_of(starts: Int64Array, lengths: Int64Array) -> Int64Array:
+    """Concatenate the ranges ``starts[i] <= row < starts[i] + lengths[i]``."""
+    ends = np.cumsum(lengths)
+    total = int(ends[-1]) if len(ends) else 0
+    rows: Int64Array = np.arange(total, dtype=np.int64) + np.repeat(starts - (ends - lengths), lengths)
+    return rows
+
+
+def _as_sequence(qid: Any) -> Any:
+    array = np.asarray(qid) if hasattr(qid, "__array__") else None
+    if array is not None and array.ndim > 0:
+        return array
+    try:
+        return list(qid)
+    except TypeError as error:
+        raise InputError(
+            f"qid is {qid!r}; a sequence with one identifier a row is needed, e.g. qid=[1, 1, 2]."
+        ) from error
+
+
+def _group_array(values: Array) -> tuple[Int64Array, Int64Array, tuple[Hashable, ...]]:
+    n = len(values)
+    if n == 0:
+        return np.empty(0, dtype=np.int64), np.zeros(1, dtype=np.int64), ()
+    if values.dtype.kind in "fMm":
+        missing = np.isnan(values) if values.dtype.kind == "f" else np.isnat(values)
+        if missing.any():
+            _raise_missing(int(np.argmax(missing)), int(missing.sum()))
+    starts = np.concatenate([[0], np.flatnonzero(values[1:] != values[:-1]) + 1])
+    lengths = np.diff(starts, append=n)
+    ids = values[starts]
+    order = np.argsort(ids, kind="stable")  # runs of one query side by side, each group in input order
+    sorted_ids = ids[order]
+    bounds = np.append(np.flatnonzero(np.append(True, sorted_ids[1:] != sorted_ids[:-1])), len(ids))
+    if len(bounds) - 1 == len(ids):
+        return np.arange(n), np.append(starts, n).astype(np.int64), tuple(ids.tolist())
+    first = order[bounds[:-1]]
+    appearance = np.argsort(first)
+    order = order[rows_of(bounds[:-1][appearance], np.diff(bounds)[appearance])]
+    ends = np.cumsum(lengths[order])[np.cumsum(np.diff(bounds)[appearance]) - 1]
+    qptr = np.concatenate([[0], ends]).astype(np.int64)
+    return rows_of(starts[order], lengths[order]), qptr, tuple(ids[first[appearance]].tolist())
+
+
+def _group_objects(values: Any) -> tuple[Int64Array, Int64Array, tuple[Hashable, ...]]:
+    place: dict[Hashable, int] = {}
+    try:
+        codes = np.fromiter(
+            (place.setdefault(v, len(place)) for v in values), dtype=np.int64, count=len(values)
+        )
+    except TypeError as error:
+        raise InputError(
+            f"qid holds values that cannot name a query ({error}); integers, text or tuples are needed. "
+            "Type qid = [str(q) for q in qid]."
+        ) from error
+    absent = [code for value, code in place.items() if _is_missing(value)]
+    if absent:
+        is_absent = np.isin(codes, absent)
+        _raise_missing(int(np.argmax(is_absent)), int(is_absent.sum()))
+    rows, qptr, _ = _group_array(codes)
+    return rows, qptr, tuple(place)
+
+
+def _is_missing(value: Any) -> bool:
+    return (
+        value is None
+        or type(value).__name__ in ("NAType", "NaTType")
+        or (isinstance(value, float) and value != value)
+    )
+
+
+def _raise_missing(row: int, n: int) -> None:
+    raise InputError(
+        f"qid is missing in {n:,} rows, the first is row {row}; every row belongs to a query. "
+        "Drop these rows from X, y and qid, or give them a query of their own."
+    )
