@@ -19,14 +19,14 @@ import scipy.sparse as sp
 
 from directrix.data.queries import Queries
 from directrix.errors import InputError
-from directrix.models.linear import LinearModel, rows_of
+from directrix.models.linear import rows_of
 from directrix.objectives.penalty import L2
 from directrix.surrogates.base import KernelSurrogate
 from directrix.surrogates.names import surrogate as as_surrogate
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Float64Array, Int64Array, Model, Surrogate
 
-__all__ = ["Objective", "linear_objective"]
+__all__ = ["Objective"]
 
 _BYTES_PER_PART = 1 << 20
 
@@ -55,7 +55,7 @@ class Objective:
     penalty : L2
         Added to the loss.
     query_weight : float (n_queries,), or None
-        Weights >= 0 of the queries in the mean; None = all alike.
+        Weights >= 0 of the queries in the mean, whatever their sum; None = all alike.
     doc_weight : float (n_docs,), or None
         Factors >= 0 on what each document earns, in the order of ``queries`` (e.g. inverse
         propensities of clicks). They change the surrogate's normaliser too, so that its best
@@ -81,7 +81,8 @@ class Objective:
         self.surrogate = as_surrogate(surrogate) if isinstance(surrogate, str) else surrogate
         self.model = model
         self.penalty = penalty or L2()
-        self._query_weight = _weights(query_weight, queries.n_queries, "query_weight", "query")
+        weight = _weights(query_weight, queries.n_queries, "query_weight", "query")
+        self._query_weight = weight / weight.mean() if query_weight is not None else weight
         self._doc_weight = (
             None if doc_weight is None else _weights(doc_weight, queries.n_docs, "doc_weight", "document")
         )
@@ -113,7 +114,7 @@ class Objective:
         ----------
         params : float64 (n_params,)
         queries : int (n,), or None
-            Positions of the queries to average over; None = all.
+            Positions of queries; None = all. Over random ones the expectation is the full loss.
 
         Returns
         -------
@@ -132,11 +133,10 @@ class Objective:
             results[p] = self._part_value_and_grad(parts[p], params)
 
         run_chunks(work, len(parts))
-        total_weight = sum(float(part.weight.sum()) for part in parts)
         value = sum(value for value, _ in results)
         grad: Float64Array = np.sum([grad for _, grad in results], axis=0)
         penalty, dpenalty = self.penalty.value_and_grad(params)
-        scale = -1.0 / total_weight if total_weight > 0.0 else 0.0
+        scale = -1.0 / (self.n_queries if queries is None else len(queries))
         return scale * value + penalty, scale * grad + dpenalty
 
     def _part_value_and_grad(self, part: _Part, params: Float64Array) -> tuple[float, Float64Array]:
@@ -194,54 +194,6 @@ class Objective:
     def scores(self, params: Float64Array) -> Any:
         """The model's scores of all documents, float (n_docs,)."""
         return self.model.forward(params, rows_of(self.queries.features, 0, self.queries.n_docs))[0]
-
-
-def linear_objective(
-    queries: Queries,
-    surrogate: Surrogate | str,
-    l2: float = 0.0,
-    *,
-    w0: Any = None,
-    query_weight: Any = None,
-    doc_weight: Any = None,
-) -> Objective:
-    r"""Loss of a linear ranker: :math:`-\overline{S}(X w) + \lambda \lVert w - w_0\rVert^2`.
-
-    Parameters
-    ----------
-    queries : Queries
-        Training data, dense or CSR.
-    surrogate : Surrogate or str
-        What to maximise, e.g. ``ApproxNDCG(alpha=10)`` or ``"ApproxNDCG(alpha=10)"``.
-    l2 : float >= 0
-        Strength lambda of the penalty.
-    w0 : float (n_features,), or None
-        Where the penalty pulls to; None = the origin.
-    query_weight, doc_weight
-        As in `Objective`.
-
-    Examples
-    --------
-    >>> import numpy as np, directrix as dx
-    >>> q = dx.Queries.from_arrays(np.eye(3), np.array([0.0, 1.0, 2.0]), qid=[7, 7, 7])
-    >>> loss, grad = dx.linear_objective(q, "ApproxNDCG").value_and_grad(np.array([0.0, 0.1, 1.0]))
-    >>> round(loss, 3), grad.round(3)
-    (-0.966, array([ 0.197,  0.108, -0.305]))
-    """
-    center = None if w0 is None else np.asarray(w0, dtype=np.float64)
-    if center is not None and center.shape != (queries.n_features,):
-        raise InputError(
-            f"w0 has shape {center.shape}; the data have {queries.n_features} features: "
-            f"pass one number for each, shape ({queries.n_features},)."
-        )
-    return Objective(
-        queries,
-        surrogate,
-        LinearModel(),
-        penalty=L2(l2, center),
-        query_weight=query_weight,
-        doc_weight=doc_weight,
-    )
 
 
 def _docs_per_part(features: Any) -> int:

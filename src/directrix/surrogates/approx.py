@@ -42,8 +42,8 @@ __all__ = [
 _SMOOTH = frozenset({"smooth", "shift_invariant", "tends_to_measure"})
 
 
-class _Approx(KernelSurrogate):
-    """Mechanics that all surrogates of this file share; the fields are each one's own."""
+class ApproxRank(KernelSurrogate):
+    """What all surrogates of this file share; the fields are each one's own."""
 
     _family: ClassVar[int]
     alpha: float
@@ -77,7 +77,8 @@ class _Approx(KernelSurrogate):
     def _shape(self) -> tuple[int, float]:
         return 0, 0.0
 
-    def _spec(self) -> tuple[int, int, int, float, float, float]:
+    def spec(self) -> tuple[int, int, int, float, float, float]:
+        """What the kernels know of the surrogate; see `approx_chunk`."""
         kind, factor = sigmoid_code(self.sigmoid)
         shape, k = self._shape()
         return self._family, shape, kind, float(k), factor * self.alpha, factor * self.beta
@@ -93,7 +94,7 @@ class _Approx(KernelSurrogate):
         """Fill one chunk; see `KernelSurrogate.fill`."""
         from directrix.surrogates._kernels.approx import approx_chunk
 
-        approx_chunk(self._spec(), scores, prepared, qptr, chunk[0], chunk[1], out[0], out[1])
+        approx_chunk(self.spec(), scores, prepared, qptr, chunk[0], chunk[1], out[0], out[1])
 
 
 def _over_queries(per_doc: Float64Array, total: Float64Array, qptr: Int64Array) -> Float64Array:
@@ -107,7 +108,7 @@ def _times(values: Float64Array, doc_weight: Float64Array | None) -> Float64Arra
 
 
 @dataclass(frozen=True)
-class ApproxNDCG(_Approx):
+class ApproxNDCG(ApproxRank):
     r"""Smooth nDCG@k.
 
     .. math:: \frac{1}{Z_k} \sum_i (2^{l_i} - 1)\, \frac{1}{\log_2(1 + \hat\pi_i)}\,
@@ -171,7 +172,7 @@ class ApproxNDCG(_Approx):
 
 
 @dataclass(frozen=True)
-class ApproxPrecision(_Approx):
+class ApproxPrecision(ApproxRank):
     r"""Smooth P@k: :math:`\frac1k \sum_i r_i\, \sigma(\beta(k + 1/2 - \hat\pi_i))`.
 
     Named as future work by Qin, Liu, Li 2010; ours by their rule for truncations.
@@ -216,7 +217,7 @@ class ApproxPrecision(_Approx):
 
 
 @dataclass(frozen=True)
-class ApproxAP(_Approx):
+class ApproxAP(ApproxRank):
     r"""Smooth average precision (Qin, Liu, Li 2010, Eq. 22).
 
     .. math:: \frac1R \sum_j \frac{r_j}{\hat\pi_j}
@@ -258,7 +259,7 @@ class ApproxAP(_Approx):
 
 
 @dataclass(frozen=True)
-class ApproxRR(_Approx):
+class ApproxRR(ApproxRank):
     r"""Smooth reciprocal rank.
 
     .. math:: \sum_j \frac{r_j}{\hat\pi_j} \prod_{i \ne j}
@@ -296,7 +297,7 @@ class ApproxRR(_Approx):
 
 
 @dataclass(frozen=True)
-class ApproxERR(_Approx):
+class ApproxERR(ApproxRank):
     r"""Smooth expected reciprocal rank, with :math:`R_i = (2^{l_i} - 1) / 2^{l_{max}}`.
 
     .. math:: \sum_i \frac{R_i}{\hat\pi_i} \prod_{j \ne i}
@@ -337,7 +338,7 @@ class ApproxERR(_Approx):
 
 
 @dataclass(frozen=True)
-class ApproxKendall(_Approx):
+class ApproxKendall(ApproxRank):
     r"""Smooth Kendall tau-b between scores and labels.
 
     .. math:: \frac{\sum_{l_i > l_j} (2 \sigma(\alpha(s_i - s_j)) - 1)}
