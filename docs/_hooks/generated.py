@@ -1,0 +1,123 @@
+"""Pages and pictures that are made while the site is built, so that they cannot go stale.
+
+The reference lists every public name under its layer, the command line page is what ``--help``
+prints, the pictures are drawn by the scripts in docs/figures, and the pages that live at the
+root of the repository (changelog, contributing, benchmark figures) are taken over.
+"""
+
+import importlib
+import io
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).parents[2]
+LAYERS = {
+    "data": "Data",
+    "measures": "Measures",
+    "surrogates": "Surrogates",
+    "objectives": "Objectives",
+    "trainers": "Trainers",
+    "rankers": "Rankers",
+    "types": "Contracts",
+    "threads": "Threads",
+    "errors": "Errors",
+}
+TAKEN_OVER = {
+    "CONTRIBUTING.md": "contributing.md",
+    "benchmarks/RESULTS.md": "benchmarks.md",
+}
+
+
+def on_files(files: Files, config: Any, **_: object) -> Files:
+    """Add the generated files to those of docs/; called by MkDocs."""
+    for uri, content in generated():
+        files.append(File.generated(config, uri, content=content))
+    return files
+
+
+def generated() -> Iterator[tuple[str, str | bytes]]:
+    """Address and content of every generated page and picture."""
+    for layer, title in LAYERS.items():
+        yield f"reference/{layer}.md", reference(layer, title)
+    yield "reference/cli.md", command_line()
+    yield "changelog.md", changelog()
+    for source, uri in TAKEN_OVER.items():
+        text = (ROOT / source).read_text(encoding="utf-8")
+        yield uri, local_links_as_code(text)
+    for script in sorted((ROOT / "docs" / "figures").glob("*.py")):
+        yield f"figures/{script.stem}.svg", picture(script)
+
+
+def reference(layer: str, title: str) -> str:
+    """One page of the reference: the public names whose home is this layer."""
+    from directrix import _HOME
+
+    names = [f"directrix.{home}.{name}" for name, home in _HOME.items() if home.split(".")[0] == layer]
+    if layer == "types":
+        names = [f"directrix.types.{name}" for name in importlib.import_module("directrix.types").__all__]
+    intro = (importlib.import_module(f"directrix.{layer}").__doc__ or "").strip()
+    entries = "\n\n".join(f"::: {name}" for name in names)
+    how = "" if layer == "types" else "\n\nAll names are imported from `directrix` itself."
+    return f"# {title}\n\n{intro}{how}\n\n{entries}\n"
+
+
+def command_line() -> str:
+    """Every command with its arguments and options, as the parser knows them."""
+    from directrix.cli.main import app
+    from typer.main import get_command
+
+    group: Any = get_command(app)
+    parts = ["# Command line", "Results go to standard output, remarks and progress to standard error."]
+    parts += [
+        "| exit status | meaning |\n|---|---|\n| 0 | fine |\n| 1 | the data cannot be used |\n"
+        "| 2 | wrong usage |\n| 130 | interrupted |",
+        "`--threads` stands before the command: `directrix --threads 1 train ...`.",
+    ]
+    for name, command in group.commands.items():
+        parts += [f"## directrix {name}", re.sub(r"\n(?=\S)", " ", (command.help or "").strip())]
+        parts.append(parameters(name, command))
+    return "\n\n".join(parts) + "\n"
+
+
+def parameters(name: str, command: Any) -> str:
+    """Usage line and table of one command."""
+    with command.make_context(name, [], resilient_parsing=True) as context:
+        usage = " ".join(command.collect_usage_pieces(context))
+        rows = [param.get_help_record(context) for param in command.get_params(context)]
+    lines = [f"```text\ndirectrix {name} {usage}\n```", "", "| argument or option | meaning |", "|---|---|"]
+    for row in rows:
+        if row is not None:
+            option, text = (cell.replace("|", "\\|").replace("\n", " ") for cell in row)
+            lines.append(f"| `{option.strip()}` | {text.strip()} |")
+    return "\n".join(lines)
+
+
+def changelog() -> str:
+    """The changelog, with the changes since the last release on top."""
+    sys.path.insert(0, str(ROOT / "changes"))
+    import fragments
+
+    return fragments.changelog(ROOT)
+
+
+def picture(script: Path) -> bytes:
+    """Run the ``draw`` of a script and return its figure as SVG."""
+    import matplotlib as mpl
+
+    mpl.use("svg")
+    mpl.rcParams.update({"svg.hashsalt": "directrix", "svg.fonttype": "path", "font.size": 11})
+    sys.path.insert(0, str(script.parent))
+    figure = importlib.import_module(script.stem).draw()
+    out = io.BytesIO()
+    figure.savefig(out, format="svg", metadata={"Date": None}, bbox_inches="tight", facecolor="white")
+    return out.getvalue()
+
+
+def local_links_as_code(text: str) -> str:
+    """Links to files of the repository, which the site does not have, become plain file names."""
+    return re.sub(r"\[([^\]]+)\]\((?!https?:|#)[^)]*\)", r"\1", text)
