@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 _FENCE = re.compile(
-    r"^(?P<before>[^\n]*)\n(?:[ \t]*\n)*(?P<indent> *)```(?P<language>\w+)[^\n]*\n(?P<body>.*?)^(?P=indent)```",
+    r"^(?P<before>[^\n]*)\n(?:[ \t]*\n)*(?P<indent> *)```(?P<language>\w+)[^\n]*\n"
+    r"(?P<body>.*?)^(?P=indent)```",
     re.MULTILINE | re.DOTALL,
 )
 _EXEMPT = re.compile(r"<!-- not run: .{10,} -->")
