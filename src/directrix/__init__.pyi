@@ -1,9 +1,17 @@
 # ruff: noqa: I001
 """Public names for type checkers; written by tests/test_public_names.py from `_HOME`."""
 
+from directrix.data.audit import audit as audit
 from directrix.data.letor import read_letor as read_letor
 from directrix.data.letor_write import write_letor as write_letor
 from directrix.data.queries import Queries as Queries
+from directrix.data.scale import Scale as Scale
+from directrix.data.scale import fit_scale as fit_scale
+from directrix.data.split import k_folds as k_folds
+from directrix.data.split import letor_folds as letor_folds
+from directrix.data.split import split_queries as split_queries
+from directrix.data.synthetic import make_cubic as make_cubic
+from directrix.data.synthetic import make_linear as make_linear
 from directrix.data.trec import Qrels as Qrels
 from directrix.data.trec import Run as Run
 from directrix.data.trec import join_trec as join_trec

@@ -5,24 +5,20 @@ from __future__ import annotations
 import itertools
 import os
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
-from directrix.data.blocks import FileBlocks, open_compressed, stream_blocks, unreadable
+from directrix.data.blocks import open_compressed, unreadable
 from directrix.data.letor_blocks import Block, BlockParser
+from directrix.data.letor_features import assemble, parse_file
 from directrix.data.problems import Problem, raise_problems
 from directrix.data.queries import Queries
 from directrix.errors import InputError
-from directrix.threads import run_chunks
 from directrix.types import Int64Array
 
 __all__ = ["read_letor"]
-
-_BATCH = 16  # blocks of a compressed file that are held as text at one time
-_CELLS_PER_ENTRY = 8  # above it sparse=None chooses CSR
 
 
 def read_letor(
@@ -74,8 +70,9 @@ def read_letor(
 
     Notes
     -----
-    Blocks of 1 MiB are parsed by compiled code on `get_threads` threads. Memory beyond the
-    result is a few blocks: the parsed blocks are released one by one as they are put together.
+    Blocks of 1 MiB are parsed by compiled code on `get_threads` threads, of plain files straight
+    into the result, which is sized beforehand by counting lines. Compressed files, and plain
+    ones that turn out wider than their first block, are put together block by block.
 
     Examples
     --------
@@ -93,7 +90,7 @@ def read_letor(
         parser = BlockParser(
             path.name, np.dtype(dtype), missing, index_base, sparse=sparse, want_qid=side is None
         )
-        blocks = _parse_file(path, parser)
+        blocks, dense = parse_file(path, parser, n_features)
     except (OSError, EOFError, ValueError, MemoryError) as error:
         if isinstance(error, InputError):
             raise
@@ -115,7 +112,9 @@ def read_letor(
         doc_ids = np.empty(qptr[-1], dtype=object)
         doc_ids[:] = list(itertools.chain.from_iterable(b.doc_ids or [None] * len(b.labels) for b in blocks))
     labels = np.concatenate([block.labels for block in blocks])
-    features = _assemble(path, blocks, np.dtype(dtype), sparse=sparse, n_features=n_features)
+    _check_width(path, blocks, n_features)
+    width = max(block.width for block in blocks) if n_features is None else n_features
+    features = assemble(path, blocks, dense, (np.dtype(dtype), width), sparse=sparse)
     return Queries(features, labels, qptr, query_ids, doc_ids, None, np.arange(len(labels)))
 
 
@@ -143,32 +142,6 @@ def _side_file(path: Path) -> Path | None:
     return side
 
 
-def _parse_file(path: Path, parser: BlockParser) -> list[Block]:
-    compressed = open_compressed(path)
-    if compressed is None and path.is_file():
-        with FileBlocks(path) as text:
-            done: list[Block | None] = [None] * len(text)
-
-            def work(block: int) -> None:
-                done[block] = parser.parse(text.read(block), is_first=block == 0)
-
-            run_chunks(work, len(text))
-        return [block for block in done if block is not None]
-    blocks: list[Block] = []
-    with compressed or path.open("rb") as file:
-        source = stream_blocks(file)
-        while batch := list(itertools.islice(source, _BATCH)):
-            parsed: list[Block | None] = [None] * len(batch)
-            is_first = not blocks
-
-            def parse(b: int, batch: Any = batch, parsed: Any = parsed, is_first: bool = is_first) -> None:  # noqa: FBT001
-                parsed[b] = parser.parse(batch[b], is_first=is_first and b == 0)
-
-            run_chunks(parse, len(batch))
-            blocks += [block for block in parsed if block is not None]
-    return blocks
-
-
 def _raise_bad_lines(path: Path, blocks: list[Block]) -> None:
     before = 0
     problems = []
@@ -180,7 +153,7 @@ def _raise_bad_lines(path: Path, blocks: list[Block]) -> None:
 
 def _check_last_line(path: Path, blocks: list[Block]) -> None:
     """Refuse a file that ends in the middle of a line, as far as one can see that."""
-    if blocks[-1].is_terminated:
+    if all(block.is_terminated for block in blocks):
         return
     filled = [block for block in blocks if len(block.labels)]
     width = max(block.width for block in filled)
@@ -198,6 +171,15 @@ def _check_last_line(path: Path, blocks: list[Block]) -> None:
                 )
             ],
             1,
+        )
+
+
+def _check_width(path: Path, blocks: list[Block], n_features: int | None) -> None:
+    width = max(block.width for block in blocks)
+    if n_features is not None and width > n_features:
+        raise InputError(
+            f"{path}: feature {width} occurs, but n_features={n_features}; "
+            f"type n_features={width}, or leave it out."
         )
 
 
@@ -253,37 +235,3 @@ def _queries_from_sizes(path: Path, side: Path, blocks: list[Block]) -> tuple[In
             "of data; both must agree. Give the file that belongs to it: groups='...'."
         )
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), tuple(range(len(sizes)))
-
-
-def _assemble(
-    path: Path, blocks: list[Block], dtype: np.dtype[Any], *, sparse: bool | None, n_features: int | None
-) -> Any:
-    """Put the features of the blocks together, releasing each."""
-    width = max(block.width for block in blocks)
-    if n_features is not None and width > n_features:
-        raise InputError(
-            f"{path}: feature {width} occurs, but n_features={n_features}; "
-            f"type n_features={width}, or leave it out."
-        )
-    width = width if n_features is None else n_features
-    sizes = [len(block.labels) for block in blocks]
-    n_docs, n_entries = sum(sizes), sum(block.n_entries for block in blocks)
-    if sparse or (sparse is None and n_docs * width > _CELLS_PER_ENTRY * n_entries > 0):
-        parts = [block.as_csr(width) for block in blocks]
-        csr = sp.csr_array(sp.vstack(parts, format="csr"))
-        csr.eliminate_zeros()
-        return csr
-    try:
-        dense = np.zeros((n_docs, width), dtype=dtype)  # pages come into being as they are written
-    except (MemoryError, ValueError) as error:
-        raise InputError(
-            f"{path}: {n_docs:,} lines with {width:,} features do not fit into memory as a dense array; "
-            "type sparse=True."
-        ) from error
-    ends = np.cumsum(sizes)
-
-    def copy(b: int) -> None:
-        blocks[b].copy_into(dense[ends[b] - sizes[b] : ends[b]])
-
-    run_chunks(copy, len(blocks))
-    return dense

@@ -15,7 +15,9 @@ from directrix.data.problems import Problem
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array, Int64Array
 
-__all__ = ["Block", "BlockParser"]
+__all__ = ["CELLS_PER_ENTRY", "Block", "BlockParser"]
+
+CELLS_PER_ENTRY = 8  # above it sparse=None chooses CSR
 
 _HARD_NUMBERS = 4096  # room at first; more is made where it does not suffice
 _FLOAT32_LIMIT = 3.4028235677973362e38  # doubles above it round to infinity
@@ -25,6 +27,8 @@ _FLOAT64_LIMIT = 1.7976931348623157e308
 @dataclass
 class Block:
     """Rows of consecutive lines. ``dense`` or ``csr`` holds the features, until they are released.
+
+    ``place`` is the row of the array of the whole file where ``dense`` stands, if it is a part of it.
 
     ``lines`` are counted from 0 within the block; ``width``, ``narrow`` and ``last`` are the
     highest column + 1 of all rows, the lowest of all but the last, and that of the last.
@@ -44,6 +48,7 @@ class Block:
     is_terminated: bool
     problems: list[Problem]
     n_problems: int
+    place: int | None = None
 
     def as_csr(self, width: int) -> Any:
         """Features as CSR with ``width`` columns; releases them here."""
@@ -100,20 +105,31 @@ class BlockParser:
         self._limit = _FLOAT32_LIMIT if dtype == np.float32 else _FLOAT64_LIMIT
         self._width = 0  # widest row so far: a guess for the next block, never a result
 
-    def parse(self, text: bytes, *, is_first: bool) -> Block:
-        """Parse whole lines; only the last line of a file may lack its newline."""
+    def new_array(self, shape: tuple[int, int]) -> Array:
+        """Zeros for the features of many blocks; pages come into being as they are written."""
+        return np.zeros(shape, dtype=self._dtype)
+
+    def count_lines(self, text: bytes) -> int:
+        """Return the number of lines, an upper bound of the number of rows."""
+        lines, _ = kernel.count(np.frombuffer(text, dtype=np.uint8))
+        return int(lines) + (len(text) > 0 and not text.endswith(b"\n"))
+
+    def parse(self, text: bytes, *, is_first: bool, out: Array | None = None, place: int = 0) -> Block:
+        """Parse whole lines; only the last line of a file may lack its newline.
+
+        ``out`` (number of lines, width) takes the features if they are dense and not wider.
+        """
         if is_first and text.startswith(b"\xef\xbb\xbf"):
             text = text[3:]
         is_terminated = text.endswith(b"\n") or not text
         text = text if is_terminated else text + b"\n"
         n_lines, n_colons = kernel.count(np.frombuffer(text, dtype=np.uint8))
-        room, width = _HARD_NUMBERS, self._width
+        room, width = _HARD_NUMBERS, self._width if out is None else out.shape[1]
         while True:
-            as_csr = self._sparse is True or (self._sparse is None and n_lines * width > 8 * n_colons)
-            block, hard, totals = self._run(
-                text, (n_lines, 0 if as_csr else width, n_colons), room, as_csr=as_csr
-            )
-            block.is_terminated = is_terminated
+            as_csr = self._wants_csr(n_lines * width, n_colons)
+            in_place = out is not None and width == out.shape[1] and not as_csr
+            dense = out if in_place and out is not None else self._rows(n_lines, 0 if as_csr else width)
+            block, hard, totals = self._run(text, dense, n_colons, room, as_csr=as_csr)
             if totals[kernel.HARDS] > room:
                 room = int(totals[kernel.HARDS])
             elif not as_csr and block.width > width:
@@ -121,24 +137,31 @@ class BlockParser:
                 self._width = max(self._width, width)
             else:
                 break
+        block.is_terminated = is_terminated
+        block.place = place if in_place else None
         self._finish(block, hard[: totals[kernel.HARDS]], text)
         return block
 
-    def _run(
-        self, text: bytes, sizes: tuple[int, int, int], room: int, *, as_csr: bool
-    ) -> tuple[Block, Int64Array, Int64Array]:
-        n_lines, width, n_colons = sizes
-        labels, qids = np.zeros(n_lines), np.zeros(n_lines, dtype=np.int64)
-        lines, spans = np.zeros(n_lines, dtype=np.int64), np.zeros((n_lines, 2), dtype=np.int64)
-        n_values = n_colons if as_csr else 0
+    def _wants_csr(self, n_cells: int, n_entries: int) -> bool:
+        return self._sparse is True or (self._sparse is None and n_cells > CELLS_PER_ENTRY * n_entries)
+
+    def _rows(self, n_lines: int, width: int) -> Array:
         try:
-            dense = _zeros((n_lines, width), self._dtype)
-            columns, values = np.zeros(n_values, dtype=np.int32), np.zeros(n_values, dtype=self._dtype)
+            return _zeros((n_lines, width), self._dtype)
         except (MemoryError, OSError, OverflowError, ValueError) as error:
             raise InputError(
                 f"{self._name}: lines with {width:,} features do not fit into memory as dense rows; "
                 "type sparse=True."
             ) from error
+
+    def _run(
+        self, text: bytes, dense: Array, n_colons: int, room: int, *, as_csr: bool
+    ) -> tuple[Block, Int64Array, Int64Array]:
+        n_lines, width = dense.shape
+        labels, qids = np.zeros(n_lines), np.zeros(n_lines, dtype=np.int64)
+        lines, spans = np.zeros(n_lines, dtype=np.int64), np.zeros((n_lines, 2), dtype=np.int64)
+        n_values = n_colons if as_csr else 0
+        columns, values = np.zeros(n_values, dtype=np.int32), np.zeros(n_values, dtype=self._dtype)
         indptr = np.zeros(n_lines + 1 if as_csr else 0, dtype=np.int64)
         hard = np.zeros((room, 4), dtype=np.int64)
         errors = np.zeros((kernel.MAX_ERRORS, 4), dtype=np.int64)
@@ -181,9 +204,11 @@ class BlockParser:
                 self._add(block, kernel.LABEL_RANGE, text, (a, b))
             elif abs(value) > self._limit:
                 self._add(block, kernel.VALUE_RANGE, text, (a, b))
-            elif -1 - len(block.labels) <= row < 0:
+            elif block.n_problems:
+                continue  # rows of bad lines were given to the lines after them
+            elif row < 0:
                 block.labels[-1 - row] = value
-            elif 0 <= row < len(block.labels):
+            else:
                 stored[place if block.csr is not None else (row, place)] = value
         if self._missing == "zero":
             stored[np.isnan(stored)] = 0.0

@@ -1,0 +1,115 @@
+"""Reading a large svmlight file: speed against scikit-learn in the same run, memory, same values.
+
+Type ``python benchmarks/bench_loading.py``; the file (about 400 MB) goes to a temporary folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+_READ = """
+import json, sys, time, warnings
+import directrix
+path, dtype = sys.argv[1:]
+with open(path) as file:
+    head = [next(file) for _ in range(50)]
+with open(path + ".head", "w") as file:
+    file.writelines(head)
+directrix.read_letor(path + ".head", dtype=dtype)  # compiles, or loads what was compiled
+
+def memory(name):
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) * 1024 for line in file if line.startswith(name))
+
+before = memory("VmRSS")
+seconds = []
+q = None
+for _ in range(int(dtype == "float32") * 2 + 1):
+    del q
+    start = time.perf_counter()
+    q = directrix.read_letor(path, dtype=dtype)
+    seconds.append(time.perf_counter() - start)
+arrays = q.features.nbytes + q.labels.nbytes + q.qptr.nbytes + q.rows.nbytes
+peak = memory("VmHWM") - before
+print(json.dumps({"seconds": seconds, "arrays": arrays, "peak": peak, "threads": directrix.get_threads()}))
+"""
+
+
+def write_file(path: Path, n_docs: int, n_features: int, docs_per_query: int) -> None:
+    """Write dense rows of six-decimal values, half of the rows' texts used again for speed."""
+    rng = np.random.default_rng(0)
+    n_texts = max(1, n_docs // 10)
+    texts = []
+    for _ in range(n_texts):
+        values = rng.random(n_features)
+        texts.append(" ".join(f"{i}:{value:.6f}" for i, value in enumerate(values.tolist(), start=1)))
+    labels = rng.choice(5, size=n_docs, p=[0.52, 0.32, 0.13, 0.02, 0.01])
+    chosen = rng.integers(n_texts, size=n_docs)
+    with path.open("w") as file:
+        for row, (label, text) in enumerate(zip(labels.tolist(), chosen.tolist(), strict=True)):
+            file.write(f"{label} qid:{row // docs_per_query + 1} {texts[text]}\n")
+
+
+def read(path: Path, dtype: str) -> dict[str, float]:
+    """Read in a process of its own, so that its peak memory is that of the reader."""
+    done = subprocess.run(
+        [sys.executable, "-c", _READ, str(path), dtype], capture_output=True, text=True, check=True
+    )
+    return json.loads(done.stdout)
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--docs", type=int, default=240_000)
+    parser.add_argument("--features", type=int, default=136)
+    parser.add_argument("--skip-sklearn", action="store_true")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "large.txt")
+        write_file(path, arguments.docs, arguments.features, 120)
+        size = path.stat().st_size / 1e6
+        print(f"{size:.0f} MB of text, {arguments.docs:,} rows x {arguments.features} features")
+        path.read_bytes()  # into the page cache, for all alike
+        best = np.inf
+        for dtype in ("float32", "float64"):
+            r = read(path, dtype)
+            seconds = min(r["seconds"])
+            best = min(best, seconds)
+            print(
+                f"directrix {dtype}: {seconds:6.2f} s  {size / seconds:7.0f} MB/s  {r['threads']} threads  "
+                f"peak memory {r['peak'] / 1e6:.0f} MB = {r['peak'] / r['arrays']:.2f} x the arrays"
+            )
+        if arguments.skip_sklearn:
+            return
+        from sklearn.datasets import load_svmlight_file
+
+        start = time.perf_counter()
+        X, y, qid = load_svmlight_file(str(path), query_id=True)
+        seconds = time.perf_counter() - start
+        print(f"scikit-learn     : {seconds:6.2f} s  {size / seconds:7.0f} MB/s")
+
+        import directrix as dx
+
+        dx.read_letor(path.with_name(path.name + ".head"), dtype=np.float64)
+        start = time.perf_counter()
+        q = dx.read_letor(path, dtype=np.float64)
+        print(f"ratio, same process and dtype: {seconds / (time.perf_counter() - start):.0f} x")
+        dense = X.toarray()
+        same = np.array_equal(dense.view(np.int64), np.asarray(q.features).view(np.int64))
+        same &= np.array_equal(y, q.labels) and np.array_equal(qid, np.repeat(q.query_ids, np.diff(q.qptr)))
+        del X, q
+        same32 = np.array_equal(dense.astype(np.float32), dx.read_letor(path).features)
+        print(f"bit-identical: {'yes' if same else 'NO'} (float64), {'yes' if same32 else 'NO'} (float32)")
+
+
+if __name__ == "__main__":
+    main()

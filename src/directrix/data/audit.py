@@ -1,0 +1,224 @@
+"""What a careful person would look at before training: the audit behind ``directrix doctor``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from directrix.data.queries import Queries
+from directrix.types import Array
+
+__all__ = ["Audit", "FileAudit", "Overlap", "audit"]
+
+_ROWS = 8192  # rows looked at together
+_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class FileAudit:
+    """Facts of one file; columns are counted from 1, as in the file."""
+
+    name: str
+    n_docs: int
+    n_queries: int
+    n_features: int
+    docs_per_query: tuple[int, float, int]
+    """Smallest, mean, largest."""
+    labels: dict[str, int]
+    """Number of documents with each label."""
+    queries_without_relevant: int
+    """Queries whose labels are all 0: most measures cannot tell rankings of them apart."""
+    queries_with_one_label: int
+    """Queries whose labels are all the same: nothing can be learnt from them."""
+    constant_features: tuple[int, ...]
+    duplicate_features: tuple[tuple[int, int], ...]
+    """(column, earlier column with the same values), constant ones left out."""
+    missing_values: int
+    duplicate_rows: int
+    """Rows with the same features as an earlier row of their query."""
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """What two files have in common."""
+
+    first: str
+    second: str
+    queries: int
+    """Query identifiers that both have."""
+    query_examples: tuple[str, ...]
+    rows: int
+    """Rows of the second whose features occur in the first."""
+
+
+@dataclass(frozen=True)
+class Audit:
+    """Facts of some files, and of each pair of them."""
+
+    files: tuple[FileAudit, ...]
+    overlaps: tuple[Overlap, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything, and the `remarks`, as JSON types."""
+        found = asdict(self)
+        for file in found["files"]:
+            file["constant_features"] = list(file["constant_features"])
+            file["docs_per_query"] = list(file["docs_per_query"])
+            file["duplicate_features"] = [list(pair) for pair in file["duplicate_features"]]
+        for overlap in found["overlaps"]:
+            overlap["query_examples"] = list(overlap["query_examples"])
+        return {"files": list(found["files"]), "overlaps": list(found["overlaps"]), "remarks": self.remarks()}
+
+    def remarks(self) -> list[str]:
+        """Say what deserves attention, one sentence each, worst first."""
+        out = []
+        for pair in self.overlaps:
+            if pair.queries:
+                some = ", ".join(pair.query_examples)
+                out.append(
+                    f"{pair.first} and {pair.second} share {pair.queries} query identifiers ({some}): if "
+                    "they are "
+                    "the same queries, figures on one are not a test of a model trained on the other."
+                )
+            if pair.rows:
+                out.append(
+                    f"{pair.rows} rows of {pair.second} have the same features as a row of {pair.first}."
+                )
+        for file in self.files:
+            out += _remarks(file)
+        widths = {file.n_features for file in self.files}
+        if len(widths) > 1:
+            out.append(
+                f"the files have different numbers of features ({', '.join(map(str, sorted(widths)))})."
+            )
+        return out
+
+
+def audit(files: Mapping[str, Queries]) -> Audit:
+    """Collect facts about files of queries.
+
+    Parameters
+    ----------
+    files : mapping of str to Queries
+        What to look at, with the names to print.
+
+    Returns
+    -------
+    Audit
+        Sizes, labels, constant and duplicate features and rows, missing values, and what each
+        pair of files has in common.
+
+    Notes
+    -----
+    O(n_docs n_features) time; rows and columns are compared by 64-bit hashes of their values,
+    in blocks, so no second copy of the features is made.
+    """
+    facts, hashes = [], {}
+    for name, q in files.items():
+        found, hashes[name] = _look(name, q)
+        facts.append(found)
+    overlaps = []
+    for (first, a), (second, b) in combinations(files.items(), 2):
+        shared = [str(qid) for qid in b.query_ids if qid in set(a.query_ids)]
+        rows = int(np.isin(hashes[second], hashes[first]).sum()) if a.n_features == b.n_features else 0
+        overlaps.append(Overlap(first, second, len(shared), tuple(shared[:_SHOWN]), rows))
+    return Audit(tuple(facts), tuple(overlaps))
+
+
+def _look(name: str, q: Queries) -> tuple[FileAudit, Array]:
+    sizes = np.diff(q.qptr)
+    values, counts = np.unique(q.labels, return_counts=True)
+    highest = np.maximum.reduceat(q.labels, q.qptr[:-1]) if q.n_queries else np.empty(0)
+    lowest = np.minimum.reduceat(q.labels, q.qptr[:-1]) if q.n_queries else np.empty(0)
+    rows, columns, low, high, missing = _hashes(q)
+    constant = np.flatnonzero(low == high)
+    first_with: dict[int, int] = {}
+    twins = []
+    for column, key in enumerate(columns.tolist()):
+        if low[column] == high[column]:
+            continue
+        if key in first_with:
+            twins.append((column + 1, first_with[key] + 1))
+        first_with.setdefault(key, column)
+    in_query = _mix(rows, np.repeat(np.arange(q.n_queries), sizes))
+    found = FileAudit(
+        name=name,
+        n_docs=q.n_docs,
+        n_queries=q.n_queries,
+        n_features=q.n_features,
+        docs_per_query=(int(sizes.min()), float(sizes.mean()), int(sizes.max()))
+        if len(sizes)
+        else (0, 0.0, 0),
+        labels={f"{value:g}": int(count) for value, count in zip(values, counts, strict=True)},
+        queries_without_relevant=int((highest == 0).sum()),
+        queries_with_one_label=int((highest == lowest).sum()),
+        constant_features=tuple((constant + 1).tolist()),
+        duplicate_features=tuple(twins),
+        missing_values=missing,
+        duplicate_rows=len(rows) - len(np.unique(in_query)) if q.n_features else 0,
+    )
+    return found, rows
+
+
+def _blocks(q: Queries) -> Iterator[tuple[int, Array]]:
+    for first in range(0, q.n_docs, _ROWS):
+        part = q.features[first : first + _ROWS]
+        yield first, part.toarray() if sp.issparse(part) else part
+
+
+def _hashes(q: Queries) -> tuple[Array, Array, Array, Array, int]:
+    """Hash of every row and column, smallest and largest value of every column, number of NaN."""
+    rows = np.zeros(q.n_docs, dtype=np.uint64)
+    columns = np.zeros(q.n_features, dtype=np.uint64)
+    low, high, missing = np.full(q.n_features, np.inf), np.full(q.n_features, -np.inf), 0
+    numbers = np.arange(q.n_features)
+    for first, part in _blocks(q):
+        low, high = np.fmin(low, part.min(axis=0)), np.fmax(high, part.max(axis=0))
+        missing += int(np.isnan(part).sum())
+        bits = (part.astype(np.float64) + 0.0).view(np.uint64)  # + 0.0 makes -0.0 the same as 0.0
+        rows[first : first + len(part)] = _mix(bits, numbers[None, :]).sum(axis=1, dtype=np.uint64)
+        columns += _mix(bits, np.arange(first, first + len(part))[:, None]).sum(axis=0, dtype=np.uint64)
+    return rows, columns, low, high, missing
+
+
+def _mix(bits: Array, place: Array) -> Array:
+    """64-bit hash of values at places (the finaliser of SplitMix64)."""
+    x = bits + (place.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    mixed: Array = x ^ (x >> np.uint64(31))
+    return mixed
+
+
+def _remarks(file: FileAudit) -> list[str]:
+    out = []
+    if file.missing_values:
+        out.append(f"{file.name}: {file.missing_values} values are missing; only tree models take them.")
+    if file.queries_with_one_label == file.n_queries:
+        out.append(f"{file.name}: in every query all labels are the same, so nothing can be learnt from it.")
+    elif file.queries_without_relevant:
+        out.append(
+            f"{file.name}: {file.queries_without_relevant} of {file.n_queries} queries have no relevant "
+            "document; "
+            "tools differ in how they count them (the convention's `empty`)."
+        )
+    if file.constant_features:
+        out.append(f"{file.name}: features {_some(file.constant_features)} are constant.")
+    if file.duplicate_features:
+        pairs = _some([f"{b} = {a}" for b, a in file.duplicate_features])
+        out.append(f"{file.name}: features with the same values: {pairs}.")
+    if file.duplicate_rows:
+        out.append(
+            f"{file.name}: {file.duplicate_rows} rows repeat the features of an earlier row of their query."
+        )
+    return out
+
+
+def _some(items: Any) -> str:
+    texts = [str(item) for item in items]
+    return ", ".join(texts[:10]) + (f" and {len(texts) - 10} more" if len(texts) > 10 else "")

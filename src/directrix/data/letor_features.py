@@ -1,0 +1,128 @@
+"""From the blocks of a file to one array of features, without holding them twice."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from directrix.data.blocks import FileBlocks, open_compressed, stream_blocks
+from directrix.data.letor_blocks import CELLS_PER_ENTRY, Block, BlockParser
+from directrix.errors import InputError
+from directrix.threads import run_chunks
+from directrix.types import Array, Int64Array
+
+__all__ = ["assemble", "parse_file"]
+
+_BATCH = 16  # blocks of a compressed file that are held as text at one time
+
+
+def parse_file(path: Path, parser: BlockParser, n_features: int | None) -> tuple[list[Block], Array | None]:
+    """Parse all blocks of a file.
+
+    Returns
+    -------
+    blocks : list of Block
+        In the order of the file.
+    dense : array, or None
+        Where it is given, blocks with a `place` have their features there, from that row on.
+    """
+    compressed = open_compressed(path)
+    if compressed is None and path.is_file():
+        with FileBlocks(path) as text:
+            return _parse_plain(text, parser, n_features)
+    blocks: list[Block] = []
+    with compressed or path.open("rb") as file:
+        source = stream_blocks(file)
+        while batch := list(itertools.islice(source, _BATCH)):
+            blocks += _parse_batch(batch, parser, is_start=not blocks)
+    return blocks, None
+
+
+def _parse_batch(texts: list[bytes], parser: BlockParser, *, is_start: bool) -> list[Block]:
+    done: dict[int, Block] = {}
+
+    def work(b: int) -> None:
+        done[b] = parser.parse(texts[b], is_first=is_start and b == 0)
+
+    run_chunks(work, len(texts))
+    return [done[b] for b in range(len(texts))]
+
+
+def _parse_plain(
+    text: FileBlocks, parser: BlockParser, n_features: int | None
+) -> tuple[list[Block], Array | None]:
+    if len(text) == 0:
+        return [], None
+    first = parser.parse(text.read(0), is_first=True)
+    dense, starts = None, np.zeros(len(text) + 1, dtype=np.int64)
+    if first.dense is not None:
+        counts = starts[1:]
+
+        def count(b: int) -> None:
+            counts[b] = parser.count_lines(text.read(b))
+
+        run_chunks(count, len(text))
+        np.cumsum(counts, out=counts)
+        try:
+            dense = parser.new_array((int(starts[-1]), max(first.width, n_features or 0)))
+        except (MemoryError, ValueError):
+            dense = None  # block by block we shall see whether CSR fits
+    done = {0: first}
+
+    def work(b: int) -> None:
+        out = None if dense is None else dense[starts[b] : starts[b + 1]]
+        done[b] = parser.parse(text.read(b), is_first=b == 0, out=out, place=int(starts[b]))
+
+    run_chunks(work, len(text))
+    return [done[b] for b in range(len(text))], dense
+
+
+def assemble(
+    path: Path,
+    blocks: list[Block],
+    dense: Array | None,
+    form: tuple[np.dtype[Any], int],
+    *,
+    sparse: bool | None,
+) -> Any:
+    """Return the features of all blocks as one array with the dtype and the width of ``form``."""
+    dtype, width = form
+    sizes = np.array([len(block.labels) for block in blocks])
+    n_docs, n_entries = int(sizes.sum()), sum(block.n_entries for block in blocks)
+    if sparse or (sparse is None and n_docs * width > CELLS_PER_ENTRY * n_entries > 0):
+        csr = sp.csr_array(sp.vstack([block.as_csr(width) for block in blocks], format="csr"))
+        csr.eliminate_zeros()
+        return csr
+    starts = np.cumsum(sizes) - sizes
+    if (
+        dense is not None
+        and dense.shape[1] == width
+        and all(b.place is not None or not len(b.labels) for b in blocks)
+    ):
+        return _close_gaps(dense, blocks, starts)[:n_docs]
+    try:
+        out = np.zeros((n_docs, width), dtype=dtype)  # pages come into being as they are written
+    except (MemoryError, ValueError) as error:
+        raise InputError(
+            f"{path}: {n_docs:,} lines with {width:,} features do not fit into memory as a dense array; "
+            "type sparse=True."
+        ) from error
+
+    def copy(b: int) -> None:
+        blocks[b].copy_into(out[starts[b] : starts[b] + sizes[b]])
+
+    run_chunks(copy, len(blocks))
+    return out
+
+
+def _close_gaps(dense: Array, blocks: list[Block], starts: Int64Array) -> Array:
+    """Move blocks up over rows that lines without data left empty."""
+    for block, start in zip(blocks, starts.tolist(), strict=True):
+        n = len(block.labels)
+        if block.place is not None and block.place != start:
+            dense[start : start + n] = dense[block.place : block.place + n]
+    return dense

@@ -1,0 +1,125 @@
+"""Splits in which a query is never torn apart."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from directrix.data.queries import Queries
+from directrix.errors import InputError
+
+__all__ = ["Fold", "k_folds", "letor_folds", "split_queries"]
+
+
+class Fold(NamedTuple):
+    """Files of one fold of a LETOR collection."""
+
+    train: Path
+    vali: Path
+    test: Path
+
+
+def split_queries(q: Queries, fractions: Sequence[float], *, seed: int = 0) -> tuple[Queries, ...]:
+    """Split queries at random.
+
+    Parameters
+    ----------
+    q : Queries
+        What to split.
+    fractions : floats > 0 with sum 1
+        Share of the queries of each part, e.g. ``(0.6, 0.2, 0.2)``; sizes are rounded so that
+        they add up.
+    seed : int
+        The same seed gives the same split.
+
+    Returns
+    -------
+    tuple of Queries
+        One per fraction; queries in each keep their order.
+
+    Raises
+    ------
+    InputError
+        If the fractions do not add up to 1, or a part would have no query.
+    """
+    shares = np.asarray(fractions, dtype=np.float64)
+    if shares.ndim != 1 or len(shares) == 0 or not (shares > 0).all() or abs(shares.sum() - 1) > 1e-9:
+        raise InputError(f"fractions={fractions!r}; positive shares with sum 1 are needed, e.g. (0.8, 0.2).")
+    bounds = np.round(np.concatenate([[0.0], np.cumsum(shares)]) * q.n_queries).astype(np.int64)
+    if (np.diff(bounds) == 0).any():
+        raise InputError(
+            f"fractions={fractions!r} of {q.n_queries} queries leave a part without a query; every part "
+            "needs one. "
+            "Give larger shares or more queries."
+        )
+    order = np.random.default_rng(seed).permutation(q.n_queries)
+    return tuple(q.take(np.sort(order[a:b])) for a, b in itertools.pairwise(bounds))
+
+
+def k_folds(q: Queries, k: int = 5, *, seed: int = 0) -> Iterator[tuple[Queries, Queries]]:
+    """Yield ``k`` pairs of training and test queries; every query is in one test part.
+
+    Parameters
+    ----------
+    q : Queries
+        What to split.
+    k : int
+        2 to ``n_queries``.
+    seed : int
+        The same seed gives the same folds.
+
+    Raises
+    ------
+    InputError
+        If ``k`` is out of range.
+    """
+    if not 2 <= k <= q.n_queries:
+        raise InputError(
+            f"k={k} folds of {q.n_queries} queries; k is 2 to the number of queries. Type k=2, say."
+        )
+    order = np.random.default_rng(seed).permutation(q.n_queries)
+    for fold in range(k):
+        is_test = np.zeros(q.n_queries, dtype=bool)
+        is_test[order[fold::k]] = True
+        yield q.take(np.flatnonzero(~is_test)), q.take(np.flatnonzero(is_test))
+
+
+def letor_folds(folder: str | os.PathLike[str]) -> tuple[Fold, ...]:
+    """Find the folds of a LETOR collection: ``Fold1/train.txt``, ``vali.txt``, ``test.txt``, and so on.
+
+    Parameters
+    ----------
+    folder : path
+        Holds ``Fold1``, ``Fold2``, ...; files may be compressed (``train.txt.gz``).
+
+    Raises
+    ------
+    InputError
+        If there is no fold, or a file of one is missing.
+    """
+    root = Path(folder)
+    names = sorted((p for p in root.glob("Fold*") if p.name[4:].isdigit()), key=lambda p: int(p.name[4:]))
+    if not names:
+        raise InputError(
+            f"{root} has no folder Fold1, Fold2, ...; LETOR collections have Fold1/train.txt, "
+            "Fold1/vali.txt, "
+            f"Fold1/test.txt and so on. Give the folder that holds them: `ls {root}`."
+        )
+    return tuple(Fold(*(_file(name, part) for part in Fold._fields)) for name in names)
+
+
+def _file(folder: Path, part: str) -> Path:
+    for suffix in ("", ".gz", ".bz2", ".xz"):
+        path = folder / f"{part}.txt{suffix}"
+        if path.is_file():
+            return path
+    raise InputError(
+        f"{folder} has no {part}.txt (nor .gz, .bz2, .xz of it); a fold has train.txt, vali.txt and "
+        "test.txt. "
+        "Copy or link the file there."
+    )

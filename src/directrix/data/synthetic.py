@@ -1,0 +1,193 @@
+"""Artificial data: a random cubic polynomial (Burges et al. 2005), and one with a known optimum."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from directrix.data.queries import Queries
+from directrix.errors import InputError
+from directrix.threads import run_chunks
+from directrix.types import Array, Float64Array, Int64Array
+
+__all__ = ["make_cubic", "make_linear"]
+
+_SHARES = (0.52, 0.32, 0.13, 0.02, 0.01)  # of the labels 0 to 4, as in the web search data of Microsoft
+_BLOCK = 4096  # rows whose scores are computed at one time; a column of them stays in the cache
+
+
+def make_cubic(  # noqa: PLR0913 - each one is a property of the data
+    n_queries: int = 200,
+    docs_per_query: int = 50,
+    n_features: int = 50,
+    *,
+    n_monomials: int = 2000,
+    shares: Sequence[float] = _SHARES,
+    label_noise: float = 0.0,
+    n_hidden: int = 0,
+    seed: int = 0,
+) -> Queries:
+    r"""Make data whose labels follow a random cubic polynomial of the features.
+
+    Features are uniform on [-1, 1]; the score of a document is
+
+    .. math:: s(x) = \sum_{m} a_m \prod_{j \in m} x_j, \qquad a_m \sim U[-1, 1],
+
+    over monomials m of degree 1 to 3 (a constant would change no order); labels 0, 1, ... are
+    cut from the score at the quantiles that give them the wanted shares.
+
+    Parameters
+    ----------
+    n_queries, docs_per_query, n_features : int >= 1
+        Size. The paper has 50 documents a query and 300 features; Donmez et al. (2009) use
+        10,000 / 5,000 / 10,000 queries for training, validation and test.
+    n_monomials : int >= 1
+        Number of monomials, drawn evenly from all (d + 1)(d + 2)(d + 3)/6 - 1 of them and fixed by
+        the seed (300 features have 4.6 million); all of them if there are no more.
+    shares : floats > 0 with sum 1
+        Shares of the labels 0, 1, ... .
+    label_noise : float in [0, 1]
+        Share of documents whose label is replaced by one drawn from ``shares``, so that no
+        ranker is perfect.
+    n_hidden : int, 0 <= n_hidden < n_features
+        Number of features, the last ones, that the labels depend on and that are left out of
+        the result.
+    seed : int
+        Data sets of one seed and different sizes do not share a polynomial; split one data set
+        with `split_queries` instead.
+
+    Returns
+    -------
+    Queries
+        float32 features.
+
+    Raises
+    ------
+    InputError
+        If a parameter is out of range.
+
+    Notes
+    -----
+    O(n_docs (n_features + n_monomials)) time.
+    Burges et al. (2005), doi:10.1145/1102351.1102363, section 5; Donmez, Svore & Burges (2009),
+    doi:10.1145/1571941.1572021.
+    """
+    _check_sizes(n_queries, docs_per_query, n_features)
+    chances = np.asarray(shares, dtype=np.float64)
+    if chances.ndim != 1 or len(chances) < 2 or not (chances > 0).all() or abs(chances.sum() - 1) > 1e-9:
+        raise InputError(
+            f"shares={shares!r}; at least two positive shares with sum 1 are needed, e.g. (0.7, 0.3)."
+        )
+    if not 0 <= n_hidden < n_features:
+        raise InputError(
+            f"n_hidden={n_hidden}; 0 to n_features - 1 = {n_features - 1} features can be hidden."
+        )
+    if not 0.0 <= label_noise <= 1.0 or n_monomials < 1:
+        raise InputError(
+            f"label_noise={label_noise}, n_monomials={n_monomials}; a share in [0, 1] and a number >= 1 "
+            "are needed."
+        )
+    rng = np.random.default_rng(seed)
+    n_docs = n_queries * docs_per_query
+    features = rng.random((n_docs, n_features), dtype=np.float32)
+    features *= 2.0
+    features -= 1.0
+    monomials = _monomials(n_features, n_monomials, rng)
+    scores = _polynomial(features, monomials, rng.uniform(-1.0, 1.0, len(monomials)))
+    cuts = np.quantile(scores, np.cumsum(chances)[:-1])
+    labels = np.searchsorted(cuts, scores, side="right").astype(np.float64)
+    is_noisy = rng.random(n_docs) < label_noise
+    labels[is_noisy] = rng.choice(len(chances), size=int(is_noisy.sum()), p=chances)
+    visible = np.ascontiguousarray(features[:, : n_features - n_hidden])
+    return Queries.from_arrays(visible, labels, group=np.full(n_queries, docs_per_query))
+
+
+def make_linear(
+    n_queries: int = 50, docs_per_query: int = 20, n_features: int = 10, *, n_labels: int = 3, seed: int = 0
+) -> tuple[Queries, Float64Array]:
+    """Make data that a linear ranker can order perfectly, and the weights that do so.
+
+    Parameters
+    ----------
+    n_queries, docs_per_query, n_features : int >= 1
+        Size.
+    n_labels : int >= 2
+        Labels are 0 to ``n_labels - 1``, in each query cut evenly from the true order.
+    seed : int
+        The same seed gives the same data.
+
+    Returns
+    -------
+    queries : Queries
+        float64 features, standard normal.
+    weights : float64 (n_features,)
+        Unit length. Scores ``features @ weights`` give every measure of ranking quality its
+        best value on every query.
+
+    Raises
+    ------
+    InputError
+        If a parameter is out of range.
+    """
+    _check_sizes(n_queries, docs_per_query, n_features)
+    if n_labels < 2:
+        raise InputError(f"n_labels={n_labels}; at least the labels 0 and 1 are needed. Type n_labels=2.")
+    rng = np.random.default_rng(seed)
+    weights = rng.standard_normal(n_features)
+    weights /= np.linalg.norm(weights)
+    features = rng.standard_normal((n_queries * docs_per_query, n_features))
+    scores = (features @ weights).reshape(n_queries, docs_per_query)
+    places = scores.argsort(axis=1).argsort(axis=1)  # 0 = lowest score of the query
+    labels = (places * n_labels // docs_per_query).astype(np.float64).ravel()
+    queries = Queries.from_arrays(features, labels, group=np.full(n_queries, docs_per_query))
+    return queries, weights
+
+
+def _check_sizes(n_queries: int, docs_per_query: int, n_features: int) -> None:
+    if min(n_queries, docs_per_query, n_features) < 1:
+        raise InputError(
+            f"n_queries={n_queries}, docs_per_query={docs_per_query}, n_features={n_features}; all are "
+            "integers >= 1."
+        )
+
+
+def _monomials(d: int, wanted: int, rng: np.random.Generator) -> Int64Array:
+    """Draw monomials as three sorted indices out of 0..d, where d stands for the factor 1."""
+    total = (d + 1) * (d + 2) * (d + 3) // 6 - 1  # multisets of three, without the constant
+    if wanted >= total:
+        grid = np.array(
+            [(i, j, k) for i in range(d + 1) for j in range(i, d + 1) for k in range(j, d + 1)],
+            dtype=np.int64,
+        )
+        return grid[:-1]
+    numbers = np.sort(rng.choice(total, size=wanted, replace=False))
+    # number of multisets that start below i, then of those that go on below j, invert the count
+    below = np.cumsum([0] + [(d + 1 - i) * (d + 2 - i) // 2 for i in range(d + 1)])
+    i = np.searchsorted(below, numbers, side="right") - 1
+    rest = numbers - below[i]
+    size = d + 1 - i
+    pairs = np.arange(d + 2)[None, :] * size[:, None] - np.arange(d + 2) * (np.arange(d + 2) - 1) // 2
+    step = (pairs <= rest[:, None]) & (np.arange(d + 2)[None, :] < size[:, None])
+    j = step.sum(axis=1) - 1
+    k = j + rest - pairs[np.arange(len(j)), j]
+    return np.stack([i, i + j, i + k], axis=1).astype(np.int64)
+
+
+def _polynomial(features: Array, monomials: Int64Array, coefficients: Float64Array) -> Float64Array:
+    scores = np.zeros(len(features))
+    terms = list(zip(*monomials.T.tolist(), coefficients.tolist(), strict=True))
+
+    def add(block: int) -> None:
+        rows = slice(block * _BLOCK, (block + 1) * _BLOCK)
+        part = features[rows].T.astype(np.float64)
+        columns = np.vstack([part, np.ones((1, part.shape[1]))])
+        out, product = scores[rows], np.empty(part.shape[1])
+        for i, j, k, a in terms:
+            np.multiply(columns[i], columns[j], out=product)
+            product *= columns[k]
+            product *= a
+            out += product
+
+    run_chunks(add, -(-len(features) // _BLOCK))
+    return scores
