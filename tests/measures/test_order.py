@@ -13,7 +13,7 @@ def ranked_by_numpy(scores, labels, ties):
 
 
 @pytest.mark.parametrize("ties", ["order", "worst"])
-@pytest.mark.parametrize("n", [1, 3, 4, 40, 383, 384, 385, 5000])  # both sides of every change of algorithm
+@pytest.mark.parametrize("n", [1, 3, 4, 40, 41, 287, 288, 289, 5000])  # both sides of every switch
 @pytest.mark.parametrize("levels", [1, 7, 10**9])
 def test_sorts_as_numpy_does(n, levels, ties):
     rng = np.random.default_rng([n, levels])
@@ -26,7 +26,7 @@ def test_sorts_as_numpy_does(n, levels, ties):
     np.testing.assert_array_equal(got.ends, np.arange(1, n + 1))
 
 
-@pytest.mark.parametrize("n", [300, 600])
+@pytest.mark.parametrize("n", [250, 600])
 def test_groups_are_the_equal_scores(n):
     scores = np.random.default_rng(n).integers(0, 20, n).astype(float)
     ends = rank(scores, np.zeros(n), np.array([0, n]), "expected").ends
@@ -78,13 +78,13 @@ def test_documents_that_were_not_retrieved_count_but_earn_nothing():
 
 @pytest.mark.parametrize("ties", ["expected", "order", "worst"])
 def test_long_lists_give_the_values_of_short_kernels(ties):
-    """A list of 700 has the same nDCG@10, AP and RR as its first 300 if nothing relevant follows."""
+    """A list of 700 has the same nDCG@10, AP and RR as its first 250 if nothing relevant follows."""
     rng = np.random.default_rng(3)
-    scores = np.append(rng.integers(10, 60, 300), rng.integers(-60, 0, 400)).astype(float)
-    labels = np.append(rng.integers(0, 4, 300), np.zeros(400)).astype(float)
+    scores = np.append(rng.integers(10, 60, 250), rng.integers(-60, 0, 450)).astype(float)
+    labels = np.append(rng.integers(0, 4, 250), np.zeros(450)).astype(float)
     for m in (dx.NDCG(k=10, ties=ties), dx.AP(ties=ties), dx.RR(ties=ties), dx.RBP(ties=ties)):
         np.testing.assert_allclose(
-            m(scores, labels, [0, 700]), m(scores[:300], labels[:300], [0, 300]), rtol=1e-13, atol=0
+            m(scores, labels, [0, 700]), m(scores[:250], labels[:250], [0, 250]), rtol=1e-13, atol=0
         )
 
 

@@ -106,6 +106,8 @@ class RankingMeasure:
     def under(self, tool: str | Convention) -> Self:
         """Return the measure with the fields of a tool's convention.
 
+        A value that this measure cannot take leaves its field as it is.
+
         Examples
         --------
         >>> from directrix import NDCG
@@ -113,7 +115,8 @@ class RankingMeasure:
         NDCG(k=10, gain='linear', discount='log2', ties='trec', empty='zero')
         """
         known = frozenset(field.name for field in fields(self))
-        return replace(self, **convention(tool).fields_for(type(self).__name__, known))
+        chosen = convention(tool).fields_for(type(self).__name__, known)
+        return replace(self, **{f: v for f, v in chosen.items() if v in self.choices.get(f, (v,))})
 
     @property
     def name(self) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def expected_reciprocal_rank(ranked, ends, retrieved, qptr, k, l_max, empty, value):
     """ERR@k with stop chances (2^l - 1) / 2^l_max, exact over the orders of tied groups.
 

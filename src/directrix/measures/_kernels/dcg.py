@@ -12,12 +12,12 @@ from directrix.measures._kernels.order import sort_pairs
 _LEVELS = 64  # labels that are integers below this are counted, not sorted
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def _gain(label, exponential):
     return math.pow(2.0, label) - 1.0 if exponential else label
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def ideal_dcg(labels, qptr, discount, exponential, k, value):
     """Fill ``value[q]`` with the largest DCG@k that any ranking of query q has.
 
@@ -37,9 +37,10 @@ def ideal_dcg(labels, qptr, discount, exponential, k, value):
         n_top = min(n, k)
         total = 0.0
         counted = True
-        count[:] = 0
+        for level in range(_LEVELS):
+            count[level] = 0
         for i in range(lo, hi):
-            if not (0.0 <= labels[i] < _LEVELS) or labels[i] != np.floor(labels[i]):
+            if not (0.0 <= labels[i] < _LEVELS) or labels[i] != np.int64(labels[i]):
                 counted = False
                 break
             count[np.int64(labels[i])] += 1
@@ -65,7 +66,7 @@ def ideal_dcg(labels, qptr, discount, exponential, k, value):
         value[q] = total
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def dcg(ranked, ends, retrieved, qptr, discount, exponential, k, ideal, empty, value):
     """Fill ``value[q]`` with the expected DCG@k over ``ideal[q]``; ``empty`` where the ideal is 0.
 

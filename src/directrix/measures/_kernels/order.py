@@ -5,16 +5,38 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-_COUNTED = 384  # up to this length comparing all pairs, which vectorises, beats sorting
+_COUNTED = 288  # up to this length comparing all pairs, which vectorises, beats sorting
 _INSERTED = 40  # up to this length insertion beats counting digits
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
+def _place_by_byte(key, val, other, carried, place, shift, n):
+    """Write the pairs, ordered by one byte, to the scratch; False, and nothing, if all agree in it."""
+    for digit in range(256):
+        place[digit] = 0
+    for i in range(n):
+        place[np.int64((key[i] >> shift) & np.uint64(255))] += 1
+    if place[np.int64((key[0] >> shift) & np.uint64(255))] == n:
+        return False
+    total = 0
+    for digit in range(256):
+        here = place[digit]
+        place[digit] = total
+        total += here
+    for i in range(n):
+        digit = np.int64((key[i] >> shift) & np.uint64(255))
+        other[place[digit]] = key[i]
+        carried[place[digit]] = val[i]
+        place[digit] += 1
+    return True
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def sort_pairs(key, val, other, carried, n):
     """Sort ``key[:n]`` ascending and stably, in place, with ``val`` along.
 
     Insertion for short arrays, else by counting, one byte of the key a pass; a byte in which
-    all keys agree costs nothing. ``other`` and ``carried`` are scratch of at least the same
+    all keys agree costs only a look. ``other`` and ``carried`` are scratch of at least the same
     length. O(n) time.
     """
     if n <= _INSERTED:
@@ -28,36 +50,19 @@ def sort_pairs(key, val, other, carried, n):
             key[j + 1] = k
             val[j + 1] = v
         return
-    count = np.zeros((8, 256), np.int64)
-    for i in range(n):
-        rest = key[i]
-        for byte in range(8):
-            count[byte, np.int64(rest & np.uint64(255))] += 1
-            rest >>= np.uint64(8)
+    place = np.empty(256, np.int64)
     swapped = False
     for byte in range(8):
-        shift = np.uint64(8 * byte)
-        place = count[byte]
-        if place[np.int64((key[0] >> shift) & np.uint64(255))] == n:
-            continue
-        total = 0
-        for digit in range(256):
-            here = place[digit]
-            place[digit] = total
-            total += here
-        for i in range(n):
-            digit = np.int64((key[i] >> shift) & np.uint64(255))
-            other[place[digit]] = key[i]
-            carried[place[digit]] = val[i]
-            place[digit] += 1
-        key, other, val, carried = other, key, carried, val
-        swapped = not swapped
+        if _place_by_byte(key, val, other, carried, place, np.uint64(8 * byte), n):
+            key, other, val, carried = other, key, carried, val
+            swapped = not swapped
     if swapped:
-        other[:n] = key[:n]
-        carried[:n] = val[:n]
+        for i in range(n):
+            other[i] = key[i]
+            carried[i] = val[i]
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def _rank_by_sorting(scores, labels, key, other, carried, ranked, size):
     """Fill ``ranked`` and, at the first place of every tied group, its ``size``."""
     n = len(scores)
@@ -75,18 +80,19 @@ def _rank_by_sorting(scores, labels, key, other, carried, ranked, size):
             start = i
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def _place(above, label, ranked, size):
     """Put a document behind the ``above`` better ones and the tied ones that came before it."""
     ranked[above + size[above]] = label
     size[above] += 1
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def _rank_by_counting(scores, labels, ranked, size):
     """Do the same by counting, for every document, the better ones: n^2 comparisons, no branches."""
     n = len(scores)
-    size[:n] = 0
+    for i in range(n):
+        size[i] = 0
     blocks = n - n % 4
     for i in range(0, blocks, 4):  # four at a time share each load
         a, b, c, d = scores[i], scores[i + 1], scores[i + 2], scores[i + 3]
@@ -108,7 +114,7 @@ def _rank_by_counting(scores, labels, ranked, size):
         _place(above, labels[i], ranked, size)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def rank_documents(scores, labels, qptr, share, worst, ranked, ends, retrieved):
     """Put the labels of every query into the order of the ranking.
 
@@ -125,7 +131,7 @@ def rank_documents(scores, labels, qptr, share, worst, ranked, ends, retrieved):
 
     Notes
     -----
-    O(n_q) a query beyond 384 documents, below that n_q^2 comparisons, which are faster.
+    O(n_q) a query beyond 288 documents, below that n_q^2 comparisons, which are faster.
     Raises nothing, the caller has checked the arrays.
     """
     longest = 0
@@ -160,7 +166,7 @@ def rank_documents(scores, labels, qptr, share, worst, ranked, ends, retrieved):
             start = end
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def _lowest_first(labels, key, other, carried):
     bits = (labels + 0.0).view(np.uint64)  # labels are >= 0: their bits, read as integers, are in order
     for i in range(len(labels)):

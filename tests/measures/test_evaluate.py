@@ -1,0 +1,118 @@
+"""`evaluate`: grouping, means, names, and every message for data that cannot be used."""
+
+import re
+
+import numpy as np
+import pytest
+
+import directrix as dx
+
+SCORES, LABELS = np.array([0.9, 0.1, 0.2, 0.7]), np.array([0.0, 1.0, 1.0, 0.0])
+
+
+def test_queries_may_be_given_in_four_ways():
+    wanted = {"RR": (1 / 2 + 1 / 2) / 2}
+    assert dx.evaluate("RR", SCORES, LABELS, qptr=[0, 2, 4]) == wanted
+    assert dx.evaluate("RR", SCORES, LABELS, group=[2, 2]) == wanted
+    assert dx.evaluate("RR", SCORES, LABELS, qid=["b", "b", "a", "a"]) == wanted
+    assert dx.evaluate("RR", SCORES, LABELS) == {"RR": 1 / 3}
+
+
+def test_query_ids_may_be_scattered():
+    found = dx.evaluate(
+        "RR", SCORES[[0, 2, 1, 3]], LABELS[[0, 2, 1, 3]], qid=["x", ("y", 1), "x", ("y", 1)], per_query=True
+    )
+    assert found.query_ids == ("x", ("y", 1))
+    np.testing.assert_array_equal(found["RR"], [1 / 2, 1 / 2])
+
+
+def test_document_ids_follow_scattered_queries():
+    found = dx.evaluate(
+        "RR(ties='trec')",
+        [1, 1, 1, 1],
+        [1, 0, 0, 1],
+        qid=[1, 2, 1, 2],
+        doc_ids=["b", "a", "a", "c"],
+        per_query=True,
+    )
+    np.testing.assert_array_equal(found["RR(ties='trec')"], [1.0, 1.0])
+
+
+def test_keys_are_the_names_as_given():
+    found = dx.evaluate(["map", "ndcg@1", dx.RR(k=3)], SCORES, LABELS, qptr=[0, 2, 4])
+    assert list(found) == ["map", "ndcg@1", "RR@3"]
+    assert list(dx.evaluate(dx.AP(), SCORES, LABELS)) == ["AP"]
+
+
+def test_queries_without_a_value_are_left_out_of_the_mean_and_counted():
+    labels = [1, 0, 0, 0]
+    found = dx.evaluate(["ROCArea", "AP", "AP(empty=skip)"], SCORES, labels, qptr=[0, 2, 4])
+    assert found == {"ROCArea": 1.0, "AP": 0.5, "AP(empty=skip)": 1.0}
+    assert found.skipped == {"ROCArea": 1, "AP": 0, "AP(empty=skip)": 1}
+    nothing = dx.evaluate("ROCArea", SCORES, [0, 0, 0, 0], qptr=[0, 2, 4])
+    assert np.isnan(nothing["ROCArea"])
+    assert nothing.skipped == {"ROCArea": 2}
+
+
+def test_per_query_gives_arrays_and_keeps_the_means():
+    found = dx.evaluate("AP", SCORES, [1, 0, 0, 0], qptr=[0, 2, 4], per_query=True)
+    np.testing.assert_array_equal(found["AP"], [1.0, 0.0])
+    assert found.mean == {"AP": 0.5}
+    assert found.query_ids == (0, 1)
+
+
+def test_prepared_measures_give_the_same_for_new_scores():
+    rng = np.random.default_rng(5)
+    labels, qptr = rng.integers(0, 3, 60).astype(float), np.array([0, 20, 20, 60])
+    ready = dx.NDCG(k=5).prepare(labels, qptr)
+    for _ in range(3):
+        scores = rng.standard_normal(60)
+        np.testing.assert_array_equal(ready(scores)[0], dx.NDCG(k=5)(scores, labels, qptr))
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.int64, bool])
+def test_other_dtypes_are_taken(kind):
+    scores = np.array([3, 0, 1]).astype(kind)
+    wanted = (1 / 1 + 1 / 2) / 2 if kind is bool else 1 / 2  # as bools, 3 and 1 are tied
+    np.testing.assert_array_equal(dx.RR()(scores, [0, 0, 1], [0, 3]), [wanted])
+
+
+def test_empty_queries_and_no_queries():
+    np.testing.assert_array_equal(dx.AP()([1.0], [1.0], [0, 0, 1, 1]), [0.0, 1.0, 0.0])
+    assert dx.AP()([], [], [0]).shape == (0,)
+    for name in ("nDCG", "ERR", "P@3", "tau", "ROCArea", "IPrec@0.5", "RBP", "Rprec", "Success@1"):
+        assert dx.measure(name)([], [], [0, 0]).shape == (1,)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: dx.AP()([np.nan, 1.0], [0, 1], [0, 2]), "the first is nan at row 0 (query 0)"),
+        (lambda: dx.AP()([1.0, np.inf], [0, 1], [0, 2]), "scores[1] is inf; finite scores are needed"),
+        (lambda: dx.AP()([1.0], [0, 1], [0, 2]), "qptr ends at 2, but there are 1 scores"),
+        (lambda: dx.AP()([[1.0, 2.0]], [0, 1], [0, 2]), "scores has shape (1, 2); one dimension is needed"),
+        (lambda: dx.AP()(["a", "b"], [0, 1], [0, 2]), "scores has dtype"),
+        (lambda: dx.AP()([1.0, 2.0], [0, -1], [0, 2]), "the first is -1.0 at row 1 (query 0)"),
+        (lambda: dx.AP()([1.0, 2.0], [0, np.nan], [0, 2]), "labels are finite and >= 0"),
+        (lambda: dx.AP()([1.0, 2.0], [0, 1], [0, 3]), "qptr ends at 3, but there are 2 labels"),
+        (lambda: dx.AP()([1.0, 2.0], [0, 1], [1, 2]), "qptr starts at 1"),
+        (lambda: dx.AP()([1.0, 2.0], [0, 1], [0, 2, 1, 2]), "qptr decreases from 2 to 1 at query 1"),
+        (lambda: dx.ERR()([1.0], [5.0], [0, 1]), "the highest label is 5 but ERR has l_max=4"),
+        (lambda: dx.NDCG()([1.0], [2000.0], [0, 1]), "or a linear gain: NDCG(gain='linear')"),
+        (lambda: dx.RR(ties="trec")([1.0], [1.0], [0, 1]), "no ids were given; pass doc_ids="),
+        (
+            lambda: dx.RR(ties="trec")([1.0], [1.0], [0, 1], doc_ids=["a", "b"]),
+            "doc_ids has 2 entries but there are 1 documents",
+        ),
+        (
+            lambda: dx.evaluate("AP", SCORES, LABELS, qid=[1, 1, 2, 2], group=[2, 2]),
+            "qid and group were given; they say the same thing: pass only one",
+        ),
+        (lambda: dx.evaluate("AP", SCORES, LABELS, qid=[1, 2]), "qid has 2 values for 4 scores"),
+        (lambda: dx.evaluate("AP", SCORES, LABELS, group=[2, 3]), "the 2 sizes add up to 5"),
+        (lambda: dx.evaluate("AP", SCORES, [1, 0], qid=[1, 2, 1, 2]), "labels has 2 values for 4 scores"),
+    ],
+)
+def test_what_cannot_be_evaluated_is_said(call, message):
+    with pytest.raises(dx.InputError, match=re.escape(message)):
+        call()

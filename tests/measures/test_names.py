@@ -1,0 +1,110 @@
+"""Measures are values: they print, parse back, hash, and say what is wrong with a name."""
+
+import pickle
+import re
+
+import pytest
+
+import directrix as dx
+from directrix.measures.names import measures
+
+EXAMPLES = [
+    dx.NDCG(),
+    dx.NDCG(k=10),
+    dx.NDCG(k=3, gain="linear", discount="letor3", ties="worst", empty="one"),
+    dx.DCG(k=5, gain="linear"),
+    dx.AP(rel=2, k=100),
+    dx.AP(rel=0.5, denominator="capped"),
+    dx.RR(k=10, empty="skip"),
+    dx.Precision(k=5, denominator="retrieved"),
+    dx.Recall(k=1000, ties="trec"),
+    dx.Success(k=1),
+    dx.RPrecision(rel=3),
+    dx.IPrec(recall=0.1, ties="order"),
+    dx.ERR(k=20, l_max=2),
+    dx.RBP(p=0.95, k=50),
+    dx.ROCArea(rel=2),
+    dx.KendallTau(),
+]
+
+
+@pytest.mark.parametrize("m", EXAMPLES, ids=lambda m: m.name)
+def test_repr_and_name_parse_back(m):
+    assert dx.measure(repr(m)) == m
+    assert dx.measure(m.name) == m
+    assert dx.measure(str(m)) == m
+    assert hash(dx.measure(repr(m))) == hash(m)
+    assert pickle.loads(pickle.dumps(m)) == m
+
+
+@pytest.mark.parametrize(
+    ("text", "m"),
+    [
+        ("nDCG@10", dx.NDCG(k=10)),
+        ("NDCG@10", dx.NDCG(k=10)),
+        ("ndcg@10", dx.NDCG(k=10)),
+        ("MAP", dx.AP()),
+        ("map@5", dx.AP(k=5)),
+        ("MRR@10", dx.RR(k=10)),
+        ("P@5", dx.Precision(k=5)),
+        ("Recall@20", dx.Recall(k=20)),
+        ("R@20", dx.Recall(k=20)),
+        ("AP(rel=2)@100", dx.AP(rel=2, k=100)),
+        ("ERR@20", dx.ERR(k=20)),
+        ("RBP(p=0.8)", dx.RBP(p=0.8)),
+        ("RBP(rel=1,p=0.9)", dx.RBP(rel=1, p=0.9)),
+        ("nDCG(dcg='log2')@10", dx.NDCG(gain="linear", k=10)),
+        ('nDCG(dcg="exp-log2")@10', dx.NDCG(gain="exp", k=10)),
+        ("nDCG(gain=linear)@10", dx.NDCG(gain="linear", k=10)),
+        (" AP ( rel = 2 ) @ 7 ", dx.AP(rel=2, k=7)),
+        ("IPrec@0.1", dx.IPrec(recall=0.1)),
+        ("Rprec", dx.RPrecision()),
+        ("AUC", dx.ROCArea()),
+        ("tau", dx.KendallTau()),
+    ],
+)
+def test_names_that_are_understood(text, m):
+    assert dx.measure(text) == m
+
+
+def test_names_are_short():
+    assert [m.name for m in EXAMPLES[:2]] == ["nDCG", "nDCG@10"]
+    assert dx.AP(rel=2, k=100).name == "AP(rel=2)@100"
+    assert dx.NDCG(k=10).under("sklearn").name == "nDCG(gain='linear')@10"
+    assert len(set(measures())) == len(measures()) == 13
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("nDGC@10", "there is no measure 'nDGC'; did you mean nDCG"),
+        (
+            "quality",
+            "Known are nDCG, DCG, AP, RR, P, R, Success, Rprec, IPrec, ERR, RBP, ROCArea, KendallTau",
+        ),
+        ("nDCG@", "needed is NAME, NAME@k or NAME(field=value)@k"),
+        ("", "needed is NAME, NAME@k"),
+        (10, "measure 10 cannot be read"),
+        ("nDCG@1.2.3", "the cut-off '1.2.3' is not a number"),
+        ("nDCG@2.5", "k must be an integer >= 1, or None for the whole list, e.g. NDCG(k=10)"),
+        ("nDCG@0", "k must be an integer >= 1"),
+        ("KendallTau@5", "KendallTau has no cut-off; write 'KendallTau'"),
+        ("AP(relevance=2)", "AP has no field 'relevance'; its fields are k, rel, denominator, ties, empty."),
+        ("AP(rel=0)", "rel is the lowest label that counts as relevant and must be > 0, e.g. AP(rel=1)"),
+        ("AP(rel='high')", "rel is the lowest label"),
+        ("AP(2)", "inside the parentheses stand field=value pairs"),
+        ("AP(rel=)", "inside the parentheses stand field=value pairs"),
+        ("AP(rel=__import__('os'))", "inside the parentheses stand field=value pairs"),
+        ("AP(ties=random)", "ties must be one of 'expected', 'order', 'trec', 'worst', e.g. ties='expected'"),
+        ("nDCG(gain='square')", "gain must be one of 'exp', 'linear'"),
+        ("nDCG(discount='ln')", "discount must be one of 'log2', 'letor3'"),
+        ("RR(empty='nan')", "empty must be one of 'zero', 'skip', 'one'"),
+        ("IPrec@1.5", "recall must lie in [0, 1], e.g. IPrec(recall=0.1)"),
+        ("IPrec(ties='expected')", "ties must be one of 'worst', 'order', 'trec'"),
+        ("RBP(p=1)", "p is the chance to read on and must lie in (0, 1)"),
+        ("ERR(l_max=0)", "l_max is the highest label of the scale"),
+    ],
+)
+def test_what_is_wrong_is_said(text, message):
+    with pytest.raises(dx.InputError, match=re.escape(message)):
+        dx.measure(text)
