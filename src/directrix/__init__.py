@@ -56,7 +56,7 @@ _HOME = {
     "join_trec": "data.trec",
     "k_folds": "data.split",
     "letor_folds": "data.split",
-    "linear_objective": "objectives.objective",
+    "linear_objective": "objectives.linear",
     "load": "rankers.model_file",
     "make_cubic": "data.synthetic",
     "make_linear": "data.synthetic",

@@ -41,7 +41,7 @@ from directrix.measures.precision import RPrecision as RPrecision
 from directrix.measures.precision import RR as RR
 from directrix.measures.precision import Recall as Recall
 from directrix.measures.precision import Success as Success
-from directrix.objectives.objective import linear_objective as linear_objective
+from directrix.objectives.linear import linear_objective as linear_objective
 from directrix.rankers.linear import LinearRanker as LinearRanker
 from directrix.rankers.methods import method as method
 from directrix.rankers.methods import methods as methods

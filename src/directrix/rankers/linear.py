@@ -15,7 +15,7 @@ from directrix.errors import InputError, NotConverged, warn
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
 from directrix.models.linear import LinearModel, rows_of
-from directrix.objectives.objective import linear_objective
+from directrix.objectives.linear import linear_objective
 from directrix.rankers.base import HasMethods, Interval, Ranker, StrOptions, fit_context
 from directrix.rankers.inputs import one_set, per_document, per_query
 from directrix.rankers.scaling import SCALES, scaled
