@@ -55,6 +55,7 @@ _HOME = {
     "get_threads": "threads",
     "join_trec": "data.trec",
     "k_folds": "data.split",
+    "laws": "surrogates.laws",
     "letor_folds": "data.split",
     "linear_objective": "objectives.linear",
     "load": "rankers.model_file",
@@ -83,7 +84,10 @@ __all__ = sorted(_HOME)
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'directrix' has no attribute {name!r}")
-    value = getattr(import_module(f"directrix.{_HOME[name]}"), name)
+    module = import_module(f"directrix.{_HOME[name]}")
+    value = (
+        module if _HOME[name].endswith(f".{name}") and not hasattr(module, name) else getattr(module, name)
+    )
     globals()[name] = value
     return value
 

@@ -55,6 +55,7 @@ from directrix.surrogates.approx import ApproxRR as ApproxRR
 from directrix.surrogates.bounds import ap_bound as ap_bound
 from directrix.surrogates.bounds import ndcg_bound as ndcg_bound
 from directrix.surrogates.bounds import rank_bound as rank_bound
+from directrix.surrogates.laws import laws as laws
 from directrix.surrogates.names import surrogate as surrogate
 from directrix.surrogates.positions import ApproxMeasure as ApproxMeasure
 from directrix.surrogates.positions import soft_ranks as soft_ranks

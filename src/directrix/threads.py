@@ -26,7 +26,7 @@ _chosen: int | None = None
 _pool: tuple[int, int, ThreadPoolExecutor] | None = None  # process id, workers, executor
 
 
-def set_threads(n: int | None) -> None:
+def set_threads(n: int | None) -> int | None:
     """Set how many threads the kernels use in this process.
 
     Parameters
@@ -35,13 +35,20 @@ def set_threads(n: int | None) -> None:
         ``None`` returns to the default: the environment variable ``DIRECTRIX_NUM_THREADS``,
         else 1 inside a worker process (joblib, multiprocessing), else all cores.
 
+    Returns
+    -------
+    int or None
+        The former setting, to be put back later.
+
     Raises
     ------
     InputError
         If ``n`` is not a positive integer.
     """
     global _chosen
+    before = _chosen
     _chosen = None if n is None else _positive(n, "set_threads(n)")
+    return before
 
 
 def get_threads() -> int:
@@ -78,7 +85,7 @@ def query_chunks(qptr: Int64Array, docs_per_chunk: int) -> Int64Array:
         Chunk ``c`` is the queries ``bounds[c] <= q < bounds[c + 1]``.
     """
     n_queries = len(qptr) - 1
-    wanted = np.arange(0, qptr[-1], docs_per_chunk)
+    wanted = np.arange(0, max(qptr[-1], 1), docs_per_chunk)  # queries without documents need a chunk too
     starts = np.unique(np.searchsorted(qptr[:-1], wanted, side="left"))
     return np.append(starts[starts < n_queries], n_queries).astype(np.int64)
 

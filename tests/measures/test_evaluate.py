@@ -80,8 +80,10 @@ def test_other_dtypes_are_taken(kind):
 def test_empty_queries_and_no_queries():
     np.testing.assert_array_equal(dx.AP()([1.0], [1.0], [0, 0, 1, 1]), [0.0, 1.0, 0.0])
     assert dx.AP()([], [], [0]).shape == (0,)
-    for name in ("nDCG", "ERR", "P@3", "tau", "ROCArea", "IPrec@0.5", "RBP", "Rprec", "Success@1"):
-        assert dx.measure(name)([], [], [0, 0]).shape == (1,)
+    for name in ("nDCG", "ERR", "P@3", "R", "IPrec@0.5", "RBP", "Rprec", "Success@1", "RR", "AP"):
+        np.testing.assert_array_equal(dx.measure(name)([], [], [0, 0, 0]), [0.0, 0.0])
+    for name in ("tau", "ROCArea"):
+        np.testing.assert_array_equal(dx.measure(name)([], [], [0, 0, 0]), [np.nan, np.nan])
 
 
 @pytest.mark.parametrize(

@@ -96,8 +96,8 @@ class NDCG(_Discounted):
 
     def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
         """Value of every query of a ranking; ``part`` is the ideal DCG."""
-        assert part is not None
-        return self._values(ranking, part, self.fill)
+        ideal = self._ideal(ranking.labels, ranking.qptr) if part is None else part
+        return self._values(ranking, ideal, self.fill)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -40,7 +40,7 @@ class Prepared:
         self, measures: Sequence[RankingMeasure], labels: Any, qptr: Any, doc_ids: Any = None
     ) -> None:
         self._measures = tuple(measures)
-        self._qptr = check_qptr(qptr, len(labels), "labels")
+        self._qptr = check_qptr(qptr, np.size(labels), "labels")
         self._labels = check_labels(labels, qptr=self._qptr)
         highest = float(self._labels.max(initial=0.0))
         for m in self._measures:

@@ -45,7 +45,7 @@ _SMOOTH = frozenset({"smooth", "shift_invariant", "tends_to_measure"})
 class ApproxRank(KernelSurrogate):
     """What all surrogates of this file share; the fields are each one's own."""
 
-    _family: ClassVar[int]
+    family: ClassVar[str]
     alpha: float
     beta: float = 1.0
     sigmoid: Sigmoid
@@ -77,11 +77,11 @@ class ApproxRank(KernelSurrogate):
     def _shape(self) -> tuple[int, float]:
         return 0, 0.0
 
-    def spec(self) -> tuple[int, int, int, float, float, float]:
-        """What the kernels know of the surrogate; see `approx_chunk`."""
+    def spec(self) -> tuple[int, int, float, float, float]:
+        """What the kernels know of the surrogate; see `separable_chunk`."""
         kind, factor = sigmoid_code(self.sigmoid)
         shape, k = self._shape()
-        return self._family, shape, kind, float(k), factor * self.alpha, factor * self.beta
+        return shape, kind, float(k), factor * self.alpha, factor * self.beta
 
     def fill(
         self,
@@ -92,9 +92,10 @@ class ApproxRank(KernelSurrogate):
         out: tuple[Float64Array, FloatArray],
     ) -> None:
         """Fill one chunk; see `KernelSurrogate.fill`."""
-        from directrix.surrogates._kernels.approx import approx_chunk
+        from directrix.surrogates._kernels import approx as kernels
 
-        approx_chunk(self.spec(), scores, prepared, qptr, chunk[0], chunk[1], out[0], out[1])
+        kernel = getattr(kernels, f"{self.family}_chunk")
+        kernel(self.spec(), scores, prepared, qptr, chunk[0], chunk[1], out[0], out[1])
 
 
 def _over_queries(per_doc: Float64Array, total: Float64Array, qptr: Int64Array) -> Float64Array:
@@ -134,7 +135,7 @@ class ApproxNDCG(ApproxRank):
     discount is convex. With a cut-off, many tied documents just above it can exceed 1.
     """
 
-    _family: ClassVar[int] = 0
+    family: ClassVar[str] = "separable"
     alpha: float = 10.0
     k: int | None = None
     beta: float = 10.0
@@ -190,7 +191,7 @@ class ApproxPrecision(ApproxRank):
     sigmoid : {"logistic", "tanh", "arctan", "erf"}
     """
 
-    _family: ClassVar[int] = 0
+    family: ClassVar[str] = "separable"
     k: int = 5
     alpha: float = 10.0
     beta: float = 10.0
@@ -239,7 +240,7 @@ class ApproxAP(ApproxRank):
     costs no more than the first: the band of beta is a few ranks wide.
     """
 
-    _family: ClassVar[int] = 1
+    family: ClassVar[str] = "ap"
     alpha: float = 10.0
     beta: float = 10.0
     rel: float = 1
@@ -278,7 +279,7 @@ class ApproxRR(ApproxRank):
     sigmoid : {"logistic", "tanh", "arctan", "erf"}
     """
 
-    _family: ClassVar[int] = 2
+    family: ClassVar[str] = "cascade"
     alpha: float = 10.0
     beta: float = 10.0
     rel: float = 1
@@ -314,7 +315,7 @@ class ApproxERR(ApproxRank):
     sigmoid : {"logistic", "tanh", "arctan", "erf"}
     """
 
-    _family: ClassVar[int] = 2
+    family: ClassVar[str] = "cascade"
     alpha: float = 10.0
     beta: float = 10.0
     l_max: int = 4
@@ -357,7 +358,7 @@ class ApproxKendall(ApproxRank):
     Lies in [-1, 1]. Document weights have no meaning for pairs and are refused.
     """
 
-    _family: ClassVar[int] = 3
+    family: ClassVar[str] = "kendall"
     alpha: float = 10.0
     sigmoid: Sigmoid = "logistic"
 

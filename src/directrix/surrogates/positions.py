@@ -43,10 +43,10 @@ def _pull(
     scores: FloatArray, weights: Float64Array, qptr: Int64Array, spec: tuple[int, float], *, want_grad: bool
 ) -> tuple[Float64Array, FloatArray]:
     """Soft ranks of documents with weight != 0, and sum_i weight_i d rank_i / d scores."""
-    from directrix.surrogates._kernels.approx import SEPARABLE, pull_chunk
+    from directrix.surrogates._kernels.approx import pull_chunk
     from directrix.surrogates._kernels.softrank import IDENTITY
 
-    kernel_spec = (SEPARABLE, IDENTITY, spec[0], 0.0, spec[1], 0.0)
+    kernel_spec = (IDENTITY, spec[0], 0.0, spec[1], 0.0)
     ranks, grad = np.zeros(len(scores)), np.zeros_like(scores)
     bounds = query_chunks(qptr, DOCS_PER_CHUNK)
 

@@ -7,17 +7,25 @@ import numba
 import numpy as np
 
 from directrix.models._kernels.linear import dense_add, dense_scores
-from directrix.surrogates._kernels.approx import approx_query, longest
-from directrix.surrogates._kernels.softrank import scratch
+from directrix.surrogates._kernels.approx import (
+    ap_query,
+    cascade_query,
+    kendall_query,
+    longest,
+)
+from directrix.surrogates._kernels.softrank import scratch, soft_rank_core
+
+SEPARABLE, AP, CASCADE, KENDALL = 0, 1, 2, 3
+FAMILIES = {"separable": SEPARABLE, "ap": AP, "cascade": CASCADE, "kendall": KENDALL}
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def sgd_epoch(spec, X, weights, qptr, query_weight, order, rate, l2, center, params):
+def sgd_epoch(family, spec, X, weights, qptr, query_weight, order, rate, l2, center, params):
     """Descend one query at a time; overwrites params and returns the mean loss on the way.
 
     Parameters
     ----------
-    spec : tuple                          as in `approx_chunk`
+    family, spec                          of the surrogate, see `separable_chunk`
     X : float (n_docs, n_features)        read-only
     weights : float64 (n_docs,)           the surrogate's, from its ``prepare``
     qptr : int64 (n_queries + 1,)
@@ -27,6 +35,7 @@ def sgd_epoch(spec, X, weights, qptr, query_weight, order, rate, l2, center, par
     center : float64 (n_features,)
     params : float64 (n_features,)        in and out
     """
+    shape, kind, k, alpha, beta = spec
     n = longest(qptr, 0, len(qptr) - 1)
     scores, dscores = np.empty(n, dtype=X.dtype), np.empty(n, dtype=X.dtype)
     space, inner, ranks = scratch(n, scores), scratch(n, weights), np.empty(n)
@@ -43,7 +52,15 @@ def sgd_epoch(spec, X, weights, qptr, query_weight, order, rate, l2, center, par
             grad[f] = 0.0
         loss += l2 * distance
         dense_scores(X[lo:hi], w, scores)
-        value = approx_query(spec, scores[:size], weights[lo:hi], ranks, dscores[:size], space, inner)
+        s, v, g = scores[:size], weights[lo:hi], dscores[:size]
+        if family == SEPARABLE:
+            value = soft_rank_core(s, v, shape, alpha, kind, k, beta, ranks, g, True, space)
+        elif family == AP:
+            value = ap_query(s, v, alpha, kind, beta, ranks, g, space, inner)
+        elif family == CASCADE:
+            value = cascade_query(s, v, alpha, kind, beta, ranks, g, space)
+        else:
+            value = kendall_query(s, v, alpha, kind, ranks, g, space)
         dense_add(X[lo:hi], dscores, part, grad)
         loss -= query_weight[q] * value
         for f in range(len(params)):

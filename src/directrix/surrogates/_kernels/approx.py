@@ -5,10 +5,10 @@ Every family takes one weight a document, computed once per data set from the la
 ========= ====================================== =============================================
 family    value of a query                       weight of document i
 ========= ====================================== =============================================
-SEPARABLE sum_i w_i phi(rank_i)                  gain_i / Z (DCG), relevance_i / k (P@k)
-AP        sum_j w_j q_j / rank_j                 relevance_j / R
-CASCADE   sum_i w_i / rank_i prod_j (1 - w_j t)  stop probability of i
-KENDALL   mean over pairs of 2 sigma - 1         label
+separable sum_i w_i phi(rank_i)                  gain_i / Z (DCG), relevance_i / k (P@k)
+ap        sum_j w_j q_j / rank_j                 relevance_j / R
+cascade   sum_i w_i / rank_i prod_j (1 - w_j t)  stop probability of i
+kendall   mean over pairs of 2 sigma - 1         label
 ========= ====================================== =============================================
 """
 
@@ -18,12 +18,11 @@ import numba
 import numpy as np
 
 from directrix.surrogates._kernels.softrank import IDENTITY, saturation, scratch, sigmoid, soft_rank_core
-
-SEPARABLE, AP, CASCADE, KENDALL = 0, 1, 2, 3
+from directrix.surrogates._kernels.sorting import descending_order
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def _ap(s, w, alpha, sigmoid_kind, beta, ranks, grad, space, inner):
+def ap_query(s, w, alpha, sigmoid_kind, beta, ranks, grad, space, inner):
     r"""ApproxAP, Eq. (22): two soft rankings, one inside the other.
 
     The inner sum 1 + sum_{i != j} sigma(beta (rank_j - rank_i)) over relevant documents is
@@ -50,7 +49,7 @@ def _ap(s, w, alpha, sigmoid_kind, beta, ranks, grad, space, inner):
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def _cascade(s, w, alpha, sigmoid_kind, beta, ranks, grad, space):
+def cascade_query(s, w, alpha, sigmoid_kind, beta, ranks, grad, space):
     r"""sum_i w_i/rank_i prod_{j != i} (1 - w_j sigma(beta (rank_i - rank_j))): RR and ERR.
 
     In order of rank, documents far above contribute the constant 1 - w_j, those far below 1;
@@ -69,7 +68,8 @@ def _cascade(s, w, alpha, sigmoid_kind, beta, ranks, grad, space):
             place[m] = j
             m += 1
     rank = ranks[place]
-    order = np.argsort(rank)
+    order = np.empty(m, dtype=np.int64)
+    descending_order(-rank, order)
     place, rank = place[order], rank[order]
     above = np.empty(m + 1)  # product of 1 - w over the documents above
     above[0] = 1.0
@@ -109,14 +109,15 @@ def _cascade(s, w, alpha, sigmoid_kind, beta, ranks, grad, space):
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def _kendall(s, labels, alpha, sigmoid_kind, ranks, grad, space):
+def kendall_query(s, labels, alpha, sigmoid_kind, ranks, grad, space):
     r"""Sum over pairs l_i > l_j of 2 sigma(alpha (s_i - s_j)) - 1, divided as tau-b.
 
     For one level, the soft ranks of its documents among all documents of that level or below
     add up to the pairs wanted plus a constant, since pairs within the level cancel.
     """
     n = len(s)
-    order = np.argsort(labels)
+    order = np.empty(n, dtype=np.int64)
+    descending_order(-labels, order)
     x, part = s[order], grad.copy()
     weight = np.zeros(n)
     grad[:] = 0.0
@@ -146,19 +147,6 @@ def _kendall(s, labels, alpha, sigmoid_kind, ranks, grad, space):
     return value * norm
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
-def approx_query(spec, s, w, ranks, grad, space, inner):
-    """Value of one query, its gradient in ``grad``; ``spec`` as in `approx_chunk`."""
-    family, shape, sigmoid_kind, k, alpha, beta = spec
-    if family == SEPARABLE:
-        return soft_rank_core(s, w, shape, alpha, sigmoid_kind, k, beta, ranks, grad, True, space)
-    if family == AP:
-        return _ap(s, w, alpha, sigmoid_kind, beta, ranks, grad, space, inner)
-    if family == CASCADE:
-        return _cascade(s, w, alpha, sigmoid_kind, beta, ranks, grad, space)
-    return _kendall(s, w, alpha, sigmoid_kind, ranks, grad, space)
-
-
 @numba.njit(nogil=True, cache=True)
 def longest(qptr, first, last):
     """Largest number of documents of a query in the chunk."""
@@ -169,13 +157,16 @@ def longest(qptr, first, last):
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def approx_chunk(spec, scores, weights, qptr, first, last, value, grad):
+def separable_chunk(spec, scores, weights, qptr, first, last, value, grad):
     """Fill ``value[q]`` and the gradient of the documents of queries first <= q < last.
+
+    The kernels of the other families take the same arguments. Each is compiled when it is first
+    used; one kernel for all would compile four times as long for everyone.
 
     Parameters
     ----------
-    spec : tuple (int, int, int, float, float, float)
-        family, shape of phi, sigmoid, k, alpha, beta.
+    spec : tuple (int, int, float, float, float)
+        shape of phi, sigmoid, k, alpha, beta.
     scores : float (n_docs,)
     weights : float64 (n_docs,)     see the module's table
     qptr : int64 (n_queries + 1,)
@@ -183,17 +174,55 @@ def approx_chunk(spec, scores, weights, qptr, first, last, value, grad):
     value : float64 (n_queries,)    out
     grad : float (n_docs,)          out, in 1 / units of score
     """
+    shape, sigmoid_kind, k, alpha, beta = spec
+    n = longest(qptr, first, last)
+    space, ranks = scratch(n, scores), np.empty(n)
+    for q in range(first, last):
+        lo, hi = qptr[q], qptr[q + 1]
+        s, w, g = scores[lo:hi], weights[lo:hi], grad[lo:hi]
+        value[q] = soft_rank_core(s, w, shape, alpha, sigmoid_kind, k, beta, ranks, g, True, space)
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def ap_chunk(spec, scores, weights, qptr, first, last, value, grad):
+    """Same as `separable_chunk` for the family ap."""
+    _, sigmoid_kind, _, alpha, beta = spec
     n = longest(qptr, first, last)
     space, inner, ranks = scratch(n, scores), scratch(n, weights), np.empty(n)
     for q in range(first, last):
         lo, hi = qptr[q], qptr[q + 1]
-        value[q] = approx_query(spec, scores[lo:hi], weights[lo:hi], ranks, grad[lo:hi], space, inner)
+        s, w, g = scores[lo:hi], weights[lo:hi], grad[lo:hi]
+        value[q] = ap_query(s, w, alpha, sigmoid_kind, beta, ranks, g, space, inner)
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def cascade_chunk(spec, scores, weights, qptr, first, last, value, grad):
+    """Same as `separable_chunk` for the family cascade."""
+    _, sigmoid_kind, _, alpha, beta = spec
+    n = longest(qptr, first, last)
+    space, ranks = scratch(n, scores), np.empty(n)
+    for q in range(first, last):
+        lo, hi = qptr[q], qptr[q + 1]
+        s, w, g = scores[lo:hi], weights[lo:hi], grad[lo:hi]
+        value[q] = cascade_query(s, w, alpha, sigmoid_kind, beta, ranks, g, space)
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def kendall_chunk(spec, scores, weights, qptr, first, last, value, grad):
+    """Same as `separable_chunk` for the family kendall."""
+    _, sigmoid_kind, _, alpha, _ = spec
+    n = longest(qptr, first, last)
+    space, ranks = scratch(n, scores), np.empty(n)
+    for q in range(first, last):
+        lo, hi = qptr[q], qptr[q + 1]
+        s, w, g = scores[lo:hi], weights[lo:hi], grad[lo:hi]
+        value[q] = kendall_query(s, w, alpha, sigmoid_kind, ranks, g, space)
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def pull_chunk(spec, scores, weights, qptr, first, last, ranks, grad, want_grad):
     """Soft ranks of the documents with weight and, if wanted, the pull-back of the weights."""
-    _, _, sigmoid_kind, k, alpha, beta = spec
+    _, sigmoid_kind, k, alpha, beta = spec
     space = scratch(longest(qptr, first, last), scores)
     for q in range(first, last):
         lo, hi = qptr[q], qptr[q + 1]

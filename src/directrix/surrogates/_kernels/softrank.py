@@ -26,6 +26,8 @@ import math
 import numba
 import numpy as np
 
+from directrix.surrogates._kernels.sorting import descending_order
+
 LOGISTIC, ARCTAN, ERF = 0, 1, 2
 IDENTITY, DCG, DCG_CUT, CUT = 0, 1, 2, 3
 
@@ -176,12 +178,11 @@ def soft_rank_core(s, w, shape, alpha, sigmoid_kind, k, beta, ranks, grad, want_
         low, high = min(low, s[j]), max(high, s[j])
     band = saturation(sigmoid_kind, s.itemsize)
     reach = 80.0 if s.itemsize == 4 else 700.0  # exp(reach) is far from overflow
-    # Sorting a document costs as much as some 200 pairs: short queries do without it
-    # as long as one set of exponentials spans them.
+    # Short queries do without sorting as long as one set of exponentials spans them.
     span = alpha * (np.float64(high) - np.float64(low))
-    is_sorted = span > (2.0 * reach if n < 512 else 4.0 * band)
+    is_sorted = span > (2.0 * reach if n < 256 else 4.0 * band)
     if is_sorted:
-        order[:n] = np.argsort(-s)
+        descending_order(s, order)
         weights = doubles[0]
         for j in range(n):
             gathered[j] = s[order[j]]
