@@ -138,6 +138,8 @@ EDITS = {
     "unknown status": (lambda c: c["training"]["result"].update(status="great"), "'great'"),
     "no result": (lambda c: c["training"].pop("result"), '"result" is missing'),
     "negative l2": (lambda c: c["training"]["parameters"].update(l2=-1.0), "l2"),
+    "a seed with decimals": (lambda c: c["training"].update(seed=2.5), "random_state"),
+    "unknown trainer": (lambda c: c["training"]["parameters"].update(trainer="magic"), "trainer"),
     "unknown scale": (lambda c: c.update(scale={"type": "magic"}), "scale"),
 }
 

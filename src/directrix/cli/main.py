@@ -58,19 +58,25 @@ app = typer.Typer(
 )
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"directrix {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
 def _main(
     version: Annotated[
-        bool, typer.Option("--version", help="Print the version and leave.", is_eager=True)
+        bool,
+        typer.Option(
+            "--version", help="Print the version and leave.", is_eager=True, callback=_print_version
+        ),
     ] = False,
     threads: Annotated[
         int | None,
         typer.Option(min=1, help="Threads for the kernels; default all cores, or DIRECTRIX_NUM_THREADS."),
     ] = None,
 ) -> None:
-    if version:
-        typer.echo(f"directrix {__version__}")
-        raise typer.Exit
     if threads is not None:
         from directrix.threads import set_threads
 
@@ -88,3 +94,6 @@ def _note(message: Warning | str, *_: Any, **__: Any) -> None:
 
 for _command in (train, predict, evaluate, convert, methods, demo, doctor):
     app.command()(_command)
+
+if __name__ == "__main__":
+    app()

@@ -6,7 +6,7 @@ import lzma
 import math
 import zlib
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from directrix.data.letor import read_letor
 from directrix.data.trec import join_trec, read_trec_qrels, read_trec_run
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array, Int64Array
+
+if TYPE_CHECKING:
+    from directrix.rankers.linear import LinearRanker
 
 __all__ = ["Judgement", "is_model", "is_qrels", "judgements", "read_scores", "score_lines"]
 
@@ -99,15 +102,23 @@ def judgements(data: Path, rankings: list[Path]) -> list[Judgement]:
         qrels = read_trec_qrels(data)
         joined = [join_trec(read_trec_run(path), qrels) for path in rankings]
         return [Judgement(j.scores, j.labels, j.qptr, j.query_ids, j.doc_ids) for j in joined]
-    from directrix.rankers.model_file import load  # scikit-learn comes with it: half a second
-
-    q = read_letor(data)
+    models = {path: _load(path) for path in rankings if is_model(path)}
+    q = read_letor(data, n_features=max((m.n_features_in_ for m in models.values()), default=None))
     ids = tuple(map(str, q.query_ids))
     found = []
     for path in rankings:
-        scores = load(path).predict_queries(q) if is_model(path) else read_scores(path, q.n_docs, data)
+        model = models.get(path)
+        scores = read_scores(path, q.n_docs, data) if model is None else model.predict_queries(q)
         found.append(Judgement(scores, q.labels, q.qptr, ids, q.doc_ids))
     return found
+
+
+def _load(path: Path) -> LinearRanker:
+    from directrix.rankers.model_file import (
+        load,  # brings scikit-learn, a second that score files do not need
+    )
+
+    return load(path)
 
 
 def is_qrels(path: Path) -> bool:

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from directrix.cli.output import Format, FormatOption, print_json, print_rows, progress_bar, remark
+from directrix.cli.output import (
+    Format,
+    FormatOption,
+    check_writable,
+    print_json,
+    print_rows,
+    progress_bar,
+    remark,
+)
 
 if TYPE_CHECKING:
     from directrix.rankers.auto import Search
@@ -57,7 +65,9 @@ def train(
         fixed = parse_settings(settings or [])
         if scale is not None:
             fixed["scale"] = scale
-        way.check_settings(fixed)
+        for part, chosen in way.candidates(goal, fixed):
+            part.ranker(measure=goal, **chosen).check_parameters()
+    check_writable(output)
     begun = time.perf_counter()
     q = read_letor(train)
     judge = None if valid is None else read_letor(valid, n_features=q.n_features)

@@ -139,7 +139,8 @@ def search(
     for number, (part, chosen) in enumerate(trials):
         if progress is not None:
             progress(number, len(trials), part.name)
-        ranker = part.ranker(measure=goal, random_state=seed, **chosen).fit_queries(train, measure=goal)
+        ranker = part.ranker(measure=goal, **{"random_state": seed, **chosen})
+        ranker.fit_queries(train, measure=goal)
         tried.append((_candidate(part, chosen, ranker, goal, train, judge), ranker))
     best, ranker = max(tried, key=lambda pair: -math.inf if math.isnan(pair[0].valid) else pair[0].valid)
     if train is not q:

@@ -17,7 +17,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from directrix.data.queries import Queries
 from directrix.errors import InputError
-from directrix.rankers.training import mean_of
+from directrix.rankers.inputs import per_document
+from directrix.rankers.training import mean_of, query_means
 from directrix.types import Float64Array
 
 __all__ = ["HasMethods", "Interval", "Ranker", "StrOptions", "fit_context"]
@@ -51,6 +52,16 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no t
         """Check rows that are to be scored, and group them by query."""
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
         return Queries.from_arrays(X, np.zeros(X.shape[0]), qid=qid, group=group)
+
+    def check_parameters(self) -> None:
+        """Check the constructor's parameters now, as ``fit`` would.
+
+        Raises
+        ------
+        ValueError
+            scikit-learn's ``InvalidParameterError``, or `InputError` for a surrogate's text.
+        """
+        self._validate_params()
 
     def predict(self, X: Any, qid: Any = None, *, group: Any = None) -> Float64Array:
         """Return the score of every row, in the order of the rows; higher is better.
@@ -89,14 +100,28 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no t
     def predict_queries(self, q: Queries) -> Float64Array:
         """Return the score of every document of `Queries`, in their order."""
 
-    def score(self, X: Any, y: Any, qid: Any = None, *, group: Any = None) -> float:
+    def score(
+        self, X: Any, y: Any, qid: Any = None, *, group: Any = None, sample_weight: Any = None
+    ) -> float:
         """Mean over queries of ``measure_``: the number that the ranker was trained for.
 
-        Queries for which the measure is undefined do not count; NaN if it is so for all.
+        Parameters
+        ----------
+        X, y, qid, group
+            As in ``fit``.
+        sample_weight : array (n_docs,), optional
+            A query weighs the mean of its rows' weights in the mean over queries.
+
+        Returns
+        -------
+        float
+            Queries for which the measure is undefined do not count; NaN if it is so for all.
         """
         check_is_fitted(self)
         q = self._grouped(X, y, qid, group, reset=False)
-        return mean_of(self.measure_, self.predict_queries(q), q)
+        weights = per_document(sample_weight, q, "sample_weight")
+        by_query = None if weights is None else query_means(weights, q)
+        return mean_of(self.measure_, self.predict_queries(q), q, by_query)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as JSON, whole or not at all; `directrix.load` reads it back.

@@ -27,6 +27,7 @@ def per_document(values: Any, q: Queries, name: str) -> Float64Array | None:
             f"{name} has shape {weights.shape}; it needs one weight per row, shape ({q.n_docs},). "
             "For one weight per query pass query_weight= instead."
         )
+    _check_weights(weights, name)
     return weights[q.rows]
 
 
@@ -48,6 +49,7 @@ def per_query(values: Any, q: Queries, name: str) -> Float64Array | None:
             f"{name} has shape {weights.shape}; it needs one weight per query in order of first "
             f"appearance, shape ({q.n_queries},). For one weight per row pass sample_weight= instead."
         )
+    _check_weights(weights, name)
     return weights
 
 
@@ -101,6 +103,19 @@ def digest(q: Queries) -> str:
             state.update(np.ascontiguousarray(part).data)
         _DIGESTS[q] = f"sha256:{state.hexdigest()}"
     return _DIGESTS[q]
+
+
+def _check_weights(weights: Float64Array, name: str) -> None:
+    bad = np.flatnonzero(~np.isfinite(weights) | (weights < 0.0))
+    if bad.size:
+        raise InputError(
+            f"{name}[{bad[0]}] is {weights[bad[0]]:g}; weights are finite numbers >= 0. "
+            f"Type e.g. numpy.clip({name}, 0, None)."
+        )
+    if not weights.any():
+        raise InputError(
+            f"{name} is zero everywhere; at least one weight must be positive. Leave {name} out."
+        )
 
 
 def _more(count: int) -> str:

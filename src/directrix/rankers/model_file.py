@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from contextlib import suppress
 from typing import Any, get_args
 
 import numpy as np
@@ -14,6 +15,7 @@ from directrix.measures.names import measure as parse_measure
 from directrix.rankers.linear import LinearRanker
 from directrix.rankers.persistence import check, read_model_file, weights
 from directrix.rankers.scaling import scale_from
+from directrix.surrogates.names import surrogate as parse_surrogate
 from directrix.trainers.result import Result, Status
 from directrix.types import Float64Array
 
@@ -30,7 +32,13 @@ _TRAINING = {
     "data": "object",
     "result": "object",
 }
-_PARAMETERS = {"l2": "number", "scale": "text or null", "start": "text", "max_iter": "number"}
+_PARAMETERS = {
+    "trainer": "text",
+    "l2": "number",
+    "scale": "text or null",
+    "start": "text",
+    "max_iter": "number",
+}
 _RESULT = {"status": "text", "message": "text", "value": "number or null", "counts": "object"}
 
 
@@ -69,7 +77,7 @@ def load(path: str | os.PathLike[str]) -> LinearRanker:
         raise InputError(
             f'{path}: "count" of "features" is {features["count"]}, must be a whole number >= 1. {_AGAIN}'
         )
-    ranker = LinearRanker(training["surrogate"], **_parameters(path, training["parameters"]))
+    ranker = LinearRanker(training["surrogate"], **_parameters(path, training))
     ranker.coef_ = weights(path, "coef", model["coef"], features["count"])
     ranker.n_features_in_ = features["count"]
     names = _names(path, features["names"], features["count"])
@@ -77,6 +85,8 @@ def load(path: str | os.PathLike[str]) -> LinearRanker:
         ranker.feature_names_in_ = np.array(names, dtype=object)
     ranker.measure_ = _measure(path, training["measure"])
     ranker.scale_ = scale_from(path, content["scale"], features["count"])
+    with suppress(InputError):  # a surrogate of the user's own: it predicts and scores, but trains no more
+        ranker.surrogate_ = parse_surrogate(training["surrogate"])
     ranker.training_ = training
     ranker.result_ = _result(path, training["result"], ranker.coef_)
     return ranker
@@ -105,8 +115,8 @@ def _names(path: Any, names: list[Any] | None, count: int) -> list[str] | None:
     return names
 
 
-def _parameters(path: Any, stored: dict[str, Any]) -> dict[str, Any]:
-    chosen = {name: stored[name] for name in _PARAMETERS}
+def _parameters(path: Any, training: dict[str, Any]) -> dict[str, Any]:
+    chosen = {name: training["parameters"][name] for name in _PARAMETERS} | {"random_state": training["seed"]}
     try:
         LinearRanker(**chosen)._validate_params()
     except ValueError as error:

@@ -15,7 +15,7 @@ from directrix.rankers.inputs import digest
 from directrix.trainers.result import Result
 from directrix.types import Float64Array, Measure, Objective, Surrogate, Trainer
 
-__all__ = ["kept_start", "mean_of", "mean_over_queries", "surrogate_gap", "training_record"]
+__all__ = ["kept_start", "mean_of", "mean_over_queries", "query_means", "surrogate_gap", "training_record"]
 
 
 def training_record(
@@ -59,15 +59,23 @@ def kept_start(objective: Objective, start: Float64Array) -> Result:
     )
 
 
-def mean_over_queries(values: Float64Array) -> float:
+def mean_over_queries(values: Float64Array, weights: Float64Array | None = None) -> float:
     """Mean over the queries for which the measure is defined; NaN if there are none."""
-    there = values[~np.isnan(values)]
-    return float(there.mean()) if there.size else math.nan
+    there = ~np.isnan(values)
+    if not there.any() or (weights is not None and not weights[there].any()):
+        return math.nan
+    return float(np.average(values[there], weights=None if weights is None else weights[there]))
 
 
-def mean_of(measure: Measure, scores: Float64Array, q: Queries) -> float:
+def mean_of(measure: Measure, scores: Float64Array, q: Queries, weights: Float64Array | None = None) -> float:
     """Mean over queries of a measure of scores."""
-    return mean_over_queries(measure(scores, q.labels, q.qptr))
+    return mean_over_queries(measure(scores, q.labels, q.qptr), weights)
+
+
+def query_means(per_doc: Float64Array, q: Queries) -> Float64Array:
+    """Mean over the documents of every query."""
+    means: Float64Array = np.add.reduceat(per_doc, q.qptr[:-1]) / np.diff(q.qptr)
+    return means
 
 
 def surrogate_gap(surrogate: Any, scores: Float64Array, q: Queries) -> float:
