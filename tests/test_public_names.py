@@ -21,7 +21,8 @@ def stub() -> str:
     """The stub that belongs to ``_HOME``."""
     lines = ["# ruff: noqa: I001", f'"""Public names for type checkers; {WRITTEN_BY}."""', ""]
     for name, home in sorted(directrix._HOME.items(), key=lambda item: (item[1], item[0])):
-        lines.append(f"from directrix.{home} import {name} as {name}")
+        source = home.removesuffix(f".{name}")  # a name may be a module: directrix.laws
+        lines.append(f"from directrix.{source} import {name} as {name}")
     return "\n".join([*lines, "", "__version__: str", "__all__: list[str]", "_HOME: dict[str, str]", ""])
 
 
@@ -33,8 +34,7 @@ def test_the_stub_lists_the_public_names():
 def test_a_public_name_has_a_home_and_is_documented(name):
     home = importlib.import_module(f"directrix.{directrix._HOME[name]}")
     value = getattr(directrix, name)
-    assert value is getattr(home, name)
-    assert name in home.__all__
+    assert value is home or (value is getattr(home, name) and name in home.__all__)
     assert len(inspect.getdoc(value) or "") > 20
 
 

@@ -31,6 +31,7 @@ TAKEN_OVER = {
     "CONTRIBUTING.md": "contributing.md",
     "benchmarks/RESULTS.md": "benchmarks.md",
 }
+NOT_MEASURED = "# Benchmarks\n\nNo figures are stored in this checkout; `make bench` measures them.\n"
 
 
 def on_files(files: Files, config: Any, **_: object) -> Files:
@@ -47,7 +48,8 @@ def generated() -> Iterator[tuple[str, str | bytes]]:
     yield "reference/cli.md", command_line()
     yield "changelog.md", changelog()
     for source, uri in TAKEN_OVER.items():
-        text = (ROOT / source).read_text(encoding="utf-8")
+        path = ROOT / source
+        text = path.read_text(encoding="utf-8") if path.is_file() else NOT_MEASURED
         yield uri, local_links_as_code(text)
     for script in sorted((ROOT / "docs" / "figures").glob("*.py")):
         yield f"figures/{script.stem}.svg", picture(script)
@@ -57,19 +59,30 @@ def reference(layer: str, title: str) -> str:
     """One page of the reference: the public names whose home is this layer."""
     from directrix import _HOME
 
-    names = [f"directrix.{home}.{name}" for name, home in _HOME.items() if home.split(".")[0] == layer]
+    names = [
+        public
+        for name, home in _HOME.items()
+        if home.split(".")[0] == layer
+        for public in (members(home) if home.endswith(f".{name}") else [f"directrix.{home}.{name}"])
+    ]
     if layer == "types":
-        names = [f"directrix.types.{name}" for name in importlib.import_module("directrix.types").__all__]
+        names = members(layer)
     intro = (importlib.import_module(f"directrix.{layer}").__doc__ or "").strip()
     entries = "\n\n".join(f"::: {name}" for name in names)
     how = "" if layer == "types" else "\n\nAll names are imported from `directrix` itself."
     return f"# {title}\n\n{intro}{how}\n\n{entries}\n"
 
 
+def members(module: str) -> list[str]:
+    """Full names of all that a module makes public."""
+    return [f"directrix.{module}.{name}" for name in importlib.import_module(f"directrix.{module}").__all__]
+
+
 def command_line() -> str:
     """Every command with its arguments and options, as the parser knows them."""
-    from directrix.cli.main import app
     from typer.main import get_command
+
+    from directrix.cli.main import app
 
     group: Any = get_command(app)
     parts = ["# Command line", "Results go to standard output, remarks and progress to standard error."]
