@@ -100,14 +100,27 @@ def command_line() -> str:
 def parameters(name: str, command: Any) -> str:
     """Usage line and table of one command."""
     with command.make_context(name, [], resilient_parsing=True) as context:
-        usage = " ".join(command.collect_usage_pieces(context))
+        usage = " ".join(piece for param in command.get_params(context) for piece in argument(param))
         rows = [param.get_help_record(context) for param in command.get_params(context)]
-    lines = [f"```text\ndirectrix {name} {usage}\n```", "", "| argument or option | meaning |", "|---|---|"]
+    lines = [
+        f"```text\ndirectrix {name} [OPTIONS] {usage}".rstrip() + "\n```",
+        "",
+        "| argument or option | meaning |",
+        "|---|---|",
+    ]
     for row in rows:
         if row is not None:
-            option, text = (cell.replace("|", "\\|").replace("\n", " ") for cell in row)
+            option, text = (cell.replace("|", " or ").replace("\n", " ") for cell in row)
             lines.append(f"| `{option.strip()}` | {text.strip()} |")
     return "\n".join(lines)
+
+
+def argument(param: Any) -> list[str]:
+    """How an argument stands in the usage line; nothing for an option."""
+    if param.param_type_name != "argument":
+        return []
+    text = param.metavar or (param.name.upper() + ("..." if param.nargs == -1 else ""))
+    return [text if param.required else f"[{text}]"]
 
 
 def changelog() -> str:
