@@ -105,6 +105,18 @@ def test_blocks_and_threads_do_not_change_the_result(block, tmp_path, monkeypatc
         assert parts.doc_ids.tolist() == whole.doc_ids.tolist()
 
 
+def test_lines_without_data_leave_no_gaps(tmp_path, monkeypatch):
+    monkeypatch.setattr(letor_features, "FileBlocks", lambda path: FileBlocks(path, 40))
+    lines = [b"1 qid:1 1:%d 2:1\n" % row + b"# note\n" * (row % 3) for row in range(30)]
+    assert read(tmp_path, b"".join(lines)).features[:, 0].tolist() == list(range(30))
+
+
+def test_empty_last_column_of_csr_is_kept(tmp_path):
+    q = dx.Queries.from_arrays(sp.csr_array(np.array([[1.0, 0.0], [2.0, 0.0]])), [1, 0])
+    dx.write_letor(q, tmp_path / "a")
+    assert (tmp_path / "a").read_text() == "1 qid:0 1:1 2:0\n0 qid:0 1:2\n"
+
+
 @given(text=st.text("ab\n", max_size=40).map(str.encode), size=st.integers(1, 9))
 def test_blocks_are_the_lines_once_each(text, size, tmp_path_factory):
     import io
