@@ -10,6 +10,10 @@ _BLOCK = re.compile(r"^( *)\.\. math:: ?(.*(?:\n(?:\1 +\S.*|(?=\n\1 ))$)*)", re.
 _INLINE = re.compile(r":math:`([^`]*)`")
 _CODE = re.compile(r"^( *)\.\. code-block:: (\w+)\n\n((?:\1 +\S.*\n?|\n)+)", re.MULTILINE)
 
+_PARAMETERS = re.compile(r"^( *)Parameters\n\1-{3,}\n(?:(?!\n *\S+\n *-{3,}\n).)*", re.MULTILINE | re.DOTALL)
+_JOINT = re.compile(r"^( *)(\w+(?:, \w+)+)((?: : [^\n]*)?\n(?:\1 +\S[^\n]*\n?)*)", re.MULTILINE)
+_CHOICES = re.compile(r"^( *\w+ : )\{([^}\n]*)\}", re.MULTILINE)
+
 
 class RestToMarkdown(Extension):
     """Rewrites every docstring before it is parsed."""
@@ -22,9 +26,17 @@ class RestToMarkdown(Extension):
 
 def to_markdown(text: str) -> str:
     """Rewrite the few reStructuredText forms that the project's docstrings use."""
+    text = _PARAMETERS.sub(_one_by_one, text)
     text = _BLOCK.sub(_formula, text)
     text = _INLINE.sub(r"$\1$", text)
     return _CODE.sub(_code, text).replace(r"\|", "|")
+
+
+def _one_by_one(match: re.Match[str]) -> str:
+    """Undo two readings of Griffe: the default of `a, b : int` is not a's for both, nor is the first
+    word in braces always a default."""
+    text = _JOINT.sub(lambda m: "".join(f"{m[1]}{name}{m[3]}" for name in m[2].split(", ")), match[0])
+    return _CHOICES.sub(r"\1\2", text)
 
 
 def _formula(match: re.Match[str]) -> str:

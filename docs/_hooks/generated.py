@@ -6,6 +6,7 @@ root of the repository (changelog, contributing, benchmark figures) are taken ov
 """
 
 import importlib
+import inspect
 import io
 import re
 import sys
@@ -26,6 +27,14 @@ LAYERS = {
     "types": "Contracts",
     "threads": "Threads",
     "errors": "Errors",
+}
+INHERITED = {
+    layer: f"\n    options:\n      inherited_members: [{names}]"
+    for layer, names in {
+        "measures": "name, under, __call__",
+        "surrogates": "value_and_grad, at",
+        "rankers": "predict, score, save",
+    }.items()
 }
 TAKEN_OVER = {
     "CONTRIBUTING.md": "contributing.md",
@@ -63,14 +72,22 @@ def reference(layer: str, title: str) -> str:
         public
         for name, home in _HOME.items()
         if home.split(".")[0] == layer
-        for public in (members(home) if home.endswith(f".{name}") else [f"directrix.{home}.{name}"])
+        for public in (members(home) if is_module(name) else [f"directrix.{home}.{name}"])
     ]
     if layer == "types":
         names = members(layer)
     intro = (importlib.import_module(f"directrix.{layer}").__doc__ or "").strip()
-    entries = "\n\n".join(f"::: {name}" for name in names)
+    options = INHERITED.get(layer, "")
+    entries = "\n\n".join(f"::: {name}{options}" for name in names)
     how = "" if layer == "types" else "\n\nAll names are imported from `directrix` itself."
     return f"# {title}\n\n{intro}{how}\n\n{entries}\n"
+
+
+def is_module(name: str) -> bool:
+    """Whether a public name is a module, such as directrix.laws."""
+    import directrix
+
+    return inspect.ismodule(getattr(directrix, name))
 
 
 def members(module: str) -> list[str]:

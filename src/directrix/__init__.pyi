@@ -1,7 +1,7 @@
 # ruff: noqa: I001
 """Public names for type checkers; written by tests/test_public_names.py from `_HOME`."""
 
-from directrix.data import audit as audit
+from directrix.data.audit import audit as audit
 from directrix.data.letor import read_letor as read_letor
 from directrix.data.letor_write import write_letor as write_letor
 from directrix.data.queries import Queries as Queries
@@ -24,7 +24,7 @@ from directrix.errors import NotConverged as NotConverged
 from directrix.measures.cascade import ERR as ERR
 from directrix.measures.cascade import RBP as RBP
 from directrix.measures.convention import Convention as Convention
-from directrix.measures import convention as convention
+from directrix.measures.convention import convention as convention
 from directrix.measures.convention import conventions as conventions
 from directrix.measures.dcg import DCG as DCG
 from directrix.measures.dcg import NDCG as NDCG
@@ -44,7 +44,7 @@ from directrix.measures.precision import Success as Success
 from directrix.objectives.linear import linear_objective as linear_objective
 from directrix.rankers.linear import LinearRanker as LinearRanker
 from directrix.rankers.methods import method as method
-from directrix.rankers import methods as methods
+from directrix.rankers.methods import methods as methods
 from directrix.rankers.model_file import load as load
 from directrix.surrogates.approx import ApproxAP as ApproxAP
 from directrix.surrogates.approx import ApproxERR as ApproxERR

@@ -18,7 +18,7 @@ def _dot(x, w):
 
 @numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=_FAST)
 def _add_block(X, g, total):
-    """total += X^T g, four rows a pass over the total."""
+    """Total += X^T g, four rows a pass over the total."""
     fours = X.shape[0] // 4
     for i in range(fours):
         x0, x1, x2, x3 = X[4 * i], X[4 * i + 1], X[4 * i + 2], X[4 * i + 3]
