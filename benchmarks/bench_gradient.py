@@ -23,6 +23,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,7 @@ def numpy_loop(data: dict[str, np.ndarray], alpha: float) -> tuple[float, np.nda
     """Loss and gradient, one query at a time with n x n matrices, in float64 as one would write it."""
     X, labels, qptr, w = data["X"], data["labels"], data["qptr"], data["w"].astype(np.float32)
     total, grad = 0.0, np.zeros(X.shape[1])
-    for lo, hi in zip(qptr[:-1], qptr[1:], strict=True):
+    for lo, hi in pairwise(qptr):
         x, gain = X[lo:hi], np.exp2(labels[lo:hi]) - 1
         ideal = np.sort(gain)[::-1] @ (1 / np.log2(np.arange(2, len(gain) + 2)))
         if ideal == 0:
@@ -187,7 +188,9 @@ def serve(what: str, path: str, threads: int, repeats: int) -> None:
         print(json.dumps(torch_padded(data, 10.0, threads)))
     else:
         loss, grad = numpy_loop(data, 10.0)
-        print(json.dumps({"ms": best_of(lambda: numpy_loop(data, 10.0), 2), "loss": loss, "grad": list(grad)}))
+        print(
+            json.dumps({"ms": best_of(lambda: numpy_loop(data, 10.0), 2), "loss": loss, "grad": list(grad)})
+        )
 
 
 def check(data: dict[str, np.ndarray], rival: dict[str, Any]) -> float:
@@ -239,7 +242,7 @@ def main() -> int:
             rival = run_apart(python, "--serve", what, path, str(cores))
             print(f"{name:32}{rival['ms']:8.1f}{rival['ms'] / full:9.1f}  {check(data, rival):.0e}")
     long = run_apart(sys.executable, "--serve", "long", "-", "1")
-    print(f"\none query of 100,000 documents, alpha = 100: {long['ms']:.1f} ms, {long['MiB']:.1f} MiB more memory")
+    print(f"\none query of 100,000 documents, alpha = 100: {long['ms']:.1f} ms, {long['MiB']:.1f} MiB more")
     return 0
 
 
