@@ -28,13 +28,13 @@ LAYERS = {
     "threads": "Threads",
     "errors": "Errors",
 }
-INHERITED = {
-    layer: f"\n    options:\n      inherited_members: [{names}]"
-    for layer, names in {
-        "measures": "name, under, __call__",
-        "surrogates": "value_and_grad, at",
-        "rankers": "predict, score, save",
-    }.items()
+SHARED = {  # what all names of a layer inherit, shown once
+    "measures": {"measures.base.RankingMeasure": "__call__, prepare, under, name"},
+    "surrogates": {
+        "surrogates.approx.ApproxRank": "at",
+        "surrogates.base.KernelSurrogate": "value_and_grad, prepare, fill",
+    },
+    "rankers": {"rankers.base.Ranker": "predict, score, save"},
 }
 TAKEN_OVER = {
     "CONTRIBUTING.md": "contributing.md",
@@ -77,8 +77,9 @@ def reference(layer: str, title: str) -> str:
     if layer == "types":
         names = members(layer)
     intro = (importlib.import_module(f"directrix.{layer}").__doc__ or "").strip()
-    options = INHERITED.get(layer, "")
-    entries = "\n\n".join(f"::: {name}{options}" for name in names)
+    entries = "\n\n".join(f"::: {name}" for name in names)
+    for home, shown in SHARED.get(layer, {}).items():
+        entries += f"\n\n::: directrix.{home}\n    options:\n      members: [{shown}]"
     how = "" if layer == "types" else "\n\nAll names are imported from `directrix` itself."
     return f"# {title}\n\n{intro}{how}\n\n{entries}\n"
 
