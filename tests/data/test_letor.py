@@ -155,6 +155,18 @@ def test_numbers_are_correctly_rounded(texts, tmp_path):
         assert (value, math.copysign(1, value)) == (float(text), math.copysign(1, float(text))), text
 
 
+def test_many_long_numbers_are_correctly_rounded(tmp_path):
+    rng = np.random.default_rng(0)
+    digits = rng.integers(10**16, 9 * 10**18, size=20_000)
+    texts = [
+        f"{d}e{e}"
+        for d, e in zip(digits.tolist(), rng.integers(-290, 270, size=20_000).tolist(), strict=True)
+    ]
+    line = " ".join(f"{i}:{text}" for i, text in enumerate(texts, start=1))
+    got = read(tmp_path, f"0 qid:1 {line}\n".encode(), dtype=np.float64).features[0]
+    assert got.tolist() == [float(text) for text in texts]
+
+
 @st.composite
 def queries(draw):
     n_docs, n_features = draw(st.integers(1, 8)), draw(st.integers(1, 4))

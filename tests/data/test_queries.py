@@ -67,7 +67,7 @@ def test_from_arrays_groups_everything_alike():
     assert q.feature_names == ("f", "g")
     assert (q.n_docs, q.n_queries, q.n_features) == (5, 3, 2)
     assert q.restore(q.features).tolist() == X.tolist()
-    assert dx.Queries.from_arrays(X, Y, qid=[1, 2, 3, 1, 1]).restore(np.arange(5)).tolist() == [0, 3, 4, 1, 2]
+    assert dx.Queries.from_arrays(X, Y, qid=[1, 2, 2, 1, 2]).restore(np.arange(5)).tolist() == [0, 2, 3, 1, 4]
 
 
 @pytest.mark.parametrize(
