@@ -7,6 +7,7 @@ import scipy.sparse as sp
 import directrix as dx
 from directrix.models.linear import LinearModel
 from directrix.objectives.objective import Objective
+from directrix.objectives.penalty import L2
 
 
 def problem(n_queries=30, n_features=6, dtype=np.float64, seed=0):
@@ -84,7 +85,7 @@ def test_float32_sums_do_not_drift_over_many_rows():
 
 
 def test_same_bits_for_any_number_of_threads():
-    q, rng = problem(n_queries=600, n_features=300, dtype=np.float32)
+    q, rng = problem(n_queries=900, n_features=300, dtype=np.float32)
     w = rng.standard_normal(q.n_features)
     objective = dx.linear_objective(q, "ApproxNDCG")
     assert len(objective._parts) > 3
@@ -96,6 +97,19 @@ def test_same_bits_for_any_number_of_threads():
     for loss, grad in results[1:]:
         assert loss == results[0][0]
         assert np.array_equal(grad, results[0][1])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("surrogate", ["ApproxNDCG", "ApproxNDCG(alpha=50, k=3)", "ApproxPrecision(k=2)"])
+def test_fused_gradient_is_the_composed_one(surrogate, dtype):
+    q, rng = problem(dtype=dtype)
+    w, weight = rng.standard_normal(q.n_features), rng.random(q.n_queries)
+    fused = dx.linear_objective(q, surrogate, 0.1, query_weight=weight)
+    composed = Objective(q, surrogate, LinearModel(), penalty=L2(0.1), query_weight=weight)
+    (loss, grad), (expected, slope) = fused.value_and_grad(w), composed.value_and_grad(w)
+    tolerance = 1e-6 if dtype == np.float32 else 1e-13
+    np.testing.assert_allclose(loss, expected, rtol=tolerance)
+    np.testing.assert_allclose(grad, slope, rtol=0, atol=tolerance * np.abs(slope).max())
 
 
 @pytest.mark.parametrize("surrogate", [*SURROGATES, "ApproxERR", "ApproxPrecision(k=2)"])

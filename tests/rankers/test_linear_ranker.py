@@ -206,7 +206,52 @@ def test_weights_that_blow_up_warn():
         np.errstate(over="ignore", invalid="ignore"),
         pytest.warns(dx.NotConverged, match="NaN or infinite"),
     ):
-        dx.LinearRanker(trainer=huge, l2=1.0).fit(X, Y, qid=QID)
+        ranker = dx.LinearRanker(trainer=huge, l2=1.0).fit(X, Y, qid=QID)
+    assert np.isfinite(ranker.coef_).all()
+
+
+def test_the_record_of_a_validated_training_has_no_addresses():
+    ranker = dx.LinearRanker(max_iter=3).fit(X, Y, qid=QID, eval_set=(X, Y), eval_qid=QID)
+    assert ranker.training_["trainer"] == repr(dx.LBFGS(max_iter=3))
+
+
+def test_a_surrogate_without_a_measure_needs_one():
+    class Mine:
+        traits = frozenset({"smooth"})
+
+        def value_and_grad(self, scores, labels, qptr):
+            return dx.ApproxNDCG().value_and_grad(scores, labels, qptr)
+
+        def __repr__(self):
+            return "Mine()"
+
+    with pytest.raises(dx.InputError, match=r"Mine\(\) belongs to no measure.*eval_measure"):
+        dx.LinearRanker(Mine()).fit(X, Y, qid=QID)
+    ranker = dx.LinearRanker(Mine(), max_iter=5).fit(X, Y, qid=QID, eval_measure="AP")
+    assert ranker.measure_ == dx.AP()
+    np.testing.assert_allclose(ranker.coef_, fitted(max_iter=5).coef_, rtol=1e-6, atol=0)
+
+
+def test_a_model_of_a_users_own_surrogate_still_predicts(tmp_path):
+    class Mine(dx.ApproxNDCG):
+        def __repr__(self):
+            return "Mine()"
+
+    ranker = dx.LinearRanker(Mine(), max_iter=2).fit(X, Y, qid=QID)
+    ranker.save(tmp_path / "m.json")
+    loaded = dx.load(tmp_path / "m.json")
+    assert loaded.predict(X).tobytes() == ranker.predict(X).tobytes()
+    assert loaded.score(X, Y, qid=QID) == ranker.score(X, Y, qid=QID)
+    with pytest.raises(dx.InputError, match="Mine"):
+        loaded.fit(X, Y, qid=QID)
+
+
+def test_names_of_queries_reach_the_ranker_and_leave_it():
+    named = dx.Queries.from_arrays(X, Y, qid=QID, feature_names="abcde")
+    ranker = dx.LinearRanker(max_iter=1).fit_queries(named)
+    assert list(ranker.feature_names_in_) == list("abcde")
+    ranker.fit_queries(Q)
+    assert not hasattr(ranker, "feature_names_in_")
 
 
 @pytest.mark.parametrize(

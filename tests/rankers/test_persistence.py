@@ -87,7 +87,7 @@ def test_saving_replaces_in_one_step(ranker, saved):
     before = saved.read_bytes()
     broken = copy.deepcopy(ranker)
     broken.coef_ = np.array([np.nan, 1.0])
-    with pytest.raises(ValueError, match="JSON"):
+    with pytest.raises(dx.InputError, match="NaN or infinite"):
         broken.save(saved)
     assert saved.read_bytes() == before
     assert [entry.name for entry in saved.parent.iterdir()] == ["model.json"]

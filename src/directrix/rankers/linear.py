@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -201,7 +202,7 @@ class LinearRanker(Ranker):
     ) -> LinearRanker:
         """Train on `Queries`, as `directrix.read_letor` returns them; see ``fit``."""
         surrogate = self._surrogate()
-        goal = surrogate.measure if measure is None else parse_measure(measure)
+        goal = _measure_of(surrogate) if measure is None else parse_measure(measure)
         trainer = self._trainer()
         scale = fit_scale(self.scale, q.features)
         data = scaled(q, scale)
@@ -209,18 +210,24 @@ class LinearRanker(Ranker):
             data, surrogate, float(self.l2), query_weight=query_weight, doc_weight=doc_weight
         )
         start = self._start(data)
+        watched = trainer
         if valid is not None:
             judge = scaled(valid, scale)
-            trainer = BestSoFar(
+            watched = BestSoFar(
                 trainer, lambda w: mean_of(goal, linear_scores(judge, w), judge), self.patience
             )
-        result = kept_start(objective, start) if self.max_iter == 0 else trainer.minimise(objective, start)
+        result = kept_start(objective, start) if self.max_iter == 0 else watched.minimise(objective, start)
+        if not np.isfinite(result.params).all():
+            result = replace(result, params=start, message=f"{result.message}; the start was kept")
         self.result_, self.coef_, self.scale_ = result, result.params, scale
-        self.measure_, self.n_features_in_ = goal, q.n_features
-        self.surrogate_ = surrogate
+        self.measure_, self.surrogate_, self.n_features_in_ = goal, surrogate, q.n_features
+        if q.feature_names is not None:
+            self.feature_names_in_ = np.array(q.feature_names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
         self.training_ = training_record(self, q, surrogate, trainer, result)
         if result.status == "not_finite":
-            warn(f"{result.message} The weights are the last finite ones.", NotConverged)
+            warn(f"training ended early: {result.message}.", NotConverged)
         return self
 
     def predict_queries(self, q: Queries) -> Float64Array:
@@ -260,6 +267,16 @@ class LinearRanker(Ranker):
                 )
             return self.coef_.copy()
         return np.zeros(q.n_features) if self.start == "zero" else regression_start(q)
+
+
+def _measure_of(surrogate: Any) -> RankingMeasure:
+    found: RankingMeasure | None = getattr(surrogate, "measure", None)
+    if found is None:
+        raise InputError(
+            f"{surrogate!r} belongs to no measure; say what to report: "
+            'fit(X, y, qid=qid, eval_measure="nDCG@10").'
+        )
+    return found
 
 
 def linear_scores(q: Queries, coef: Float64Array) -> Float64Array:

@@ -47,9 +47,16 @@ def write_model_file(path: str | os.PathLike[str], content: Mapping[str, Any]) -
     Raises
     ------
     InputError
-        If the folder does not exist or cannot be written to, or ``path`` is a folder.
+        If the folder does not exist or cannot be written to, ``path`` is a folder, or a number of the
+        model is not finite.
     """
-    text = json.dumps({"format": FORMAT, **content}, indent=1, allow_nan=False) + "\n"
+    try:
+        text = json.dumps({"format": FORMAT, **content}, indent=1, allow_nan=False) + "\n"
+    except ValueError as error:
+        raise InputError(
+            f"{path}: not written, for the model holds NaN or infinite numbers; scale the features "
+            "(scale='standard') or lower the rate, and train it again."
+        ) from error
     with replacing(path) as file:
         file.write(text.encode())
 

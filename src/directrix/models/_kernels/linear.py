@@ -45,7 +45,8 @@ def dense_add(X, g, part, grad):
     zero = X.dtype.type(0.0)
     for begin in range(0, n, _ROWS_PER_FLUSH):
         end = min(begin + _ROWS_PER_FLUSH, n)
-        part[:] = zero
+        for f in range(len(part)):
+            part[f] = zero
         _add_block(X[begin:end], g[begin:end], part)
         for f in range(len(grad)):
             grad[f] += part[f]

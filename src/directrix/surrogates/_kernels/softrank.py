@@ -188,7 +188,8 @@ def _sums(kind, alpha, x, members, count, lo, hi, floats, sums):
             sums[0, m] -= one / (one + e[members[m]] * inverse[members[m]])
         return
     for m in range(4):
-        floats[4 + m][:size] = floats.dtype.type(0.0)
+        for j in range(size):
+            floats[4 + m, j] = floats.dtype.type(0.0)
     for m in range(count):
         here = np.float64(x[members[m]])
         total, slope = _any_row(kind, alpha, here, x[lo:hi], floats[4 + m])
@@ -218,7 +219,7 @@ def soft_rank_core(s, w, shape, alpha, sigmoid_kind, k, beta, ranks, grad, want_
     """
     n = len(s)
     floats, weights, integers = space
-    pull, order = floats[3], integers[0]
+    pull, order, zero = floats[3], integers[0], floats.dtype.type(0.0)
     low, high = s[0], s[0]
     for j in range(1, n):
         low, high = min(low, s[j]), max(high, s[j])
@@ -233,8 +234,8 @@ def soft_rank_core(s, w, shape, alpha, sigmoid_kind, k, beta, ranks, grad, want_
         place = order[j] if is_sorted else j
         floats[2, j] = s[place]
         weights[j] = w[place]
-    x = floats[2][:n]
-    pull[:n] = floats.dtype.type(0.0)
+        pull[j] = zero
+    x = floats[2, :n]
     sums, c = np.zeros((2, 4)), np.zeros(4, dtype=floats.dtype)
     members = np.empty(4, dtype=np.int64)
     value = 0.0
@@ -267,7 +268,8 @@ def soft_rank_core(s, w, shape, alpha, sigmoid_kind, k, beta, ranks, grad, want_
                 while hi < last and alpha * (bottom - np.float64(x[hi])) <= band:
                     hi += 1
             _sums(sigmoid_kind, alpha, x, members, count, lo, hi, floats, sums)
-            c[:] = floats.dtype.type(0.0)
+            for m in range(count, 4):
+                c[m] = zero
             for m in range(count):
                 here = members[m]
                 rank = 1.0 + lo + sums[0, m]
