@@ -1,8 +1,8 @@
 """Pages and pictures that are made while the site is built, so that they cannot go stale.
 
 The reference lists every public name under its layer, the command line page is what ``--help``
-prints, the pictures are drawn by the scripts in docs/figures, and the pages that live at the
-root of the repository (changelog, contributing, benchmark figures) are taken over.
+prints, the pictures are drawn by the scripts in docs/figures, and what lives elsewhere in the
+repository (changelog, contributing, benchmark figures) is taken over.
 """
 
 import importlib
@@ -36,11 +36,7 @@ SHARED = {  # what all names of a layer inherit, shown once
     },
     "rankers": {"rankers.base.Ranker": "predict, score, save"},
 }
-TAKEN_OVER = {
-    "CONTRIBUTING.md": "contributing.md",
-    "benchmarks/RESULTS.md": "benchmarks.md",
-}
-NOT_MEASURED = "# Benchmarks\n\nNo figures are stored in this checkout; `make bench` measures them.\n"
+NOT_MEASURED = "No figures are stored in this checkout; `make bench` measures them."
 
 
 def on_files(files: Files, config: Any, **_: object) -> Files:
@@ -56,10 +52,8 @@ def generated() -> Iterator[tuple[str, str | bytes]]:
         yield f"reference/{layer}.md", reference(layer, title)
     yield "reference/cli.md", command_line()
     yield "changelog.md", changelog()
-    for source, uri in TAKEN_OVER.items():
-        path = ROOT / source
-        text = path.read_text(encoding="utf-8") if path.is_file() else NOT_MEASURED
-        yield uri, local_links_as_code(text)
+    yield "contributing.md", local_links_as_code((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
+    yield "benchmarks.md", benchmarks(ROOT / "benchmarks")
     for script in sorted((ROOT / "docs" / "figures").glob("*.py")):
         yield f"figures/{script.stem}.svg", picture(script)
 
@@ -147,6 +141,17 @@ def changelog() -> str:
     import fragments
 
     return fragments.changelog(ROOT)
+
+
+def benchmarks(folder: Path) -> str:
+    """The figures as they were written up, or else as the benchmarks printed them."""
+    if (folder / "RESULTS.md").is_file():
+        return local_links_as_code((folder / "RESULTS.md").read_text(encoding="utf-8"))
+    printed = [
+        f"## {path.stem}\n\n```text\n{path.read_text(encoding='utf-8').rstrip()}\n```"
+        for path in sorted((folder / "results").glob("*.txt"))
+    ]
+    return "\n\n".join(["# Benchmarks", *(printed or [NOT_MEASURED])]) + "\n"
 
 
 def picture(script: Path) -> bytes:
