@@ -56,6 +56,9 @@ def test_a_wrong_output_of_python_is_seen():
     [
         ("$ echo one\ntwo\n", "but the page shows:\ntwo"),
         ("$ exit 1\n", r"\$ exit 1"),
+        ("$ echo AP 0.55\nAP 0.52\n", "AP 0.52"),
+        ("$ echo AP 0.5\nAP 0.5 more\n", "more"),
+        ("$ echo 1.0.2\n1.0.1\n", "1.0.1"),
         ("$ echo error: none\nerror: none\n", "error: none"),
         ("echo one\n", "no line begins with"),
     ],
@@ -72,6 +75,8 @@ def test_a_mistake_in_a_console_block_is_seen(tmp_path, text, message):
         "$ echo 1.234 s\n... s\n",
         "$ echo error: no; exit 1\nerror: no\n",
         "$ echo a \\\n  b\na b\n",
+        "$ echo AP 0.51 x\nAP   0.52   x\n",
+        "$ echo 1.0.1 a...b\n1.0.1 a...\n",
     ],
 )
 def test_a_right_console_block_passes(tmp_path, text):
