@@ -31,7 +31,7 @@ LAYERS = {
 SHARED = {  # what all names of a layer inherit, shown once
     "measures": {"measures.base.RankingMeasure": "__call__, prepare, under, name"},
     "surrogates": {
-        "surrogates.approx.ApproxRank": "at",
+        "surrogates.approx_rank.ApproxRank": "at",
         "surrogates.base.KernelSurrogate": "value_and_grad, prepare, fill",
     },
     "rankers": {"rankers.base.Ranker": "predict, score, save"},
