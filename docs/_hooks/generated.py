@@ -72,9 +72,12 @@ def reference(layer: str, title: str) -> str:
         names = members(layer)
     intro = (importlib.import_module(f"directrix.{layer}").__doc__ or "").strip()
     entries = "\n\n".join(f"::: {name}" for name in names)
+    entries += "\n\n## What they share\n\nBase classes, shown once." if layer in SHARED else ""
     for home, shown in SHARED.get(layer, {}).items():
         entries += f"\n\n::: directrix.{home}\n    options:\n      members: [{shown}]"
-    how = "" if layer == "types" else "\n\nAll names are imported from `directrix` itself."
+    modules = [name for name, home in _HOME.items() if home.split(".")[0] == layer and is_module(name)]
+    inside = "".join(f"; what `directrix.{module}` has is reached through it" for module in modules)
+    how = "" if layer == "types" else f"\n\nNames are imported from `directrix` itself{inside}."
     return f"# {title}\n\n{intro}{how}\n\n{entries}\n"
 
 
