@@ -22,7 +22,7 @@ pytest: $(VENV)/.dev
 	$(BIN)/python -m pytest --cov --cov-report=term:skip-covered
 
 docs: $(VENV)/.dev
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 bench: $(VENV)/.dev $(VENV)/peers/.installed
 	$(BIN)/python -m benchmarks --peers $(VENV)/peers/bin/python

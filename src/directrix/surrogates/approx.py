@@ -122,6 +122,7 @@ class ApproxPrecision(ApproxRank):
     rel : float > 0
         Smallest label that counts as relevant.
     sigmoid : {"logistic", "tanh", "arctan", "erf"}
+        The smooth step.
     """
 
     family: ClassVar[str] = "separable"
@@ -166,6 +167,7 @@ class ApproxAP(ApproxRank):
     rel : float > 0
         Smallest label that counts as relevant.
     sigmoid : {"logistic", "tanh", "arctan", "erf"}
+        The smooth step.
 
     Notes
     -----
@@ -210,6 +212,7 @@ class ApproxRR(ApproxRank):
     rel : float > 0
         Smallest label that counts as relevant.
     sigmoid : {"logistic", "tanh", "arctan", "erf"}
+        The smooth step.
     """
 
     family: ClassVar[str] = "cascade"
@@ -246,6 +249,7 @@ class ApproxERR(ApproxRank):
     l_max : int >= 1
         The highest label; a document of that label satisfies with probability 1 - 2^-l_max.
     sigmoid : {"logistic", "tanh", "arctan", "erf"}
+        The smooth step.
     """
 
     family: ClassVar[str] = "cascade"
@@ -285,6 +289,7 @@ class ApproxKendall(ApproxRank):
     alpha : float > 0
         Steepness, in 1 / units of score.
     sigmoid : {"logistic", "tanh", "arctan", "erf"}
+        The smooth step.
 
     Notes
     -----

@@ -1,0 +1,175 @@
+"""Pages and pictures that are made while the site is built, so that they cannot go stale.
+
+The reference lists every public name under its layer, the command line page is what ``--help``
+prints, the pictures are drawn by the scripts in docs/figures, and what lives elsewhere in the
+repository (changelog, contributing, benchmark figures) is taken over.
+"""
+
+import importlib
+import inspect
+import io
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).parents[2]
+LAYERS = {
+    "data": "Data",
+    "measures": "Measures",
+    "surrogates": "Surrogates",
+    "objectives": "Objectives",
+    "trainers": "Trainers",
+    "rankers": "Rankers",
+    "types": "Contracts",
+    "threads": "Threads",
+    "errors": "Errors",
+}
+SHARED = {  # what all names of a layer inherit, shown once
+    "measures": {"measures.base.RankingMeasure": "__call__, prepare, under, name"},
+    "surrogates": {
+        "surrogates.approx_rank.ApproxRank": "at",
+        "surrogates.base.KernelSurrogate": "value_and_grad, prepare, fill",
+    },
+    "rankers": {"rankers.base.Ranker": "predict, score, save"},
+}
+NOT_MEASURED = "No figures are stored in this checkout; `make bench` measures them."
+
+
+def on_files(files: Files, config: Any, **_: object) -> Files:
+    """Add the generated files to those of docs/; called by MkDocs."""
+    for uri, content in generated():
+        files.append(File.generated(config, uri, content=content))
+    return files
+
+
+def generated() -> Iterator[tuple[str, str | bytes]]:
+    """Address and content of every generated page and picture."""
+    for layer, title in LAYERS.items():
+        yield f"reference/{layer}.md", reference(layer, title)
+    yield "reference/cli.md", command_line()
+    yield "changelog.md", changelog()
+    yield "contributing.md", local_links_as_code((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
+    yield "benchmarks.md", benchmarks(ROOT / "benchmarks")
+    for script in sorted((ROOT / "docs" / "figures").glob("*.py")):
+        yield f"figures/{script.stem}.svg", picture(script)
+
+
+def reference(layer: str, title: str) -> str:
+    """One page of the reference: the public names whose home is this layer."""
+    from directrix import _HOME
+
+    names = [
+        public
+        for name, home in _HOME.items()
+        if home.split(".")[0] == layer
+        for public in (members(home) if is_module(name) else [f"directrix.{home}.{name}"])
+    ]
+    if layer == "types":
+        names = members(layer)
+    intro = (importlib.import_module(f"directrix.{layer}").__doc__ or "").strip()
+    entries = "\n\n".join(f"::: {name}" for name in names)
+    entries += "\n\n## What they share\n\nBase classes, shown once." if layer in SHARED else ""
+    for home, shown in SHARED.get(layer, {}).items():
+        entries += f"\n\n::: directrix.{home}\n    options:\n      members: [{shown}]"
+    modules = [name for name, home in _HOME.items() if home.split(".")[0] == layer and is_module(name)]
+    inside = "".join(f"; what `directrix.{module}` has is reached through it" for module in modules)
+    how = "" if layer == "types" else f"\n\nNames are imported from `directrix` itself{inside}."
+    return f"# {title}\n\n{intro}{how}\n\n{entries}\n"
+
+
+def is_module(name: str) -> bool:
+    """Whether a public name is a module, such as directrix.laws."""
+    import directrix
+
+    return inspect.ismodule(getattr(directrix, name))
+
+
+def members(module: str) -> list[str]:
+    """Full names of all that a module makes public."""
+    return [f"directrix.{module}.{name}" for name in importlib.import_module(f"directrix.{module}").__all__]
+
+
+def command_line() -> str:
+    """Every command with its arguments and options, as the parser knows them."""
+    from typer.main import get_command
+
+    from directrix.cli.main import app
+
+    group: Any = get_command(app)
+    parts = ["# Command line", "Results go to standard output, remarks and progress to standard error."]
+    parts += [
+        "| exit status | meaning |\n|---|---|\n| 0 | fine |\n| 1 | the data cannot be used |\n"
+        "| 2 | wrong usage |\n| 130 | interrupted |",
+        "`--threads` stands before the command: `directrix --threads 1 train ...`.",
+    ]
+    for name, command in group.commands.items():
+        parts += [f"## directrix {name}", re.sub(r"\n(?=\S)", " ", (command.help or "").strip())]
+        parts.append(parameters(name, command))
+    return "\n\n".join(parts) + "\n"
+
+
+def parameters(name: str, command: Any) -> str:
+    """Usage line and table of one command."""
+    with command.make_context(name, [], resilient_parsing=True) as context:
+        usage = " ".join(piece for param in command.get_params(context) for piece in argument(param))
+        rows = [param.get_help_record(context) for param in command.get_params(context)]
+    lines = [
+        f"```text\ndirectrix {name} [OPTIONS] {usage}".rstrip() + "\n```",
+        "",
+        "| argument or option | meaning |",
+        "|---|---|",
+    ]
+    for row in rows:
+        if row is not None:
+            option, text = (cell.replace("|", " or ").replace("\n", " ") for cell in row)
+            lines.append(f"| `{option.strip()}` | {text.strip()} |")
+    return "\n".join(lines)
+
+
+def argument(param: Any) -> list[str]:
+    """How an argument stands in the usage line; nothing for an option."""
+    if param.param_type_name != "argument":
+        return []
+    text = param.metavar or (param.name.upper() + ("..." if param.nargs == -1 else ""))
+    return [text if param.required else f"[{text}]"]
+
+
+def changelog() -> str:
+    """The changelog, with the changes since the last release on top."""
+    sys.path.insert(0, str(ROOT / "changes"))
+    import fragments
+
+    return fragments.changelog(ROOT)
+
+
+def benchmarks(folder: Path) -> str:
+    """The figures as they were written up, or else as the benchmarks printed them."""
+    if (folder / "RESULTS.md").is_file():
+        return local_links_as_code((folder / "RESULTS.md").read_text(encoding="utf-8"))
+    printed = [
+        f"## {path.stem}\n\n```text\n{path.read_text(encoding='utf-8').rstrip()}\n```"
+        for path in sorted((folder / "results").glob("*.txt"))
+    ]
+    return "\n\n".join(["# Benchmarks", *(printed or [NOT_MEASURED])]) + "\n"
+
+
+def picture(script: Path) -> bytes:
+    """Run the ``draw`` of a script and return its figure as SVG."""
+    import matplotlib as mpl
+
+    mpl.use("svg")
+    mpl.rcParams.update({"svg.hashsalt": "directrix", "svg.fonttype": "path", "font.size": 11})
+    sys.path.insert(0, str(script.parent))
+    figure = importlib.import_module(script.stem).draw()
+    out = io.BytesIO()
+    figure.savefig(out, format="svg", metadata={"Date": None}, bbox_inches="tight", facecolor="white")
+    return out.getvalue()
+
+
+def local_links_as_code(text: str) -> str:
+    """Links to files of the repository, which the site does not have, become plain file names."""
+    return re.sub(r"\[([^\]]+)\]\((?!https?:|#)[^)]*\)", r"\1", text)

@@ -1,0 +1,101 @@
+"""Fenced code blocks of Markdown pages: found, and run.
+
+``python``   run in one namespace a page; with ``>>>`` prompts the output is compared
+``console``  lines after ``$`` are run by the shell; the lines below are compared, if any: "..." stands
+             for anything, figures with a decimal point may be off by 0.02, for processors differ in the
+             last bits and an optimiser may end elsewhere; where they say ``error:`` the exit status must
+             be 1 or 2
+
+Blocks of other languages are not run. A python or console block that cannot run in a test has a
+comment before it that says why: ``<!-- not run: needs a browser -->``.
+"""
+
+import doctest
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_FENCE = re.compile(
+    r"^(?P<before>[^\n]*)\n(?:[ \t]*\n)*(?P<indent> *)```(?P<language>\w+)[^\n]*\n"
+    r"(?P<body>.*?)^(?P=indent)```",
+    re.MULTILINE | re.DOTALL,
+)
+_EXEMPT = re.compile(r"<!-- not run: .{10,} -->")
+_COMMAND = re.compile(r"^\$ ((?:.*\\\n)*.*)\n?((?:(?!\$ ).*\n?)*)", re.MULTILINE)
+_FIGURE = re.compile(r"((?<![\w.])[+-]?\d+\.\d+(?![\w.]))")
+_TOLERANCE = 0.02
+_FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block to be run: its language, its text, and the line of the page where it stands."""
+
+    language: str
+    text: str
+    line: int
+
+
+def blocks(page: str) -> list[Block]:
+    """Blocks of a page that are to be run, in order."""
+    found = []
+    for match in _FENCE.finditer("\n" + page):
+        if match["language"] in ("python", "console") and not _EXEMPT.search(match["before"]):
+            indent = len(match["indent"])
+            text = "".join(line[indent:] or "\n" for line in match["body"].splitlines(keepends=True))
+            found.append(Block(match["language"], text, page.count("\n", 0, match.start("body") - 1) + 1))
+    return found
+
+
+def run_python(block: Block, names: dict[str, Any], where: str) -> None:
+    """Run a block; its names stay for the blocks after it."""
+    if ">>>" not in block.text:
+        exec(compile("\n" * (block.line - 1) + block.text, where, "exec"), names)
+        return
+    test = doctest.DocTestParser().get_doctest(block.text, names, where, where, block.line - 1)
+    report: list[str] = []
+    doctest.DocTestRunner(optionflags=_FLAGS, verbose=False).run(test, out=report.append, clear_globs=False)
+    names.update(test.globs)
+    assert not report, "".join(report)
+
+
+def run_console(block: Block, folder: Path, environment: dict[str, str], where: str) -> None:
+    """Run the commands of a block and compare what they print with what the page shows."""
+    commands = list(_COMMAND.finditer(block.text))
+    assert commands, f"{where}:{block.line}: no line begins with '$ '"
+    for match in commands:
+        command, want = match.groups()
+        done = subprocess.run(
+            command,
+            shell=True,
+            cwd=folder,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=300,
+        )
+        shown = f"{where}:{block.line}: $ {command}\n{done.stdout}"
+        refused = want.lstrip().startswith(("error:", "Usage:"))
+        assert (done.returncode in (1, 2)) if refused else (done.returncode == 0), shown
+        if want.strip():
+            assert agree(want, done.stdout), f"{shown}\nbut the page shows:\n{want}"
+
+
+def agree(want: str, got: str) -> bool:
+    """Whether an output is what a page shows."""
+    parts = _FIGURE.split(want.strip())
+    pattern = "".join(_FIGURE.pattern if i % 2 else _loose(part) for i, part in enumerate(parts))
+    match = re.fullmatch(pattern, got.strip(), re.DOTALL)
+    if match is None:
+        return False
+    pairs = zip(match.groups(), parts[1::2], strict=True)
+    return all(abs(float(found) - float(shown)) <= _TOLERANCE for found, shown in pairs)
+
+
+def _loose(text: str) -> str:
+    """A regular expression for text: any white space for white space, anything for an ellipsis."""
+    words = [".*".join(map(re.escape, word.split("..."))) for word in re.split(r"\s+", text)]
+    return r"\s+".join(words)

@@ -1,0 +1,52 @@
+"""Changelog fragments: those that lie there can be read, and mistakes in them are named."""
+
+import datetime
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SPEC = importlib.util.spec_from_file_location("fragments", ROOT / "changes" / "fragments.py")
+fragments = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(fragments)
+
+
+def write(folder, **files):
+    (folder / "changes").mkdir()
+    (folder / "CHANGELOG.md").write_text("# Changelog\n\n<!-- newest release below -->\n\n## 0.1.0\n")
+    for name, text in files.items():
+        (folder / "changes" / (name.replace("__", "-").replace("_", ".") + ".md")).write_text(text)
+    return folder
+
+
+def test_the_fragments_of_this_checkout_can_be_read():
+    assert fragments.section(ROOT / "changes", "next").startswith("## next\n")
+
+
+def test_changed_numbers_come_first(tmp_path):
+    root = write(tmp_path, **{"7_added": "New.\n", "8__ties_numbers": "Ties\nmove.", "9_numbers": "More."})
+    expected = (
+        "## next\n\n### Numbers changed\n\n- Ties move. (#8)\n- More. (#9)\n\n### Added\n\n- New. (#7)\n"
+    )
+    assert fragments.section(root / "changes", "next") == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [("seven_added", "x", "name must be"), ("7_news", "x", "kind one of"), ("7_added", " \n", "is empty")],
+)
+def test_a_bad_fragment_is_named(tmp_path, name, text, message):
+    root = write(tmp_path, **{name: text})
+    with pytest.raises(ValueError, match=message):
+        fragments.section(root / "changes", "next")
+
+
+def test_a_release_moves_the_fragments_into_the_changelog(tmp_path):
+    root = write(tmp_path, **{"7_fixed": "Right now."})
+    fragments.release(root, "0.2.0", datetime.date(2030, 1, 2))
+    assert (root / "CHANGELOG.md").read_text() == (
+        "# Changelog\n\n<!-- newest release below -->\n\n## 0.2.0 (2030-01-02)\n\n### Fixed\n\n"
+        "- Right now. (#7)\n\n## 0.1.0\n"
+    )
+    assert not list((root / "changes").glob("*.md"))
