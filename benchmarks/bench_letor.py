@@ -1,0 +1,171 @@
+"""Five-fold test means on LETOR collections: what training for a measure gains.
+
+    python benchmarks/bench_letor.py --data DATA
+
+DATA holds letor/OHSUMED/Fold1/train.txt and so on; the environment variable DIRECTRIX_DATA is
+its default. Every choice (setting of the grid, iteration, single feature) is made by the
+measure on the fold's validation queries; test queries are only ever measured. All measures follow
+the convention letor3 of the collections' own script, with queries without relevant documents
+as 0. ``+-`` is the standard error of the mean over all test queries.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy
+
+import directrix as dx
+
+TARGETS = (("OHSUMED", "nDCG@10"), ("OHSUMED", "AP"), ("MQ2008", "nDCG@10"), ("MQ2008", "AP"))
+REPORTED = ("nDCG@10", "AP", "nDCG")
+SURROGATES = {
+    "nDCG@10": tuple(dx.ApproxNDCG(alpha=a) for a in (3.0, 10.0, 30.0)),
+    "AP": tuple(c(alpha=a) for c in (dx.ApproxNDCG, dx.ApproxAP) for a in (3.0, 10.0, 30.0)),
+}
+L2 = (1e-4, 1e-3, 1e-2)
+
+
+class Split(NamedTuple):
+    """One fold, read."""
+
+    train: dx.Queries
+    vali: dx.Queries
+    test: dx.Queries
+
+
+class Fit(NamedTuple):
+    """Chosen weights: in words, their validation value, themselves."""
+
+    label: str
+    valid: float
+    params: np.ndarray
+
+
+Way = Callable[[Split, Any], Fit]
+Means = dict[str, dict[str, float]]
+
+
+def read_folds(data: Path, collection: str) -> list[Split]:
+    folds = dx.letor_folds(data / "letor" / collection)
+    return [Split(*map(dx.read_letor, fold)) for fold in folds]
+
+
+def per_query(measure: Any, q: dx.Queries, params: np.ndarray) -> np.ndarray:
+    return measure(q.features @ params.astype(q.features.dtype), q.labels, q.qptr)
+
+
+def mean(measure: Any, q: dx.Queries, params: np.ndarray) -> float:
+    return float(per_query(measure, q, params).mean())
+
+
+def best(fits: Iterable[Fit]) -> Fit:
+    """Return the one that is highest on the validation queries; the earliest of equals."""
+    return max(fits, key=lambda fit: fit.valid)
+
+
+def trained(trainer: Any, objective: Any, start: np.ndarray, judge: Any, label: str) -> Fit:
+    """Train, and keep the step that the judge prefers; its number goes into the label."""
+    result = dx.BestSoFar(trainer, judge).minimise(objective, start)
+    top = max(result.trace, key=lambda row: row["score"])
+    return Fit(f"{label} step={top['iteration']}", top["score"], result.params)
+
+
+def single_feature(fold: Split, measure: Any) -> Fit:
+    def fit(feature: int, sign: int) -> Fit:
+        w = np.zeros(fold.train.n_features)
+        w[feature] = sign
+        return Fit(f"feature {sign * (feature + 1)}", mean(measure, fold.vali, w), w)
+
+    return best(fit(feature, sign) for feature in range(fold.train.n_features) for sign in (1, -1))
+
+
+def regression(fold: Split, measure: Any) -> Fit:
+    w = dx.regression_start(fold.train)
+    return Fit("", mean(measure, fold.vali, w), w)
+
+
+def lbfgs(fold: Split, measure: Any, surrogates: Sequence[Any] = ()) -> Fit:
+    """L-BFGS from the regression start over the grid, the best iterate of each."""
+    judge = partial(mean, measure, fold.vali)
+    start = dx.regression_start(fold.train)
+
+    def fit(surrogate: Any, l2: float) -> Fit:
+        label = f"{type(surrogate).__name__} alpha={surrogate.alpha:g} l2={l2:g}"
+        objective = dx.linear_objective(fold.train, surrogate, l2=l2)
+        return trained(dx.LBFGS(max_iter=100), objective, start, judge, label)
+
+    return best(fit(surrogate, l2) for surrogate in surrogates for l2 in L2)
+
+
+def run(folds: Sequence[Split], name: str, ways: dict[str, Way], *, detail: str) -> Means:
+    """Print a table of test means for every way, and of the folds for the one in ``detail``."""
+    measure, *reported = (dx.measure(text).under("letor3") for text in (name, *REPORTED))
+    lines, means = [], {}
+    for way, choose in ways.items():
+        begin = time.perf_counter()
+        pairs = [(fold, choose(fold, measure)) for fold in folds]
+        seconds = time.perf_counter() - begin
+        tests = [per_query(measure, fold.test, fit.params) for fold, fit in pairs]
+        means[way] = {
+            text: float(np.mean([mean(m, fold.test, fit.params) for fold, fit in pairs]))
+            for text, m in zip(REPORTED, reported, strict=True)
+        }
+        every = np.concatenate(tests)
+        error = every.std(ddof=1) / len(every) ** 0.5
+        valid, test = np.mean([fit.valid for _, fit in pairs]), np.mean([test.mean() for test in tests])
+        others = "".join(f"{value:10.4f}" for value in means[way].values())
+        lines.append(f"{way:22}{valid:12.4f}{test:10.4f} +-{error:6.4f}{others}{seconds:9.1f}")
+        if way == detail:
+            print(f"\n{'fold':6}{way + ' chose':48}{'validation':>12}{'test':>10}")
+            for number, ((_, fit), values) in enumerate(zip(pairs, tests, strict=True), 1):
+                print(f"{number:<6}{fit.label:48}{fit.valid:12.4f}{values.mean():10.4f}")
+    heads = "".join(f"{text:>10}" for text in REPORTED)
+    print(f"\n{'mean of the folds':22}{'validation':>12}{'test':>10}{'':9}{heads}{'seconds':>9}")
+    print("\n".join(lines))
+    return means
+
+
+def arguments(doc: str | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=os.environ.get("DIRECTRIX_DATA"))
+    options = parser.parse_args()
+    if options.data is None:
+        parser.error("say where the data are: --data FOLDER, or the environment variable DIRECTRIX_DATA")
+    options.data = Path(options.data)
+    return options
+
+
+def versions() -> str:
+    return (
+        f"directrix {dx.__version__}, Python {platform.python_version()}, NumPy {np.__version__}, "
+        f"SciPy {scipy.__version__}, {dx.get_threads()} thread(s)"
+    )
+
+
+def main() -> int:
+    options = arguments(__doc__)
+    print(versions())
+    folds = {name: read_folds(options.data, name) for name in dict(TARGETS)}
+    for collection, name in TARGETS:
+        print(f"\n== {collection}: {len(folds[collection])} folds, selection by {name}")
+        ways: dict[str, Way] = {
+            "best single feature": single_feature,
+            "regression start": regression,
+            "L-BFGS": partial(lbfgs, surrogates=SURROGATES[name]),
+        }
+        run(folds[collection], name, ways, detail="L-BFGS")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
