@@ -24,8 +24,13 @@ pytest: $(VENV)/.dev
 docs: $(VENV)/.dev
 	$(BIN)/mkdocs build --strict --quiet
 
-bench: $(VENV)/.dev
-	$(BIN)/python -m benchmarks
+bench: $(VENV)/.dev $(VENV)/peers/.installed
+	$(BIN)/python -m benchmarks --peers $(VENV)/peers/bin/python
+
+$(VENV)/peers/.installed: benchmarks/requirements.txt | $(VENV)/bin/python
+	$(PYTHON) -m venv $(VENV)/peers
+	$(VENV)/peers/bin/python -m pip install --quiet -r benchmarks/requirements.txt
+	touch $@
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+SOURCES = Path(__file__).parents[1] / "src"
+
 
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
@@ -13,3 +15,16 @@ def data_dir() -> Path:
     if not (folder / "letor").is_dir():
         pytest.skip(f"no real data in {folder}; set DIRECTRIX_DATA to the folder that holds letor/")
     return folder
+
+
+def pytest_sessionstart() -> None:
+    """Drop compiled kernels older than any kernel's source.
+
+    Numba checks a kernel against its own file alone: an edit in a file that it imports from
+    would go unnoticed.
+    """
+    kernels = [path for path in SOURCES.rglob("*.py") if path.parent.name == "_kernels"]
+    newest = max(path.stat().st_mtime for path in kernels)
+    for compiled in SOURCES.rglob("*.nb[ic]"):
+        if compiled.stat().st_mtime < newest:
+            compiled.unlink()

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from reference import measures as naive
 
 import directrix as dx
+from tests.reference import measures as naive
 
 MEASURES = [
     (dx.NDCG(), naive.ndcg, {}),

@@ -124,7 +124,8 @@ class BlockParser:
         is_terminated = text.endswith(b"\n") or not text
         text = text if is_terminated else text + b"\n"
         n_lines, n_colons = kernel.count(np.frombuffer(text, dtype=np.uint8))
-        room, width = _HARD_NUMBERS, self._width if out is None else out.shape[1]
+        room = min(_HARD_NUMBERS, int(n_lines + n_colons))
+        width = self._width if out is None else out.shape[1]
         while True:
             as_csr = self._wants_csr(n_lines * width, n_colons)
             in_place = out is not None and width == out.shape[1] and not as_csr
@@ -203,7 +204,12 @@ class BlockParser:
             if row < 0 and not 0.0 <= value <= _FLOAT64_LIMIT:
                 self._add(block, kernel.LABEL_RANGE, text, (a, b))
             elif abs(value) > self._limit:
-                self._add(block, kernel.VALUE_RANGE, text, (a, b))
+                self._add(
+                    block,
+                    kernel.VALUE_RANGE,
+                    text,
+                    (max(text.rfind(blank, 0, a) for blank in (b" ", b"\t")) + 1, b),
+                )
             elif block.n_problems:
                 continue  # rows of bad lines were given to the lines after them
             elif row < 0:

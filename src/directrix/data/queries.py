@@ -153,12 +153,12 @@ class Queries:
             If a position is no integer or out of range.
         """
         given = np.asarray(queries)
-        chosen = given.astype(np.int64) if given.size else np.empty(0, dtype=np.int64)
         if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
             raise InputError(
                 f"take: shape {given.shape}, dtype {given.dtype}; positions of queries are a list of "
                 "integers, e.g. q.take([0, 5]); for a mask type q.take(numpy.flatnonzero(mask))."
             )
+        chosen = given.astype(np.int64)
         if chosen.size and (chosen.min() < 0 or chosen.max() >= self.n_queries):
             worst = chosen[(chosen < 0) | (chosen >= self.n_queries)][0]
             raise InputError(

@@ -175,7 +175,7 @@ def _raise_not_finite(X: Any, features: Any, bad: Array) -> None:
 
 
 def _csr(X: Any) -> Any:
-    if not np.issubdtype(X.dtype, np.number) or np.issubdtype(X.dtype, np.complexfloating):
+    if X.dtype.kind not in "fiub":
         raise InputError(
             f"features have dtype {X.dtype}; real numbers are needed. Type X.astype(numpy.float32)."
         )

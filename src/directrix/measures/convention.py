@@ -46,96 +46,65 @@ class Convention:
         return {key: value for key, value in chosen.items() if key in known}
 
 
+def _fields(**fields: Any) -> Fields:
+    return tuple(fields.items())
+
+
+_AT_K = ("Precision", _fields(denominator="k"))
+_NDCG_ONE = ("NDCG", _fields(empty="one"))
+_AP_ONE = ("AP", _fields(empty="one"))
+
 _PRESETS = (
     Convention(
         "trec_eval",
-        (
-            ("ties", "trec"),
-            ("gain", "linear"),
-            ("discount", "log2"),
-            ("empty", "zero"),
-            ("denominator", "relevant"),
-        ),
-        (("Precision", (("denominator", "k"),)),),
-        "averages only over queries that are both judged and in the run (with -c: over all judged)",
+        _fields(ties="trec", gain="linear", discount="log2", empty="zero", denominator="relevant"),
+        (_AT_K,),
+        "averages over the queries that are both judged and in the run (with -c: over all judged)",
     ),
     Convention(
         "gdeval",
-        (("ties", "trec"), ("gain", "exp"), ("discount", "log2"), ("empty", "zero"), ("l_max", 4)),
-        (),
-        "prints nDCG and ERR only",
+        _fields(ties="trec", gain="exp", discount="log2", empty="zero", l_max=4),
+        note="prints nDCG and ERR only",
     ),
     Convention(
         "letor3",
-        (
-            ("ties", "order"),
-            ("gain", "exp"),
-            ("discount", "letor3"),
-            ("empty", "zero"),
-            ("denominator", "relevant"),
-        ),
-        (("Precision", (("denominator", "k"),)),),
-        "Eval-Score-3.0: log2(p) from rank 2 on, so ranks 1 and 2 weigh the same",
+        _fields(ties="order", gain="exp", discount="letor3", empty="zero", denominator="relevant"),
+        (_AT_K,),
+        "Eval-Score-3.0: ranks 1 and 2 weigh the same",
     ),
     Convention(
         "letor4",
-        (
-            ("ties", "order"),
-            ("gain", "exp"),
-            ("discount", "log2"),
-            ("empty", "zero"),
-            ("denominator", "relevant"),
-        ),
-        (("Precision", (("denominator", "k"),)),),
+        _fields(ties="order", gain="exp", discount="log2", empty="zero", denominator="relevant"),
+        (_AT_K,),
         "Eval-Score-4.0",
     ),
     Convention(
         "sklearn",
-        (("ties", "expected"), ("gain", "linear"), ("discount", "log2"), ("empty", "zero")),
-        (),
-        "ndcg_score; average_precision_score treats ties differently: all of a tied group count as "
-        "retrieved together",
+        _fields(ties="expected", gain="linear", discount="log2", empty="zero"),
+        note="ndcg_score; average_precision_score counts all of a tied group as retrieved together",
     ),
     Convention(
         "lightgbm",
-        (
-            ("ties", "order"),
-            ("gain", "exp"),
-            ("discount", "log2"),
-            ("empty", "zero"),
-            ("denominator", "capped"),
-        ),
-        (("NDCG", (("empty", "one"),)), ("AP", (("empty", "one"),)), ("Precision", (("denominator", "k"),))),
-        "no RR, P or ERR",
+        _fields(ties="order", gain="exp", discount="log2", empty="zero", denominator="capped"),
+        (_NDCG_ONE, _AP_ONE, _AT_K),
+        "ndcg and map; no other measure of these",
     ),
     Convention(
         "xgboost",
-        (
-            ("ties", "order"),
-            ("gain", "exp"),
-            ("discount", "log2"),
-            ("empty", "zero"),
-            ("denominator", "capped"),
-        ),
-        (("NDCG", (("empty", "one"),)), ("AP", (("empty", "one"),)), ("Precision", (("denominator", "k"),))),
-        "ndcg and map; with the suffix '-' (ndcg-, map-) queries without relevant documents count 0",
+        _fields(ties="order", gain="exp", discount="log2", empty="zero", denominator="capped"),
+        (_NDCG_ONE, _AP_ONE, _AT_K),
+        "ndcg and map; under the names ndcg- and map- queries without relevant documents count 0",
     ),
     Convention(
         "catboost",
-        (("ties", "worst"), ("gain", "linear"), ("discount", "log2"), ("empty", "zero")),
-        (("NDCG", (("empty", "one"),)),),
+        _fields(ties="worst", gain="linear", discount="log2", empty="zero"),
+        (_NDCG_ONE,),
         "NDCG:type=Base; NDCG:type=Exp is the same with gain='exp'",
     ),
     Convention(
         "ranx",
-        (
-            ("ties", "order"),
-            ("gain", "linear"),
-            ("discount", "log2"),
-            ("empty", "zero"),
-            ("denominator", "relevant"),
-        ),
-        (("Precision", (("denominator", "k"),)),),
+        _fields(ties="order", gain="linear", discount="log2", empty="zero", denominator="relevant"),
+        (_AT_K,),
         "ndcg; ndcg_burges is the same with gain='exp'",
     ),
 )

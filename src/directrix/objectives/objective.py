@@ -26,12 +26,12 @@ from directrix.surrogates.names import surrogate as as_surrogate
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Float64Array, Int64Array, Model, Surrogate
 
-__all__ = ["Objective"]
+__all__ = ["Objective", "Part"]
 
-_BYTES_PER_PART = 1 << 20
+_BYTES_PER_PART = 2 << 20
 
 
-class _Part(NamedTuple):
+class Part(NamedTuple):
     """A run of whole queries as a data set of its own."""
 
     rows: Any
@@ -88,9 +88,9 @@ class Objective:
         )
         bounds = query_chunks(queries.qptr, _docs_per_part(queries.features))
         self._parts = [self._part(int(a), int(b)) for a, b in pairwise(bounds)]
-        self._single: dict[int, _Part] = {}
+        self._single: dict[int, Part] = {}
 
-    def _part(self, first: int, last: int) -> _Part:
+    def _part(self, first: int, last: int) -> Part:
         lo, hi = int(self.queries.qptr[first]), int(self.queries.qptr[last])
         labels, qptr = self.queries.labels[lo:hi], self.queries.qptr[first : last + 1] - lo
         weight = None if self._doc_weight is None else self._doc_weight[lo:hi]
@@ -103,7 +103,7 @@ class Objective:
         else:
             prepared = None
         rows = rows_of(self.queries.features, lo, hi)
-        return _Part(rows, labels, qptr, self._query_weight[first:last], prepared)
+        return Part(rows, labels, qptr, self._query_weight[first:last], prepared)
 
     def value_and_grad(
         self, params: Float64Array, queries: Int64Array | None = None
@@ -139,7 +139,7 @@ class Objective:
         scale = -1.0 / (self.n_queries if queries is None else len(queries))
         return scale * value + penalty, scale * grad + dpenalty
 
-    def _part_value_and_grad(self, part: _Part, params: Float64Array) -> tuple[float, Float64Array]:
+    def _part_value_and_grad(self, part: Part, params: Float64Array) -> tuple[float, Float64Array]:
         scores, cache = self.model.forward(params, part.rows)
         n_queries = len(part.weight)
         if isinstance(self.surrogate, KernelSurrogate):
@@ -182,7 +182,7 @@ class Objective:
             total, n_steps = total + loss, n_steps + 1
         return total / max(n_steps, 1)
 
-    def _single_part(self, q: int) -> _Part:
+    def _single_part(self, q: int) -> Part:
         if q not in self._single:
             self._single[q] = self._part(q, q + 1)
         return self._single[q]

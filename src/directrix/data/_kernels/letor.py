@@ -93,6 +93,61 @@ def _note(errors, totals, line, code, start, end):
 
 
 @nb.njit(nogil=True, cache=True)
+def _note_hard(hard, totals, row, place, start, end):
+    if totals[HARDS] < len(hard):
+        hard[totals[HARDS], 0] = row
+        hard[totals[HARDS], 1] = place
+        hard[totals[HARDS], 2] = start
+        hard[totals[HARDS], 3] = end
+    totals[HARDS] += 1
+
+
+@nb.njit(nogil=True, cache=True)
+def _parse_qid(buf, p, want_qid):
+    """Query, code of what is wrong (or 0), and end of ``qid:ID``, which may be absent if not wanted."""
+    if buf[p] == 113 and buf[p + 1] == 105 and buf[p + 2] == 100 and buf[p + 3] == 58:
+        qid, end = _parse_integer(buf, p + 4)
+        if end == p + 4:
+            return 0, QID, _token_end(buf, p)
+        return qid, 0 if want_qid else QID_AND_GROUPS, end
+    if want_qid:
+        return 0, NO_QID, _token_end(buf, p)
+    return 0, 0, p
+
+
+@nb.njit(nogil=True, cache=True)
+def _parse_index(buf, p):
+    """Index and the place after its colon; that place is ``p`` if there is no ``index:``."""
+    start, index = p, 0
+    while 48 <= buf[p] <= 57 and p - start < 11:
+        index = index * 10 + (buf[p] - 48)
+        p += 1
+    if p == start or buf[p] != 58:
+        return 0, start
+    return index, p + 1
+
+
+@nb.njit(nogil=True, cache=True)
+def _index_code(index, previous, base):
+    if index < base:
+        return INDEX_ZERO
+    if index <= previous:
+        return INDEX_DOUBLE if index == previous else INDEX_ORDER
+    return INDEX_RANGE if index - base >= 2147483647 else 0
+
+
+@nb.njit(nogil=True, cache=True)
+def _value_code(value, kind, limit, keep_missing):
+    if kind == BAD:
+        return VALUE
+    if kind == MISSING:
+        return 0 if keep_missing else VALUE_MISSING
+    if kind == INFINITE:
+        return VALUE_INFINITE
+    return VALUE_RANGE if abs(value) > limit else 0
+
+
+@nb.njit(nogil=True, cache=True)
 def parse_block(
     buf, base, limit, want_qid, keep_missing, width, labels, qids, lines, spans, dense, sparse, columns,
     values, indptr, hard, errors, totals,
@@ -141,66 +196,36 @@ def parse_block(
         if buf[p] == 10 or buf[p] == 35:
             p = _line_end(buf, p) + 1
             continue
-        code, start = 0, p
+        start = p
         value, p, kind = parse_number(buf, p)
+        end, code = p, 0
         if kind == HARD:
-            if totals[HARDS] < len(hard):
-                hard[totals[HARDS], 0] = -1 - row
-                hard[totals[HARDS], 1] = 0
-                hard[totals[HARDS], 2] = start
-                hard[totals[HARDS], 3] = p
-            totals[HARDS] += 1
+            _note_hard(hard, totals, -1 - row, 0, start, p)
         elif kind != 0:
             code = LABEL
         elif value < 0.0 or value > 1.7976931348623157e308:
             code = LABEL_RANGE
         labels[row] = value
-        end = p
         if code == 0:
-            p = _skip_blank(buf, p)
-            start = p
-            if buf[p] == 113 and buf[p + 1] == 105 and buf[p + 2] == 100 and buf[p + 3] == 58:
-                number, end = _parse_integer(buf, p + 4)
-                if end == p + 4:
-                    end = _token_end(buf, p)
-                    code = QID
-                elif not want_qid:
-                    code = QID_AND_GROUPS
-                qids[row] = number
-                p = end
-            elif want_qid:
-                end = _token_end(buf, p)
-                code = NO_QID
+            start = _skip_blank(buf, p)
+            qids[row], code, end = _parse_qid(buf, start, want_qid)
+            p = end
         previous = base - 1
         while code == 0:
-            p = _skip_blank(buf, p)
-            if buf[p] == 10 or buf[p] == 35:
+            start = _skip_blank(buf, p)
+            if buf[start] == 10 or buf[start] == 35:
+                p = start
                 break
-            start = p
-            index = 0
-            while 48 <= buf[p] <= 57 and p - start < 11:
-                index = index * 10 + (buf[p] - 48)
-                p += 1
-            if p == start or buf[p] != 58:
+            index, first = _parse_index(buf, start)
+            if first == start:
                 code, end = FEATURE, _token_end(buf, start)
                 break
-            first = p + 1
             value, p, kind = parse_number(buf, first)
             end = p
-            if index <= previous:
-                code = INDEX_ZERO if index < base else INDEX_DOUBLE if index == previous else INDEX_ORDER
+            code = _index_code(index, previous, base)
+            if code != 0:
                 break
-            if index - base >= 2147483647:
-                code = INDEX_RANGE
-                break
-            if kind == BAD:
-                code = VALUE
-            elif kind == MISSING and not keep_missing:
-                code = VALUE_MISSING
-            elif kind == INFINITE:
-                code = VALUE_INFINITE
-            elif abs(value) > limit:
-                code = VALUE_RANGE
+            code = _value_code(value, kind, limit, keep_missing)
             previous = index
             column = index - base
             if sparse:
@@ -209,12 +234,7 @@ def parse_block(
             elif column < width:
                 dense[row, column] = value
             if kind == HARD:
-                if totals[HARDS] < len(hard):
-                    hard[totals[HARDS], 0] = row
-                    hard[totals[HARDS], 1] = entry if sparse else column
-                    hard[totals[HARDS], 2] = first
-                    hard[totals[HARDS], 3] = p
-                totals[HARDS] += 1
+                _note_hard(hard, totals, row, entry if sparse else column, first, p)
             entry += 1
         if code != 0:
             _note(errors, totals, line, code, start, end)

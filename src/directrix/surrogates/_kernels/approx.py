@@ -118,9 +118,10 @@ def kendall_query(s, labels, alpha, sigmoid_kind, ranks, grad, space):
     n = len(s)
     order = np.empty(n, dtype=np.int64)
     descending_order(-labels, order)
-    x, part = s[order], grad.copy()
+    x, part = s[order], np.empty_like(grad)
     weight = np.zeros(n)
-    grad[:] = 0.0
+    for j in range(n):
+        grad[j] = 0.0
     value, pairs = 0.0, 0.0
     begin = 0
     while begin < n:
@@ -130,8 +131,8 @@ def kendall_query(s, labels, alpha, sigmoid_kind, ranks, grad, space):
         level = end - begin
         pairs += float(level) * begin
         if begin > 0:
-            weight[:begin] = 0.0
-            weight[begin:end] = -2.0
+            for j in range(end):
+                weight[j] = 0.0 if j < begin else -2.0
             total = soft_rank_core(
                 x[:end], weight[:end], IDENTITY, alpha, sigmoid_kind, 0.0, 0.0, ranks, part, True, space
             )

@@ -109,23 +109,25 @@ def _exponentials(s, middle, alpha, bits, e, inverse):
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=_FAST)
-def _logistic_row(e_i, inverse, slopes):
-    """Sums of p_j = 1/(1 + e_i/e_j) and of its slopes p_j (1 - p_j), which are kept."""
+def _logistic_rows(e0, e1, e2, e3, inverse, d0, d1, d2, d3):
+    """Sums of p_j = 1/(1 + e/e_j) and of its slopes p_j (1 - p_j), which are kept, for four e."""
     one = inverse.dtype.type(1.0)
-    total = inverse.dtype.type(0.0)
-    total_slope = inverse.dtype.type(0.0)
+    zero = inverse.dtype.type(0.0)
+    s0, s1, s2, s3, t0, t1, t2, t3 = zero, zero, zero, zero, zero, zero, zero, zero
     for j in range(len(inverse)):
-        p = one / (one + e_i * inverse[j])
-        d = p - p * p
-        slopes[j] = d
-        total += p
-        total_slope += d
-    return np.float64(total), np.float64(total_slope)
+        f = inverse[j]
+        p0, p1 = one / (one + e0 * f), one / (one + e1 * f)
+        p2, p3 = one / (one + e2 * f), one / (one + e3 * f)
+        q0, q1, q2, q3 = p0 * (one - p0), p1 * (one - p1), p2 * (one - p2), p3 * (one - p3)
+        d0[j], d1[j], d2[j], d3[j] = q0, q1, q2, q3
+        s0, s1, s2, s3 = s0 + p0, s1 + p1, s2 + p2, s3 + p3
+        t0, t1, t2, t3 = t0 + q0, t1 + q1, t2 + q2, t3 + q3
+    return s0, s1, s2, s3, t0, t1, t2, t3
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=_FAST)
 def _any_row(kind, alpha, s_i, s, slopes):
-    """Like `_logistic_row` for any sigmoid, one call a pair."""
+    """Like `_logistic_rows` for one document and any sigmoid, a call a pair."""
     total = 0.0
     total_slope = 0.0
     for j in range(len(s)):
@@ -137,15 +139,61 @@ def _any_row(kind, alpha, s_i, s, slopes):
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=_FAST)
-def _add_row(c, slopes, grad):
+def _add_rows(c0, c1, c2, c3, d0, d1, d2, d3, grad):
     for j in range(len(grad)):
-        grad[j] += c * slopes[j]
+        grad[j] += (c0 * d0[j] + c1 * d1[j]) + (c2 * d2[j] + c3 * d3[j])
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def scratch(n, like):
     """Work space for queries of up to n documents: floats, float64 and integers."""
-    return np.empty((6, n), dtype=like.dtype), np.empty((3, n)), np.empty((2, n), dtype=np.int64)
+    return np.empty((8, n), dtype=like.dtype), np.empty(n), np.empty((2, n), dtype=np.int64)
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def _block(x, begin, alpha, band, reach):
+    """A block begin <= i < end of sorted scores whose bands, first <= j < last, share exponentials."""
+    n, end = len(x), len(x)
+    top = np.float64(x[begin])
+    while end > begin + 1 and alpha * (top - np.float64(x[end - 1])) > 2.0 * (reach - band):
+        end = begin + 1 + (end - begin - 1) // 2
+    bottom = np.float64(x[end - 1])
+    first, last = begin, end
+    while first > 0 and alpha * (np.float64(x[first - 1]) - top) <= band:
+        first -= 1
+    while last < n and alpha * (bottom - np.float64(x[last])) <= band:
+        last += 1
+    return end, first, last, 0.5 * (top + bottom)
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def _sums(kind, alpha, x, members, count, lo, hi, floats, sums):
+    """Sums over lo <= j < hi of sigma and sigma' for up to four documents; fills slopes.
+
+    ``sums[0, m]`` leaves out the pair of the document with itself.
+    """
+    e, inverse = floats[0], floats[1]
+    size = hi - lo
+    if kind == LOGISTIC:
+        # A place that is not taken has e = inf: its p and slopes are 0.
+        one, none = floats.dtype.type(1.0), floats.dtype.type(np.inf)
+        e0, e1 = e[members[0]], e[members[1]] if count > 1 else none
+        e2, e3 = e[members[2]] if count > 2 else none, e[members[3]] if count > 3 else none
+        s0, s1, s2, s3, t0, t1, t2, t3 = _logistic_rows(
+            e0, e1, e2, e3, inverse[lo:hi], floats[4], floats[5], floats[6], floats[7]
+        )
+        sums[0, 0], sums[0, 1], sums[0, 2], sums[0, 3] = s0, s1, s2, s3
+        sums[1, 0], sums[1, 1], sums[1, 2], sums[1, 3] = t0, t1, t2, t3
+        for m in range(count):
+            sums[0, m] -= one / (one + e[members[m]] * inverse[members[m]])
+        return
+    for m in range(4):
+        for j in range(size):
+            floats[4 + m, j] = floats.dtype.type(0.0)
+    for m in range(count):
+        here = np.float64(x[members[m]])
+        total, slope = _any_row(kind, alpha, here, x[lo:hi], floats[4 + m])
+        sums[0, m], sums[1, m] = total - 0.5, slope
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
@@ -170,9 +218,8 @@ def soft_rank_core(s, w, shape, alpha, sigmoid_kind, k, beta, ranks, grad, want_
         V.
     """
     n = len(s)
-    floats, doubles, integers = space
-    e, inverse, slopes, gathered, pull = floats[0], floats[1], floats[2], floats[3], floats[4]
-    order, bits = integers[0], integers[1]
+    floats, weights, integers = space
+    pull, order, zero = floats[3], integers[0], floats.dtype.type(0.0)
     low, high = s[0], s[0]
     for j in range(1, n):
         low, high = min(low, s[j]), max(high, s[j])
@@ -183,65 +230,58 @@ def soft_rank_core(s, w, shape, alpha, sigmoid_kind, k, beta, ranks, grad, want_
     is_sorted = span > (2.0 * reach if n < 256 else 4.0 * band)
     if is_sorted:
         descending_order(s, order)
-        weights = doubles[0]
-        for j in range(n):
-            gathered[j] = s[order[j]]
-            weights[j] = w[order[j]]
-        x = gathered[:n]
-    else:
-        x = s
-        weights = w
-    pull[:n] = 0.0
+    for j in range(n):
+        place = order[j] if is_sorted else j
+        floats[2, j] = s[place]
+        weights[j] = w[place]
+        pull[j] = zero
+    x = floats[2, :n]
+    sums, c = np.zeros((2, 4)), np.zeros(4, dtype=floats.dtype)
+    members = np.empty(4, dtype=np.int64)
     value = 0.0
-    begin = 0
-    while begin < n:
-        # A block of documents, begin <= i < end, whose bands share one set of exponentials.
-        end, first, last = n, 0, n
-        middle = 0.5 * (np.float64(low) + np.float64(high))
+    end, first, last, middle = 0, 0, n, 0.5 * (np.float64(low) + np.float64(high))
+    while end < n:
+        begin, end = end, n
         if is_sorted:
-            top = np.float64(x[begin])
-            width = 2.0 * (reach - band)
-            while end > begin + 1 and alpha * (top - np.float64(x[end - 1])) > width:
-                end = begin + 1 + (end - begin - 1) // 2
-            bottom = np.float64(x[end - 1])
-            middle = 0.5 * (top + bottom)
-            first, last = begin, end
-            while first > 0 and alpha * (np.float64(x[first - 1]) - top) <= band:
-                first -= 1
-            while last < n and alpha * (bottom - np.float64(x[last])) <= band:
-                last += 1
+            end, first, last, middle = _block(x, begin, alpha, band, reach)
         if sigmoid_kind == LOGISTIC:
-            _exponentials(x[first:last], middle, alpha, bits, e[first:last], inverse[first:last])
-        lo, hi = first, last if not is_sorted else begin
-        for i in range(begin, end):
-            if weights[i] == 0.0:
-                continue
+            _exponentials(
+                x[first:last], middle, alpha, integers[1], floats[0][first:last], floats[1][first:last]
+            )
+        lo, hi = first, last
+        i = begin
+        while i < end:
+            # Documents that matter, four at a time: their bands overlap, one pass serves them all.
+            count = 0
+            while i < end and count < 4:
+                if weights[i] != 0.0:
+                    members[count] = i
+                    count += 1
+                i += 1
+            if count == 0:
+                break
             if is_sorted:
-                here = np.float64(x[i])
-                while alpha * (np.float64(x[lo]) - here) > band:
+                top, bottom = np.float64(x[members[0]]), np.float64(x[members[count - 1]])
+                while alpha * (np.float64(x[lo]) - top) > band:
                     lo += 1
-                hi = max(hi, i)
-                while hi < last and alpha * (here - np.float64(x[hi])) <= band:
+                hi = members[count - 1]
+                while hi < last and alpha * (bottom - np.float64(x[hi])) <= band:
                     hi += 1
-            if sigmoid_kind == LOGISTIC:
-                total, total_slope = _logistic_row(e[i], inverse[lo:hi], slopes)
-                own = np.float64(inverse.dtype.type(1.0) / (inverse.dtype.type(1.0) + e[i] * inverse[i]))
-            else:
-                total, total_slope = _any_row(sigmoid_kind, alpha, np.float64(x[i]), x[lo:hi], slopes)
-                own = 0.5
-            rank = 1.0 + lo + (total - own)
-            ranks[order[i] if is_sorted else i] = rank
-            f, df = phi(shape, rank, k, sigmoid_kind, beta)
-            value += weights[i] * f
+            _sums(sigmoid_kind, alpha, x, members, count, lo, hi, floats, sums)
+            for m in range(count, 4):
+                c[m] = zero
+            for m in range(count):
+                here = members[m]
+                rank = 1.0 + lo + sums[0, m]
+                ranks[order[here] if is_sorted else here] = rank
+                f, df = phi(shape, rank, k, sigmoid_kind, beta)
+                value += weights[here] * f
+                c[m] = alpha * weights[here] * df
+                if want_grad:
+                    pull[here] -= floats.dtype.type(alpha * weights[here] * df * sums[1, m])
             if want_grad:
-                c = alpha * weights[i] * df
-                _add_row(floats.dtype.type(c), slopes, pull[lo:hi])
-                pull[i] -= floats.dtype.type(c * total_slope)
-        begin = end
+                _add_rows(c[0], c[1], c[2], c[3], floats[4], floats[5], floats[6], floats[7], pull[lo:hi])
     if want_grad:
-        if is_sorted:
-            for j in range(n):
-                grad[order[j]] = pull[j]
-        else:
-            grad[:n] = pull[:n]
+        for j in range(n):
+            grad[order[j] if is_sorted else j] = pull[j]
     return value

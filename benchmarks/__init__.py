@@ -1,0 +1,1 @@
+"""Timings and accuracies, each printed by a command; see README.md."""

@@ -1,0 +1,250 @@
+"""Time the full gradient of ApproxNDCG for a linear ranker, next to one pass that only reads the features.
+
+The size is that of web search data: 2,000 queries, some 240,000 documents x 136 float32, labels
+0-4. Rivals on the same data in the same run: a NumPy loop over queries, and padded autograd in
+PyTorch, which lives in an environment of its own:
+
+    python -m venv peers
+    peers/bin/pip install torch numpy
+    python benchmarks/bench_gradient.py --peers peers/bin/python
+
+Also: one query of 100,000 documents (memory and time), and an epoch of SGD against a full pass.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ALPHAS = (1.0, 10.0, 100.0)
+
+
+def best_of(work: Callable[[], Any], repeats: int) -> float:
+    """Shortest wall-clock time in milliseconds, after one call that compiles and warms up."""
+    work()
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - start)
+    return 1e3 * min(times)
+
+
+def problem() -> dict[str, np.ndarray]:
+    """Features uniform on [0, 1), query lengths log-normal around 100, scores of unit variance."""
+    rng = np.random.default_rng(0)
+    sizes = np.clip(np.exp(rng.normal(4.64, 0.55, 2000)).astype(int), 5, 800)
+    n = int(sizes.sum())
+    w = rng.normal(size=136)
+    return {
+        "X": rng.random((n, 136), dtype=np.float32),
+        "labels": rng.choice(5, n, p=[0.52, 0.32, 0.13, 0.02, 0.01]).astype(float),
+        "qptr": np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        "w": w * np.sqrt(12.0) / np.linalg.norm(w),
+    }
+
+
+# ------------------------------------------------------------------------------------ rivals
+
+
+def numpy_loop(data: dict[str, np.ndarray], alpha: float) -> tuple[float, np.ndarray]:
+    """Loss and gradient, one query at a time with n x n matrices, in float64 as one would write it."""
+    X, labels, qptr, w = data["X"], data["labels"], data["qptr"], data["w"].astype(np.float32)
+    total, grad = 0.0, np.zeros(X.shape[1])
+    for lo, hi in pairwise(qptr):
+        x, gain = X[lo:hi], np.exp2(labels[lo:hi]) - 1
+        ideal = np.sort(gain)[::-1] @ (1 / np.log2(np.arange(2, len(gain) + 2)))
+        if ideal == 0:
+            continue
+        s = x @ w
+        with np.errstate(over="ignore"):
+            p = 1 / (1 + np.exp(-alpha * (s[None, :] - s[:, None])))
+        rank = 0.5 + p.sum(axis=1)
+        total += (gain / np.log2(1 + rank)).sum() / ideal
+        c = -gain * np.log(2) / (np.log(1 + rank) ** 2 * (1 + rank)) / ideal
+        d = p * (1 - p)
+        grad += x.T @ (alpha * (c @ d - c * d.sum(axis=1)))
+    n = len(qptr) - 1
+    return -total / n, -grad / n
+
+
+def torch_padded(data: dict[str, np.ndarray], alpha: float, threads: int) -> dict[str, Any]:
+    """Autograd over padded queries, 64 at a time in order of length (the kindest padding)."""
+    import torch
+
+    torch.set_num_threads(threads)
+    qptr, n_features = data["qptr"], data["X"].shape[1]
+    sizes = np.diff(qptr)
+    batches = []
+    for some in np.array_split(np.argsort(sizes, kind="stable"), len(sizes) // 64):
+        longest = int(sizes[some].max())
+        x, y = np.zeros((len(some), longest, n_features), np.float32), np.full((len(some), longest), -1.0)
+        for row, q in enumerate(some):
+            x[row, : sizes[q]] = data["X"][qptr[q] : qptr[q + 1]]
+            y[row, : sizes[q]] = data["labels"][qptr[q] : qptr[q + 1]]
+        batches.append((torch.from_numpy(x), torch.from_numpy(y)))
+
+    def step() -> tuple[float, np.ndarray]:
+        w = torch.tensor(data["w"], dtype=torch.float32, requires_grad=True)
+        total = 0.0
+        for x, y in batches:
+            valid = y >= 0
+            gain = torch.where(valid, torch.exp2(y.clamp(min=0)) - 1, 0.0).float()
+            best = gain.sort(dim=1, descending=True).values
+            discount = 1 / torch.log2(torch.arange(2, y.shape[1] + 2).float())
+            ideal = (best * discount).sum(dim=1)
+            s = x @ w
+            p = torch.sigmoid(alpha * (s[:, None, :] - s[:, :, None])) * valid[:, None, :]
+            value = (gain / torch.log2(0.5 + p.sum(dim=2) + 1)).sum(dim=1)
+            loss = -torch.where(ideal > 0, value / ideal.clamp(min=1e-9), 0.0).sum() / len(sizes)
+            loss.backward()
+            total += float(loss.detach())
+        return total, w.grad.numpy()
+
+    loss, grad = step()
+    return {"ms": best_of(step, 3), "loss": loss, "grad": grad.tolist(), "version": torch.__version__}
+
+
+# ---------------------------------------------------------------------------------- our side
+
+
+def reader(X: np.ndarray) -> Callable[[], None]:
+    """One pass that only sums X, on the threads that the library uses."""
+    import numba
+
+    from directrix.threads import run_chunks
+
+    @numba.njit(nogil=True, fastmath=True)
+    def total(part: np.ndarray) -> np.float32:
+        flat, result = part.ravel(), np.float32(0)
+        for i in range(len(flat)):
+            result += flat[i]
+        return result
+
+    bounds = np.linspace(0, len(X), 65).astype(int)
+    return lambda: run_chunks(lambda c: total(X[bounds[c] : bounds[c + 1]]), 64)
+
+
+def long_query() -> dict[str, float]:
+    """One query of 100,000 documents, 2 % of them relevant, at alpha = 100."""
+    import directrix as dx
+
+    n = 100_000
+    rng = np.random.default_rng(0)
+    scores, labels = rng.standard_normal(n).astype(np.float32), 1.0 * (rng.random(n) < 0.02)
+    surrogate = dx.ApproxNDCG(alpha=100.0)
+    surrogate.value_and_grad(scores[:1000], labels[:1000], np.array([0, 1000]))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    ms = best_of(lambda: surrogate.value_and_grad(scores, labels, np.array([0, n])), 1)
+    return {"ms": ms, "MiB": (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024}
+
+
+def measure_ours(data: dict[str, np.ndarray], threads: int, repeats: int) -> dict[str, Any]:
+    import directrix as dx
+
+    dx.set_threads(threads)
+    n, n_queries = len(data["labels"]), len(data["qptr"]) - 1
+    qid = np.repeat(np.arange(n_queries), np.diff(data["qptr"]))
+    queries = dx.Queries.from_arrays(data["X"], data["labels"], qid=qid)
+    found: dict[str, Any] = {"documents": n, "read": best_of(reader(data["X"]), 2 * repeats)}
+    for alpha in ALPHAS:
+        objective = dx.linear_objective(queries, dx.ApproxNDCG(alpha=alpha))
+        found[f"gradient {alpha:g}"] = best_of(lambda o=objective: o.value_and_grad(data["w"]), repeats)
+    objective = dx.linear_objective(queries, dx.ApproxNDCG(alpha=10.0))
+    order, start = np.random.default_rng(1).permutation(n_queries), data["w"].copy()
+    found["epoch"] = best_of(lambda: objective.epoch(start, order, 1, 1e-6), repeats)
+    return found
+
+
+def run_apart(python: str, *arguments: str) -> dict[str, Any]:
+    """Run a part of this file in a process of its own: thread pools do not mix there."""
+    done = subprocess.run([python, __file__, *arguments], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(arguments)} failed in {python}:\n{done.stderr}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def serve(what: str, path: str, threads: int, repeats: int) -> None:
+    if what == "long":
+        print(json.dumps(long_query()))
+        return
+    data = dict(np.load(path))
+    if what == "ours":
+        print(json.dumps(measure_ours(data, threads, repeats)))
+    elif what == "torch":
+        print(json.dumps(torch_padded(data, 10.0, threads)))
+    else:
+        loss, grad = numpy_loop(data, 10.0)
+        print(
+            json.dumps({"ms": best_of(lambda: numpy_loop(data, 10.0), 2), "loss": loss, "grad": list(grad)})
+        )
+
+
+def check(data: dict[str, np.ndarray], rival: dict[str, Any]) -> float:
+    """Largest difference of the gradients, relative to the largest component."""
+    import directrix as dx
+
+    qid = np.repeat(np.arange(len(data["qptr"]) - 1), np.diff(data["qptr"]))
+    queries = dx.Queries.from_arrays(data["X"], data["labels"], qid=qid)
+    _, grad = dx.linear_objective(queries, dx.ApproxNDCG(alpha=10.0)).value_and_grad(data["w"])
+    return float(np.abs(grad - rival["grad"]).max() / np.abs(grad).max())
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--peers", help="Python of an environment with torch")
+    parser.add_argument("--repeats", type=int, default=15)
+    parser.add_argument("--serve", nargs=3, metavar=("WHAT", "PATH", "THREADS"), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.serve:
+        serve(options.serve[0], options.serve[1], int(options.serve[2]), options.repeats)
+        return 0
+    data = problem()
+    cores = len(os.sched_getaffinity(0))
+    print(f"Python {platform.python_version()}, NumPy {np.__version__}, {cores} cores")
+    repeats = ("--repeats", str(options.repeats))
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / "problem.npz")
+        np.savez(path, **data)
+        for threads in sorted({1, cores}):
+            ours = run_apart(sys.executable, *repeats, "--serve", "ours", path, str(threads))
+            read = ours["read"]
+            if threads == 1:
+                print(f"2,000 queries, {ours['documents']:,} documents x 136 float32")
+            print(f"\n{threads} thread{'s' * (threads > 1)}{'':22}{'ms':>9}{'x read':>9}")
+            print(f"{'read X once':32}{read:8.1f}{1:9.1f}")
+            for alpha in ALPHAS:
+                ms = ours[f"gradient {alpha:g}"]
+                print(f"{f'full gradient, alpha = {alpha:g}':32}{ms:8.1f}{ms / read:9.1f}")
+            full = ours["gradient 10"]
+            epoch = f"epoch of SGD, {ours['epoch'] / full:.2f} x gradient"
+            print(f"{epoch:32}{ours['epoch']:8.1f}{ours['epoch'] / read:9.1f}")
+        rivals = {"NumPy loop": (sys.executable, "numpy")}
+        if options.peers:
+            rivals["PyTorch, padded"] = (options.peers, "torch")
+        print(f"\n{'alpha = 10':32}{'ms':>8}{'x ours':>9}  difference of the gradient")
+        for name, (python, what) in rivals.items():
+            rival = run_apart(python, "--serve", what, path, str(cores))
+            print(f"{name:32}{rival['ms']:8.1f}{rival['ms'] / full:9.1f}  {check(data, rival):.0e}")
+    long = run_apart(sys.executable, "--serve", "long", "-", "1")
+    print(f"\none query of 100,000 documents, alpha = 100: {long['ms']:.1f} ms, {long['MiB']:.1f} MiB more")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

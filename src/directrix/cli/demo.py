@@ -1,0 +1,151 @@
+"""``directrix demo``: every method on built-in data, compared with statistics."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from directrix.cli.output import Format, FormatOption, print_json, print_rows, progress_bar, remark
+
+if TYPE_CHECKING:
+    from directrix.data.queries import Queries
+    from directrix.rankers.linear import LinearRanker
+    from directrix.types import Float64Array
+
+_GOAL = "nDCG@10"
+_BASELINE = "Regression"
+_AUTO = "auto"
+_LEVELS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
+
+
+def demo(
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the model.")] = Path("demo"),
+    seed: Annotated[int, typer.Option(min=0, help="Of the data and of the training.")] = 0,
+    form: FormatOption = Format.table,
+) -> None:
+    """Train on built-in data, and print who is better, by how much, and whether that is chance."""
+    from directrix import __version__
+
+    q = _data(seed)
+    train, valid, test = (q.take(range(*span)) for span in ((0, 300), (300, 400), (400, 600)))
+    remark(
+        f"directrix {__version__} · built-in data: {q.n_queries} queries x 50 documents x {q.n_features} "
+        f"features, labels 0-{q.labels.max():.0f}, seed {seed} · target {_GOAL}\n"
+        f"trained on {train.n_queries} queries, chosen on {valid.n_queries}, "
+        f"figures from the other {test.n_queries}"
+    )
+    rows: list[dict[str, Any]] = []
+    base: Float64Array | None = None
+    plan = _plan(train, valid, seed)
+    with progress_bar("training") as progress:
+        for number, (name, fit) in enumerate(plan):
+            progress(number, len(plan), name)
+            begun = time.perf_counter()
+            ranker = fit()
+            seconds = time.perf_counter() - begun
+            values = _values(ranker, test)
+            base = values[_GOAL] if base is None else base
+            rows.append(
+                {"method": name, **_means(values), "seconds": seconds, **_against(values[_GOAL], base, name)}
+            )
+    _print(rows, form)
+    _conclude(ranker, train, output)
+
+
+def _data(seed: int) -> Queries:
+    """Labels from a random cubic polynomial; the level of each feature differs from query to query.
+
+    Raw retrieval scores have such levels. They mean nothing for the ranking, which is what a regression
+    on the labels cannot know.
+    """
+    from dataclasses import replace
+
+    import numpy as np
+
+    from directrix.data.synthetic import make_cubic
+
+    q = make_cubic(600, 50, 60, n_monomials=200, label_noise=0.1, seed=seed)
+    level = np.random.default_rng(seed).normal(0.0, 2.0, (q.n_queries, q.n_features))
+    features = q.features + np.repeat(level, np.diff(q.qptr), axis=0)
+    return replace(q, features=features.astype(np.float32))
+
+
+def _plan(train: Queries, valid: Queries, seed: int) -> list[tuple[str, Callable[[], LinearRanker]]]:
+    """Name of each row, and how to get its ranker."""
+    from directrix.rankers.auto import search
+    from directrix.rankers.methods import method
+
+    def fixed(name: str, **settings: Any) -> Callable[[], LinearRanker]:
+        return lambda: method(name).ranker(**settings).fit_queries(train, measure=_GOAL)
+
+    return [
+        (_BASELINE, fixed(_BASELINE)),
+        *((f"ApproxNDCG, alpha {alpha:g}", fixed("ApproxNDCG", alpha=alpha)) for alpha in (1.0, 10.0, 100.0)),
+        ("ApproxAP", fixed("ApproxAP")),
+        (_AUTO, lambda: search(train, valid, measure=_GOAL, seed=seed).ranker),
+    ]
+
+
+def _values(ranker: LinearRanker, q: Queries) -> dict[str, Float64Array]:
+    """Both measures of every query."""
+    from directrix.measures.names import measure
+
+    scores = ranker.predict_queries(q)
+    return {name: measure(name)(scores, q.labels, q.qptr) for name in (_GOAL, "AP")}
+
+
+def _means(values: dict[str, Float64Array]) -> dict[str, float]:
+    return {name: float(entry.mean()) for name, entry in values.items()}
+
+
+def _against(values: Float64Array, base: Float64Array, name: str) -> dict[str, Any]:
+    """Mean difference over queries, and the p-value of the two-sided paired t-test."""
+    if name == _BASELINE:
+        return {"difference": None, "p": None}
+    from scipy.stats import ttest_rel
+
+    return {"difference": float((values - base).mean()), "p": float(ttest_rel(values, base).pvalue)}
+
+
+def _print(rows: list[dict[str, Any]], form: Format) -> None:
+    if form is Format.json:
+        print_json({"measure": _GOAL, "baseline": _BASELINE, "rows": rows})
+        return
+    if form is Format.tsv:
+        print_rows(list(rows[0]), [list(row.values()) for row in rows], form)
+        return
+    lines = [
+        [
+            row["method"],
+            f"{row[_GOAL]:.3f}",
+            f"{row['AP']:.3f}",
+            f"{row['seconds']:.1f}",
+            "-" if row["p"] is None else f"{row['difference']:+.3f} {_stars(row['p'])}",
+        ]
+        for row in rows
+    ]
+    print_rows(["method", _GOAL, "AP", "seconds", f"against {_BASELINE}"], lines, form)
+
+
+def _stars(p: float) -> str:
+    return next((stars for level, stars in _LEVELS if p < level), "")
+
+
+def _conclude(ranker: LinearRanker, train: Queries, output: Path) -> None:
+    """Say how far the surrogate is from its measure, and save the model that validation chose."""
+    from directrix.rankers.auto import gap_of
+
+    surrogate = ranker.surrogate_
+    output.mkdir(parents=True, exist_ok=True)
+    path = output / "model.json"
+    ranker.save(path)
+    remark(
+        "stars: two-sided paired t-test over queries, p < .05 *, .01 **, .001 ***\n"
+        f"surrogate error of {_AUTO}: mean |{type(surrogate).__name__} - {surrogate.measure.name}| = "
+        f"{gap_of(ranker, train):.4f} on the training queries\n"
+        f"saved: {path}"
+    )

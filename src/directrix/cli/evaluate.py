@@ -1,0 +1,133 @@
+"""``directrix evaluate``: measures of score files and models, under any tool's convention."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from directrix.cli.output import Format, FormatOption, print_json, print_rows, remark
+
+if TYPE_CHECKING:
+    from directrix.cli.scores import Judgement
+    from directrix.measures.base import RankingMeasure
+
+_ALL = "all"
+_DEFAULT = "default"
+
+
+def evaluate(
+    data: Annotated[
+        Path, typer.Argument(help="Labelled data, LETOR / svmlight; or TREC judgements.", show_default=False)
+    ],
+    rankings: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="SCORES|MODEL...",
+            help="Files of one score per line, or model files; or TREC runs.",
+            show_default=False,
+        ),
+    ],
+    measures: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--measure", "-m", help="Repeat for several. Default nDCG@10 and AP.", show_default=False
+        ),
+    ] = None,
+    per_query: Annotated[bool, typer.Option("--per-query", help="The value of every query too.")] = False,
+    convention: Annotated[
+        str | None, typer.Option(help="Count as this tool does: letor3, trec_eval, sklearn, ...; or all.")
+    ] = None,
+    form: FormatOption = Format.table,
+) -> None:
+    """Evaluate score files and models on labelled data, or TREC runs on judgements.
+
+    JSON: {"convention": .., "rows": [{"name": .., "measures": {"nDCG@10": ..}}]}; with --per-query each row
+    has "queries" too; with --convention all a list of such objects.
+    """
+    from directrix.cli.scores import judgements
+    from directrix.cli.settings import usage
+    from directrix.measures.convention import convention as find_convention
+    from directrix.measures.convention import conventions
+    from directrix.measures.names import measure as parse_measure
+
+    names = measures or ["nDCG@10", "AP"]
+    with usage():
+        chosen = [parse_measure(name) for name in names]
+        tools = [convention or _DEFAULT] if convention != _ALL else [_DEFAULT, *conventions()]
+        for tool in tools:
+            if tool != _DEFAULT:
+                find_convention(tool)
+    judged = {str(path): each for path, each in zip(rankings, judgements(data, rankings), strict=True)}
+    if convention == _ALL and any(each.doc_ids is None for each in judged.values()):
+        without = [tool for tool in tools if _needs_documents(chosen, tool)]
+        tools = [tool for tool in tools if tool not in without]
+        if without:
+            remark(f"note: left out {', '.join(without)}: they break ties by document id, {data} has none")
+    results = [_result(tool, names, chosen, judged, per_query) for tool in tools]
+    if form is Format.json:
+        print_json(results if convention == _ALL else results[0])
+        return
+    several = convention == _ALL
+    head = (["convention"] if several else []) + ["name"] + (["query"] if per_query else []) + names
+    print_rows(head, [line for result in results for line in _lines(result, several)], form)
+    if convention is None:
+        remark("convention: default (--convention all shows how other tools count)")
+
+
+def _needs_documents(measures: list[RankingMeasure], tool: str) -> bool:
+    return tool != _DEFAULT and any(m.under(tool).tie_rule == "trec" for m in measures)
+
+
+def _result(
+    tool: str,
+    names: list[str],
+    measures: list[RankingMeasure],
+    judged: dict[str, Judgement],
+    per_query: bool,
+) -> dict[str, Any]:
+    """One convention as the JSON shows it."""
+    from directrix.measures.evaluation import evaluate as values_of
+
+    rows: list[dict[str, Any]] = []
+    by_tool = None if tool == _DEFAULT else tool
+    for name, each in judged.items():
+        found = values_of(
+            measures,
+            each.scores,
+            each.labels,
+            qptr=each.qptr,
+            doc_ids=each.doc_ids,
+            convention=by_tool,
+            per_query=True,
+        )
+        # the keys of `found` are the measures' own names: users get back the names they typed
+        row: dict[str, Any] = {
+            "name": name,
+            "measures": {text: found.mean[m.name] for text, m in zip(names, measures, strict=True)},
+        }
+        if per_query:
+            row["queries"] = [
+                {
+                    "query": str(query),
+                    "measures": {t: float(found[m.name][i]) for t, m in zip(names, measures, strict=True)},
+                }
+                for i, query in enumerate(each.query_ids)
+            ]
+        rows.append(row)
+        for text, m in zip(names, measures, strict=True):
+            if found.skipped[m.name]:
+                remark(f"note: {text} is undefined for {found.skipped[m.name]} queries of {name}")
+    return {"convention": tool, "rows": rows}
+
+
+def _lines(result: dict[str, Any], several: bool) -> list[list[Any]]:
+    first = [result["convention"]] if several else []
+    lines: list[list[Any]] = []
+    for row in result["rows"]:
+        queries = row.get("queries")
+        head = [*first, row["name"]]
+        lines += [[*head, entry["query"], *entry["measures"].values()] for entry in queries or []]
+        lines.append([*head, *(["all"] if queries else []), *row["measures"].values()])
+    return lines

@@ -1,0 +1,37 @@
+"""``directrix methods``: what there is to choose from."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from directrix.cli.output import Format, FormatOption, print_json, print_rows, remark
+
+
+def methods(
+    name: Annotated[str | None, typer.Argument(help="Show one method in full.", show_default=False)] = None,
+    form: FormatOption = Format.table,
+) -> None:
+    """List the methods that train takes, or show one with its settings, grid and source."""
+    from directrix.cli.settings import usage
+    from directrix.rankers.methods import method, methods
+
+    with usage():
+        chosen = methods() if name is None else (method(name),)
+    if form is Format.json:
+        print_json([m.describe() for m in chosen])
+    elif name is not None:
+        entries = chosen[0].describe()
+        print_rows(["", ""], [[key, _text(value)] for key, value in entries.items()], form)
+    else:
+        rows = [[m.name, m.model, m.trainer, _text(m.grid), m.use_when] for m in chosen]
+        print_rows(["method", "model", "trainer", "grid", "use when"], rows, form)
+        if form is Format.table:
+            remark("`directrix methods NAME` shows settings, cost and source")
+
+
+def _text(value: object) -> str:
+    if isinstance(value, dict):
+        return "; ".join(f"{key} {_text(entry)}" for key, entry in value.items())
+    return ", ".join(str(entry) for entry in value) if isinstance(value, list | tuple) else str(value)

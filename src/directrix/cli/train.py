@@ -1,0 +1,113 @@
+"""``directrix train``: from a LETOR file to a model file."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from directrix.cli.output import (
+    Format,
+    FormatOption,
+    check_writable,
+    print_json,
+    print_rows,
+    progress_bar,
+    remark,
+)
+
+if TYPE_CHECKING:
+    from directrix.rankers.auto import Search
+
+
+def train(
+    train: Annotated[
+        Path, typer.Argument(help="Training data, LETOR / svmlight; .gz .bz2 .xz too.", show_default=False)
+    ],
+    valid: Annotated[
+        Path | None, typer.Option(help="Validation data; without it a fifth of the queries.")
+    ] = None,
+    measure: Annotated[
+        str, typer.Option("--measure", "-m", help="What to train for and to choose by.")
+    ] = "nDCG@10",
+    method: Annotated[str, typer.Option(help="A method of `directrix methods`, or auto.")] = "auto",
+    output: Annotated[Path, typer.Option("--output", "-o", help="Model file to write.")] = Path("model.json"),
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="Fix a setting instead of searching it, e.g. alpha=50."
+        ),
+    ] = None,
+    scale: Annotated[
+        str | None,
+        typer.Option(
+            help="Bring features to a common scale first: query-minmax, query-standard, minmax, standard."
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="For the split by query and for sgd.")] = 0,
+    form: FormatOption = Format.table,
+) -> None:
+    """Train a ranker for the measure you report, and write it as JSON.
+
+    Every setting of the method's grid is trained from a regression start; the measure on the validation
+    queries chooses. Standard output holds what was tried, remarks and progress go to standard error.
+    """
+    from directrix.cli.settings import parse_settings, usage
+    from directrix.data.letor import read_letor
+    from directrix.measures.names import measure as parse_measure
+    from directrix.rankers.auto import search
+    from directrix.rankers.methods import method as find_method
+
+    with usage():
+        goal, way = parse_measure(measure), find_method(method)
+        fixed = parse_settings(settings or [])
+        if scale is not None:
+            fixed["scale"] = scale
+        for part, chosen in way.candidates(goal, fixed):
+            part.ranker(measure=goal, **chosen).check_parameters()
+    check_writable(output)
+    begun = time.perf_counter()
+    q = read_letor(train)
+    judge = None if valid is None else read_letor(valid, n_features=q.n_features)
+    with progress_bar(f"training {method} for {goal.name}") as progress:
+        found = search(q, judge, method=way, measure=goal, settings=fixed, seed=seed, progress=progress)
+    found.ranker.save(output)
+    _report(found, goal.name, form)
+    surrogate = found.ranker.surrogate_
+    remark(
+        f"chosen: {found.chosen.label} by {goal.name} on {found.selection}\n"
+        f"mean |{surrogate} - {surrogate.measure.name}| on the training queries: {found.gap:.4f}\n"
+        f"saved: {output} ({time.perf_counter() - begun:.1f} s)"
+    )
+
+
+def _report(found: Search, goal: str, form: Format) -> None:
+    rows: list[list[Any]] = [
+        [c.label, c.valid, c.train, c.iterations, c.status, "chosen" if c is found.chosen else ""]
+        for c in found.candidates
+    ]
+    if form is not Format.json:
+        print_rows(["candidate", f"{goal} valid", f"{goal} train", "iterations", "status", ""], rows, form)
+        return
+    entries = [
+        {
+            "method": c.method,
+            "settings": dict(c.settings),
+            "valid": c.valid,
+            "train": c.train,
+            "iterations": c.iterations,
+            "status": c.status,
+        }
+        for c in found.candidates
+    ]
+    print_json(
+        {
+            "measure": goal,
+            "selection": found.selection,
+            "chosen": found.candidates.index(found.chosen),
+            "gap": found.gap,
+            "candidates": entries,
+        }
+    )

@@ -1,0 +1,138 @@
+"""What every ranker shares: scikit-learn's contract, with queries.
+
+The only file that may import scikit-learn's private helpers.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, _fit_context
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from directrix.data.queries import Queries
+from directrix.errors import InputError
+from directrix.rankers.inputs import per_document
+from directrix.rankers.training import mean_of, query_means
+from directrix.types import Float64Array
+
+__all__ = ["HasMethods", "Interval", "Ranker", "StrOptions", "fit_context"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+fit_context: Callable[..., Callable[[F], F]] = _fit_context
+"""Checks the constructor's parameters when ``fit`` begins."""
+
+
+class Ranker(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no types
+    """Base of the rankers: rows and query identifiers in, `Queries` out, and back."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        tags.target_tags.positive_only = True
+        return tags
+
+    def _grouped(self, X: Any, y: Any, qid: Any, group: Any, *, reset: bool) -> Queries:
+        """Check rows and labels, and group them by query."""
+        X, y = validate_data(
+            self, X, y, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=True
+        )
+        names = getattr(self, "feature_names_in_", None)
+        return Queries.from_arrays(
+            X, y, qid=qid, group=group, feature_names=None if names is None else names.tolist()
+        )
+
+    def _unlabelled(self, X: Any, qid: Any, group: Any) -> Queries:
+        """Check rows that are to be scored, and group them by query."""
+        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
+        return Queries.from_arrays(X, np.zeros(X.shape[0]), qid=qid, group=group)
+
+    def check_parameters(self) -> None:
+        """Check the constructor's parameters now, as ``fit`` would.
+
+        Raises
+        ------
+        ValueError
+            scikit-learn's ``InvalidParameterError``, or `InputError` for a surrogate's text.
+        """
+        self._validate_params()
+
+    def predict(self, X: Any, qid: Any = None, *, group: Any = None) -> Float64Array:
+        """Return the score of every row, in the order of the rows; higher is better.
+
+        Parameters
+        ----------
+        X : array, frame or sparse matrix (n_docs, n_features)
+            Features.
+        qid, group : optional
+            Query of every row, or sizes of queries; needed only with a scale by query.
+
+        Returns
+        -------
+        float64 (n_docs,)
+            Scores; only their order within a query means something.
+
+        Raises
+        ------
+        InputError
+            If the features are scaled by query and neither qid nor group is given.
+        """
+        check_is_fitted(self)
+        if qid is None and group is None and self._scales_by_query():
+            raise InputError(
+                f"predict got rows without their queries, but scale={self.scale_.kind!r} needs to know them; "
+                "type predict(X, qid=qid), or predict(X, group=[len(X)]) for the rows of one query."
+            )
+        q = self._unlabelled(X, qid, group)
+        return q.restore(self.predict_queries(q))
+
+    def _scales_by_query(self) -> bool:
+        scale = getattr(self, "scale_", None)
+        return scale is not None and scale.center is None
+
+    @abstractmethod
+    def predict_queries(self, q: Queries) -> Float64Array:
+        """Return the score of every document of `Queries`, in their order."""
+
+    def score(
+        self, X: Any, y: Any, qid: Any = None, *, group: Any = None, sample_weight: Any = None
+    ) -> float:
+        """Mean over queries of ``measure_``: the number that the ranker was trained for.
+
+        Parameters
+        ----------
+        X, y, qid, group
+            As in ``fit``.
+        sample_weight : array (n_docs,), optional
+            A query weighs the mean of its rows' weights in the mean over queries.
+
+        Returns
+        -------
+        float
+            Queries for which the measure is undefined do not count; NaN if it is so for all.
+        """
+        check_is_fitted(self)
+        q = self._grouped(X, y, qid, group, reset=False)
+        weights = per_document(sample_weight, q, "sample_weight")
+        by_query = None if weights is None else query_means(weights, q)
+        return mean_of(self.measure_, self.predict_queries(q), q, by_query)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model as JSON, whole or not at all; `directrix.load` reads it back.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be written.
+        """
+        from directrix.rankers.model_file import content_of
+        from directrix.rankers.persistence import write_model_file
+
+        check_is_fitted(self)
+        write_model_file(path, content_of(self))

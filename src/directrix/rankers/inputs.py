@@ -1,0 +1,122 @@
+"""Weights and validation sets as users pass them, brought into one form."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import scipy.sparse as sp
+
+from directrix.data.queries import Queries
+from directrix.errors import InputError
+from directrix.types import Float64Array
+
+__all__ = ["digest", "one_set", "per_document", "per_query"]
+
+
+def per_document(values: Any, q: Queries, name: str) -> Float64Array | None:
+    """Weights of rows in the order of the input, brought into the order of ``q``."""
+    if values is None:
+        return None
+    weights = np.asarray(values, dtype=np.float64)
+    if weights.shape != (q.n_docs,):
+        raise InputError(
+            f"{name} has shape {weights.shape}; it needs one weight per row, shape ({q.n_docs},). "
+            "For one weight per query pass query_weight= instead."
+        )
+    _check_weights(weights, name)
+    return weights[q.rows]
+
+
+def per_query(values: Any, q: Queries, name: str) -> Float64Array | None:
+    """Weights of queries, from a mapping by query id or an array in order of first appearance."""
+    if values is None:
+        return None
+    if isinstance(values, dict):
+        missing = [query for query in q.query_ids if query not in values]
+        if missing:
+            raise InputError(
+                f"{name} has no entry for query {missing[0]!r}{_more(len(missing) - 1)}; "
+                "it needs a weight for every query id, or pass an array."
+            )
+        values = [values[query] for query in q.query_ids]
+    weights = np.asarray(values, dtype=np.float64)
+    if weights.shape != (q.n_queries,):
+        raise InputError(
+            f"{name} has shape {weights.shape}; it needs one weight per query in order of first "
+            f"appearance, shape ({q.n_queries},). For one weight per row pass sample_weight= instead."
+        )
+    _check_weights(weights, name)
+    return weights
+
+
+def one_set(eval_set: Any, eval_qid: Any, eval_group: Any) -> tuple[Any, Any, Any, Any] | None:
+    """Return the validation set as (X, y, qid, group), out of the lists of one entry that LightGBM takes.
+
+    Raises
+    ------
+    InputError
+        If there are several sets, or something that is no pair.
+    """
+    if eval_set is None:
+        if eval_qid is not None or eval_group is not None:
+            raise InputError("eval_qid or eval_group is given without eval_set; pass eval_set=(X, y) too.")
+        return None
+    if isinstance(eval_set, list) and all(isinstance(entry, tuple | list) for entry in eval_set):
+        if len(eval_set) != 1:
+            raise InputError(
+                f"eval_set holds {len(eval_set)} sets; one is used to choose the iteration: "
+                "pass eval_set=[(X, y)]."
+            )
+        eval_set = eval_set[0]
+    if not isinstance(eval_set, tuple | list) or len(eval_set) != 2:
+        raise InputError(
+            f"eval_set is a {type(eval_set).__name__}; it needs features and labels: eval_set=(X, y)."
+        )
+    return eval_set[0], eval_set[1], _unwrapped(eval_qid), _unwrapped(eval_group)
+
+
+def _unwrapped(values: Any) -> Any:
+    wrapped = isinstance(values, tuple | list) and len(values) == 1 and np.ndim(values[0]) == 1
+    return values[0] if wrapped else values
+
+
+_DIGESTS: WeakKeyDictionary[Queries, str] = WeakKeyDictionary()
+
+
+def digest(q: Queries) -> str:
+    """SHA-256 of features, labels and boundaries: the same data give the same text.
+
+    Kept per `Queries` object, whose arrays never change: a search computes it once.
+    """
+    if q not in _DIGESTS:
+        features = q.features
+        parts: Iterable[Any] = (
+            (features.data, features.indices, features.indptr) if sp.issparse(features) else (features,)
+        )
+        state = hashlib.sha256()
+        for part in (*parts, q.labels, q.qptr):
+            state.update(str((part.dtype.str, part.shape)).encode())
+            state.update(np.ascontiguousarray(part).data)
+        _DIGESTS[q] = f"sha256:{state.hexdigest()}"
+    return _DIGESTS[q]
+
+
+def _check_weights(weights: Float64Array, name: str) -> None:
+    bad = np.flatnonzero(~np.isfinite(weights) | (weights < 0.0))
+    if bad.size:
+        raise InputError(
+            f"{name}[{bad[0]}] is {weights[bad[0]]:g}; weights are finite numbers >= 0. "
+            f"Type e.g. numpy.clip({name}, 0, None)."
+        )
+    if not weights.any():
+        raise InputError(
+            f"{name} is zero everywhere; at least one weight must be positive. Leave {name} out."
+        )
+
+
+def _more(count: int) -> str:
+    return f" and {count} more" if count else ""

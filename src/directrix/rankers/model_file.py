@@ -1,0 +1,142 @@
+"""From a fitted ranker to the content of its model file, and back."""
+
+from __future__ import annotations
+
+import math
+import os
+from contextlib import suppress
+from typing import Any, get_args
+
+import numpy as np
+
+from directrix.errors import InputError
+from directrix.measures.base import RankingMeasure
+from directrix.measures.names import measure as parse_measure
+from directrix.rankers.linear import LinearRanker
+from directrix.rankers.persistence import check, read_model_file, weights
+from directrix.rankers.scaling import scale_from
+from directrix.surrogates.names import surrogate as parse_surrogate
+from directrix.trainers.result import Result, Status
+from directrix.types import Float64Array
+
+__all__ = ["content_of", "load"]
+
+_AGAIN = "Train the model again with `directrix train`, or save it again with ranker.save(path)."
+_TRAINING = {
+    "measure": "text",
+    "surrogate": "text",
+    "trainer": "text",
+    "seed": "number or null",
+    "parameters": "object",
+    "versions": "object",
+    "data": "object",
+    "result": "object",
+}
+_PARAMETERS = {
+    "trainer": "text",
+    "l2": "number",
+    "scale": "text or null",
+    "start": "text",
+    "max_iter": "number",
+}
+_RESULT = {"status": "text", "message": "text", "value": "number or null", "counts": "object"}
+
+
+def load(path: str | os.PathLike[str]) -> LinearRanker:
+    """Read a model that ``ranker.save`` or ``directrix train`` wrote.
+
+    Parameters
+    ----------
+    path : path
+        The JSON file. It is checked entry by entry; nothing in it is ever executed.
+
+    Returns
+    -------
+    LinearRanker
+        Fitted: it predicts the same bits as the one that was saved. ``result_.trace`` is empty.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, is of a newer format, or any entry is missing or wrong.
+    """
+    content = read_model_file(path)
+    model, features, training = content["model"], content["features"], content["training"]
+    check(path, '"model"', model, {"type": "text"})
+    if model["type"] != "linear":
+        raise InputError(
+            f'{path}: "model" has type {model["type"]!r}; this version of directrix reads "linear". '
+            "Update with `pip install -U directrix`."
+        )
+    check(path, '"model"', model, {"coef": "list"})
+    check(path, '"features"', features, {"count": "number", "names": "list or null"})
+    check(path, '"training"', training, _TRAINING)
+    check(path, '"result" of "training"', training["result"], _RESULT)
+    check(path, '"parameters" of "training"', training["parameters"], _PARAMETERS)
+    if type(features["count"]) is not int or features["count"] < 1:
+        raise InputError(
+            f'{path}: "count" of "features" is {features["count"]}, must be a whole number >= 1. {_AGAIN}'
+        )
+    ranker = LinearRanker(training["surrogate"], **_parameters(path, training))
+    ranker.coef_ = weights(path, "coef", model["coef"], features["count"])
+    ranker.n_features_in_ = features["count"]
+    names = _names(path, features["names"], features["count"])
+    if names is not None:
+        ranker.feature_names_in_ = np.array(names, dtype=object)
+    ranker.measure_ = _measure(path, training["measure"])
+    ranker.scale_ = scale_from(path, content["scale"], features["count"])
+    with suppress(InputError):  # a surrogate of the user's own: it predicts and scores, but trains no more
+        ranker.surrogate_ = parse_surrogate(training["surrogate"])
+    ranker.training_ = training
+    ranker.result_ = _result(path, training["result"], ranker.coef_)
+    return ranker
+
+
+def content_of(ranker: LinearRanker) -> dict[str, Any]:
+    """Everything that a fitted ranker's file holds but the format."""
+    names = getattr(ranker, "feature_names_in_", None)
+    return {
+        "model": {"type": "linear", "coef": ranker.coef_.tolist()},
+        "features": {"count": len(ranker.coef_), "names": None if names is None else [str(n) for n in names]},
+        "scale": None if ranker.scale_ is None else ranker.scale_.to_json(),
+        "training": ranker.training_,
+    }
+
+
+def _names(path: Any, names: list[Any] | None, count: int) -> list[str] | None:
+    if names is None:
+        return None
+    if (
+        len(names) != count
+        or len(set(map(str, names))) != count
+        or not all(isinstance(n, str) for n in names)
+    ):
+        raise InputError(f'{path}: "names" of "features" must be null or {count} different texts. {_AGAIN}')
+    return names
+
+
+def _parameters(path: Any, training: dict[str, Any]) -> dict[str, Any]:
+    chosen = {name: training["parameters"][name] for name in _PARAMETERS} | {"random_state": training["seed"]}
+    try:
+        LinearRanker(**chosen)._validate_params()
+    except ValueError as error:
+        raise InputError(f'{path}: "parameters" of "training": {error} {_AGAIN}') from error
+    return chosen
+
+
+def _measure(path: Any, text: str) -> RankingMeasure:
+    try:
+        return parse_measure(text)
+    except InputError as error:
+        raise InputError(f'{path}: "measure" of "training": {error}') from error
+
+
+def _result(path: Any, stored: dict[str, Any], coef: Float64Array) -> Result:
+    statuses = get_args(Status)
+    if stored["status"] not in statuses:
+        raise InputError(
+            f'{path}: "status" of "result" is {stored["status"]!r}, '
+            f"must be one of {', '.join(statuses)}. {_AGAIN}"
+        )
+    value = math.nan if stored["value"] is None else float(stored["value"])
+    return Result(coef, value, stored["status"], stored["message"], stored["counts"])

@@ -1,0 +1,180 @@
+"""Model files: JSON that a person can read, that loading checks, and that never runs anything.
+
+.. code-block:: text
+
+    {"format": "directrix/1",
+     "model":    {"type": "linear", "coef": [one weight per feature]},
+     "features": {"count": 45, "names": null or [one name per feature]},
+     "scale":    null or {the scaling that predict applies first},
+     "training": {"measure", "surrogate", "trainer", "seed", "versions", "data", "result"}}
+
+Numbers are written with the shortest text that reads back to the same bits.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from directrix.data.letor_write import replacing
+from directrix.errors import InputError
+from directrix.types import Float64Array
+
+__all__ = ["FORMAT", "check", "read_model_file", "weights", "write_model_file"]
+
+FORMAT = "directrix/1"
+
+_PARTS = {"model": "object", "features": "object", "scale": "object or null", "training": "object"}
+_SAVE_AGAIN = "Save the model again with ranker.save(path), or train it again with `directrix train`."
+
+
+def write_model_file(path: str | os.PathLike[str], content: Mapping[str, Any]) -> None:
+    """Write a model file in one step: a reader sees the old file or the whole new one.
+
+    Parameters
+    ----------
+    path : path
+        Where to write; an existing file is replaced.
+    content : mapping
+        The file without its ``format`` entry; only JSON types, no NaN.
+
+    Raises
+    ------
+    InputError
+        If the folder does not exist or cannot be written to, ``path`` is a folder, or a number of the
+        model is not finite.
+    """
+    try:
+        text = json.dumps({"format": FORMAT, **content}, indent=1, allow_nan=False) + "\n"
+    except ValueError as error:
+        raise InputError(
+            f"{path}: not written, for the model holds NaN or infinite numbers; scale the features "
+            "(scale='standard') or lower the rate, and train it again."
+        ) from error
+    with replacing(path) as file:
+        file.write(text.encode())
+
+
+def read_model_file(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read a model file and check its frame: JSON, format, and the five parts.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, is not JSON, repeats a key, holds NaN or infinity, is of
+        another format or version, or lacks a part.
+    """
+    content = _parse(Path(path))
+    if not isinstance(content, dict):
+        raise InputError(f"{path}: holds a JSON {_kind(content)}, not a model. {_SAVE_AGAIN}")
+    stated = content.get("format")
+    if not isinstance(stated, str) or not stated.startswith("directrix/"):
+        raise InputError(
+            f'{path}: has "format": {stated!r}; a directrix model begins with '
+            f'{{"format": "{FORMAT}", ...}}. Give a file that `directrix train` or ranker.save wrote.'
+        )
+    if stated != FORMAT:
+        raise InputError(
+            f"{path}: has format {stated!r}, this version of directrix reads {FORMAT!r}. "
+            "Update with `pip install -U directrix`, or train the model again here."
+        )
+    check(path, "the file", content, _PARTS)
+    return content
+
+
+def check(path: Any, where: str, part: Mapping[str, Any], fields: Mapping[str, str]) -> None:
+    """Check that a part of a model file has its entries, each of its kind; report all at once.
+
+    Parameters
+    ----------
+    path : path
+        The file, for the message.
+    where : str
+        The part, for the message.
+    part : mapping
+        What the file holds.
+    fields : mapping of name to kinds
+        Entries that must be there, and their kind: "object", "list", "text", "number", "null",
+        "boolean", or several with " or " between them.
+
+    Raises
+    ------
+    InputError
+        If entries are missing or of another kind.
+    """
+    wrong = [f'"{name}" is missing' for name in fields if name not in part]
+    wrong += [
+        f'"{name}" is {_kind(part[name])}, must be {kinds}'
+        for name, kinds in fields.items()
+        if name in part and _kind(part[name]) not in kinds.split(" or ")
+    ]
+    if wrong:
+        raise InputError(f"{path}: {where} cannot be used: {'; '.join(wrong)}. {_SAVE_AGAIN}")
+
+
+def weights(path: Any, name: str, values: list[Any], count: int) -> Float64Array:
+    """Turn a JSON list into ``count`` finite weights, or say which entry is not one."""
+    if len(values) != count:
+        raise InputError(
+            f'{path}: "{name}" holds {len(values)} numbers for {count} features; '
+            f"there must be one per feature. {_SAVE_AGAIN}"
+        )
+    for i, value in enumerate(values):
+        if isinstance(value, bool) or not isinstance(value, int | float) or not _finite(value):
+            raise InputError(f'{path}: "{name}"[{i}] is {value!r}, must be a finite number. {_SAVE_AGAIN}')
+    return np.array(values, dtype=np.float64)
+
+
+def _parse(path: Path) -> Any:
+    if path.is_dir():
+        raise InputError(f"{path}: is a folder, not a model file; give the file, e.g. {path / 'model.json'}.")
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+        return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
+    except FileNotFoundError as error:
+        raise InputError(
+            f"{path}: there is no such file; give the path of a model that `directrix train` wrote."
+        ) from error
+    except OSError as error:
+        raise InputError(
+            f"{path}: cannot be read ({error.strerror or error}); check the path and its permissions."
+        ) from error
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"{path}:{error.lineno}: is not JSON ({error.msg}, column {error.colno}); a model file is "
+            f"JSON and may have been cut off or overwritten. {_SAVE_AGAIN}"
+        ) from error
+    except (UnicodeDecodeError, RecursionError, ValueError) as error:
+        raise InputError(f"{path}: is not a JSON model file ({error}). {_SAVE_AGAIN}") from error
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    entries = dict(pairs)
+    if len(entries) != len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"the key {next(n for n in names if names.count(n) > 1)!r} appears twice")
+    return entries
+
+
+def _no_constant(text: str) -> float:
+    raise ValueError(f"{text} is not a number that a model can hold")
+
+
+def _finite(value: float) -> bool:
+    try:
+        return math.isfinite(float(value))
+    except OverflowError:
+        return False
+
+
+def _kind(value: Any) -> str:
+    for kind, name in ((bool, "boolean"), (dict, "object"), (list, "list"), (str, "text")):
+        if isinstance(value, kind):
+            return name
+    return "null" if value is None else "number"

@@ -1,0 +1,94 @@
+"""What is remembered of a training: the ``training`` part of a model file, and the gap."""
+
+from __future__ import annotations
+
+import math
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from directrix.data.queries import Queries
+from directrix.rankers.inputs import digest
+from directrix.trainers.result import Result
+from directrix.types import Float64Array, Measure, Objective, Surrogate, Trainer
+
+__all__ = ["kept_start", "mean_of", "mean_over_queries", "query_means", "surrogate_gap", "training_record"]
+
+
+def training_record(
+    ranker: Any, q: Queries, surrogate: Surrogate, trainer: Trainer, result: Result
+) -> dict[str, Any]:
+    """Everything to know about how a ranker was trained, in JSON types only."""
+    seed = ranker.random_state
+    return {
+        "measure": repr(ranker.measure_),
+        "surrogate": repr(surrogate),
+        "trainer": repr(trainer),
+        "seed": int(seed) if isinstance(seed, Integral) else None,
+        "parameters": {
+            "trainer": ranker.trainer if isinstance(ranker.trainer, str) else "lbfgs",
+            "l2": float(ranker.l2),
+            "scale": ranker.scale,
+            "start": ranker.start,
+            "max_iter": int(ranker.max_iter),
+        },
+        "versions": {name: _version(name) for name in ("directrix", "numpy", "scipy", "numba")}
+        | {"python": platform.python_version()},
+        "data": {"queries": q.n_queries, "documents": q.n_docs, "digest": digest(q)},
+        "result": {
+            "status": result.status,
+            "message": result.message,
+            "value": float(result.value) if math.isfinite(result.value) else None,
+            "counts": {name: int(count) for name, count in result.counts.items()},
+        },
+    }
+
+
+def kept_start(objective: Objective, start: Float64Array) -> Result:
+    """Return the result of no training at all."""
+    value, _ = objective.value_and_grad(start)
+    return Result(
+        start,
+        float(value),
+        "max_iter",
+        "The start was kept: max_iter is 0.",
+        {"iterations": 0, "evaluations": 1},
+    )
+
+
+def mean_over_queries(values: Float64Array, weights: Float64Array | None = None) -> float:
+    """Mean over the queries for which the measure is defined; NaN if there are none."""
+    there = ~np.isnan(values)
+    if not there.any() or (weights is not None and not weights[there].any()):
+        return math.nan
+    return float(np.average(values[there], weights=None if weights is None else weights[there]))
+
+
+def mean_of(measure: Measure, scores: Float64Array, q: Queries, weights: Float64Array | None = None) -> float:
+    """Mean over queries of a measure of scores."""
+    return mean_over_queries(measure(scores, q.labels, q.qptr), weights)
+
+
+def query_means(per_doc: Float64Array, q: Queries) -> Float64Array:
+    """Mean over the documents of every query."""
+    means: Float64Array = np.add.reduceat(per_doc, q.qptr[:-1]) / np.diff(q.qptr)
+    return means
+
+
+def surrogate_gap(surrogate: Any, scores: Float64Array, q: Queries) -> float:
+    r"""Mean over queries of \|surrogate - the measure that it tends to\|.
+
+    Queries for which the measure is undefined do not count.
+    """
+    value, _ = surrogate.value_and_grad(scores, q.labels, q.qptr)
+    return mean_over_queries(np.abs(value - surrogate.measure(scores, q.labels, q.qptr)))
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:  # run from a checkout that was never installed
+        return "unknown"

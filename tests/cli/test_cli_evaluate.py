@@ -1,0 +1,205 @@
+"""``directrix predict`` and ``directrix evaluate``: the same numbers as in Python, in every form."""
+
+import json
+
+import numpy as np
+import pytest
+
+import directrix as dx
+
+
+@pytest.fixture
+def scored(files):
+    q = dx.read_letor(files.test)
+    return q, np.loadtxt(files.scores)
+
+
+def test_scores_are_those_of_the_model_bit_for_bit(run, files, scored):
+    q, scores = scored
+    assert scores.tobytes() == dx.load(files.model).predict_queries(q).tobytes()
+    assert run("predict", files.model, files.test).stdout == files.scores.read_text()
+
+
+def test_a_run_is_what_trec_tools_read(run, files, scored, tmp_path):
+    q, scores = scored
+    result = run("predict", files.model, files.test, "-o", tmp_path / "run.txt", "--run", "mine")
+    assert result.exit_code == 0
+    found = dx.read_trec_run(tmp_path / "run.txt")
+    assert found.tag == "mine"
+    assert found.query_ids == tuple(map(str, q.query_ids))
+    by_name = dict(zip(found.doc_ids, found.scores, strict=True))
+    assert [by_name[name] for name in q.doc_ids] == scores.tolist()
+
+
+def test_a_run_evaluated_on_judgements_is_the_model_evaluated_on_the_data(run, files, tmp_path):
+    run("predict", files.model, files.test, "-o", tmp_path / "run.txt", "--run", "mine")
+    assert run("convert", files.test, tmp_path / "test.qrels").exit_code == 0
+    runs = run(
+        "evaluate", tmp_path / "test.qrels", tmp_path / "run.txt", "-f", "json", "--convention", "trec_eval"
+    )
+    model = run("evaluate", files.test, files.model, "-f", "json", "--convention", "trec_eval")
+    a, b = (json.loads(result.stdout)["rows"][0]["measures"] for result in (runs, model))
+    assert a == b
+
+
+def test_json_has_the_documented_form(run, files, scored):
+    q, scores = scored
+    result = run(
+        "evaluate", files.test, files.scores, files.model, "-m", "nDCG@10", "-m", "MAP", "--format", "json"
+    )
+    found = json.loads(result.stdout)
+    exact = dx.evaluate(["nDCG@10", "MAP"], scores, q.labels, qptr=q.qptr)
+    assert found == {
+        "convention": "default",
+        "rows": [
+            {"name": str(files.scores), "measures": dict(exact)},
+            {"name": str(files.model), "measures": dict(exact)},
+        ],
+    }
+
+
+def test_a_convention_changes_the_number_and_is_named(run, files, scored):
+    q, scores = scored
+    result = run("evaluate", files.test, files.scores, "-m", "nDCG@3", "-f", "json", "--convention", "letor3")
+    found = json.loads(result.stdout)
+    exact = dx.evaluate("nDCG@3", scores, q.labels, qptr=q.qptr, convention="letor3")["nDCG@3"]
+    assert found == {
+        "convention": "letor3",
+        "rows": [{"name": str(files.scores), "measures": {"nDCG@3": exact}}],
+    }
+
+
+def test_all_conventions_are_a_list_of_the_same_objects(run, files):
+    found = json.loads(run("evaluate", files.test, files.scores, "-f", "json", "--convention", "all").stdout)
+    assert [entry["convention"] for entry in found] == ["default", *dx.conventions()]
+    for entry in found:
+        alone = () if entry["convention"] == "default" else ("--convention", entry["convention"])
+        assert entry == json.loads(run("evaluate", files.test, files.scores, "-f", "json", *alone).stdout)
+
+
+def test_conventions_that_need_document_ids_are_left_out_aloud(run, files, tmp_path):
+    q = dx.read_letor(files.test)
+    plain = tmp_path / "plain.txt"
+    dx.write_letor(
+        dx.Queries.from_arrays(q.features, q.labels, qid=np.repeat(q.query_ids, np.diff(q.qptr))), plain
+    )
+    result = run("evaluate", plain, files.scores, "-f", "json", "--convention", "all")
+    assert "left out trec_eval, gdeval" in result.stderr
+    assert "trec_eval" not in [entry["convention"] for entry in json.loads(result.stdout)]
+    alone = run("evaluate", plain, files.scores, "--convention", "trec_eval")
+    assert alone.exit_code == 1
+    assert "error:" in alone.stderr
+
+
+def test_every_query_then_the_mean(run, files, scored):
+    q, scores = scored
+    exact = dx.evaluate("RR", scores, q.labels, qptr=q.qptr, per_query=True)["RR"]
+    arguments = ("evaluate", files.test, files.scores, "-m", "RR", "--per-query")
+    row = json.loads(run(*arguments, "-f", "json").stdout)["rows"][0]
+    assert [entry["query"] for entry in row["queries"]] == [str(query) for query in q.query_ids]
+    assert [entry["measures"]["RR"] for entry in row["queries"]] == exact.tolist()
+    lines = run(*arguments, "-f", "tsv").stdout.splitlines()
+    assert lines[0].split("\t") == ["name", "query", "RR"]
+    assert len(lines) == 1 + q.n_queries + 1
+    assert lines[-1].split("\t")[1] == "all"
+    assert float(lines[-1].split("\t")[2]) == row["measures"]["RR"]
+
+
+def test_undefined_queries_are_counted_aloud_and_null_in_json(run, tmp_path):
+    (tmp_path / "d.txt").write_text("1 qid:1 1:1\n0 qid:1 1:2\n0 qid:2 1:1\n")
+    (tmp_path / "s.txt").write_text("2\n1\n0\n")
+    result = run(
+        "evaluate", tmp_path / "d.txt", tmp_path / "s.txt", "-m", "ROCArea", "--per-query", "-f", "json"
+    )
+    row = json.loads(result.stdout)["rows"][0]
+    assert [entry["measures"]["ROCArea"] for entry in row["queries"]] == [1.0, None]
+    assert row["measures"]["ROCArea"] == 1.0
+    assert "ROCArea is undefined for 1 queries" in result.stderr
+
+
+def test_the_table_is_the_default(run, files):
+    result = run("evaluate", files.test, files.scores)
+    head, line = result.stdout.splitlines()
+    assert head.split() == ["name", "nDCG@10", "AP"]
+    assert line.split()[0] == str(files.scores)
+    assert "convention: default" in result.stderr
+
+
+SCORES = {
+    "too few": (b"1\n2\n", "holds 2 scores"),
+    "too many": (b"1\n" * 81, "holds 81 scores"),
+    "text": (b"1\nhigh\n", "bad.txt:2: 'high'"),
+    "nan": (b"nan\n" * 80, "bad.txt:1: 'nan'"),
+    "infinite": (b"1e999\n" * 80, "bad.txt:1: '1e999'"),
+    "two columns": (b"1 2\n" * 80, "bad.txt:1: '1 2'"),
+    "blank line inside": (b"1\n\n" * 80, "bad.txt:2: ''"),
+    "empty": (b"", "holds 0 scores"),
+    "binary": (b"\xff\xfe\x00", "is not text"),
+    "underscore": (b"1_0\n" * 80, "bad.txt:1: '1_0'"),
+    "a cut off model": (b'{"format": "directrix/1"', "is not JSON"),
+    "json of another kind": (b"[1, 2]", "holds a JSON list"),
+}
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_score_files_that_cannot_be_used(run, files, tmp_path, name):
+    content, message = SCORES[name]
+    (tmp_path / "bad.txt").write_bytes(content)
+    result = run("evaluate", files.test, tmp_path / "bad.txt")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: ")
+    assert message in result.stderr
+    assert not result.stdout
+
+
+def test_many_bad_lines_are_shown_twenty_at_a_time(run, files, tmp_path):
+    (tmp_path / "bad.txt").write_text("x\n" * 80)
+    lines = run("evaluate", files.test, tmp_path / "bad.txt").stderr.splitlines()
+    assert "80 lines" in lines[0]
+    assert lines[-1] == "... and 60 more"
+    assert len(lines) == 1 + 20 + 1
+
+
+@pytest.mark.parametrize("name", ["absent.txt", "absent.json", "."])
+def test_rankings_that_are_not_there(run, files, tmp_path, name):
+    result = run("evaluate", files.test, tmp_path / name)
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: ")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("evaluate",),
+        ("evaluate", "data.txt"),
+        ("evaluate", "data.txt", "s.txt", "-m", "nGCD"),
+        ("evaluate", "data.txt", "s.txt", "--convention", "letor9"),
+        ("evaluate", "data.txt", "s.txt", "-m", "AP@"),
+        ("predict", "m.json"),
+        ("predict", "m.json", "data.txt", "--run", "two words", "-o", "x"),
+        ("predict", "m.json", "data.txt", "--run", "tag"),
+        ("nonsense",),
+        ("--threads", "0", "methods"),
+    ],
+)
+def test_wrong_usage_is_exit_status_2(run, arguments):
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert not result.stdout
+
+
+def test_a_model_does_not_take_data_with_more_features(run, files, tmp_path):
+    (tmp_path / "wide.txt").write_text("1 qid:1 1:1 5:1\n")
+    for command in (
+        ("predict", files.model, tmp_path / "wide.txt"),
+        ("evaluate", tmp_path / "wide.txt", files.model),
+    ):
+        result = run(*command)
+        assert result.exit_code == 1
+        assert "5" in result.stderr
+        assert "4" in result.stderr
+
+
+def test_a_sparse_file_may_leave_out_the_last_features(run, files, tmp_path):
+    (tmp_path / "narrow.txt").write_text("1 qid:1 1:1\n0 qid:1 2:1\n")
+    assert run("evaluate", tmp_path / "narrow.txt", files.model).exit_code == 0

@@ -1,0 +1,75 @@
+"""Whatever is wrong with a file: exit status 1, one clear message, no traceback, nothing written."""
+
+import json
+import os
+import re
+
+import malformed
+import pytest
+
+WITHOUT_ROOT = [name for name in malformed.FILES if name not in malformed.NEEDS_NO_ROOT or os.geteuid() != 0]
+
+
+@pytest.mark.parametrize("command", ["train", "valid", "predict", "evaluate", "convert", "doctor"])
+@pytest.mark.parametrize("name", WITHOUT_ROOT)
+def test_malformed_data(run, files, tmp_path, name, command):
+    if command == "doctor" and name in ("value-nan", "value-null"):
+        return  # doctor counts missing values instead of refusing them
+    path, out = tmp_path / "bad", tmp_path / "out"
+    out.mkdir()
+    malformed.build(name, path)
+    arguments = {
+        "train": ("train", path, "-o", out / "m.json"),
+        "valid": ("train", files.train, "--valid", path, "-o", out / "m.json"),
+        "predict": ("predict", files.model, path, "-o", out / "s.txt"),
+        "evaluate": ("evaluate", path, files.scores),
+        "convert": ("convert", path, out / "copy.txt"),
+        "doctor": ("doctor", path),
+    }[command]
+    result = run(*arguments)
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: ")
+    assert "Traceback" not in result.stderr
+    assert re.search(malformed.FILES[name][1], result.stderr, re.DOTALL)
+    assert not result.stdout
+    assert not list(out.iterdir())
+
+
+def test_the_table_is_large_enough():
+    assert len(malformed.FILES) >= 40
+
+
+MODELS = {
+    "absent": (None, "no such file"),
+    "empty": ("", "is not JSON"),
+    "cut off": ("{", "is not JSON"),
+    "newer": (lambda c: c.update(format="directrix/9"), "pip install -U directrix"),
+    "no coef": (lambda c: c["model"].pop("coef"), '"coef" is missing'),
+    "NaN": (lambda c: c["model"].update(coef=[float("nan")] * 4), "NaN"),
+    "too many weights": (lambda c: c["model"]["coef"].append(1.0), "5 numbers for 4 features"),
+    "wrong scale": (lambda c: c.update(scale={"kind": "minmax", "center": [0], "width": [1]}), '"scale"'),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("command", ["predict", "evaluate"])
+def test_malformed_models(run, files, tmp_path, name, command):
+    change, message = MODELS[name]
+    path, out = tmp_path / "model.json", tmp_path / "s.txt"
+    if isinstance(change, str):
+        path.write_text(change)
+    elif change is not None:
+        content = json.loads(files.model.read_text())
+        change(content)
+        path.write_text(json.dumps(content))
+    is_predict = command == "predict"
+    result = run(
+        *(("predict", path, files.test, "-o", out) if is_predict else ("evaluate", files.test, path))
+    )
+    if name == "empty" and not is_predict:
+        message = "holds 0 scores"  # an empty file could as well be one of scores
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: ")
+    assert message in result.stderr
+    assert not result.stdout
+    assert not out.exists()

@@ -1,0 +1,113 @@
+"""``convert``, ``methods``, ``demo``, ``doctor``, the options of all, and how fast they start."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import directrix as dx
+
+
+@pytest.mark.parametrize("suffix", [".txt", ".txt.gz", ".txt.bz2", ".txt.xz"])
+def test_convert_keeps_every_bit(run, files, tmp_path, suffix):
+    target = tmp_path / f"copy{suffix}"
+    result = run("convert", files.train, target)
+    assert result.exit_code == 0
+    assert "150 rows, 15 queries, 4 features" in result.stderr
+    a, b = dx.read_letor(files.train), dx.read_letor(target)
+    assert a.features.tobytes() == b.features.tobytes()
+    assert a.labels.tobytes() == b.labels.tobytes()
+    assert a.query_ids == b.query_ids
+    assert list(a.doc_ids) == list(b.doc_ids)
+
+
+def test_convert_writes_judgements(run, files, tmp_path):
+    run("convert", files.test, tmp_path / "test.qrels")
+    qrels, q = dx.read_trec_qrels(tmp_path / "test.qrels"), dx.read_letor(files.test)
+    assert qrels.labels.tolist() == q.labels.tolist()
+    assert list(qrels.doc_ids) == list(q.doc_ids)
+
+
+def test_methods_lists_all_and_shows_one(run):
+    table = run("methods").stdout.splitlines()
+    names = [m.name for m in dx.methods()]
+    assert [line.split()[0] for line in table[1:]] == names
+    assert "Eq. 22" in run("methods", "approxap").stdout
+    found = json.loads(run("methods", "--format", "json").stdout)
+    assert [entry["name"] for entry in found] == names
+    assert found[names.index("ApproxNDCG")]["grid"]["alpha"] == [3.0, 10.0]
+    assert run("methods", "ApproxXX").exit_code == 2
+
+
+def test_doctor_describes_the_installation(run):
+    facts = json.loads(run("doctor", "-f", "json").stdout)
+    assert facts["directrix"] == dx.__version__
+    assert facts["threads"] == dx.get_threads()
+    assert {"python", "numpy", "numba", "scikit-learn", "numba cache"} <= set(facts)
+    assert "numba cache" in run("doctor").stdout
+
+
+def test_doctor_audits_files_and_what_they_share(run, files):
+    result = run("doctor", files.train, files.train, files.test)
+    assert result.exit_code == 0
+    assert "150" in result.stdout
+    found = json.loads(run("doctor", files.train, files.test, "-f", "json").stdout)
+    assert [entry["n_queries"] for entry in found["files"]] == [15, 8]
+    assert found["overlaps"][0]["queries"] == 0
+
+
+def test_doctor_counts_missing_values(run, tmp_path):
+    (tmp_path / "d.txt").write_text("1 qid:1 1:NULL 2:1\n0 qid:1 1:1 2:2\n")
+    result = run("doctor", tmp_path / "d.txt")
+    assert result.exit_code == 0
+    assert "1 values are missing" in result.stderr
+
+
+def test_demo_compares_the_methods_and_saves_the_chosen_model(run, tmp_path):
+    result = run("demo", "-o", tmp_path / "demo", "-f", "json")
+    assert result.exit_code == 0
+    rows = json.loads(result.stdout)["rows"]
+    assert rows[0]["method"] == "Regression"
+    assert rows[-1]["method"] == "auto"
+    assert rows[-1]["difference"] > 0.02
+    assert rows[-1]["p"] < 0.001
+    assert "surrogate error of auto" in result.stderr
+    assert dx.load(tmp_path / "demo" / "model.json").n_features_in_ == 60
+
+
+def test_version_and_help(run):
+    assert run("--version").stdout.strip() == f"directrix {dx.__version__}"
+    for command in ("train", "predict", "evaluate", "convert", "methods", "demo", "doctor"):
+        assert run(command, "--help").exit_code == 0
+        assert command in run("--help").stdout
+
+
+def test_threads_are_set_for_the_run(run):
+    try:
+        assert json.loads(run("--threads", "3", "doctor", "-f", "json").stdout)["threads"] == 3
+    finally:
+        dx.set_threads(None)
+
+
+def modules_after(code):
+    program = f"{code}\nimport sys\nprint(*{{m.split('.')[0] for m in sys.modules}})"
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return set(found.stdout.split())
+
+
+@pytest.mark.parametrize("code", ["import directrix", "from directrix.cli.main import app"])
+def test_nothing_heavy_is_imported_at_the_start(code):
+    assert not modules_after(code) & {"numpy", "numba", "scipy", "sklearn", "pandas"}
+
+
+def test_scores_are_evaluated_without_scikit_learn(files):
+    arguments = ["evaluate", str(files.test), str(files.scores)]
+    code = f"from directrix.cli.main import app\napp({arguments}, standalone_mode=False)"
+    assert "sklearn" not in modules_after(code)
+
+
+def test_a_closed_pipe_is_no_error(files):
+    command = f"{sys.executable} -m directrix.cli.main predict {files.model} {files.test} | head -1"
+    found = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+    assert "Traceback" not in found.stderr

@@ -1,0 +1,167 @@
+"""``directrix train``: what it chooses, prints and writes; wrong usage is exit status 2."""
+
+import json
+
+import numpy as np
+import pytest
+
+import directrix as dx
+
+
+def test_it_prints_the_candidates_and_says_what_it_chose(run, files, tmp_path):
+    result = run("train", files.train, "--valid", files.valid, "-m", "nDCG@5", "-o", tmp_path / "m.json")
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert lines[0].split()[:3] == ["candidate", "nDCG@5", "valid"]
+    assert len(lines) == 1 + 2 * 4  # alpha x l2
+    assert sum("chosen" in line for line in lines) == 1
+    assert "by nDCG@5 on 7 validation queries" in result.stderr
+    assert "mean |ApproxNDCG(" in result.stderr
+    assert f"saved: {tmp_path / 'm.json'}" in result.stderr
+    assert [entry.name for entry in tmp_path.iterdir()] == ["m.json"]
+
+
+def test_json_holds_every_candidate_and_the_gap(run, files, tmp_path):
+    out = tmp_path / "m.json"
+    result = run(
+        "train", files.train, "--valid", files.valid, "-m", "AP", "--set", "alpha=5", "-o", out, "-f", "json"
+    )
+    found = json.loads(result.stdout)
+    assert list(found) == ["measure", "selection", "chosen", "gap", "candidates"]
+    assert {c["method"] for c in found["candidates"]} == {"ApproxNDCG", "ApproxAP"}
+    assert {c["settings"]["alpha"] for c in found["candidates"]} == {5}
+    best = max(c["valid"] for c in found["candidates"])
+    assert found["candidates"][found["chosen"]]["valid"] == best
+    ranker = dx.load(out)
+    valid = dx.read_letor(files.valid)
+    exact = dx.evaluate("AP", ranker.predict_queries(valid), valid.labels, qptr=valid.qptr)["AP"]
+    np.testing.assert_allclose(best, exact, rtol=1e-12, atol=0)
+    train = dx.read_letor(files.train)
+    scores = ranker.predict_queries(train)
+    value, _ = ranker.surrogate_.value_and_grad(scores, train.labels, train.qptr)
+    gap = np.abs(value - ranker.surrogate_.measure(scores, train.labels, train.qptr)).mean()
+    np.testing.assert_allclose(found["gap"], gap, rtol=1e-12, atol=0)
+
+
+def test_the_same_command_writes_the_same_file(run, files, tmp_path):
+    for name in ("a.json", "b.json"):
+        run(
+            "train",
+            files.train,
+            "--method",
+            "ApproxAP",
+            "--set",
+            "l2=0.01",
+            "-o",
+            tmp_path / name,
+            "--seed",
+            3,
+        )
+    assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
+
+
+def test_without_validation_a_fifth_is_held_back_then_all_are_used(run, files, tmp_path):
+    result = run("train", files.train, "--set", "l2=0.01", "--set", "alpha=3", "-o", tmp_path / "m.json")
+    assert "3 of 15 queries held back (seed 0), then trained on all" in result.stderr
+    assert dx.load(tmp_path / "m.json").training_["data"]["queries"] == 15
+
+
+def test_few_queries_judge_themselves(run, files, tmp_path):
+    few = tmp_path / "few.txt"
+    dx.write_letor(dx.read_letor(files.train).take(range(3)), few)
+    result = run("train", few, "--method", "Regression", "-o", tmp_path / "m.json")
+    assert "the 3 training queries, too few to hold some back" in result.stderr
+
+
+def test_settings_reach_the_model_file(run, files, tmp_path):
+    out = tmp_path / "m.json"
+    sets = ("--set", "alpha=7", "--set", "sigmoid=tanh", "--set", "start=zero", "--set", "max_iter=3")
+    run(
+        "train",
+        files.train,
+        "--method",
+        "ApproxNDCG",
+        "--scale",
+        "query-minmax",
+        "--seed",
+        4,
+        *sets,
+        "-o",
+        out,
+    )
+    content = json.loads(out.read_text())
+    assert content["scale"] == {"kind": "query-minmax"}
+    assert content["training"]["seed"] == 4
+    assert dx.surrogate(content["training"]["surrogate"]) == dx.ApproxNDCG(alpha=7, sigmoid="tanh")
+    assert content["training"]["parameters"]["start"] == "zero"
+    assert content["training"]["result"]["counts"]["iterations"] <= 3
+
+
+def test_sgd_can_be_asked_for(run, files, tmp_path):
+    sets = ("--set", "trainer=sgd", "--set", "max_iter=3", "--set", "alpha=10", "--set", "l2=0.0")
+    result = run("train", files.train, "--method", "ApproxNDCG", *sets, "-o", tmp_path / "m.json")
+    assert result.exit_code == 0
+    assert dx.load(tmp_path / "m.json").trainer == "sgd"
+
+
+@pytest.mark.parametrize("name", ["P@3", "RR", "ERR@5", "tau", "RBP(p=0.5)", "ROCArea"])
+def test_auto_has_an_answer_for_every_measure(run, files, tmp_path, name):
+    sets = ("--set", "alpha=3", "--set", "l2=0.01", "--set", "max_iter=5")
+    result = run("train", files.train, "-m", name, *sets, "-o", tmp_path / "m.json")
+    assert result.exit_code == 0, result.stderr
+    assert dx.load(tmp_path / "m.json").measure_ == dx.measure(name)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("-m", "nGCD@10"), "nGCD"),
+        (("-m", "nDCG@0"), "k"),
+        (("--method", "ApproxNDGC"), "Did you mean 'ApproxNDCG'"),
+        (("--set", "alfa=3"), "Did you mean 'alpha'"),
+        (("--set", "alpha"), "is not KEY=VALUE"),
+        (("--set", "alpha=3", "--set", "alpha=4"), "is given twice"),
+        (("--set", "alpha=-3"), "alpha"),
+        (("--set", "alpha=high"), "alpha"),
+        (("--set", "l2=-1"), "l2"),
+        (("--set", "max_iter=2.5"), "max_iter"),
+        (("--set", "trainer=adam"), "trainer"),
+        (("--scale", "magic"), "scale"),
+        (("--seed", "-1"), "seed"),
+        (("--format", "xml"), "xml"),
+        (("--unknown",), "unknown"),
+    ],
+)
+def test_wrong_usage_is_exit_status_2(run, files, tmp_path, arguments, message):
+    result = run("train", files.train, "-o", tmp_path / "m.json", *arguments)
+    assert result.exit_code == 2
+    assert message in result.stderr.replace("\n", " ")
+    assert not result.stdout
+    assert not list(tmp_path.iterdir())
+
+
+def test_where_the_model_cannot_go_is_said_before_training(run, files, tmp_path):
+    result = run("train", files.train, "-o", tmp_path / "absent" / "m.json")
+    assert result.exit_code == 1
+    assert "absent" in result.stderr
+    assert not result.stdout
+
+
+def test_another_number_of_validation_features_is_refused(run, files, tmp_path):
+    wide = tmp_path / "wide.txt"
+    wide.write_text("1 qid:1 1:0 2:0 3:0 4:0 5:1\n0 qid:1 1:1\n")
+    result = run("train", files.train, "--valid", wide, "-o", tmp_path / "m.json")
+    assert result.exit_code == 1
+    assert "wide.txt" in result.stderr
+    assert not (tmp_path / "m.json").exists()
+
+
+def test_ctrl_c_leaves_no_file_and_no_traceback(run, files, tmp_path, monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("directrix.rankers.auto.search", interrupt)
+    result = run("train", files.train, "-o", tmp_path / "m.json")
+    assert result.exit_code == 130
+    assert result.stderr.strip().endswith("interrupted")
+    assert not list(tmp_path.iterdir())

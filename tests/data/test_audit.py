@@ -1,0 +1,63 @@
+import json
+
+import numpy as np
+import scipy.sparse as sp
+
+import directrix as dx
+
+X = np.array(
+    [
+        [1.0, 0.0, 1.0, 3.0],
+        [2.0, 0.0, 2.0, 3.0],
+        [1.0, -0.0, 1.0, 3.0],
+        [1.0, 0.0, 1.0, 3.0],
+        [4.0, 0.0, 4.0, 3.0],
+    ]
+)
+
+
+def test_facts_of_one_file():
+    for features in (X, sp.csr_array(X)):
+        q = dx.Queries.from_arrays(features, [1, 0, 2, 0, 0], group=[3, 2])
+        found = dx.audit({"a": q}).files[0]
+        assert (found.n_docs, found.n_queries, found.n_features) == (5, 2, 4)
+        assert found.docs_per_query == (2, 2.5, 3)
+        assert found.labels == {"0": 3, "1": 1, "2": 1}
+        assert found.queries_without_relevant == 1
+        assert found.queries_with_one_label == 1
+        assert found.constant_features == (2, 4)
+        assert found.duplicate_features == ((3, 1),)
+        assert found.duplicate_rows == 1, "row 3 repeats row 1; row 4 does too, but in another query"
+        assert found.missing_values == 0
+
+
+def test_overlap_of_two_files():
+    a = dx.Queries.from_arrays(X, [1, 0, 2, 0, 0], qid=[1, 1, 1, 2, 2])
+    b = dx.Queries.from_arrays(X[[1, 4]] + [[0, 0, 0, 0], [9, 0, 0, 0]], [1, 0], qid=[2, 3])
+    pair = dx.audit({"a": a, "b": b}).overlaps[0]
+    assert (pair.first, pair.second, pair.queries, pair.query_examples, pair.rows) == ("a", "b", 1, ("2",), 1)
+
+
+def test_remarks_and_json():
+    holes = dx.Queries.from_arrays(X, [1, 0, 2, 0, 0], group=[3, 2])
+    features = X.copy()
+    features[0, 0] = np.nan
+    holes = dx.Queries(features, holes.labels, holes.qptr, holes.query_ids, None, None, holes.rows)
+    flat = dx.Queries.from_arrays(X[:, :2], np.zeros(5), group=[3, 2])
+    report = dx.audit({"a": holes, "b": flat})
+    text = "\n".join(report.remarks())
+    assert "a: 1 values are missing" in text
+    assert "a: 1 of 2 queries have no relevant document" in text
+    assert "b: in every query all labels are the same" in text
+    assert "features 2, 4 are constant" in text
+    assert "share 2 query identifiers (0, 1)" in text
+    assert "different numbers of features (2, 4)" in text
+    assert json.loads(json.dumps(report.to_dict())) == report.to_dict()
+
+
+def test_ohsumed(data_dir):
+    fold = dx.letor_folds(data_dir / "letor" / "OHSUMED")[0]
+    report = dx.audit({path.name: dx.read_letor(path) for path in fold})
+    assert sum(file.n_queries for file in report.files) == 106
+    assert all(len(file.constant_features) == 9 for file in report.files)
+    assert all(pair.queries == 0 for pair in report.overlaps)

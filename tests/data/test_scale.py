@@ -1,0 +1,104 @@
+import json
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+import directrix as dx
+from directrix.data.scale import Scale
+
+X = np.array([[1.0, 5.0, 0.0], [3.0, 5.0, 4.0], [2.0, 7.0, 1.0], [2.0, 9.0, 3.0]])
+QPTR = np.array([0, 2, 4])
+
+
+def test_by_query():
+    assert dx.fit_scale("query-minmax", X).apply(X, QPTR).tolist() == [
+        [0, 0, 0],
+        [1, 0, 1],
+        [0, 0, 0],
+        [0, 1, 1],
+    ]
+    standard = dx.fit_scale("query-standard", X).apply(X, QPTR)
+    assert standard.tolist() == [[-1, 0, -1], [1, 0, 1], [0, -1, -1], [0, 1, 1]]
+
+
+def test_by_training_data():
+    scale = dx.fit_scale("minmax", X)
+    assert scale.apply(X, QPTR).tolist() == [
+        [(1 - 1) / 2, 0, 0],
+        [1, 0, 4 / 4],
+        [1 / 2, (7 - 5) / 4, 1 / 4],
+        [1 / 2, 1, 3 / 4],
+    ]
+    other = np.array([[5.0, 5.0, 8.0]])
+    assert scale.apply(other, np.array([0, 1])).tolist() == [[2.0, 0.0, 2.0]], "statistics of training stay"
+    standard = dx.fit_scale("standard", X).apply(X, QPTR)
+    np.testing.assert_allclose(standard.mean(axis=0), np.zeros(3), rtol=0, atol=1e-15)
+    np.testing.assert_allclose(standard.std(axis=0), np.ones(3), rtol=1e-14, atol=0)
+
+
+@pytest.mark.parametrize("kind", ["query-minmax", "query-standard", "minmax", "standard"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_constant_features_become_zero(kind, dtype):
+    constant = np.full((7, 2), 0.1, dtype=dtype)  # the mean of seven rounds
+    out = dx.fit_scale(kind, constant).apply(constant, np.array([0, 7]))
+    assert out.dtype == dtype
+    assert out.tolist() == np.zeros((7, 2)).tolist()
+
+
+@pytest.mark.parametrize("kind", ["query-minmax", "query-standard", "minmax", "standard"])
+@given(seed=st.integers(0, 1000))
+def test_json_reads_back_exactly_and_the_input_stays(kind, seed):
+    features = np.random.default_rng(seed).standard_normal((4, 3))
+    before = features.copy()
+    scale = dx.fit_scale(kind, features)
+    again = Scale.from_json(json.loads(json.dumps(scale.to_json())))
+    assert again == scale
+    assert np.array_equal(again.apply(features, QPTR), scale.apply(features, QPTR))
+    assert np.array_equal(features, before)
+
+
+def test_sparse_is_divided_only():
+    scale = dx.fit_scale("standard", sp.csr_array(X))
+    np.testing.assert_allclose(scale.width, X.std(axis=0), rtol=1e-14, atol=0)
+    np.testing.assert_allclose(scale.center, X.mean(axis=0), rtol=1e-15, atol=0)
+    got = scale.apply(sp.csr_array(X), QPTR).toarray()
+    np.testing.assert_allclose(got, X / X.std(axis=0), rtol=1e-14, atol=0)
+    assert dx.fit_scale("standard", sp.csr_array(np.full((4, 1), 0.1))).width == (0.0,)
+
+
+def test_no_scale():
+    assert dx.fit_scale(None, X) is None
+
+
+def test_messages():
+    with pytest.raises(dx.InputError, match=r"scale='robust'; choose one of 'query-minmax', .*, or None"):
+        dx.fit_scale("robust", X)
+    for kind in ("minmax", "query-minmax", "query-standard"):
+        with pytest.raises(dx.InputError, match=rf"scale='{kind}' moves zeros.*scale='standard'"):
+            dx.fit_scale(kind, sp.csr_array(X)).apply(sp.csr_array(X), QPTR)
+    with pytest.raises(dx.InputError, match=r"the features have 2 columns, but 3 when the scale was made"):
+        dx.fit_scale("standard", X).apply(X[:, :2], QPTR)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        None,
+        [],
+        {},
+        {"kind": "robust"},
+        {"kind": ["minmax"]},
+        {"kind": "minmax"},
+        {"kind": "minmax", "center": [0.0], "width": "1"},
+        {"kind": "minmax", "center": [0.0], "width": [None]},
+        {"kind": "minmax", "center": [0.0], "width": [float("nan")]},
+        {"kind": "minmax", "center": [0.0], "width": [-1.0]},
+        {"kind": "standard", "center": [0.0], "width": [1.0, 2.0]},
+    ],
+)
+def test_broken_model_files(data):
+    with pytest.raises(dx.InputError, match=r"in the model file"):
+        Scale.from_json(data)

@@ -1,0 +1,58 @@
+import numpy as np
+import pytest
+
+import directrix as dx
+
+
+@pytest.fixture
+def queries():
+    return dx.make_linear(n_queries=10, docs_per_query=3, n_features=2, seed=1)[0]
+
+
+def test_split_by_query(queries):
+    parts = dx.split_queries(queries, (0.6, 0.2, 0.2), seed=4)
+    assert [part.n_queries for part in parts] == [6, 2, 2]
+    assert sorted(qid for part in parts for qid in part.query_ids) == list(range(10))
+    assert sum(part.n_docs for part in parts) == 30
+    again = dx.split_queries(queries, (0.6, 0.2, 0.2), seed=4)
+    assert [part.query_ids for part in again] == [part.query_ids for part in parts]
+    assert dx.split_queries(queries, (0.6, 0.2, 0.2), seed=5)[0].query_ids != parts[0].query_ids
+    assert parts[1].features[0].tolist() == queries.features[3 * parts[1].query_ids[0]].tolist()
+
+
+def test_folds_test_every_query_once(queries):
+    tested = []
+    for train, test in dx.k_folds(queries, 3, seed=2):
+        assert set(train.query_ids) | set(test.query_ids) == set(range(10))
+        assert not set(train.query_ids) & set(test.query_ids)
+        tested += test.query_ids
+    assert sorted(tested) == list(range(10))
+
+
+@pytest.mark.parametrize("fractions", [(), (0.5, 0.4), (1.5, -0.5), (np.nan, 1.0)])
+def test_shares_that_do_not_add_up(queries, fractions):
+    with pytest.raises(dx.InputError, match="positive shares with sum 1"):
+        dx.split_queries(queries, fractions)
+
+
+def test_too_few_queries(queries):
+    with pytest.raises(dx.InputError, match="leave a part without a query"):
+        dx.split_queries(queries, (0.99, 0.01))
+    for k in (1, 11):
+        with pytest.raises(dx.InputError, match=f"k={k} folds of 10 queries"):
+            list(dx.k_folds(queries, k))
+
+
+def test_letor_folder(tmp_path):
+    for fold in ("Fold2", "Fold10", "Fold1"):
+        (tmp_path / fold).mkdir()
+        for name in ("train.txt", "vali.txt.gz", "test.txt"):
+            (tmp_path / fold / name).write_text("")
+    folds = dx.letor_folds(tmp_path)
+    assert [fold.train.parent.name for fold in folds] == ["Fold1", "Fold2", "Fold10"]
+    assert [path.name for path in folds[0]] == ["train.txt", "vali.txt.gz", "test.txt"]
+    (tmp_path / "Fold2" / "test.txt").unlink()
+    with pytest.raises(dx.InputError, match=r"Fold2 has no test\.txt"):
+        dx.letor_folds(tmp_path)
+    with pytest.raises(dx.InputError, match=r"has no folder Fold1, Fold2"):
+        dx.letor_folds(tmp_path / "Fold1")

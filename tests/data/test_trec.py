@@ -1,0 +1,127 @@
+import gzip
+
+import numpy as np
+import pytest
+
+import directrix as dx
+
+RUN = "301 Q0 A 7 0.5 tag\n302 Q0 B 1 2 tag\n301\tQ0\tB 8  1e1 tag\n\n"
+QRELS = "301 0 B 2\n301 0 C 1\n301 0 A -1\n303 0 A 1\n302 0 X 0\n"
+
+
+@pytest.fixture
+def files(tmp_path):
+    (tmp_path / "run").write_text(RUN)
+    (tmp_path / "qrels").write_text(QRELS)
+    return tmp_path / "run", tmp_path / "qrels"
+
+
+def test_run(files):
+    run = dx.read_trec_run(files[0])
+    assert run.tag == "tag"
+    assert run.query_ids == ("301", "302")
+    assert run.qptr.tolist() == [0, 2, 3]
+    assert run.doc_ids.tolist() == ["A", "B", "B"]
+    assert run.scores.tolist() == [0.5, 10.0, 2.0]
+
+
+def test_judgements_with_three_and_four_columns(files, tmp_path):
+    four = dx.read_trec_qrels(files[1])
+    (tmp_path / "three.gz").write_bytes(gzip.compress(QRELS.replace(" 0 ", " ").encode()))
+    three = dx.read_trec_qrels(tmp_path / "three.gz")
+    for qrels in (four, three):
+        assert qrels.query_ids == ("301", "303", "302")
+        assert qrels.doc_ids.tolist() == ["B", "C", "A", "A", "X"]
+        assert qrels.labels.tolist() == [2.0, 1.0, -1.0, 1.0, 0.0]
+
+
+def test_joined_for_measures(files):
+    run, qrels = dx.read_trec_run(files[0]), dx.read_trec_qrels(files[1])
+    both = dx.join_trec(run, qrels)
+    assert both.query_ids == ("301", "302")
+    assert both.qptr.tolist() == [0, 3, 5]
+    assert both.doc_ids.tolist() == ["A", "B", "C", "B", "X"]
+    assert both.scores.tolist() == [0.5, 10.0, -np.inf, 2.0, -np.inf]
+    assert both.labels.tolist() == [0.0, 2.0, 1.0, 0.0, 0.0]
+    judged = dx.join_trec(run, qrels, queries="judged")
+    assert judged.query_ids == ("301", "303", "302")
+    assert judged.scores.tolist() == [0.5, 10.0, -np.inf, -np.inf, 2.0, -np.inf]
+
+
+def test_nothing_in_common(files, tmp_path):
+    (tmp_path / "other").write_text("9 0 A 1\n")
+    with pytest.raises(dx.InputError, match=r"no query is in both the run \(queries 301, 302\) and .* \(9\)"):
+        dx.join_trec(dx.read_trec_run(files[0]), dx.read_trec_qrels(tmp_path / "other"))
+
+
+def test_written_run_is_ranked_and_reads_back(tmp_path):
+    q = dx.Queries.from_arrays(np.ones((3, 1)), [1, 0, 1], qid=[5, 5, 6], doc_ids=["a", "b", "c"])
+    dx.write_trec_run(dx.Run.from_scores(q, [0.25, 0.5, -1.0], tag="mine"), tmp_path / "run.gz")
+    text = gzip.decompress((tmp_path / "run.gz").read_bytes()).decode()
+    assert text == "5 Q0 b 1 0.5 mine\n5 Q0 a 2 0.25 mine\n6 Q0 c 1 -1.0 mine\n"
+    run = dx.read_trec_run(tmp_path / "run.gz")
+    assert run.scores.tolist() == [0.5, 0.25, -1.0]
+    assert dx.Run.from_scores(dx.Queries.from_arrays([[1.0]], [1]), [2.0]).doc_ids.tolist() == ["0"]
+
+
+@pytest.mark.parametrize("name", ["", "two words", " a"])
+def test_names_that_do_not_fit_a_column(name, tmp_path):
+    q = dx.Queries.from_arrays([[1.0]], [1], doc_ids=[name])
+    with pytest.raises(dx.InputError, match=r"the document .* does not fit into a column"):
+        dx.write_trec_run(dx.Run.from_scores(q, [1.0]), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+BAD_RUNS = {
+    "columns": (b"1 Q0 a 1 0.5 t\n1 Q0 b 2 0.5\n", r"run:2: 5 columns where 6 are needed, '1 Q0 b 2 0.5'"),
+    "score": (b"1 Q0 a 1 high t\n", r"run:1: the score is 'high'; a finite number is needed"),
+    "score NaN": (b"1 Q0 a 1 nan t\n", r"run:1: the score is 'nan'"),
+    "score infinite": (b"1 Q0 a 1 1e999 t\n", r"run:1: the score is '1e999'"),
+    "score underscore": (b"1 Q0 a 1 1_0 t\n", r"run:1: the score is '1_0'"),
+    "twice": (
+        b"1 Q0 a 1 2 t\n2 Q0 a 1 2 t\n1 Q0 a 2 1 t\n",
+        r"run:3: query 1 has document 'a' already, at .*run:1",
+    ),
+    "empty": (b"", r"run has no data"),
+    "cut off": (gzip.compress(RUN.encode())[:-9], r"damaged or cut off"),
+    "binary": (bytes(range(256)), r"columns where 6 are needed"),
+    "many": (b"x\n" * 30, r"30 lines cannot be used:[\s\S]*and 10 more"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_RUNS)
+def test_bad_runs_give_their_message(name, tmp_path):
+    content, message = BAD_RUNS[name]
+    (tmp_path / "run").write_bytes(content)
+    with pytest.raises(dx.InputError, match=message):
+        dx.read_trec_run(tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("1 0 a 1\n1 b 1\n", r"qrels:2: 3 columns where 4 are needed"),
+        ("1 0 a relevant\n", r"qrels:1: the label is 'relevant'"),
+        ("1 a 1\n1 a 0\n", r"qrels:2: query 1 has document 'a' already"),
+    ],
+)
+def test_bad_judgements_give_their_message(content, message, tmp_path):
+    (tmp_path / "qrels").write_text(content)
+    with pytest.raises(dx.InputError, match=message):
+        dx.read_trec_qrels(tmp_path / "qrels")
+
+
+def test_absent_files(tmp_path):
+    for read in (dx.read_trec_run, dx.read_trec_qrels):
+        with pytest.raises(dx.InputError, match="does not exist"):
+            read(tmp_path / "nothing")
+
+
+def test_trec7(data_dir):
+    qrels = dx.read_trec_qrels(data_dir / "trec7" / "qrels.trec7.txt")
+    assert len(qrels.labels) == 80345
+    assert int((qrels.labels > 0).sum()) == 4674
+    assert qrels.query_ids == tuple(str(topic) for topic in range(351, 401))
+    run = dx.read_trec_run(next(iter(sorted((data_dir / "trec7" / "runs").glob("*.gz")))))
+    joined = dx.join_trec(run, qrels)
+    assert int((joined.labels > 0).sum()) == 4674, "relevant documents that were not retrieved count too"

@@ -1,0 +1,180 @@
+"""The objective is the weighted mean of the surrogate, negated and penalised; nothing else."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import directrix as dx
+from directrix.models.linear import LinearModel
+from directrix.objectives.objective import Objective
+from directrix.objectives.penalty import L2
+
+
+def problem(n_queries=30, n_features=6, dtype=np.float64, seed=0):
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 40, size=n_queries)
+    n = sizes.sum()
+    X = rng.standard_normal((n, n_features)).astype(dtype)
+    X[rng.random(X.shape) < 0.3] = 0
+    labels = rng.choice([0.0, 1.0, 2.0], size=n, p=[0.6, 0.3, 0.1])
+    return dx.Queries.from_arrays(X, labels, qid=np.repeat(np.arange(n_queries), sizes)), rng
+
+
+SURROGATES = ["ApproxNDCG(alpha=3.0)", "ApproxAP(alpha=3.0)", "ApproxRR", "ApproxKendall(alpha=2.0)"]
+
+
+@pytest.mark.parametrize("surrogate", SURROGATES)
+def test_loss_is_the_weighted_mean_negated_and_penalised(surrogate):
+    q, rng = problem()
+    w, w0 = rng.standard_normal((2, q.n_features))
+    weight = rng.random(q.n_queries)
+    loss, _ = dx.linear_objective(q, surrogate, 0.1, w0=w0, query_weight=weight).value_and_grad(w)
+    value, _ = dx.surrogate(surrogate).value_and_grad(q.features @ w, q.labels, q.qptr)
+    expected = -(weight @ value) / weight.sum() + 0.1 * np.sum((w - w0) ** 2)
+    np.testing.assert_allclose(loss, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("surrogate", SURROGATES)
+def test_gradient_is_the_slope(surrogate):
+    q, rng = problem()
+    w, w0, direction = rng.standard_normal((3, q.n_features))
+    objective = dx.linear_objective(q, surrogate, 0.1, w0=w0, query_weight=rng.random(q.n_queries))
+    _, grad = objective.value_and_grad(w)
+    h = 1e-6
+    up, down = objective.value_and_grad(w + h * direction)[0], objective.value_and_grad(w - h * direction)[0]
+    np.testing.assert_allclose(grad @ direction, (up - down) / (2 * h), rtol=1e-6)
+
+
+def test_document_weights_have_a_gradient_too():
+    q, rng = problem()
+    w, direction = rng.standard_normal((2, q.n_features))
+    objective = dx.linear_objective(q, "ApproxAP(alpha=3.0)", doc_weight=rng.random(q.n_docs))
+    _, grad = objective.value_and_grad(w)
+    up = objective.value_and_grad(w + 1e-6 * direction)[0]
+    down = objective.value_and_grad(w - 1e-6 * direction)[0]
+    np.testing.assert_allclose(grad @ direction, (up - down) / 2e-6, rtol=1e-6)
+    assert (
+        objective.value_and_grad(w)[0] != dx.linear_objective(q, "ApproxAP(alpha=3.0)").value_and_grad(w)[0]
+    )
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("surrogate", SURROGATES)
+def test_sparse_features_give_what_dense_ones_give(surrogate, dtype):
+    q, rng = problem(dtype=dtype)
+    sparse = dx.Queries.from_arrays(
+        sp.csr_array(q.features), q.labels, qid=np.repeat(np.arange(q.n_queries), np.diff(q.qptr))
+    )
+    w = rng.standard_normal(q.n_features)
+    dense_loss, dense_grad = dx.linear_objective(q, surrogate).value_and_grad(w)
+    loss, grad = dx.linear_objective(sparse, surrogate).value_and_grad(w)
+    # CSR scores are summed in float64 and rounded once, dense ones in float32.
+    tolerance = 1e-4 if dtype == np.float32 else 1e-12
+    np.testing.assert_allclose(loss, dense_loss, rtol=tolerance)
+    np.testing.assert_allclose(grad, dense_grad, rtol=0, atol=tolerance * np.abs(dense_grad).max())
+
+
+def test_float32_sums_do_not_drift_over_many_rows():
+    """200,000 rows of gradient 1/3: a float32 sum would be off by 1e-4."""
+    from directrix.models.linear import rows_of
+
+    X = np.full((200_000, 2), 0.1, dtype=np.float32)
+    g = np.full(200_000, 1 / 3, dtype=np.float32)
+    got = LinearModel().backward(rows_of(X, 0, len(X)), g)
+    np.testing.assert_allclose(got, X.astype(np.float64).T @ g.astype(np.float64), rtol=1e-6)
+
+
+def test_same_bits_for_any_number_of_threads():
+    q, rng = problem(n_queries=900, n_features=300, dtype=np.float32)
+    w = rng.standard_normal(q.n_features)
+    objective = dx.linear_objective(q, "ApproxNDCG")
+    assert len(objective._parts) > 3
+    results = []
+    for n in (1, 2, 5):
+        before = dx.set_threads(n)
+        results.append(objective.value_and_grad(w))
+        dx.set_threads(before)
+    for loss, grad in results[1:]:
+        assert loss == results[0][0]
+        assert np.array_equal(grad, results[0][1])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("surrogate", ["ApproxNDCG", "ApproxNDCG(alpha=50, k=3)", "ApproxPrecision(k=2)"])
+def test_fused_gradient_is_the_composed_one(surrogate, dtype):
+    q, rng = problem(dtype=dtype)
+    w, weight = rng.standard_normal(q.n_features), rng.random(q.n_queries)
+    fused = dx.linear_objective(q, surrogate, 0.1, query_weight=weight)
+    composed = Objective(q, surrogate, LinearModel(), penalty=L2(0.1), query_weight=weight)
+    (loss, grad), (expected, slope) = fused.value_and_grad(w), composed.value_and_grad(w)
+    tolerance = 1e-6 if dtype == np.float32 else 1e-13
+    np.testing.assert_allclose(loss, expected, rtol=tolerance)
+    np.testing.assert_allclose(grad, slope, rtol=0, atol=tolerance * np.abs(slope).max())
+
+
+@pytest.mark.parametrize("surrogate", [*SURROGATES, "ApproxERR", "ApproxPrecision(k=2)"])
+def test_fused_epoch_walks_the_path_of_the_composed_one(surrogate):
+    q, rng = problem()
+    w0 = rng.standard_normal(q.n_features)
+    objective = dx.linear_objective(q, surrogate, 0.01, w0=w0, query_weight=rng.random(q.n_queries))
+    order = rng.permutation(q.n_queries)
+    fused, composed = np.zeros(q.n_features), np.zeros(q.n_features)
+    loss = objective.epoch(fused, order, 1, 0.05)
+    expected = Objective.epoch(objective, composed, order, 1, 0.05)
+    np.testing.assert_allclose(loss, expected, rtol=1e-12)
+    np.testing.assert_allclose(fused, composed, rtol=1e-10)
+    assert np.abs(fused).max() > 1e-4
+
+
+def test_batches_and_sparse_features_take_the_composed_path():
+    q, rng = problem()
+    dense, order = dx.linear_objective(q, "ApproxNDCG"), rng.permutation(q.n_queries)
+    in_one, by_hand = np.zeros(q.n_features), np.zeros(q.n_features)
+    dense.epoch(in_one, order, q.n_queries, 0.5)
+    by_hand -= 0.5 * dense.value_and_grad(by_hand)[1]
+    np.testing.assert_allclose(in_one, by_hand, rtol=1e-12)
+    sparse = dx.Queries.from_arrays(
+        sp.csr_array(q.features), q.labels, qid=np.repeat(np.arange(q.n_queries), np.diff(q.qptr))
+    )
+    w, v = np.zeros(q.n_features), np.zeros(q.n_features)
+    dx.linear_objective(sparse, "ApproxNDCG").epoch(w, order, 1, 0.05)
+    dense.epoch(v, order, 1, 0.05)
+    np.testing.assert_allclose(w, v, rtol=1e-9)
+
+
+class _Plain:
+    """A user's surrogate: nothing but the contract."""
+
+    traits = frozenset({"smooth"})
+
+    def value_and_grad(self, scores, labels, qptr):
+        value = np.add.reduceat(scores * labels, qptr[:-1])
+        return value, np.asarray(labels, dtype=scores.dtype)
+
+
+def test_a_surrogate_with_only_the_contract_is_enough():
+    q, rng = problem()
+    w = rng.standard_normal(q.n_features)
+    loss, grad = dx.linear_objective(q, _Plain()).value_and_grad(w)
+    np.testing.assert_allclose(loss, -(q.features @ w) @ q.labels / q.n_queries, rtol=1e-12)
+    np.testing.assert_allclose(grad, -(q.features.T @ q.labels) / q.n_queries, rtol=1e-12)
+    with pytest.raises(dx.InputError, match=r"takes no document weights.*query_weight"):
+        dx.linear_objective(q, _Plain(), doc_weight=np.ones(q.n_docs))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"l2": -1.0}, r"l2=-1\.0.*>= 0"),
+        ({"l2": float("nan")}, r"l2=nan"),
+        ({"w0": [1.0]}, r"w0 has shape \(1,\).*\(6,\)"),
+        ({"query_weight": [1.0]}, r"query_weight has shape \(1,\).*\(30,\)"),
+        ({"query_weight": -np.ones(30)}, r"query_weight\[0\] is -1\.0.*>= 0"),
+        ({"query_weight": np.zeros(30)}, r"query_weight is 0 for every query"),
+        ({"doc_weight": [np.nan]}, r"doc_weight has shape \(1,\)"),
+    ],
+)
+def test_messages(arguments, message):
+    q, _ = problem()
+    with pytest.raises(dx.InputError, match=message):
+        dx.linear_objective(q, "ApproxNDCG", **arguments)

@@ -1,0 +1,198 @@
+"""Model files: whole, exact, and refused with a clear message when anything is wrong."""
+
+import copy
+import json
+import os
+import stat
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import directrix as dx
+from directrix.rankers.persistence import FORMAT
+
+X = np.array([[0.1, 1 / 3], [0.7, -2.5e-17], [0.3, 1e300], [0.9, 0.2]])
+Y = [0, 2, 1, 0]
+QID = ["a", "a", "b", "b"]
+
+
+@pytest.fixture(scope="module")
+def ranker():
+    return dx.LinearRanker("ApproxNDCG(alpha=5.0)", l2=1e-3).fit(
+        X[:, :1].repeat(2, axis=1) ** [1, 2], Y, qid=QID
+    )
+
+
+@pytest.fixture
+def saved(ranker, tmp_path):
+    path = tmp_path / "model.json"
+    ranker.save(path)
+    return path
+
+
+def test_predictions_keep_their_bits(ranker, saved):
+    loaded = dx.load(saved)
+    rows = np.random.default_rng(0).standard_normal((50, 2)) * 10.0 ** np.arange(-25, 25)[:, None]
+    assert loaded.predict(rows).tobytes() == ranker.predict(rows).tobytes()
+    assert loaded.coef_.tobytes() == ranker.coef_.tobytes()
+
+
+@pytest.mark.parametrize("value", [1 / 3, 5e-324, 1.7976931348623157e308, -0.0, 0.1 + 0.2])
+def test_every_float_is_written_exactly(ranker, tmp_path, value):
+    odd = copy.deepcopy(ranker)
+    odd.coef_ = np.array([value, 1.0])
+    odd.save(tmp_path / "m.json")
+    assert dx.load(tmp_path / "m.json").coef_.tobytes() == odd.coef_.tobytes()
+
+
+def test_saving_a_loaded_model_writes_the_same_file(saved, tmp_path):
+    again = tmp_path / "again.json"
+    dx.load(saved).save(again)
+    assert again.read_bytes() == saved.read_bytes()
+
+
+def test_the_file_has_the_documented_form(ranker, saved):
+    content = json.loads(saved.read_text())
+    assert list(content) == ["format", "model", "features", "scale", "training"]
+    assert content["format"] == "directrix/1"
+    assert content["model"] == {"type": "linear", "coef": ranker.coef_.tolist()}
+    assert content["features"] == {"count": 2, "names": None}
+    assert content["scale"] is None
+    training = content["training"]
+    assert list(training) == [
+        "measure", "surrogate", "trainer", "seed", "parameters", "versions", "data", "result",
+    ]  # fmt: skip
+    assert dx.measure(training["measure"]) == dx.NDCG()
+    assert training["surrogate"] == repr(dx.ApproxNDCG(alpha=5.0))
+    assert training["data"]["queries"] == 2
+    assert training["data"]["digest"].startswith("sha256:")
+
+
+def test_a_loaded_model_can_be_trained_again_the_same_way(ranker, saved):
+    loaded = dx.load(saved)
+    assert loaded.l2 == 1e-3
+    rows = X[:, :1].repeat(2, axis=1) ** [1, 2]
+    assert loaded.fit(rows, Y, qid=QID).coef_.tobytes() == ranker.coef_.tobytes()
+
+
+def test_the_digest_tells_data_apart(ranker):
+    changed = X[:, :1].repeat(2, axis=1) ** [1, 2]
+    changed[3, 1] = np.nextafter(changed[3, 1], 1.0)
+    other = dx.LinearRanker("ApproxNDCG(alpha=5.0)", l2=1e-3).fit(changed, Y, qid=QID)
+    assert other.training_["data"]["digest"] != ranker.training_["data"]["digest"]
+
+
+def test_saving_replaces_in_one_step(ranker, saved):
+    before = saved.read_bytes()
+    broken = copy.deepcopy(ranker)
+    broken.coef_ = np.array([np.nan, 1.0])
+    with pytest.raises(dx.InputError, match="NaN or infinite"):
+        broken.save(saved)
+    assert saved.read_bytes() == before
+    assert [entry.name for entry in saved.parent.iterdir()] == ["model.json"]
+    assert stat.S_IMODE(saved.stat().st_mode) & 0o077 == 0o077 & 0o666 & ~_umask()
+
+
+def _umask():
+    current = os.umask(0)
+    os.umask(current)
+    return current
+
+
+def test_saving_where_nothing_can_be_written(ranker, tmp_path):
+    with pytest.raises(dx.InputError, match="cannot be written"):
+        ranker.save(tmp_path / "absent" / "model.json")
+    with pytest.raises(dx.InputError, match="cannot be written"):
+        ranker.save(tmp_path)
+
+
+def edited(path, change):
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(content))
+
+
+EDITS = {
+    "newer format": (lambda c: c.update(format="directrix/2"), r"'directrix/2'.*pip install -U"),
+    "no format": (lambda c: c.pop("format"), "format.*None"),
+    "another program's": (lambda c: c.update(format="lightgbm"), "'lightgbm'"),
+    "no model": (lambda c: c.pop("model"), '"model" is missing'),
+    "no features": (lambda c: c.pop("features"), '"features" is missing'),
+    "no scale": (lambda c: c.pop("scale"), '"scale" is missing'),
+    "no training": (lambda c: c.pop("training"), '"training" is missing'),
+    "model is a list": (lambda c: c.update(model=[]), '"model" is list, must be object'),
+    "unknown type": (lambda c: c["model"].update(type="forest"), "'forest'.*linear"),
+    "no coef": (lambda c: c["model"].pop("coef"), '"coef" is missing'),
+    "coef is text": (lambda c: c["model"].update(coef="1 2"), '"coef" is text, must be list'),
+    "too few weights": (lambda c: c["model"]["coef"].pop(), "1 numbers for 2 features"),
+    "a weight is text": (lambda c: c["model"].update(coef=[1.0, "2"]), r'"coef"\[1\] is \'2\''),
+    "a weight is null": (lambda c: c["model"].update(coef=[None, 2.0]), r'"coef"\[0\] is None'),
+    "a weight is true": (lambda c: c["model"].update(coef=[True, 2.0]), r'"coef"\[0\] is True'),
+    "a weight is huge": (lambda c: c["model"].update(coef=[10**400, 2.0]), r'"coef"\[0\]'),
+    "count is no integer": (lambda c: c["features"].update(count=2.5), '"count".*2.5'),
+    "count is negative": (lambda c: c["features"].update(count=-2), '"count".*-2'),
+    "names of another number": (lambda c: c["features"].update(names=["a"]), "2 different texts"),
+    "names twice": (lambda c: c["features"].update(names=["a", "a"]), "2 different texts"),
+    "unknown measure": (lambda c: c["training"].update(measure="nGCD@10"), "nGCD"),
+    "unknown status": (lambda c: c["training"]["result"].update(status="great"), "'great'"),
+    "no result": (lambda c: c["training"].pop("result"), '"result" is missing'),
+    "negative l2": (lambda c: c["training"]["parameters"].update(l2=-1.0), "l2"),
+    "a seed with decimals": (lambda c: c["training"].update(seed=2.5), "random_state"),
+    "unknown trainer": (lambda c: c["training"]["parameters"].update(trainer="magic"), "trainer"),
+    "unknown scale": (lambda c: c.update(scale={"type": "magic"}), "scale"),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_a_wrong_entry_is_named(saved, edit):
+    change, message = EDITS[edit]
+    edited(saved, change)
+    with pytest.raises(dx.InputError, match=message) as caught:
+        dx.load(saved)
+    assert str(saved) in str(caught.value)
+
+
+TEXTS = {
+    "empty": (b"", "is not JSON"),
+    "cut off": (b'{"format": "directrix/1", "model": {"co', "is not JSON"),
+    "binary": (b"\x80\x04\x95\xff\xfe", "is not a JSON model"),
+    "a list": (b"[1, 2]", "holds a JSON list"),
+    "a number": (b"3", "holds a JSON number"),
+    "NaN": (f'{{"format": "{FORMAT}", "model": NaN}}'.encode(), "NaN"),
+    "a key twice": (f'{{"format": "{FORMAT}", "format": "{FORMAT}"}}'.encode(), "'format' appears twice"),
+    "too deep": (b"[" * 200_000, "is not a JSON model|is not JSON"),
+    "a pickle's opcodes": (b"cos\nsystem\n(S'true'\ntR.", "is not JSON"),
+}
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_what_is_no_model_file_is_refused(tmp_path, text):
+    content, message = TEXTS[text]
+    path = tmp_path / "model.json"
+    path.write_bytes(content)
+    with pytest.raises(dx.InputError, match=message) as caught:
+        dx.load(path)
+    assert str(path) in str(caught.value)
+
+
+def test_all_missing_entries_are_reported_at_once(saved):
+    edited(saved, lambda c: [c["training"].pop(name) for name in ("measure", "seed")])
+    with pytest.raises(dx.InputError, match='"measure" is missing; "seed" is missing'):
+        dx.load(saved)
+
+
+def test_paths_that_are_no_files(tmp_path):
+    with pytest.raises(dx.InputError, match="no such file"):
+        dx.load(tmp_path / "absent.json")
+    with pytest.raises(dx.InputError, match="is a folder"):
+        dx.load(tmp_path)
+
+
+def test_a_file_without_permission(saved, monkeypatch):
+    def refuse(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)  # root may read everything, so chmod shows nothing
+    with pytest.raises(dx.InputError, match="Permission denied"):
+        dx.load(saved)

@@ -1,0 +1,113 @@
+"""The estimator contract: scikit-learn's own checks, and `qid` through its tools."""
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import directrix as dx
+from directrix.data.synthetic import make_linear
+
+NOT_REPETITION = (
+    "sample_weight scales what a document earns; a list that holds a document twice is another list, "
+    "for the copies push each other down, so weights cannot be repetitions"
+)
+EXPECTED_FAILURES = {
+    "check_sample_weight_equivalence_on_dense_data": NOT_REPETITION,
+    "check_sample_weight_equivalence_on_sparse_data": NOT_REPETITION,
+}
+
+
+@parametrize_with_checks(
+    [
+        dx.LinearRanker(max_iter=20),
+        dx.LinearRanker("ApproxAP(alpha=5.0)", trainer="sgd", max_iter=5, start="zero"),
+    ],
+    expected_failed_checks=lambda ranker: EXPECTED_FAILURES,
+)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def data():
+    q, _ = make_linear(12, 15, 4, seed=3)
+    return q.features, q.labels, np.repeat([f"q{i}" for i in range(12)], 15)
+
+
+@pytest.fixture
+def routing():
+    with sklearn.config_context(enable_metadata_routing=True):
+        yield
+
+
+def requested(**settings):
+    return dx.LinearRanker(max_iter=20, **settings).set_fit_request(qid=True).set_score_request(qid=True)
+
+
+@pytest.mark.usefixtures("routing")
+def test_cross_validate_hands_qid_to_fit_and_score(data):
+    X, y, qid = data
+    ranker = requested()
+    found = cross_validate(
+        ranker, X, y, params={"qid": qid, "groups": qid}, cv=GroupKFold(3), return_estimator=True
+    )
+    splits = GroupKFold(3).split(X, y, qid)
+    expected = []
+    for train, test in splits:
+        fitted = clone(ranker).fit(X[train], y[train], qid=qid[train])
+        expected.append(dx.evaluate("nDCG", fitted.predict(X[test]), y[test], qid=qid[test])["nDCG"])
+    np.testing.assert_allclose(found["test_score"], expected, rtol=1e-12, atol=0)
+
+
+@pytest.mark.usefixtures("routing")
+def test_grid_search_over_surrogates_as_objects_and_text(data):
+    X, y, qid = data
+    grid = {"surrogate": [dx.ApproxNDCG(alpha=1.0), "ApproxNDCG(alpha=50)", "ApproxAP"], "l2": [0.0, 10.0]}
+    search = GridSearchCV(requested(), grid, cv=GroupKFold(2), error_score="raise")
+    search.fit(X, y, qid=qid, groups=qid)
+    assert len(search.cv_results_["params"]) == 6
+    assert search.best_params_["l2"] == 0.0
+    assert search.score(X, y, qid=qid) > 0.95
+
+
+@pytest.mark.usefixtures("routing")
+def test_pipeline_passes_qid_to_the_ranker(data):
+    X, y, qid = data
+    scaler = StandardScaler()
+    pipe = make_pipeline(scaler, requested())
+    pipe.fit(X, y, qid=qid)
+    Z = StandardScaler().fit_transform(X)
+    alone = dx.LinearRanker(max_iter=20).fit(Z, y, qid=qid)
+    np.testing.assert_allclose(pipe.predict(X), alone.predict(Z), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(pipe.score(X, y, qid=qid), alone.score(Z, y, qid=qid), rtol=1e-12, atol=0)
+
+
+def test_clone_and_repr_keep_the_surrogate(data):
+    ranker = dx.LinearRanker(dx.ApproxNDCG(alpha=50.0), l2=0.1)
+    assert clone(ranker).get_params() == ranker.get_params()
+    assert "ApproxNDCG(alpha=50.0" in repr(ranker)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"l2": -1.0}, "'l2' parameter"),
+        ({"trainer": "adam"}, "'trainer' parameter"),
+        ({"surrogate": 3}, "'surrogate' parameter"),
+        ({"scale": "magic"}, "'scale' parameter"),
+        ({"start": "one"}, "'start' parameter"),
+        ({"max_iter": -1}, "'max_iter' parameter"),
+        ({"patience": 0}, "'patience' parameter"),
+        ({"surrogate": "ApproxNDGC"}, "ApproxNDCG"),
+    ],
+)
+def test_parameters_are_checked_when_fitting(data, settings, message):
+    X, y, qid = data
+    with pytest.raises(ValueError, match=message):
+        dx.LinearRanker(**settings).fit(X, y, qid=qid)

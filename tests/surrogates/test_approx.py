@@ -1,0 +1,259 @@
+"""ApproxRank against the paper's own loops, its table and its theorems."""
+
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import directrix as dx
+from tests.reference import approx as reference
+
+TABLE_1 = np.array([4.20074, 3.12378, 4.40918, 1.55258, 4.13330])
+
+
+@st.composite
+def queries(draw, largest=12):
+    """Scores, labels of one query: ties, equal labels and wide scores included."""
+    n = draw(st.integers(1, largest))
+    spread = draw(st.sampled_from([0.05, 1.0, 30.0, 1e4]))
+    seed = draw(st.integers(0, 2**32 - 1))
+    rng = np.random.default_rng(seed)
+    scores = rng.standard_normal(n) * spread
+    if draw(st.booleans()):
+        scores = np.round(scores / spread) * spread
+    labels = rng.integers(0, draw(st.integers(1, 4)), size=n).astype(np.float64)
+    return scores, labels
+
+
+ALPHAS, BETAS = st.sampled_from([0.2, 1.0, 7.0, 60.0]), st.sampled_from([0.5, 3.0, 25.0])
+SIGMOIDS = st.sampled_from(list(reference.SIGMOIDS))
+
+PAIRS = {
+    "NDCG": (
+        lambda a, b, s: dx.ApproxNDCG(alpha=a, sigmoid=s),
+        lambda x, y, a, b, s: reference.ndcg(x, y, a, b, s),
+    ),
+    "NDCG@3": (
+        lambda a, b, s: dx.ApproxNDCG(alpha=a, beta=b, k=3, sigmoid=s),
+        lambda x, y, a, b, s: reference.ndcg(x, y, a, b, s, k=3),
+    ),
+    "P@2": (
+        lambda a, b, s: dx.ApproxPrecision(k=2, alpha=a, beta=b, sigmoid=s),
+        lambda x, y, a, b, s: reference.precision(x, y, a, b, s, k=2),
+    ),
+    "AP": (
+        lambda a, b, s: dx.ApproxAP(alpha=a, beta=b, sigmoid=s),
+        lambda x, y, a, b, s: reference.ap(x, y, a, b, s),
+    ),
+    "AP(rel=2)": (
+        lambda a, b, s: dx.ApproxAP(alpha=a, beta=b, rel=2, sigmoid=s),
+        lambda x, y, a, b, s: reference.ap(x, y, a, b, s, rel=2),
+    ),
+    "RR": (
+        lambda a, b, s: dx.ApproxRR(alpha=a, beta=b, sigmoid=s),
+        lambda x, y, a, b, s: reference.rr(x, y, a, b, s),
+    ),
+    "ERR": (
+        lambda a, b, s: dx.ApproxERR(alpha=a, beta=b, sigmoid=s),
+        lambda x, y, a, b, s: reference.err(x, y, a, b, s),
+    ),
+    "tau": (
+        lambda a, b, s: dx.ApproxKendall(alpha=a, sigmoid=s),
+        lambda x, y, a, b, s: reference.kendall(x, y, a, s),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+@settings(deadline=None, max_examples=60)
+@given(query=queries(), alpha=ALPHAS, beta=BETAS, sigmoid=SIGMOIDS)
+def test_values_are_those_of_the_papers_loops(name, query, alpha, beta, sigmoid):
+    scores, labels = query
+    make, naive = PAIRS[name]
+    value, _ = make(alpha, beta, sigmoid).value_and_grad(scores, labels, np.array([0, len(scores)]))
+    np.testing.assert_allclose(value[0], naive(scores, labels, alpha, beta, sigmoid), rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parametrize("name", PAIRS)
+@settings(deadline=None, max_examples=25)
+@given(query=queries(largest=7), sigmoid=SIGMOIDS)
+def test_gradients_are_the_slopes_of_the_papers_loops(name, query, sigmoid):
+    scores, labels = query[0] / np.abs(query[0]).max(initial=1.0), query[1]
+    make, naive = PAIRS[name]
+    _, grad = make(2.0, 1.5, sigmoid).value_and_grad(scores, labels, np.array([0, len(scores)]))
+    slope = reference.slope(lambda s: naive(s, labels, 2.0, 1.5, sigmoid), scores)
+    np.testing.assert_allclose(grad, slope, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("spread", [0.01, 1.0, 100.0, 1e6])
+@pytest.mark.parametrize("n", [200, 300, 1200])  # factored whole, counted, sorted
+def test_bands_and_blocks_give_what_all_pairs_give(n, spread, dtype):
+    rng = np.random.default_rng(n)
+    scores = (rng.standard_normal(n) * spread).astype(dtype)
+    labels = rng.choice([0.0, 1.0, 2.0], size=n, p=[0.8, 0.15, 0.05])
+    gain, qptr = np.exp2(labels) - 1, np.array([0, n])
+    z = 5.0 * (scores[None, :].astype(np.float64) - scores[:, None])
+    with np.errstate(over="ignore"):
+        p = 1 / (1 + np.exp(-z))
+    ranks = 0.5 + p.sum(axis=1)
+    ideal = np.sort(gain)[::-1] @ (1 / np.log2(np.arange(2, n + 2)))
+    c = -gain * math.log(2) / (np.log(1 + ranks) ** 2 * (1 + ranks)) / ideal
+    d = p * (1 - p)
+    grad = 5.0 * (c @ d - c * d.sum(axis=1))
+    tolerance = 2e-6 if dtype == "float32" else 1e-13
+    value, got = dx.ApproxNDCG(alpha=5.0).value_and_grad(scores, labels, qptr)
+    np.testing.assert_allclose(value[0], (gain / np.log2(1 + ranks)).sum() / ideal, rtol=tolerance)
+    # Beyond the band slopes are below exp(-17) or exp(-37), in units of alpha: they are dropped.
+    dropped = 5.0 * math.exp(-17 if dtype == "float32" else -37)
+    np.testing.assert_allclose(got, grad, rtol=0, atol=10 * tolerance * np.abs(grad).max() + dropped)
+    np.testing.assert_allclose(dx.soft_ranks(scores, alpha=5.0), ranks, rtol=10 * tolerance)
+
+
+def test_table_1_of_the_paper_to_five_decimals():
+    ranks = dx.soft_ranks(TABLE_1, alpha=100)
+    np.testing.assert_allclose(ranks, [2.00118, 4.00000, 1.00000, 5.00000, 2.99882], rtol=0, atol=5e-6)
+    eps = np.abs(ranks - [2, 4, 1, 5, 3]).max()
+    assert round(eps, 5) == 0.00118
+    assert round(dx.rank_bound(TABLE_1, 100), 5) == 0.00471
+    assert dx.ap_bound(eps, n_relevant=1, beta=100) < 0.0024
+    assert round(dx.ndcg_bound(eps), 5) == 0.00085
+
+
+@settings(deadline=None, max_examples=200)
+@given(query=queries(largest=20), alpha=ALPHAS)
+def test_theorem_3_bounds_the_ranks(query, alpha):
+    scores, _ = query
+    assume(len(np.unique(scores)) == len(scores))
+    exact = 1 + np.argsort(np.argsort(-scores))
+    error = np.abs(dx.soft_ranks(scores, alpha=alpha) - exact).max()
+    assert error <= dx.rank_bound(scores, alpha) + 1e-12
+
+
+@settings(deadline=None, max_examples=200)
+@given(query=queries(largest=20), alpha=ALPHAS, beta=BETAS)
+def test_theorems_5_and_6_bound_the_measures(query, alpha, beta):
+    scores, labels = query
+    assume(len(np.unique(scores)) == len(scores))
+    qptr = np.array([0, len(scores)])
+    eps = np.abs(dx.soft_ranks(scores, alpha=alpha) - 1 - np.argsort(np.argsort(-scores))).max()
+    value, _ = dx.ApproxNDCG(alpha=alpha).value_and_grad(scores, labels, qptr)
+    assert abs(value[0] - dx.NDCG()(scores, labels, qptr)[0]) <= dx.ndcg_bound(eps) + 1e-12
+    n_relevant = int((labels >= 1).sum())
+    assume(eps < 0.5 and n_relevant > 0)
+    value, _ = dx.ApproxAP(alpha=alpha, beta=beta).value_and_grad(scores, labels, qptr)
+    assert abs(value[0] - dx.AP()(scores, labels, qptr)[0]) <= dx.ap_bound(eps, n_relevant, beta) + 1e-12
+
+
+def test_theorem_5_is_refused_where_it_says_nothing():
+    with pytest.raises(dx.InputError, match=r"eps=0\.5: .* larger alpha"):
+        dx.ap_bound(0.5, 3, 10.0)
+
+
+def test_one_document_has_no_rank_error():
+    assert dx.rank_bound(np.array([3.0]), 10.0) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("scores", "labels", "alpha", "beta", "expected"),
+    [
+        # rax, rank_i = 1 + sum sigmoid((s_j - s_i)/T)
+        ([0.0, 1.0, 3.0, 2.0], [0.0, 0.0, 1.0, 2.0], 1.0, None, 0.71789),
+        ([0.0, 3.0, 1.0, 2.0], [0.0, 0.0, 1.0, 1.0], 10.0, None, 0.6934263706207275),
+        # the paper's ApproxAP by its formula
+        ([0.0, 3.0, 1.0, 2.0], [0.0, 0.0, 1.0, 1.0], 1.0, 1.0, 0.6029177946891665),
+    ],
+)
+def test_values_that_other_tools_print(scores, labels, alpha, beta, expected):
+    surrogate = dx.ApproxNDCG(alpha=alpha) if beta is None else dx.ApproxAP(alpha=alpha, beta=beta)
+    value, _ = surrogate.value_and_grad(np.array(scores), np.array(labels), np.array([0, 4]))
+    np.testing.assert_allclose(value[0], expected, rtol=0, atol=5e-6 if beta is None else 1e-12)
+
+
+def test_gradient_that_rax_prints():
+    s, y = np.array([-1.0, 1.0, 0.0]), np.array([0.0, 0.0, 1.0])
+    value, grad = dx.ApproxNDCG(alpha=1.0).value_and_grad(s, y, np.array([0, 3]))
+    np.testing.assert_allclose(value[0], 1 / math.log2(1 + 2), rtol=1e-6)
+    np.testing.assert_allclose(grad, [-0.03763788, -0.03763788, 0.07527576], rtol=0, atol=1e-8)
+
+
+def test_document_weights_are_gains():
+    """A weight of 7/1 on label 1 makes it worth label 3."""
+    labels = np.array([0, 1, 0, 1, 0, 0, 3, 0, 1.0])
+    qptr = np.array([0, 9])
+    surrogate = dx.ApproxNDCG(alpha=2.0)
+    weighted = surrogate.prepare(labels, qptr, np.where(np.arange(9) == 3, 7.0, 1.0))
+    plain = surrogate.prepare(np.where(np.arange(9) == 3, 3.0, labels), qptr)
+    np.testing.assert_allclose(weighted, plain, rtol=1e-15)
+
+
+def test_kendall_refuses_document_weights():
+    with pytest.raises(dx.InputError, match=r"mean over pairs.*query_weight"):
+        dx.ApproxKendall().prepare(np.ones(2), np.array([0, 2]), np.ones(2))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: dx.ApproxNDCG(alpha=0), r"ApproxNDCG\(alpha=0\).*must be a number > 0"),
+        (lambda: dx.ApproxNDCG(alpha="10"), r"alpha='10'"),
+        (lambda: dx.ApproxNDCG(k=0), r"k=0.*integer >= 1"),
+        (lambda: dx.ApproxPrecision(k=None), r"k=None.*integer >= 1"),
+        (lambda: dx.ApproxAP(beta=-1.0), r"beta=-1.0.*must be a number > 0"),
+        (lambda: dx.ApproxAP(sigmoid="relu"), r"sigmoid='relu'.*'logistic', 'tanh'"),
+        (
+            lambda: dx.ApproxERR(l_max=2).prepare(np.array([3.0]), np.array([0, 1])),
+            r"label of 3, above l_max",
+        ),
+        (lambda: dx.surrogate("AproxNDCG"), r"no surrogate 'AproxNDCG'; did you mean 'ApproxNDCG'"),
+        (lambda: dx.surrogate("ApproxNDCG(gamma=1)"), r"unexpected keyword argument 'gamma'.*alpha=10.0"),
+        (lambda: dx.surrogate("ApproxNDCG(alpha="), r"cannot be read"),
+        (lambda: dx.surrogate("__import__('os').getcwd()"), r"no surrogate"),
+        (lambda: dx.surrogate("ApproxNDCG(alpha=open('x'))"), r"cannot be read"),
+        (lambda: dx.soft_ranks(np.ones(2), sigmoid="step"), r"sigmoid='step'"),
+        (lambda: dx.ApproxMeasure(len, len, sigmoid="step"), r"sigmoid='step'"),
+    ],
+)
+def test_messages(call, message):
+    with pytest.raises(dx.InputError, match=message):
+        call()
+
+
+def test_smoothing_keeps_the_ratio_of_beta_to_alpha():
+    assert dx.ApproxAP(alpha=20.0, beta=10.0).at(0.01) == dx.ApproxAP(alpha=100.0, beta=50.0)
+    assert dx.ApproxNDCG(alpha=20.0).at(1 / 20.0) == dx.ApproxNDCG(alpha=20.0)
+    assert dx.ApproxKendall(alpha=2.0).at(0.1) == dx.ApproxKendall(alpha=10.0)
+
+
+def test_erf_gives_softranks_expected_ranks():
+    """With alpha = 1/(2 sigma) the sigmoid is P(S_j > S_i) for scores of variance sigma^2."""
+    sigma, s = 0.7, np.array([0.3, -0.2, 0.9])
+    phi = lambda z: 0.5 * math.erfc(-z / math.sqrt(2))  # noqa: E731
+    expected = [
+        1 + sum(phi((s[j] - s[i]) / (sigma * math.sqrt(2))) for j in range(3) if j != i) for i in range(3)
+    ]
+    np.testing.assert_allclose(dx.soft_ranks(s, alpha=1 / (2 * sigma), sigmoid="erf"), expected, rtol=1e-14)
+
+
+LONG_QUERY = """
+import resource
+import numpy as np, directrix as dx
+n = 100_000
+rng = np.random.default_rng(0)
+scores, labels = rng.standard_normal(n).astype(np.float32), (rng.random(n) < 0.01) * 1.0
+surrogate = dx.ApproxAP(alpha=100.0)
+surrogate.value_and_grad(scores[:1000], labels[:1000], np.array([0, 1000]))
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+surrogate.value_and_grad(scores, labels, np.array([0, n]))
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
+"""
+
+
+def test_memory_of_a_long_query_is_linear():
+    """100,000 documents: all pairs would take 40 GB; the kernel's work space takes some arrays."""
+    run = subprocess.run([sys.executable, "-c", LONG_QUERY], capture_output=True, text=True, check=True)
+    assert 0 <= float(run.stdout) < 100

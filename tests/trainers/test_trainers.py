@@ -1,0 +1,176 @@
+"""Trainers reach known optima, say why they stop, and repeat themselves bit for bit."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import directrix as dx
+
+
+class Quadratic:
+    """0.5 (x - c)^T A (x - c), as a mean over its terms for SGD."""
+
+    def __init__(self, n=5, seed=0):
+        rng = np.random.default_rng(seed)
+        self.center = rng.standard_normal(n)
+        self.scale = np.linspace(1, 20, n)
+        self.calls = 0
+        self.n_queries = n
+
+    def value_and_grad(self, params, queries=None):
+        self.calls += 1
+        d = params - self.center
+        return 0.5 * float(self.scale @ d**2), self.scale * d
+
+    def epoch(self, params, order, batch, rate):
+        for _ in range(0, len(order), batch):
+            params -= rate * self.value_and_grad(params)[1]
+        return self.value_and_grad(params)[0]
+
+
+def test_lbfgs_finds_the_minimum_of_a_quadratic_in_a_few_steps_a_dimension():
+    objective = Quadratic()
+    result = dx.LBFGS(tol=1e-10, ftol=0.0).minimise(objective, np.zeros(5))
+    np.testing.assert_allclose(result.params, objective.center, rtol=1e-8)
+    assert result.status == "converged"
+    assert result.converged
+    assert result.counts["iterations"] <= 20
+    assert result.counts["evaluations"] == objective.calls
+
+
+def test_lbfgs_trace_never_rises():
+    result = dx.LBFGS().minimise(Quadratic(), np.zeros(5))
+    losses = [row["loss"] for row in result.trace]
+    assert [row["iteration"] for row in result.trace] == list(range(len(losses)))
+    assert all(b <= a for a, b in pairwise(losses))
+    assert result.value == losses[-1]
+
+
+def test_lbfgs_says_that_its_budget_is_used_up():
+    result = dx.LBFGS(max_iter=2).minimise(Quadratic(20), np.zeros(20))
+    assert result.status == "max_iter"
+    assert "max_iter=2" in result.message
+    assert not result.converged
+
+
+def test_a_callback_stops_lbfgs_where_it_says():
+    result = dx.LBFGS().minimise(Quadratic(), np.zeros(5), callback=lambda step: step.iteration == 2)
+    assert result.status == "stopped"
+    assert result.counts["iterations"] == 2
+    np.testing.assert_allclose(Quadratic().value_and_grad(result.params)[0], result.value, rtol=1e-12)
+
+
+def test_a_loss_that_is_not_finite_is_reported_not_returned():
+    class Broken(Quadratic):
+        def value_and_grad(self, params, queries=None):
+            loss, grad = super().value_and_grad(params)
+            return (np.nan, grad) if self.calls > 2 else (loss, grad)
+
+    result = dx.LBFGS().minimise(Broken(), np.zeros(5))
+    assert result.status == "not_finite"
+    assert np.isfinite(result.params).all()
+    assert "scale" in result.message
+
+
+def test_sgd_walks_down_the_quadratic():
+    objective = Quadratic()
+    result = dx.SGD(rate=0.02, epochs=200).minimise(objective, np.zeros(5))
+    np.testing.assert_allclose(result.params, objective.center, rtol=1e-6)
+    assert result.counts == {"epochs": 200}
+    assert len(result.trace) == 200
+
+
+def test_sgd_diverges_with_a_message():
+    with np.errstate(over="ignore", invalid="ignore"):
+        result = dx.SGD(rate=10.0, epochs=2000).minimise(Quadratic(), np.zeros(5))
+    assert result.status == "not_finite"
+    assert "lower the rate" in result.message
+
+
+def test_sgd_stops_when_the_callback_says_so():
+    result = dx.SGD(epochs=50).minimise(Quadratic(), np.zeros(5), callback=lambda step: step.iteration == 3)
+    assert (result.status, len(result.trace)) == ("stopped", 3)
+
+
+@pytest.fixture(scope="module")
+def linear_data():
+    return dx.make_cubic(n_queries=40, docs_per_query=12, n_features=6, seed=3)
+
+
+def test_sgd_has_the_same_bits_for_the_same_seed_and_others_for_another(linear_data):
+    objective = dx.linear_objective(linear_data, "ApproxNDCG")
+    start = np.zeros(linear_data.n_features)
+    run = lambda seed: dx.SGD(epochs=3, random_state=seed).minimise(objective, start).params  # noqa: E731
+    assert np.array_equal(run(1), run(1))
+    assert not np.array_equal(run(1), run(2))
+
+
+def test_training_raises_the_surrogate(linear_data):
+    objective = dx.linear_objective(linear_data, "ApproxNDCG(alpha=5.0)")
+    start = np.zeros(linear_data.n_features)
+    before = -objective.value_and_grad(start)[0]
+    for trainer in (dx.LBFGS(), dx.SGD(rate=0.05, epochs=100)):
+        after = -objective.value_and_grad(trainer.minimise(objective, start).params)[0]
+        assert after > before + 0.05
+
+
+def test_best_so_far_returns_the_best_step_and_leaves_the_path_alone():
+    objective, start = Quadratic(), np.zeros(5)
+    plain = dx.LBFGS().minimise(objective, start)
+    steps = []
+    score = lambda params: -abs(len(steps) - 3) if steps.append(params.copy()) is None else 0  # noqa: E731
+    result = dx.BestSoFar(dx.LBFGS(), score).minimise(objective, start)
+    assert [row["loss"] for row in result.trace] == [row["loss"] for row in plain.trace]
+    assert np.array_equal(result.params, steps[2])
+    assert result.value == result.trace[2]["loss"]
+    assert max(row["score"] for row in result.trace) == result.trace[2]["score"]
+    assert "best at step 2" in result.message
+
+
+def test_patience_ends_a_run_that_no_longer_rises():
+    falling = iter(range(0, -1000, -1))
+    result = dx.BestSoFar(dx.SGD(epochs=50), lambda _: next(falling), patience=4).minimise(
+        Quadratic(), np.zeros(5)
+    )
+    assert result.status == "stopped"
+    assert len(result.trace) == 5
+
+
+def test_an_outer_callback_is_heard_through_best_so_far():
+    result = dx.BestSoFar(dx.SGD(epochs=9), lambda _: 0.0).minimise(
+        Quadratic(), np.zeros(5), callback=lambda step: step.iteration == 2
+    )
+    assert len(result.trace) == 2
+
+
+def test_regression_start_is_weighted_ridge_on_gains():
+    rng = np.random.default_rng(0)
+    X, labels = rng.standard_normal((60, 4)), rng.choice([0.0, 1.0, 2.0], size=60)
+    w = dx.regression_start(dx.Queries.from_arrays(X, labels, qid=np.repeat(np.arange(6), 10)), ridge=2.0)
+    u = np.where(labels > 0, 30 / (labels > 0).sum(), 30 / (labels == 0).sum())
+    gain = np.exp2(labels) - 1
+    Xc, gc = X - np.average(X, axis=0, weights=u), gain - np.average(gain, weights=u)
+    expected = np.linalg.solve(Xc.T @ (u[:, None] * Xc) + 2.0 * np.eye(4), Xc.T @ (u * gc))
+    np.testing.assert_allclose(w, expected, rtol=1e-9)
+
+
+def test_regression_start_copes_with_one_class_only():
+    w = dx.regression_start(dx.Queries.from_arrays(np.eye(3), np.zeros(3)))
+    np.testing.assert_allclose(w, 0.0, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: dx.LBFGS(max_iter=0), r"LBFGS\(max_iter=0\).*>= 1"),
+        (lambda: dx.LBFGS(memory=0), r"memory=0"),
+        (lambda: dx.SGD(rate=0.0), r"SGD\(rate=0\.0\).*> 0"),
+        (lambda: dx.SGD(epochs=0), r"epochs=0"),
+        (lambda: dx.SGD(batch=0), r"batch=0"),
+        (lambda: dx.BestSoFar(dx.SGD(), len, patience=0), r"patience=0"),
+    ],
+)
+def test_messages(call, message):
+    with pytest.raises(dx.InputError, match=message):
+        call()
