@@ -1,6 +1,6 @@
 """Algorithm 1 of Qin, Liu & Li (2010) with the paper's settings, beside L-BFGS, on OHSUMED.
 
-    python benchmarks/bench_algorithm1.py --data DATA
+    python benchmarks/bench_algorithm1.py [--data DATA]
 
 T = 200 epochs of one query a step, eta = 0.01, weights from zero, no penalty; the grids of
 alpha and beta are the paper's. Setting and epoch are chosen by the validation measure: AP for
@@ -44,6 +44,8 @@ def algorithm1(fold: letor.Split, measure: Any, grid: Sequence[Any], rate: float
 
 def main() -> int:
     options = letor.arguments(__doc__)
+    if letor.absent(options.data):
+        return 0
     print(letor.versions())
     folds = letor.read_folds(options.data, "OHSUMED")
     for name, surrogate, grid in (("AP", dx.ApproxAP, AP_GRID), ("nDCG", dx.ApproxNDCG, NDCG_GRID)):

@@ -1,22 +1,23 @@
 """Distance of surrogate and measure while training: the data of Figures 1-3 of Qin, Liu & Li (2010).
 
-    python benchmarks/bench_approximation.py --data DATA --out benchmarks/results/approximation.json
-    python benchmarks/bench_approximation.py --plot docs/figures/approximation.svg   # from that file
+    python benchmarks/bench_approximation.py [--data DATA]     # measures; keeps the data
+    python benchmarks/bench_approximation.py --plot docs/figures/approximation.svg   # draws them
 
 Algorithm 1 (200 epochs, eta = 0.01, from zero) on the training queries of OHSUMED fold 1; after every
 epoch the mean over queries of |surrogate - measure|, for several alpha (beta = 10) and several
-beta (alpha = 100). DATA as in bench_letor.py.
+beta (alpha = 100). DATA as in bench_letor.py. The data go to
+benchmarks/results/approximation.json.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Any
 
+import bench_letor as letor
 import numpy as np
 
 import directrix as dx
@@ -76,16 +77,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--data", default=os.environ.get("DIRECTRIX_DATA"))
+    letor.add_data(parser)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "approximation.json")
     parser.add_argument("--plot", type=Path, help="draw what --out holds, instead of measuring")
     options = parser.parse_args()
     if options.plot:
         plot(json.loads(options.out.read_text())["figures"], options.plot)
         return 0
-    if options.data is None:
-        parser.error("say where the data are: --data FOLDER, or the environment variable DIRECTRIX_DATA")
-    train = dx.read_letor(dx.letor_folds(Path(options.data) / "letor" / "OHSUMED")[0].train)
+    if letor.absent(options.data):
+        return 0
+    print(letor.versions())
+    train = dx.read_letor(dx.letor_folds(options.data / "letor" / "OHSUMED")[0].train)
     figures = {
         title: {label: [round(e, 6) for e in errors(train, s)] for label, s in curves.items()}
         for title, curves in FIGURES.items()
