@@ -165,7 +165,7 @@ def measure_ours(data: dict[str, np.ndarray], threads: int, repeats: int) -> dic
         found[f"gradient {alpha:g}"] = best_of(lambda o=objective: o.value_and_grad(data["w"]), repeats)
     objective = dx.linear_objective(queries, dx.ApproxNDCG(alpha=10.0))
     order, start = np.random.default_rng(1).permutation(n_queries), data["w"].copy()
-    found["epoch"] = best_of(lambda: objective.epoch(start, order, 1, 1e-6), repeats)
+    found["epoch"] = best_of(lambda: objective.sgd_epoch(start, order, 1e-6), repeats)
     return found
 
 

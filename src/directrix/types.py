@@ -83,10 +83,6 @@ class Objective(Protocol):
         """Loss and gradient over all queries, or over the given ones."""
         ...
 
-    def epoch(self, params: Float64Array, order: Int64Array, batch: int, rate: float) -> float:
-        """Descend in place, batch by batch of queries in the given order; mean loss on the way."""
-        ...
-
     @property
     def n_queries(self) -> int:
         """Number of queries that the loss is a mean over."""

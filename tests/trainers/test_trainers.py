@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import directrix as dx
 
@@ -22,11 +23,6 @@ class Quadratic:
         self.calls += 1
         d = params - self.center
         return 0.5 * float(self.scale @ d**2), self.scale * d
-
-    def epoch(self, params, order, batch, rate):
-        for _ in range(0, len(order), batch):
-            params -= rate * self.value_and_grad(params)[1]
-        return self.value_and_grad(params)[0]
 
 
 def test_lbfgs_finds_the_minimum_of_a_quadratic_in_a_few_steps_a_dimension():
@@ -104,6 +100,20 @@ def test_sgd_has_the_same_bits_for_the_same_seed_and_others_for_another(linear_d
     run = lambda seed: dx.SGD(epochs=3, random_state=seed).minimise(objective, start).params  # noqa: E731
     assert np.array_equal(run(1), run(1))
     assert not np.array_equal(run(1), run(2))
+
+
+def test_batches_and_sparse_features_take_the_general_path(linear_data):
+    q, start = linear_data, np.zeros(linear_data.n_features)
+    dense = dx.linear_objective(q, "ApproxNDCG")
+    one_step = dx.SGD(rate=0.5, epochs=1, batch=q.n_queries).minimise(dense, start)
+    np.testing.assert_allclose(one_step.params, -0.5 * dense.value_and_grad(start)[1], rtol=1e-12)
+    qid = np.repeat(np.arange(q.n_queries), np.diff(q.qptr))
+    sparse = dx.Queries.from_arrays(sp.csr_array(q.features), q.labels, qid=qid)
+    trainer = dx.SGD(rate=0.05, epochs=2, random_state=5)
+    general = trainer.minimise(dx.linear_objective(sparse, "ApproxNDCG"), start)
+    fused = trainer.minimise(dense, start)
+    np.testing.assert_allclose(general.params, fused.params, rtol=1e-4)
+    np.testing.assert_allclose(general.value, fused.value, rtol=1e-4)
 
 
 def test_training_raises_the_surrogate(linear_data):

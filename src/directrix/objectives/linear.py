@@ -26,11 +26,26 @@ class LinearObjective(Objective):
     gives but for rounding.
     """
 
-    def epoch(self, params: Float64Array, order: Int64Array, batch: int, rate: float) -> float:
-        """One epoch of stochastic gradient descent, in place; see `Objective.epoch`."""
+    def sgd_epoch(self, params: Float64Array, order: Int64Array, rate: float) -> float | None:
+        """One epoch of Algorithm 1 in one kernel, a step a query, in place.
+
+        Parameters
+        ----------
+        params : float64 (n_features,)
+            Overwritten with the weights after the epoch.
+        order : int64 (n,)
+            Queries in the order of their use.
+        rate : float > 0
+            Length of a step over the gradient of the query's loss.
+
+        Returns
+        -------
+        float or None
+            Mean of the losses before each step; None if there is no such kernel, and nothing was done.
+        """
         surrogate = self._fusible
-        if batch != 1 or surrogate is None:
-            return super().epoch(params, order, batch, rate)
+        if surrogate is None:
+            return None
         from directrix.objectives._kernels.sgd import FAMILIES, sgd_epoch
 
         center = np.zeros_like(params) if self.penalty.center is None else writable(self.penalty.center)

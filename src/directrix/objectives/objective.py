@@ -156,32 +156,6 @@ class Objective:
         """Number of queries."""
         return self.queries.n_queries
 
-    def epoch(self, params: Float64Array, order: Int64Array, batch: int, rate: float) -> float:
-        """One epoch of stochastic gradient descent, in place.
-
-        Parameters
-        ----------
-        params : float64 (n_params,)
-            Overwritten with the parameters after the epoch.
-        order : int64 (n,)
-            Queries in the order of their use.
-        batch : int >= 1
-            Queries a step.
-        rate : float > 0
-            Length of a step over the gradient of the batch's mean loss.
-
-        Returns
-        -------
-        float
-            Mean over the steps of the loss before each.
-        """
-        total, n_steps = 0.0, 0
-        for begin in range(0, len(order), batch):
-            loss, grad = self.value_and_grad(params, order[begin : begin + batch])
-            params -= rate * grad
-            total, n_steps = total + loss, n_steps + 1
-        return total / max(n_steps, 1)
-
     def _single_part(self, q: int) -> Part:
         if q not in self._single:
             self._single[q] = self._part(q, q + 1)

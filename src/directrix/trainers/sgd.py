@@ -10,7 +10,7 @@ import numpy as np
 
 from directrix.errors import InputError
 from directrix.trainers.result import Result, Step
-from directrix.types import Float64Array, Objective
+from directrix.types import Float64Array, Int64Array, Objective
 
 __all__ = ["SGD"]
 
@@ -66,7 +66,8 @@ class SGD:
         Parameters
         ----------
         objective : Objective
-            Must have ``epoch(params, batches, rate)``, as `directrix.objectives.objective.Objective` has.
+            Loss and gradient over any queries. If it has an ``sgd_epoch`` (as the linear objective
+            has), that does the epochs with a query a step.
         start : float64 (n_params,)
             First parameters.
         callback : callable, optional
@@ -78,7 +79,7 @@ class SGD:
         n_queries = objective.n_queries
         loss = np.nan
         for epoch in range(1, self.epochs + 1):
-            loss = objective.epoch(params, rng.permutation(n_queries), self.batch, self.rate)
+            loss = self._epoch(objective, params, rng.permutation(n_queries))
             if not (np.isfinite(loss) and np.isfinite(params).all()):
                 message = (
                     f"the loss became NaN or infinite in epoch {epoch}; lower the rate or scale the features"
@@ -89,3 +90,14 @@ class SGD:
                 return Result(params, loss, "stopped", "stopped by the callback", {"epochs": epoch}, trace)
         message = f"{self.epochs} epochs done"
         return Result(params, loss, "max_iter", message, {"epochs": self.epochs}, trace)
+
+    def _epoch(self, objective: Objective, params: Float64Array, order: Int64Array) -> float:
+        whole_epoch = getattr(objective, "sgd_epoch", None) if self.batch == 1 else None
+        if whole_epoch is not None and (loss := whole_epoch(params, order, self.rate)) is not None:
+            return float(loss)
+        losses = []
+        for begin in range(0, len(order), self.batch):
+            loss, grad = objective.value_and_grad(params, order[begin : begin + self.batch])
+            params -= self.rate * grad
+            losses.append(loss)
+        return float(np.mean(losses))
