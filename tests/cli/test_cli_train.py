@@ -140,7 +140,45 @@ def test_wrong_usage_is_exit_status_2(run, files, tmp_path, arguments, message):
     assert not list(tmp_path.iterdir())
 
 
-def test_where_the_model_cannot_go_is_said_before_training(run, files, tmp_path):
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("2000 qid:1 1:1\n0 qid:1 1:2\n", "highest label of the training data is 2000"),
+        ("2 qid:1\n0 qid:1\n", "0 features"),
+        ("9 qid:1 1:1\n0 qid:1 1:2\n", "l_max"),
+    ],
+)
+def test_data_that_cannot_be_trained_on_are_exit_status_1(run, tmp_path, content, message):
+    (tmp_path / "d.txt").write_text(content)
+    result = run("train", tmp_path / "d.txt", "-m", "ERR", "-o", tmp_path / "m.json")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: ")
+    assert message in result.stderr
+    assert not (tmp_path / "m.json").exists()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "0 qid:1 1:1 2:0\n0 qid:1 1:0 2:1\n",
+        "1 qid:1 1:1\n",
+        "1 qid:1 1:0\n0 qid:1 1:0\n",
+        "3 qid:1 1:1e30\n0 qid:1 1:-1e30\n",
+    ],
+    ids=["no relevant row", "one row", "constant", "huge"],
+)
+def test_data_with_nothing_to_learn_still_give_a_model(run, tmp_path, content):
+    (tmp_path / "d.txt").write_text(content)
+    result = run("train", tmp_path / "d.txt", "--set", "alpha=3", "-o", tmp_path / "m.json")
+    assert result.exit_code == 0
+    assert np.isfinite(dx.load(tmp_path / "m.json").coef_).all()
+
+
+def test_where_the_model_cannot_go_is_said_before_training(run, files, tmp_path, monkeypatch):
+    def unexpected(*_, **__):
+        raise RuntimeError("the search began")
+
+    monkeypatch.setattr("directrix.rankers.auto.search", unexpected)
     result = run("train", files.train, "-o", tmp_path / "absent" / "m.json")
     assert result.exit_code == 1
     assert "absent" in result.stderr

@@ -142,6 +142,14 @@ def test_validation_sets_as_every_library_passes_them(evaluation):
     assert ranker.measure_ == dx.NDCG(k=3)
 
 
+def test_validation_rows_are_scaled_like_training_rows():
+    skewed = X * [1.0, 1e4, 1e-4, 3.0, 7.0] + 5.0
+    ranker = dx.LinearRanker("ApproxNDCG(alpha=100)", scale="standard", start="zero", max_iter=15)
+    ranker.fit(skewed, Y, qid=QID, eval_set=(skewed, Y), eval_qid=QID, eval_measure="nDCG@3")
+    best = max(row["score"] for row in ranker.result_.trace)
+    np.testing.assert_allclose(ranker.score(skewed, Y, qid=QID), best, rtol=1e-12, atol=0)
+
+
 def test_patience_stops_early():
     ranker = dx.LinearRanker(trainer="sgd", max_iter=50, patience=3, random_state=0)
     ranker.fit(X, Y, qid=QID, eval_set=(X[:12], 2.0 - Y[:12]), eval_group=[12])
@@ -275,6 +283,14 @@ def test_names_of_queries_reach_the_ranker_and_leave_it():
 def test_what_does_not_fit_is_said(arguments, message):
     with pytest.raises(ValueError, match=message):
         dx.LinearRanker(max_iter=1).fit(X, Y, **arguments)
+
+
+def test_labels_that_are_no_grades_and_data_without_features_are_refused():
+    with pytest.raises(dx.InputError, match=r"highest label of the training data is 257.*digitize"):
+        dx.LinearRanker().fit(X, np.where(Y == 2.0, 257.0, Y), qid=QID)
+    assert np.isfinite(dx.LinearRanker(max_iter=2).fit(X, 128.0 * Y, qid=QID).coef_).all()
+    with pytest.raises(dx.InputError, match="360 rows and 0 features"):
+        dx.LinearRanker().fit_queries(dx.Queries.from_arrays(X[:, :0], Y, qid=QID))
 
 
 def test_negative_labels_and_other_widths_are_refused():

@@ -149,6 +149,16 @@ def test_theorems_5_and_6_bound_the_measures(query, alpha, beta):
     assert abs(value[0] - dx.AP()(scores, labels, qptr)[0]) <= dx.ap_bound(eps, n_relevant, beta) + 1e-12
 
 
+@pytest.mark.parametrize("name", PAIRS)
+def test_a_query_without_documents_is_0_and_harms_nobody(name):
+    scores, labels = np.array([0.3, 0.1, 0.2]), np.array([0.0, 1.0, 2.0])
+    surrogate = PAIRS[name][0](3.0, 3.0, "logistic")
+    value, grad = surrogate.value_and_grad(scores, labels, np.array([0, 0, 3, 3]))
+    alone, slope = surrogate.value_and_grad(scores, labels, np.array([0, 3]))
+    assert value.tolist() == [0.0, alone[0], 0.0]
+    assert np.array_equal(grad, slope)
+
+
 def test_theorem_5_is_refused_where_it_says_nothing():
     with pytest.raises(dx.InputError, match=r"eps=0\.5: .* larger alpha"):
         dx.ap_bound(0.5, 3, 10.0)

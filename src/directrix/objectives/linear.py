@@ -12,7 +12,7 @@ from directrix.errors import InputError
 from directrix.models.linear import LinearModel, rows_of
 from directrix.objectives.objective import Objective, Part
 from directrix.objectives.penalty import L2
-from directrix.surrogates.approx import ApproxRank
+from directrix.surrogates.approx_rank import ApproxRank
 from directrix.surrogates.base import writable
 from directrix.types import Float64Array, Int64Array, Surrogate
 

@@ -20,7 +20,7 @@ from directrix.objectives.linear import linear_objective
 from directrix.rankers.base import HasMethods, Interval, Ranker, StrOptions, fit_context
 from directrix.rankers.inputs import one_set, per_document, per_query
 from directrix.rankers.scaling import SCALES, scaled
-from directrix.rankers.training import kept_start, mean_of, training_record
+from directrix.rankers.training import check_trainable, kept_start, mean_of, measure_of, training_record
 from directrix.surrogates.approx import ApproxNDCG
 from directrix.surrogates.names import surrogate as parse_surrogate
 from directrix.trainers.best import BestSoFar
@@ -201,8 +201,9 @@ class LinearRanker(Ranker):
         query_weight: Float64Array | None = None,
     ) -> LinearRanker:
         """Train on `Queries`, as `directrix.read_letor` returns them; see ``fit``."""
+        check_trainable(q)
         surrogate = self._surrogate()
-        goal = _measure_of(surrogate) if measure is None else parse_measure(measure)
+        goal = measure_of(surrogate) if measure is None else parse_measure(measure)
         trainer = self._trainer()
         scale = fit_scale(self.scale, q.features)
         data = scaled(q, scale)
@@ -267,16 +268,6 @@ class LinearRanker(Ranker):
                 )
             return self.coef_.copy()
         return np.zeros(q.n_features) if self.start == "zero" else regression_start(q)
-
-
-def _measure_of(surrogate: Any) -> RankingMeasure:
-    found: RankingMeasure | None = getattr(surrogate, "measure", None)
-    if found is None:
-        raise InputError(
-            f"{surrogate!r} belongs to no measure; say what to report: "
-            'fit(X, y, qid=qid, eval_measure="nDCG@10").'
-        )
-    return found
 
 
 def linear_scores(q: Queries, coef: Float64Array) -> Float64Array:

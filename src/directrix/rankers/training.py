@@ -11,11 +11,51 @@ from typing import Any
 import numpy as np
 
 from directrix.data.queries import Queries
+from directrix.errors import InputError
+from directrix.measures.base import RankingMeasure
 from directrix.rankers.inputs import digest
 from directrix.trainers.result import Result
 from directrix.types import Float64Array, Measure, Objective, Surrogate, Trainer
 
-__all__ = ["kept_start", "mean_of", "mean_over_queries", "query_means", "surrogate_gap", "training_record"]
+__all__ = [
+    "check_trainable",
+    "kept_start",
+    "mean_of",
+    "mean_over_queries",
+    "measure_of",
+    "query_means",
+    "surrogate_gap",
+    "training_record",
+]
+
+_HIGHEST_LABEL = 256  # squares of gains must stay far from the largest float
+
+
+def check_trainable(q: Queries) -> None:
+    """Raise `InputError` for data without rows or features, or with labels that are no grades."""
+    if q.n_features == 0 or q.n_docs == 0:
+        raise InputError(
+            f"the training data have {q.n_docs} rows and {q.n_features} features; at least one of each is "
+            "needed. A row reads `label qid:ID 1:0.5`."
+        )
+    highest = float(q.labels.max())
+    if highest > _HIGHEST_LABEL:
+        raise InputError(
+            f"the highest label of the training data is {highest:g}; labels are grades such as 0 to 4, for a "
+            f"gain is 2^label - 1, and {_HIGHEST_LABEL} is the most that can be trained on. Map them to "
+            "grades, e.g. y = numpy.digitize(y, thresholds)."
+        )
+
+
+def measure_of(surrogate: Any) -> RankingMeasure:
+    """Return the measure that a surrogate tends to, or raise `InputError` if it names none."""
+    found: RankingMeasure | None = getattr(surrogate, "measure", None)
+    if found is None:
+        raise InputError(
+            f"{surrogate!r} belongs to no measure; say what to report: "
+            'fit(X, y, qid=qid, eval_measure="nDCG@10").'
+        )
+    return found
 
 
 def training_record(

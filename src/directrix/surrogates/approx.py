@@ -16,7 +16,7 @@ sigmoid's band for large alpha; memory O(n) a query.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -26,9 +26,10 @@ from directrix.measures.dcg import NDCG
 from directrix.measures.gains import discounts, gains
 from directrix.measures.pairs import KendallTau
 from directrix.measures.precision import AP, RR, Precision
-from directrix.surrogates.base import KernelSurrogate, query_sums
-from directrix.surrogates.positions import Sigmoid, sigmoid_code
-from directrix.types import Float64Array, FloatArray, Int64Array
+from directrix.surrogates.approx_rank import SMOOTH, ApproxRank, check_k, over_queries, times
+from directrix.surrogates.base import query_sums
+from directrix.surrogates.positions import Sigmoid
+from directrix.types import Float64Array, Int64Array
 
 __all__ = [
     "ApproxAP",
@@ -38,74 +39,6 @@ __all__ = [
     "ApproxPrecision",
     "ApproxRR",
 ]
-
-_SMOOTH = frozenset({"smooth", "shift_invariant", "tends_to_measure"})
-
-
-class ApproxRank(KernelSurrogate):
-    """What all surrogates of this file share; the fields are each one's own."""
-
-    family: ClassVar[str]
-    alpha: float
-    beta: float = 1.0
-    sigmoid: Sigmoid
-
-    def __post_init__(self) -> None:
-        for name in ("alpha", "beta"):
-            value = getattr(self, name)
-            if not (isinstance(value, int | float) and 0.0 < value < np.inf):
-                raise InputError(
-                    f"{type(self).__name__}({name}={value!r}): {name} is the steepness of the sigmoid "
-                    f"and must be a number > 0; type e.g. {type(self).__name__}({name}=10.0)."
-                )
-        sigmoid_code(self.sigmoid)
-
-    @property
-    def traits(self) -> frozenset[str]:
-        """smooth, shift_invariant, tends_to_measure."""
-        return _SMOOTH
-
-    def at(self, smoothing: float) -> Self:
-        """Return a copy with alpha = 1/smoothing; beta keeps its ratio to alpha.
-
-        As smoothing -> 0 the value tends to the exact measure wherever no scores tie.
-        """
-        return replace(  # type: ignore[type-var]
-            self, alpha=1.0 / smoothing, beta=self.beta / self.alpha / smoothing
-        )
-
-    def _shape(self) -> tuple[int, float]:
-        return 0, 0.0
-
-    def spec(self) -> tuple[int, int, float, float, float]:
-        """What the kernels know of the surrogate; see `separable_chunk`."""
-        kind, factor = sigmoid_code(self.sigmoid)
-        shape, k = self._shape()
-        return shape, kind, float(k), factor * self.alpha, factor * self.beta
-
-    def fill(
-        self,
-        scores: FloatArray,
-        prepared: Float64Array,
-        qptr: Int64Array,
-        chunk: tuple[int, int],
-        out: tuple[Float64Array, FloatArray],
-    ) -> None:
-        """Fill one chunk; see `KernelSurrogate.fill`."""
-        from directrix.surrogates._kernels import approx as kernels
-
-        kernel = getattr(kernels, f"{self.family}_chunk")
-        kernel(self.spec(), scores, prepared, qptr, chunk[0], chunk[1], out[0], out[1])
-
-
-def _over_queries(per_doc: Float64Array, total: Float64Array, qptr: Int64Array) -> Float64Array:
-    """Divide by the query's total; 0 where that is 0."""
-    inverse: Float64Array = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0.0)
-    return per_doc * np.repeat(inverse, np.diff(qptr))
-
-
-def _times(values: Float64Array, doc_weight: Float64Array | None) -> Float64Array:
-    return values if doc_weight is None else values * doc_weight
 
 
 @dataclass(frozen=True)
@@ -143,12 +76,12 @@ class ApproxNDCG(ApproxRank):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_k(self, self.k)
+        check_k(self, self.k)
 
     @property
     def traits(self) -> frozenset[str]:
         """smooth, shift_invariant, tends_to_measure; unit_interval without a cut-off."""
-        return _SMOOTH | {"unit_interval"} if self.k is None else _SMOOTH
+        return SMOOTH | {"unit_interval"} if self.k is None else SMOOTH
 
     @property
     def measure(self) -> NDCG:
@@ -164,12 +97,12 @@ class ApproxNDCG(ApproxRank):
         """Gains over the ideal DCG@k."""
         from directrix.measures._kernels.dcg import ideal_dcg
 
-        gain = _times(gains(labels), doc_weight)
+        gain = times(gains(labels), doc_weight)
         longest = int(np.diff(qptr).max(initial=0))
         depth = longest if self.k is None else self.k
         ideal = np.empty(len(qptr) - 1)
         ideal_dcg(gain, qptr, discounts(min(longest, depth)), False, depth, ideal)  # noqa: FBT003
-        return _over_queries(gain, ideal, qptr)
+        return over_queries(gain, ideal, qptr)
 
 
 @dataclass(frozen=True)
@@ -200,7 +133,7 @@ class ApproxPrecision(ApproxRank):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_k(self, self.k, optional=False)
+        check_k(self, self.k, optional=False)
 
     @property
     def measure(self) -> Precision:
@@ -214,7 +147,7 @@ class ApproxPrecision(ApproxRank):
         self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
     ) -> Float64Array:
         """Relevance over k."""
-        return _times((labels >= self.rel).astype(np.float64) / self.k, doc_weight)
+        return times((labels >= self.rel).astype(np.float64) / self.k, doc_weight)
 
 
 @dataclass(frozen=True)
@@ -255,8 +188,8 @@ class ApproxAP(ApproxRank):
         self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
     ) -> Float64Array:
         """Relevance over the number of relevant documents."""
-        relevance = _times((labels >= self.rel).astype(np.float64), doc_weight)
-        return _over_queries(relevance, query_sums(relevance, qptr), qptr)
+        relevance = times((labels >= self.rel).astype(np.float64), doc_weight)
+        return over_queries(relevance, query_sums(relevance, qptr), qptr)
 
 
 @dataclass(frozen=True)
@@ -294,7 +227,7 @@ class ApproxRR(ApproxRank):
         self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
     ) -> Float64Array:
         """Relevance: the probability that the user stops at the document."""
-        return _times((labels >= self.rel).astype(np.float64), doc_weight)
+        return times((labels >= self.rel).astype(np.float64), doc_weight)
 
 
 @dataclass(frozen=True)
@@ -335,7 +268,7 @@ class ApproxERR(ApproxRank):
                 f"{self!r} meets a label of {labels.max():g}, above l_max; "
                 f"type ApproxERR(l_max={labels.max():g})."
             )
-        return _times(gains(labels) / 2.0**self.l_max, doc_weight)
+        return times(gains(labels) / 2.0**self.l_max, doc_weight)
 
 
 @dataclass(frozen=True)
@@ -381,10 +314,3 @@ class ApproxKendall(ApproxRank):
                 "weigh whole queries instead: query_weight=."
             )
         return np.array(labels, dtype=np.float64)
-
-
-def _check_k(surrogate: Any, k: Any, *, optional: bool = True) -> None:
-    if (k is None and optional) or (isinstance(k, int | np.integer) and k >= 1):
-        return
-    name = type(surrogate).__name__
-    raise InputError(f"{name}(k={k!r}): the cut-off must be an integer >= 1; type e.g. {name}(k=10).")

@@ -35,6 +35,7 @@ IDENTITY, DCG, DCG_CUT, CUT = 0, 1, 2, 3
 # NaN keep their meaning.
 _FAST = {"reassoc", "contract", "nsz"}
 _LN2 = math.log(2.0)
+_GAP = 128
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
@@ -146,8 +147,13 @@ def _add_rows(c0, c1, c2, c3, d0, d1, d2, d3, grad):
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def scratch(n, like):
-    """Work space for queries of up to n documents: floats, float64 and integers."""
-    return np.empty((8, n), dtype=like.dtype), np.empty(n), np.empty((2, n), dtype=np.int64)
+    """Work space for queries of up to n documents: floats, float64 and integers.
+
+    Compiled loops run in vector registers only where their arrays start far enough apart; the
+    gap between rows sees to that, so that sums have the same bits whatever the space.
+    """
+    width = n + _GAP
+    return np.empty((8, width), dtype=like.dtype), np.empty(n), np.empty((2, n), dtype=np.int64)
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
@@ -197,6 +203,40 @@ def _sums(kind, alpha, x, members, count, lo, hi, floats, sums):
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
+def _arrange(s, w, alpha, band, reach, space):
+    """Copy scores and weights into the work space, sorted if that saves work; tell whether they are."""
+    n = len(s)
+    floats, weights, integers = space
+    order = integers[0]
+    low, high = s[0], s[0]
+    for j in range(n):
+        low, high = min(low, s[j]), max(high, s[j])
+        order[j] = j
+    # Short queries do without sorting as long as one set of exponentials spans them.
+    span = alpha * (np.float64(high) - np.float64(low))
+    is_sorted = span > (2.0 * reach if n < 256 else 4.0 * band)
+    if is_sorted:
+        descending_order(s, order)
+    for j in range(n):
+        floats[2, j] = s[order[j]]
+        floats[3, j] = floats.dtype.type(0.0)
+        weights[j] = w[order[j]]
+    return is_sorted, 0.5 * (np.float64(low) + np.float64(high))
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def _next_four(weights, i, end, members):
+    """Find the next documents with weight from i on, up to four; how many, and where to go on."""
+    count = 0
+    while i < end and count < 4:
+        if weights[i] != 0.0:
+            members[count] = i
+            count += 1
+        i += 1
+    return count, i
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
 def soft_rank_core(s, w, shape, alpha, sigmoid_kind, k, beta, ranks, grad, want_grad, space):
     """Value, ranks and gradient for one query; see the module's docstring.
 
@@ -215,49 +255,29 @@ def soft_rank_core(s, w, shape, alpha, sigmoid_kind, k, beta, ranks, grad, want_
     Returns
     -------
     float64
-        V.
+        V; 0 for a query without documents.
     """
     n = len(s)
+    if n == 0:
+        return 0.0
     floats, weights, integers = space
-    pull, order, zero = floats[3], integers[0], floats.dtype.type(0.0)
-    low, high = s[0], s[0]
-    for j in range(1, n):
-        low, high = min(low, s[j]), max(high, s[j])
+    x, pull, order, zero = floats[2, :n], floats[3], integers[0], floats.dtype.type(0.0)
     band = saturation(sigmoid_kind, s.itemsize)
     reach = 80.0 if s.itemsize == 4 else 700.0  # exp(reach) is far from overflow
-    # Short queries do without sorting as long as one set of exponentials spans them.
-    span = alpha * (np.float64(high) - np.float64(low))
-    is_sorted = span > (2.0 * reach if n < 256 else 4.0 * band)
-    if is_sorted:
-        descending_order(s, order)
-    for j in range(n):
-        place = order[j] if is_sorted else j
-        floats[2, j] = s[place]
-        weights[j] = w[place]
-        pull[j] = zero
-    x = floats[2, :n]
-    sums, c = np.zeros((2, 4)), np.zeros(4, dtype=floats.dtype)
-    members = np.empty(4, dtype=np.int64)
-    value = 0.0
-    end, first, last, middle = 0, 0, n, 0.5 * (np.float64(low) + np.float64(high))
+    is_sorted, middle = _arrange(s, w, alpha, band, reach, space)
+    sums, c, members = np.zeros((2, 4)), np.zeros(4, dtype=floats.dtype), np.empty(4, dtype=np.int64)
+    value, end, first, last = 0.0, 0, 0, n
     while end < n:
-        begin, end = end, n
+        i, end = end, n
         if is_sorted:
-            end, first, last, middle = _block(x, begin, alpha, band, reach)
+            end, first, last, middle = _block(x, i, alpha, band, reach)
         if sigmoid_kind == LOGISTIC:
-            _exponentials(
-                x[first:last], middle, alpha, integers[1], floats[0][first:last], floats[1][first:last]
-            )
+            e, inverse = floats[0, first:last], floats[1, first:last]
+            _exponentials(x[first:last], middle, alpha, integers[1], e, inverse)
         lo, hi = first, last
-        i = begin
-        while i < end:
-            # Documents that matter, four at a time: their bands overlap, one pass serves them all.
-            count = 0
-            while i < end and count < 4:
-                if weights[i] != 0.0:
-                    members[count] = i
-                    count += 1
-                i += 1
+        while True:
+            # Four documents at a time: their bands overlap, and one pass serves them all.
+            count, i = _next_four(weights, i, end, members)
             if count == 0:
                 break
             if is_sorted:
@@ -268,20 +288,20 @@ def soft_rank_core(s, w, shape, alpha, sigmoid_kind, k, beta, ranks, grad, want_
                 while hi < last and alpha * (bottom - np.float64(x[hi])) <= band:
                     hi += 1
             _sums(sigmoid_kind, alpha, x, members, count, lo, hi, floats, sums)
-            for m in range(count, 4):
+            for m in range(4):
                 c[m] = zero
             for m in range(count):
                 here = members[m]
                 rank = 1.0 + lo + sums[0, m]
-                ranks[order[here] if is_sorted else here] = rank
+                ranks[order[here]] = rank
                 f, df = phi(shape, rank, k, sigmoid_kind, beta)
+                slope = alpha * weights[here] * df
                 value += weights[here] * f
-                c[m] = alpha * weights[here] * df
-                if want_grad:
-                    pull[here] -= floats.dtype.type(alpha * weights[here] * df * sums[1, m])
+                c[m] = slope
+                pull[here] -= floats.dtype.type(slope * sums[1, m])
             if want_grad:
                 _add_rows(c[0], c[1], c[2], c[3], floats[4], floats[5], floats[6], floats[7], pull[lo:hi])
     if want_grad:
         for j in range(n):
-            grad[order[j] if is_sorted else j] = pull[j]
+            grad[order[j]] = pull[j]
     return value
