@@ -36,7 +36,7 @@ def test_methods_lists_all_and_shows_one(run):
     assert "Eq. 22" in run("methods", "approxap").stdout
     found = json.loads(run("methods", "--format", "json").stdout)
     assert [entry["name"] for entry in found] == names
-    assert found[names.index("ApproxNDCG")]["grid"]["alpha"] == [3.0, 10.0]
+    assert found[names.index("ApproxNDCG")]["grid"]["alpha"] == [3.0, 10.0, 30.0]
     assert run("methods", "ApproxXX").exit_code == 2
 
 

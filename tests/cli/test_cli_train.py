@@ -13,7 +13,7 @@ def test_it_prints_the_candidates_and_says_what_it_chose(run, files, tmp_path):
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
     assert lines[0].split()[:3] == ["candidate", "nDCG@5", "valid"]
-    assert len(lines) == 1 + 2 * 4  # alpha x l2
+    assert len(lines) == 1 + 3 * 2  # alpha x l2
     assert sum("chosen" in line for line in lines) == 1
     assert "by nDCG@5 on 7 validation queries" in result.stderr
     assert "mean |ApproxNDCG(" in result.stderr

@@ -151,7 +151,7 @@ class Method:
         return self.surrogate(**chosen)
 
 
-_GRID = {"alpha": (3.0, 10.0), "l2": (1e-5, 1e-4, 1e-3, 1e-2), "max_iter": (100,)}
+_GRID = {"alpha": (3.0, 10.0, 30.0), "l2": (1e-4, 1e-3), "max_iter": (100,)}
 _PAIRS = "O(R n) pairs, only those inside the sigmoid's band"
 
 
