@@ -1,0 +1,30 @@
+"""The same seed gives the same bits: in another process, compiled now or before, on any threads."""
+
+import os
+import subprocess
+import sys
+
+FIT = """
+import hashlib, sys
+import directrix as dx
+dx.set_threads(int(sys.argv[1]))
+q = dx.make_cubic(n_queries=40, docs_per_query=30, n_features=9, seed=1)
+start = dx.regression_start(q)
+digest = hashlib.sha256()
+for trainer in (dx.LBFGS(max_iter=40), dx.SGD(epochs=2, random_state=3)):
+    objective = dx.linear_objective(q, "ApproxNDCG(alpha=20)", 1e-4)
+    digest.update(trainer.minimise(objective, start).params.tobytes())
+print(digest.hexdigest())
+"""
+
+
+def test_compiled_now_or_read_from_the_cache_on_one_thread_or_two(tmp_path):
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+
+    def fit(threads):
+        command = [sys.executable, "-c", FIT, threads]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+
+    compiled_now, from_cache, on_two = fit("1"), fit("1"), fit("2")
+    assert len(compiled_now.strip()) == 64
+    assert compiled_now == from_cache == on_two
