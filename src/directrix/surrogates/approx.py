@@ -20,15 +20,14 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from directrix.errors import InputError
 from directrix.measures.cascade import ERR
 from directrix.measures.dcg import NDCG
 from directrix.measures.gains import discounts, gains
 from directrix.measures.pairs import KendallTau
 from directrix.measures.precision import AP, RR, Precision
-from directrix.surrogates.approx_rank import SMOOTH, ApproxRank, check_k, over_queries, times
+from directrix.surrogates.approx_rank import SMOOTH, ApproxRank, over_queries, times
 from directrix.surrogates.base import query_sums
-from directrix.surrogates.positions import Sigmoid
+from directrix.surrogates.positions import Sigmoid, positive, whole
 from directrix.types import Float64Array, Int64Array
 
 __all__ = [
@@ -69,14 +68,11 @@ class ApproxNDCG(ApproxRank):
     """
 
     family: ClassVar[str] = "separable"
+    weighs_docs: ClassVar[bool] = True
     alpha: float = 10.0
     k: int | None = None
     beta: float = 10.0
     sigmoid: Sigmoid = "logistic"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_k(self, self.k)
 
     @property
     def traits(self) -> frozenset[str]:
@@ -91,8 +87,8 @@ class ApproxNDCG(ApproxRank):
     def _shape(self) -> tuple[int, float]:
         return (1, 0.0) if self.k is None else (2, float(self.k))
 
-    def prepare(
-        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
+    def doc_values(
+        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None
     ) -> Float64Array:
         """Gains over the ideal DCG@k."""
         from directrix.measures._kernels.dcg import ideal_dcg
@@ -109,7 +105,8 @@ class ApproxNDCG(ApproxRank):
 class ApproxPrecision(ApproxRank):
     r"""Smooth P@k: :math:`\frac1k \sum_i r_i\, \sigma(\beta(k + 1/2 - \hat\pi_i))`.
 
-    Named as future work by Qin, Liu, Li 2010; ours by their rule for truncations.
+    Named as future work by Qin, Liu, Li 2010; ours by their rule for truncations. A document's weight
+    multiplies what it earns; k divides all the same.
 
     Parameters
     ----------
@@ -126,6 +123,7 @@ class ApproxPrecision(ApproxRank):
     """
 
     family: ClassVar[str] = "separable"
+    weighs_docs: ClassVar[bool] = True
     k: int = 5
     alpha: float = 10.0
     beta: float = 10.0
@@ -133,8 +131,8 @@ class ApproxPrecision(ApproxRank):
     sigmoid: Sigmoid = "logistic"
 
     def __post_init__(self) -> None:
+        whole(self.k, "k", "ApproxPrecision")
         super().__post_init__()
-        check_k(self, self.k, optional=False)
 
     @property
     def measure(self) -> Precision:
@@ -144,8 +142,8 @@ class ApproxPrecision(ApproxRank):
     def _shape(self) -> tuple[int, float]:
         return 3, float(self.k)
 
-    def prepare(
-        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
+    def doc_values(
+        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None
     ) -> Float64Array:
         """Relevance over k."""
         return times((labels >= self.rel).astype(np.float64) / self.k, doc_weight)
@@ -176,6 +174,7 @@ class ApproxAP(ApproxRank):
     """
 
     family: ClassVar[str] = "ap"
+    weighs_docs: ClassVar[bool] = True
     alpha: float = 10.0
     beta: float = 10.0
     rel: float = 1
@@ -186,11 +185,13 @@ class ApproxAP(ApproxRank):
         """AP."""
         return AP(rel=self.rel)
 
-    def prepare(
-        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
+    def doc_values(
+        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None
     ) -> Float64Array:
         """Relevance over the number of relevant documents."""
-        relevance = times((labels >= self.rel).astype(np.float64), doc_weight)
+        relevant = labels >= self.rel
+        # A relevant document of weight 0 earns nothing, but is counted above others.
+        relevance = np.where(relevant, np.maximum(times(np.ones(len(labels)), doc_weight), 1e-100), 0.0)
         return over_queries(relevance, query_sums(relevance, qptr), qptr)
 
 
@@ -226,11 +227,11 @@ class ApproxRR(ApproxRank):
         """RR."""
         return RR(rel=self.rel)
 
-    def prepare(
-        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
+    def doc_values(
+        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None
     ) -> Float64Array:
         """Relevance: the probability that the user stops at the document."""
-        return times((labels >= self.rel).astype(np.float64), doc_weight)
+        return (labels >= self.rel).astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -263,16 +264,11 @@ class ApproxERR(ApproxRank):
         """ERR."""
         return ERR(l_max=self.l_max)
 
-    def prepare(
-        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
+    def doc_values(
+        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None
     ) -> Float64Array:
         """Probability that the user stops at the document."""
-        if len(labels) and labels.max() > self.l_max:
-            raise InputError(
-                f"{self!r} meets a label of {labels.max():g}, above l_max; "
-                f"type ApproxERR(l_max={labels.max():g})."
-            )
-        return times(gains(labels) / 2.0**self.l_max, doc_weight)
+        return gains(labels) / 2.0**self.l_max
 
 
 @dataclass(frozen=True)
@@ -293,7 +289,7 @@ class ApproxKendall(ApproxRank):
 
     Notes
     -----
-    Lies in [-1, 1]. Document weights have no meaning for pairs and are refused.
+    Lies in [-1, 1].
     """
 
     family: ClassVar[str] = "kendall"
@@ -302,20 +298,15 @@ class ApproxKendall(ApproxRank):
 
     def at(self, smoothing: float) -> Self:
         """Return a copy with alpha = 1/smoothing."""
-        return replace(self, alpha=1.0 / smoothing)
+        return replace(self, alpha=1.0 / positive(smoothing, "smoothing", "ApproxKendall.at"))
 
     @property
     def measure(self) -> KendallTau:
         """Kendall's tau-b."""
         return KendallTau()
 
-    def prepare(
-        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
+    def doc_values(
+        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None
     ) -> Float64Array:
         """The labels."""
-        if doc_weight is not None:
-            raise InputError(
-                "ApproxKendall is a mean over pairs and takes no document weights; "
-                "weigh whole queries instead: query_weight=."
-            )
         return np.array(labels, dtype=np.float64)

@@ -16,9 +16,11 @@ Two facts make it fast.
 * Factored sigmoid: :math:`\sigma(\alpha(s_j - s_i)) = 1 / (1 + E_i / E_j)` with
   :math:`E = \exp(\alpha (s - s_{mid}))`: n exponentials, then one division a pair. It is
   valid where E neither overflows nor vanishes, so wide queries are sorted and cut in blocks.
-* Saturation: a pair with :math:`\alpha |s_i - s_j|` beyond ``_saturation`` adds 0 or 1 to
-  rounding. In sorted order every document needs only the pairs in its band; the rest is a
-  count. No array is larger than the query.
+* Saturation: a pair with :math:`\alpha |s_i - s_j|` beyond `saturation` + log n adds 0 or 1, to
+  the rounding of a sum of n. In sorted order every document needs only the pairs in its band;
+  the rest is a count. No array is larger than the query.
+
+Slopes carry an absolute error of about eps alpha c_i, where eps is the resolution of the dtype.
 """
 
 import math
@@ -169,7 +171,7 @@ def _block(x, begin, alpha, band, reach):
         first -= 1
     while last < n and alpha * (bottom - np.float64(x[last])) <= band:
         last += 1
-    return end, first, last, 0.5 * (top + bottom)
+    return end, first, last, 0.5 * top + 0.5 * bottom
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
@@ -204,24 +206,28 @@ def _sums(kind, alpha, x, members, count, lo, hi, floats, sums):
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def _arrange(s, w, alpha, band, reach, space):
-    """Copy scores and weights into the work space, sorted if that saves work; tell whether they are."""
+    """Copy scores and weights into the work space, sorted if that saves work.
+
+    Returns whether they are sorted, the middle of their range, and whether all are finite.
+    """
     n = len(s)
     floats, weights, integers = space
     order = integers[0]
-    low, high = s[0], s[0]
+    low, high, finite = s[0], s[0], True
     for j in range(n):
         low, high = min(low, s[j]), max(high, s[j])
+        finite &= np.isfinite(s[j])
         order[j] = j
     # Short queries do without sorting as long as one set of exponentials spans them.
     span = alpha * (np.float64(high) - np.float64(low))
-    is_sorted = span > (2.0 * reach if n < 256 else 4.0 * band)
+    is_sorted = finite and band < np.inf and span > (2.0 * reach if n < 256 else 4.0 * band)
     if is_sorted:
         descending_order(s, order)
     for j in range(n):
         floats[2, j] = s[order[j]]
         floats[3, j] = floats.dtype.type(0.0)
         weights[j] = w[order[j]]
-    return is_sorted, 0.5 * (np.float64(low) + np.float64(high))
+    return is_sorted, 0.5 * np.float64(low) + 0.5 * np.float64(high), finite
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
@@ -255,16 +261,23 @@ def soft_rank_core(s, w, shape, alpha, sigmoid_kind, k, beta, ranks, grad, want_
     Returns
     -------
     float64
-        V; 0 for a query without documents.
+        V; 0 for a query without documents, NaN (and so the gradient) if a score is not finite.
     """
     n = len(s)
     if n == 0:
         return 0.0
     floats, weights, integers = space
     x, pull, order, zero = floats[2, :n], floats[3], integers[0], floats.dtype.type(0.0)
-    band = saturation(sigmoid_kind, s.itemsize)
+    # What is dropped beyond the band adds up to rounding: n pairs, exp(-band) each.
+    band = saturation(sigmoid_kind, s.itemsize) + (math.log(n) if sigmoid_kind == LOGISTIC else 0.0)
     reach = 80.0 if s.itemsize == 4 else 700.0  # exp(reach) is far from overflow
-    is_sorted, middle = _arrange(s, w, alpha, band, reach, space)
+    is_sorted, middle, finite = _arrange(s, w, alpha, band, reach, space)
+    if not finite:
+        for j in range(n):
+            ranks[j] = np.nan
+            if want_grad:
+                grad[j] = floats.dtype.type(np.nan)
+        return np.nan
     sums, c, members = np.zeros((2, 4)), np.zeros(4, dtype=floats.dtype), np.empty(4, dtype=np.int64)
     value, end, first, last = 0.0, 0, 0, n
     while end < n:
