@@ -172,7 +172,6 @@ def test_sgd_draws_a_new_order_every_epoch():
 
 def test_memory_of_lbfgs_counts():
     """With one pair of differences a quadratic takes more iterations than with twenty."""
-    start = np.zeros(60)
     steps = [
         dx.LBFGS(memory=memory, max_iter=500, ftol=0)
         .minimise(Quadratic(60), np.zeros(60))
