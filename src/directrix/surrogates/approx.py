@@ -15,29 +15,20 @@ sigmoid's band for large alpha; memory O(n) a query.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from directrix.measures.cascade import ERR
 from directrix.measures.dcg import NDCG
 from directrix.measures.gains import discounts, gains
-from directrix.measures.pairs import KendallTau
-from directrix.measures.precision import AP, RR, Precision
+from directrix.measures.precision import AP, Precision
 from directrix.surrogates.approx_rank import SMOOTH, ApproxRank, over_queries, times
 from directrix.surrogates.base import query_sums
-from directrix.surrogates.positions import Sigmoid, positive, whole
+from directrix.surrogates.positions import Sigmoid, whole
 from directrix.types import Float64Array, Int64Array
 
-__all__ = [
-    "ApproxAP",
-    "ApproxERR",
-    "ApproxKendall",
-    "ApproxNDCG",
-    "ApproxPrecision",
-    "ApproxRR",
-]
+__all__ = ["ApproxAP", "ApproxNDCG", "ApproxPrecision"]
 
 
 @dataclass(frozen=True)
@@ -193,120 +184,3 @@ class ApproxAP(ApproxRank):
         # A relevant document of weight 0 earns nothing, but is counted above others.
         relevance = np.where(relevant, np.maximum(times(np.ones(len(labels)), doc_weight), 1e-100), 0.0)
         return over_queries(relevance, query_sums(relevance, qptr), qptr)
-
-
-@dataclass(frozen=True)
-class ApproxRR(ApproxRank):
-    r"""Smooth reciprocal rank.
-
-    .. math:: \sum_j \frac{r_j}{\hat\pi_j} \prod_{i \ne j}
-              \big(1 - r_i\, \sigma(\beta(\hat\pi_j - \hat\pi_i))\big)
-
-    Named as future work by Qin, Liu, Li 2010; ours by their rule for truncations.
-
-    Parameters
-    ----------
-    alpha : float > 0
-        Steepness of the soft ranks, in 1 / units of score.
-    beta : float > 0
-        Steepness of the truncation, in 1 / ranks.
-    rel : float > 0
-        Smallest label that counts as relevant.
-    sigmoid : {"logistic", "tanh", "arctan", "erf"}
-        The smooth step.
-    """
-
-    family: ClassVar[str] = "cascade"
-    alpha: float = 10.0
-    beta: float = 10.0
-    rel: float = 1
-    sigmoid: Sigmoid = "logistic"
-
-    @property
-    def measure(self) -> RR:
-        """RR."""
-        return RR(rel=self.rel)
-
-    def doc_values(
-        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None
-    ) -> Float64Array:
-        """Relevance: the probability that the user stops at the document."""
-        return (labels >= self.rel).astype(np.float64)
-
-
-@dataclass(frozen=True)
-class ApproxERR(ApproxRank):
-    r"""Smooth expected reciprocal rank, with :math:`R_i = (2^{l_i} - 1) / 2^{l_{max}}`.
-
-    .. math:: \sum_i \frac{R_i}{\hat\pi_i} \prod_{j \ne i}
-              \big(1 - R_j\, \sigma(\beta(\hat\pi_i - \hat\pi_j))\big)
-
-    Parameters
-    ----------
-    alpha : float > 0
-        Steepness of the soft ranks, in 1 / units of score.
-    beta : float > 0
-        Steepness of the truncation, in 1 / ranks.
-    l_max : int >= 1
-        The highest label; a document of that label satisfies with probability 1 - 2^-l_max.
-    sigmoid : {"logistic", "tanh", "arctan", "erf"}
-        The smooth step.
-    """
-
-    family: ClassVar[str] = "cascade"
-    alpha: float = 10.0
-    beta: float = 10.0
-    l_max: int = 4
-    sigmoid: Sigmoid = "logistic"
-
-    @property
-    def measure(self) -> ERR:
-        """ERR."""
-        return ERR(l_max=self.l_max)
-
-    def doc_values(
-        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None
-    ) -> Float64Array:
-        """Probability that the user stops at the document."""
-        return gains(labels) / 2.0**self.l_max
-
-
-@dataclass(frozen=True)
-class ApproxKendall(ApproxRank):
-    r"""Smooth Kendall tau-b between scores and labels.
-
-    .. math:: \frac{\sum_{l_i > l_j} (2 \sigma(\alpha(s_i - s_j)) - 1)}
-              {\sqrt{P\, n (n - 1) / 2}}
-
-    with P the number of pairs of different labels.
-
-    Parameters
-    ----------
-    alpha : float > 0
-        Steepness, in 1 / units of score.
-    sigmoid : {"logistic", "tanh", "arctan", "erf"}
-        The smooth step.
-
-    Notes
-    -----
-    Lies in [-1, 1].
-    """
-
-    family: ClassVar[str] = "kendall"
-    alpha: float = 10.0
-    sigmoid: Sigmoid = "logistic"
-
-    def at(self, smoothing: float) -> Self:
-        """Return a copy with alpha = 1/smoothing."""
-        return replace(self, alpha=1.0 / positive(smoothing, "smoothing", "ApproxKendall.at"))
-
-    @property
-    def measure(self) -> KendallTau:
-        """Kendall's tau-b."""
-        return KendallTau()
-
-    def doc_values(
-        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None
-    ) -> Float64Array:
-        """The labels."""
-        return np.array(labels, dtype=np.float64)

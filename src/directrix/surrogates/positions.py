@@ -77,7 +77,7 @@ def _pull(
 ) -> tuple[Float64Array, FloatArray]:
     """Soft ranks of documents with weight != 0, and sum_i weight_i d rank_i / d scores."""
     from directrix.surrogates._kernels.approx import pull_chunk
-    from directrix.surrogates._kernels.softrank import IDENTITY
+    from directrix.surrogates._kernels.sigmoids import IDENTITY
 
     kernel_spec = (IDENTITY, spec[0], 0.0, spec[1], 0.0)
     ranks, grad = np.zeros(len(scores)), np.zeros_like(scores)

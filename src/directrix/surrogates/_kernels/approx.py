@@ -17,7 +17,8 @@ import math
 import numba
 import numpy as np
 
-from directrix.surrogates._kernels.softrank import IDENTITY, saturation, scratch, sigmoid, soft_rank_core
+from directrix.surrogates._kernels.sigmoids import IDENTITY, saturation, sigmoid
+from directrix.surrogates._kernels.softrank import scratch, soft_rank_core
 from directrix.surrogates._kernels.sorting import descending_order
 
 

@@ -28,90 +28,20 @@ import math
 import numba
 import numpy as np
 
+from directrix.surrogates._kernels.sigmoids import (
+    FAST,
+    LOGISTIC,
+    exponentials,
+    phi,
+    saturation,
+    sigmoid,
+)
 from directrix.surrogates._kernels.sorting import descending_order
 
-LOGISTIC, ARCTAN, ERF = 0, 1, 2
-IDENTITY, DCG, DCG_CUT, CUT = 0, 1, 2, 3
-
-# Sums may be reordered (that is what lets them run in vector registers); infinities and
-# NaN keep their meaning.
-_FAST = {"reassoc", "contract", "nsz"}
-_LN2 = math.log(2.0)
 _GAP = 128
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
-def sigmoid(kind, z):
-    """Value and derivative of the sigmoid at z, for scalars."""
-    if kind == LOGISTIC:
-        e = math.exp(-abs(z))
-        p = e / (1.0 + e)
-        return (p if z < 0.0 else 1.0 - p), p / (1.0 + e)
-    if kind == ARCTAN:
-        return 0.5 + math.atan(z) / math.pi, 1.0 / (math.pi * (1.0 + z * z))
-    return 0.5 * math.erfc(-z), math.exp(-z * z) / math.sqrt(math.pi)
-
-
-@numba.njit(nogil=True, cache=True, error_model="numpy")
-def phi(kind, x, k, sigmoid_kind, beta):
-    """Value and derivative of the function of a soft rank, 1 <= x."""
-    if kind == IDENTITY:
-        return x, 1.0
-    if kind == CUT:
-        t, dt = sigmoid(sigmoid_kind, beta * (k + 0.5 - x))
-        return t, -beta * dt
-    log = math.log(1.0 + x)
-    value = _LN2 / log
-    slope = -value / (log * (1.0 + x))
-    if kind == DCG:
-        return value, slope
-    t, dt = sigmoid(sigmoid_kind, beta * (k + 0.5 - x))
-    return value * t, slope * t - value * beta * dt
-
-
-@numba.njit(nogil=True, cache=True, error_model="numpy")
-def saturation(kind, itemsize):
-    """The |z| beyond which the sigmoid is 0 or 1 to rounding in a float of this size."""
-    if kind == LOGISTIC:
-        return 17.0 if itemsize == 4 else 37.0
-    if kind == ERF:
-        return 3.9 if itemsize == 4 else 6.0
-    return np.inf
-
-
-@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=_FAST)
-def _exponentials(s, middle, alpha, bits, e, inverse):
-    """E = exp(alpha (s - middle)) and 1/e; needs |alpha (s - middle)| <= 700.
-
-    Cody-Waite reduction and a Taylor polynomial, written without a branch or a call so that
-    the compiler can use vector registers (math.exp cannot be vectorised without SVML).
-    """
-    scale = bits.view(np.float64)
-    for j in range(len(s)):
-        z = alpha * (np.float64(s[j]) - middle)
-        power = math.floor(z * 1.4426950408889634 + 0.5)
-        r = (z - power * 0.693147180369123816490) - power * 1.90821492927058770002e-10
-        bits[j] = (np.int64(power) + np.int64(1023)) << np.int64(52)
-        poly = 1.6059043836821613e-10
-        poly = poly * r + 2.08767569878681e-09
-        poly = poly * r + 2.505210838544172e-08
-        poly = poly * r + 2.755731922398589e-07
-        poly = poly * r + 2.7557319223985893e-06
-        poly = poly * r + 2.48015873015873e-05
-        poly = poly * r + 0.0001984126984126984
-        poly = poly * r + 0.001388888888888889
-        poly = poly * r + 0.008333333333333333
-        poly = poly * r + 0.041666666666666664
-        poly = poly * r + 0.16666666666666666
-        poly = poly * r + 0.5
-        poly = poly * r + 1.0
-        poly = poly * r + 1.0
-        value = poly * scale[j]
-        e[j] = value
-        inverse[j] = 1.0 / value
-
-
-@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=_FAST)
+@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=FAST)
 def _logistic_rows(e0, e1, e2, e3, inverse, d0, d1, d2, d3):
     """Sums of p_j = 1/(1 + e/e_j) and of its slopes p_j (1 - p_j), which are kept, for four e."""
     one = inverse.dtype.type(1.0)
@@ -128,7 +58,7 @@ def _logistic_rows(e0, e1, e2, e3, inverse, d0, d1, d2, d3):
     return s0, s1, s2, s3, t0, t1, t2, t3
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=_FAST)
+@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=FAST)
 def _any_row(kind, alpha, s_i, s, slopes):
     """Like `_logistic_rows` for one document and any sigmoid, a call a pair."""
     total = 0.0
@@ -141,7 +71,7 @@ def _any_row(kind, alpha, s_i, s, slopes):
     return total, total_slope
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=_FAST)
+@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=FAST)
 def _add_rows(c0, c1, c2, c3, d0, d1, d2, d3, grad):
     for j in range(len(grad)):
         grad[j] += (c0 * d0[j] + c1 * d1[j]) + (c2 * d2[j] + c3 * d3[j])
@@ -286,7 +216,7 @@ def soft_rank_core(s, w, shape, alpha, sigmoid_kind, k, beta, ranks, grad, want_
             end, first, last, middle = _block(x, i, alpha, band, reach)
         if sigmoid_kind == LOGISTIC:
             e, inverse = floats[0, first:last], floats[1, first:last]
-            _exponentials(x[first:last], middle, alpha, integers[1], e, inverse)
+            exponentials(x[first:last], middle, alpha, integers[1], e, inverse)
         lo, hi = first, last
         while True:
             # Four documents at a time: their bands overlap, and one pass serves them all.
