@@ -85,6 +85,7 @@ class ApproxNDCG(ApproxRank):
         from directrix.measures._kernels.dcg import ideal_dcg
 
         gain = times(gains(labels), doc_weight)
+        gain.flags.writeable = False  # as the measures' labels are: one compiled kernel for both
         longest = int(np.diff(qptr).max(initial=0))
         depth = longest if self.k is None else self.k
         ideal = np.empty(len(qptr) - 1)
