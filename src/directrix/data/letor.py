@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from directrix.data.blocks import open_compressed, unreadable
+from directrix.data.blocks import open_data, readable
 from directrix.data.letor_blocks import Block, BlockParser
 from directrix.data.letor_features import assemble, parse_file
 from directrix.data.problems import Problem, raise_problems
@@ -85,20 +85,12 @@ def read_letor(
     """
     path = Path(path)
     _check_options(dtype, missing, index_base, n_features)
-    try:
+    with readable(path):
         side = _side_file(path) if groups is None else Path(groups)
         parser = BlockParser(
             path.name, np.dtype(dtype), missing, index_base, sparse=sparse, want_qid=side is None
         )
         blocks, dense = parse_file(path, parser, n_features)
-    except (OSError, EOFError, ValueError, MemoryError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise unreadable(path, error) from error
-    except Exception as error:  # zlib.error and LZMAError have no common base
-        if type(error).__module__ in ("zlib", "_lzma", "lzma"):
-            raise unreadable(path, error) from error
-        raise
     _raise_bad_lines(path, blocks)
     if not any(len(block.labels) for block in blocks):
         raise InputError(
@@ -134,7 +126,7 @@ def _side_file(path: Path) -> Path | None:
     side = path.with_name(path.name + ".query")
     if not side.is_file():
         return None
-    with open_compressed(path) or path.open("rb") as file:
+    with open_data(path) as file:
         for line in file:
             words = line.split(b"#")[0].split()
             if words:
@@ -217,10 +209,8 @@ def _raise_split(path: Path, blocks: list[Block], starts: Int64Array, ids: Int64
 
 
 def _queries_from_sizes(path: Path, side: Path, blocks: list[Block]) -> tuple[Int64Array, tuple[int, ...]]:
-    try:
-        words = side.read_text(encoding="utf-8", errors="replace").split()
-    except OSError as error:
-        raise unreadable(side, error) from error
+    with readable(side), open_data(side) as file:
+        words = file.read().decode("utf-8", errors="replace").split()
     for number, word in enumerate(words, start=1):
         if not (word.isascii() and word.isdigit() and len(word) < 18 and int(word) > 0):
             raise InputError(
