@@ -53,6 +53,13 @@ def test_other_types_of_identifiers():
     days = np.array(["2024-01-02", "2024-01-01", "2024-01-02"], dtype="datetime64[D]")
     assert group_by_query(days)[0].tolist() == [0, 2, 1]
     assert group_by_query(days)[2] == (datetime.date(2024, 1, 2), datetime.date(2024, 1, 1))
+    fine = group_by_query(days.astype("datetime64[ns]"))[2]
+    assert fine == (np.datetime64("2024-01-02", "ns"), np.datetime64("2024-01-01", "ns"))
+    assert all(isinstance(day, np.datetime64) for day in fine)
+    assert group_by_query(days.astype("datetime64[ns]") - np.datetime64("2024-01-01", "ns"))[2] == (
+        np.timedelta64(86_400_000_000_000, "ns"),
+        np.timedelta64(0, "ns"),
+    )
     assert group_by_query(pd.Series(["a", "b", "a"], dtype="category"))[0].tolist() == [0, 2, 1]
     assert group_by_query(np.array([2.5, 1.0, 2.5]))[2] == (2.5, 1.0)
     assert group_by_query(x for x in "aba")[0].tolist() == [0, 2, 1]
