@@ -41,7 +41,8 @@ def read_letor(
     Parameters
     ----------
     path : path
-        The file. How it is compressed is told by its first bytes, not by its name.
+        A regular file, since it is read more than once: pipes and devices are refused. How it is
+        compressed is told by its first bytes, not by its name.
     dtype : float32 or float64
         Type of the features. Numbers are rounded correctly to float64, then to this.
     sparse : bool, or None
