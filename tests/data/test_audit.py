@@ -55,6 +55,39 @@ def test_remarks_and_json():
     assert json.loads(json.dumps(report.to_dict())) == report.to_dict()
 
 
+def test_missing_values_hide_no_others():
+    """A block of rows with NaN in a column says nothing about the other blocks."""
+    n = 8192 + 2
+    features = np.full((n, 4), np.nan)
+    features[:, 0] = np.arange(n)
+    features[0, 0] = np.nan  # varies, in the block of the NaN too
+    features[1:, 1] = 7.0  # one value, or missing
+    features[:, 2] = 7.0
+    rows = np.arange(n)
+    q = dx.Queries(features, np.zeros(n), np.array([0, n]), (1,), None, None, rows)
+    found = dx.audit({"a": q}).files[0]
+    assert found.constant_features == (3, 4)
+    assert found.missing_values == 1 + 1 + n
+
+
+class Counted(tuple):
+    """A tuple that counts how often someone goes through it."""
+
+    passes = 0
+
+    def __iter__(self):
+        Counted.passes += 1
+        return super().__iter__()
+
+
+def test_the_time_grows_with_the_queries_not_with_their_square():
+    ids = Counted(range(50))
+    a = dx.Queries(np.zeros((50, 1)), np.zeros(50), np.arange(51), ids, None, None, np.arange(50))
+    pair = dx.audit({"a": a, "b": a}).overlaps[0]
+    assert pair.queries == 50
+    assert Counted.passes < 10
+
+
 def test_ohsumed(data_dir):
     fold = dx.letor_folds(data_dir / "letor" / "OHSUMED")[0]
     report = dx.audit({path.name: dx.read_letor(path) for path in fold})

@@ -3,6 +3,7 @@
 import pickle
 import re
 
+import numpy as np
 import pytest
 
 import directrix as dx
@@ -103,8 +104,26 @@ def test_names_are_short():
         ("IPrec(ties='expected')", "ties must be one of 'worst', 'order', 'trec'"),
         ("RBP(p=1)", "p is the chance to read on and must lie in (0, 1)"),
         ("ERR(l_max=0)", "l_max is the highest label of the scale"),
+        ("RBP(p=abc)", "RBP(p='abc'): p is the chance to read on and must lie in (0, 1), e.g. RBP(p=0.8)"),
+        ("ERR(l_max=x)", "ERR(l_max='x'): l_max is the highest label of the scale"),
+        ("ERR(l_max=True)", "ERR(l_max=True): l_max is the highest label of the scale"),
+        ("IPrec(recall=x)", "IPrec(recall='x'): recall must lie in [0, 1]"),
+        ("IPrec(recall=None)", "recall must lie in [0, 1]"),
+        ("nDCG@" + "9" * 23, "k must be an integer >= 1 and < 2**62, or None for the whole list"),
+        ("nDCG(k=" + "9" * 400 + ")", "NDCG(k=a huge integer): k must be an integer >= 1 and < 2**62"),
+        ("AP(rel=" + "9" * 400 + ")", "AP(rel=a huge integer): rel is the lowest label"),
+        ("nDCG(k=10)@5", "the cut-off is given twice, as k=10 and as @5; one is needed"),
+        ("IPrec(recall=0.1)@0.2", "the cut-off is given twice, as recall=0.1 and as @0.2"),
+        ("SetX", "there is no measure 'SetX'. Known are"),
     ],
 )
 def test_what_is_wrong_is_said(text, message):
     with pytest.raises(dx.InputError, match=re.escape(message)):
         dx.measure(text)
+
+
+def test_numbers_of_numpy_and_integers_of_any_length_are_judged_alike():
+    assert dx.NDCG(k=np.int64(5)) == dx.NDCG(k=5)
+    assert dx.RBP(p=np.float32(0.5)) == dx.RBP(p=0.5)
+    with pytest.raises(dx.InputError, match="a huge integer"):
+        dx.AP(rel=10**5000)

@@ -36,6 +36,7 @@ class FileAudit:
     queries_with_one_label: int
     """Queries whose labels are all the same: nothing can be learnt from them."""
     constant_features: tuple[int, ...]
+    """One value everywhere, or missing everywhere."""
     duplicate_features: tuple[tuple[int, int], ...]
     """(column, earlier column with the same values), constant ones left out."""
     missing_values: int
@@ -124,7 +125,8 @@ def audit(files: Mapping[str, Queries]) -> Audit:
         facts.append(found)
     overlaps = []
     for (first, a), (second, b) in combinations(files.items(), 2):
-        shared = [str(qid) for qid in b.query_ids if qid in set(a.query_ids)]
+        known = frozenset(a.query_ids)
+        shared = [str(qid) for qid in b.query_ids if qid in known]
         rows = int(np.isin(hashes[second], hashes[first]).sum()) if a.n_features == b.n_features else 0
         overlaps.append(Overlap(first, second, len(shared), tuple(shared[:_SHOWN]), rows))
     return Audit(tuple(facts), tuple(overlaps))
@@ -136,11 +138,12 @@ def _look(name: str, q: Queries) -> tuple[FileAudit, Array]:
     highest = np.maximum.reduceat(q.labels, q.qptr[:-1]) if q.n_queries else np.empty(0)
     lowest = np.minimum.reduceat(q.labels, q.qptr[:-1]) if q.n_queries else np.empty(0)
     rows, columns, low, high, missing = _hashes(q)
-    constant = np.flatnonzero(low == high)
+    # where some values are missing and the others equal, what is missing may still tell documents apart
+    is_constant = np.where(missing > 0, missing == q.n_docs, low == high)
     first_with: dict[int, int] = {}
     twins = []
     for column, key in enumerate(columns.tolist()):
-        if low[column] == high[column]:
+        if is_constant[column]:
             continue
         if key in first_with:
             twins.append((column + 1, first_with[key] + 1))
@@ -157,9 +160,9 @@ def _look(name: str, q: Queries) -> tuple[FileAudit, Array]:
         labels={f"{value:g}": int(count) for value, count in zip(values, counts, strict=True)},
         queries_without_relevant=int((highest == 0).sum()),
         queries_with_one_label=int((highest == lowest).sum()),
-        constant_features=tuple((constant + 1).tolist()),
+        constant_features=tuple((np.flatnonzero(is_constant) + 1).tolist()),
         duplicate_features=tuple(twins),
-        missing_values=missing,
+        missing_values=int(missing.sum()),
         duplicate_rows=len(rows) - len(np.unique(in_query)) if q.n_features else 0,
     )
     return found, rows
@@ -171,15 +174,17 @@ def _blocks(q: Queries) -> Iterator[tuple[int, Array]]:
         yield first, part.toarray() if sp.issparse(part) else part
 
 
-def _hashes(q: Queries) -> tuple[Array, Array, Array, Array, int]:
-    """Hash of every row and column, smallest and largest value of every column, number of NaN."""
+def _hashes(q: Queries) -> tuple[Array, Array, Array, Array, Array]:
+    """Hash of every row and column; smallest and largest value and number of NaN of every column."""
     rows = np.zeros(q.n_docs, dtype=np.uint64)
     columns = np.zeros(q.n_features, dtype=np.uint64)
-    low, high, missing = np.full(q.n_features, np.inf), np.full(q.n_features, -np.inf), 0
+    low, high = np.full(q.n_features, np.inf), np.full(q.n_features, -np.inf)
+    missing = np.zeros(q.n_features, dtype=np.int64)
     numbers = np.arange(q.n_features)
     for first, part in _blocks(q):
-        low, high = np.fmin(low, part.min(axis=0)), np.fmax(high, part.max(axis=0))
-        missing += int(np.isnan(part).sum())
+        low = np.fmin(low, np.fmin.reduce(part, axis=0))
+        high = np.fmax(high, np.fmax.reduce(part, axis=0))
+        missing += np.isnan(part).sum(axis=0)
         bits = (part.astype(np.float64) + 0.0).view(np.uint64)  # + 0.0 makes -0.0 the same as 0.0
         rows[first : first + len(part)] = _mix(bits, numbers[None, :]).sum(axis=1, dtype=np.uint64)
         columns += _mix(bits, np.arange(first, first + len(part))[:, None]).sum(axis=0, dtype=np.uint64)

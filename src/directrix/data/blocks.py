@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import bz2
+import contextlib
 import gzip
 import lzma
 import os
+import stat
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +15,16 @@ from typing import IO, Any
 
 from directrix.errors import InputError
 
-__all__ = ["BLOCK_BYTES", "DAMAGE", "FileBlocks", "open_compressed", "stream_blocks", "unreadable"]
+__all__ = [
+    "BLOCK_BYTES",
+    "DAMAGE",
+    "FileBlocks",
+    "open_compressed",
+    "open_data",
+    "readable",
+    "stream_blocks",
+    "unreadable",
+]
 
 BLOCK_BYTES = 1 << 20  # fits the second-level cache together with what is parsed from it
 
@@ -30,6 +41,11 @@ def unreadable(path: Path, error: BaseException) -> InputError:
         )
     if isinstance(error, IsADirectoryError) or path.is_dir():
         return InputError(f"{path} is a directory; one file is needed, e.g. {path / 'train.txt'}.")
+    if isinstance(error, FileNotFoundError) and str(path) == "-":
+        return InputError(
+            "- would be a file of that name, which does not exist; standard input is not read, for files are "
+            "read more than once. Write it to a file first, `... > data.txt`, and give that."
+        )
     if isinstance(error, FileNotFoundError):
         return InputError(
             f"{path} does not exist (seen from {Path.cwd()}); give the path of a file, "
@@ -37,11 +53,50 @@ def unreadable(path: Path, error: BaseException) -> InputError:
         )
     if isinstance(error, PermissionError):
         return InputError(f"{path} may not be read by this user; type `chmod u+r {path}` or copy the file.")
-    return InputError(f"{path} cannot be read: {error}. Check the path and the disk, then try again.")
+    reason = str(error) or type(error).__name__
+    return InputError(f"{path} cannot be read: {reason}. Check the path and the disk, then try again.")
+
+
+@contextlib.contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Turn whatever goes wrong while ``path`` is read within the block into an `InputError`.
+
+    The one place that knows what opening, reading and decompressing can raise.
+    """
+    try:
+        yield
+    except InputError:
+        raise
+    except (OSError, ValueError, MemoryError, *DAMAGE) as error:
+        raise unreadable(path, error) from error
+
+
+def open_data(path: Path) -> IO[bytes]:
+    """Open a file for reading, decompressed if its first bytes say gzip, bzip2 or xz.
+
+    Raises
+    ------
+    InputError
+        As `open_compressed`; other errors are those of the system, see `readable`.
+    """
+    return open_compressed(path) or path.open("rb")
 
 
 def open_compressed(path: Path) -> IO[bytes] | None:
-    """Open a gzip, bzip2 or xz file, told by its first bytes; ``None`` if it is none of them."""
+    """Open a gzip, bzip2 or xz file, told by its first bytes; ``None`` if it is none of them.
+
+    Raises
+    ------
+    InputError
+        If ``path`` is a pipe or a device: what is read from those to look at it is gone.
+    """
+    mode = path.stat().st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise InputError(
+            f"{path} is a pipe or a device; a regular file is needed, for it is read more than once. "
+            "Write it to a file first, `... > data.txt`, and give that (gzip, bzip2 and xz files are read as "
+            "they are)."
+        )
     with path.open("rb") as file:
         head = file.read(6)
     kind = next((name for magic, name in _MAGIC if head.startswith(magic)), None)

@@ -10,9 +10,10 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from directrix.data.blocks import open_compressed, unreadable
+from directrix.data.blocks import open_data, readable
 from directrix.data.letor_blocks import Block, BlockParser
 from directrix.data.letor_features import assemble, parse_file
+from directrix.data.options import check_count
 from directrix.data.problems import Problem, raise_problems
 from directrix.data.queries import Queries
 from directrix.errors import InputError
@@ -40,7 +41,8 @@ def read_letor(
     Parameters
     ----------
     path : path
-        The file. How it is compressed is told by its first bytes, not by its name.
+        A regular file, since it is read more than once: pipes and devices are refused. How it is
+        compressed is told by its first bytes, not by its name.
     dtype : float32 or float64
         Type of the features. Numbers are rounded correctly to float64, then to this.
     sparse : bool, or None
@@ -85,20 +87,12 @@ def read_letor(
     """
     path = Path(path)
     _check_options(dtype, missing, index_base, n_features)
-    try:
+    with readable(path):
         side = _side_file(path) if groups is None else Path(groups)
         parser = BlockParser(
             path.name, np.dtype(dtype), missing, index_base, sparse=sparse, want_qid=side is None
         )
         blocks, dense = parse_file(path, parser, n_features)
-    except (OSError, EOFError, ValueError, MemoryError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise unreadable(path, error) from error
-    except Exception as error:  # zlib.error and LZMAError have no common base
-        if type(error).__module__ in ("zlib", "_lzma", "lzma"):
-            raise unreadable(path, error) from error
-        raise
     _raise_bad_lines(path, blocks)
     if not any(len(block.labels) for block in blocks):
         raise InputError(
@@ -119,14 +113,18 @@ def read_letor(
 
 
 def _check_options(dtype: npt.DTypeLike, missing: str, index_base: int, n_features: int | None) -> None:
-    if np.dtype(dtype) not in (np.dtype(np.float32), np.dtype(np.float64)):
+    try:
+        is_known = np.dtype(dtype) in (np.dtype(np.float32), np.dtype(np.float64))
+    except TypeError:  # not the name of any type
+        is_known = False
+    if not is_known:
         raise InputError(f"dtype={dtype!r}: features are float32 or float64; type dtype=numpy.float32.")
     if missing not in ("error", "zero", "nan"):
         raise InputError(f"missing={missing!r}; choose 'error', 'zero' or 'nan'.")
     if index_base not in (0, 1):
         raise InputError(f"index_base={index_base!r}; feature indices start at 1 or at 0.")
-    if n_features is not None and n_features < 0:
-        raise InputError(f"n_features={n_features!r}; give the number of columns, or None.")
+    if n_features is not None:
+        check_count("n_features", n_features, 0)
 
 
 def _side_file(path: Path) -> Path | None:
@@ -134,7 +132,7 @@ def _side_file(path: Path) -> Path | None:
     side = path.with_name(path.name + ".query")
     if not side.is_file():
         return None
-    with open_compressed(path) or path.open("rb") as file:
+    with open_data(path) as file:
         for line in file:
             words = line.split(b"#")[0].split()
             if words:
@@ -185,7 +183,7 @@ def _check_width(path: Path, blocks: list[Block], n_features: int | None) -> Non
 
 def _queries_of(path: Path, blocks: list[Block]) -> tuple[Int64Array, tuple[int, ...]]:
     qids = np.concatenate([block.qids for block in blocks])
-    starts = np.flatnonzero(np.diff(qids, prepend=qids[0] - 1))
+    starts = np.flatnonzero(np.append(True, qids[1:] != qids[:-1]))
     ids = qids[starts]
     first = np.unique(ids, return_index=True)[1]
     if len(first) < len(ids):
@@ -217,10 +215,8 @@ def _raise_split(path: Path, blocks: list[Block], starts: Int64Array, ids: Int64
 
 
 def _queries_from_sizes(path: Path, side: Path, blocks: list[Block]) -> tuple[Int64Array, tuple[int, ...]]:
-    try:
-        words = side.read_text(encoding="utf-8", errors="replace").split()
-    except OSError as error:
-        raise unreadable(side, error) from error
+    with readable(side), open_data(side) as file:
+        words = file.read().decode("utf-8", errors="replace").split()
     for number, word in enumerate(words, start=1):
         if not (word.isascii() and word.isdigit() and len(word) < 18 and int(word) > 0):
             raise InputError(

@@ -31,12 +31,12 @@ def parse_file(path: Path, parser: BlockParser, n_features: int | None) -> tuple
         Where it is given, blocks with a `place` have their features there, from that row on.
     """
     compressed = open_compressed(path)
-    if compressed is None and path.is_file():
+    if compressed is None:
         with FileBlocks(path) as text:
             return _parse_plain(text, parser, n_features)
     blocks: list[Block] = []
-    with compressed or path.open("rb") as file:
-        source = stream_blocks(file)
+    with compressed:
+        source = stream_blocks(compressed)
         while batch := list(itertools.islice(source, _BATCH)):
             blocks += _parse_batch(batch, parser, is_start=not blocks)
     return blocks, None

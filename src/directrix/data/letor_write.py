@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import bz2
 import contextlib
+import errno
 import gzip
 import itertools
 import lzma
 import os
 import re
+import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -64,21 +66,41 @@ def write_letor(q: Queries, path: str | os.PathLike[str]) -> None:
 
 @contextlib.contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """Open a file for writing that takes the place of ``path`` only if the block ends without error."""
+    """Open a file for writing that takes the place of ``path`` only if the block ends without error.
+
+    Of a symbolic link the file that it points to is replaced. A pipe or a device stays what it is
+    and is written to directly.
+    """
     path = Path(path)
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        if not _is_special(path):
+            with _replacing_regular(Path(os.path.realpath(path)), path.suffix) as file:
+                yield file
+        else:
+            with path.open("wb") as raw, _compressing(raw, path.suffix) as file:
+                yield file
     except OSError as error:
         raise _unwritable(path, error) from error
+
+
+def _is_special(path: Path) -> bool:
     try:
-        with os.fdopen(handle, "wb") as raw, _compressing(raw, path.suffix) as file:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+@contextlib.contextmanager
+def _replacing_regular(target: Path, suffix: str) -> Iterator[IO[bytes]]:
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    try:
+        with os.fdopen(handle, "wb") as raw, _compressing(raw, suffix) as file:
             yield file
         mask = os.umask(0)
         os.umask(mask)
         os.chmod(name, 0o666 & ~mask)
-        os.replace(name, path)
-    except OSError as error:
-        raise _unwritable(path, error) from error
+        os.replace(name, target)
     finally:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(name)
@@ -86,6 +108,11 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 def _unwritable(path: Path, error: OSError) -> InputError:
     reason = error.strerror or str(error)
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return InputError(
+            f"{path} was not written ({reason}); room for the whole file is needed, next to the old one: "
+            f"check `df -h {path.parent}`."
+        )
     return InputError(
         f"{path} cannot be written ({reason}); a file name in a folder that exists and may be written to "
         f"is needed: check `ls -ld {path.parent}`."
@@ -104,10 +131,15 @@ def _heads(q: Queries) -> Array:
     """``qid:ID`` of every row."""
     heads = []
     for number, qid in enumerate(q.query_ids):
-        if isinstance(qid, bool) or not isinstance(qid, int | np.integer | float) or qid % 1:
+        if (
+            isinstance(qid, bool)
+            or not isinstance(qid, int | np.integer | float)
+            or qid % 1
+            or not -(2**63) <= qid < 2**63
+        ):
             raise InputError(
-                f"query {number} is {qid!r}; files of this format need integer identifiers. Number them "
-                "first: Queries.from_arrays(X, y, qid=numpy.unique(qid, return_inverse=True)[1])."
+                f"query {number} is {qid!r}; files of this format need integer identifiers of 64 bits. "
+                "Number them first: Queries.from_arrays(X, y, qid=numpy.unique(qid, return_inverse=True)[1])."
             )
         heads.append(f"qid:{int(qid)}")
     return np.repeat(np.array(heads, dtype=object), np.diff(q.qptr))

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from directrix.data.blocks import DAMAGE, open_compressed, unreadable
+from directrix.data.blocks import open_data, readable
 from directrix.data.grouping import group_by_query
 from directrix.data.letor_write import replacing
 from directrix.data.problems import Problem, raise_problems
@@ -211,14 +211,11 @@ def _some(names: tuple[str, ...]) -> str:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
-    try:
-        with open_compressed(path) or path.open("rb") as file:
-            for number, line in enumerate(file, start=1):
-                words = line.decode("utf-8", "backslashreplace").split()
-                if words:
-                    yield number, words
-    except (OSError, *DAMAGE) as error:
-        raise unreadable(path, error) from error
+    with readable(path), open_data(path) as file:
+        for number, line in enumerate(file, start=1):
+            words = line.decode("utf-8", "backslashreplace").split()
+            if words:
+                yield number, words
 
 
 def _read(path: Path, width: Callable[[list[str]], int], shape: str) -> tuple[list[list[str]], list[int]]:

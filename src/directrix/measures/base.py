@@ -24,6 +24,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "discount": ("log2", "letor3"),
 }
 _WHOLE_LIST = 2**62
+_TOO_LARGE = 10**300  # an integer above it may not fit into a float
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -52,15 +53,22 @@ class RankingMeasure:
             if isinstance(value, np.generic):
                 object.__setattr__(self, field.name, value.item())
         k: Any = getattr(self, "k", None)
-        if k is not None and not (isinstance(k, int) and k >= 1 and not isinstance(k, bool)):
-            raise self._refuse("k", k, "must be an integer >= 1, or None for the whole list", 10)
+        if k is not None and not (isinstance(k, int) and not isinstance(k, bool) and 1 <= k < _WHOLE_LIST):
+            limit = " and < 2**62" if isinstance(k, int) and k > 1 else ""
+            raise self._refuse("k", k, f"must be an integer >= 1{limit}, or None for the whole list", 10)
         rel: Any = getattr(self, "rel", 1)
-        if isinstance(rel, bool) or not isinstance(rel, int | float) or not 0 < rel < np.inf:
+        if not self._is_number(rel) or not 0 < rel < _TOO_LARGE:
             raise self._refuse("rel", rel, "is the lowest label that counts as relevant and must be > 0", 1)
+
+    @staticmethod
+    def _is_number(value: object) -> bool:
+        return isinstance(value, int | float) and not isinstance(value, bool)
 
     def _refuse(self, field: str, value: object, need: str, example: object) -> InputError:
         name = type(self).__name__
-        return InputError(f"{name}({field}={value!r}): {field} {need}, e.g. {name}({field}={example!r}).")
+        # repr of an integer of thousands of digits is an error of its own
+        shown = "a huge integer" if isinstance(value, int) and abs(value) > _TOO_LARGE else repr(value)
+        return InputError(f"{name}({field}={shown}): {field} {need}, e.g. {name}({field}={example!r}).")
 
     def __call__(
         self, scores: FloatArray, labels: Float64Array, qptr: Int64Array, *, doc_ids: Any = None

@@ -50,7 +50,7 @@ class ERR(RankingMeasure):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 < self.l_max <= 1000:
+        if not self._is_number(self.l_max) or not 0 < self.l_max <= 1000:
             raise self._refuse("l_max", self.l_max, "is the highest label of the scale, in 1..1000", 4)
 
     def check_labels(self, highest: float) -> None:
@@ -102,7 +102,7 @@ class RBP(RankingMeasure):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0.0 < self.p < 1.0:
+        if not self._is_number(self.p) or not 0.0 < self.p < 1.0:
             raise self._refuse("p", self.p, "is the chance to read on and must lie in (0, 1)", 0.8)
 
     def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:

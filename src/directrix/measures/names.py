@@ -78,6 +78,11 @@ def measure(text: str | RankingMeasure) -> RankingMeasure:
     if cut is not None:
         if cls.at not in {field.name for field in fields(cls)}:
             raise InputError(f"measure {text!r}: {cls.symbol} has no cut-off; write {cls.symbol!r}.")
+        if cls.at in given:
+            raise InputError(
+                f"measure {text!r}: the cut-off is given twice, as {cls.at}={given[cls.at]!r} and as @{cut}; "
+                f"one is needed, e.g. directrix.measure('{cls.symbol}@{cut}')."
+            )
         given[cls.at] = _number(cut, text)
     known = [field.name for field in fields(cls)]
     for field in given:
@@ -92,8 +97,8 @@ def _unknown_name(name: str, text: str) -> str:
     near = difflib.get_close_matches(name.lower(), _BY_NAME, n=3, cutoff=0.5)
     symbols = dict.fromkeys(_BY_NAME[key].symbol for key in near)
     return (
-        f"measure {text!r}: there is no measure {name!r}; "
-        + (f"did you mean {' or '.join(symbols)}? " if symbols else "")
+        f"measure {text!r}: there is no measure {name!r}"
+        + (f"; did you mean {' or '.join(symbols)}? " if symbols else ". ")
         + f"Known are {', '.join(measures())}."
     )
 

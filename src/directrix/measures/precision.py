@@ -243,7 +243,7 @@ class IPrec(RankingMeasure):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0.0 <= self.recall <= 1.0:
+        if not self._is_number(self.recall) or not 0.0 <= self.recall <= 1.0:
             raise self._refuse("recall", self.recall, "must lie in [0, 1]", 0.1)
 
     def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
