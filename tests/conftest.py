@@ -4,6 +4,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# No deadline: the first call of a kernel compiles it. In CI the same examples every time.
+settings.register_profile("directrix", deadline=None, derandomize="CI" in os.environ)
+settings.load_profile("directrix")
 
 SOURCES = Path(__file__).parents[1] / "src"
 

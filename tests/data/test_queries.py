@@ -179,3 +179,10 @@ def test_a_name_stands_for_one_feature():
     message = "'a' names columns 0 and 2; each name may stand once"
     with pytest.raises(dx.InputError, match=message):
         dx.Queries.from_arrays(np.ones((1, 3)), [1], feature_names=["a", "b", "a"])
+
+
+@pytest.mark.parametrize("column", [10**7, 4, -1])
+def test_a_column_that_is_not_there_never_reaches_a_kernel(column):
+    damaged = sp.csr_array((np.ones(3), [0, 1, column], [0, 1, 2, 3]), shape=(3, 4))
+    with pytest.raises(dx.InputError, match=r"damaged CSR matrix: .*coo_array"):
+        dx.Queries.from_arrays(damaged, np.zeros(3))

@@ -181,6 +181,14 @@ def _csr(X: Any) -> Any:
             f"features have dtype {X.dtype}; real numbers are needed. Type X.astype(numpy.float32)."
         )
     features = sp.csr_array(X)
+    try:
+        features.check_format(full_check=True)
+    except ValueError as error:
+        # The kernels do not check indices: one out of range would read or write foreign memory.
+        raise InputError(
+            f"features are a damaged CSR matrix: {error}. Build it anew from rows and columns, "
+            "scipy.sparse.coo_array((values, (rows, columns)), shape=X.shape).tocsr()."
+        ) from None
     if features.dtype not in (np.float32, np.float64):
         features = features.astype(np.float64)
     if not features.has_canonical_format:
