@@ -156,8 +156,8 @@ def test_many_bad_lines_are_shown_twenty_at_a_time(run, files, tmp_path):
     (tmp_path / "bad.txt").write_text("x\n" * 80)
     lines = run("evaluate", files.test, tmp_path / "bad.txt").stderr.splitlines()
     assert "80 lines" in lines[0]
-    assert lines[-1] == "... and 60 more"
-    assert len(lines) == 1 + 20 + 1
+    assert "... and 60 more" in lines[-2]
+    assert len(lines) == 1 + 20 + 2
 
 
 @pytest.mark.parametrize("name", ["absent.txt", "absent.json", "."])
@@ -177,7 +177,6 @@ def test_rankings_that_are_not_there(run, files, tmp_path, name):
         ("evaluate", "data.txt", "s.txt", "-m", "AP@"),
         ("predict", "m.json"),
         ("predict", "m.json", "data.txt", "--run", "two words", "-o", "x"),
-        ("predict", "m.json", "data.txt", "--run", "tag"),
         ("nonsense",),
         ("--threads", "0", "methods"),
     ],

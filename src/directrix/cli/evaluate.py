@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from directrix.cli.files import Missing, MissingOption
 from directrix.cli.output import Format, FormatOption, print_json, print_rows, remark
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ def evaluate(
     convention: Annotated[
         str | None, typer.Option(help="Count as this tool does: letor3, trec_eval, sklearn, ...; or all.")
     ] = None,
+    missing: MissingOption = Missing.error,
     form: FormatOption = Format.table,
 ) -> None:
     """Evaluate score files and models on labelled data, or TREC runs on judgements.
@@ -52,15 +54,17 @@ def evaluate(
     from directrix.measures.convention import conventions
     from directrix.measures.names import measure as parse_measure
 
-    names = measures or ["nDCG@10", "AP"]
+    names = list(dict.fromkeys(measures or ["nDCG@10", "AP"]))
     with usage():
         chosen = [parse_measure(name) for name in names]
-        tools = [convention or _DEFAULT] if convention != _ALL else [_DEFAULT, *conventions()]
-        for tool in tools:
-            if tool != _DEFAULT:
-                find_convention(tool)
-    judged = {str(path): each for path, each in zip(rankings, judgements(data, rankings), strict=True)}
-    if convention == _ALL and any(each.doc_ids is None for each in judged.values()):
+        if convention == _ALL:
+            tools = [_DEFAULT, *conventions()]
+        elif convention is None or convention == _DEFAULT:
+            tools = [_DEFAULT]
+        else:
+            tools = [find_convention(convention).name]
+    judged = list(zip(map(str, rankings), judgements(data, rankings, missing), strict=True))
+    if convention == _ALL and any(each.doc_ids is None for _, each in judged):
         without = [tool for tool in tools if _needs_documents(chosen, tool)]
         tools = [tool for tool in tools if tool not in without]
         if without:
@@ -84,7 +88,7 @@ def _result(
     tool: str,
     names: list[str],
     measures: list[RankingMeasure],
-    judged: dict[str, Judgement],
+    judged: list[tuple[str, Judgement]],
     per_query: bool,
 ) -> dict[str, Any]:
     """One convention as the JSON shows it."""
@@ -92,7 +96,7 @@ def _result(
 
     rows: list[dict[str, Any]] = []
     by_tool = None if tool == _DEFAULT else tool
-    for name, each in judged.items():
+    for name, each in judged:
         found = values_of(
             measures,
             each.scores,

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from directrix.cli.files import Missing, MissingOption, as_wide_as, check_writable, read_data
 from directrix.cli.output import (
     Format,
     FormatOption,
-    check_writable,
     print_json,
     print_rows,
     progress_bar,
@@ -46,7 +46,8 @@ def train(
             help="Bring features to a common scale first: query-minmax, query-standard, minmax, standard."
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="For the split by query and for sgd.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="For the split by query and for sgd.")] = 0,
+    missing: MissingOption = Missing.error,
     form: FormatOption = Format.table,
 ) -> None:
     """Train a ranker for the measure you report, and write it as JSON.
@@ -55,7 +56,6 @@ def train(
     queries chooses. Standard output holds what was tried, remarks and progress go to standard error.
     """
     from directrix.cli.settings import parse_settings, usage
-    from directrix.data.letor import read_letor
     from directrix.measures.names import measure as parse_measure
     from directrix.rankers.auto import search
     from directrix.rankers.methods import method as find_method
@@ -67,10 +67,10 @@ def train(
             fixed["scale"] = scale
         for part, chosen in way.candidates(goal, fixed):
             part.ranker(measure=goal, **chosen).check_parameters()
-    check_writable(output)
+    check_writable(output, train, valid)
     begun = time.perf_counter()
-    q = read_letor(train)
-    judge = None if valid is None else read_letor(valid, n_features=q.n_features)
+    q = read_data(train, missing)
+    judge = None if valid is None else as_wide_as(read_data(valid, missing), q.n_features, valid, str(train))
     with progress_bar(f"training {method} for {goal.name}") as progress:
         found = search(q, judge, method=way, measure=goal, settings=fixed, seed=seed, progress=progress)
     found.ranker.save(output)
