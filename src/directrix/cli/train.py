@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -75,12 +76,13 @@ def train(
         found = search(q, judge, method=way, measure=goal, settings=fixed, seed=seed, progress=progress)
     found.ranker.save(output)
     _report(found, goal.name, form)
-    surrogate = found.ranker.surrogate_
-    remark(
-        f"chosen: {found.chosen.label} by {goal.name} on {found.selection}\n"
-        f"mean |{surrogate} - {surrogate.measure.name}| on the training queries: {found.gap:.4f}\n"
-        f"saved: {output} ({time.perf_counter() - begun:.1f} s)"
-    )
+    for text in found.remarks:
+        remark(f"note: {text}")
+    remark(f"chosen: {found.chosen.label} by {goal.name} on {found.selection}")
+    if not math.isnan(found.gap):
+        surrogate = found.ranker.surrogate_
+        remark(f"mean |{surrogate} - {surrogate.measure.name}| on the training queries: {found.gap:.4f}")
+    remark(f"saved: {output} ({time.perf_counter() - begun:.1f} s)")
 
 
 def _report(found: Search, goal: str, form: Format) -> None:

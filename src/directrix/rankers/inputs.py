@@ -14,14 +14,14 @@ from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.types import Float64Array
 
-__all__ = ["digest", "one_set", "per_document", "per_query"]
+__all__ = ["digest", "one_set", "per_document", "per_query", "row_weights"]
 
 
 def per_document(values: Any, q: Queries, name: str) -> Float64Array | None:
     """Weights of rows in the order of the input, brought into the order of ``q``."""
     if values is None:
         return None
-    weights = np.asarray(values, dtype=np.float64)
+    weights = _numbers(values, name)
     if weights.shape != (q.n_docs,):
         raise InputError(
             f"{name} has shape {weights.shape}; it needs one weight per row, shape ({q.n_docs},). "
@@ -43,7 +43,7 @@ def per_query(values: Any, q: Queries, name: str) -> Float64Array | None:
                 "it needs a weight for every query id, or pass an array."
             )
         values = [values[query] for query in q.query_ids]
-    weights = np.asarray(values, dtype=np.float64)
+    weights = _numbers(values, name)
     if weights.shape != (q.n_queries,):
         raise InputError(
             f"{name} has shape {weights.shape}; it needs one weight per query in order of first "
@@ -51,6 +51,17 @@ def per_query(values: Any, q: Queries, name: str) -> Float64Array | None:
         )
     _check_weights(weights, name)
     return weights
+
+
+def row_weights(q: Queries, by_document: Any, by_query: Any) -> Float64Array | None:
+    """Weight of every document with mean 1, from both kinds of weights; None if there are none."""
+    if by_document is None and by_query is None:
+        return None
+    weights = np.ones(q.n_docs) if by_document is None else np.array(by_document, dtype=np.float64)
+    if by_query is not None:
+        weights *= np.repeat(np.asarray(by_query, dtype=np.float64), np.diff(q.qptr))
+    mean = weights.mean()
+    return None if mean == 0.0 else weights / mean
 
 
 def one_set(eval_set: Any, eval_qid: Any, eval_group: Any) -> tuple[Any, Any, Any, Any] | None:
@@ -103,6 +114,16 @@ def digest(q: Queries) -> str:
             state.update(np.ascontiguousarray(part).data)
         _DIGESTS[q] = f"sha256:{state.hexdigest()}"
     return _DIGESTS[q]
+
+
+def _numbers(values: Any, name: str) -> Float64Array:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"{name} holds what are no numbers ({error}); weights are numbers >= 0. "
+            f"Type e.g. {name}=[1.0, 2.0, ...]."
+        ) from None
 
 
 def _check_weights(weights: Float64Array, name: str) -> None:
