@@ -21,6 +21,7 @@ _HOME = {
     "ApproxPrecision": "surrogates.approx",
     "ApproxRR": "surrogates.approx",
     "BestSoFar": "trainers.best",
+    "Comparison": "measures.evaluation",
     "Convention": "measures.convention",
     "DCG": "measures.dcg",
     "ERR": "measures.cascade",

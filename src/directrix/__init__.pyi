@@ -28,6 +28,7 @@ from directrix.measures.convention import convention as convention
 from directrix.measures.convention import conventions as conventions
 from directrix.measures.dcg import DCG as DCG
 from directrix.measures.dcg import NDCG as NDCG
+from directrix.measures.evaluation import Comparison as Comparison
 from directrix.measures.evaluation import Evaluation as Evaluation
 from directrix.measures.evaluation import evaluate as evaluate
 from directrix.measures.evaluation import evaluate_conventions as evaluate_conventions

@@ -70,11 +70,24 @@ def test_a_convention_changes_the_number_and_is_named(run, files, scored):
 
 
 def test_all_conventions_are_a_list_of_the_same_objects(run, files):
-    found = json.loads(run("evaluate", files.test, files.scores, "-f", "json", "--convention", "all").stdout)
+    asked = ("evaluate", files.test, files.scores, "-m", "nDCG@10", "-f", "json")
+    found = json.loads(run(*asked, "--convention", "all").stdout)
     assert [entry["convention"] for entry in found] == ["default", *dx.conventions()]
     for entry in found:
         alone = () if entry["convention"] == "default" else ("--convention", entry["convention"])
-        assert entry == json.loads(run("evaluate", files.test, files.scores, "-f", "json", *alone).stdout)
+        assert entry == json.loads(run(*asked, *alone).stdout)
+
+
+def test_no_number_stands_under_the_name_of_a_tool_that_lacks_the_measure(run, files):
+    asked = ("evaluate", files.test, files.scores, "-m", "nDCG@10", "-m", "AP", "--per-query", "-f", "json")
+    result = run(*asked, "--convention", "all")
+    by_tool = {entry["convention"]: entry["rows"][0] for entry in json.loads(result.stdout)}
+    blank = [tool for tool, row in by_tool.items() if row["measures"]["AP"] is None]
+    assert blank == ["gdeval", "sklearn"]
+    assert all(query["measures"]["AP"] is None for query in by_tool["sklearn"]["queries"])
+    assert "note: gdeval has no AP (prints nDCG@k and ERR@k only)" in result.stderr
+    only = json.loads(run(*asked[:3], "-m", "RBP", "-f", "json", "--convention", "all").stdout)
+    assert [entry["convention"] for entry in only] == ["default", "trec_eval"]
 
 
 def test_conventions_that_need_document_ids_are_left_out_aloud(run, files, tmp_path):

@@ -1,4 +1,5 @@
 import json
+import re
 
 import numpy as np
 import pytest
@@ -97,8 +98,67 @@ def test_messages():
         {"kind": "minmax", "center": [0.0], "width": [float("nan")]},
         {"kind": "minmax", "center": [0.0], "width": [-1.0]},
         {"kind": "standard", "center": [0.0], "width": [1.0, 2.0]},
+        {"kind": "standard", "center": [10**400], "width": [1.0]},
+        {"kind": "standard", "center": [10**5000], "width": [1.0]},
+        {"kind": "standard", "center": [True], "width": [1.0]},
+        {"kind": 10**5000},
+        {"kind": "query-minmax", "center": [0.0], "width": [1.0]},
     ],
 )
 def test_broken_model_files(data):
     with pytest.raises(dx.InputError, match=r"in the model file"):
         Scale.from_json(data)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("bogus",), "scale='bogus'; choose one of 'query-minmax'"),
+        (("standard",), "Scale('standard') with center = None; one finite number a feature"),
+        (("minmax", (0.0,)), "Scale('minmax') with width = None"),
+        (("minmax", 0.0, 1.0), "Scale('minmax') with center = 0.0"),
+        (
+            ("minmax", (0.0,), (-1.0,)),
+            "(widths >= 0). Take them with directrix.fit_scale('minmax'",
+        ),
+        (("minmax", (np.inf,), (1.0,)), "with center = (inf,)"),
+        (("minmax", ("a",), (1.0,)), "with center = ('a',)"),
+        (("minmax", (0.0, 1.0), (1.0,)), "2 centers and 1 widths; both have one value a feature"),
+        (("query-standard", (0.0,), (1.0,)), "each query has its own. Leave them out"),
+    ],
+)
+def test_a_scale_that_cannot_be_is_refused(arguments, message):
+    with pytest.raises(dx.InputError, match=re.escape(message)):
+        Scale(*arguments)
+
+
+@pytest.mark.parametrize("kind", ["query-minmax", "minmax"])
+def test_a_width_without_a_reciprocal_is_divided_by(kind):
+    features = np.array([[0.0, 1.0], [3e-320, 3.0]])
+    got = dx.fit_scale(kind, features).apply(features, np.array([0, 2]))
+    assert got.tolist() == [[0, 0], [1, 1]]
+
+
+@pytest.mark.parametrize("kind", ["query-minmax", "query-standard", "minmax", "standard"])
+def test_ranges_beyond_the_largest_float_are_refused(kind):
+    features = np.array([[0.0, -1e308], [1.0, 1e308]])
+    with pytest.raises(dx.InputError, match=r"range or deviation of column 1 in .* is too large for a float"):
+        dx.fit_scale(kind, features).apply(features, np.array([0, 2]))
+
+
+def test_values_that_scaling_would_make_infinite_are_refused():
+    small = np.array([[0.0], [1e-30]], dtype=np.float32)
+    scale = dx.fit_scale("minmax", small)
+    message = r"features: 1e\+30 at row 1, column 0 is too large for float32 once it is scaled"
+    with pytest.raises(dx.InputError, match=message):
+        scale.apply(np.array([[np.nan], [1e30]], dtype=np.float32), np.array([0, 2]))
+    sparse = dx.fit_scale("standard", sp.csr_array(small))
+    with pytest.raises(dx.InputError, match=r"1e\+30 at column 0 is too large"):
+        sparse.apply(sp.csr_array(np.array([[1e30]], dtype=np.float32)), np.array([0, 1]))
+    with pytest.raises(dx.InputError, match="range or deviation of column 0"):
+        dx.fit_scale("standard", sp.csr_array(np.array([[1e200], [0.0]])))
+
+
+def test_sparse_float32_is_squared_in_double():
+    large = np.array([[1e25], [3e25]], dtype=np.float32)
+    np.testing.assert_allclose(dx.fit_scale("standard", sp.csr_array(large)).width, [1e25], rtol=1e-6, atol=0)

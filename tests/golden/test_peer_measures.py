@@ -72,6 +72,7 @@ CASES = [
     ("lgb-xgb-map@2", BOTH, dx.AP(k=2).under("lightgbm"), by_rank(4), [1, 0, 1, 1], 0.5, 0, 1e-06),
     ("lgb-xgb-map@2", BOTH, dx.AP(k=2).under("xgboost"), by_rank(4), [1, 0, 1, 1], 0.5, 0, 1e-06),
     ("lgb-xgb-map@4", BOTH, dx.AP(k=4).under("xgboost"), by_rank(4), [1, 0, 1, 1], 0.8055555555555555, 0, 1e-06),
+    ("catboost-map@2", CAT, dx.AP(k=2).under("catboost"), by_rank(4), [1, 0, 1, 1], 0.5, 0, 1e-06),
     ("lgb-xgb-tie-rel-first", BOTH, dx.NDCG().under("lightgbm"), [1, 1, 1], [1, 0, 0], 1.0, 0, 1e-09),
     ("trec-p@5-short", "terrierteam/ir_measures, run", dx.Precision(k=5), by_rank(3), [1, 0, 1], 0.4, 0, 1e-06),
     ("ir-ndcg@2", "terrierteam/ir_measures + AmenRa/ranx, run", dx.NDCG(k=2).under("ranx"),

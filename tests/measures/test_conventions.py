@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import directrix as dx
+from directrix.measures.names import measures
 
 
 def test_under_sets_every_field_that_the_measure_has():
@@ -66,7 +67,9 @@ def test_a_value_that_the_measure_cannot_take_leaves_the_field_alone():
 def test_all_conventions_at_once():
     scores, labels = [3.0, 2.0, 1.0, 1.0], [0, 2, 1, 0]
     found = dx.evaluate_conventions(["nDCG@3", "AP"], scores, labels, doc_ids=["a", "b", "c", "d"])
-    assert tuple(found) == ("directrix", *dx.conventions())
+    assert tuple(found) == ("default", *dx.conventions())
+    assert tuple(found["letor4"]) == ("nDCG@3", "AP")
+    assert [tool for tool in found if "AP" not in found[tool]] == ["gdeval", "sklearn"]
     ideal = 3 + 1 / np.log2(3)
     np.testing.assert_allclose(
         found["lightgbm"]["nDCG@3"], (3 / np.log2(3) + 1 / 2) / ideal, rtol=1e-15, atol=0
@@ -80,8 +83,67 @@ def test_all_conventions_at_once():
 
 
 def test_tools_that_need_ids_are_left_out_without_them():
-    found = dx.evaluate_conventions("AP", [2.0, 1.0], [0, 1])
+    found = dx.evaluate_conventions(["AP", "nDCG@1"], [2.0, 1.0], [0, 1])
     assert set(dx.conventions()) - set(found) == {"trec_eval", "gdeval"}
+    need = "ties are broken by document id, and no doc_ids were given"
+    assert found.left_out["trec_eval"] == {"AP": need, "nDCG@1": need}
+    assert found.left_out["gdeval"] == {"AP": "not in gdeval: prints nDCG@k and ERR@k only", "nDCG@1": need}
+
+
+def test_no_number_stands_under_the_name_of_a_tool_that_does_not_print_it():
+    """AP of scikit-learn and of gdeval: the one counts tied groups otherwise, the other has none."""
+    found = dx.evaluate_conventions([dx.AP(), "RR"], [1.0, 1.0], [0, 1], doc_ids=["a", "b"])
+    assert list(found) == [
+        "default",
+        "trec_eval",
+        "letor3",
+        "letor4",
+        "lightgbm",
+        "xgboost",
+        "catboost",
+        "ranx",
+    ]
+    assert list(found["default"]) == ["AP", "RR"]
+    assert list(found["lightgbm"]) == ["AP"]
+    assert found.left_out["sklearn"]["AP"].startswith("not in sklearn: ndcg_score, dcg_score")
+    assert "counts all of a tied group as retrieved together" in found.left_out["sklearn"]["AP"]
+    assert "ranx" not in found.left_out
+
+
+@pytest.mark.parametrize(
+    ("tool", "text", "has"),
+    [
+        ("trec_eval", "RR", True),
+        ("trec_eval", "RR@10", False),
+        ("trec_eval", "IPrec@0.5", True),
+        ("trec_eval", "ERR@20", False),
+        ("gdeval", "nDCG@20", True),
+        ("gdeval", "nDCG", False),
+        ("letor3", "AP", True),
+        ("letor3", "AP@10", False),
+        ("ranx", "RBP", False),
+        ("sklearn", "KendallTau", False),
+    ],
+)
+def test_what_a_tool_has(tool, text, has):
+    assert dx.convention(tool).has(dx.measure(text)) is has
+
+
+def test_every_name_in_a_convention_is_the_name_of_a_measure():
+    """A slip there would take a measure away from a tool."""
+    for tool in map(dx.convention, dx.conventions()):
+        assert set(tool.measures) <= {name + at for name in measures() for at in ("", "@")}
+
+
+def test_a_measure_that_the_tool_lacks_is_evaluated_with_a_warning():
+    with pytest.warns(
+        UserWarning, match=r"sklearn has no AP, RR \(ndcg_score.*use evaluate_conventions"
+    ) as seen:
+        found = dx.evaluate(["AP", "nDCG", "RR"], [2.0, 1.0], [0, 1], convention="sklearn")
+    assert [w.filename for w in seen] == [__file__]
+    assert found["AP"] == 1 / 2
+    mine = dx.Convention("mine", (("gain", "linear"),))
+    assert dx.evaluate("AP", [2.0, 1.0], [0, 1], convention=mine) == {"AP": 1 / 2}
 
 
 @pytest.mark.parametrize(("empty", "value"), [("zero", 0.0), ("one", 1.0), ("skip", np.nan)])

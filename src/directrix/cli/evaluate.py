@@ -69,7 +69,13 @@ def evaluate(
         tools = [tool for tool in tools if tool not in without]
         if without:
             remark(f"note: left out {', '.join(without)}: they break ties by document id, {data} has none")
-    results = [_result(tool, names, chosen, judged, per_query) for tool in tools]
+    lacking = {tool: _lacking(chosen, tool) if convention == _ALL else [] for tool in tools}
+    for tool, absent in lacking.items():
+        if absent:
+            gone = ", ".join(names[chosen.index(m)] for m in absent)
+            remark(f"note: {tool} has no {gone} ({find_convention(tool).note})")
+    tools = [tool for tool in tools if len(lacking[tool]) < len(chosen)]
+    results = [_result(tool, names, chosen, judged, per_query, lacking[tool]) for tool in tools]
     if form is Format.json:
         print_json(results if convention == _ALL else results[0])
         return
@@ -84,21 +90,28 @@ def _needs_documents(measures: list[RankingMeasure], tool: str) -> bool:
     return tool != _DEFAULT and any(m.under(tool).tie_rule == "trec" for m in measures)
 
 
+def _lacking(measures: list[RankingMeasure], tool: str) -> list[RankingMeasure]:
+    from directrix.measures.convention import convention as find_convention
+
+    return [] if tool == _DEFAULT else [m for m in measures if not find_convention(tool).has(m)]
+
+
 def _result(
     tool: str,
     names: list[str],
     measures: list[RankingMeasure],
     judged: list[tuple[str, Judgement]],
     per_query: bool,
+    lacking: list[RankingMeasure],
 ) -> dict[str, Any]:
-    """One convention as the JSON shows it."""
+    """One convention as the JSON shows it; measures that the tool lacks have no number."""
     from directrix.measures.evaluation import evaluate as values_of
 
     rows: list[dict[str, Any]] = []
     by_tool = None if tool == _DEFAULT else tool
     for name, each in judged:
         found = values_of(
-            measures,
+            [m for m in measures if m not in lacking],
             each.scores,
             each.labels,
             qptr=each.qptr,
@@ -109,19 +122,22 @@ def _result(
         # the keys of `found` are the measures' own names: users get back the names they typed
         row: dict[str, Any] = {
             "name": name,
-            "measures": {text: found.mean[m.name] for text, m in zip(names, measures, strict=True)},
+            "measures": {text: found.mean.get(m.name) for text, m in zip(names, measures, strict=True)},
         }
         if per_query:
             row["queries"] = [
                 {
                     "query": str(query),
-                    "measures": {t: float(found[m.name][i]) for t, m in zip(names, measures, strict=True)},
+                    "measures": {
+                        text: float(found[m.name][i]) if m.name in found else None
+                        for text, m in zip(names, measures, strict=True)
+                    },
                 }
                 for i, query in enumerate(each.query_ids)
             ]
         rows.append(row)
         for text, m in zip(names, measures, strict=True):
-            if found.skipped[m.name]:
+            if found.skipped.get(m.name):
                 remark(f"note: {text} is undefined for {found.skipped[m.name]} queries of {name}")
     return {"convention": tool, "rows": rows}
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,10 +12,10 @@ import scipy.sparse as sp
 from directrix.errors import InputError
 from directrix.types import Array, Int64Array
 
-__all__ = ["Scale", "fit_scale"]
+__all__ = ["SCALES", "Kind", "Scale", "fit_scale"]
 
 Kind = Literal["query-minmax", "query-standard", "minmax", "standard"]
-_KINDS = ("query-minmax", "query-standard", "minmax", "standard")
+SCALES: tuple[Kind, ...] = get_args(Kind)
 
 
 @dataclass(frozen=True)
@@ -40,11 +41,43 @@ class Scale:
     center, width : tuple of float (n_features,), or None
         c and d of the training data; ``None`` for the kinds by query. A width of 0 marks a
         constant feature.
+
+    Raises
+    ------
+    InputError
+        If the kind is unknown, or has statistics that it does not take, or lacks those that it does.
     """
 
     kind: Kind
     center: tuple[float, ...] | None = None
     width: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.kind, str) or self.kind not in SCALES:
+            raise InputError(f"scale={self.kind!r}; choose one of {', '.join(map(repr, SCALES))}, or None.")
+        if self.kind.startswith("query-"):
+            if self.center is not None or self.width is not None:
+                raise InputError(
+                    f"Scale({self.kind!r}) with center or width; each query has its own. Leave them out."
+                )
+            return
+        for name, lowest in (("center", -np.inf), ("width", 0.0)):
+            values = getattr(self, name)
+            if not isinstance(values, tuple | list | np.ndarray) or not all(
+                _is_finite(v) and v >= lowest for v in values
+            ):
+                raise InputError(
+                    f"Scale({self.kind!r}) with {name} = {_shown(values)}; one finite number a feature of "
+                    "the training data is needed (widths >= 0). Take them with "
+                    f"directrix.fit_scale({self.kind!r}, features)."
+                )
+            object.__setattr__(self, name, tuple(float(v) for v in values))
+        if len(self.center or ()) != len(self.width or ()):
+            raise InputError(
+                f"Scale({self.kind!r}) with {len(self.center or ())} centers and {len(self.width or ())} "
+                f"widths; both have one value a feature. Take them with directrix.fit_scale({self.kind!r}, "
+                "features)."
+            )
 
     def apply(self, features: Any, qptr: Int64Array) -> Any:
         """Scale features.
@@ -61,7 +94,7 @@ class Scale:
         InputError
             If the number of features is not that of the training data, or for CSR features,
             except "standard", which then divides by d only, since subtracting would fill the
-            matrix.
+            matrix. If a finite value becomes infinite, or the range of a query does.
 
         Notes
         -----
@@ -72,8 +105,7 @@ class Scale:
         if self.center is None or self.width is None:
             return _by_query(self.kind, features, qptr)
         self._check_columns(features)
-        center, factor = np.array(self.center), _inverse(np.array(self.width))
-        return _mapped(features, center, factor)
+        return _mapped(features, np.array(self.center), np.array(self.width))
 
     def _apply_csr(self, features: Any) -> Any:
         if self.kind != "standard":
@@ -84,14 +116,10 @@ class Scale:
             )
         self._check_columns(features)
         factor = _inverse(np.array(self.width))
-        return sp.csr_array(
-            (
-                (features.data * factor[features.indices]).astype(features.dtype),
-                features.indices,
-                features.indptr,
-            ),
-            shape=features.shape,
-        )
+        with np.errstate(over="ignore", invalid="ignore"):
+            data = (features.data * factor[features.indices]).astype(features.dtype)
+        _check_finite(data, features.data, lambda at: f"column {features.indices[at[0]]}")
+        return sp.csr_array((data, features.indices, features.indptr), shape=features.shape)
 
     def _check_columns(self, features: Any) -> None:
         if self.center is not None and features.shape[1] != len(self.center):
@@ -117,37 +145,22 @@ class Scale:
             If a part is missing, or has the wrong type or value.
         """
         kind = data.get("kind") if isinstance(data, dict) else None
-        if not isinstance(kind, str) or kind not in _KINDS:
+        if not isinstance(kind, str) or kind not in SCALES:
             raise InputError(
-                f"the scale in the model file is {data!r}; a kind out of {', '.join(_KINDS)} is needed. "
-                "Save the model again."
+                f"the scale in the model file is {_shown(data)}; a kind out of {', '.join(SCALES)} is "
+                "needed. Save the model again."
             )
-        if kind.startswith("query-"):
-            return cls(kind)  # type: ignore[arg-type]
-        parts = []
-        for name in ("center", "width"):
-            values = data.get(name)
-            numbers = isinstance(values, list) and all(
-                type(v) in (int, float) and np.isfinite(v) for v in values
-            )
-            if (
-                not isinstance(values, list)
-                or not numbers
-                or (name == "width" and min(values, default=0) < 0)
-            ):
+        parts = {name: data[name] for name in ("center", "width") if data.get(name) is not None}
+        for name, values in parts.items():
+            if not isinstance(values, list):
                 raise InputError(
-                    f"the scale {kind!r} in the model file has {name} = {str(values)[:60]}; a list of "
-                    "finite numbers "
-                    "is needed (widths >= 0). Save the model again."
+                    f"the scale {kind!r} in the model file has {name} = {_shown(values)}; a list of finite "
+                    "numbers is needed. Save the model again."
                 )
-            parts.append(tuple(float(v) for v in values))
-        if len(parts[0]) != len(parts[1]):
-            raise InputError(
-                f"the scale {kind!r} in the model file has {len(parts[0])} centers and {len(parts[1])} "
-                "widths; both "
-                "have one value a feature. Save the model again."
-            )
-        return cls(kind, parts[0], parts[1])  # type: ignore[arg-type]
+        try:
+            return cls(kind, **parts)
+        except InputError as error:
+            raise InputError(f"the scale in the model file: {error} Save the model again.") from error
 
 
 def fit_scale(kind: str | None, features: Any) -> Scale | None:
@@ -167,51 +180,115 @@ def fit_scale(kind: str | None, features: Any) -> Scale | None:
     """
     if kind is None:
         return None
-    if kind not in _KINDS:
-        raise InputError(f"scale={kind!r}; choose one of {', '.join(map(repr, _KINDS))}, or None.")
+    if kind not in SCALES:
+        raise InputError(f"scale={kind!r}; choose one of {', '.join(map(repr, SCALES))}, or None.")
     if kind.startswith("query-"):
-        return Scale(kind)  # type: ignore[arg-type]
+        return Scale(kind)
     if sp.issparse(features):
         if kind == "minmax":
             return Scale("minmax", (), ())._apply_csr(features)  # type: ignore[no-any-return]
         mean = np.asarray(features.mean(axis=0, dtype=np.float64)).ravel()
-        second = np.asarray(features.power(2).mean(axis=0, dtype=np.float64)).ravel()
-        deviation = np.sqrt(np.maximum(second - mean**2, 0.0))
+        with np.errstate(over="ignore", invalid="ignore"):
+            second = np.asarray(features.astype(np.float64).power(2).mean(axis=0)).ravel()
+            deviation = np.sqrt(np.maximum(second - mean**2, 0.0))
+        _check_width(np.sqrt(second), "the training data")
         deviation[deviation <= 1e-7 * np.sqrt(second)] = 0.0
         return Scale("standard", tuple(mean.tolist()), tuple(deviation.tolist()))
     low, high = features.min(axis=0).astype(np.float64), features.max(axis=0).astype(np.float64)
-    if kind == "minmax":
-        return Scale("minmax", tuple(low.tolist()), tuple((high - low).tolist()))
-    mean = features.mean(axis=0, dtype=np.float64)
-    deviation = features.std(axis=0, dtype=np.float64)
-    deviation[low == high] = 0.0
-    return Scale("standard", tuple(mean.tolist()), tuple(deviation.tolist()))
+    with np.errstate(over="ignore", invalid="ignore"):
+        if kind == "minmax":
+            center, width = low, high - low
+        else:
+            center = features.mean(axis=0, dtype=np.float64)
+            width = np.where(low == high, 0.0, features.std(axis=0, dtype=np.float64))
+    _check_width(width, "the training data")
+    return Scale(kind, tuple(center.tolist()), tuple(width.tolist()))
+
+
+def _shown(value: object) -> str:
+    """Text of a value from a file, cut where it is long; huge integers have no text."""
+    try:
+        text = repr(value)
+    except ValueError:
+        text = "huge integers"
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _is_finite(value: object) -> bool:
+    try:
+        return (
+            isinstance(value, int | float | np.floating | np.integer)
+            and not isinstance(value, bool)
+            and bool(np.isfinite(float(value)))
+        )
+    except OverflowError:
+        return False
 
 
 def _inverse(width: Array) -> Array:
     factor = np.zeros(len(width))
-    np.divide(1.0, width, out=factor, where=width > 0)
+    with np.errstate(over="ignore"):
+        np.divide(1.0, width, out=factor, where=width > 0)
     return factor
 
 
-def _mapped(features: Array, center: Array, factor: Array) -> Array:
+def _divided(values: Array, width: Array) -> Array:
+    """``values / width``, 0 where the width is 0."""
+    factor = _inverse(width)
+    tiny = np.isinf(factor)  # widths below 5.6e-309 have no reciprocal
+    out: Array = values * np.where(tiny, 0.0, factor)
+    if tiny.any():
+        out[:, tiny] = values[:, tiny] / width[tiny]
+    return out
+
+
+def _check_width(width: Array, where: str) -> None:
+    if np.isinf(width).any():
+        column = int(np.argmax(np.isinf(width)))
+        raise InputError(
+            f"features: the range or deviation of column {column} in {where} is too large for a float; "
+            f"values below 1e150 can be scaled. Divide the column first, e.g. X[:, {column}] /= 1e200."
+        )
+
+
+def _check_finite(out: Array, given: Array, place: Callable[[tuple[int, ...]], str]) -> None:
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(np.sum(out, dtype=np.float64)):
+            return
+    bad = ~np.isfinite(out) & np.isfinite(given)
+    if bad.any():
+        at = tuple(int(i) for i in np.unravel_index(np.argmax(bad), bad.shape))
+        raise InputError(
+            f"features: {given[at].item():g} at {place(at)} is too large for {out.dtype} once it is scaled; "
+            "values near those of the training data are needed. Clip the column, or use features in float64."
+        )
+
+
+def _mapped(features: Array, center: Array, width: Array) -> Array:
     out = np.empty_like(features, order="C")
     for first in range(0, len(features), 8192):  # blocks, so that the float64 copy stays small
-        part = features[first : first + 8192]
-        out[first : first + 8192] = (part - center) * factor
+        _map_rows(features, out, slice(first, first + 8192), center, width)
     return out
+
+
+def _map_rows(features: Array, out: Array, rows: slice, center: Array, width: Array) -> None:
+    with np.errstate(over="ignore", invalid="ignore"):
+        out[rows] = _divided(features[rows] - center, width)
+    _check_finite(out[rows], features[rows], lambda at: f"row {rows.start + at[0]}, column {at[1]}")
 
 
 def _by_query(kind: str, features: Array, qptr: Int64Array) -> Array:
     out = np.empty_like(features, order="C")
-    for first, last in zip(qptr[:-1].tolist(), qptr[1:].tolist(), strict=True):
+    for query, (first, last) in enumerate(zip(qptr[:-1].tolist(), qptr[1:].tolist(), strict=True)):
         if first == last:
             continue
         part = features[first:last].astype(np.float64)
         low, high = part.min(axis=0), part.max(axis=0)
-        if kind == "query-minmax":
-            center, width = low, high - low
-        else:
-            center, width = part.mean(axis=0), np.where(low < high, part.std(axis=0), 0.0)
-        out[first:last] = (part - center) * _inverse(width)
+        with np.errstate(over="ignore", invalid="ignore"):
+            if kind == "query-minmax":
+                center, width = low, high - low
+            else:
+                center, width = part.mean(axis=0), np.where(low < high, part.std(axis=0), 0.0)
+        _check_width(width, f"query {query}")
+        _map_rows(features, out, slice(first, last), center, width)
     return out

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from directrix.errors import InputError
+
+if TYPE_CHECKING:
+    from directrix.measures.base import RankingMeasure
 
 __all__ = ["Convention", "convention", "conventions"]
 
@@ -27,12 +30,28 @@ class Convention:
         Fields set on one class of measures only, after ``fields``: ``("NDCG", (("empty", "one"),))``.
     note : str
         What the tool does that no field expresses.
+    measures : tuple of str, or None
+        Short names of the measures that the tool has, with ``@`` where it takes a cut-off:
+        ``("nDCG", "nDCG@", "AP")``. None: any measure.
     """
 
     name: str
     fields: Fields
     special: tuple[tuple[str, Fields], ...] = ()
     note: str = ""
+    measures: tuple[str, ...] | None = None
+
+    def has(self, measure: RankingMeasure) -> bool:
+        """Whether the tool has such a measure: only then does it print a number to compare with.
+
+        Examples
+        --------
+        >>> from directrix import AP, NDCG
+        >>> convention("gdeval").has(NDCG(k=20)), convention("gdeval").has(AP())
+        (True, False)
+        """
+        cut = "" if getattr(measure, measure.at, None) is None else "@"
+        return self.measures is None or measure.symbol + cut in self.measures
 
     def fields_for(self, measure: str, known: frozenset[str]) -> dict[str, Any]:
         """Fields to set on the measure class of this name, out of the ``known`` ones.
@@ -54,58 +73,73 @@ _AT_K = ("Precision", _fields(denominator="k"))
 _NDCG_ONE = ("NDCG", _fields(empty="one"))
 _AP_ONE = ("AP", _fields(empty="one"))
 
+_NDCG = ("nDCG", "nDCG@")
+_NDCG_AP = (*_NDCG, "AP", "AP@")
+_LETOR = ("nDCG@", "P@", "AP")
+
 _PRESETS = (
     Convention(
         "trec_eval",
         _fields(ties="trec", gain="linear", discount="log2", empty="zero", denominator="relevant"),
         (_AT_K,),
         "averages over the queries that are both judged and in the run (with -c: over all judged)",
+        (*_NDCG_AP, "RR", "P", "P@", "R", "R@", "Success@", "Rprec", "IPrec@", "RBP"),
     ),
     Convention(
         "gdeval",
         _fields(ties="trec", gain="exp", discount="log2", empty="zero", l_max=4),
-        note="prints nDCG and ERR only",
+        note="prints nDCG@k and ERR@k only",
+        measures=("nDCG@", "ERR@"),
     ),
     Convention(
         "letor3",
         _fields(ties="order", gain="exp", discount="letor3", empty="zero", denominator="relevant"),
         (_AT_K,),
-        "Eval-Score-3.0: ranks 1 and 2 weigh the same",
+        "Eval-Score-3.0: ranks 1 and 2 weigh the same; prints nDCG@k, P@k and MAP",
+        _LETOR,
     ),
     Convention(
         "letor4",
         _fields(ties="order", gain="exp", discount="log2", empty="zero", denominator="relevant"),
         (_AT_K,),
-        "Eval-Score-4.0",
+        "Eval-Score-4.0; prints nDCG@k, P@k and MAP",
+        _LETOR,
     ),
     Convention(
         "sklearn",
         _fields(ties="expected", gain="linear", discount="log2", empty="zero"),
-        note="ndcg_score; average_precision_score counts all of a tied group as retrieved together",
+        (),
+        "ndcg_score, dcg_score and roc_auc_score; average_precision_score counts all of a tied group as "
+        "retrieved together, which is no order of the documents",
+        (*_NDCG, "DCG", "DCG@", "ROCArea"),
     ),
     Convention(
         "lightgbm",
         _fields(ties="order", gain="exp", discount="log2", empty="zero", denominator="capped"),
         (_NDCG_ONE, _AP_ONE, _AT_K),
         "ndcg and map; no other measure of these",
+        _NDCG_AP,
     ),
     Convention(
         "xgboost",
         _fields(ties="order", gain="exp", discount="log2", empty="zero", denominator="capped"),
         (_NDCG_ONE, _AP_ONE, _AT_K),
         "ndcg and map; under the names ndcg- and map- queries without relevant documents count 0",
+        _NDCG_AP,
     ),
     Convention(
         "catboost",
-        _fields(ties="worst", gain="linear", discount="log2", empty="zero"),
-        (_NDCG_ONE,),
-        "NDCG:type=Base; NDCG:type=Exp is the same with gain='exp'",
+        _fields(ties="worst", gain="linear", discount="log2", empty="zero", denominator="capped"),
+        (_NDCG_ONE, _AT_K),
+        "NDCG:type=Base, DCG, MAP and MRR; NDCG:type=Exp is the same with gain='exp'",
+        (*_NDCG_AP, "DCG", "DCG@", "RR", "RR@"),
     ),
     Convention(
         "ranx",
         _fields(ties="order", gain="linear", discount="log2", empty="zero", denominator="relevant"),
         (_AT_K,),
-        "ndcg; ndcg_burges is the same with gain='exp'",
+        "ndcg; ndcg_burges is the same with gain='exp'; its rbp adds up graded labels",
+        (*_NDCG_AP, "DCG", "DCG@", "RR", "RR@", "P", "P@", "R", "R@", "Success", "Success@", "Rprec"),
     ),
 )
 _BY_NAME = {preset.name: preset for preset in _PRESETS}

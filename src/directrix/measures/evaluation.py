@@ -9,7 +9,7 @@ import numpy as np
 
 from directrix.data.grouping import group_by_query
 from directrix.data.validate import check_group, check_length
-from directrix.errors import InputError
+from directrix.errors import InputError, warn
 from directrix.measures.convention import convention as find_convention
 from directrix.measures.convention import conventions
 from directrix.measures.prepared import Prepared
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from directrix.measures.base import RankingMeasure
     from directrix.measures.convention import Convention
 
-__all__ = ["Evaluation", "evaluate", "evaluate_conventions"]
+__all__ = ["Comparison", "Evaluation", "evaluate", "evaluate_conventions"]
+
+_BASE = "default"
 
 
 class Evaluation(dict[str, Any]):
@@ -38,6 +40,18 @@ class Evaluation(dict[str, Any]):
     mean: dict[str, float]
     skipped: dict[str, int]
     query_ids: tuple[Hashable, ...]
+
+
+class Comparison(dict[str, Evaluation]):
+    """What `evaluate_conventions` returns: a dict from the names of the conventions to `Evaluation`.
+
+    Attributes
+    ----------
+    left_out : dict of str to dict of str to str
+        For a convention, the measures that stand not under its name, and why.
+    """
+
+    left_out: dict[str, dict[str, str]]
 
 
 def evaluate(  # noqa: PLR0913 - all but the first three are optional and by name
@@ -71,7 +85,8 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     doc_ids : sequence of str (n_docs,), optional
         Needed by ``ties="trec"`` (convention trec_eval, gdeval).
     convention : str or Convention, optional
-        Evaluate all measures as this tool does; see `directrix.conventions`.
+        Evaluate all measures as this tool does; see `directrix.conventions`. A measure that the
+        tool lacks is evaluated with its fields all the same, and a warning says so.
     per_query : bool
         False: the mean of each measure. True: its value for every query.
 
@@ -104,6 +119,8 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     if rows is not None:
         scores, labels = np.asarray(scores)[rows], _take(labels, rows, "labels")
         doc_ids = None if doc_ids is None else _take(doc_ids, rows, "doc_ids")
+    if convention is not None:
+        _warn_lacking(find_convention(convention), names, chosen)
     values = Prepared(chosen, labels, boundaries, doc_ids)(scores)
     mean: dict[str, float] = {}
     skipped: dict[str, int] = {}
@@ -133,23 +150,59 @@ def evaluate_conventions(
 
     Returns
     -------
-    dict of str to Evaluation
-        ``"directrix"`` first, the measures as they were given, then one entry a convention.
-        Those that break ties by document id are left out if there is no ``doc_ids``.
+    Comparison
+        A dict: ``"default"`` first, the measures as they were given, then one `Evaluation` a
+        convention. Measures that a tool does not have are left out under its name, and so are
+        those that break ties by document id if there is no ``doc_ids``; ``.left_out`` says which
+        and why. A convention of which nothing remains is left out.
 
     Examples
     --------
-    >>> found = evaluate_conventions("nDCG", [3, 2, 1], [1, 0, 2])
-    >>> round(found["directrix"]["nDCG"], 4), round(found["sklearn"]["nDCG"], 4)
+    >>> found = evaluate_conventions(["nDCG", "AP"], [3, 2, 1], [1, 0, 2])
+    >>> round(found["default"]["nDCG"], 4), round(found["sklearn"]["nDCG"], 4)
     (0.6885, 0.7602)
+    >>> list(found["sklearn"]), found.left_out["gdeval"]["AP"]
+    (['nDCG'], 'not in gdeval: prints nDCG@k and ERR@k only')
     """
+    from directrix.measures.names import measure
+
     wanted = _listed(measures)
-    found = {"directrix": evaluate(wanted, scores, labels, **data)}
-    for name in conventions():
-        if data.get("doc_ids") is None and dict(find_convention(name).fields)["ties"] == "trec":
-            continue
-        found[name] = evaluate(wanted, scores, labels, convention=name, **data)
+    names = [m if isinstance(m, str) else measure(m).name for m in wanted]
+    found = Comparison({_BASE: evaluate(wanted, scores, labels, **data)})
+    found.left_out = {}
+    for tool in map(find_convention, conventions()):
+        reasons = {
+            name: reason
+            for name, m in zip(names, wanted, strict=True)
+            if (reason := _reason(tool, measure(m), data.get("doc_ids")))
+        }
+        if reasons:
+            found.left_out[tool.name] = reasons
+        chosen = [m for name, m in zip(names, wanted, strict=True) if name not in reasons]
+        if chosen:
+            found[tool.name] = evaluate(chosen, scores, labels, convention=tool, **data)
     return found
+
+
+def _reason(tool: Convention, m: RankingMeasure, doc_ids: Any) -> str:
+    """Why a measure cannot stand under the name of a tool; empty if it can."""
+    if not tool.has(m):
+        return f"not in {tool.name}: {tool.note}"
+    if doc_ids is None and m.under(tool).tie_rule == "trec":
+        return "ties are broken by document id, and no doc_ids were given"
+    return ""
+
+
+def _warn_lacking(tool: Convention, names: list[str], chosen: list[RankingMeasure]) -> None:
+    lacking = [name for name, m in zip(names, chosen, strict=True) if not tool.has(m)]
+    if lacking:
+        note = f" ({tool.note})" if tool.note else ""
+        warn(
+            f"{tool.name} has no {', '.join(lacking)}{note}; the values are directrix's own, with the tool's "
+            "ties, gain and empty queries where the measure has them. Leave out convention= for those, or "
+            "use evaluate_conventions, which leaves them out.",
+            stacklevel=3,
+        )
 
 
 def _listed(measures: Any) -> list[Any]:

@@ -6,12 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from directrix.data.queries import Queries
-from directrix.data.scale import Scale
+from directrix.data.scale import SCALES, Scale
 from directrix.errors import InputError
 
 __all__ = ["SCALES", "scale_from", "scaled"]
-
-SCALES = ("query-minmax", "query-standard", "minmax", "standard")
 
 
 def scaled(q: Queries, scale: Scale | None) -> Queries:
