@@ -85,9 +85,17 @@ def test_no_number_stands_under_the_name_of_a_tool_that_lacks_the_measure(run, f
     blank = [tool for tool, row in by_tool.items() if row["measures"]["AP"] is None]
     assert blank == ["gdeval", "sklearn"]
     assert all(query["measures"]["AP"] is None for query in by_tool["sklearn"]["queries"])
-    assert "note: gdeval has no AP (prints nDCG@k and ERR@k only)" in result.stderr
+    assert "note: gdeval without AP: not in gdeval: prints nDCG@k and ERR@k only" in result.stderr
     only = json.loads(run(*asked[:3], "-m", "RBP", "-f", "json", "--convention", "all").stdout)
     assert [entry["convention"] for entry in only] == ["default", "trec_eval"]
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_measure_under_a_convention_that_lacks_it_is_said(run, files):
+    result = run("evaluate", files.test, files.scores, "-m", "AP", "--convention", "sklearn")
+    assert result.exit_code == 0
+    assert "note: sklearn has no AP" in result.stderr
+    assert "convention=" not in result.stderr
 
 
 def test_conventions_that_need_document_ids_are_left_out_aloud(run, files, tmp_path):
@@ -97,7 +105,8 @@ def test_conventions_that_need_document_ids_are_left_out_aloud(run, files, tmp_p
         dx.Queries.from_arrays(q.features, q.labels, qid=np.repeat(q.query_ids, np.diff(q.qptr))), plain
     )
     result = run("evaluate", plain, files.scores, "-f", "json", "--convention", "all")
-    assert "left out trec_eval, gdeval" in result.stderr
+    assert "note: trec_eval without nDCG@10, AP: ties are broken by document id" in result.stderr
+    assert "note: gdeval without nDCG@10: ties are broken by document id" in result.stderr
     assert "trec_eval" not in [entry["convention"] for entry in json.loads(result.stdout)]
     alone = run("evaluate", plain, files.scores, "--convention", "trec_eval")
     assert alone.exit_code == 1

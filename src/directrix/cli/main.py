@@ -90,7 +90,7 @@ def _fail(message: str) -> None:
 
 
 def _note(message: Warning | str, *_: Any, **__: Any) -> None:
-    typer.echo(f"note: {message}", err=True)
+    typer.echo(f"note: {for_the_shell(str(message))}", err=True)
 
 
 for _command in (train, predict, evaluate, convert, methods, demo, doctor):
