@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from directrix.data.queries import Queries
 from directrix.errors import InputError
+from directrix.objectives.objective import check_weights
 from directrix.types import Float64Array
 
 __all__ = ["digest", "one_set", "per_document", "per_query", "row_weights"]
@@ -27,7 +28,7 @@ def per_document(values: Any, q: Queries, name: str) -> Float64Array | None:
             f"{name} has shape {weights.shape}; it needs one weight per row, shape ({q.n_docs},). "
             "For one weight per query pass query_weight= instead."
         )
-    _check_weights(weights, name)
+    check_weights(weights, name)
     return weights[q.rows]
 
 
@@ -49,7 +50,7 @@ def per_query(values: Any, q: Queries, name: str) -> Float64Array | None:
             f"{name} has shape {weights.shape}; it needs one weight per query in order of first "
             f"appearance, shape ({q.n_queries},). For one weight per row pass sample_weight= instead."
         )
-    _check_weights(weights, name)
+    check_weights(weights, name)
     return weights
 
 
@@ -124,19 +125,6 @@ def _numbers(values: Any, name: str) -> Float64Array:
             f"{name} holds what are no numbers ({error}); weights are numbers >= 0. "
             f"Type e.g. {name}=[1.0, 2.0, ...]."
         ) from None
-
-
-def _check_weights(weights: Float64Array, name: str) -> None:
-    bad = np.flatnonzero(~np.isfinite(weights) | (weights < 0.0))
-    if bad.size:
-        raise InputError(
-            f"{name}[{bad[0]}] is {weights[bad[0]]:g}; weights are finite numbers >= 0. "
-            f"Type e.g. numpy.clip({name}, 0, None)."
-        )
-    if not weights.any():
-        raise InputError(
-            f"{name} is zero everywhere; at least one weight must be positive. Leave {name} out."
-        )
 
 
 def _more(count: int) -> str:

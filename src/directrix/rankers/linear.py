@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from directrix.data.queries import Queries
-from directrix.data.scale import fit_scale
+from directrix.data.scale import SCALES, fit_scale
 from directrix.errors import InputError, NotConverged, warn
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
@@ -20,7 +20,7 @@ from directrix.objectives.linear import linear_objective
 from directrix.rankers.base import HasMethods, Interval, Ranker, StrOptions, fit_context
 from directrix.rankers.checks import check_finite, check_scores, check_trainable, check_valid, surrogate_of
 from directrix.rankers.inputs import one_set, per_document, per_query, row_weights
-from directrix.rankers.scaling import SCALES, scaled
+from directrix.rankers.scaling import scaled
 from directrix.rankers.training import kept_start, mean_of, measure_of, training_record
 from directrix.trainers.best import BestSoFar
 from directrix.trainers.lbfgs import LBFGS
