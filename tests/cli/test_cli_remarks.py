@@ -179,3 +179,25 @@ def test_methods_are_listed_without_scikit_learn():
 
     code = "from directrix.cli.main import app\napp(['methods'], standalone_mode=False)"
     assert not modules_after(code) & {"sklearn"}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("--scale", "minmax", "--set", "scale=standard"), ("--seed", "1", "--set", "random_state=2")],
+)
+def test_what_two_options_say_differently_is_wrong_usage(run, files, tmp_path, arguments):
+    result = run("train", files.train, *FEW, *arguments, "-o", tmp_path / "m.json")
+    assert result.exit_code == 2
+    assert arguments[0] in result.stderr.replace("\n", " ")
+
+
+def test_tied_documents_without_identifier_count_as_in_a_run(run, data, tmp_path):
+    path = data("0 qid:1 1:1\n1 qid:1 1:1 # docid = a\n0 qid:1 1:1\n")
+    model, ranking, qrels = (tmp_path / name for name in ("m.json", "run.txt", "d.qrels"))
+    dx.LinearRanker(max_iter=0).fit([[1.0], [2.0]], [0, 1]).save(model)
+    run("predict", model, path, "--run", "t", "-o", ranking)
+    run("convert", path, qrels)
+    asked = ("-m", "RR", "--convention", "trec_eval", "-f", "json")
+    of_runs, of_model = run("evaluate", qrels, ranking, *asked), run("evaluate", path, model, *asked)
+    values = [json.loads(r.stdout)["rows"][0]["measures"]["RR"] for r in (of_runs, of_model)]
+    np.testing.assert_allclose(values, 1 / 3, rtol=1e-15, atol=0)  # row2, row0, a: the later name first

@@ -108,6 +108,7 @@ def judgements(data: Path, rankings: list[Path], missing: Missing) -> list[Judge
     models = {path: _load(path) for path in rankings if is_model(path)}
     q = read_data(data, missing)
     ids = tuple(map(str, q.query_ids))
+    doc_ids = None if q.doc_ids is None else np.array(document_names(q), dtype=object)
     found = []
     for path in rankings:
         if path in models:
@@ -115,7 +116,7 @@ def judgements(data: Path, rankings: list[Path], missing: Missing) -> list[Judge
             scores = models[path].predict_queries(as_wide_as(q, width, data, f"the model {path}"))
         else:
             scores = read_scores(path, q.n_docs, data)
-        found.append(Judgement(scores, q.labels, q.qptr, ids, q.doc_ids))
+        found.append(Judgement(scores, q.labels, q.qptr, ids, doc_ids))
     return found
 
 

@@ -18,6 +18,7 @@ from directrix.cli.output import (
     progress_bar,
     remark,
 )
+from directrix.errors import InputError
 
 if TYPE_CHECKING:
     from directrix.rankers.auto import Search
@@ -64,6 +65,9 @@ def train(
     with usage():
         goal, way = parse_measure(measure), find_method(method)
         fixed = parse_settings(settings or [])
+        for name, option in (("scale", "--scale"), ("random_state", "--seed")):
+            if name in fixed and (option == "--seed" or scale is not None):
+                raise InputError(f"--set {name}: {option} says the same; give only {option}.")
         if scale is not None:
             fixed["scale"] = scale
         for part, chosen in way.candidates(goal, fixed):
