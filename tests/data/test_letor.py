@@ -201,6 +201,29 @@ def test_what_is_written_reads_back_the_same(q, suffix, tmp_path):
     assert q.doc_ids is None or r.doc_ids.tolist() == q.doc_ids.tolist()
 
 
+def test_query_identifiers_have_64_bits(tmp_path):
+    ids = (-(2**63), 2**63 - 1, 1234567890123456789, -9223372036854775799, 0)
+    q = dx.Queries.from_arrays(np.ones((5, 1)), np.ones(5), qid=ids)
+    dx.write_letor(q, tmp_path / "a.txt")
+    assert dx.read_letor(tmp_path / "a.txt").query_ids == ids
+    for text in ("9223372036854775808", "-9223372036854775809", "9" * 19, "1" * 20):
+        (tmp_path / "b.txt").write_text(f"1 qid:{text} 1:1\n")
+        with pytest.raises(dx.InputError, match=rf"'qid:{text}'; files need an integer of 64 bits"):
+            dx.read_letor(tmp_path / "b.txt")
+    for qid in (2**63, -(2**63) - 1, 1e19):
+        q = dx.Queries.from_arrays([[1.0]], [1], qid=[qid])
+        with pytest.raises(dx.InputError, match="need integer identifiers of 64 bits"):
+            dx.write_letor(q, tmp_path / "c.txt")
+
+
+@pytest.mark.parametrize("text", ["1e400", "1e999", "9" * 400])
+def test_a_label_beyond_every_float_is_not_to_be_shifted(text, tmp_path):
+    (tmp_path / "a.txt").write_text(f"{text} qid:1 1:1\n")
+    with pytest.raises(dx.InputError, match=r"finite and >= 0\. Write the highest grade") as caught:
+        dx.read_letor(tmp_path / "a.txt")
+    assert "Shift" not in str(caught.value)
+
+
 def test_written_text_is_the_shortest(tmp_path):
     q = dx.Queries.from_arrays(np.array([[0.1, 2.0]], dtype=np.float32), [1], qid=[3], doc_ids=["D"])
     dx.write_letor(q, tmp_path / "a")

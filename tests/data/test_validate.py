@@ -20,6 +20,15 @@ ARRAYS = {
     "three dimensions": ({"X": np.ones((4, 1, 1))}, r"features have shape \(4, 1, 1\)"),
     "ragged": ({"X": [[1, 2], [1]]}, r"rows have different lengths"),
     "text": ({"X": [["a", "b"]] * 4}, r"features have dtype <U1; .*'a'.* at row 0, column 0 +is no number"),
+    "text beside numbers": (
+        {"X": [[1.0, 2.0], [1.0, "a"], [1.0, 2.0], [1.0, 2.0]]},
+        r"dtype <U32; 'a' at row 1, column 1 is no number",
+    ),
+    "numbers as text": ({"X": [["1", "2"]] * 4}, r"'1' at row 0, column 0 .*numpy.asarray\(X, dtype=float\)"),
+    "a complex number": (
+        {"X": X * 1j},
+        r"features have dtype complex128; 1j at row 0, column 0 is no number",
+    ),
     "complex": ({"X": X * 1j}, r"features have dtype complex128"),
     "complex sparse": ({"X": sp.csr_array(X * 1j)}, r"features have dtype complex128; real numbers"),
     "objects": (
@@ -28,9 +37,12 @@ ARRAYS = {
     ),
     "frame with text": (
         {"X": pd.DataFrame({"a": [1.0] * 4, "b": list("wxyz")})},
-        r"'w' at row 0, column 1 'b' is no",
+        r"'w' at row 0, column 1 \('b'\) is no",
     ),
-    "frame with dates": ({"X": pd.DataFrame({"t": pd.to_datetime(["2024-01-01"] * 4)})}, r"dtype datetime64"),
+    "frame with dates": (
+        {"X": pd.DataFrame({"t": pd.to_datetime(["2024-01-01"] * 4)})},
+        r"dtype datetime64.*; '2024-01-01T.*' at row 0, column 0 \('t'\)",
+    ),
     "NaN": ({"X": NAN}, r"2 values are NaN or infinite; the first is nan at row 1, column 1; finite numbers"),
     "NaN in a frame": ({"X": pd.DataFrame(NAN, columns=["a", "b"])}, r"row 1, column 1 \('b'\)"),
     "NaN sparse": ({"X": sp.csr_array(NAN)}, r"the first is nan at row 1, column 1"),

@@ -86,6 +86,13 @@ def test_empty_queries_and_no_queries():
         np.testing.assert_array_equal(dx.measure(name)([], [], [0, 0, 0]), [np.nan, np.nan])
 
 
+def test_no_documents_are_no_queries():
+    for empty in ({}, {"qid": []}, {"qptr": [0]}, {"group": []}):
+        found = dx.evaluate("AP", [], [], **empty)
+        assert np.isnan(found["AP"])
+        assert found.query_ids == ()
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -113,6 +120,17 @@ def test_empty_queries_and_no_queries():
         (lambda: dx.evaluate("AP", SCORES, LABELS, qid=[1, 2]), "qid has 2 values for 4 scores"),
         (lambda: dx.evaluate("AP", SCORES, LABELS, group=[2, 3]), "the 2 sizes add up to 5"),
         (lambda: dx.evaluate("AP", SCORES, [1, 0], qid=[1, 2, 1, 2]), "labels has 2 values for 4 scores"),
+        (
+            lambda: dx.evaluate("AP", SCORES, [1, 0], qid=[1, 1, 2, 2]),
+            "labels has 2 values for 4 scores; one value a row is needed. Compare len(labels) with len(sc",
+        ),
+        (lambda: dx.evaluate("AP", SCORES, [1, 0]), "labels has 2 values for 4 scores"),
+        (lambda: dx.evaluate("AP", SCORES, LABELS, qptr=5), "qptr has shape (); one dimension is needed"),
+        (lambda: dx.evaluate("AP", SCORES, LABELS, qptr=[0, 3]), "qptr ends at 3, but there are 4 scores"),
+        (lambda: dx.evaluate("AP", 1.0, 1.0), "labels has shape ()"),
+        (lambda: dx.AP()(["a", "b"], [0, 1], [0, 2]), "(first value 'a')"),
+        (lambda: dx.AP()(np.array([1j, 0]), [0, 1], [0, 2]), "(first value 1j)"),
+        (lambda: dx.AP()([1.0], [np.inf], [0, 1]), "Give the highest grade of the scale instead"),
     ],
 )
 def test_what_cannot_be_evaluated_is_said(call, message):

@@ -177,7 +177,7 @@ def _check_width(path: Path, blocks: list[Block], n_features: int | None) -> Non
 
 def _queries_of(path: Path, blocks: list[Block]) -> tuple[Int64Array, tuple[int, ...]]:
     qids = np.concatenate([block.qids for block in blocks])
-    starts = np.flatnonzero(np.diff(qids, prepend=qids[0] - 1))
+    starts = np.flatnonzero(np.append(True, qids[1:] != qids[:-1]))
     ids = qids[starts]
     first = np.unique(ids, return_index=True)[1]
     if len(first) < len(ids):

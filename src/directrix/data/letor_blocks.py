@@ -202,7 +202,8 @@ class BlockParser:
         for row, place, a, b in hard.tolist():
             value = float(text[a:b])
             if row < 0 and not 0.0 <= value <= _FLOAT64_LIMIT:
-                self._add(block, kernel.LABEL_RANGE, text, (a, b))
+                code = kernel.LABEL_RANGE if value < 0.0 else kernel.LABEL_LARGE
+                self._add(block, code, text, (a, b))
             elif abs(value) > self._limit:
                 self._add(
                     block,

@@ -19,12 +19,16 @@ _TEXTS: dict[int, tuple[str, str]] = {
         "the label is {token}; labels are finite and >= 0",
         "Shift the labels so that the lowest is 0, e.g. -1/1 to 0/1.",
     ),
+    codes.LABEL_LARGE: (
+        "the label is {token}; labels are finite and >= 0",
+        "Write the highest grade of the scale instead, e.g. 4.",
+    ),
     codes.NO_QID: (
         "no qid: {token} stands where `qid:ID` must follow the label",
         "Add qid:ID to every line, or give the number of lines of each query: groups='FILE.query'.",
     ),
     codes.QID: (
-        "the query is {token}; files need an integer, e.g. qid:7",
+        "the query is {token}; files need an integer of 64 bits, e.g. qid:7",
         "Number the queries, or build Queries.from_arrays(X, y, qid=...), which takes any identifiers.",
     ),
     codes.QID_AND_GROUPS: (

@@ -131,10 +131,15 @@ def _heads(q: Queries) -> Array:
     """``qid:ID`` of every row."""
     heads = []
     for number, qid in enumerate(q.query_ids):
-        if isinstance(qid, bool) or not isinstance(qid, int | np.integer | float) or qid % 1:
+        if (
+            isinstance(qid, bool)
+            or not isinstance(qid, int | np.integer | float)
+            or qid % 1
+            or not -(2**63) <= qid < 2**63
+        ):
             raise InputError(
-                f"query {number} is {qid!r}; files of this format need integer identifiers. Number them "
-                "first: Queries.from_arrays(X, y, qid=numpy.unique(qid, return_inverse=True)[1])."
+                f"query {number} is {qid!r}; files of this format need integer identifiers of 64 bits. "
+                "Number them first: Queries.from_arrays(X, y, qid=numpy.unique(qid, return_inverse=True)[1])."
             )
         heads.append(f"qid:{int(qid)}")
     return np.repeat(np.array(heads, dtype=object), np.diff(q.qptr))

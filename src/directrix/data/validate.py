@@ -92,11 +92,11 @@ def check_labels(labels: Any, *, qptr: Int64Array | None = None) -> Float64Array
     bad = ~((out >= 0.0) & (out < np.inf))
     if bad.any():
         row = int(np.argmax(bad))
-        remedy = (
-            f"Drop unlabelled rows or give them 0: {_drop('y')}."
-            if np.isnan(out[row])
-            else "Shift the labels so that the lowest is 0, e.g. y - y.min()."
-        )
+        remedy = "Shift the labels so that the lowest is 0, e.g. y - y.min()."
+        if np.isnan(out[row]):
+            remedy = f"Drop unlabelled rows or give them 0: {_drop('y')}."
+        elif out[row] > 0:
+            remedy = "Give the highest grade of the scale instead, e.g. numpy.minimum(y, 4)."
         raise InputError(
             f"labels: {int(bad.sum()):,} of {len(out):,} cannot be used; the first is {out[row].item()!r} at "
             f"{_place(row, qptr)}; labels are finite and >= 0. {remedy}"
@@ -107,9 +107,10 @@ def check_labels(labels: Any, *, qptr: Int64Array | None = None) -> Float64Array
 def check_length(n: int, n_docs: int, what: str, of: str = "rows of X") -> None:
     """Refuse an array whose length is not the number of documents."""
     if n != n_docs:
+        other = {"rows of X": "X.shape[0]", "documents": "q.n_docs"}.get(of, f"len({of})")
         raise InputError(
             f"{what} has {n:,} values for {n_docs:,} {of}; one value a row is needed. "
-            f"Compare len({what.split()[0]}) with X.shape[0]."
+            f"Compare len({what.split()[0]}) with {other}."
         )
 
 
@@ -217,14 +218,31 @@ def _from_objects(X: Any, array: Array) -> Array:
             return array.astype(np.float64)
         except (TypeError, ValueError):
             pass
-    row, column = next(
-        (i for i in np.ndindex(array.shape) if not isinstance(array[i], int | float | np.number)), (0, 0)
-    )
-    name = repr(list(X.columns)[column]) if hasattr(X, "columns") else ""
+    row, column = next((i for i in np.ndindex(array.shape) if not _is_number(array[i])), (0, 0))
+    name = f" ({list(X.columns)[column]!r})" if hasattr(X, "columns") else ""
     raise InputError(
-        f"features have dtype {array.dtype}; {array[row, column]!r} at row {row}, column {column} {name} "
-        "is no number; real numbers are needed. Drop or encode columns that hold text, dates or objects."
+        f"features have dtype {array.dtype}; {_plain(array[row, column])!r} at row {row}, column "
+        f"{column}{name} is no number; real numbers are needed. Drop or encode columns that hold text, dates or "
+        "objects; numbers as text: numpy.asarray(X, dtype=float)."
     )
+
+
+def _is_number(cell: object) -> bool:
+    """Whether a cell is a real number, or text that says one: mixed lists become text in NumPy."""
+    if isinstance(cell, str | bytes):
+        try:
+            float(cell)
+        except ValueError:
+            return False
+        return True
+    return isinstance(cell, int | float | np.integer | np.floating | np.bool_)
+
+
+def _plain(value: Any) -> Any:
+    """The value as Python shows it: 'a' for numpy.str_('a')."""
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return str(value)
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _numbers(values: Any, what: str) -> Array:
@@ -243,7 +261,7 @@ def _numbers(values: Any, what: str) -> Array:
         return array.astype(np.float64)
     if array.dtype.kind not in "fiub":
         raise InputError(
-            f"{what} has dtype {array.dtype} (first value {array[0]!r}); numbers are needed. "
+            f"{what} has dtype {array.dtype} (first value {_plain(array[0])!r}); numbers are needed. "
             f"Type {what.split()[0]}.astype(float) if it holds numbers as text."
         )
     return array

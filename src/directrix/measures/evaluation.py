@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from directrix.data.grouping import group_by_query
-from directrix.data.validate import check_group, check_length
+from directrix.data.validate import check_group, check_length, check_qptr
 from directrix.errors import InputError, warn
 from directrix.measures.convention import convention as find_convention
 from directrix.measures.convention import conventions
@@ -115,7 +115,9 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     wanted = _listed(measures)
     names = [m if isinstance(m, str) else measure(m).name for m in wanted]
     chosen = [measure(m) if convention is None else measure(m).under(convention) for m in wanted]
-    rows, boundaries, query_ids = _queries(len(np.atleast_1d(np.asarray(scores))), qid, qptr, group)
+    n_docs = _length(scores)
+    check_length(_length(labels), n_docs, "labels", "scores")
+    rows, boundaries, query_ids = _queries(n_docs, qid, qptr, group)
     if rows is not None:
         scores, labels = np.asarray(scores)[rows], _take(labels, rows, "labels")
         doc_ids = None if doc_ids is None else _take(doc_ids, rows, "doc_ids")
@@ -209,6 +211,13 @@ def _listed(measures: Any) -> list[Any]:
     return [measures] if isinstance(measures, str) or not isinstance(measures, Iterable) else list(measures)
 
 
+def _length(values: Any) -> int:
+    try:
+        return len(values)
+    except TypeError:  # one number, or no sequence at all: the checks of values say so
+        return 1
+
+
 def _take(values: Any, rows: Int64Array, name: str) -> Array:
     array = np.asarray(values)
     check_length(len(array), len(rows), name, "scores")
@@ -225,9 +234,10 @@ def _queries(
     if group is not None:
         qptr = check_group(group, n_docs)
     if qptr is not None:
-        return None, qptr, tuple(range(len(qptr) - 1))
+        boundaries = check_qptr(qptr, n_docs, "scores")
+        return None, boundaries, tuple(range(len(boundaries) - 1))
     if qid is None:
-        return None, np.array([0, n_docs]), (0,)
+        return None, np.array([0, n_docs] if n_docs else [0]), (0,) * (n_docs > 0)
     rows, boundaries, query_ids = group_by_query(qid)
     check_length(len(rows), n_docs, "qid", "scores")
     in_order = np.array_equal(rows, np.arange(n_docs))

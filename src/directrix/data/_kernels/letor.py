@@ -7,6 +7,7 @@ from directrix.data._kernels.numbers import BAD, HARD, INFINITE, MISSING, parse_
 # why a line cannot be used
 LABEL, LABEL_RANGE, NO_QID, QID, QID_AND_GROUPS, FEATURE, INDEX_ZERO, INDEX_ORDER = 1, 2, 3, 4, 5, 6, 7, 8
 INDEX_DOUBLE, INDEX_RANGE, VALUE, VALUE_MISSING, VALUE_INFINITE, VALUE_RANGE = 9, 10, 11, 12, 13, 14
+LABEL_LARGE = 15
 
 MAX_ERRORS = 21
 # places in the array of totals
@@ -47,7 +48,7 @@ def _line_end(buf, p):
 
 @nb.njit(nogil=True, cache=True)
 def _parse_integer(buf, p):
-    """Value and end of an integer of up to 18 digits; the end is ``p`` if there is none."""
+    """Value and end of an integer that fits into 64 bits; the end is ``p`` if there is none."""
     start = p
     sign = buf[p]
     if sign == 45 or sign == 43:
@@ -55,6 +56,12 @@ def _parse_integer(buf, p):
     first, value = p, 0
     while 48 <= buf[p] <= 57 and p - first < 18:
         value = value * 10 + (buf[p] - 48)
+        p += 1
+    if 48 <= buf[p] <= 57:
+        digit, limit = buf[p] - 48, 8 if sign == 45 else 7  # of -2^63 and 2^63 - 1 the last one
+        if value > 922337203685477580 or (value == 922337203685477580 and digit > limit):
+            return 0, start
+        value = value * 10 + digit
         p += 1
     if p == first or not (buf[p] == 32 or 9 <= buf[p] <= 13 or buf[p] == 35):
         return 0, start
@@ -203,8 +210,10 @@ def parse_block(
             _note_hard(hard, totals, -1 - row, 0, start, p)
         elif kind != 0:
             code = LABEL
-        elif value < 0.0 or value > 1.7976931348623157e308:
+        elif value < 0.0:
             code = LABEL_RANGE
+        elif value > 1.7976931348623157e308:
+            code = LABEL_LARGE
         labels[row] = value
         if code == 0:
             start = _skip_blank(buf, p)
