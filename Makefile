@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint types pytest docs bench clean
+.PHONY: demo test lint types pytest bounds docs bench clean
 
 demo: $(VENV)/.demo
 	$(BIN)/directrix demo
@@ -20,6 +20,11 @@ types: $(VENV)/.dev
 
 pytest: $(VENV)/.dev
 	$(BIN)/python -m pytest --cov --cov-report=term:skip-covered
+
+# kernels compiled with checks of every index; slow, for whoever changes one
+bounds: $(VENV)/.dev
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/bounds $(BIN)/python -m pytest -q \
+		tests/surrogates tests/objectives tests/trainers tests/laws tests/measures tests/data
 
 docs: $(VENV)/.dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

@@ -19,7 +19,8 @@ HERE = Path(__file__).parent
 def machine() -> str:
     """Processor, cores and system, in one line."""
     info = Path("/proc/cpuinfo")
-    models = [line.split(":")[1].strip() for line in info.read_text().splitlines() if "model name" in line]
+    lines = info.read_text().splitlines() if info.exists() else []
+    models = [line.split(":")[1].strip() for line in lines if "model name" in line]
     return f"{models[0]}, {len(models)} cores, {platform.system()}" if models else platform.platform()
 
 

@@ -48,11 +48,11 @@ from directrix.rankers.methods import method as method
 from directrix.rankers.methods import methods as methods
 from directrix.rankers.model_file import load as load
 from directrix.surrogates.approx import ApproxAP as ApproxAP
-from directrix.surrogates.approx import ApproxERR as ApproxERR
-from directrix.surrogates.approx import ApproxKendall as ApproxKendall
 from directrix.surrogates.approx import ApproxNDCG as ApproxNDCG
 from directrix.surrogates.approx import ApproxPrecision as ApproxPrecision
-from directrix.surrogates.approx import ApproxRR as ApproxRR
+from directrix.surrogates.approx_cascade import ApproxERR as ApproxERR
+from directrix.surrogates.approx_cascade import ApproxRR as ApproxRR
+from directrix.surrogates.approx_pairs import ApproxKendall as ApproxKendall
 from directrix.surrogates.bounds import ap_bound as ap_bound
 from directrix.surrogates.bounds import ndcg_bound as ndcg_bound
 from directrix.surrogates.bounds import rank_bound as rank_bound

@@ -11,7 +11,7 @@ import multiprocessing
 import os
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 
 import numpy as np
 
@@ -23,7 +23,8 @@ __all__ = ["get_threads", "query_chunks", "run_chunks", "set_threads"]
 _ENVIRONMENT = "DIRECTRIX_NUM_THREADS"
 _lock = threading.Lock()
 _chosen: int | None = None
-_pool: tuple[int, int, ThreadPoolExecutor] | None = None  # process id, workers, executor
+_pool: tuple[int, ThreadPoolExecutor] | None = None  # workers, executor
+_this_thread = threading.local()
 
 
 def set_threads(n: int | None) -> int | None:
@@ -103,39 +104,56 @@ def run_chunks(work: Callable[[int], None], n_chunks: int) -> None:
     Notes
     -----
     The calling thread works too. Threads draw the next chunk from one counter, so the load
-    balances itself. The first exception of any thread is raised here.
+    balances itself. The first exception stops the others after their chunk and is raised here.
+    A call from within ``work`` runs serially: its thread is one of those that share the chunks.
     """
-    n_threads = min(get_threads(), n_chunks)
+    n_threads = 1 if getattr(_this_thread, "inside", False) else min(get_threads(), n_chunks)
     if n_threads <= 1:
         for chunk in range(n_chunks):
             work(chunk)
         return
     counter = itertools.count()
+    errors: list[BaseException] = []
 
     def drain() -> None:
-        while (chunk := next(counter)) < n_chunks:
-            work(chunk)
+        _this_thread.inside = True
+        try:
+            while not errors and (chunk := next(counter)) < n_chunks:
+                work(chunk)
+        except BaseException as error:  # noqa: BLE001 - raised again by the caller
+            errors.append(error)
+        finally:
+            _this_thread.inside = False
 
     helpers = [_executor(n_threads - 1).submit(drain) for _ in range(n_threads - 1)]
-    try:
-        drain()
-    finally:
-        for helper in helpers:
-            helper.result()
+    drain()
+    wait(helpers)
+    if errors:
+        raise errors[0]
 
 
 def _executor(workers: int) -> ThreadPoolExecutor:
     global _pool
     with _lock:
-        if _pool is None or _pool[0] != os.getpid() or _pool[1] < workers:  # threads do not survive fork
-            _pool = (os.getpid(), workers, ThreadPoolExecutor(workers, thread_name_prefix="directrix"))
-        return _pool[2]
+        if _pool is None or _pool[0] < workers:
+            _pool = (workers, ThreadPoolExecutor(workers, thread_name_prefix="directrix"))
+        return _pool[1]
+
+
+def _forget_threads() -> None:
+    """Start afresh in a forked process: threads, and locks that they hold, do not survive."""
+    global _pool, _lock, _this_thread
+    _pool, _lock, _this_thread = None, threading.Lock(), threading.local()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_threads)
 
 
 def _positive(value: int | str, where: str) -> int:
     try:
         number = int(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = 0
     if number < 1 or (isinstance(value, float) and value != number):
         raise InputError(

@@ -38,8 +38,9 @@ def errors_while_training(train, surrogate):
     errors = []
 
     def watch(step):
-        exact = surrogate.measure(objective.scores(step.params), train.labels, train.qptr)
-        errors.append(np.abs(objective.surrogate_values(step.params) - exact).mean())
+        ranking = objective.scores(step.params), train.labels, train.qptr
+        if step.iteration:
+            errors.append(np.abs(surrogate.value_and_grad(*ranking)[0] - surrogate.measure(*ranking)).mean())
         return False
 
     trainer = dx.SGD(rate=0.01, epochs=50, random_state=0)

@@ -112,6 +112,51 @@ def test_fused_gradient_is_the_composed_one(surrogate, dtype):
     np.testing.assert_allclose(grad, slope, rtol=0, atol=tolerance * np.abs(slope).max())
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda o: o.value_and_grad(np.ones(50)),
+        lambda o: o.value_and_grad(np.ones(3)),
+        lambda o: o.scores(np.ones(3)),
+        lambda o: o.sgd_epoch(np.ones(3), np.arange(5), 0.1),
+        lambda o: dx.LBFGS().minimise(o, np.ones(7)),
+    ],
+)
+def test_parameters_of_another_length_never_reach_a_kernel(call):
+    q, _ = problem()
+    with pytest.raises(dx.InputError, match=r"params has shape .*the data have 6 features"):
+        call(dx.linear_objective(q, "ApproxNDCG"))
+
+
+@pytest.mark.parametrize("queries", [[-1], [30], []])
+def test_queries_that_are_not_there_never_reach_a_kernel(queries):
+    objective = dx.linear_objective(problem()[0], "ApproxNDCG")
+    for call in (
+        lambda: objective.value_and_grad(np.ones(6), queries),
+        lambda: objective.sgd_epoch(np.ones(6), np.array(queries, dtype=int), 0.1),
+    ):
+        with pytest.raises(dx.InputError, match="one of the 30 queries"):
+            call()
+
+
+def test_an_objective_needs_a_query():
+    with pytest.raises(dx.InputError, match="no query to train on"):
+        dx.linear_objective(problem()[0].take([]), "ApproxNDCG")
+
+
+@pytest.mark.parametrize("surrogate", ["ApproxNDCG(k=3)", "ApproxAP", "ApproxPrecision(k=2)"])
+def test_kernels_see_document_weights_as_the_general_way_does(surrogate):
+    q, rng = problem(dtype=np.float32)
+    w, weight = rng.standard_normal(q.n_features), rng.random(q.n_docs)
+    fused = dx.linear_objective(q, surrogate, doc_weight=weight)
+    general = Objective(q, surrogate, LinearModel(), doc_weight=weight)
+    np.testing.assert_allclose(fused.value_and_grad(w)[0], general.value_and_grad(w)[0], rtol=1e-6)
+    step, expected = w.copy(), w.copy()
+    fused.sgd_epoch(step, np.array([4]), 0.5)
+    expected -= 0.5 * general.value_and_grad(w, [4])[1]
+    np.testing.assert_allclose(step, expected, rtol=1e-5)
+
+
 @pytest.mark.parametrize("surrogate", [*SURROGATES, "ApproxERR", "ApproxPrecision(k=2)"])
 def test_fused_epoch_walks_the_path_of_the_composed_one(surrogate):
     q, rng = problem()
@@ -161,6 +206,9 @@ def test_a_surrogate_with_only_the_contract_is_enough():
         ({"query_weight": -np.ones(30)}, r"query_weight\[0\] is -1.*>= 0"),
         ({"query_weight": np.zeros(30)}, r"query_weight is zero everywhere"),
         ({"doc_weight": [np.nan]}, r"doc_weight has shape \(1,\)"),
+        ({"query_weight": ["a"] * 30}, r"query_weight holds what is no number"),
+        ({"l2": float("inf")}, r"l2=inf"),
+        ({"l2": "1"}, r"l2='1'"),
     ],
 )
 def test_messages(arguments, message):

@@ -190,3 +190,8 @@ def test_warnings_point_at_the_line_that_trains():
             train()
         assert [w.filename for w in caught] == [__file__]
         assert caught[0].category is dx.NotConverged
+
+
+def test_epochs_are_iterations_too():
+    settings = {"trainer": "sgd", "max_iter": 3, "alpha": 3.0, "l2": 0.0}
+    assert [c.iterations for c in search(queries(), queries(), settings=settings).candidates] == [3]

@@ -159,6 +159,59 @@ def test_a_query_without_documents_is_0_and_harms_nobody(name):
     assert np.array_equal(grad, slope)
 
 
+@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize(("spread", "sigmoid"), [(1.0, "logistic"), (300.0, "logistic"), (30.0, "erf")])
+def test_long_queries_are_sorted_and_cut_into_blocks_alike(name, spread, sigmoid):
+    """450 documents: beyond the length up to which documents are ranked by counting."""
+    rng = np.random.default_rng(7)
+    scores, labels = rng.standard_normal(450) * spread, rng.choice([0.0, 1.0, 2.0], 450, p=[0.9, 0.07, 0.03])
+    make, naive = PAIRS[name]
+    value, grad = make(2.0, 3.0, sigmoid).value_and_grad(scores, labels, np.array([0, 450]))
+    np.testing.assert_allclose(value[0], naive(scores, labels, 2.0, 3.0, sigmoid), rtol=1e-11)
+    direction, h = rng.standard_normal(450), 1e-6
+    up, down = (
+        make(2.0, 3.0, sigmoid).value_and_grad(scores + t * direction, labels, np.array([0, 450]))[0][0]
+        for t in (h, -h)
+    )
+    np.testing.assert_allclose(grad @ direction, (up - down) / (2 * h), rtol=1e-5, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [6, 500])
+def test_scores_that_are_not_finite_give_nan_and_touch_no_foreign_memory(name, dtype, n):
+    """A diverging trainer passes them to the kernels, past the checks of the public functions."""
+    surrogate = PAIRS[name][0](3.0, 3.0, "logistic")
+    scores, labels = np.linspace(0, 1, n).astype(dtype), np.resize([0.0, 1.0, 2.0], n)
+    scores[[0, n // 2, n - 1]] = np.nan, np.inf, -np.inf
+    value, grad = np.zeros(1), np.zeros(n, dtype=dtype)
+    qptr = np.array([0, n])
+    surrogate.fill(scores, surrogate.prepare(labels, qptr), qptr, (0, 1), (value, grad))
+    assert np.isnan(value[0])
+
+
+def test_scores_near_the_largest_float_are_ranked():
+    scores, qptr = np.array([1.7e308, -1.7e308, 1.6e308, 0.0]), np.array([0, 4])
+    np.testing.assert_allclose(dx.soft_ranks(scores), [1.0, 4.0, 2.0, 3.0], rtol=1e-12)
+    value, grad = dx.ApproxRR().value_and_grad(scores, np.array([0.0, 1.0, 1.0, 0.0]), qptr)
+    np.testing.assert_allclose(value, 1 / 2, rtol=1e-8)  # the other relevant one is e^-20 above
+    assert np.isfinite(grad).all()
+
+
+def test_what_the_band_drops_does_not_add_up():
+    """100,000 documents just beyond reach of one: e^-17 each, .004 together."""
+    scores = np.concatenate([[17.05], np.zeros(99_999)]).astype(np.float32)
+    exact = 1 + 99_999 / (1 + math.exp(17.05))
+    # A float32 sum of terms of 4e-8 next to the document's own 1/2 is good to 1e-4.
+    np.testing.assert_allclose(dx.soft_ranks(scores, alpha=1.0)[0], exact, rtol=1e-4)
+
+
+def test_numpy_numbers_are_parameters_too():
+    surrogate = dx.ApproxNDCG(alpha=np.float64(3.0), k=np.int64(2), beta=np.float32(2.0))
+    assert repr(surrogate) == "ApproxNDCG(alpha=3.0, k=2, beta=2.0, sigmoid='logistic')"
+    surrogate.value_and_grad(np.arange(5.0), np.ones(5), np.array([0, 5]))
+
+
 def test_theorem_5_is_refused_where_it_says_nothing():
     with pytest.raises(dx.InputError, match=r"eps=0\.5: .* larger alpha"):
         dx.ap_bound(0.5, 3, 10.0)
@@ -201,9 +254,22 @@ def test_document_weights_are_gains():
     np.testing.assert_allclose(weighted, plain, rtol=1e-15)
 
 
-def test_kendall_refuses_document_weights():
-    with pytest.raises(dx.InputError, match=r"mean over pairs.*query_weight"):
-        dx.ApproxKendall().prepare(np.ones(2), np.array([0, 2]), np.ones(2))
+def test_surrogates_that_are_no_sum_refuse_document_weights():
+    for surrogate in (dx.ApproxKendall(), dx.ApproxRR(), dx.ApproxERR()):
+        with pytest.raises(dx.InputError, match=r"takes no document weights.*query_weight"):
+            surrogate.prepare(np.ones(2), np.array([0, 2]), np.ones(2))
+
+
+def test_a_document_weight_of_almost_nothing_is_almost_a_weight_of_nothing():
+    scores, labels, qptr = np.array([3.0, 2.0, 1.0]), np.ones(3), np.array([0, 3])
+    q = dx.Queries.from_arrays(scores[:, None], labels)
+    for surrogate in (dx.ApproxAP(), dx.ApproxNDCG()):
+        none, little = (
+            dx.linear_objective(q, surrogate, doc_weight=[w, 1, 1]).value_and_grad(np.ones(1))[0]
+            for w in (0.0, 1e-12)
+        )
+        np.testing.assert_allclose(none, little, rtol=1e-9)
+    assert surrogate.value_and_grad(scores, labels, qptr)[0][0] > 0.99
 
 
 @pytest.mark.parametrize(
@@ -217,7 +283,7 @@ def test_kendall_refuses_document_weights():
         (lambda: dx.ApproxAP(sigmoid="relu"), r"sigmoid='relu'.*'logistic', 'tanh'"),
         (
             lambda: dx.ApproxERR(l_max=2).prepare(np.array([3.0]), np.array([0, 1])),
-            r"label of 3, above l_max",
+            r"highest label is 3.*l_max",
         ),
         (lambda: dx.surrogate("AproxNDCG"), r"no surrogate 'AproxNDCG'; did you mean 'ApproxNDCG'"),
         (lambda: dx.surrogate("ApproxNDCG(gamma=1)"), r"unexpected keyword argument 'gamma'.*alpha=10.0"),
@@ -225,6 +291,21 @@ def test_kendall_refuses_document_weights():
         (lambda: dx.surrogate("__import__('os').getcwd()"), r"no surrogate"),
         (lambda: dx.surrogate("ApproxNDCG(alpha=open('x'))"), r"cannot be read"),
         (lambda: dx.soft_ranks(np.ones(2), sigmoid="step"), r"sigmoid='step'"),
+        (lambda: dx.soft_ranks(np.ones(2), alpha=-1.0), r"soft_ranks\(alpha=-1\.0\)"),
+        (lambda: dx.ApproxNDCG(alpha=float("inf")), r"alpha=inf"),
+        (lambda: dx.ApproxNDCG(alpha=True), r"alpha=True"),
+        (lambda: dx.ApproxNDCG(k=10**30), r"k=1000.*integer >= 1"),
+        (lambda: dx.ApproxAP(rel=-1), r"rel=-1.*> 0"),
+        (lambda: dx.ApproxERR(l_max=2.5), r"l_max=2\.5"),
+        (lambda: dx.ApproxERR(l_max=2000), r"l_max=2000"),
+        (lambda: dx.ApproxNDCG().at(0.0), r"ApproxNDCG.at\(smoothing=0\.0\)"),
+        (lambda: dx.ApproxNDCG().prepare(np.array([1100.0]), np.array([0, 1])), r"highest label is 1100"),
+        (
+            lambda: dx.ApproxMeasure(lambda y: 1.0, lambda x: (x, x)).value_and_grad(
+                np.ones(2), np.ones(2), np.array([0, 2])
+            ),
+            r"shape \(\) for 2 labels",
+        ),
         (lambda: dx.ApproxMeasure(len, len, sigmoid="step"), r"sigmoid='step'"),
     ],
 )
@@ -250,20 +331,23 @@ def test_erf_gives_softranks_expected_ranks():
 
 
 LONG_QUERY = """
-import resource
 import numpy as np, directrix as dx
 n = 100_000
 rng = np.random.default_rng(0)
 scores, labels = rng.standard_normal(n).astype(np.float32), (rng.random(n) < 0.01) * 1.0
 surrogate = dx.ApproxAP(alpha=100.0)
 surrogate.value_and_grad(scores[:1000], labels[:1000], np.array([0, 1000]))
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+def peak():
+    return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
+open("/proc/self/clear_refs", "w").write("5")  # the peak so far, of compilation, is forgotten
+before = peak()
 surrogate.value_and_grad(scores, labels, np.array([0, n]))
-print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
+print((peak() - before) / 1024)
 """
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_memory_of_a_long_query_is_linear():
     """100,000 documents: all pairs would take 40 GB; the kernel's work space takes some arrays."""
     run = subprocess.run([sys.executable, "-c", LONG_QUERY], capture_output=True, text=True, check=True)
-    assert 0 <= float(run.stdout) < 100
+    assert 0.1 < float(run.stdout) < 100

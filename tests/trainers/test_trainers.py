@@ -30,7 +30,6 @@ def test_lbfgs_finds_the_minimum_of_a_quadratic_in_a_few_steps_a_dimension():
     result = dx.LBFGS(tol=1e-10, ftol=0.0).minimise(objective, np.zeros(5))
     np.testing.assert_allclose(result.params, objective.center, rtol=1e-8)
     assert result.status == "converged"
-    assert result.converged
     assert result.counts["iterations"] <= 20
     assert result.counts["evaluations"] == objective.calls
 
@@ -47,7 +46,6 @@ def test_lbfgs_says_that_its_budget_is_used_up():
     result = dx.LBFGS(max_iter=2).minimise(Quadratic(20), np.zeros(20))
     assert result.status == "max_iter"
     assert "max_iter=2" in result.message
-    assert not result.converged
 
 
 def test_a_callback_stops_lbfgs_where_it_says():
@@ -74,7 +72,8 @@ def test_sgd_walks_down_the_quadratic():
     result = dx.SGD(rate=0.02, epochs=200).minimise(objective, np.zeros(5))
     np.testing.assert_allclose(result.params, objective.center, rtol=1e-6)
     assert result.counts == {"epochs": 200}
-    assert len(result.trace) == 200
+    assert [row["iteration"] for row in result.trace] == list(range(201))
+    assert result.value == objective.value_and_grad(result.params)[0]
 
 
 def test_sgd_diverges_with_a_message():
@@ -86,7 +85,7 @@ def test_sgd_diverges_with_a_message():
 
 def test_sgd_stops_when_the_callback_says_so():
     result = dx.SGD(epochs=50).minimise(Quadratic(), np.zeros(5), callback=lambda step: step.iteration == 3)
-    assert (result.status, len(result.trace)) == ("stopped", 3)
+    assert (result.status, len(result.trace)) == ("stopped", 1 + 3)
 
 
 @pytest.fixture(scope="module")
@@ -136,6 +135,50 @@ def test_best_so_far_returns_the_best_step_and_leaves_the_path_alone():
     assert result.value == result.trace[2]["loss"]
     assert max(row["score"] for row in result.trace) == result.trace[2]["score"]
     assert "best at step 2" in result.message
+    assert result.counts["best"] == 2
+    assert result.value == objective.value_and_grad(result.params)[0]
+
+
+def test_the_start_can_be_the_best():
+    """A step away from the minimum: every epoch with this rate is worse than the start."""
+    objective = Quadratic()
+    start = objective.center + 1e-3
+    score = lambda params: -objective.value_and_grad(params)[0]  # noqa: E731
+    for trainer in (dx.SGD(rate=0.2, epochs=2), dx.LBFGS(max_iter=1)):
+        result = dx.BestSoFar(trainer, score).minimise(objective, start)
+        assert result.trace[0]["iteration"] == 0
+        assert result.value <= objective.value_and_grad(start)[0]
+
+
+def test_a_score_that_is_never_defined_is_an_error():
+    with pytest.raises(dx.InputError, match=r"NaN at all 3 steps.*validation query"):
+        dx.BestSoFar(dx.SGD(epochs=2), lambda _: np.nan).minimise(Quadratic(), np.zeros(5))
+
+
+def test_sgd_draws_a_new_order_every_epoch():
+    orders = []
+
+    class Watched(Quadratic):
+        def value_and_grad(self, params, queries=None):
+            if queries is not None:
+                orders.append(list(queries))
+            return super().value_and_grad(params)
+
+    dx.SGD(epochs=3, rate=1e-3).minimise(Watched(40), np.zeros(40))
+    epochs = [[int(q) for (q,) in orders[40 * e : 40 * (e + 1)]] for e in range(3)]
+    assert all(sorted(epoch) == list(range(40)) for epoch in epochs)
+    assert epochs[0] != epochs[1] != epochs[2] != epochs[0]
+
+
+def test_memory_of_lbfgs_counts():
+    """With one pair of differences a quadratic takes more iterations than with twenty."""
+    steps = [
+        dx.LBFGS(memory=memory, max_iter=500, ftol=0)
+        .minimise(Quadratic(60), np.zeros(60))
+        .counts["iterations"]
+        for memory in (1, 20)
+    ]
+    assert steps[0] > steps[1] + 3
 
 
 def test_patience_ends_a_run_that_no_longer_rises():
@@ -144,14 +187,15 @@ def test_patience_ends_a_run_that_no_longer_rises():
         Quadratic(), np.zeros(5)
     )
     assert result.status == "stopped"
-    assert len(result.trace) == 5
+    assert len(result.trace) == 1 + 4
+    assert result.message.startswith("no new best in 4 steps; best at step 0 with 0")
 
 
 def test_an_outer_callback_is_heard_through_best_so_far():
     result = dx.BestSoFar(dx.SGD(epochs=9), lambda _: 0.0).minimise(
         Quadratic(), np.zeros(5), callback=lambda step: step.iteration == 2
     )
-    assert len(result.trace) == 2
+    assert len(result.trace) == 1 + 2
 
 
 def test_regression_start_is_weighted_ridge_on_gains():
@@ -178,7 +222,11 @@ def test_regression_start_copes_with_one_class_only():
         (lambda: dx.SGD(rate=0.0), r"SGD\(rate=0\.0\).*> 0"),
         (lambda: dx.SGD(epochs=0), r"epochs=0"),
         (lambda: dx.SGD(batch=0), r"batch=0"),
-        (lambda: dx.BestSoFar(dx.SGD(), len, patience=0), r"patience=0"),
+        (lambda: dx.SGD(epochs=2.5), r"SGD\(epochs=2\.5\): an integer >= 1"),
+        (lambda: dx.LBFGS(max_iter=True), r"max_iter=True"),
+        (lambda: dx.LBFGS(tol=-1.0), r"LBFGS\(tol=-1\.0\)"),
+        (lambda: dx.LBFGS(ftol=float("nan")), r"LBFGS\(ftol=nan\)"),
+        (lambda: dx.BestSoFar(dx.SGD(), len, patience=0), r"BestSoFar\(patience=0\).*>= 1"),
     ],
 )
 def test_messages(call, message):

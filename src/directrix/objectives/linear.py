@@ -46,6 +46,10 @@ class LinearObjective(Objective):
         surrogate = self._fusible
         if surrogate is None:
             return None
+        if not isinstance(params, np.ndarray) or params.dtype != np.float64:
+            raise InputError("params must be a float64 array: the epoch writes its result there.")
+        self._check_params(params)
+        order = writable(np.array(self._check(order), dtype=np.int64))
         from directrix.objectives._kernels.sgd import FAMILIES, sgd_epoch
 
         center = np.zeros_like(params) if self.penalty.center is None else writable(self.penalty.center)
@@ -64,6 +68,9 @@ class LinearObjective(Objective):
                 params,
             )
         )
+
+    def _check_params(self, params: Any) -> Float64Array:
+        return _one_a_feature(params, self.queries.n_features, "params")
 
     def _part_value_and_grad(self, part: Part, params: Float64Array) -> tuple[float, Float64Array]:
         surrogate = self._fusible
@@ -120,12 +127,7 @@ def linear_objective(
     >>> round(loss, 3), grad.round(3)
     (-0.987, array([ 0.082, -0.081, -0.001]))
     """
-    center = None if w0 is None else np.asarray(w0, dtype=np.float64)
-    if center is not None and center.shape != (queries.n_features,):
-        raise InputError(
-            f"w0 has shape {center.shape}; the data have {queries.n_features} features: "
-            f"pass one number for each, shape ({queries.n_features},)."
-        )
+    center = None if w0 is None else _one_a_feature(w0, queries.n_features, "w0")
     return LinearObjective(
         queries,
         surrogate,
@@ -134,3 +136,13 @@ def linear_objective(
         query_weight=query_weight,
         doc_weight=doc_weight,
     )
+
+
+def _one_a_feature(values: Any, n_features: int, name: str) -> Float64Array:
+    array = np.asarray(values, dtype=np.float64)
+    if array.shape != (n_features,):
+        raise InputError(
+            f"{name} has shape {array.shape}; the data have {n_features} features: "
+            f"pass one number for each, shape ({n_features},)."
+        )
+    return array

@@ -58,13 +58,13 @@ class Objective:
         Weights >= 0 of the queries in the mean, whatever their sum; None = all alike.
     doc_weight : float (n_docs,), or None
         Factors >= 0 on what each document earns, in the order of ``queries`` (e.g. inverse
-        propensities of clicks). They change the surrogate's normaliser too, so that its best
-        value stays the same.
+        propensities of clicks). ApproxNDCG and ApproxAP divide by the weighted ideal, so that
+        their best value stays 1; surrogates that are no sum over documents take none.
 
     Raises
     ------
     InputError
-        If weights do not fit, are negative or add up to 0.
+        If there is no query, or weights do not fit, are negative or add up to 0.
     """
 
     def __init__(
@@ -77,6 +77,8 @@ class Objective:
         query_weight: Any = None,
         doc_weight: Any = None,
     ) -> None:
+        if not queries.n_queries:
+            raise InputError("there is no query to train on; pass Queries with at least one query.")
         self.queries = queries
         self.surrogate = as_surrogate(surrogate) if isinstance(surrogate, str) else surrogate
         self.model = model
@@ -126,7 +128,8 @@ class Objective:
         One read of the features. Sums run in the order of the parts: the same bits for any
         number of threads.
         """
-        parts = self._parts if queries is None else [self._single_part(int(q)) for q in queries]
+        params = self._check_params(params)
+        parts = self._parts if queries is None else [self._single_part(q) for q in self._check(queries)]
         results: list[tuple[float, Float64Array]] = [(0.0, params)] * len(parts)
 
         def work(p: int) -> None:
@@ -156,18 +159,28 @@ class Objective:
         """Number of queries."""
         return self.queries.n_queries
 
+    def _check_params(self, params: Any) -> Float64Array:
+        return np.asarray(params, dtype=np.float64)
+
+    def _check(self, queries: Any) -> list[int]:
+        wanted = np.asarray(queries)
+        if not len(wanted) or wanted.min() < 0 or wanted.max() >= self.n_queries:
+            raise InputError(
+                f"queries={queries!r}: positions of at least one of the {self.n_queries} queries are needed, "
+                f"0 to {self.n_queries - 1}; pass queries=None for all."
+            )
+        return [int(q) for q in wanted]
+
     def _single_part(self, q: int) -> Part:
         if q not in self._single:
             self._single[q] = self._part(q, q + 1)
         return self._single[q]
 
-    def surrogate_values(self, params: Float64Array) -> Float64Array:
-        """The surrogate's value of every query, float64 (n_queries,)."""
-        return self.surrogate.value_and_grad(self.scores(params), self.queries.labels, self.queries.qptr)[0]
-
     def scores(self, params: Float64Array) -> Any:
         """The model's scores of all documents, float (n_docs,)."""
-        return self.model.forward(params, rows_of(self.queries.features, 0, self.queries.n_docs))[0]
+        return self.model.forward(
+            self._check_params(params), rows_of(self.queries.features, 0, self.queries.n_docs)
+        )[0]
 
 
 def check_weights(weights: Float64Array, name: str) -> None:
@@ -196,7 +209,10 @@ def _docs_per_part(features: Any) -> int:
 def _weights(weights: Any, n: int, name: str, what: str) -> Float64Array:
     if weights is None:
         return np.ones(n)
-    array = np.asarray(weights, dtype=np.float64)
+    try:
+        array = np.array(weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} holds what is no number; one number a {what} is needed.") from None
     if array.shape != (n,):
         raise InputError(f"{name} has shape {array.shape}; the data need one number a {what}, shape ({n},).")
     check_weights(array, name)

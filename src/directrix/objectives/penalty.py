@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
+
+import numpy as np
 
 from directrix.errors import InputError
 from directrix.types import Float64Array
@@ -26,7 +29,7 @@ class L2:
     center: Float64Array | None = None
 
     def __post_init__(self) -> None:
-        if not self.strength >= 0.0:
+        if not (isinstance(self.strength, Real) and 0.0 <= self.strength < np.inf):
             raise InputError(
                 f"l2={self.strength!r}: the penalty's strength must be a number >= 0, e.g. l2=1e-4."
             )

@@ -215,6 +215,6 @@ def _candidate(
         chosen,
         mean_of(goal, ranker.predict_queries(judge), judge),
         mean_of(goal, ranker.predict_queries(train), train),
-        int(result.counts.get("iterations", 0)),
+        int(result.counts.get("iterations", result.counts.get("epochs", 0))),
         result.status,
     )

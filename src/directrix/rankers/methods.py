@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
-from directrix.surrogates import approx
+from directrix.surrogates import approx, approx_cascade, approx_pairs
 
 if TYPE_CHECKING:
     from directrix.rankers.linear import LinearRanker
@@ -228,15 +228,18 @@ _METHODS = (
         approx.ApproxPrecision, f"{_QIN}, Sect. 6 (future work)", "precision at a fixed cut-off", "k", "rel"
     ),
     _approx(
-        approx.ApproxRR, f"{_QIN}, Sect. 6 (future work)", "only the first relevant document counts", "rel"
+        approx_cascade.ApproxRR,
+        f"{_QIN}, Sect. 6 (future work)",
+        "only the first relevant document counts",
+        "rel",
     ),
     _approx(
-        approx.ApproxERR,
+        approx_cascade.ApproxERR,
         f"{_QIN}, Sect. 6 (future work)",
         "users stop when satisfied; graded labels",
         "l_max",
     ),
-    _approx(approx.ApproxKendall, f"{_QIN}, Sect. 6 (future work)", "the order of the whole list counts"),
+    _approx(approx_pairs.ApproxKendall, f"{_QIN}, Sect. 6 (future work)", "the whole order counts"),
 )
 _BY_NAME = {m.name.lower(): m for m in _METHODS}
 

@@ -15,30 +15,20 @@ sigmoid's band for large alpha; memory O(n) a query.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from directrix.errors import InputError
-from directrix.measures.cascade import ERR
 from directrix.measures.dcg import NDCG
 from directrix.measures.gains import discounts, gains
-from directrix.measures.pairs import KendallTau
-from directrix.measures.precision import AP, RR, Precision
-from directrix.surrogates.approx_rank import SMOOTH, ApproxRank, check_k, over_queries, times
+from directrix.measures.precision import AP, Precision
+from directrix.surrogates.approx_rank import SMOOTH, ApproxRank, over_queries, times
 from directrix.surrogates.base import query_sums
-from directrix.surrogates.positions import Sigmoid
+from directrix.surrogates.positions import Sigmoid, whole
 from directrix.types import Float64Array, Int64Array
 
-__all__ = [
-    "ApproxAP",
-    "ApproxERR",
-    "ApproxKendall",
-    "ApproxNDCG",
-    "ApproxPrecision",
-    "ApproxRR",
-]
+__all__ = ["ApproxAP", "ApproxNDCG", "ApproxPrecision"]
 
 
 @dataclass(frozen=True)
@@ -69,14 +59,11 @@ class ApproxNDCG(ApproxRank):
     """
 
     family: ClassVar[str] = "separable"
+    weighs_docs: ClassVar[bool] = True
     alpha: float = 10.0
     k: int | None = None
     beta: float = 10.0
     sigmoid: Sigmoid = "logistic"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_k(self, self.k)
 
     @property
     def traits(self) -> frozenset[str]:
@@ -91,13 +78,14 @@ class ApproxNDCG(ApproxRank):
     def _shape(self) -> tuple[int, float]:
         return (1, 0.0) if self.k is None else (2, float(self.k))
 
-    def prepare(
-        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
+    def doc_values(
+        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None
     ) -> Float64Array:
         """Gains over the ideal DCG@k."""
         from directrix.measures._kernels.dcg import ideal_dcg
 
         gain = times(gains(labels), doc_weight)
+        gain.flags.writeable = False  # as the measures' labels are: one compiled kernel for both
         longest = int(np.diff(qptr).max(initial=0))
         depth = longest if self.k is None else self.k
         ideal = np.empty(len(qptr) - 1)
@@ -109,7 +97,8 @@ class ApproxNDCG(ApproxRank):
 class ApproxPrecision(ApproxRank):
     r"""Smooth P@k: :math:`\frac1k \sum_i r_i\, \sigma(\beta(k + 1/2 - \hat\pi_i))`.
 
-    Named as future work by Qin, Liu, Li 2010; ours by their rule for truncations.
+    Named as future work by Qin, Liu, Li 2010; ours by their rule for truncations. A document's weight
+    multiplies what it earns; k divides all the same.
 
     Parameters
     ----------
@@ -126,6 +115,7 @@ class ApproxPrecision(ApproxRank):
     """
 
     family: ClassVar[str] = "separable"
+    weighs_docs: ClassVar[bool] = True
     k: int = 5
     alpha: float = 10.0
     beta: float = 10.0
@@ -133,8 +123,8 @@ class ApproxPrecision(ApproxRank):
     sigmoid: Sigmoid = "logistic"
 
     def __post_init__(self) -> None:
+        whole(self.k, "k", "ApproxPrecision")
         super().__post_init__()
-        check_k(self, self.k, optional=False)
 
     @property
     def measure(self) -> Precision:
@@ -144,8 +134,8 @@ class ApproxPrecision(ApproxRank):
     def _shape(self) -> tuple[int, float]:
         return 3, float(self.k)
 
-    def prepare(
-        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
+    def doc_values(
+        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None
     ) -> Float64Array:
         """Relevance over k."""
         return times((labels >= self.rel).astype(np.float64) / self.k, doc_weight)
@@ -176,6 +166,7 @@ class ApproxAP(ApproxRank):
     """
 
     family: ClassVar[str] = "ap"
+    weighs_docs: ClassVar[bool] = True
     alpha: float = 10.0
     beta: float = 10.0
     rel: float = 1
@@ -186,136 +177,11 @@ class ApproxAP(ApproxRank):
         """AP."""
         return AP(rel=self.rel)
 
-    def prepare(
-        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
+    def doc_values(
+        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None
     ) -> Float64Array:
         """Relevance over the number of relevant documents."""
-        relevance = times((labels >= self.rel).astype(np.float64), doc_weight)
+        relevant = labels >= self.rel
+        # A relevant document of weight 0 earns nothing, but is counted above others.
+        relevance = np.where(relevant, np.maximum(times(np.ones(len(labels)), doc_weight), 1e-100), 0.0)
         return over_queries(relevance, query_sums(relevance, qptr), qptr)
-
-
-@dataclass(frozen=True)
-class ApproxRR(ApproxRank):
-    r"""Smooth reciprocal rank.
-
-    .. math:: \sum_j \frac{r_j}{\hat\pi_j} \prod_{i \ne j}
-              \big(1 - r_i\, \sigma(\beta(\hat\pi_j - \hat\pi_i))\big)
-
-    Named as future work by Qin, Liu, Li 2010; ours by their rule for truncations.
-
-    Parameters
-    ----------
-    alpha : float > 0
-        Steepness of the soft ranks, in 1 / units of score.
-    beta : float > 0
-        Steepness of the truncation, in 1 / ranks.
-    rel : float > 0
-        Smallest label that counts as relevant.
-    sigmoid : {"logistic", "tanh", "arctan", "erf"}
-        The smooth step.
-    """
-
-    family: ClassVar[str] = "cascade"
-    alpha: float = 10.0
-    beta: float = 10.0
-    rel: float = 1
-    sigmoid: Sigmoid = "logistic"
-
-    @property
-    def measure(self) -> RR:
-        """RR."""
-        return RR(rel=self.rel)
-
-    def prepare(
-        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
-    ) -> Float64Array:
-        """Relevance: the probability that the user stops at the document."""
-        return times((labels >= self.rel).astype(np.float64), doc_weight)
-
-
-@dataclass(frozen=True)
-class ApproxERR(ApproxRank):
-    r"""Smooth expected reciprocal rank, with :math:`R_i = (2^{l_i} - 1) / 2^{l_{max}}`.
-
-    .. math:: \sum_i \frac{R_i}{\hat\pi_i} \prod_{j \ne i}
-              \big(1 - R_j\, \sigma(\beta(\hat\pi_i - \hat\pi_j))\big)
-
-    Parameters
-    ----------
-    alpha : float > 0
-        Steepness of the soft ranks, in 1 / units of score.
-    beta : float > 0
-        Steepness of the truncation, in 1 / ranks.
-    l_max : int >= 1
-        The highest label; a document of that label satisfies with probability 1 - 2^-l_max.
-    sigmoid : {"logistic", "tanh", "arctan", "erf"}
-        The smooth step.
-    """
-
-    family: ClassVar[str] = "cascade"
-    alpha: float = 10.0
-    beta: float = 10.0
-    l_max: int = 4
-    sigmoid: Sigmoid = "logistic"
-
-    @property
-    def measure(self) -> ERR:
-        """ERR."""
-        return ERR(l_max=self.l_max)
-
-    def prepare(
-        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
-    ) -> Float64Array:
-        """Probability that the user stops at the document."""
-        if len(labels) and labels.max() > self.l_max:
-            raise InputError(
-                f"{self!r} meets a label of {labels.max():g}, above l_max; "
-                f"type ApproxERR(l_max={labels.max():g})."
-            )
-        return times(gains(labels) / 2.0**self.l_max, doc_weight)
-
-
-@dataclass(frozen=True)
-class ApproxKendall(ApproxRank):
-    r"""Smooth Kendall tau-b between scores and labels.
-
-    .. math:: \frac{\sum_{l_i > l_j} (2 \sigma(\alpha(s_i - s_j)) - 1)}
-              {\sqrt{P\, n (n - 1) / 2}}
-
-    with P the number of pairs of different labels.
-
-    Parameters
-    ----------
-    alpha : float > 0
-        Steepness, in 1 / units of score.
-    sigmoid : {"logistic", "tanh", "arctan", "erf"}
-        The smooth step.
-
-    Notes
-    -----
-    Lies in [-1, 1]. Document weights have no meaning for pairs and are refused.
-    """
-
-    family: ClassVar[str] = "kendall"
-    alpha: float = 10.0
-    sigmoid: Sigmoid = "logistic"
-
-    def at(self, smoothing: float) -> Self:
-        """Return a copy with alpha = 1/smoothing."""
-        return replace(self, alpha=1.0 / smoothing)
-
-    @property
-    def measure(self) -> KendallTau:
-        """Kendall's tau-b."""
-        return KendallTau()
-
-    def prepare(
-        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
-    ) -> Float64Array:
-        """The labels."""
-        if doc_weight is not None:
-            raise InputError(
-                "ApproxKendall is a mean over pairs and takes no document weights; "
-                "weigh whole queries instead: query_weight=."
-            )
-        return np.array(labels, dtype=np.float64)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
 from directrix.errors import InputError
+from directrix.measures.base import RankingMeasure
 from directrix.surrogates.base import KernelSurrogate
-from directrix.surrogates.positions import Sigmoid, sigmoid_code
+from directrix.surrogates.positions import Sigmoid, positive, sigmoid_code, whole
 from directrix.types import Float64Array, FloatArray, Int64Array
 
-__all__ = ["SMOOTH", "ApproxRank", "check_k", "over_queries", "times"]
+__all__ = ["SMOOTH", "ApproxRank", "over_queries", "times"]
 
 SMOOTH = frozenset({"smooth", "shift_invariant", "tends_to_measure"})
 
@@ -21,19 +23,50 @@ class ApproxRank(KernelSurrogate):
     """Base of the surrogates in `approx`; the fields are each one's own."""
 
     family: ClassVar[str]
+    weighs_docs: ClassVar[bool] = False
     alpha: float
     beta: float = 1.0
     sigmoid: Sigmoid
 
     def __post_init__(self) -> None:
-        for name in ("alpha", "beta"):
-            value = getattr(self, name)
-            if not (isinstance(value, int | float) and 0.0 < value < np.inf):
-                raise InputError(
-                    f"{type(self).__name__}({name}={value!r}): {name} is the steepness of the sigmoid "
-                    f"and must be a number > 0; type e.g. {type(self).__name__}({name}=10.0)."
-                )
+        owner = type(self).__name__
+        for name in ("alpha", "beta", "rel"):
+            if hasattr(self, name):
+                object.__setattr__(self, name, positive(getattr(self, name), name, owner))
+        for name in ("k", "l_max"):
+            if getattr(self, name, None) is not None:
+                object.__setattr__(self, name, whole(getattr(self, name), name, owner))
         sigmoid_code(self.sigmoid)
+        _ = self.measure  # checks what it has in common with the surrogate
+
+    @property
+    @abstractmethod
+    def measure(self) -> RankingMeasure:
+        """The exact measure that the surrogate tends to as alpha and beta grow."""
+
+    @abstractmethod
+    def doc_values(
+        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None
+    ) -> Float64Array:
+        """What the kernel needs of every document: gain over ideal, relevance over R, ..."""
+
+    def prepare(
+        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
+    ) -> Float64Array:
+        """Check the labels and turn them into `doc_values`.
+
+        Raises
+        ------
+        InputError
+            If a label is too large, or the surrogate gives document weights no meaning.
+        """
+        if doc_weight is not None and not self.weighs_docs:
+            raise InputError(
+                f"{self!r} takes no document weights: it is no sum over documents. "
+                "Weigh whole queries instead: query_weight=."
+            )
+        self.measure.check_labels(float(labels.max(initial=0.0)))
+        return self.doc_values(labels, qptr, doc_weight)
 
     @property
     def traits(self) -> frozenset[str]:
@@ -45,6 +78,7 @@ class ApproxRank(KernelSurrogate):
 
         As smoothing -> 0 the value tends to the exact measure wherever no scores tie.
         """
+        smoothing = positive(smoothing, "smoothing", f"{type(self).__name__}.at")
         return replace(  # type: ignore[type-var]
             self, alpha=1.0 / smoothing, beta=self.beta / self.alpha / smoothing
         )
@@ -82,11 +116,3 @@ def over_queries(per_doc: Float64Array, total: Float64Array, qptr: Int64Array) -
 def times(values: Float64Array, doc_weight: Float64Array | None) -> Float64Array:
     """Multiply by the documents' weights, if there are any."""
     return values if doc_weight is None else values * doc_weight
-
-
-def check_k(surrogate: Any, k: Any, *, optional: bool = True) -> None:
-    """Refuse a cut-off that is not an integer >= 1."""
-    if (k is None and optional) or (isinstance(k, int | np.integer) and k >= 1):
-        return
-    name = type(surrogate).__name__
-    raise InputError(f"{name}(k={k!r}): the cut-off must be an integer >= 1; type e.g. {name}(k=10).")

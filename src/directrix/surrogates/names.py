@@ -7,12 +7,15 @@ import difflib
 from typing import Any
 
 from directrix.errors import InputError
-from directrix.surrogates import approx
+from directrix.surrogates import approx, approx_cascade, approx_pairs
 from directrix.types import Surrogate
 
 __all__ = ["SURROGATES", "surrogate"]
 
-SURROGATES: dict[str, type[Any]] = {name: getattr(approx, name) for name in approx.__all__}
+_FAMILIES = (approx, approx_cascade, approx_pairs)
+SURROGATES: dict[str, type[Any]] = {
+    name: getattr(family, name) for family in _FAMILIES for name in family.__all__
+}
 """Every surrogate that can be written as text."""
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal, Self
+from numbers import Integral, Real
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from directrix.surrogates.base import DOCS_PER_CHUNK, query_sums, writable
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Float64Array, FloatArray, Int64Array
 
-__all__ = ["ApproxMeasure", "Sigmoid", "sigmoid_code", "soft_ranks"]
+__all__ = ["ApproxMeasure", "Sigmoid", "positive", "sigmoid_code", "soft_ranks", "whole"]
 
 Sigmoid = Literal["logistic", "tanh", "arctan", "erf"]
 _SIGMOIDS: dict[str, tuple[int, float]] = {
@@ -23,6 +24,7 @@ _SIGMOIDS: dict[str, tuple[int, float]] = {
     "arctan": (1, 1.0),
     "erf": (2, 1.0),
 }
+_LARGEST = 1e30
 
 
 def sigmoid_code(sigmoid: str) -> tuple[int, float]:
@@ -39,12 +41,43 @@ def sigmoid_code(sigmoid: str) -> tuple[int, float]:
     return _SIGMOIDS[sigmoid]
 
 
+def positive(value: Any, name: str, owner: str) -> float:
+    """Return a steepness, smoothing or label as a Python number > 0.
+
+    Raises
+    ------
+    InputError
+        If it is not one, or so large (1e30) that float32 could not hold what is computed with it.
+    """
+    if isinstance(value, Real) and not isinstance(value, bool) and 0.0 < float(value) <= _LARGEST:
+        return int(value) if isinstance(value, Integral) else float(value)
+    raise InputError(
+        f"{owner}({name}={value!r}): {name} must be a number > 0, at most {_LARGEST:g}; "
+        f"type e.g. {owner}({name}=10.0)."
+    )
+
+
+def whole(value: Any, name: str, owner: str) -> int:
+    """Return a cut-off or highest label as a Python integer, 1 <= value < 2^31.
+
+    Raises
+    ------
+    InputError
+        If it is not one.
+    """
+    if isinstance(value, Integral) and not isinstance(value, bool) and 1 <= int(value) < 2**31:
+        return int(value)
+    raise InputError(
+        f"{owner}({name}={value!r}): {name} must be an integer >= 1; type e.g. {owner}({name}=10)."
+    )
+
+
 def _pull(
     scores: FloatArray, weights: Float64Array, qptr: Int64Array, spec: tuple[int, float], *, want_grad: bool
 ) -> tuple[Float64Array, FloatArray]:
     """Soft ranks of documents with weight != 0, and sum_i weight_i d rank_i / d scores."""
     from directrix.surrogates._kernels.approx import pull_chunk
-    from directrix.surrogates._kernels.softrank import IDENTITY
+    from directrix.surrogates._kernels.sigmoids import IDENTITY
 
     kernel_spec = (IDENTITY, spec[0], 0.0, spec[1], 0.0)
     ranks, grad = np.zeros(len(scores)), np.zeros_like(scores)
@@ -82,7 +115,7 @@ def soft_ranks(
     Raises
     ------
     InputError
-        If the arrays do not fit together, or the sigmoid is unknown.
+        If the arrays do not fit together, alpha is not > 0, or the sigmoid is unknown.
 
     Notes
     -----
@@ -97,6 +130,7 @@ def soft_ranks(
     >>> soft_ranks(np.array([4.20074, 3.12378, 4.40918, 1.55258, 4.13330]), alpha=100).round(5)
     array([2.00118, 4.     , 1.     , 5.     , 2.99882])
     """
+    alpha = positive(alpha, "alpha", "soft_ranks")
     scores = np.asarray(scores)
     bounds = np.array([0, len(scores)]) if qptr is None else qptr
     scores, _, bounds = check_ranking(scores, np.zeros(len(scores)), bounds)
@@ -144,6 +178,7 @@ class ApproxMeasure:
     sigmoid: Sigmoid = "logistic"
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "alpha", positive(self.alpha, "alpha", "ApproxMeasure"))
         sigmoid_code(self.sigmoid)
 
     @property
@@ -153,7 +188,7 @@ class ApproxMeasure:
 
     def at(self, smoothing: float) -> Self:
         """Return a copy with alpha = 1/smoothing."""
-        return replace(self, alpha=1.0 / smoothing)
+        return replace(self, alpha=1.0 / positive(smoothing, "smoothing", "ApproxMeasure.at"))
 
     def value_and_grad(
         self, scores: FloatArray, labels: Float64Array, qptr: Int64Array
@@ -164,6 +199,11 @@ class ApproxMeasure:
         kind, factor = sigmoid_code(self.sigmoid)
         spec = (kind, factor * self.alpha)
         gain = np.array(self.gain(labels), dtype=np.float64)
+        if gain.shape != labels.shape or not np.isfinite(gain).all():
+            raise InputError(
+                f"the gain function returned shape {gain.shape} for {len(labels)} labels, or a value that is "
+                "not finite; one finite gain a label is needed, e.g. gain=lambda labels: 2.0**labels - 1."
+            )
         ranks, _ = _pull(scores, gain, qptr, spec, want_grad=False)
         earns = gain != 0.0
         value, slope = np.zeros(len(gain)), np.zeros(len(gain))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.trainers.result import Result, Step
+from directrix.trainers.result import Result, Step, check_count
 from directrix.types import Float64Array, Objective, Trainer
 
 __all__ = ["BestSoFar"]
@@ -35,10 +35,8 @@ class BestSoFar:
     patience: int | None = None
 
     def __post_init__(self) -> None:
-        if self.patience is not None and not self.patience >= 1:
-            raise InputError(
-                f"BestSoFar(patience={self.patience!r}): patience must be an integer >= 1, or None."
-            )
+        if self.patience is not None:
+            check_count(self.patience, "BestSoFar(patience=")
 
     def minimise(
         self,
@@ -47,23 +45,44 @@ class BestSoFar:
         *,
         callback: Callable[[Step], bool | None] | None = None,
     ) -> Result:
-        """Minimise from ``start``; ``value`` of the result is the loss at the chosen step.
+        """Minimise from ``start``.
 
-        The trace gains a column ``score``.
+        Returns
+        -------
+        Result
+            ``params`` and ``value`` of the best step, ``counts["best"]`` its number; the trace
+            gains a column ``score``.
+
+        Raises
+        ------
+        InputError
+            If the score is NaN at every step.
         """
         scores: dict[int, float] = {}
-        best: dict[str, Any] = {"score": -np.inf, "iteration": 0, "params": np.array(start), "loss": np.nan}
+        best: dict[str, Any] = {"score": -np.inf}
+        waited = False
 
         def watch(step: Step) -> bool:
+            nonlocal waited
             scores[step.iteration] = now = float(self.score(step.params))
             if now > best["score"]:
-                best.update(score=now, iteration=step.iteration, params=np.array(step.params), loss=step.loss)
+                best.update(score=now, iteration=step.iteration, params=np.array(step.params))
             stop = bool(callback is not None and callback(step))
-            return stop or (self.patience is not None and step.iteration - best["iteration"] >= self.patience)
+            waited = self.patience is not None and step.iteration - best.get("iteration", 0) >= self.patience
+            return stop or waited
 
         result = self.trainer.minimise(objective, start, callback=watch)
-        trace = [{**row, "score": scores[row["iteration"]]} for row in result.trace]
-        message = f"{result.message}; best at step {best['iteration']} with {best['score']:.4f}"
-        if not scores:
-            return result
-        return replace(result, params=best["params"], value=float(best["loss"]), message=message, trace=trace)
+        if "iteration" not in best:
+            raise InputError(
+                f"the score was NaN at all {len(scores)} steps, so none is best; the measure must be defined "
+                "for at least one validation query."
+            )
+        message = f"no new best in {self.patience} steps" if waited else result.message
+        return replace(
+            result,
+            params=best["params"],
+            value=objective.value_and_grad(best["params"])[0],
+            message=f"{message}; best at step {best['iteration']} with {best['score']:.4f}",
+            counts={**result.counts, "best": best["iteration"]},
+            trace=[{**row, "score": scores[row["iteration"]]} for row in result.trace],
+        )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.trainers.result import Result, Status, Step
+from directrix.trainers.result import Result, Status, Step, check_count
 from directrix.types import Float64Array, Objective
 
 __all__ = ["LBFGS"]
@@ -30,7 +30,7 @@ class LBFGS:
     tol : float > 0
         Converged when no component of the gradient exceeds it.
     ftol : float >= 0
-        Converged when an iteration lowers the loss by less than this fraction of it.
+        Converged when an iteration lowers the loss by less than this, relative to max(abs(loss), 1).
     memory : int >= 1
         Pairs of steps and gradient changes that approximate the curvature.
 
@@ -46,8 +46,10 @@ class LBFGS:
 
     def __post_init__(self) -> None:
         for name in ("max_iter", "memory"):
-            if not getattr(self, name) >= 1:
-                raise InputError(f"LBFGS({name}={getattr(self, name)!r}): {name} must be an integer >= 1.")
+            check_count(getattr(self, name), f"LBFGS({name}=")
+        for name in ("tol", "ftol"):
+            if not 0.0 <= getattr(self, name) < np.inf:
+                raise InputError(f"LBFGS({name}={getattr(self, name)!r}): {name} must be a number >= 0.")
 
     def minimise(
         self,
@@ -110,6 +112,7 @@ class LBFGS:
                     "gtol": self.tol,
                     "ftol": self.ftol,
                     "maxcor": self.memory,
+                    "maxfun": 25 * self.max_iter,  # SciPy's default of 15,000 would end long runs
                 },
             )
             status, message = _reason(int(found.status), len(trace) - 1, self.max_iter)
@@ -122,8 +125,8 @@ class LBFGS:
 def _reason(code: int, iterations: int, max_iter: int) -> tuple[Status, str]:
     if code == 0:
         return "converged", f"converged after {iterations} iterations"
-    if iterations >= max_iter:
-        return "max_iter", f"stopped after max_iter={max_iter} iterations; raise max_iter to go on"
+    if code == 1:
+        return "max_iter", f"stopped after {iterations} iterations; raise max_iter={max_iter} to go on"
     return "line_search", (
         f"after {iterations} iterations no step lowers the loss any more: it is flat to rounding; "
         "float64 features or a larger l2 would allow further steps"

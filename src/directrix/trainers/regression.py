@@ -37,7 +37,7 @@ def regression_start(queries: Queries, *, ridge: float = 1.0, sample_weight: Any
 
     Notes
     -----
-    O(n d^2) once.
+    O(n d^2) once for dense features, and a float64 copy of them; iterative for sparse ones.
 
     References
     ----------

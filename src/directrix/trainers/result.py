@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
+
+from directrix.errors import InputError
 from directrix.types import Float64Array
 
-__all__ = ["Result", "Step"]
+__all__ = ["Result", "Step", "check_count"]
 
 Status = Literal["converged", "stopped", "max_iter", "line_search", "not_finite"]
 
@@ -20,7 +23,7 @@ class Step(NamedTuple):
     iteration : int
         0 = the start.
     loss : float
-        Value of the objective.
+        Value of the objective; under `SGD` the mean of the losses that the epoch met on its way.
     params : float64 (n_params,)
         Parameters at this step; a view that must not be changed or kept without a copy.
     """
@@ -50,7 +53,7 @@ class Result:
     counts : dict
         How often things were done: ``iterations``, ``evaluations``, ...
     trace : list of dict
-        One row per iteration: ``iteration``, ``loss``, and what callbacks added.
+        One row a step, the start included: ``iteration``, ``loss``, and ``score`` under `BestSoFar`.
     """
 
     params: Float64Array
@@ -60,7 +63,14 @@ class Result:
     counts: dict[str, int] = field(default_factory=dict)
     trace: list[dict[str, Any]] = field(default_factory=list)
 
-    @property
-    def converged(self) -> bool:
-        """Whether the trainer reached what it aimed at."""
-        return self.status in ("converged", "stopped", "line_search")
+
+def check_count(value: Any, where: str) -> None:
+    """Refuse a number of iterations that is not an integer >= 1; ``where`` reads "SGD(epochs=".
+
+    Raises
+    ------
+    InputError
+        Then.
+    """
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
+        raise InputError(f"{where}{value!r}): an integer >= 1 is needed, e.g. {where}10).")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.trainers.result import Result, Step
+from directrix.trainers.result import Result, Status, Step, check_count
 from directrix.types import Float64Array, Int64Array, Objective
 
 __all__ = ["SGD"]
@@ -34,8 +34,9 @@ class SGD:
 
     Notes
     -----
-    The result holds the last epoch. Wrap it in `BestSoFar` to keep the epoch that is best on
-    validation queries, as the paper does. The loss of an epoch is the mean over its steps.
+    The result holds the last epoch and its loss. Wrap it in `BestSoFar` to keep the epoch that is
+    best on validation queries, as the paper does. In the trace and for callbacks, the loss of an
+    epoch is the mean of the losses that its steps met: it costs nothing.
 
     References
     ----------
@@ -51,8 +52,7 @@ class SGD:
         if not 0.0 < self.rate < np.inf:
             raise InputError(f"SGD(rate={self.rate!r}): the learning rate must be a number > 0, e.g. 0.01.")
         for name in ("epochs", "batch"):
-            if not getattr(self, name) >= 1:
-                raise InputError(f"SGD({name}={getattr(self, name)!r}): {name} must be an integer >= 1.")
+            check_count(getattr(self, name), f"SGD({name}=")
 
     def minimise(
         self,
@@ -71,25 +71,28 @@ class SGD:
         start : float64 (n_params,)
             First parameters.
         callback : callable, optional
-            Called with a `Step` after every epoch; returning True stops.
+            Called with a `Step` at the start and after every epoch; returning True stops.
         """
         rng = np.random.default_rng(self.random_state)
         params = np.array(start, dtype=np.float64)
         trace: list[dict[str, Any]] = []
-        n_queries = objective.n_queries
-        loss = np.nan
-        for epoch in range(1, self.epochs + 1):
-            loss = self._epoch(objective, params, rng.permutation(n_queries))
+        loss, _ = objective.value_and_grad(params)
+        status: Status = "max_iter"
+        message = f"{self.epochs} epochs done"
+        for epoch in range(self.epochs + 1):
+            if epoch:
+                loss = self._epoch(objective, params, rng.permutation(objective.n_queries))
             if not (np.isfinite(loss) and np.isfinite(params).all()):
-                message = (
-                    f"the loss became NaN or infinite in epoch {epoch}; lower the rate or scale the features"
-                )
-                return Result(params, loss, "not_finite", message, {"epochs": epoch}, trace)
+                status = "not_finite"
+                message = f"the loss is not finite in epoch {epoch}; lower the rate or scale the features"
+                break
             trace.append({"iteration": epoch, "loss": loss})
             if callback is not None and callback(Step(epoch, loss, params)):
-                return Result(params, loss, "stopped", "stopped by the callback", {"epochs": epoch}, trace)
-        message = f"{self.epochs} epochs done"
-        return Result(params, loss, "max_iter", message, {"epochs": self.epochs}, trace)
+                status, message = "stopped", "stopped by the callback"
+                break
+        if status != "not_finite":
+            loss, _ = objective.value_and_grad(params)
+        return Result(params, loss, status, message, {"epochs": epoch}, trace)
 
     def _epoch(self, objective: Objective, params: Float64Array, order: Int64Array) -> float:
         whole_epoch = getattr(objective, "sgd_epoch", None) if self.batch == 1 else None

@@ -17,7 +17,8 @@ import math
 import numba
 import numpy as np
 
-from directrix.surrogates._kernels.softrank import IDENTITY, saturation, scratch, sigmoid, soft_rank_core
+from directrix.surrogates._kernels.sigmoids import IDENTITY, saturation, sigmoid
+from directrix.surrogates._kernels.softrank import scratch, soft_rank_core
 from directrix.surrogates._kernels.sorting import descending_order
 
 
@@ -75,7 +76,7 @@ def cascade_query(s, w, alpha, sigmoid_kind, beta, ranks, grad, space):
     above[0] = 1.0
     for i in range(m):
         above[i + 1] = above[i] * (1.0 - w[place[i]])
-    band = saturation(sigmoid_kind, 8) / beta
+    band = (saturation(sigmoid_kind, 8) + math.log(max(m, 1))) / beta
     c = np.zeros(n)
     prefix, factor, slope = np.empty(m + 1), np.empty(m), np.empty(m)
     value = 0.0

@@ -16,9 +16,11 @@ Two facts make it fast.
 * Factored sigmoid: :math:`\sigma(\alpha(s_j - s_i)) = 1 / (1 + E_i / E_j)` with
   :math:`E = \exp(\alpha (s - s_{mid}))`: n exponentials, then one division a pair. It is
   valid where E neither overflows nor vanishes, so wide queries are sorted and cut in blocks.
-* Saturation: a pair with :math:`\alpha |s_i - s_j|` beyond ``_saturation`` adds 0 or 1 to
-  rounding. In sorted order every document needs only the pairs in its band; the rest is a
-  count. No array is larger than the query.
+* Saturation: a pair with :math:`\alpha |s_i - s_j|` beyond `saturation` + log n adds 0 or 1, to
+  the rounding of a sum of n. In sorted order every document needs only the pairs in its band;
+  the rest is a count. No array is larger than the query.
+
+Slopes carry an absolute error of about eps alpha c_i, where eps is the resolution of the dtype.
 """
 
 import math
@@ -26,90 +28,20 @@ import math
 import numba
 import numpy as np
 
+from directrix.surrogates._kernels.sigmoids import (
+    FAST,
+    LOGISTIC,
+    exponentials,
+    phi,
+    saturation,
+    sigmoid,
+)
 from directrix.surrogates._kernels.sorting import descending_order
 
-LOGISTIC, ARCTAN, ERF = 0, 1, 2
-IDENTITY, DCG, DCG_CUT, CUT = 0, 1, 2, 3
-
-# Sums may be reordered (that is what lets them run in vector registers); infinities and
-# NaN keep their meaning.
-_FAST = {"reassoc", "contract", "nsz"}
-_LN2 = math.log(2.0)
 _GAP = 128
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
-def sigmoid(kind, z):
-    """Value and derivative of the sigmoid at z, for scalars."""
-    if kind == LOGISTIC:
-        e = math.exp(-abs(z))
-        p = e / (1.0 + e)
-        return (p if z < 0.0 else 1.0 - p), p / (1.0 + e)
-    if kind == ARCTAN:
-        return 0.5 + math.atan(z) / math.pi, 1.0 / (math.pi * (1.0 + z * z))
-    return 0.5 * math.erfc(-z), math.exp(-z * z) / math.sqrt(math.pi)
-
-
-@numba.njit(nogil=True, cache=True, error_model="numpy")
-def phi(kind, x, k, sigmoid_kind, beta):
-    """Value and derivative of the function of a soft rank, 1 <= x."""
-    if kind == IDENTITY:
-        return x, 1.0
-    if kind == CUT:
-        t, dt = sigmoid(sigmoid_kind, beta * (k + 0.5 - x))
-        return t, -beta * dt
-    log = math.log(1.0 + x)
-    value = _LN2 / log
-    slope = -value / (log * (1.0 + x))
-    if kind == DCG:
-        return value, slope
-    t, dt = sigmoid(sigmoid_kind, beta * (k + 0.5 - x))
-    return value * t, slope * t - value * beta * dt
-
-
-@numba.njit(nogil=True, cache=True, error_model="numpy")
-def saturation(kind, itemsize):
-    """The |z| beyond which the sigmoid is 0 or 1 to rounding in a float of this size."""
-    if kind == LOGISTIC:
-        return 17.0 if itemsize == 4 else 37.0
-    if kind == ERF:
-        return 3.9 if itemsize == 4 else 6.0
-    return np.inf
-
-
-@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=_FAST)
-def _exponentials(s, middle, alpha, bits, e, inverse):
-    """E = exp(alpha (s - middle)) and 1/e; needs |alpha (s - middle)| <= 700.
-
-    Cody-Waite reduction and a Taylor polynomial, written without a branch or a call so that
-    the compiler can use vector registers (math.exp cannot be vectorised without SVML).
-    """
-    scale = bits.view(np.float64)
-    for j in range(len(s)):
-        z = alpha * (np.float64(s[j]) - middle)
-        power = math.floor(z * 1.4426950408889634 + 0.5)
-        r = (z - power * 0.693147180369123816490) - power * 1.90821492927058770002e-10
-        bits[j] = (np.int64(power) + np.int64(1023)) << np.int64(52)
-        poly = 1.6059043836821613e-10
-        poly = poly * r + 2.08767569878681e-09
-        poly = poly * r + 2.505210838544172e-08
-        poly = poly * r + 2.755731922398589e-07
-        poly = poly * r + 2.7557319223985893e-06
-        poly = poly * r + 2.48015873015873e-05
-        poly = poly * r + 0.0001984126984126984
-        poly = poly * r + 0.001388888888888889
-        poly = poly * r + 0.008333333333333333
-        poly = poly * r + 0.041666666666666664
-        poly = poly * r + 0.16666666666666666
-        poly = poly * r + 0.5
-        poly = poly * r + 1.0
-        poly = poly * r + 1.0
-        value = poly * scale[j]
-        e[j] = value
-        inverse[j] = 1.0 / value
-
-
-@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=_FAST)
+@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=FAST)
 def _logistic_rows(e0, e1, e2, e3, inverse, d0, d1, d2, d3):
     """Sums of p_j = 1/(1 + e/e_j) and of its slopes p_j (1 - p_j), which are kept, for four e."""
     one = inverse.dtype.type(1.0)
@@ -126,7 +58,7 @@ def _logistic_rows(e0, e1, e2, e3, inverse, d0, d1, d2, d3):
     return s0, s1, s2, s3, t0, t1, t2, t3
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=_FAST)
+@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=FAST)
 def _any_row(kind, alpha, s_i, s, slopes):
     """Like `_logistic_rows` for one document and any sigmoid, a call a pair."""
     total = 0.0
@@ -139,7 +71,7 @@ def _any_row(kind, alpha, s_i, s, slopes):
     return total, total_slope
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=_FAST)
+@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=FAST)
 def _add_rows(c0, c1, c2, c3, d0, d1, d2, d3, grad):
     for j in range(len(grad)):
         grad[j] += (c0 * d0[j] + c1 * d1[j]) + (c2 * d2[j] + c3 * d3[j])
@@ -169,7 +101,7 @@ def _block(x, begin, alpha, band, reach):
         first -= 1
     while last < n and alpha * (bottom - np.float64(x[last])) <= band:
         last += 1
-    return end, first, last, 0.5 * (top + bottom)
+    return end, first, last, 0.5 * top + 0.5 * bottom
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
@@ -204,24 +136,28 @@ def _sums(kind, alpha, x, members, count, lo, hi, floats, sums):
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def _arrange(s, w, alpha, band, reach, space):
-    """Copy scores and weights into the work space, sorted if that saves work; tell whether they are."""
+    """Copy scores and weights into the work space, sorted if that saves work.
+
+    Returns whether they are sorted, the middle of their range, and whether all are finite.
+    """
     n = len(s)
     floats, weights, integers = space
     order = integers[0]
-    low, high = s[0], s[0]
+    low, high, finite = s[0], s[0], True
     for j in range(n):
         low, high = min(low, s[j]), max(high, s[j])
+        finite &= np.isfinite(s[j])
         order[j] = j
     # Short queries do without sorting as long as one set of exponentials spans them.
     span = alpha * (np.float64(high) - np.float64(low))
-    is_sorted = span > (2.0 * reach if n < 256 else 4.0 * band)
+    is_sorted = finite and band < np.inf and span > (2.0 * reach if n < 256 else 4.0 * band)
     if is_sorted:
         descending_order(s, order)
     for j in range(n):
         floats[2, j] = s[order[j]]
         floats[3, j] = floats.dtype.type(0.0)
         weights[j] = w[order[j]]
-    return is_sorted, 0.5 * (np.float64(low) + np.float64(high))
+    return is_sorted, 0.5 * np.float64(low) + 0.5 * np.float64(high), finite
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
@@ -255,16 +191,23 @@ def soft_rank_core(s, w, shape, alpha, sigmoid_kind, k, beta, ranks, grad, want_
     Returns
     -------
     float64
-        V; 0 for a query without documents.
+        V; 0 for a query without documents, NaN (and so the gradient) if a score is not finite.
     """
     n = len(s)
     if n == 0:
         return 0.0
     floats, weights, integers = space
     x, pull, order, zero = floats[2, :n], floats[3], integers[0], floats.dtype.type(0.0)
-    band = saturation(sigmoid_kind, s.itemsize)
+    # What is dropped beyond the band adds up to rounding: n pairs, exp(-band) each.
+    band = saturation(sigmoid_kind, s.itemsize) + (math.log(n) if sigmoid_kind == LOGISTIC else 0.0)
     reach = 80.0 if s.itemsize == 4 else 700.0  # exp(reach) is far from overflow
-    is_sorted, middle = _arrange(s, w, alpha, band, reach, space)
+    is_sorted, middle, finite = _arrange(s, w, alpha, band, reach, space)
+    if not finite:
+        for j in range(n):
+            ranks[j] = np.nan
+            if want_grad:
+                grad[j] = floats.dtype.type(np.nan)
+        return np.nan
     sums, c, members = np.zeros((2, 4)), np.zeros(4, dtype=floats.dtype), np.empty(4, dtype=np.int64)
     value, end, first, last = 0.0, 0, 0, n
     while end < n:
@@ -273,7 +216,7 @@ def soft_rank_core(s, w, shape, alpha, sigmoid_kind, k, beta, ranks, grad, want_
             end, first, last, middle = _block(x, i, alpha, band, reach)
         if sigmoid_kind == LOGISTIC:
             e, inverse = floats[0, first:last], floats[1, first:last]
-            _exponentials(x[first:last], middle, alpha, integers[1], e, inverse)
+            exponentials(x[first:last], middle, alpha, integers[1], e, inverse)
         lo, hi = first, last
         while True:
             # Four documents at a time: their bands overlap, and one pass serves them all.

@@ -16,13 +16,14 @@ def descending_order(s, order):
     O(n) beyond ``_COUNTED`` documents, below that n^2 comparisons, which are faster.
     """
     n = len(s)
+    for i in range(n):
+        order[i] = i  # stays in range even if s holds a NaN, which no order includes
     if n > _COUNTED:
         # Ascending integers in the descending order of the floats; + 0.0 makes -0.0 equal 0.0.
         key = np.empty(n, dtype=np.uint64)
         bits = np.empty(n)
         for i in range(n):
             bits[i] = np.float64(s[i]) + 0.0
-            order[i] = i
         sign = np.uint64(1) << np.uint64(63)
         unsigned = bits.view(np.uint64)
         for i in range(n):

@@ -1,0 +1,85 @@
+"""Sigmoids, functions of soft ranks, and the exponentials behind the factored sigmoid."""
+
+import math
+
+import numba
+import numpy as np
+
+LOGISTIC, ARCTAN, ERF = 0, 1, 2
+IDENTITY, DCG, DCG_CUT, CUT = 0, 1, 2, 3
+
+# Sums may be reordered (that is what lets them run in vector registers); infinities and
+# NaN keep their meaning.
+FAST = {"reassoc", "contract", "nsz"}
+_LN2 = math.log(2.0)
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def sigmoid(kind, z):
+    """Value and derivative of the sigmoid at z, for scalars."""
+    if kind == LOGISTIC:
+        e = math.exp(-abs(z))
+        p = e / (1.0 + e)
+        return (p if z < 0.0 else 1.0 - p), p / (1.0 + e)
+    if kind == ARCTAN:
+        return 0.5 + math.atan(z) / math.pi, 1.0 / (math.pi * (1.0 + z * z))
+    return 0.5 * math.erfc(-z), math.exp(-z * z) / math.sqrt(math.pi)
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def phi(kind, x, k, sigmoid_kind, beta):
+    """Value and derivative of the function of a soft rank, 1 <= x."""
+    if kind == IDENTITY:
+        return x, 1.0
+    if kind == CUT:
+        t, dt = sigmoid(sigmoid_kind, beta * (k + 0.5 - x))
+        return t, -beta * dt
+    log = math.log(1.0 + x)
+    value = _LN2 / log
+    slope = -value / (log * (1.0 + x))
+    if kind == DCG:
+        return value, slope
+    t, dt = sigmoid(sigmoid_kind, beta * (k + 0.5 - x))
+    return value * t, slope * t - value * beta * dt
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def saturation(kind, itemsize):
+    """The |z| beyond which the sigmoid is 0 or 1 to rounding in a float of this size."""
+    if kind == LOGISTIC:
+        return 17.0 if itemsize == 4 else 37.0
+    if kind == ERF:
+        return 3.9 if itemsize == 4 else 6.0
+    return np.inf
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=FAST)
+def exponentials(s, middle, alpha, bits, e, inverse):
+    """E = exp(alpha (s - middle)) and 1/e; needs |alpha (s - middle)| <= 700.
+
+    Cody-Waite reduction and a Taylor polynomial, written without a branch or a call so that
+    the compiler can use vector registers (math.exp cannot be vectorised without SVML).
+    """
+    scale = bits.view(np.float64)
+    for j in range(len(s)):
+        z = alpha * (np.float64(s[j]) - middle)
+        power = math.floor(z * 1.4426950408889634 + 0.5)
+        r = (z - power * 0.693147180369123816490) - power * 1.90821492927058770002e-10
+        bits[j] = (np.int64(power) + np.int64(1023)) << np.int64(52)
+        poly = 1.6059043836821613e-10
+        poly = poly * r + 2.08767569878681e-09
+        poly = poly * r + 2.505210838544172e-08
+        poly = poly * r + 2.755731922398589e-07
+        poly = poly * r + 2.7557319223985893e-06
+        poly = poly * r + 2.48015873015873e-05
+        poly = poly * r + 0.0001984126984126984
+        poly = poly * r + 0.001388888888888889
+        poly = poly * r + 0.008333333333333333
+        poly = poly * r + 0.041666666666666664
+        poly = poly * r + 0.16666666666666666
+        poly = poly * r + 0.5
+        poly = poly * r + 1.0
+        poly = poly * r + 1.0
+        value = poly * scale[j]
+        e[j] = value
+        inverse[j] = 1.0 / value
