@@ -1,5 +1,7 @@
+import copy
 import datetime
 import itertools
+import pickle
 import time
 
 import numpy as np
@@ -51,6 +53,13 @@ def test_other_types_of_identifiers():
     days = np.array(["2024-01-02", "2024-01-01", "2024-01-02"], dtype="datetime64[D]")
     assert group_by_query(days)[0].tolist() == [0, 2, 1]
     assert group_by_query(days)[2] == (datetime.date(2024, 1, 2), datetime.date(2024, 1, 1))
+    fine = group_by_query(days.astype("datetime64[ns]"))[2]
+    assert fine == (np.datetime64("2024-01-02", "ns"), np.datetime64("2024-01-01", "ns"))
+    assert all(isinstance(day, np.datetime64) for day in fine)
+    assert group_by_query(days.astype("datetime64[ns]") - np.datetime64("2024-01-01", "ns"))[2] == (
+        np.timedelta64(86_400_000_000_000, "ns"),
+        np.timedelta64(0, "ns"),
+    )
     assert group_by_query(pd.Series(["a", "b", "a"], dtype="category"))[0].tolist() == [0, 2, 1]
     assert group_by_query(np.array([2.5, 1.0, 2.5]))[2] == (2.5, 1.0)
     assert group_by_query(x for x in "aba")[0].tolist() == [0, 2, 1]
@@ -149,3 +158,24 @@ def test_ten_million_sorted_rows_need_no_python_loop():
     start = time.perf_counter()
     group_by_query(qid)
     assert time.perf_counter() - start < 3.0, "0.05 s on an idle machine; a loop over rows takes longer"
+
+
+@pytest.mark.parametrize("again", [copy.deepcopy, copy.copy, lambda q: pickle.loads(pickle.dumps(q))])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_copies_are_read_only_too(again, form):
+    names = ["a", "b"]
+    q = again(dx.Queries.from_arrays(form(np.eye(2)), [1, 0], doc_ids=["x", "y"], feature_names=names))
+    features = (
+        [q.features] if form is np.asarray else [q.features.data, q.features.indices, q.features.indptr]
+    )
+    for array in (q.labels, q.qptr, q.doc_ids, q.rows, *features):
+        assert not array.flags.writeable
+    assert q.feature_names == ("a", "b")
+    with pytest.raises(ValueError, match="read-only"):
+        q.labels[0] = 2.0
+
+
+def test_a_name_stands_for_one_feature():
+    message = "'a' names columns 0 and 2; each name may stand once"
+    with pytest.raises(dx.InputError, match=message):
+        dx.Queries.from_arrays(np.ones((1, 3)), [1], feature_names=["a", "b", "a"])

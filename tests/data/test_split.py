@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pytest
 
@@ -29,7 +31,9 @@ def test_folds_test_every_query_once(queries):
     assert sorted(tested) == list(range(10))
 
 
-@pytest.mark.parametrize("fractions", [(), (0.5, 0.4), (1.5, -0.5), (np.nan, 1.0)])
+@pytest.mark.parametrize(
+    "fractions", [(), (0.5, 0.4), (1.5, -0.5), (np.nan, 1.0), ("a", "b"), None, ((1,), (2, 3))]
+)
 def test_shares_that_do_not_add_up(queries, fractions):
     with pytest.raises(dx.InputError, match="positive shares with sum 1"):
         dx.split_queries(queries, fractions)
@@ -38,9 +42,27 @@ def test_shares_that_do_not_add_up(queries, fractions):
 def test_too_few_queries(queries):
     with pytest.raises(dx.InputError, match="leave a part without a query"):
         dx.split_queries(queries, (0.99, 0.01))
-    for k in (1, 11):
-        with pytest.raises(dx.InputError, match=f"k={k} folds of 10 queries"):
-            list(dx.k_folds(queries, k))
+    with pytest.raises(dx.InputError, match="k=11 folds of 10 queries"):
+        dx.k_folds(queries, 11)  # at once, not when the first fold is asked for
+
+
+@pytest.mark.parametrize("k", [1, 2.0, "a", None, True])
+def test_a_number_of_folds_that_is_none(queries, k):
+    with pytest.raises(dx.InputError, match=re.escape(f"k={k!r}; an integer >= 2 is needed")):
+        dx.k_folds(queries, k)
+
+
+@pytest.mark.parametrize("seed", [-1, "a", 0.5])
+def test_a_seed_that_is_none(queries, seed):
+    message = re.escape(f"seed={seed!r}; an integer >= 0 is needed. Type e.g. seed=0.")
+    for call in (
+        lambda: dx.split_queries(queries, (0.5, 0.5), seed=seed),
+        lambda: dx.k_folds(queries, 2, seed=seed),
+        lambda: dx.make_cubic(2, 3, 4, seed=seed),
+        lambda: dx.make_linear(2, 3, 4, seed=seed),
+    ):
+        with pytest.raises(dx.InputError, match=message):
+            call()
 
 
 def test_letor_folder(tmp_path):

@@ -74,6 +74,13 @@ def test_linear_data_has_a_perfect_ranker():
     "arguments",
     [
         {"n_queries": 0},
+        {"n_queries": 2.5},
+        {"docs_per_query": "a"},
+        {"shares": ("a", "b")},
+        {"n_hidden": 1.5},
+        {"n_hidden": -1},
+        {"label_noise": "a"},
+        {"label_noise": np.nan},
         {"shares": (1.0,)},
         {"shares": (0.5, 0.4)},
         {"n_hidden": 50},

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import directrix as dx
+from directrix.measures.gains import gains
 
 SCORES, LABELS = np.array([0.9, 0.1, 0.2, 0.7]), np.array([0.0, 1.0, 1.0, 0.0])
 
@@ -136,3 +137,10 @@ def test_no_documents_are_no_queries():
 def test_what_cannot_be_evaluated_is_said(call, message):
     with pytest.raises(dx.InputError, match=re.escape(message)):
         call()
+
+
+def test_gains_do_not_overflow_without_a_word():
+    np.testing.assert_array_equal(gains(np.array([1000.0])), [2.0**1000 - 1])
+    with pytest.raises(dx.InputError, match="the highest label is 1001, whose gain"):
+        gains(np.array([0.0, 1001.0]))
+    np.testing.assert_array_equal(gains(np.array([2000.0]), "linear"), [2000.0])

@@ -110,3 +110,11 @@ def test_same_bits_for_one_and_many_threads():
         dx.set_threads(None)
     for name in names:
         np.testing.assert_array_equal(one[name], many[name])
+
+
+def test_single_precision_never_takes_a_score_for_not_retrieved():
+    """Under ties="trec" scores are rounded to single precision, whose range is smaller."""
+    scores, labels, ids = [1e39, -1e39, -2e39, -np.inf], [0, 1, 0, 1], ["a", "b", "c", "d"]
+    got = dx.AP(ties="trec")(scores, labels, [0, 4], doc_ids=ids)
+    # c stands before b: both are beyond single precision, hence tied, and ids descend
+    np.testing.assert_allclose(got, [1 / 3 / 2], rtol=1e-15, atol=0)

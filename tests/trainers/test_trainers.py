@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import directrix as dx
+from directrix.trainers.regression import regression_start
 
 
 class Quadratic:
@@ -232,3 +233,11 @@ def test_regression_start_copes_with_one_class_only():
 def test_messages(call, message):
     with pytest.raises(dx.InputError, match=message):
         call()
+
+
+def test_gains_that_would_overflow_are_refused_before_the_regression():
+    q = dx.Queries.from_arrays([[1.0], [2.0]], [0, 257])
+    with pytest.raises(dx.InputError, match="the highest label is 257, and squares of its gain"):
+        regression_start(q)
+    highest = dx.Queries.from_arrays([[1.0], [2.0]], [0, 256])
+    assert np.isfinite(regression_start(highest)).all()

@@ -85,13 +85,19 @@ def _group_array(values: Array) -> tuple[Int64Array, Int64Array, tuple[Hashable,
     sorted_ids = ids[order]
     bounds = np.append(np.flatnonzero(np.append(True, sorted_ids[1:] != sorted_ids[:-1])), len(ids))
     if len(bounds) - 1 == len(ids):
-        return np.arange(n), np.append(starts, n).astype(np.int64), tuple(ids.tolist())
+        return np.arange(n), np.append(starts, n).astype(np.int64), _items(ids)
     first = order[bounds[:-1]]
     appearance = np.argsort(first)
     order = order[rows_of(bounds[:-1][appearance], np.diff(bounds)[appearance])]
     ends = np.cumsum(lengths[order])[np.cumsum(np.diff(bounds)[appearance]) - 1]
     qptr = np.concatenate([[0], ends]).astype(np.int64)
-    return rows_of(starts[order], lengths[order]), qptr, tuple(ids[first[appearance]].tolist())
+    return rows_of(starts[order], lengths[order]), qptr, _items(ids[first[appearance]])
+
+
+def _items(ids: Array) -> tuple[Hashable, ...]:
+    """Identifiers as Python has them; dates finer than its own (nanoseconds) stay those of NumPy."""
+    items = tuple(ids.tolist())
+    return tuple(ids) if ids.dtype.kind in "Mm" and isinstance(items[0], int) else items
 
 
 def _group_objects(values: Any) -> tuple[Int64Array, Int64Array, tuple[Hashable, ...]]:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from directrix.data.blocks import open_data, readable
 from directrix.data.letor_blocks import Block, BlockParser
 from directrix.data.letor_features import assemble, parse_file
+from directrix.data.options import check_count
 from directrix.data.problems import Problem, raise_problems
 from directrix.data.queries import Queries
 from directrix.errors import InputError
@@ -40,7 +41,8 @@ def read_letor(
     Parameters
     ----------
     path : path
-        The file. How it is compressed is told by its first bytes, not by its name.
+        A regular file, since it is read more than once: pipes and devices are refused. How it is
+        compressed is told by its first bytes, not by its name.
     dtype : float32 or float64
         Type of the features. Numbers are rounded correctly to float64, then to this.
     sparse : bool, or None
@@ -111,14 +113,18 @@ def read_letor(
 
 
 def _check_options(dtype: npt.DTypeLike, missing: str, index_base: int, n_features: int | None) -> None:
-    if np.dtype(dtype) not in (np.dtype(np.float32), np.dtype(np.float64)):
+    try:
+        is_known = np.dtype(dtype) in (np.dtype(np.float32), np.dtype(np.float64))
+    except TypeError:  # not the name of any type
+        is_known = False
+    if not is_known:
         raise InputError(f"dtype={dtype!r}: features are float32 or float64; type dtype=numpy.float32.")
     if missing not in ("error", "zero", "nan"):
         raise InputError(f"missing={missing!r}; choose 'error', 'zero' or 'nan'.")
     if index_base not in (0, 1):
         raise InputError(f"index_base={index_base!r}; feature indices start at 1 or at 0.")
-    if n_features is not None and n_features < 0:
-        raise InputError(f"n_features={n_features!r}; give the number of columns, or None.")
+    if n_features is not None:
+        check_count("n_features", n_features, 0)
 
 
 def _side_file(path: Path) -> Path | None:

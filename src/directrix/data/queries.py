@@ -55,6 +55,12 @@ class Queries:
             object.__setattr__(self, name, _frozen(getattr(self, name)))
         object.__setattr__(self, "features", _frozen_features(self.features))
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore a pickled or copied object, read-only again: NumPy forgets that flag."""
+        for name, value in state.items():
+            object.__setattr__(self, name, value)
+        self.__post_init__()
+
     def __repr__(self) -> str:
         form = f"{self.features.dtype}" + (" CSR" if sp.issparse(self.features) else "")
         if self.n_docs == 0:
@@ -108,7 +114,7 @@ class Queries:
         doc_ids : sequence, length n_docs, or None
             Identifiers of rows.
         feature_names : sequence of str, length n_features, or None
-            Names of columns.
+            Names of columns, each one once.
 
         Raises
         ------
@@ -222,6 +228,13 @@ def _names(names: Iterable[object] | None, n_features: int) -> tuple[str, ...] |
         raise InputError(
             f"feature_names has {len(texts)} names for {n_features} columns of X; one a column is needed. "
             "Leave it out to number them."
+        )
+    if len(set(texts)) < len(texts):
+        twice = next(name for name in texts if texts.count(name) > 1)
+        places = [column for column, name in enumerate(texts) if name == twice]
+        raise InputError(
+            f"feature_names: {twice!r} names columns {places[0]} and {places[1]}; each name may stand "
+            "once. Rename one, or leave out feature_names to number them (of a frame: X.to_numpy())."
         )
     return texts
 

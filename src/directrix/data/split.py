@@ -10,8 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from directrix.data.options import check_count, generator
 from directrix.data.queries import Queries
 from directrix.errors import InputError
+from directrix.types import Int64Array
 
 __all__ = ["Fold", "k_folds", "letor_folds", "split_queries"]
 
@@ -45,9 +47,12 @@ def split_queries(q: Queries, fractions: Sequence[float], *, seed: int = 0) -> t
     Raises
     ------
     InputError
-        If the fractions do not add up to 1, or a part would have no query.
+        If the fractions do not add up to 1, a part would have no query, or the seed is no seed.
     """
-    shares = np.asarray(fractions, dtype=np.float64)
+    try:
+        shares = np.asarray(fractions, dtype=np.float64)
+    except (TypeError, ValueError):
+        shares = np.empty(0)
     if shares.ndim != 1 or len(shares) == 0 or not (shares > 0).all() or abs(shares.sum() - 1) > 1e-9:
         raise InputError(f"fractions={fractions!r}; positive shares with sum 1 are needed, e.g. (0.8, 0.2).")
     bounds = np.round(np.concatenate([[0.0], np.cumsum(shares)]) * q.n_queries).astype(np.int64)
@@ -57,12 +62,12 @@ def split_queries(q: Queries, fractions: Sequence[float], *, seed: int = 0) -> t
             "needs one. "
             "Give larger shares or more queries."
         )
-    order = np.random.default_rng(seed).permutation(q.n_queries)
+    order = generator(seed).permutation(q.n_queries)
     return tuple(q.take(np.sort(order[a:b])) for a, b in itertools.pairwise(bounds))
 
 
 def k_folds(q: Queries, k: int = 5, *, seed: int = 0) -> Iterator[tuple[Queries, Queries]]:
-    """Yield ``k`` pairs of training and test queries; every query is in one test part.
+    """Give ``k`` pairs of training and test queries; every query is in one test part.
 
     Parameters
     ----------
@@ -76,13 +81,16 @@ def k_folds(q: Queries, k: int = 5, *, seed: int = 0) -> Iterator[tuple[Queries,
     Raises
     ------
     InputError
-        If ``k`` is out of range.
+        If ``k`` is out of range, or the seed is no seed; at once, not at the first fold.
     """
-    if not 2 <= k <= q.n_queries:
+    if check_count("k", k, 2) > q.n_queries:
         raise InputError(
             f"k={k} folds of {q.n_queries} queries; k is 2 to the number of queries. Type k=2, say."
         )
-    order = np.random.default_rng(seed).permutation(q.n_queries)
+    return _folds(q, int(k), generator(seed).permutation(q.n_queries))
+
+
+def _folds(q: Queries, k: int, order: Int64Array) -> Iterator[tuple[Queries, Queries]]:
     for fold in range(k):
         is_test = np.zeros(q.n_queries, dtype=bool)
         is_test[order[fold::k]] = True

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from directrix.data.options import check_count, generator
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.threads import run_chunks
@@ -74,21 +75,24 @@ def make_cubic(  # noqa: PLR0913 - each one is a property of the data
     doi:10.1145/1571941.1572021.
     """
     _check_sizes(n_queries, docs_per_query, n_features)
-    chances = np.asarray(shares, dtype=np.float64)
+    try:
+        chances = np.asarray(shares, dtype=np.float64)
+    except (TypeError, ValueError):
+        chances = np.empty(0)
     if chances.ndim != 1 or len(chances) < 2 or not (chances > 0).all() or abs(chances.sum() - 1) > 1e-9:
         raise InputError(
             f"shares={shares!r}; at least two positive shares with sum 1 are needed, e.g. (0.7, 0.3)."
         )
-    if not 0 <= n_hidden < n_features:
+    if check_count("n_hidden", n_hidden, 0) >= n_features:
         raise InputError(
             f"n_hidden={n_hidden}; 0 to n_features - 1 = {n_features - 1} features can be hidden."
         )
-    if not 0.0 <= label_noise <= 1.0 or n_monomials < 1:
+    check_count("n_monomials", n_monomials, 1)
+    if not isinstance(label_noise, int | float) or not 0.0 <= label_noise <= 1.0:
         raise InputError(
-            f"label_noise={label_noise}, n_monomials={n_monomials}; a share in [0, 1] and a number >= 1 "
-            "are needed."
+            f"label_noise={label_noise!r}; a share in [0, 1] is needed. Type e.g. label_noise=0.1."
         )
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     n_docs = n_queries * docs_per_query
     features = rng.random((n_docs, n_features), dtype=np.float32)
     features *= 2.0
@@ -131,9 +135,8 @@ def make_linear(
         If a parameter is out of range.
     """
     _check_sizes(n_queries, docs_per_query, n_features)
-    if n_labels < 2:
-        raise InputError(f"n_labels={n_labels}; at least the labels 0 and 1 are needed. Type n_labels=2.")
-    rng = np.random.default_rng(seed)
+    check_count("n_labels", n_labels, 2)
+    rng = generator(seed)
     weights = rng.standard_normal(n_features)
     weights /= np.linalg.norm(weights)
     features = rng.standard_normal((n_queries * docs_per_query, n_features))
@@ -145,11 +148,9 @@ def make_linear(
 
 
 def _check_sizes(n_queries: int, docs_per_query: int, n_features: int) -> None:
-    if min(n_queries, docs_per_query, n_features) < 1:
-        raise InputError(
-            f"n_queries={n_queries}, docs_per_query={docs_per_query}, n_features={n_features}; all are "
-            "integers >= 1."
-        )
+    check_count("n_queries", n_queries, 1)
+    check_count("docs_per_query", docs_per_query, 1)
+    check_count("n_features", n_features, 1)
 
 
 def _monomials(d: int, wanted: int, rng: np.random.Generator) -> Int64Array:

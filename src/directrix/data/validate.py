@@ -222,7 +222,7 @@ def _from_objects(X: Any, array: Array) -> Array:
     name = f" ({list(X.columns)[column]!r})" if hasattr(X, "columns") else ""
     raise InputError(
         f"features have dtype {array.dtype}; {_plain(array[row, column])!r} at row {row}, column "
-        f"{column}{name} is no number; real numbers are needed. Drop or encode columns that hold text, dates or "
+        f"{column}{name} is no number; real numbers are needed. Drop or encode columns of text, dates or "
         "objects; numbers as text: numpy.asarray(X, dtype=float)."
     )
 

@@ -9,13 +9,11 @@ import numpy as np
 
 from directrix.errors import InputError
 from directrix.measures.base import Empty, RankingMeasure
-from directrix.measures.gains import Discount, Gain, discounts
+from directrix.measures.gains import HIGHEST_EXPONENT, Discount, Gain, discounts
 from directrix.measures.order import Ranking, Ties
 from directrix.types import Float64Array, Int64Array
 
 __all__ = ["DCG", "NDCG"]
-
-_HIGHEST_EXPONENT = 1000
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -26,10 +24,10 @@ class _Discounted(RankingMeasure):
     ties: Ties = "expected"
 
     def check_labels(self, highest: float) -> None:
-        if self.gain == "exp" and highest > _HIGHEST_EXPONENT:
+        if self.gain == "exp" and highest > HIGHEST_EXPONENT:
             raise InputError(
                 f"the highest label is {highest:g}, whose gain 2**label - 1 is too large for a float; "
-                f"labels up to {_HIGHEST_EXPONENT} are needed, or a linear gain: "
+                f"labels up to {HIGHEST_EXPONENT} are needed, or a linear gain: "
                 f"{type(self).__name__}(gain='linear')."
             )
 

@@ -7,9 +7,13 @@ from typing import Literal
 
 import numpy as np
 
+from directrix.errors import InputError
 from directrix.types import Float64Array
 
-__all__ = ["Discount", "Gain", "discounts", "gains"]
+__all__ = ["HIGHEST_EXPONENT", "Discount", "Gain", "discounts", "gains"]
+
+HIGHEST_EXPONENT = 1000
+"""Highest label whose gain 2**label - 1, and sums of such, are floats."""
 
 Gain = Literal["exp", "linear"]
 Discount = Literal["log2", "letor3"]
@@ -31,13 +35,26 @@ def gains(labels: Float64Array, gain: Gain = "exp") -> Float64Array:
     float64 (n_docs,)
         Gains, >= 0.
 
+    Raises
+    ------
+    InputError
+        If a label is above 1000: its exponential gain would be infinite.
+
     Examples
     --------
     >>> gains(np.array([0.0, 1.0, 2.0, 4.0]))
     array([ 0.,  1.,  3., 15.])
     """
     labels = np.asarray(labels, dtype=np.float64)
-    return np.exp2(labels) - 1.0 if gain == "exp" else labels.copy()
+    if gain == "linear":
+        return labels.copy()
+    highest = float(labels.max(initial=0.0))
+    if highest > HIGHEST_EXPONENT:
+        raise InputError(
+            f"the highest label is {highest:g}, whose gain 2**label - 1 is too large for a float; labels up "
+            f"to {HIGHEST_EXPONENT} are needed. Map them to grades, e.g. y = numpy.minimum(y, 4)."
+        )
+    return np.exp2(labels) - 1.0
 
 
 def discounts(n: int, discount: Discount = "log2") -> Float64Array:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Prepared"]
 
 _DOCS_PER_CHUNK = 1 << 15
+_LARGEST_SINGLE = float(np.finfo(np.float32).max)
 
 
 class Prepared:
@@ -92,9 +93,10 @@ class Prepared:
     def _arranged(self, rule: Ties, scores: Float64Array) -> tuple[Float64Array, Float64Array]:
         if rule != "trec" or self._rows is None:
             return scores, self._labels
-        with np.errstate(over="ignore"):
-            # trec_eval reads scores as single precision: nearly equal ones are tied there
-            single = scores.astype(np.float32).astype(np.float64)
+        # trec_eval reads scores as single precision: nearly equal ones are tied there, and those beyond
+        # its range are; only -inf itself means that a document was not retrieved
+        single = np.clip(scores, -_LARGEST_SINGLE, _LARGEST_SINGLE).astype(np.float32).astype(np.float64)
+        single[np.isneginf(scores)] = -np.inf
         return single[self._rows], self._labels[self._rows]
 
     def _prepare_chunk(self, chunk: int) -> None:

@@ -1,0 +1,40 @@
+"""Checks of options that are one number: counts and seeds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from directrix.errors import InputError
+
+__all__ = ["check_count", "generator"]
+
+
+def check_count(name: str, value: Any, lowest: int) -> int:
+    """Return a count as an int; it must be an integer, not a bool, and at least ``lowest``.
+
+    Raises
+    ------
+    InputError
+        With the name of the option and what it got.
+    """
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer) or value < lowest:
+        raise InputError(
+            f"{name}={value!r}; an integer >= {lowest} is needed. Type e.g. {name}={max(lowest, 10)}."
+        )
+    return int(value)
+
+
+def generator(seed: Any) -> np.random.Generator:
+    """Return the random generator of a seed.
+
+    Raises
+    ------
+    InputError
+        If NumPy takes no such seed: it is negative, or no integer.
+    """
+    try:
+        return np.random.default_rng(seed)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"seed={seed!r}; an integer >= 0 is needed. Type e.g. seed=0.") from error
