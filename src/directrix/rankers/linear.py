@@ -52,7 +52,7 @@ class LinearRanker(Ranker):
         make ``predict`` need ``qid``.
     start : {"regression", "zero"}
         Where training starts: weights of a ridge regression on the gains with reweighted classes
-        (Chapelle & Wu 2010, Sect. 4), or zero.
+        (Chapelle & Wu 2010, Sect. 4) and the weights given to ``fit``, or zero.
     max_iter : int >= 0
         Iterations (epochs of "sgd"); 0 keeps the start: the regression itself.
     patience : int >= 1, optional
