@@ -129,7 +129,10 @@ EDITS = {
     "a weight is text": (lambda c: c["model"].update(coef=[1.0, "2"]), r'"coef"\[1\] is \'2\''),
     "a weight is null": (lambda c: c["model"].update(coef=[None, 2.0]), r'"coef"\[0\] is None'),
     "a weight is true": (lambda c: c["model"].update(coef=[True, 2.0]), r'"coef"\[0\] is True'),
-    "a weight is huge": (lambda c: c["model"].update(coef=[10**400, 2.0]), r'"coef"\[0\]'),
+    "a weight is huge": (
+        lambda c: c["model"].update(coef=[10**400, 2.0]),
+        "is not a number that a model can hold",
+    ),
     "count is no integer": (lambda c: c["features"].update(count=2.5), '"count".*2.5'),
     "count is negative": (lambda c: c["features"].update(count=-2), '"count".*-2'),
     "names of another number": (lambda c: c["features"].update(names=["a"]), "2 different texts"),
@@ -183,16 +186,16 @@ def test_all_missing_entries_are_reported_at_once(saved):
 
 
 def test_paths_that_are_no_files(tmp_path):
-    with pytest.raises(dx.InputError, match="no such file"):
+    with pytest.raises(dx.InputError, match="does not exist"):
         dx.load(tmp_path / "absent.json")
-    with pytest.raises(dx.InputError, match="is a folder"):
+    with pytest.raises(dx.InputError, match="is a directory"):
         dx.load(tmp_path)
 
 
 def test_a_file_without_permission(saved, monkeypatch):
-    def refuse(path):
+    def refuse(path, *_):
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr(Path, "read_bytes", refuse)  # root may read everything, so chmod shows nothing
-    with pytest.raises(dx.InputError, match="Permission denied"):
+    monkeypatch.setattr(Path, "open", refuse)  # root may read everything, so chmod shows nothing
+    with pytest.raises(dx.InputError, match="may not be read"):
         dx.load(saved)

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from directrix.cli.files import check_writable
 from directrix.cli.output import Format, FormatOption, print_json, print_rows, progress_bar, remark
+from directrix.errors import InputError
 
 if TYPE_CHECKING:
     from directrix.data.queries import Queries
@@ -24,12 +26,13 @@ _LEVELS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 
 def demo(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the model.")] = Path("demo"),
-    seed: Annotated[int, typer.Option(min=0, help="Of the data and of the training.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Of the data and of the training.")] = 0,
     form: FormatOption = Format.table,
 ) -> None:
     """Train on built-in data, and print who is better, by how much, and whether that is chance."""
     from directrix import __version__
 
+    path = _model_path(output)
     q = _data(seed)
     train, valid, test = (q.take(range(*span)) for span in ((0, 300), (300, 400), (400, 600)))
     remark(
@@ -53,7 +56,16 @@ def demo(
                 {"method": name, **_means(values), "seconds": seconds, **_against(values[_GOAL], base, name)}
             )
     _print(rows, form)
-    _conclude(ranker, train, output)
+    _conclude(ranker, train, path)
+
+
+def _model_path(folder: Path) -> Path:
+    """Make the folder now: a name that cannot be one is said before the training, not after it."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder}: is a file; a folder is needed for the model, e.g. -o {folder}-demo.")
+    folder.mkdir(parents=True, exist_ok=True)
+    check_writable(folder / "model.json")
+    return folder / "model.json"
 
 
 def _data(seed: int) -> Queries:
@@ -135,13 +147,11 @@ def _stars(p: float) -> str:
     return next((stars for level, stars in _LEVELS if p < level), "")
 
 
-def _conclude(ranker: LinearRanker, train: Queries, output: Path) -> None:
+def _conclude(ranker: LinearRanker, train: Queries, path: Path) -> None:
     """Say how far the surrogate is from its measure, and save the model that validation chose."""
     from directrix.rankers.auto import gap_of
 
     surrogate = ranker.surrogate_
-    output.mkdir(parents=True, exist_ok=True)
-    path = output / "model.json"
     ranker.save(path)
     remark(
         "stars: two-sided paired t-test over queries, p < .05 *, .01 **, .001 ***\n"

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from directrix.cli.files import Missing, MissingOption
 from directrix.cli.output import Format, FormatOption, print_json, print_rows, remark
+from directrix.cli.wording import for_the_shell
 
 if TYPE_CHECKING:
     from directrix.cli.scores import Judgement
-    from directrix.measures.base import RankingMeasure
+    from directrix.measures.convention import Convention
+    from directrix.measures.evaluation import Comparison, Evaluation
 
 _ALL = "all"
 _DEFAULT = "default"
@@ -39,6 +43,7 @@ def evaluate(
     convention: Annotated[
         str | None, typer.Option(help="Count as this tool does: letor3, trec_eval, sklearn, ...; or all.")
     ] = None,
+    missing: MissingOption = Missing.error,
     form: FormatOption = Format.table,
 ) -> None:
     """Evaluate score files and models on labelled data, or TREC runs on judgements.
@@ -49,93 +54,82 @@ def evaluate(
     from directrix.cli.scores import judgements
     from directrix.cli.settings import usage
     from directrix.measures.convention import convention as find_convention
-    from directrix.measures.convention import conventions
     from directrix.measures.names import measure as parse_measure
 
-    names = measures or ["nDCG@10", "AP"]
+    names = list(dict.fromkeys(measures or ["nDCG@10", "AP"]))
     with usage():
-        chosen = [parse_measure(name) for name in names]
-        tools = [convention or _DEFAULT] if convention != _ALL else [_DEFAULT, *conventions()]
-        for tool in tools:
-            if tool != _DEFAULT:
-                find_convention(tool)
-    judged = {str(path): each for path, each in zip(rankings, judgements(data, rankings), strict=True)}
-    if convention == _ALL and any(each.doc_ids is None for each in judged.values()):
-        without = [tool for tool in tools if _needs_documents(chosen, tool)]
-        tools = [tool for tool in tools if tool not in without]
-        if without:
-            remark(f"note: left out {', '.join(without)}: they break ties by document id, {data} has none")
-    lacking = {tool: _lacking(chosen, tool) if convention == _ALL else [] for tool in tools}
-    for tool, absent in lacking.items():
-        if absent:
-            gone = ", ".join(names[chosen.index(m)] for m in absent)
-            remark(f"note: {tool} has no {gone} ({find_convention(tool).note})")
-    tools = [tool for tool in tools if len(lacking[tool]) < len(chosen)]
-    results = [_result(tool, names, chosen, judged, per_query, lacking[tool]) for tool in tools]
-    if form is Format.json:
-        print_json(results if convention == _ALL else results[0])
-        return
+        for name in names:
+            parse_measure(name)
+        tool = None if convention in (None, _ALL, _DEFAULT) else find_convention(str(convention))
     several = convention == _ALL
+    judged = judgements(data, rankings, missing)
+    found = [_compared(names, each) if several else _alone(names, each, tool) for each in judged]
+    for text in dict.fromkeys(text for values in found for text in _left_out(values)):
+        remark(f"note: {text}")
+    queries = [each.query_ids if per_query else None for each in judged]
+    files = list(zip(map(str, rankings), found, queries, strict=True))
+    results = [
+        {"convention": name, "rows": [_row(file, values[name], names, ids) for file, values, ids in files]}
+        for name in found[0]
+    ]
+    if form is Format.json:
+        print_json(results if several else results[0])
+        return
     head = (["convention"] if several else []) + ["name"] + (["query"] if per_query else []) + names
     print_rows(head, [line for result in results for line in _lines(result, several)], form)
     if convention is None:
         remark("convention: default (--convention all shows how other tools count)")
 
 
-def _needs_documents(measures: list[RankingMeasure], tool: str) -> bool:
-    return tool != _DEFAULT and any(m.under(tool).tie_rule == "trec" for m in measures)
+def _compared(names: list[str], each: Judgement) -> Comparison:
+    """Values under every convention."""
+    from directrix.measures.evaluation import evaluate_conventions
+
+    arrays = {"qptr": each.qptr, "doc_ids": each.doc_ids}
+    return evaluate_conventions(names, each.scores, each.labels, per_query=True, **arrays)
 
 
-def _lacking(measures: list[RankingMeasure], tool: str) -> list[RankingMeasure]:
-    from directrix.measures.convention import convention as find_convention
-
-    return [] if tool == _DEFAULT else [m for m in measures if not find_convention(tool).has(m)]
-
-
-def _result(
-    tool: str,
-    names: list[str],
-    measures: list[RankingMeasure],
-    judged: dict[str, Judgement],
-    per_query: bool,
-    lacking: list[RankingMeasure],
-) -> dict[str, Any]:
-    """One convention as the JSON shows it; measures that the tool lacks have no number."""
+def _alone(names: list[str], each: Judgement, tool: Convention | None) -> Comparison:
+    """Values under one convention, in the same form."""
+    from directrix.measures.evaluation import Comparison
     from directrix.measures.evaluation import evaluate as values_of
 
-    rows: list[dict[str, Any]] = []
-    by_tool = None if tool == _DEFAULT else tool
-    for name, each in judged.items():
-        found = values_of(
-            [m for m in measures if m not in lacking],
-            each.scores,
-            each.labels,
-            qptr=each.qptr,
-            doc_ids=each.doc_ids,
-            convention=by_tool,
-            per_query=True,
-        )
-        # the keys of `found` are the measures' own names: users get back the names they typed
-        row: dict[str, Any] = {
-            "name": name,
-            "measures": {text: found.mean.get(m.name) for text, m in zip(names, measures, strict=True)},
-        }
-        if per_query:
-            row["queries"] = [
-                {
-                    "query": str(query),
-                    "measures": {
-                        text: float(found[m.name][i]) if m.name in found else None
-                        for text, m in zip(names, measures, strict=True)
-                    },
-                }
-                for i, query in enumerate(each.query_ids)
-            ]
-        rows.append(row)
-        for text, m in zip(names, measures, strict=True):
-            if found.skipped.get(m.name):
-                remark(f"note: {text} is undefined for {found.skipped[m.name]} queries of {name}")
-    return {"convention": tool, "rows": rows}
+    values = values_of(
+        names,
+        each.scores,
+        each.labels,
+        qptr=each.qptr,
+        doc_ids=each.doc_ids,
+        convention=tool,
+        per_query=True,
+    )
+    found = Comparison({_DEFAULT if tool is None else tool.name: values})
+    found.left_out = {}
+    return found
+
+
+def _left_out(found: Comparison) -> Iterator[str]:
+    for tool, reasons in found.left_out.items():
+        for reason in dict.fromkeys(reasons.values()):
+            gone = ", ".join(name for name, why in reasons.items() if why == reason)
+            yield for_the_shell(f"{tool} without {gone}: {reason}")
+
+
+def _row(file: str, values: Evaluation, names: list[str], queries: tuple[str, ...] | None) -> dict[str, Any]:
+    """One ranking as the JSON shows it; measures that the tool lacks have no number."""
+    row: dict[str, Any] = {"name": file, "measures": {name: values.mean.get(name) for name in names}}
+    if queries is not None:
+        row["queries"] = [
+            {
+                "query": query,
+                "measures": {name: float(values[name][i]) if name in values else None for name in names},
+            }
+            for i, query in enumerate(queries)
+        ]
+    for name, count in values.skipped.items():
+        if count:
+            remark(f"note: {name} is undefined for {count} queries of {file}")
+    return row
 
 
 def _lines(result: dict[str, Any], several: bool) -> list[list[Any]]:

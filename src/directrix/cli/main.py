@@ -20,6 +20,7 @@ from directrix.cli.evaluate import evaluate
 from directrix.cli.methods import methods
 from directrix.cli.predict import predict
 from directrix.cli.train import train
+from directrix.cli.wording import for_the_shell
 from directrix.errors import InputError, MissingExtra
 
 __all__ = ["app"]
@@ -84,12 +85,12 @@ def _main(
 
 
 def _fail(message: str) -> None:
-    typer.echo(f"error: {message}", err=True)
+    typer.echo(f"error: {for_the_shell(message)}", err=True)
     raise typer.Exit(1) from None
 
 
 def _note(message: Warning | str, *_: Any, **__: Any) -> None:
-    typer.echo(f"note: {message}", err=True)
+    typer.echo(f"note: {for_the_shell(str(message))}", err=True)
 
 
 for _command in (train, predict, evaluate, convert, methods, demo, doctor):

@@ -7,14 +7,11 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from directrix.errors import InputError
-
-__all__ = ["Format", "FormatOption", "check_writable", "print_json", "print_rows", "progress_bar", "remark"]
+__all__ = ["Format", "FormatOption", "print_json", "print_rows", "progress_bar", "remark"]
 
 
 class Format(StrEnum):
@@ -31,20 +28,6 @@ FormatOption = Annotated[Format, typer.Option("--format", "-f", help="How to pri
 def remark(text: str) -> None:
     """Say something that is not the result."""
     typer.echo(text, err=True)
-
-
-def check_writable(path: Path) -> None:
-    """Refuse an output that can never be written before the work begins, not after it.
-
-    Raises
-    ------
-    InputError
-        If ``path`` is a folder, or lies in none.
-    """
-    if path.is_dir():
-        raise InputError(f"{path}: is a folder; give the name of a file in it, e.g. -o {path / 'out'}.")
-    if not path.absolute().parent.is_dir():
-        raise InputError(f"{path}: its folder does not exist; type `mkdir -p {path.parent}` first.")
 
 
 def print_json(value: Any) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from directrix.cli.files import Missing, MissingOption, as_wide_as, check_writable, read_data
 from directrix.cli.output import remark
 
 
@@ -20,27 +21,24 @@ def predict(
         str | None,
         typer.Option(metavar="TAG", help="Write a TREC run with this tag instead of one score per line."),
     ] = None,
+    missing: MissingOption = Missing.error,
 ) -> None:
     """Score every row of a file: one score per line in the order of the file, or a TREC run."""
-    from directrix.cli.scores import score_lines
-    from directrix.data.letor import read_letor
+    from directrix.cli.scores import run_lines, score_lines
     from directrix.data.letor_write import replacing
-    from directrix.data.trec import Run, write_trec_run
     from directrix.rankers.model_file import load
 
     if run is not None and run.split() != [run]:
         raise typer.BadParameter(f"--run {run!r}: a tag is one word, e.g. --run directrix.")
-    if run is not None and output is None:
-        raise typer.BadParameter("--run writes a file; add --output, e.g. -o run.txt.")
+    if output is not None:
+        check_writable(output, model, data)
     ranker = load(model)
-    q = read_letor(data, n_features=ranker.n_features_in_)
+    q = as_wide_as(read_data(data, missing), ranker.n_features_in_, data, f"the model {model}")
     scores = ranker.predict_queries(q)
+    text = score_lines(scores) if run is None else run_lines(q, scores, run)
     if output is None:
-        typer.echo(score_lines(scores), nl=False)
+        typer.echo(text, nl=False)
         return
-    if run is None:
-        with replacing(output) as file:
-            file.write(score_lines(scores).encode())
-    else:
-        write_trec_run(Run.from_scores(q, scores, run), output)
+    with replacing(output) as file:
+        file.write(text.encode())
     remark(f"saved: {output} ({q.n_docs} scores of {q.n_queries} queries)")

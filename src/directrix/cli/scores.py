@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-import lzma
+import itertools
 import math
-import zlib
+import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from directrix.data.blocks import open_compressed
-from directrix.data.letor import read_letor
-from directrix.data.trec import join_trec, read_trec_qrels, read_trec_run
+from directrix.cli.files import Missing, as_wide_as, document_names, read_data
+from directrix.data.blocks import open_data, readable
+from directrix.data.problems import Problem, raise_problems
+from directrix.data.trec import Run, join_trec, read_trec_qrels, read_trec_run, write_trec_run
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array, Int64Array
 
 if TYPE_CHECKING:
+    from directrix.data.queries import Queries
     from directrix.rankers.linear import LinearRanker
 
-__all__ = ["Judgement", "is_model", "is_qrels", "judgements", "read_scores", "score_lines"]
+__all__ = ["Judgement", "is_model", "is_qrels", "judgements", "read_scores", "run_lines", "score_lines"]
 
-_SHOWN = 20
+_LINE = 1 << 12  # enough of a line to count its columns
 
 
 class Judgement(NamedTuple):
@@ -35,25 +38,17 @@ class Judgement(NamedTuple):
 
 
 def read_scores(path: Path, n_docs: int, data: Path) -> Float64Array:
-    """Read one score per line.
+    """Read one score per line; compressed with gzip, bzip2 or xz too.
 
     Raises
     ------
     InputError
         If the file cannot be read, a line is not one finite number, or their count is not ``n_docs``.
     """
-    if path.is_dir():
-        raise InputError(f"{path}: is a folder; give a model file or a file with one score per line.")
+    with readable(path), open_data(path) as file:
+        content = file.read()
     try:
-        lines = path.read_bytes().decode("utf-8-sig").splitlines()
-    except FileNotFoundError:
-        raise InputError(
-            f"{path}: there is no such file; give a model file or a file with one score per line."
-        ) from None
-    except OSError as error:
-        raise InputError(
-            f"{path}: cannot be read ({error.strerror}); check the path and its permissions."
-        ) from error
+        lines = content.decode("utf-8-sig").splitlines()
     except UnicodeDecodeError as error:
         raise InputError(
             f"{path}: is not text (byte {error.start}); give a model file or a file with one score per line."
@@ -61,19 +56,17 @@ def read_scores(path: Path, n_docs: int, data: Path) -> Float64Array:
     while lines and not lines[-1].strip():
         lines.pop()
     values = [_number(line) for line in lines]
-    bad = [f"{path}:{i + 1}: {lines[i][:40]!r}" for i, value in enumerate(values) if value is None]
-    if bad:
-        more = f"\n... and {len(bad) - _SHOWN} more" if len(bad) > _SHOWN else ""
-        raise InputError(
-            f"{path}: {len(bad)} lines are not one finite number; each line must be one score, "
-            f"in the order of {data}. Write them with `directrix predict MODEL {data} -o scores.txt`.\n"
-            + "\n".join(bad[:_SHOWN])
-            + more
-        )
+    remedy = f"Write them with `directrix predict MODEL {data} -o scores.txt`."
+    bad = [
+        Problem(i + 1, f"{lines[i][:40]!r} is not one finite number", f"Each line is one score. {remedy}")
+        for i, value in enumerate(values)
+        if value is None
+    ]
+    raise_problems(path, bad, len(bad))
     if len(values) != n_docs:
         raise InputError(
             f"{path}: holds {len(values)} scores, {data} has {n_docs} rows; there must be one score per row. "
-            f"Write them with `directrix predict MODEL {data} -o scores.txt`."
+            + remedy
         )
     return np.array(values, dtype=np.float64)
 
@@ -81,10 +74,10 @@ def read_scores(path: Path, n_docs: int, data: Path) -> Float64Array:
 def is_model(path: Path) -> bool:
     """Whether a file begins like JSON; what cannot be read is left to the readers' messages."""
     try:
-        with path.open("rb") as file:
+        with readable(path), open_data(path) as file:
             return file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"["))
-    except OSError:
-        return path.suffix == ".json"
+    except InputError:
+        return ".json" in path.suffixes
 
 
 def score_lines(scores: Float64Array) -> str:
@@ -92,24 +85,38 @@ def score_lines(scores: Float64Array) -> str:
     return "".join(f"{score!r}\n" for score in scores.tolist())
 
 
-def judgements(data: Path, rankings: list[Path]) -> list[Judgement]:
+def run_lines(q: Queries, scores: Float64Array, tag: str) -> str:
+    """Scores as a TREC run."""
+    run = Run.from_scores(q, scores, tag)
+    doc_ids = np.array(document_names(q), dtype=object)
+    with tempfile.TemporaryDirectory() as folder:  # the one writer of runs writes files
+        path = Path(folder, "run.txt")
+        write_trec_run(replace(run, doc_ids=doc_ids), path)
+        return path.read_text(encoding="utf-8")
+
+
+def judgements(data: Path, rankings: list[Path], missing: Missing) -> list[Judgement]:
     """Bring every ranking together with the labels of the data file.
 
-    A data file whose first line has 3 or 4 columns and no ``qid:`` holds TREC judgements, its rankings
-    are TREC runs; queries that are not in both do not count, as in trec_eval.
+    A data file that `is_qrels` holds TREC judgements, its rankings are TREC runs; queries that are
+    not in both do not count, as in trec_eval.
     """
     if is_qrels(data):
         qrels = read_trec_qrels(data)
         joined = [join_trec(read_trec_run(path), qrels) for path in rankings]
         return [Judgement(j.scores, j.labels, j.qptr, j.query_ids, j.doc_ids) for j in joined]
     models = {path: _load(path) for path in rankings if is_model(path)}
-    q = read_letor(data, n_features=max((m.n_features_in_ for m in models.values()), default=None))
+    q = read_data(data, missing)
     ids = tuple(map(str, q.query_ids))
+    doc_ids = None if q.doc_ids is None else np.array(document_names(q), dtype=object)
     found = []
     for path in rankings:
-        model = models.get(path)
-        scores = read_scores(path, q.n_docs, data) if model is None else model.predict_queries(q)
-        found.append(Judgement(scores, q.labels, q.qptr, ids, q.doc_ids))
+        if path in models:
+            width = models[path].n_features_in_
+            scores = models[path].predict_queries(as_wide_as(q, width, data, f"the model {path}"))
+        else:
+            scores = read_scores(path, q.n_docs, data)
+        found.append(Judgement(scores, q.labels, q.qptr, ids, doc_ids))
     return found
 
 
@@ -122,13 +129,21 @@ def _load(path: Path) -> LinearRanker:
 
 
 def is_qrels(path: Path) -> bool:
-    """Whether the first line looks like TREC judgements; what cannot be read is left to the readers."""
+    """Whether the first line of data has 3 or 4 columns, the last a number, and no ``qid:``.
+
+    What cannot be read is left to the readers' messages.
+    """
     try:
-        with open_compressed(path) or path.open("rb") as file:
-            words = file.readline(4096).split()
-    except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError):
-        return False
-    return len(words) in (3, 4) and not any(b":" in word for word in words[1:])
+        with readable(path), open_data(path) as file:
+            while line := file.readline(_LINE):
+                words = list(itertools.takewhile(lambda word: not word.startswith(b"#"), line.split()))
+                if words:
+                    is_letor = any(word.startswith(b"qid:") for word in words[1:2])
+                    number = _number(words[-1].decode("ascii", "replace"))
+                    return len(words) in (3, 4) and not is_letor and number is not None
+    except InputError:
+        pass  # as said above
+    return False
 
 
 def _number(line: str) -> float | None:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from directrix.cli.files import Missing, MissingOption, as_wide_as, check_writable, read_data
 from directrix.cli.output import (
     Format,
     FormatOption,
-    check_writable,
     print_json,
     print_rows,
     progress_bar,
     remark,
 )
+from directrix.errors import InputError
 
 if TYPE_CHECKING:
     from directrix.rankers.auto import Search
@@ -46,7 +48,8 @@ def train(
             help="Bring features to a common scale first: query-minmax, query-standard, minmax, standard."
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="For the split by query and for sgd.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="For the split by query and for sgd.")] = 0,
+    missing: MissingOption = Missing.error,
     form: FormatOption = Format.table,
 ) -> None:
     """Train a ranker for the measure you report, and write it as JSON.
@@ -55,7 +58,6 @@ def train(
     queries chooses. Standard output holds what was tried, remarks and progress go to standard error.
     """
     from directrix.cli.settings import parse_settings, usage
-    from directrix.data.letor import read_letor
     from directrix.measures.names import measure as parse_measure
     from directrix.rankers.auto import search
     from directrix.rankers.methods import method as find_method
@@ -63,24 +65,28 @@ def train(
     with usage():
         goal, way = parse_measure(measure), find_method(method)
         fixed = parse_settings(settings or [])
+        for name, option in (("scale", "--scale"), ("random_state", "--seed")):
+            if name in fixed and (option == "--seed" or scale is not None):
+                raise InputError(f"--set {name}: {option} says the same; give only {option}.")
         if scale is not None:
             fixed["scale"] = scale
         for part, chosen in way.candidates(goal, fixed):
             part.ranker(measure=goal, **chosen).check_parameters()
-    check_writable(output)
+    check_writable(output, train, valid)
     begun = time.perf_counter()
-    q = read_letor(train)
-    judge = None if valid is None else read_letor(valid, n_features=q.n_features)
+    q = read_data(train, missing)
+    judge = None if valid is None else as_wide_as(read_data(valid, missing), q.n_features, valid, str(train))
     with progress_bar(f"training {method} for {goal.name}") as progress:
         found = search(q, judge, method=way, measure=goal, settings=fixed, seed=seed, progress=progress)
     found.ranker.save(output)
     _report(found, goal.name, form)
-    surrogate = found.ranker.surrogate_
-    remark(
-        f"chosen: {found.chosen.label} by {goal.name} on {found.selection}\n"
-        f"mean |{surrogate} - {surrogate.measure.name}| on the training queries: {found.gap:.4f}\n"
-        f"saved: {output} ({time.perf_counter() - begun:.1f} s)"
-    )
+    for text in found.remarks:
+        remark(f"note: {text}")
+    remark(f"chosen: {found.chosen.label} by {goal.name} on {found.selection}")
+    if not math.isnan(found.gap):
+        surrogate = found.ranker.surrogate_
+        remark(f"mean |{surrogate} - {surrogate.measure.name}| on the training queries: {found.gap:.4f}")
+    remark(f"saved: {output} ({time.perf_counter() - begun:.1f} s)")
 
 
 def _report(found: Search, goal: str, form: Format) -> None:

@@ -140,7 +140,7 @@ def evaluate_conventions(
     scores: Any,
     labels: Any,
     **data: Any,
-) -> dict[str, Evaluation]:
+) -> Comparison:
     """Evaluate the same ranking as directrix does, and as every tool of `conventions` does.
 
     Parameters

@@ -26,7 +26,7 @@ from directrix.surrogates.names import surrogate as as_surrogate
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Float64Array, Int64Array, Model, Surrogate
 
-__all__ = ["Objective", "Part"]
+__all__ = ["Objective", "Part", "check_weights"]
 
 _BYTES_PER_PART = 2 << 20
 
@@ -183,6 +183,20 @@ class Objective:
         )[0]
 
 
+def check_weights(weights: Float64Array, name: str) -> None:
+    """Raise `InputError` unless the weights are finite, >= 0, and not all 0."""
+    bad = np.flatnonzero(~((weights >= 0.0) & (weights < np.inf)))
+    if len(bad):
+        raise InputError(
+            f"{name}[{bad[0]}] is {weights[bad[0]]:g}; weights are finite numbers >= 0. "
+            f"Type e.g. numpy.clip({name}, 0, None)."
+        )
+    if len(weights) and not weights.any():
+        raise InputError(
+            f"{name} is zero everywhere; at least one weight must be positive. Leave {name} out."
+        )
+
+
 def _docs_per_part(features: Any) -> int:
     n_docs, n_features = features.shape
     if sp.issparse(features):
@@ -201,12 +215,5 @@ def _weights(weights: Any, n: int, name: str, what: str) -> Float64Array:
         raise InputError(f"{name} holds what is no number; one number a {what} is needed.") from None
     if array.shape != (n,):
         raise InputError(f"{name} has shape {array.shape}; the data need one number a {what}, shape ({n},).")
-    bad = np.flatnonzero(~((array >= 0.0) & (array < np.inf)))
-    if len(bad):
-        raise InputError(
-            f"{name}[{bad[0]}] is {array[bad[0]]}; weights must be finite and >= 0. "
-            f"Type e.g. np.clip({name}, 0, None)."
-        )
-    if n and not array.any():
-        raise InputError(f"{name} is 0 for every {what}; at least one must be > 0.")
+    check_weights(array, name)
     return array

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from directrix.data.queries import Queries
 from directrix.data.split import split_queries
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
+from directrix.rankers.checks import check_measurable, check_trainable
 from directrix.rankers.linear import LinearRanker
 from directrix.rankers.methods import Method
 from directrix.rankers.methods import method as find_method
@@ -33,9 +36,9 @@ class Candidate:
     settings : mapping
         What was set.
     valid, train : float
-        Mean of the measure on the validation and the training queries, at the kept iteration.
+        Mean of the measure on the validation and the training queries, after the last iteration.
     iterations : int
-        The kept iteration.
+        How many there were.
     status : str
         Why training stopped, see `Result`.
     """
@@ -74,7 +77,9 @@ class Search:
         On which queries the choice was made, in words.
     gap : float
         Mean over the training queries of abs(surrogate - its measure), at the end: how far what was
-        optimised is from what it stands for.
+        optimised is from what it stands for; NaN for "Regression", which optimises no surrogate.
+    remarks : tuple of str
+        What the caller should hear: that there was nothing to learn from, or nothing to choose by.
     """
 
     ranker: LinearRanker
@@ -82,6 +87,7 @@ class Search:
     candidates: tuple[Candidate, ...]
     selection: str
     gap: float
+    remarks: tuple[str, ...] = ()
 
 
 Progress = Callable[[int, int, str], None]
@@ -124,7 +130,7 @@ def search(
     Raises
     ------
     InputError
-        If the method has no such setting, or the data cannot be used.
+        If the method has no such setting, or one that has no effect in a search, or the data cannot be used.
 
     Notes
     -----
@@ -135,22 +141,54 @@ def search(
     way = find_method(method) if isinstance(method, str) else method
     train, judge, selection = _split(q, valid, seed)
     trials = way.candidates(goal, settings or {})
+    check_trainable(train)
+    for part in (train, judge):
+        check_measurable(goal, part)
     tried: list[tuple[Candidate, LinearRanker]] = []
-    for number, (part, chosen) in enumerate(trials):
+    for number, (each, chosen) in enumerate(trials):
         if progress is not None:
-            progress(number, len(trials), part.name)
-        ranker = part.ranker(measure=goal, **{"random_state": seed, **chosen})
-        ranker.fit_queries(train, measure=goal)
-        tried.append((_candidate(part, chosen, ranker, goal, train, judge), ranker))
+            progress(number, len(trials), each.name)
+        ranker = each.ranker(measure=goal, **chosen)
+        ranker.set_params(random_state=chosen.get("random_state", seed)).fit_queries(train, measure=goal)
+        tried.append((_candidate(each, chosen, ranker, goal, train, judge), ranker))
     best, ranker = max(tried, key=lambda pair: -math.inf if math.isnan(pair[0].valid) else pair[0].valid)
     if train is not q:
         ranker = ranker.fit_queries(q, measure=goal)
-    return Search(ranker, best, tuple(candidate for candidate, _ in tried), selection, gap_of(ranker, q))
+    is_optimised = find_method(best.method).surrogate is not None
+    gap = gap_of(ranker, q) if is_optimised else math.nan
+    remarks = [*_nothing_to_learn(train, judge, goal, best), *(_other_gain(goal) if is_optimised else ())]
+    return Search(ranker, best, tuple(candidate for candidate, _ in tried), selection, gap, tuple(remarks))
 
 
 def gap_of(ranker: LinearRanker, q: Queries) -> float:
     """Mean over queries of the distance between a ranker's surrogate and the measure it tends to."""
     return surrogate_gap(ranker.surrogate_, ranker.predict_queries(q), q)
+
+
+def _nothing_to_learn(train: Queries, judge: Queries, goal: RankingMeasure, best: Candidate) -> Iterator[str]:
+    if not _has_order(train):
+        yield "no training query has documents of different labels, so there is no order to learn"
+    if math.isnan(best.valid):
+        yield f"{goal.name} is undefined on all validation queries, so the first candidate was kept"
+    elif judge is not train and not _has_order(judge):
+        yield (
+            "no validation query has documents of different labels, so all candidates are equal and the "
+            "first was kept"
+        )
+
+
+def _has_order(q: Queries) -> bool:
+    """Whether any query has documents of different labels."""
+    first = q.qptr[:-1][np.diff(q.qptr) > 0]
+    return bool(np.any(np.minimum.reduceat(q.labels, first) < np.maximum.reduceat(q.labels, first)))
+
+
+def _other_gain(goal: RankingMeasure) -> Iterator[str]:
+    if getattr(goal, "gain", "exp") != "exp":
+        yield (
+            f"training maximises the gain 2^label - 1; {goal.name} chooses among the candidates and is "
+            "what score reports"
+        )
 
 
 def _split(q: Queries, valid: Queries | None, seed: int) -> tuple[Queries, Queries, str]:
@@ -177,6 +215,6 @@ def _candidate(
         chosen,
         mean_of(goal, ranker.predict_queries(judge), judge),
         mean_of(goal, ranker.predict_queries(train), train),
-        int(result.counts.get("iterations", 0)),
+        int(result.counts.get("iterations", result.counts.get("epochs", 0))),
         result.status,
     )

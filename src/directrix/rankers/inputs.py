@@ -12,22 +12,23 @@ import scipy.sparse as sp
 
 from directrix.data.queries import Queries
 from directrix.errors import InputError
+from directrix.objectives.objective import check_weights
 from directrix.types import Float64Array
 
-__all__ = ["digest", "one_set", "per_document", "per_query"]
+__all__ = ["digest", "one_set", "per_document", "per_query", "row_weights"]
 
 
 def per_document(values: Any, q: Queries, name: str) -> Float64Array | None:
     """Weights of rows in the order of the input, brought into the order of ``q``."""
     if values is None:
         return None
-    weights = np.asarray(values, dtype=np.float64)
+    weights = _numbers(values, name)
     if weights.shape != (q.n_docs,):
         raise InputError(
             f"{name} has shape {weights.shape}; it needs one weight per row, shape ({q.n_docs},). "
             "For one weight per query pass query_weight= instead."
         )
-    _check_weights(weights, name)
+    check_weights(weights, name)
     return weights[q.rows]
 
 
@@ -43,14 +44,25 @@ def per_query(values: Any, q: Queries, name: str) -> Float64Array | None:
                 "it needs a weight for every query id, or pass an array."
             )
         values = [values[query] for query in q.query_ids]
-    weights = np.asarray(values, dtype=np.float64)
+    weights = _numbers(values, name)
     if weights.shape != (q.n_queries,):
         raise InputError(
             f"{name} has shape {weights.shape}; it needs one weight per query in order of first "
             f"appearance, shape ({q.n_queries},). For one weight per row pass sample_weight= instead."
         )
-    _check_weights(weights, name)
+    check_weights(weights, name)
     return weights
+
+
+def row_weights(q: Queries, by_document: Any, by_query: Any) -> Float64Array | None:
+    """Weight of every document with mean 1, from both kinds of weights; None if there are none."""
+    if by_document is None and by_query is None:
+        return None
+    weights = np.ones(q.n_docs) if by_document is None else np.array(by_document, dtype=np.float64)
+    if by_query is not None:
+        weights *= np.repeat(np.asarray(by_query, dtype=np.float64), np.diff(q.qptr))
+    mean = weights.mean()
+    return None if mean == 0.0 else weights / mean
 
 
 def one_set(eval_set: Any, eval_qid: Any, eval_group: Any) -> tuple[Any, Any, Any, Any] | None:
@@ -105,17 +117,14 @@ def digest(q: Queries) -> str:
     return _DIGESTS[q]
 
 
-def _check_weights(weights: Float64Array, name: str) -> None:
-    bad = np.flatnonzero(~np.isfinite(weights) | (weights < 0.0))
-    if bad.size:
+def _numbers(values: Any, name: str) -> Float64Array:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
         raise InputError(
-            f"{name}[{bad[0]}] is {weights[bad[0]]:g}; weights are finite numbers >= 0. "
-            f"Type e.g. numpy.clip({name}, 0, None)."
-        )
-    if not weights.any():
-        raise InputError(
-            f"{name} is zero everywhere; at least one weight must be positive. Leave {name} out."
-        )
+            f"{name} holds what are no numbers ({error}); weights are numbers >= 0. "
+            f"Type e.g. {name}=[1.0, 2.0, ...]."
+        ) from None
 
 
 def _more(count: int) -> str:

@@ -11,18 +11,17 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from directrix.data.queries import Queries
-from directrix.data.scale import fit_scale
+from directrix.data.scale import SCALES, fit_scale
 from directrix.errors import InputError, NotConverged, warn
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
 from directrix.models.linear import LinearModel, rows_of
 from directrix.objectives.linear import linear_objective
 from directrix.rankers.base import HasMethods, Interval, Ranker, StrOptions, fit_context
-from directrix.rankers.inputs import one_set, per_document, per_query
-from directrix.rankers.scaling import SCALES, scaled
-from directrix.rankers.training import check_trainable, kept_start, mean_of, measure_of, training_record
-from directrix.surrogates.approx import ApproxNDCG
-from directrix.surrogates.names import surrogate as parse_surrogate
+from directrix.rankers.checks import check_finite, check_scores, check_trainable, check_valid, surrogate_of
+from directrix.rankers.inputs import one_set, per_document, per_query, row_weights
+from directrix.rankers.scaling import scaled
+from directrix.rankers.training import kept_start, mean_of, measure_of, training_record
 from directrix.trainers.best import BestSoFar
 from directrix.trainers.lbfgs import LBFGS
 from directrix.trainers.regression import regression_start
@@ -53,7 +52,7 @@ class LinearRanker(Ranker):
         make ``predict`` need ``qid``.
     start : {"regression", "zero"}
         Where training starts: weights of a ridge regression on the gains with reweighted classes
-        (Chapelle & Wu 2010, Sect. 4), or zero.
+        (Chapelle & Wu 2010, Sect. 4) and the weights given to ``fit``, or zero.
     max_iter : int >= 0
         Iterations (epochs of "sgd"); 0 keeps the start: the regression itself.
     patience : int >= 1, optional
@@ -76,6 +75,12 @@ class LinearRanker(Ranker):
         What ``predict`` applies first.
     n_features_in_, feature_names_in_
         As in scikit-learn.
+
+    Notes
+    -----
+    In a grid search the surrogate is one parameter, whose values are whole surrogates or their texts;
+    its fields are no parameters of the ranker (there is no ``surrogate__alpha``):
+    ``GridSearchCV(ranker, {"surrogate": [ApproxNDCG(alpha=a) for a in (3.0, 10.0, 30.0)]})``.
 
     Examples
     --------
@@ -182,13 +187,9 @@ class LinearRanker(Ranker):
         valid = None
         if chosen is not None:
             valid = self._grouped(*chosen, reset=False)
-        return self.fit_queries(
-            q,
-            valid,
-            measure=eval_measure,
-            doc_weight=per_document(sample_weight, q, "sample_weight"),
-            query_weight=per_query(query_weight, q, "query_weight"),
-        )
+        by_document = per_document(sample_weight, q, "sample_weight")
+        by_query = per_query(query_weight, q, "query_weight")
+        return self._train(q, valid, eval_measure, (by_document, by_query))
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit_queries(
@@ -200,17 +201,36 @@ class LinearRanker(Ranker):
         doc_weight: Float64Array | None = None,
         query_weight: Float64Array | None = None,
     ) -> LinearRanker:
-        """Train on `Queries`, as `directrix.read_letor` returns them; see ``fit``."""
+        """Train on `Queries`, as `directrix.read_letor` returns them; see ``fit``.
+
+        Raises
+        ------
+        InputError
+            As ``fit``, and for features that are NaN or infinite.
+        """
+        check_finite(q, "the training data")
+        if valid is not None:
+            check_valid(valid, q)
+        return self._train(q, valid, measure, (doc_weight, query_weight))
+
+    def _train(
+        self,
+        q: Queries,
+        valid: Queries | None,
+        measure: RankingMeasure | str | None,
+        weights: tuple[Float64Array | None, Float64Array | None],
+    ) -> LinearRanker:
         check_trainable(q)
-        surrogate = self._surrogate()
+        surrogate = surrogate_of(self.surrogate)
         goal = measure_of(surrogate) if measure is None else parse_measure(measure)
         trainer = self._trainer()
         scale = fit_scale(self.scale, q.features)
         data = scaled(q, scale)
+        by_document, by_query = weights
         objective = linear_objective(
-            data, surrogate, float(self.l2), query_weight=query_weight, doc_weight=doc_weight
+            data, surrogate, float(self.l2), query_weight=by_query, doc_weight=by_document
         )
-        start = self._start(data)
+        start = self._start(data, row_weights(data, by_document, by_query))
         watched = trainer
         if valid is not None:
             judge = scaled(valid, scale)
@@ -228,7 +248,8 @@ class LinearRanker(Ranker):
             del self.feature_names_in_
         self.training_ = training_record(self, q, surrogate, trainer, result)
         if result.status == "not_finite":
-            warn(f"training ended early: {result.message}.", NotConverged)
+            # of the caller of fit or fit_queries, past scikit-learn's wrapper around them
+            warn(f"training ended early: {result.message}.", NotConverged, stacklevel=4)
         return self
 
     def predict_queries(self, q: Queries) -> Float64Array:
@@ -239,12 +260,9 @@ class LinearRanker(Ranker):
                 f"the data have {q.n_features} features, the model was trained on {self.n_features_in_}; "
                 "give data with the same features in the same order."
             )
-        return linear_scores(scaled(q, self.scale_), self.coef_)
-
-    def _surrogate(self) -> Any:
-        if self.surrogate is None:
-            return ApproxNDCG()
-        return parse_surrogate(self.surrogate) if isinstance(self.surrogate, str) else self.surrogate
+        scores = linear_scores(scaled(q, self.scale_), self.coef_)
+        check_scores(scores, q)
+        return scores
 
     def _trainer(self) -> Trainer:
         if not isinstance(self.trainer, str):
@@ -259,7 +277,7 @@ class LinearRanker(Ranker):
     def _continues(self) -> bool:
         return bool(self.warm_start) and hasattr(self, "coef_")
 
-    def _start(self, q: Queries) -> Float64Array:
+    def _start(self, q: Queries, weight: Float64Array | None) -> Float64Array:
         if self._continues():
             if len(self.coef_) != q.n_features:
                 raise InputError(
@@ -267,7 +285,7 @@ class LinearRanker(Ranker):
                     "fit with warm_start=False to start anew."
                 )
             return self.coef_.copy()
-        return np.zeros(q.n_features) if self.start == "zero" else regression_start(q)
+        return np.zeros(q.n_features) if self.start == "zero" else regression_start(q, sample_weight=weight)
 
 
 def linear_scores(q: Queries, coef: Float64Array) -> Float64Array:

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import difflib
-import inspect
 import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
-from directrix.rankers.linear import LinearRanker
 from directrix.surrogates import approx, approx_cascade, approx_pairs
+
+if TYPE_CHECKING:
+    from directrix.rankers.linear import LinearRanker
 
 __all__ = ["Method", "method", "methods"]
 
-_RANKER_SETTINGS = tuple(inspect.signature(LinearRanker).parameters)[1:]
+_RANKER_SETTINGS = (
+    "trainer", "l2", "scale", "start", "max_iter", "patience", "warm_start", "random_state",
+)  # fmt: skip
+"""Parameters of `LinearRanker` after the surrogate, here so that listing methods needs no scikit-learn."""
+_NOT_IN_A_SEARCH = {
+    "patience": "early stopping needs a validation set while training, the search uses its own to choose",
+    "warm_start": "every candidate is trained anew",
+}
 _QIN = "Qin, Liu & Li (2010), doi:10.1007/s10791-009-9124-x"
 
 
@@ -61,7 +69,9 @@ class Method:
 
     @property
     def settings(self) -> tuple[str, ...]:
-        """Names that ``ranker`` takes: those of the surrogate, then those of `LinearRanker`."""
+        """Names that ``ranker`` takes: those of the surrogate, then those of `LinearRanker` that it heeds."""
+        if self.trainer == _UNTRAINED:
+            return ("scale",)
         classes = [part.surrogate for part in self.parts(None) if part.surrogate is not None]
         own = dict.fromkeys(field.name for cls in classes for field in fields(cls))
         return (*own, *_RANKER_SETTINGS)
@@ -94,8 +104,10 @@ class Method:
             first = self.parts(measure)[0]
             return first.ranker(measure=measure, **{k: v for k, v in settings.items() if k in first.settings})
         ranker = {"trainer": self.trainer, **{k: v for k, v in settings.items() if k in _RANKER_SETTINGS}}
-        if self.surrogate is None:
+        if self.trainer == _UNTRAINED:
             ranker |= {"trainer": "lbfgs", "max_iter": 0}
+        from directrix.rankers.linear import LinearRanker
+
         return LinearRanker(self._surrogate(settings, measure), **ranker)
 
     def candidates(
@@ -106,6 +118,12 @@ class Method:
         "auto" tries the grids of all its parts; a fixed setting goes to those that have it.
         """
         self.check_settings(fixed)
+        for name in fixed:
+            if name in _NOT_IN_A_SEARCH:
+                raise InputError(
+                    f"{name} has no effect in a search: {_NOT_IN_A_SEARCH[name]}. Leave it out, or fit one "
+                    f"ranker in Python: method({self.name!r}).ranker({name}={fixed[name]!r})."
+                )
         found = []
         for part in self.parts(measure):
             own = {name: value for name, value in fixed.items() if name in part.settings}
@@ -170,6 +188,7 @@ def _approx(cls: type[Any], source: str, use_when: str, *from_measure: str) -> M
 
 
 _AUTO = "auto"
+_UNTRAINED = "none"
 _SUITS = {
     "NDCG": ("ApproxNDCG",),
     "AP": ("ApproxNDCG", "ApproxAP"),
@@ -195,7 +214,7 @@ _METHODS = (
         "Regression",
         None,
         "linear",
-        "none",
+        _UNTRAINED,
         {},
         "Chapelle & Wu (2010), Sect. 4, doi:10.1007/s10791-009-9110-3",
         "one pass over the features and a solve of n_features equations",
@@ -254,6 +273,8 @@ def method(name: str) -> Method:
     >>> method("ApproxAP").ranker(alpha=50.0, l2=1e-4)
     LinearRanker(l2=0.0001, surrogate=ApproxAP(alpha=50.0, beta=10.0, rel=1, sigmoid='logistic'))
     """
+    if not isinstance(name, str):
+        raise InputError(f"method {name!r} is a {type(name).__name__}; give a name, e.g. method('auto').")
     found = _BY_NAME.get(name.lower())
     if found is None:
         near = difflib.get_close_matches(name.lower(), _BY_NAME, n=1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from contextlib import suppress
+import re
 from typing import Any, get_args
 
 import numpy as np
@@ -15,6 +15,7 @@ from directrix.measures.names import measure as parse_measure
 from directrix.rankers.linear import LinearRanker
 from directrix.rankers.persistence import check, read_model_file, weights
 from directrix.rankers.scaling import scale_from
+from directrix.surrogates.names import SURROGATES
 from directrix.surrogates.names import surrogate as parse_surrogate
 from directrix.trainers.result import Result, Status
 from directrix.types import Float64Array
@@ -22,6 +23,7 @@ from directrix.types import Float64Array
 __all__ = ["content_of", "load"]
 
 _AGAIN = "Train the model again with `directrix train`, or save it again with ranker.save(path)."
+_OWN = re.compile(r"<?(?P<name>[A-Za-z_][\w.]*)(?:\(.*\)| .*>)", re.DOTALL)  # the repr of some object
 _TRAINING = {
     "measure": "text",
     "surrogate": "text",
@@ -85,8 +87,9 @@ def load(path: str | os.PathLike[str]) -> LinearRanker:
         ranker.feature_names_in_ = np.array(names, dtype=object)
     ranker.measure_ = _measure(path, training["measure"])
     ranker.scale_ = scale_from(path, content["scale"], features["count"])
-    with suppress(InputError):  # a surrogate of the user's own: it predicts and scores, but trains no more
-        ranker.surrogate_ = parse_surrogate(training["surrogate"])
+    surrogate = _surrogate(path, training["surrogate"])
+    if surrogate is not None:
+        ranker.surrogate_ = surrogate
     ranker.training_ = training
     ranker.result_ = _result(path, training["result"], ranker.coef_)
     return ranker
@@ -131,6 +134,18 @@ def _measure(path: Any, text: str) -> RankingMeasure:
         raise InputError(f'{path}: "measure" of "training": {error}') from error
 
 
+def _surrogate(path: Any, text: str) -> Any:
+    """None for a surrogate of the user's own: the model predicts and scores, but trains no more."""
+    own = _OWN.fullmatch(text)
+    name = own["name"] if own else None
+    if name is not None and name.lower() not in {known.lower() for known in SURROGATES}:
+        return None
+    try:
+        return parse_surrogate(text)
+    except InputError as error:
+        raise InputError(f'{path}: "surrogate" of "training": {error} {_AGAIN}') from error
+
+
 def _result(path: Any, stored: dict[str, Any], coef: Float64Array) -> Result:
     statuses = get_args(Status)
     if stored["status"] not in statuses:
@@ -138,5 +153,10 @@ def _result(path: Any, stored: dict[str, Any], coef: Float64Array) -> Result:
             f'{path}: "status" of "result" is {stored["status"]!r}, '
             f"must be one of {', '.join(statuses)}. {_AGAIN}"
         )
+    for name, count in stored["counts"].items():
+        if type(count) is not int or count < 0:
+            raise InputError(
+                f'{path}: "counts" of "result": {name} is {count!r}, must be a whole number >= 0. {_AGAIN}'
+            )
     value = math.nan if stored["value"] is None else float(stored["value"])
     return Result(coef, value, stored["status"], stored["message"], stored["counts"])

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from directrix.data.blocks import open_data, readable
 from directrix.data.letor_write import replacing
 from directrix.errors import InputError
 from directrix.types import Float64Array
@@ -126,25 +127,22 @@ def weights(path: Any, name: str, values: list[Any], count: int) -> Float64Array
             f"there must be one per feature. {_SAVE_AGAIN}"
         )
     for i, value in enumerate(values):
-        if isinstance(value, bool) or not isinstance(value, int | float) or not _finite(value):
+        if isinstance(value, bool) or not isinstance(value, int | float):
             raise InputError(f'{path}: "{name}"[{i}] is {value!r}, must be a finite number. {_SAVE_AGAIN}')
     return np.array(values, dtype=np.float64)
 
 
 def _parse(path: Path) -> Any:
-    if path.is_dir():
-        raise InputError(f"{path}: is a folder, not a model file; give the file, e.g. {path / 'model.json'}.")
+    with readable(path), open_data(path) as file:
+        content = file.read()
     try:
-        text = path.read_bytes().decode("utf-8-sig")
-        return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
-    except FileNotFoundError as error:
-        raise InputError(
-            f"{path}: there is no such file; give the path of a model that `directrix train` wrote."
-        ) from error
-    except OSError as error:
-        raise InputError(
-            f"{path}: cannot be read ({error.strerror or error}); check the path and its permissions."
-        ) from error
+        return json.loads(
+            content.decode("utf-8-sig"),
+            object_pairs_hook=_unique,
+            parse_constant=_no_constant,
+            parse_float=_float,
+            parse_int=_int,
+        )
     except json.JSONDecodeError as error:
         raise InputError(
             f"{path}:{error.lineno}: is not JSON ({error.msg}, column {error.colno}); a model file is "
@@ -166,11 +164,14 @@ def _no_constant(text: str) -> float:
     raise ValueError(f"{text} is not a number that a model can hold")
 
 
-def _finite(value: float) -> bool:
-    try:
-        return math.isfinite(float(value))
-    except OverflowError:
-        return False
+def _float(text: str) -> float:
+    value = float(text)
+    return value if math.isfinite(value) else _no_constant(text[:40])
+
+
+def _int(text: str) -> int:
+    _float(text)
+    return int(text)
 
 
 def _kind(value: Any) -> str:

@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from directrix.data.queries import Queries
-from directrix.data.scale import SCALES, Scale
+from directrix.data.scale import Scale
 from directrix.errors import InputError
 
-__all__ = ["SCALES", "scale_from", "scaled"]
+__all__ = ["scale_from", "scaled"]
 
 
 def scaled(q: Queries, scale: Scale | None) -> Queries:

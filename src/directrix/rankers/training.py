@@ -18,7 +18,6 @@ from directrix.trainers.result import Result
 from directrix.types import Float64Array, Measure, Objective, Surrogate, Trainer
 
 __all__ = [
-    "check_trainable",
     "kept_start",
     "mean_of",
     "mean_over_queries",
@@ -27,24 +26,6 @@ __all__ = [
     "surrogate_gap",
     "training_record",
 ]
-
-_HIGHEST_LABEL = 256  # squares of gains must stay far from the largest float
-
-
-def check_trainable(q: Queries) -> None:
-    """Raise `InputError` for data without rows or features, or with labels that are no grades."""
-    if q.n_features == 0 or q.n_docs == 0:
-        raise InputError(
-            f"the training data have {q.n_docs} rows and {q.n_features} features; at least one of each is "
-            "needed. A row reads `label qid:ID 1:0.5`."
-        )
-    highest = float(q.labels.max())
-    if highest > _HIGHEST_LABEL:
-        raise InputError(
-            f"the highest label of the training data is {highest:g}; labels are grades such as 0 to 4, for a "
-            f"gain is 2^label - 1, and {_HIGHEST_LABEL} is the most that can be trained on. Map them to "
-            "grades, e.g. y = numpy.digitize(y, thresholds)."
-        )
 
 
 def measure_of(surrogate: Any) -> RankingMeasure:
@@ -109,7 +90,9 @@ def mean_over_queries(values: Float64Array, weights: Float64Array | None = None)
 
 def mean_of(measure: Measure, scores: Float64Array, q: Queries, weights: Float64Array | None = None) -> float:
     """Mean over queries of a measure of scores."""
-    return mean_over_queries(measure(scores, q.labels, q.qptr), weights)
+    # a measure of the user's own need not know of identifiers, which only break ties
+    known = {"doc_ids": q.doc_ids} if isinstance(measure, RankingMeasure) else {}
+    return mean_over_queries(measure(scores, q.labels, q.qptr, **known), weights)
 
 
 def query_means(per_doc: Float64Array, q: Queries) -> Float64Array:

@@ -1,0 +1,100 @@
+"""Files that commands read and write: what is missing in data, how wide they are, where output may go."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from directrix.errors import InputError
+
+if TYPE_CHECKING:
+    from directrix.data.queries import Queries
+
+__all__ = ["Missing", "MissingOption", "as_wide_as", "check_writable", "document_names", "read_data"]
+
+
+class Missing(StrEnum):
+    """What ``nan`` and ``NULL`` as feature values mean."""
+
+    error = "error"
+    zero = "zero"
+
+
+MissingOption = Annotated[Missing, typer.Option(help="What nan and NULL as feature values mean.")]
+
+
+def check_writable(path: Path, *inputs: Path | None) -> None:
+    """Refuse an output that can never be written, or that is an input, before the work begins.
+
+    Raises
+    ------
+    InputError
+        If ``path`` is a folder, lies in none, or is the same file as one of ``inputs``.
+    """
+    if path.is_dir():
+        raise InputError(f"{path}: is a folder; give the name of a file in it, e.g. -o {path / 'out'}.")
+    if not path.absolute().parent.is_dir():
+        raise InputError(f"{path}: its folder does not exist; type `mkdir -p {path.parent}` first.")
+    if not path.is_file():
+        return
+    for source in inputs:
+        if source is not None and source.exists() and source.samefile(path):
+            raise InputError(
+                f"{path}: is the same file as {source}, which is read and would be lost; give another name "
+                f"for the output, e.g. {path.with_name('new-' + path.name)}."
+            )
+
+
+def read_data(path: Path, missing: Missing = Missing.error) -> Queries:
+    """Read labelled data; see `directrix.read_letor`."""
+    from directrix.data.letor import read_letor
+
+    return read_letor(path, missing=missing.value)
+
+
+def as_wide_as(q: Queries, n_features: int, path: Path, other: str) -> Queries:
+    """Return the data of ``path`` with ``n_features`` columns: a sparse file may leave out the last ones.
+
+    Raises
+    ------
+    InputError
+        If there are more; the message names both files.
+    """
+    if q.n_features == n_features:
+        return q
+    if q.n_features > n_features:
+        raise InputError(
+            f"{path}: has {q.n_features} features, {other} has {n_features}; both must have the same ones. "
+            "Give the files of one data set, with the same features in the same order."
+        )
+    from dataclasses import replace
+
+    import numpy as np
+    import scipy.sparse as sp
+
+    if sp.issparse(q.features):
+        parts = q.features.data, q.features.indices, q.features.indptr
+        return replace(q, features=sp.csr_array(parts, shape=(q.n_docs, n_features)))
+    return replace(q, features=np.pad(q.features, ((0, 0), (0, n_features - q.n_features))))
+
+
+def document_names(q: Queries) -> list[str]:
+    """One word for every document, the same in runs and judgements.
+
+    Blanks in an identifier become ``_``; a document without one is called by its row, from 0: ``7``,
+    or ``row7`` in data where others have identifiers.
+    """
+    if q.doc_ids is None:
+        return [str(row) for row in q.rows.tolist()]
+    return [
+        f"row{row}" if name is None else _one_word(str(name))
+        for name, row in zip(q.doc_ids, q.rows.tolist(), strict=True)
+    ]
+
+
+def _one_word(name: str) -> str:
+    # bytes that are no UTF-8 are escaped as the reader of TREC files escapes them
+    return "_".join(name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace").split())

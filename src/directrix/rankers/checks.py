@@ -1,0 +1,136 @@
+"""What can be trained on, and with which surrogate: refusals before the work begins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from directrix.data.queries import Queries
+from directrix.errors import InputError
+from directrix.measures.base import RankingMeasure
+from directrix.measures.names import measure as parse_measure
+from directrix.surrogates.approx import ApproxNDCG
+from directrix.surrogates.names import SURROGATES
+from directrix.surrogates.names import surrogate as parse_surrogate
+from directrix.types import Float64Array
+
+__all__ = [
+    "check_finite",
+    "check_measurable",
+    "check_scores",
+    "check_trainable",
+    "check_valid",
+    "surrogate_of",
+]
+
+_HIGHEST_LABEL = 256  # squares of gains must stay far from the largest float
+_FILL = "read the file with missing='zero', or fill the values in before Queries.from_arrays"
+
+
+def check_trainable(q: Queries) -> None:
+    """Raise `InputError` for data without rows or features, or with labels that are no grades."""
+    if q.n_features == 0 or q.n_docs == 0:
+        raise InputError(
+            f"the training data have {q.n_docs} rows and {q.n_features} features; at least one of each is "
+            "needed. A row reads `label qid:ID 1:0.5`."
+        )
+    highest = float(q.labels.max())
+    if highest > _HIGHEST_LABEL:
+        raise InputError(
+            f"the highest label of the training data is {highest:g}; labels are grades such as 0 to 4, for a "
+            f"gain is 2^label - 1, and {_HIGHEST_LABEL} is the most that can be trained on. Map them to "
+            "grades, e.g. y = numpy.digitize(y, thresholds)."
+        )
+
+
+def check_valid(valid: Queries, q: Queries) -> None:
+    """Raise `InputError` for validation data that are missing values or have other features."""
+    if valid.n_features != q.n_features:
+        raise InputError(
+            f"the validation data have {valid.n_features} features, the training data {q.n_features}; both "
+            "must have the same ones. Read files with read_letor(path, n_features=...)."
+        )
+    check_finite(valid, "the validation data")
+
+
+def check_finite(q: Queries, name: str) -> None:
+    """Raise `InputError` at the first feature that is NaN or infinite; one pass over the features."""
+    values = q.features.data if sp.issparse(q.features) else q.features
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(values.sum(dtype=np.float64)):  # no copy; what only overflows is looked at again
+            return
+    bad = np.flatnonzero(~np.isfinite(values).ravel())
+    if not bad.size:
+        return
+    if sp.issparse(q.features):
+        row = int(np.searchsorted(q.features.indptr, bad[0], side="right")) - 1
+        column = int(q.features.indices[bad[0]])
+    else:
+        row, column = divmod(int(bad[0]), q.n_features)
+    raise InputError(
+        f"row {q.rows[row]} of {name}: feature {column + 1} is {values.ravel()[bad[0]]:g}, and "
+        f"{bad.size - 1:,} more are not finite; a linear model needs numbers: {_FILL}."
+    )
+
+
+def check_scores(scores: Float64Array, q: Queries) -> None:
+    """Raise `InputError` at the first score that is NaN or infinite."""
+    bad = np.flatnonzero(~np.isfinite(scores))
+    if bad.size:
+        raise InputError(
+            f"the score of row {q.rows[bad[0]]} is {scores[bad[0]]:g}, for a feature of it is missing or "
+            f"too large (so for {bad.size:,} of {len(scores):,} rows); {_FILL}."
+        )
+
+
+def check_measurable(goal: RankingMeasure, q: Queries) -> None:
+    """Raise `InputError` for data on which a measure cannot be computed."""
+    if goal.tie_rule == "trec" and q.doc_ids is None:
+        raise InputError(
+            f"{goal.name} breaks ties by document identifier, which the data do not have; add "
+            f"`# docid = X` to every line (doc_ids= in Python), or break ties otherwise: "
+            f"{type(goal).symbol}(ties=expected)."
+        )
+    goal.prepare(q.labels, q.qptr, doc_ids=q.doc_ids)
+
+
+def surrogate_of(given: Any) -> Any:
+    """Return the surrogate that a ranker was given, or named by text; without one `ApproxNDCG`.
+
+    Raises
+    ------
+    InputError
+        If it is a class, a measure, or a text that names no surrogate.
+    """
+    if given is None:
+        return ApproxNDCG()
+    if isinstance(given, type):
+        raise InputError(
+            f"surrogate={given.__name__} is a class; an object of it is needed: {given.__name__}()."
+        )
+    if not isinstance(given, str):
+        return given
+    try:
+        return parse_surrogate(given)
+    except InputError:
+        named = _measure_named(given)
+        if named is None:
+            raise
+        raise InputError(_instead_of(named, given)) from None
+
+
+def _measure_named(text: str) -> RankingMeasure | None:
+    try:
+        return parse_measure(text)
+    except InputError:
+        return None
+
+
+def _instead_of(goal: RankingMeasure, given: str) -> str:
+    twin = next((n for n, cls in SURROGATES.items() if type(cls().measure) is type(goal)), "ApproxNDCG")
+    return (
+        f"surrogate={given!r} is a measure, which has no gradient; a surrogate tends to it. Type "
+        f"surrogate={twin!r}, and eval_measure={goal.name!r} in fit to report the measure."
+    )

@@ -1,0 +1,203 @@
+"""What is said when nothing can be learned, and mistakes that used to end in a traceback or in silence."""
+
+import json
+
+import numpy as np
+import pytest
+
+import directrix as dx
+
+FEW = ("--set", "alpha=3", "--set", "l2=0.01", "--set", "max_iter=5")
+
+
+@pytest.fixture
+def data(tmp_path):
+    def write(text, name="d.txt"):
+        (tmp_path / name).write_text(text)
+        return tmp_path / name
+
+    return write
+
+
+def test_training_without_two_labels_in_any_query_is_said(run, data, tmp_path):
+    path = data("0 qid:1 1:1\n0 qid:1 1:2\n0 qid:2 1:3\n")
+    result = run("train", path, *FEW, "-o", tmp_path / "m.json")
+    assert result.exit_code == 0
+    assert "note: no training query has documents of different labels" in result.stderr
+
+
+def test_a_measure_that_is_undefined_on_all_validation_queries_is_said(run, files, data, tmp_path):
+    path = data("0 qid:1 1:1 4:0\n0 qid:1 1:2\n")
+    result = run("train", files.train, "--valid", path, "-m", "ROCArea", *FEW, "-o", tmp_path / "m.json")
+    assert result.exit_code == 0
+    assert "note: ROCArea is undefined on all validation queries" in result.stderr
+
+
+def test_a_measure_with_another_gain_only_chooses(run, files, tmp_path):
+    result = run("train", files.train, "-m", "nDCG(gain=linear)@5", *FEW, "-o", tmp_path / "m.json")
+    assert "note: training maximises the gain 2^label - 1" in result.stderr
+    result = run("train", files.train, "-m", "nDCG@5", *FEW, "-o", tmp_path / "m.json")
+    assert "note:" not in result.stderr
+
+
+def test_regression_optimises_no_surrogate_and_has_no_gap(run, files, tmp_path):
+    out = tmp_path / "m.json"
+    result = run("train", files.train, "--method", "Regression", "-o", out, "-f", "json")
+    assert json.loads(result.stdout)["gap"] is None
+    assert "mean |" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--method", "Regression", "--set", "max_iter=50"), "no setting 'max_iter'"),
+        (("--method", "Regression", "--set", "l2=1"), "no setting 'l2'"),
+        (("--set", "patience=1"), "patience"),
+        (("--set", "warm_start=true"), "warm_start"),
+        (("--seed", "5000000000"), "4294967295"),
+    ],
+)
+def test_settings_without_effect_are_wrong_usage(run, files, tmp_path, arguments, message):
+    result = run("train", files.train, "-o", tmp_path / "m.json", *arguments)
+    assert result.exit_code == 2
+    assert message in result.stderr.replace("\n", " ")
+
+
+def test_regression_takes_a_scale(run, files, tmp_path):
+    arguments = ("--method", "Regression", "--scale", "minmax", "-o", tmp_path / "m.json")
+    assert run("train", files.train, *arguments).exit_code == 0
+    assert dx.load(tmp_path / "m.json").scale_.kind == "minmax"
+
+
+def test_ties_broken_by_document_can_be_trained_for(run, files, tmp_path):
+    arguments = ("-m", "nDCG(ties=trec)@5", "-o", tmp_path / "m.json")
+    assert run("train", files.train, *FEW, *arguments).exit_code == 0
+
+
+def test_ties_broken_by_document_need_identifiers_before_training(run, data, tmp_path, monkeypatch):
+    def unexpected(*_, **__):
+        raise RuntimeError("training began")
+
+    monkeypatch.setattr(dx.LinearRanker, "fit_queries", unexpected)
+    path = data("1 qid:1 1:1\n0 qid:1 1:2\n")
+    result = run("train", path, *FEW, "-m", "nDCG(ties=trec)@5", "-o", tmp_path / "m.json")
+    assert result.exit_code == 1
+    assert "docid" in result.stderr
+
+
+def test_wider_validation_data_name_both_files(run, files, data, tmp_path):
+    wide = data("1 qid:1 1:0 5:1\n0 qid:1 1:1\n")
+    result = run("train", files.train, "--valid", wide, *FEW, "-o", tmp_path / "m.json")
+    assert result.exit_code == 1
+    assert f"{wide}: has 5 features" in result.stderr
+    assert f"{files.train} has 4" in result.stderr
+    assert "n_features" not in result.stderr
+
+
+@pytest.mark.parametrize("command", ["predict", "evaluate"])
+def test_data_wider_than_the_model_name_the_model(run, files, data, command):
+    wide = data("1 qid:1 1:0 5:1\n0 qid:1 1:1\n")
+    arguments = (files.model, wide) if command == "predict" else (wide, files.model)
+    result = run(command, *arguments)
+    assert result.exit_code == 1
+    assert f"{wide}: has 5 features" in result.stderr
+    assert f"{files.model} has 4" in result.stderr
+    assert "n_features" not in result.stderr
+
+
+def test_models_of_different_widths_are_each_told_what_fits(run, files, data, tmp_path):
+    narrow = tmp_path / "narrow.json"
+    dx.LinearRanker(max_iter=0).fit([[1.0], [2.0]], [0, 1]).save(narrow)
+    result = run("evaluate", files.test, files.model, narrow)
+    assert result.exit_code == 1
+    assert f"{narrow} has 1" in result.stderr
+
+
+@pytest.mark.parametrize("value", ["nan", "NULL"])
+def test_missing_values_can_be_taken_as_zero(run, files, data, tmp_path, value):
+    path = data(f"1 qid:1 1:{value} 2:1 3:1 4:1\n0 qid:1 1:2 2:0 3:0 4:0\n")
+    zero = data("1 qid:1 1:0 2:1 3:1 4:1\n0 qid:1 1:2 2:0 3:0 4:0\n", "zero.txt")
+    refused = run("predict", files.model, path)
+    assert refused.exit_code == 1
+    assert "--missing zero" in refused.stderr
+    assert "missing='" not in refused.stderr
+    found = run("predict", files.model, path, "--missing", "zero")
+    assert found.exit_code == 0
+    assert found.stdout == run("predict", files.model, zero).stdout
+    (tmp_path / "s.txt").write_text(found.stdout)
+    assert run("evaluate", path, tmp_path / "s.txt", "--missing", "zero").exit_code == 0
+    assert run("convert", path, tmp_path / "c.txt", "--missing", "zero").exit_code == 0
+    np.testing.assert_array_equal(dx.read_letor(tmp_path / "c.txt").features, dx.read_letor(zero).features)
+    assert run("train", path, "--missing", "zero", *FEW, "-o", tmp_path / "m.json").exit_code == 0
+
+
+def test_a_measure_given_twice_is_one_column(run, files):
+    result = run("evaluate", files.test, files.scores, "-m", "AP", "-m", "AP", "-f", "tsv")
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[0] == "name\tAP"
+
+
+def test_a_ranking_given_twice_is_two_rows(run, files):
+    result = run("evaluate", files.test, files.scores, files.scores, "-f", "json")
+    assert [row["name"] for row in json.loads(result.stdout)["rows"]] == [str(files.scores)] * 2
+
+
+def test_a_convention_is_called_by_its_own_name(run, files):
+    result = run("evaluate", files.test, files.scores, "--convention", "Trec-Eval", "-f", "json")
+    assert json.loads(result.stdout)["convention"] == "trec_eval"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# made by hand\n1 qid:1 1:1\n0 qid:1 1:2\n",
+        "\n# a comment of six words here\n1 qid:1 1:1\n0 qid:1 1:2\n",
+        "1 # one two\n0 # three four\n",
+        "1 qid:1 # x 5\n0 qid:1 # y 6\n",
+    ],
+)
+def test_labelled_data_are_not_taken_for_judgements(run, data, tmp_path, text):
+    path, scores = data(text), tmp_path / "s.txt"
+    scores.write_text("2\n1\n")
+    data("2\n", "d.txt.query")
+    result = run("evaluate", path, scores, "-m", "AP", "-f", "json")
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(result.stdout)["rows"][0]["measures"] == {"AP": 1.0}
+
+
+@pytest.mark.parametrize("document", ["http://a.b/c", "doc#3", "12:34"])
+def test_judgements_may_have_odd_identifiers(run, data, document):
+    qrels = data(f"\n1 0 {document} 1\n1 0 other 0\n")
+    ranking = data(f"1 Q0 {document} 1 2.0 t\n1 Q0 other 2 1.0 t\n", "run.txt")
+    result = run("evaluate", qrels, ranking, "-m", "AP", "-f", "json")
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(result.stdout)["rows"][0]["measures"] == {"AP": 1.0}
+
+
+def test_methods_are_listed_without_scikit_learn():
+    from test_cli_rest import modules_after
+
+    code = "from directrix.cli.main import app\napp(['methods'], standalone_mode=False)"
+    assert not modules_after(code) & {"sklearn"}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("--scale", "minmax", "--set", "scale=standard"), ("--seed", "1", "--set", "random_state=2")],
+)
+def test_what_two_options_say_differently_is_wrong_usage(run, files, tmp_path, arguments):
+    result = run("train", files.train, *FEW, *arguments, "-o", tmp_path / "m.json")
+    assert result.exit_code == 2
+    assert arguments[0] in result.stderr.replace("\n", " ")
+
+
+def test_tied_documents_without_identifier_count_as_in_a_run(run, data, tmp_path):
+    path = data("0 qid:1 1:1\n1 qid:1 1:1 # docid = a\n0 qid:1 1:1\n")
+    model, ranking, qrels = (tmp_path / name for name in ("m.json", "run.txt", "d.qrels"))
+    dx.LinearRanker(max_iter=0).fit([[1.0], [2.0]], [0, 1]).save(model)
+    run("predict", model, path, "--run", "t", "-o", ranking)
+    run("convert", path, qrels)
+    asked = ("-m", "RR", "--convention", "trec_eval", "-f", "json")
+    of_runs, of_model = run("evaluate", qrels, ranking, *asked), run("evaluate", path, model, *asked)
+    values = [json.loads(r.stdout)["rows"][0]["measures"]["RR"] for r in (of_runs, of_model)]
+    np.testing.assert_allclose(values, 1 / 3, rtol=1e-15, atol=0)  # row2, row0, a: the later name first

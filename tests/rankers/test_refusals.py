@@ -1,0 +1,197 @@
+"""Input that used to end in a traceback, in NaN or in silence: refused, with what to do instead."""
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+
+import directrix as dx
+from directrix.rankers.auto import search
+from directrix.rankers.training import mean_of
+
+X = np.array([[0.1, 1.0], [0.7, 0.5], [0.3, 0.2], [0.9, 0.2]])
+Y = [0, 2, 1, 0]
+QID = ["a", "a", "b", "b"]
+
+
+def queries(features=X, labels=Y):
+    """`Queries` past all checks, as from a file read with missing="nan"."""
+    q = dx.Queries.from_arrays(X, labels, qid=QID)
+    return dx.Queries(np.asarray(features), q.labels, q.qptr, q.query_ids, None, None, q.rows)
+
+
+def with_value(value):
+    features = X.copy()
+    features[2, 1] = value
+    return features
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("start", ["zero", "regression"])
+def test_missing_features_are_not_trained_on(value, start):
+    with pytest.raises(dx.InputError, match=r"row 2 .* feature 2 is .*missing='zero'"):
+        dx.LinearRanker(start=start).fit_queries(queries(with_value(value)))
+
+
+def test_missing_features_in_csr_are_not_trained_on():
+    import scipy.sparse as sp
+
+    q = queries()
+    sparse = dx.Queries(sp.csr_array(with_value(np.nan)), q.labels, q.qptr, q.query_ids, None, None, q.rows)
+    with pytest.raises(dx.InputError, match=r"row 2 .* feature 2 is nan"):
+        dx.LinearRanker().fit_queries(sparse)
+
+
+def test_missing_features_in_validation_data_are_refused():
+    with pytest.raises(dx.InputError, match="row 2 of the validation data"):
+        dx.LinearRanker().fit_queries(queries(), queries(with_value(np.nan)))
+
+
+def test_features_too_large_to_add_up_are_fine():
+    large = np.full((4, 2), 1e308)
+    large[1] = 0.0
+    assert np.isfinite(large).all()
+    assert dx.LinearRanker(start="zero", max_iter=0).fit_queries(queries(large)).coef_.tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_missing_features_give_no_scores(value):
+    ranker = dx.LinearRanker(max_iter=0).fit(X, Y, qid=QID)
+    with pytest.raises(dx.InputError, match="row 2"):
+        ranker.predict_queries(queries(with_value(value)))
+
+
+def test_empty_queries_are_not_trained_on():
+    with pytest.raises(dx.InputError, match="0 rows"):
+        dx.LinearRanker().fit_queries(dx.Queries.from_arrays(np.zeros((0, 2)), []))
+
+
+@pytest.mark.parametrize(
+    "text", ["ApproxNDCG(alpha=-1)", "ApproxNDCG(alfa=3)", "approxndcg(alpha=", "", "%%%", "import os"]
+)
+def test_a_surrogate_that_directrix_cannot_read_is_refused(tmp_path, text):
+    path = saved(tmp_path, lambda c: c["training"].update(surrogate=text))
+    with pytest.raises(dx.InputError, match=r"m\.json.*surrogate"):
+        dx.load(path)
+
+
+@pytest.mark.parametrize("text", ["MyOwn(alpha=3)", "package.MyOwn()", "<__main__.Own object at 0x7f00>"])
+def test_a_surrogate_of_the_users_own_still_predicts(tmp_path, text):
+    loaded = dx.load(saved(tmp_path, lambda c: c["training"].update(surrogate=text)))
+    assert np.isfinite(loaded.predict(X)).all()
+    assert not hasattr(loaded, "surrogate_")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda r: r.update(counts={"iterations": "many"}), "iterations.*whole number"),
+        (lambda r: r.update(counts={"iterations": -1}), "iterations.*whole number"),
+        (lambda r: r.update(counts={"iterations": True}), "iterations.*whole number"),
+        (lambda r: r.update(value=10**400), "number that a model can hold"),
+    ],
+)
+def test_results_in_a_file_are_checked(tmp_path, change, message):
+    path = saved(tmp_path, lambda c: change(c["training"]["result"]))
+    with pytest.raises(dx.InputError, match=message):
+        dx.load(path)
+
+
+@pytest.mark.parametrize("number", ["1e999", "-1e999", "1" + "0" * 400])
+@pytest.mark.parametrize("where", ["value", "l2", "center"])
+def test_numbers_beyond_float64_are_refused(tmp_path, number, where):
+    path = saved(tmp_path, scale="standard")
+    text = path.read_text()
+    marks = {"value": '"value": ', "l2": '"l2": ', "center": '"center": [\n   '}
+    begin = text.index(marks[where]) + len(marks[where])
+    end = begin + min(text[begin:].index(c) for c in ",\n")
+    path.write_text(text[:begin] + number + text[end:])
+    with pytest.raises(dx.InputError, match="number that a model can hold"):
+        dx.load(path)
+
+
+def saved(folder, change=None, **settings):
+    path = folder / "m.json"
+    dx.LinearRanker(max_iter=2, **settings).fit(X, Y, qid=QID).save(path)
+    content = json.loads(path.read_text())
+    if change is not None:
+        change(content)
+    path.write_text(json.dumps(content, indent=1))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: dx.method(None), "method None .*name"),
+        (lambda: dx.LinearRanker(dx.ApproxNDCG).fit(X, Y, qid=QID), r"class.*ApproxNDCG\(\)"),
+        (lambda: dx.LinearRanker("nDCG@10").fit(X, Y, qid=QID), "is a measure.*ApproxNDCG"),
+        (lambda: dx.LinearRanker("AP").fit(X, Y, qid=QID), "is a measure.*ApproxAP"),
+        (lambda: dx.LinearRanker("RBP(p=0.8)").fit(X, Y, qid=QID), "is a measure.*ApproxNDCG"),
+        (lambda: dx.LinearRanker().fit(X, Y, qid=QID, query_weight=["a", "b"]), "query_weight.*numbers"),
+        (lambda: dx.LinearRanker().fit(X, Y, qid=QID, sample_weight=["a"] * 4), "sample_weight.*numbers"),
+        (lambda: dx.LinearRanker().fit(X, Y, qid=QID, query_weight=[1, [2]]), "query_weight.*numbers"),
+        (lambda: dx.LinearRanker("ApproxAP").fit(X, np.array(Y) * 1e6, qid=QID), "highest label"),
+        (lambda: search(queries(), settings={"patience": 2}), "patience"),
+        (lambda: search(queries(), settings={"warm_start": True}), "warm_start"),
+        (lambda: search(queries(), measure="nDCG(ties=trec)"), "doc"),
+    ],
+)
+def test_what_cannot_be_used_is_said(call, message):
+    with pytest.raises(dx.InputError, match=message):
+        call()
+
+
+def test_regression_weighs_its_rows():
+    """The start is all there is: equal to leaving out the rows of no weight, here those of query "b"."""
+    weighted = dx.LinearRanker(max_iter=0).fit(X, Y, qid=QID, query_weight={"a": 3.0, "b": 0.0})
+    plain = dx.LinearRanker(max_iter=0).fit(X, Y, qid=QID)
+    assert weighted.coef_.tobytes() != plain.coef_.tobytes()
+    by_row = dx.LinearRanker(max_iter=0).fit(X, Y, qid=QID, sample_weight=[3.0, 3.0, 0.0, 0.0])
+    np.testing.assert_allclose(by_row.coef_, weighted.coef_, rtol=1e-12, atol=0)
+    same = dx.LinearRanker(max_iter=0).fit(X, Y, qid=QID, query_weight=[7.0, 7.0])
+    assert same.coef_.tobytes() == plain.coef_.tobytes()
+
+
+def test_means_break_ties_by_document():
+    q = dx.Queries.from_arrays(X, [1, 0, 0, 1], qid=QID, doc_ids=["z", "a", "z", "a"])
+    # trec_eval: of equal scores the later name is first
+    found = mean_of(dx.measure("AP(ties=trec)"), np.zeros(4), q)
+    np.testing.assert_allclose(found, (1.0 + 1 / 2) / 2, rtol=1e-15, atol=0)
+
+
+def test_a_search_says_when_nothing_can_be_learned():
+    flat = queries(labels=[1, 1, 0, 0])
+    found = search(flat, flat, settings={"alpha": 3.0, "l2": 0.0, "max_iter": 2})
+    assert any("different labels" in remark for remark in found.remarks)
+    assert search(queries(), queries(), settings={"alpha": 3.0, "l2": 0.0}).remarks == ()
+
+
+def test_a_search_of_regression_has_no_gap():
+    found = search(queries(), queries(), method="Regression")
+    assert np.isnan(found.gap)
+    assert found.chosen.iterations == 0
+
+
+def test_warnings_point_at_the_line_that_trains():
+    class Broken:
+        def minimise(self, objective, start, *, callback=None):
+            return dx.LBFGS(max_iter=1).minimise(Nothing(), start)
+
+    class Nothing:
+        def value_and_grad(self, params, queries=None):
+            return np.nan, params
+
+    ranker = dx.LinearRanker(trainer=Broken())
+    for train in (lambda: ranker.fit(X, Y, qid=QID), lambda: ranker.fit_queries(queries())):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            train()
+        assert [w.filename for w in caught] == [__file__]
+        assert caught[0].category is dx.NotConverged
+
+
+def test_epochs_are_iterations_too():
+    settings = {"trainer": "sgd", "max_iter": 3, "alpha": 3.0, "l2": 0.0}
+    assert [c.iterations for c in search(queries(), queries(), settings=settings).candidates] == [3]
