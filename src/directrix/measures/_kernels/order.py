@@ -63,14 +63,19 @@ def sort_pairs(key, val, other, carried, n):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
+def descending_key(bits):
+    """Integer (uint64) that ascends where the float64 with these bits descends."""
+    sign = np.uint64(1) << np.uint64(63)
+    return bits if bits & sign else ~(bits | sign)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def _rank_by_sorting(scores, labels, key, other, carried, ranked, size):
     """Fill ``ranked`` and, at the first place of every tied group, its ``size``."""
     n = len(scores)
     bits = (scores + 0.0).view(np.uint64)  # + 0.0 turns -0.0 into 0.0: they are tied
-    sign = np.uint64(1) << np.uint64(63)
     for i in range(n):
-        # ascending integers in the descending order of the floats
-        key[i] = bits[i] if bits[i] & sign else ~(bits[i] | sign)
+        key[i] = descending_key(bits[i])
         ranked[i] = labels[i]
     sort_pairs(key, ranked, other, carried, n)
     start = 0

@@ -3,7 +3,7 @@
 import numba
 import numpy as np
 
-from directrix.measures._kernels.order import sort_pairs
+from directrix.measures._kernels.order import descending_key, sort_pairs
 
 _COUNTED = 384
 """Up to this length comparing all pairs, which vectorises, beats sorting."""
@@ -19,15 +19,12 @@ def descending_order(s, order):
     for i in range(n):
         order[i] = i  # stays in range even if s holds a NaN, which no order includes
     if n > _COUNTED:
-        # Ascending integers in the descending order of the floats; + 0.0 makes -0.0 equal 0.0.
         key = np.empty(n, dtype=np.uint64)
-        bits = np.empty(n)
+        floats = np.empty(n)
+        bits = floats.view(np.uint64)
         for i in range(n):
-            bits[i] = np.float64(s[i]) + 0.0
-        sign = np.uint64(1) << np.uint64(63)
-        unsigned = bits.view(np.uint64)
-        for i in range(n):
-            key[i] = unsigned[i] if unsigned[i] & sign else ~(unsigned[i] | sign)
+            floats[i] = np.float64(s[i]) + 0.0  # -0.0 becomes 0.0: they are tied
+            key[i] = descending_key(bits[i])
         sort_pairs(key, order[:n], np.empty(n, dtype=np.uint64), np.empty(n, dtype=np.int64), n)
         return
     taken = np.zeros(n, dtype=np.int64)
