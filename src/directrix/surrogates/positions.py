@@ -77,15 +77,13 @@ def _pull(
 ) -> tuple[Float64Array, FloatArray]:
     """Soft ranks of documents with weight != 0, and sum_i weight_i d rank_i / d scores."""
     from directrix.surrogates._kernels.approx import pull_chunk
-    from directrix.surrogates._kernels.sigmoids import IDENTITY
 
-    kernel_spec = (IDENTITY, spec[0], 0.0, spec[1], 0.0)
     ranks, grad = np.zeros(len(scores)), np.zeros_like(scores)
     bounds = query_chunks(qptr, DOCS_PER_CHUNK)
 
     def work(c: int) -> None:
         chunk = int(bounds[c]), int(bounds[c + 1])
-        pull_chunk(kernel_spec, scores, weights, qptr, *chunk, ranks, grad, want_grad)
+        pull_chunk(*spec, scores, weights, qptr, *chunk, ranks, grad, want_grad)
 
     run_chunks(work, len(bounds) - 1)
     return ranks, grad

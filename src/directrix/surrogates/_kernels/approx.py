@@ -222,22 +222,10 @@ def kendall_chunk(spec, scores, weights, qptr, first, last, value, grad):
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def pull_chunk(spec, scores, weights, qptr, first, last, ranks, grad, want_grad):
+def pull_chunk(sigmoid_kind, alpha, scores, weights, qptr, first, last, ranks, grad, want_grad):
     """Soft ranks of the documents with weight and, if wanted, the pull-back of the weights."""
-    _, sigmoid_kind, k, alpha, beta = spec
     space = scratch(longest(qptr, first, last), scores)
     for q in range(first, last):
         lo, hi = qptr[q], qptr[q + 1]
-        soft_rank_core(
-            scores[lo:hi],
-            weights[lo:hi],
-            IDENTITY,
-            alpha,
-            sigmoid_kind,
-            k,
-            beta,
-            ranks[lo:hi],
-            grad[lo:hi],
-            want_grad,
-            space,
-        )
+        s, w, r, g = scores[lo:hi], weights[lo:hi], ranks[lo:hi], grad[lo:hi]
+        soft_rank_core(s, w, IDENTITY, alpha, sigmoid_kind, 0.0, 0.0, r, g, want_grad, space)
