@@ -298,3 +298,19 @@ def test_negative_labels_and_other_widths_are_refused():
         dx.LinearRanker(max_iter=1).fit(X, Y - 1.0, qid=QID)
     with pytest.raises(dx.InputError, match="3 features, the model was trained on 5"):
         fitted(max_iter=0).predict_queries(dx.Queries.from_arrays(X[:, :3], Y))
+
+
+def test_the_penalty_can_pull_to_the_start():
+    held = dx.LinearRanker(l2=1e9, center="start").fit_queries(Q)
+    np.testing.assert_allclose(held.coef_, dx.regression_start(Q), atol=1e-7)
+    pulled = dx.LinearRanker(l2=1e9).fit_queries(Q)
+    np.testing.assert_allclose(pulled.coef_, np.zeros(Q.n_features), atol=1e-7)
+
+
+def test_a_callback_sees_every_step_and_can_end_the_training():
+    seen = []
+    ranker = dx.LinearRanker(max_iter=50).fit_queries(
+        Q, callback=lambda step: seen.append(step.iteration) or step.iteration == 2
+    )
+    assert seen == [0, 1, 2]
+    assert ranker.result_.status == "stopped"

@@ -20,7 +20,7 @@ from directrix.types import Array, Float64Array, Int64Array
 
 if TYPE_CHECKING:
     from directrix.data.queries import Queries
-    from directrix.rankers.linear import LinearRanker
+    from directrix.rankers.base import Ranker
 
 __all__ = ["Judgement", "is_model", "is_qrels", "judgements", "read_scores", "run_lines", "score_lines"]
 
@@ -120,12 +120,13 @@ def judgements(data: Path, rankings: list[Path], missing: Missing) -> list[Judge
     return found
 
 
-def _load(path: Path) -> LinearRanker:
+def _load(path: Path) -> Ranker:
     from directrix.rankers.model_file import (
         load,  # brings scikit-learn, a second that score files do not need
     )
 
-    return load(path)
+    ranker: Ranker = load(path)
+    return ranker
 
 
 def is_qrels(path: Path) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, _fit_context
@@ -17,19 +17,32 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from directrix.data.queries import Queries
 from directrix.errors import InputError
-from directrix.rankers.inputs import per_document
+from directrix.measures.base import RankingMeasure
+from directrix.rankers.checks import check_finite, check_valid
+from directrix.rankers.inputs import one_set, per_document, per_query
 from directrix.rankers.training import mean_of, query_means
+from directrix.trainers.result import Step
 from directrix.types import Float64Array
 
-__all__ = ["HasMethods", "Interval", "Ranker", "StrOptions", "fit_context"]
+__all__ = ["Callback", "HasMethods", "Interval", "Ranker", "StrOptions", "fit_context"]
 
+Callback = Callable[[Step], bool | None]
 F = TypeVar("F", bound=Callable[..., Any])
 fit_context: Callable[..., Callable[[F], F]] = _fit_context
 """Checks the constructor's parameters when ``fit`` begins."""
 
 
 class Ranker(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no types
-    """Base of the rankers: rows and query identifiers in, `Queries` out, and back."""
+    """Base of the rankers: rows and query identifiers in, `Queries` out, and back.
+
+    A subclass says how to train on `Queries` (`_train`), how to score them (`predict_queries`), and what
+    a model file holds of it.
+    """
+
+    model_type: ClassVar[str]
+    """What the model file calls it."""
+    saved_parameters: ClassVar[dict[str, str]]
+    """Parameters that the model file keeps, beside surrogate and random_state, and their JSON kinds."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -37,6 +50,126 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no t
         tags.target_tags.required = True
         tags.target_tags.positive_only = True
         return tags
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(  # noqa: PLR0913
+        self,
+        X: Any,
+        y: Any,
+        qid: Any = None,
+        *,
+        group: Any = None,
+        sample_weight: Any = None,
+        query_weight: Any = None,
+        eval_set: Any = None,
+        eval_qid: Any = None,
+        eval_group: Any = None,
+        eval_measure: RankingMeasure | str | None = None,
+    ) -> Self:
+        """Train on rows of documents.
+
+        Parameters
+        ----------
+        X : array, frame or sparse matrix (n_docs, n_features)
+            Features.
+        y : array (n_docs,)
+            Labels, >= 0, higher is better.
+        qid : hashables (n_docs,), optional
+            Query of every row, in any order; without it all rows are one query.
+        group : ints (n_queries,), optional
+            Instead of ``qid``: sizes of consecutive queries.
+        sample_weight : array (n_docs,), optional
+            Factor on what each document earns, e.g. the inverse propensity of a click.
+        query_weight : array (n_queries,) in order of first appearance, or dict by query id, optional
+            v_q above.
+        eval_set : (X, y) or [(X, y)], optional
+            Validation queries: the iteration that is best on them is kept.
+        eval_qid, eval_group : optional
+            Their ``qid`` or ``group``.
+        eval_measure : measure or str, optional
+            The measure that chooses the iteration and that ``score`` reports, e.g. "nDCG@10".
+            Default: the measure that the surrogate tends to.
+
+        Returns
+        -------
+        self
+            Fitted.
+
+        Raises
+        ------
+        InputError
+            If qid, group, weights or the validation set do not fit the rows, or a label is negative.
+        ValueError
+            From scikit-learn, for NaN, infinite or non-numeric input.
+        """
+        q = self._grouped(X, y, qid, group, reset=not self._continues())
+        chosen = one_set(eval_set, eval_qid, eval_group)
+        valid = None
+        if chosen is not None:
+            valid = self._grouped(*chosen, reset=False)
+        by_document = per_document(sample_weight, q, "sample_weight")
+        by_query = per_query(query_weight, q, "query_weight")
+        return self._train(q, valid, eval_measure, (by_document, by_query), None)
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit_queries(
+        self,
+        q: Queries,
+        valid: Queries | None = None,
+        *,
+        measure: RankingMeasure | str | None = None,
+        doc_weight: Float64Array | None = None,
+        query_weight: Float64Array | None = None,
+        callback: Callback | None = None,
+    ) -> Self:
+        """Train on `Queries`, as `directrix.read_letor` returns them; see ``fit``.
+
+        Parameters
+        ----------
+        q, valid : Queries
+            Training and validation data.
+        measure : measure or str, optional
+            ``eval_measure`` of ``fit``.
+        doc_weight, query_weight : arrays, optional
+            In the order of ``q``.
+        callback : callable, optional
+            Called with every `Step` of the training; returning True ends it.
+
+        Raises
+        ------
+        InputError
+            As ``fit``, and for features that are NaN or infinite.
+        """
+        check_finite(q, "the training data")
+        if valid is not None:
+            check_valid(valid, q)
+        return self._train(q, valid, measure, (doc_weight, query_weight), callback)
+
+    @abstractmethod
+    def _train(
+        self,
+        q: Queries,
+        valid: Queries | None,
+        measure: RankingMeasure | str | None,
+        weights: tuple[Float64Array | None, Float64Array | None],
+        callback: Callback | None,
+    ) -> Self:
+        """Train on checked data; ``weights`` are those of documents and of queries.
+
+        Warn with ``stacklevel=4``: that is the caller of ``fit`` or ``fit_queries``.
+        """
+
+    @abstractmethod
+    def _model_json(self) -> dict[str, Any]:
+        """What the model file holds of the fitted model, in JSON types."""
+
+    @abstractmethod
+    def _restore_model(self, path: Any, model: dict[str, Any], n_features: int) -> Float64Array:
+        """Check ``model``, as `_model_json` made it, set the fitted attributes, and return the parameters."""
+
+    def _continues(self) -> bool:
+        """Whether ``fit`` goes on from the last one."""
+        return bool(getattr(self, "warm_start", False)) and hasattr(self, "result_")
 
     def _grouped(self, X: Any, y: Any, qid: Any, group: Any, *, reset: bool) -> Queries:
         """Check rows and labels, and group them by query."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["Method", "method", "methods"]
 
 _RANKER_SETTINGS = (
-    "trainer", "l2", "scale", "start", "max_iter", "patience", "warm_start", "random_state",
+    "trainer", "l2", "scale", "start", "center", "max_iter", "patience", "warm_start", "random_state",
 )  # fmt: skip
 """Parameters of `LinearRanker` after the surrogate, here so that listing methods needs no scikit-learn."""
 _NOT_IN_A_SEARCH = {

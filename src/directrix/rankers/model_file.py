@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
+from importlib import import_module
 from typing import Any, get_args
 
 import numpy as np
@@ -12,8 +13,8 @@ import numpy as np
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
-from directrix.rankers.linear import LinearRanker
-from directrix.rankers.persistence import check, read_model_file, weights
+from directrix.rankers.base import Ranker
+from directrix.rankers.persistence import check, read_model_file
 from directrix.rankers.scaling import scale_from
 from directrix.surrogates.names import SURROGATES
 from directrix.surrogates.names import surrogate as parse_surrogate
@@ -34,17 +35,12 @@ _TRAINING = {
     "data": "object",
     "result": "object",
 }
-_PARAMETERS = {
-    "trainer": "text",
-    "l2": "number",
-    "scale": "text or null",
-    "start": "text",
-    "max_iter": "number",
-}
+_HOMES = {"linear": ("linear", "LinearRanker")}
+"""Module and class of every type of model; imported when a file asks for it."""
 _RESULT = {"status": "text", "message": "text", "value": "number or null", "counts": "object"}
 
 
-def load(path: str | os.PathLike[str]) -> LinearRanker:
+def load(path: str | os.PathLike[str]) -> Any:
     """Read a model that ``ranker.save`` or ``directrix train`` wrote.
 
     Parameters
@@ -54,8 +50,8 @@ def load(path: str | os.PathLike[str]) -> LinearRanker:
 
     Returns
     -------
-    LinearRanker
-        Fitted: it predicts the same bits as the one that was saved. ``result_.trace`` is empty.
+    ranker
+        Of the class that was saved, fitted: it predicts the same bits. ``result_.trace`` is empty.
 
     Raises
     ------
@@ -65,22 +61,23 @@ def load(path: str | os.PathLike[str]) -> LinearRanker:
     content = read_model_file(path)
     model, features, training = content["model"], content["features"], content["training"]
     check(path, '"model"', model, {"type": "text"})
-    if model["type"] != "linear":
+    if model["type"] not in _HOMES:
         raise InputError(
-            f'{path}: "model" has type {model["type"]!r}; this version of directrix reads "linear". '
-            "Update with `pip install -U directrix`."
+            f'{path}: "model" has type {model["type"]!r}; this version of directrix reads '
+            f"{', '.join(map(repr, _HOMES))}. Update with `pip install -U directrix`."
         )
-    check(path, '"model"', model, {"coef": "list"})
+    module, name = _HOMES[model["type"]]
+    kind: type[Ranker] = getattr(import_module(f"directrix.rankers.{module}"), name)
     check(path, '"features"', features, {"count": "number", "names": "list or null"})
     check(path, '"training"', training, _TRAINING)
     check(path, '"result" of "training"', training["result"], _RESULT)
-    check(path, '"parameters" of "training"', training["parameters"], _PARAMETERS)
+    check(path, '"parameters" of "training"', training["parameters"], kind.saved_parameters)
     if type(features["count"]) is not int or features["count"] < 1:
         raise InputError(
             f'{path}: "count" of "features" is {features["count"]}, must be a whole number >= 1. {_AGAIN}'
         )
-    ranker = LinearRanker(training["surrogate"], **_parameters(path, training))
-    ranker.coef_ = weights(path, "coef", model["coef"], features["count"])
+    ranker = _unfitted(path, kind, training)
+    params = ranker._restore_model(path, model, features["count"])
     ranker.n_features_in_ = features["count"]
     names = _names(path, features["names"], features["count"])
     if names is not None:
@@ -91,16 +88,19 @@ def load(path: str | os.PathLike[str]) -> LinearRanker:
     if surrogate is not None:
         ranker.surrogate_ = surrogate
     ranker.training_ = training
-    ranker.result_ = _result(path, training["result"], ranker.coef_)
+    ranker.result_ = _result(path, training["result"], params)
     return ranker
 
 
-def content_of(ranker: LinearRanker) -> dict[str, Any]:
+def content_of(ranker: Ranker) -> dict[str, Any]:
     """Everything that a fitted ranker's file holds but the format."""
     names = getattr(ranker, "feature_names_in_", None)
     return {
-        "model": {"type": "linear", "coef": ranker.coef_.tolist()},
-        "features": {"count": len(ranker.coef_), "names": None if names is None else [str(n) for n in names]},
+        "model": {"type": ranker.model_type, **ranker._model_json()},
+        "features": {
+            "count": ranker.n_features_in_,
+            "names": None if names is None else [str(n) for n in names],
+        },
         "scale": None if ranker.scale_ is None else ranker.scale_.to_json(),
         "training": ranker.training_,
     }
@@ -118,13 +118,15 @@ def _names(path: Any, names: list[Any] | None, count: int) -> list[str] | None:
     return names
 
 
-def _parameters(path: Any, training: dict[str, Any]) -> dict[str, Any]:
-    chosen = {name: training["parameters"][name] for name in _PARAMETERS} | {"random_state": training["seed"]}
+def _unfitted(path: Any, kind: type[Ranker], training: dict[str, Any]) -> Any:
+    kept = training["parameters"]
+    chosen = {name: kept[name] for name in kind.saved_parameters if name in kept}
+    ranker = kind(**chosen, random_state=training["seed"])
     try:
-        LinearRanker(**chosen)._validate_params()
+        ranker.check_parameters()
     except ValueError as error:
         raise InputError(f'{path}: "parameters" of "training": {error} {_AGAIN}') from error
-    return chosen
+    return ranker.set_params(surrogate=training["surrogate"])
 
 
 def _measure(path: Any, text: str) -> RankingMeasure:

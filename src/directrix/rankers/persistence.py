@@ -102,14 +102,18 @@ def check(path: Any, where: str, part: Mapping[str, Any], fields: Mapping[str, s
         What the file holds.
     fields : mapping of name to kinds
         Entries that must be there, and their kind: "object", "list", "text", "number", "null",
-        "boolean", or several with " or " between them.
+        "boolean", or several with " or " between them; "absent" if it need not be there.
 
     Raises
     ------
     InputError
         If entries are missing or of another kind.
     """
-    wrong = [f'"{name}" is missing' for name in fields if name not in part]
+    wrong = [
+        f'"{name}" is missing'
+        for name, kinds in fields.items()
+        if name not in part and "absent" not in kinds.split(" or ")
+    ]
     wrong += [
         f'"{name}" is {_kind(part[name])}, must be {kinds}'
         for name, kinds in fields.items()

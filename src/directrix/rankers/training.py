@@ -49,13 +49,7 @@ def training_record(
         "surrogate": repr(surrogate),
         "trainer": repr(trainer),
         "seed": int(seed) if isinstance(seed, Integral) else None,
-        "parameters": {
-            "trainer": ranker.trainer if isinstance(ranker.trainer, str) else "lbfgs",
-            "l2": float(ranker.l2),
-            "scale": ranker.scale,
-            "start": ranker.start,
-            "max_iter": int(ranker.max_iter),
-        },
+        "parameters": {name: _json_value(name, getattr(ranker, name)) for name in ranker.saved_parameters},
         "versions": {name: _version(name) for name in ("directrix", "numpy", "scipy", "numba")}
         | {"python": platform.python_version()},
         "data": {"queries": q.n_queries, "documents": q.n_docs, "digest": digest(q)},
@@ -66,6 +60,15 @@ def training_record(
             "counts": {name: int(count) for name, count in result.counts.items()},
         },
     }
+
+
+def _json_value(name: str, value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, tuple):
+        return list(value)
+    # an object that trains is told by its repr in "trainer"; a model that is loaded trains by name
+    return "lbfgs" if name == "trainer" and not isinstance(value, str) else value
 
 
 def kept_start(objective: Objective, start: Float64Array) -> Result:

@@ -1,0 +1,146 @@
+"""Rankers whose model is a vector of parameters: objective, trainer, validation, record."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from directrix.data.queries import Queries
+from directrix.data.scale import SCALES, fit_scale
+from directrix.errors import InputError, NotConverged, warn
+from directrix.measures.base import RankingMeasure
+from directrix.measures.names import measure as parse_measure
+from directrix.models.linear import rows_of
+from directrix.objectives.objective import Objective
+from directrix.objectives.penalty import L2
+from directrix.rankers.base import Callback, HasMethods, Ranker, StrOptions
+from directrix.rankers.checks import check_scores, check_trainable, surrogate_of
+from directrix.rankers.inputs import row_weights
+from directrix.rankers.named_trainers import trainer_of
+from directrix.rankers.scaling import scaled
+from directrix.rankers.training import kept_start, mean_of, measure_of, training_record
+from directrix.trainers.best import BestSoFar
+from directrix.types import Float64Array, Model, Surrogate
+
+__all__ = ["SHARED_CONSTRAINTS", "GradientRanker"]
+
+SHARED_CONSTRAINTS: dict[str, list[Any]] = {
+    "surrogate": [HasMethods(["value_and_grad"]), str, None],
+    "scale": [StrOptions(set(SCALES)), None],
+    "random_state": ["random_state"],
+}
+"""What scikit-learn checks of the parameters that all of these rankers have."""
+
+
+class GradientRanker(Ranker):
+    """Base of rankers that a trainer fits; the parameters of the constructor are each one's own.
+
+    A subclass has the constructor's ``surrogate``, ``trainer``, ``l2``, ``scale``, ``max_iter``,
+    ``patience``, ``warm_start`` and ``random_state``, and says what its model is (`_model`), where training
+    starts (`_first`), and under which name it keeps the fitted parameters (`_params`).
+    """
+
+    trainers: ClassVar[frozenset[str]]
+    """Names that ``trainer`` takes."""
+
+    @abstractmethod
+    def _model(self) -> Model:
+        """Scores from features."""
+
+    @abstractmethod
+    def _first(self, q: Queries, weight: Float64Array | None) -> Float64Array:
+        """First parameters of a training on scaled queries, whose rows have these weights."""
+
+    @property
+    @abstractmethod
+    def _params(self) -> Float64Array:
+        """The fitted parameters."""
+
+    @_params.setter
+    def _params(self, params: Float64Array) -> None: ...
+
+    def _objective(
+        self,
+        q: Queries,
+        surrogate: Surrogate,
+        penalty: L2,
+        weights: tuple[Float64Array | None, Float64Array | None],
+    ) -> Objective:
+        by_document, by_query = weights
+        return Objective(
+            q, surrogate, self._model(), penalty=penalty, doc_weight=by_document, query_weight=by_query
+        )
+
+    def _penalty(self, start: Float64Array) -> L2:
+        return L2(float(self.l2))
+
+    def _train(
+        self,
+        q: Queries,
+        valid: Queries | None,
+        measure: RankingMeasure | str | None,
+        weights: tuple[Float64Array | None, Float64Array | None],
+        callback: Callback | None,
+    ) -> Self:
+        check_trainable(q)
+        surrogate = surrogate_of(self.surrogate)
+        goal = measure_of(surrogate) if measure is None else parse_measure(measure)
+        trainer = trainer_of(self, goal)
+        scale = fit_scale(self.scale, q.features)
+        data = scaled(q, scale)
+        start = self._start(data, row_weights(data, *weights))
+        objective = self._objective(data, surrogate, self._penalty(start), weights)
+        watched = trainer
+        if valid is not None:
+            judge = scaled(valid, scale)
+            watched = BestSoFar(
+                trainer, lambda params: mean_of(goal, self._scores(params, judge), judge), self.patience
+            )
+        result = (
+            kept_start(objective, start)
+            if self.max_iter == 0
+            else watched.minimise(objective, start, callback=callback)
+        )
+        if not np.isfinite(result.params).all():
+            result = replace(result, params=start, message=f"{result.message}; the start was kept")
+        self.result_, self._params, self.scale_ = result, result.params, scale
+        self.measure_, self.surrogate_, self.n_features_in_ = goal, surrogate, q.n_features
+        if q.feature_names is not None:
+            self.feature_names_in_ = np.array(q.feature_names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        self.training_ = training_record(self, q, surrogate, trainer, result)
+        if result.status == "not_finite":
+            warn(f"training ended early: {result.message}.", NotConverged, stacklevel=4)
+        return self
+
+    def predict_queries(self, q: Queries) -> Float64Array:
+        """Return the score of every document of `Queries`, in their order."""
+        check_is_fitted(self)
+        if q.n_features != self.n_features_in_:
+            raise InputError(
+                f"the data have {q.n_features} features, the model was trained on {self.n_features_in_}; "
+                "give data with the same features in the same order."
+            )
+        scores = self._scores(self._params, scaled(q, self.scale_))
+        check_scores(scores, q)
+        return scores
+
+    def _scores(self, params: Float64Array, q: Queries) -> Float64Array:
+        """Scores of scaled queries, computed as in training: in the precision of the features."""
+        scores, _ = self._model().forward(params, rows_of(q.features, 0, q.n_docs))
+        return np.asarray(scores, dtype=np.float64)
+
+    def _start(self, q: Queries, weight: Float64Array | None) -> Float64Array:
+        if not self._continues():
+            return self._first(q, weight)
+        if self.n_features_in_ != q.n_features:
+            raise InputError(
+                f"warm_start: the last fit had {self.n_features_in_} features, the data have {q.n_features}; "
+                "fit with warm_start=False to start anew."
+            )
+        return self._params.copy()
