@@ -43,10 +43,12 @@ from directrix.measures.precision import RR as RR
 from directrix.measures.precision import Recall as Recall
 from directrix.measures.precision import Success as Success
 from directrix.objectives.linear import linear_objective as linear_objective
+from directrix.rankers.auto import AutoRanker as AutoRanker
 from directrix.rankers.linear import LinearRanker as LinearRanker
 from directrix.rankers.methods import method as method
 from directrix.rankers.methods import methods as methods
 from directrix.rankers.model_file import load as load
+from directrix.rankers.search import search as search
 from directrix.surrogates.approx import ApproxAP as ApproxAP
 from directrix.surrogates.approx import ApproxNDCG as ApproxNDCG
 from directrix.surrogates.approx import ApproxPrecision as ApproxPrecision

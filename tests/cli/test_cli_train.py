@@ -27,7 +27,7 @@ def test_json_holds_every_candidate_and_the_gap(run, files, tmp_path):
         "train", files.train, "--valid", files.valid, "-m", "AP", "--set", "alpha=5", "-o", out, "-f", "json"
     )
     found = json.loads(result.stdout)
-    assert list(found) == ["measure", "selection", "chosen", "gap", "candidates"]
+    assert list(found) == ["measure", "selection", "why", "chosen", "gap", "candidates"]
     assert {c["method"] for c in found["candidates"]} == {"ApproxNDCG", "ApproxAP"}
     assert {c["settings"]["alpha"] for c in found["candidates"]} == {5}
     best = max(c["valid"] for c in found["candidates"])
@@ -61,7 +61,8 @@ def test_the_same_command_writes_the_same_file(run, files, tmp_path):
 
 
 def test_without_validation_a_fifth_is_held_back_then_all_are_used(run, files, tmp_path):
-    result = run("train", files.train, "--set", "l2=0.01", "--set", "alpha=3", "-o", tmp_path / "m.json")
+    sets = ("--set", "l2=0.01", "--set", "alpha=3", "--folds", "1")
+    result = run("train", files.train, *sets, "-o", tmp_path / "m.json")
     assert "3 of 15 queries held back (seed 0), then trained on all" in result.stderr
     assert dx.load(tmp_path / "m.json").training_["data"]["queries"] == 15
 
@@ -178,7 +179,7 @@ def test_where_the_model_cannot_go_is_said_before_training(run, files, tmp_path,
     def unexpected(*_, **__):
         raise RuntimeError("the search began")
 
-    monkeypatch.setattr("directrix.rankers.auto.search", unexpected)
+    monkeypatch.setattr("directrix.rankers.search.search", unexpected)
     result = run("train", files.train, "-o", tmp_path / "absent" / "m.json")
     assert result.exit_code == 1
     assert "absent" in result.stderr
@@ -198,7 +199,7 @@ def test_ctrl_c_leaves_no_file_and_no_traceback(run, files, tmp_path, monkeypatc
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("directrix.rankers.auto.search", interrupt)
+    monkeypatch.setattr("directrix.rankers.search.search", interrupt)
     result = run("train", files.train, "-o", tmp_path / "m.json")
     assert result.exit_code == 130
     assert result.stderr.strip().endswith("interrupted")

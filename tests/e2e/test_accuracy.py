@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import directrix as dx
-from directrix.rankers.auto import search
+from directrix.rankers.search import search
 
 
 @pytest.mark.parametrize(

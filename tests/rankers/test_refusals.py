@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import directrix as dx
-from directrix.rankers.auto import search
+from directrix.rankers.search import search
 from directrix.rankers.training import mean_of
 
 X = np.array([[0.1, 1.0], [0.7, 0.5], [0.3, 0.2], [0.9, 0.2]])
@@ -171,7 +171,7 @@ def test_a_search_says_when_nothing_can_be_learned():
 def test_a_search_of_regression_has_no_gap():
     found = search(queries(), queries(), method="Regression")
     assert np.isnan(found.gap)
-    assert found.chosen.iterations == 0
+    assert found.chosen.steps == 0
 
 
 def test_warnings_point_at_the_line_that_trains():
@@ -194,4 +194,4 @@ def test_warnings_point_at_the_line_that_trains():
 
 def test_epochs_are_iterations_too():
     settings = {"trainer": "sgd", "max_iter": 3, "alpha": 3.0, "l2": 0.0}
-    assert [c.iterations for c in search(queries(), queries(), settings=settings).candidates] == [3]
+    assert [c.steps for c in search(queries(), queries(), settings=settings).candidates] == [3]

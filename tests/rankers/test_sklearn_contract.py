@@ -26,6 +26,7 @@ EXPECTED_FAILURES = {
     [
         dx.LinearRanker(max_iter=20),
         dx.LinearRanker("ApproxAP(alpha=5.0)", trainer="sgd", max_iter=5, start="zero"),
+        dx.AutoRanker("nDCG@5", method="Regression", folds=2),
     ],
     expected_failed_checks=lambda ranker: EXPECTED_FAILURES,
 )

@@ -88,8 +88,8 @@ def _data(seed: int) -> Queries:
 
 def _plan(train: Queries, valid: Queries, seed: int) -> list[tuple[str, Callable[[], LinearRanker]]]:
     """Name of each row, and how to get its ranker."""
-    from directrix.rankers.auto import search
     from directrix.rankers.methods import method
+    from directrix.rankers.search import search
 
     def fixed(name: str, **settings: Any) -> Callable[[], LinearRanker]:
         return lambda: method(name).ranker(**settings).fit_queries(train, measure=_GOAL)
@@ -149,7 +149,7 @@ def _stars(p: float) -> str:
 
 def _conclude(ranker: LinearRanker, train: Queries, path: Path) -> None:
     """Say how far the surrogate is from its measure, and save the model that validation chose."""
-    from directrix.rankers.auto import gap_of
+    from directrix.rankers.search import gap_of
 
     surrogate = ranker.surrogate_
     ranker.save(path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -21,7 +21,7 @@ from directrix.cli.output import (
 from directrix.errors import InputError
 
 if TYPE_CHECKING:
-    from directrix.rankers.auto import Search
+    from directrix.rankers.search import Search
 
 
 def train(
@@ -48,7 +48,20 @@ def train(
             help="Bring features to a common scale first: query-minmax, query-standard, minmax, standard."
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="For the split by query and for sgd.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Of folds and of trainers that draw.")] = 0,
+    folds: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Without --valid: turns in which the queries judge; 1 holds back a fifth. "
+            "Default 5, and 1 from 1,000 queries on.",
+            show_default=False,
+        ),
+    ] = None,
+    time_budget: Annotated[
+        float | None,
+        typer.Option(min=0.001, help="Seconds after which no more is tried.", show_default=False),
+    ] = None,
     missing: MissingOption = Missing.error,
     form: FormatOption = Format.table,
 ) -> None:
@@ -59,8 +72,8 @@ def train(
     """
     from directrix.cli.settings import parse_settings, usage
     from directrix.measures.names import measure as parse_measure
-    from directrix.rankers.auto import search
     from directrix.rankers.methods import method as find_method
+    from directrix.rankers.search import search
 
     with usage():
         goal, way = parse_measure(measure), find_method(method)
@@ -77,12 +90,23 @@ def train(
     q = read_data(train, missing)
     judge = None if valid is None else as_wide_as(read_data(valid, missing), q.n_features, valid, str(train))
     with progress_bar(f"training {method} for {goal.name}") as progress:
-        found = search(q, judge, method=way, measure=goal, settings=fixed, seed=seed, progress=progress)
+        found = search(
+            q,
+            judge,
+            method=way,
+            measure=goal,
+            settings=fixed,
+            folds=folds,
+            time_budget=time_budget,
+            seed=seed,
+            progress=progress,
+        )
     found.ranker.save(output)
     _report(found, goal.name, form)
     for text in found.remarks:
         remark(f"note: {text}")
     remark(f"chosen: {found.chosen.label} by {goal.name} on {found.selection}")
+    remark(f"why: {found.why}")
     if not math.isnan(found.gap):
         surrogate = found.ranker.surrogate_
         remark(f"mean |{surrogate} - {surrogate.measure.name}| on the training queries: {found.gap:.4f}")
@@ -90,12 +114,17 @@ def train(
 
 
 def _report(found: Search, goal: str, form: Format) -> None:
-    rows: list[list[Any]] = [
-        [c.label, c.valid, c.train, c.iterations, c.status, "chosen" if c is found.chosen else ""]
-        for c in found.candidates
-    ]
     if form is not Format.json:
-        print_rows(["candidate", f"{goal} valid", f"{goal} train", "iterations", "status", ""], rows, form)
+        columns = ["candidate", f"{goal} valid", f"{goal} train", "steps", "status", "seconds", ""]
+        rows = [
+            [
+                *(c.label, c.valid, c.train, c.steps, c.status),
+                f"{c.seconds:.1f}",
+                "chosen" if c is found.chosen else "",
+            ]
+            for c in found.candidates
+        ]
+        print_rows(columns, rows, form)
         return
     entries = [
         {
@@ -103,8 +132,9 @@ def _report(found: Search, goal: str, form: Format) -> None:
             "settings": dict(c.settings),
             "valid": c.valid,
             "train": c.train,
-            "iterations": c.iterations,
+            "steps": c.steps,
             "status": c.status,
+            "seconds": c.seconds,
         }
         for c in found.candidates
     ]
@@ -112,6 +142,7 @@ def _report(found: Search, goal: str, form: Format) -> None:
         {
             "measure": goal,
             "selection": found.selection,
+            "why": found.why,
             "chosen": found.candidates.index(found.chosen),
             "gap": found.gap,
             "candidates": entries,

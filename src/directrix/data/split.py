@@ -15,7 +15,7 @@ from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.types import Int64Array
 
-__all__ = ["Fold", "k_folds", "letor_folds", "split_queries"]
+__all__ = ["Fold", "fold_numbers", "k_folds", "letor_folds", "split_queries"]
 
 
 class Fold(NamedTuple):
@@ -87,14 +87,19 @@ def k_folds(q: Queries, k: int = 5, *, seed: int = 0) -> Iterator[tuple[Queries,
         raise InputError(
             f"k={k} folds of {q.n_queries} queries; k is 2 to the number of queries. Type k=2, say."
         )
-    return _folds(q, int(k), generator(seed).permutation(q.n_queries))
+    return _folds(q, int(k), fold_numbers(q.n_queries, int(k), seed=seed))
 
 
-def _folds(q: Queries, k: int, order: Int64Array) -> Iterator[tuple[Queries, Queries]]:
+def fold_numbers(n_queries: int, k: int, *, seed: int = 0) -> Int64Array:
+    """Fold of every query, 0 to k - 1; sizes differ by one at most."""
+    numbers = np.empty(n_queries, dtype=np.int64)
+    numbers[generator(seed).permutation(n_queries)] = np.arange(n_queries) % k
+    return numbers
+
+
+def _folds(q: Queries, k: int, numbers: Int64Array) -> Iterator[tuple[Queries, Queries]]:
     for fold in range(k):
-        is_test = np.zeros(q.n_queries, dtype=bool)
-        is_test[order[fold::k]] = True
-        yield q.take(np.flatnonzero(~is_test)), q.take(np.flatnonzero(is_test))
+        yield q.take(np.flatnonzero(numbers != fold)), q.take(np.flatnonzero(numbers == fold))
 
 
 def letor_folds(folder: str | os.PathLike[str]) -> tuple[Fold, ...]:

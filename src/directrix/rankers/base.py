@@ -24,7 +24,7 @@ from directrix.rankers.training import mean_of, query_means
 from directrix.trainers.result import Step
 from directrix.types import Float64Array
 
-__all__ = ["Callback", "HasMethods", "Interval", "Ranker", "StrOptions", "fit_context"]
+__all__ = ["Callback", "HasMethods", "Interval", "Ranker", "StoredRanker", "StrOptions", "fit_context"]
 
 Callback = Callable[[Step], bool | None]
 F = TypeVar("F", bound=Callable[..., Any])
@@ -35,14 +35,8 @@ fit_context: Callable[..., Callable[[F], F]] = _fit_context
 class Ranker(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no types
     """Base of the rankers: rows and query identifiers in, `Queries` out, and back.
 
-    A subclass says how to train on `Queries` (`_train`), how to score them (`predict_queries`), and what
-    a model file holds of it.
+    A subclass says how to train on `Queries` (`_train`) and how to score them (`predict_queries`).
     """
-
-    model_type: ClassVar[str]
-    """What the model file calls it."""
-    saved_parameters: ClassVar[dict[str, str]]
-    """Parameters that the model file keeps, beside surrogate and random_state, and their JSON kinds."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -159,14 +153,6 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no t
         Warn with ``stacklevel=4``: that is the caller of ``fit`` or ``fit_queries``.
         """
 
-    @abstractmethod
-    def _model_json(self) -> dict[str, Any]:
-        """What the model file holds of the fitted model, in JSON types."""
-
-    @abstractmethod
-    def _restore_model(self, path: Any, model: dict[str, Any], n_features: int) -> Float64Array:
-        """Check ``model``, as `_model_json` made it, set the fitted attributes, and return the parameters."""
-
     def _continues(self) -> bool:
         """Whether ``fit`` goes on from the last one."""
         return bool(getattr(self, "warm_start", False)) and hasattr(self, "result_")
@@ -256,6 +242,15 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no t
         by_query = None if weights is None else query_means(weights, q)
         return mean_of(self.measure_, self.predict_queries(q), q, by_query)
 
+
+class StoredRanker(Ranker):
+    """Base of the rankers that a model file can hold."""
+
+    model_type: ClassVar[str]
+    """What the model file calls it."""
+    saved_parameters: ClassVar[dict[str, str]]
+    """Parameters that the model file keeps, beside surrogate and random_state, and their JSON kinds."""
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as JSON, whole or not at all; `directrix.load` reads it back.
 
@@ -269,3 +264,11 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no t
 
         check_is_fitted(self)
         write_model_file(path, content_of(self))
+
+    @abstractmethod
+    def _model_json(self) -> dict[str, Any]:
+        """What the model file holds of the fitted model, in JSON types."""
+
+    @abstractmethod
+    def _restore_model(self, path: Any, model: dict[str, Any], n_features: int) -> Float64Array:
+        """Check ``model``, as `_model_json` made it, set the fitted attributes, and return the parameters."""

@@ -17,7 +17,7 @@ from directrix.measures.names import measure as parse_measure
 from directrix.models.linear import rows_of
 from directrix.objectives.objective import Objective
 from directrix.objectives.penalty import L2
-from directrix.rankers.base import Callback, HasMethods, Ranker, StrOptions
+from directrix.rankers.base import Callback, HasMethods, StoredRanker, StrOptions
 from directrix.rankers.checks import check_scores, check_trainable, surrogate_of
 from directrix.rankers.inputs import row_weights
 from directrix.rankers.named_trainers import trainer_of
@@ -36,7 +36,7 @@ SHARED_CONSTRAINTS: dict[str, list[Any]] = {
 """What scikit-learn checks of the parameters that all of these rankers have."""
 
 
-class GradientRanker(Ranker):
+class GradientRanker(StoredRanker):
     """Base of rankers that a trainer fits; the parameters of the constructor are each one's own.
 
     A subclass has the constructor's ``surrogate``, ``trainer``, ``l2``, ``scale``, ``max_iter``,

@@ -1,31 +1,80 @@
-"""Published methods by name: what is maximised, how, over which grid, and where it comes from."""
+"""What a published method is: what is maximised, how, over which grid, and where it comes from."""
 
 from __future__ import annotations
 
 import difflib
+import inspect
 import itertools
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
-from directrix.surrogates import approx, approx_cascade, approx_pairs
 
 if TYPE_CHECKING:
-    from directrix.rankers.linear import LinearRanker
+    from directrix.rankers.base import Ranker
+    from directrix.types import Trainer
 
-__all__ = ["Method", "method", "methods"]
+__all__ = ["RANKERS", "Method", "RankerKind", "method", "methods"]
 
-_RANKER_SETTINGS = (
-    "trainer", "l2", "scale", "start", "center", "max_iter", "patience", "warm_start", "random_state",
-)  # fmt: skip
-"""Parameters of `LinearRanker` after the surrogate, here so that listing methods needs no scikit-learn."""
 _NOT_IN_A_SEARCH = {
     "patience": "early stopping needs a validation set while training, the search uses its own to choose",
     "warm_start": "every candidate is trained anew",
 }
-_QIN = "Qin, Liu & Li (2010), doi:10.1007/s10791-009-9124-x"
+
+
+@dataclass(frozen=True)
+class RankerKind:
+    """A class of rankers, told without importing it: listing methods needs no scikit-learn.
+
+    Parameters
+    ----------
+    module, name : str
+        Where it is, below ``directrix.rankers``, and what it is called.
+    settings : tuple of str
+        Parameters of its constructor after the surrogate.
+    needs : str, optional
+        A package that must be there.
+    """
+
+    module: str
+    name: str
+    settings: tuple[str, ...]
+    needs: str | None = None
+
+    def load(self) -> type[Ranker]:
+        """Import the class."""
+        found: type[Ranker] = getattr(import_module(f"directrix.rankers.{self.module}"), self.name)
+        return found
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether the package that it needs is there."""
+        return self.needs is None or find_spec(self.needs) is not None
+
+
+RANKERS: Mapping[str, RankerKind] = {
+    "linear": RankerKind(
+        "linear",
+        "LinearRanker",
+        (
+            "trainer",
+            "l2",
+            "scale",
+            "start",
+            "center",
+            "max_iter",
+            "patience",
+            "warm_start",
+            "random_state",
+        ),
+    ),
+}
+"""The rankers, by the name of their model."""
 
 
 @dataclass(frozen=True)
@@ -37,30 +86,44 @@ class Method:
     name : str
         What `method` takes.
     surrogate : type of Surrogate, or None
-        Class of what is maximised; None for "Regression" and "auto".
-    model, trainer : str
-        "linear"; "lbfgs", "sgd", ...
-    grid : mapping of setting to values
-        Tried by ``directrix train``; the measure that is asked for chooses, on validation queries.
+        Class of what is maximised; None if there is none, or several.
+    model : str
+        A key of `RANKERS`: "linear", ...
+    trainer : str or callable
+        Name of a trainer, or a function of settings that makes one; then its parameters are settings too.
     source : str
         The paper, and the equation.
-    from_measure : tuple of str
-        Settings that are taken from the measure asked for, where it has them.
     cost : str
-        Of one gradient, per query of n documents of which R are relevant.
+        Of one gradient, or one round, per query of n documents of which R are relevant.
     use_when : str
         One line.
+    grid : mapping of setting to values
+        Tried by ``directrix train``; the measure that is asked for chooses, on validation queries.
+    fixed : mapping
+        Settings that differ from the ranker's, trainer's and surrogate's own defaults.
+    from_measure : tuple of str
+        Settings that are taken from the measure asked for, where it has them; "measure" is that measure.
+    keeps_best : bool
+        Whether the step of the training that is best on validation queries is kept, or the last one.
+    selection : str
+        The measure by which its source tunes it.
+    only : tuple of str
+        The settings that it heeds, if not all of its parts.
     """
 
     name: str
     surrogate: type[Any] | None
     model: str
-    trainer: str
-    grid: Mapping[str, tuple[Any, ...]]
+    trainer: str | Callable[..., Trainer]
     source: str
     cost: str
     use_when: str
+    grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict, hash=False)
+    fixed: Mapping[str, Any] = field(default_factory=dict, hash=False)
     from_measure: tuple[str, ...] = ()
+    keeps_best: bool = False
+    selection: str = "nDCG"
+    only: tuple[str, ...] | None = None
 
     @property
     def traits(self) -> tuple[str, ...]:
@@ -69,30 +132,31 @@ class Method:
 
     @property
     def settings(self) -> tuple[str, ...]:
-        """Names that ``ranker`` takes: those of the surrogate, then those of `LinearRanker` that it heeds."""
-        if self.trainer == _UNTRAINED:
-            return ("scale",)
-        classes = [part.surrogate for part in self.parts(None) if part.surrogate is not None]
-        own = dict.fromkeys(field.name for cls in classes for field in fields(cls))
-        return (*own, *_RANKER_SETTINGS)
+        """Names that ``ranker`` takes: those of surrogate, trainer and ranker."""
+        if self.only is not None:
+            return self.only
+        own = [self._of_surrogate, self._of_trainer, self._of_ranker]
+        return tuple(dict.fromkeys(name for names in own for name in names if name != "measure"))
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether the packages that it needs are there."""
+        return RANKERS[self.model].is_installed
 
     def parts(self, measure: RankingMeasure | None) -> tuple[Method, ...]:
-        """Return the methods that are tried: itself, or for "auto" those that suit the measure."""
-        if self.name != _AUTO:
-            return (self,)
-        every = dict.fromkeys(name for names in _SUITS.values() for name in names)
-        names = every if measure is None else _SUITS.get(type(measure).__name__, _SUITS["NDCG"])
-        return tuple(method(name) for name in names)
+        """Return the methods that are tried: itself; "auto" has several."""
+        return (self,)
 
-    def ranker(self, *, measure: RankingMeasure | None = None, **settings: Any) -> LinearRanker:
+    def ranker(self, *, measure: RankingMeasure | None = None, **settings: Any) -> Any:
         """Return an unfitted ranker with the given settings, the rest at their defaults.
 
         Parameters
         ----------
         measure : measure, optional
-            Cut-off and relevance threshold are taken from it where the surrogate needs them.
+            What will be reported: cut-off and relevance threshold are taken from it where the surrogate
+            needs them, and methods that train on a measure itself train on this one.
         **settings
-            Of the surrogate (``alpha=50``) or of `LinearRanker` (``l2=1e-4``).
+            Of the surrogate (``alpha=50``), the trainer, or the ranker (``l2=1e-4``).
 
         Raises
         ------
@@ -100,22 +164,23 @@ class Method:
             If there is no such setting.
         """
         self.check_settings(settings)
-        if self.name == _AUTO:
-            first = self.parts(measure)[0]
-            return first.ranker(measure=measure, **{k: v for k, v in settings.items() if k in first.settings})
-        ranker = {"trainer": self.trainer, **{k: v for k, v in settings.items() if k in _RANKER_SETTINGS}}
-        if self.trainer == _UNTRAINED:
-            ranker |= {"trainer": "lbfgs", "max_iter": 0}
-        from directrix.rankers.linear import LinearRanker
-
-        return LinearRanker(self._surrogate(settings, measure), **ranker)
+        chosen = {**self.fixed, **settings}
+        own = {name: chosen[name] for name in self._of_ranker if name in chosen}
+        if isinstance(self.trainer, str):
+            own.setdefault("trainer", self.trainer)
+        else:
+            given = {name: chosen[name] for name in self._of_trainer if name in chosen}
+            if "measure" in self._of_trainer and measure is not None:
+                given.setdefault("measure", measure)
+            own["trainer"] = self.trainer(**given)
+        return RANKERS[self.model].load()(**self._with_surrogate(chosen, measure), **own)
 
     def candidates(
         self, measure: RankingMeasure | None, fixed: Mapping[str, Any]
     ) -> list[tuple[Method, dict[str, Any]]]:
         """Methods and settings to try: the grid, with the ``fixed`` settings in the place of their values.
 
-        "auto" tries the grids of all its parts; a fixed setting goes to those that have it.
+        A fixed setting goes to those of the `parts` that have it.
         """
         self.check_settings(fixed)
         for name in fixed:
@@ -148,100 +213,48 @@ class Method:
             "use_when": self.use_when,
             "model": self.model,
             "surrogate": None if self.surrogate is None else self.surrogate.__name__,
-            "trainer": self.trainer,
+            "trainer": self.trainer if isinstance(self.trainer, str) else self.trainer.__name__.strip("_"),
             "settings": list(self.settings),
             "grid": {name: list(values) for name, values in self.grid.items()},
-            "selection": "the measure asked for, on validation queries",
+            "fixed": {name: repr(value) for name, value in self.fixed.items()},
+            "selection": f"the measure asked for, on validation queries; in its source {self.selection}",
+            "keeps": "the step that is best on validation queries" if self.keeps_best else "the last step",
             "traits": list(self.traits),
             "cost": self.cost,
             "source": self.source,
         }
 
+    @property
+    def _of_surrogate(self) -> tuple[str, ...]:
+        return () if self.surrogate is None else tuple(f.name for f in fields(self.surrogate))
+
+    @property
+    def _of_trainer(self) -> tuple[str, ...]:
+        return () if isinstance(self.trainer, str) else tuple(inspect.signature(self.trainer).parameters)
+
+    @property
+    def _of_ranker(self) -> tuple[str, ...]:
+        settings = RANKERS[self.model].settings
+        return settings if isinstance(self.trainer, str) else tuple(s for s in settings if s != "trainer")
+
+    def _with_surrogate(self, settings: Mapping[str, Any], measure: RankingMeasure | None) -> dict[str, Any]:
+        return {} if self.surrogate is None else {"surrogate": self._surrogate(settings, measure)}
+
     def _surrogate(self, settings: Mapping[str, Any], measure: RankingMeasure | None) -> Any:
-        if self.surrogate is None:
-            return None
-        own = {field.name for field in fields(self.surrogate)}
-        chosen = {name: value for name, value in settings.items() if name in own}
+        assert self.surrogate is not None
+        chosen = {name: settings[name] for name in self._of_surrogate if name in settings}
         for name in self.from_measure:
-            value = getattr(measure, name, None)
+            value = measure if name == "measure" else getattr(measure, name, None)
             if value is not None:
                 chosen.setdefault(name, value)
         return self.surrogate(**chosen)
 
 
-_GRID = {"alpha": (3.0, 10.0, 30.0), "l2": (1e-4, 1e-3), "max_iter": (100,)}
-_PAIRS = "O(R n) pairs, only those inside the sigmoid's band"
+@cache
+def _by_name() -> dict[str, Method]:
+    from directrix.rankers.published import METHODS
 
-
-def _approx(cls: type[Any], source: str, use_when: str, *from_measure: str) -> Method:
-    return Method(
-        cls.__name__,
-        cls,
-        "linear",
-        "lbfgs",
-        _GRID,
-        source,
-        _PAIRS,
-        use_when,
-        from_measure,
-    )
-
-
-_AUTO = "auto"
-_UNTRAINED = "none"
-_SUITS = {
-    "NDCG": ("ApproxNDCG",),
-    "AP": ("ApproxNDCG", "ApproxAP"),
-    "Precision": ("ApproxNDCG", "ApproxPrecision"),
-    "RR": ("ApproxNDCG", "ApproxRR"),
-    "ERR": ("ApproxNDCG", "ApproxERR"),
-    "KendallTau": ("ApproxNDCG", "ApproxKendall"),
-}
-"""What "auto" tries for a measure; ApproxNDCG for all others. See docs/decisions/0041."""
-
-_METHODS = (
-    Method(
-        _AUTO,
-        None,
-        "linear",
-        "lbfgs",
-        {},
-        "the grids of the methods below that suit the measure",
-        "that of its parts",
-        "you do not want to choose: ApproxNDCG and the twin of the measure, best on validation",
-    ),
-    Method(
-        "Regression",
-        None,
-        "linear",
-        _UNTRAINED,
-        {},
-        "Chapelle & Wu (2010), Sect. 4, doi:10.1007/s10791-009-9110-3",
-        "one pass over the features and a solve of n_features equations",
-        "a baseline in a moment; the start of all other methods",
-    ),
-    _approx(
-        approx.ApproxNDCG, f"{_QIN}, Eq. 21", "the default: graded labels, nDCG or any measure of the top"
-    ),
-    _approx(approx.ApproxAP, f"{_QIN}, Eq. 22", "average precision, labels that are relevant or not", "rel"),
-    _approx(
-        approx.ApproxPrecision, f"{_QIN}, Sect. 6 (future work)", "precision at a fixed cut-off", "k", "rel"
-    ),
-    _approx(
-        approx_cascade.ApproxRR,
-        f"{_QIN}, Sect. 6 (future work)",
-        "only the first relevant document counts",
-        "rel",
-    ),
-    _approx(
-        approx_cascade.ApproxERR,
-        f"{_QIN}, Sect. 6 (future work)",
-        "users stop when satisfied; graded labels",
-        "l_max",
-    ),
-    _approx(approx_pairs.ApproxKendall, f"{_QIN}, Sect. 6 (future work)", "the whole order counts"),
-)
-_BY_NAME = {m.name.lower(): m for m in _METHODS}
+    return {m.name.lower(): m for m in METHODS}
 
 
 def methods() -> tuple[Method, ...]:
@@ -252,7 +265,7 @@ def methods() -> tuple[Method, ...]:
     >>> [m.name for m in methods()][:4]
     ['auto', 'Regression', 'ApproxNDCG', 'ApproxAP']
     """
-    return _METHODS
+    return tuple(_by_name().values())
 
 
 def method(name: str) -> Method:
@@ -275,11 +288,12 @@ def method(name: str) -> Method:
     """
     if not isinstance(name, str):
         raise InputError(f"method {name!r} is a {type(name).__name__}; give a name, e.g. method('auto').")
-    found = _BY_NAME.get(name.lower())
+    known = _by_name()
+    found = known.get(name.lower())
     if found is None:
-        near = difflib.get_close_matches(name.lower(), _BY_NAME, n=1)
+        near = difflib.get_close_matches(name.lower(), known, n=1)
         raise InputError(
-            f"method {name!r} is not known; there are {', '.join(m.name for m in _METHODS)}."
-            + (f" Did you mean {_BY_NAME[near[0]].name!r}?" if near else "")
+            f"method {name!r} is not known; there are {', '.join(m.name for m in known.values())}."
+            + (f" Did you mean {known[near[0]].name!r}?" if near else "")
         )
     return found

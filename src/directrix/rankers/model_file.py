@@ -13,7 +13,7 @@ import numpy as np
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
-from directrix.rankers.base import Ranker
+from directrix.rankers.base import StoredRanker
 from directrix.rankers.persistence import check, read_model_file
 from directrix.rankers.scaling import scale_from
 from directrix.surrogates.names import SURROGATES
@@ -67,7 +67,7 @@ def load(path: str | os.PathLike[str]) -> Any:
             f"{', '.join(map(repr, _HOMES))}. Update with `pip install -U directrix`."
         )
     module, name = _HOMES[model["type"]]
-    kind: type[Ranker] = getattr(import_module(f"directrix.rankers.{module}"), name)
+    kind: type[StoredRanker] = getattr(import_module(f"directrix.rankers.{module}"), name)
     check(path, '"features"', features, {"count": "number", "names": "list or null"})
     check(path, '"training"', training, _TRAINING)
     check(path, '"result" of "training"', training["result"], _RESULT)
@@ -92,7 +92,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     return ranker
 
 
-def content_of(ranker: Ranker) -> dict[str, Any]:
+def content_of(ranker: StoredRanker) -> dict[str, Any]:
     """Everything that a fitted ranker's file holds but the format."""
     names = getattr(ranker, "feature_names_in_", None)
     return {
@@ -118,7 +118,7 @@ def _names(path: Any, names: list[Any] | None, count: int) -> list[str] | None:
     return names
 
 
-def _unfitted(path: Any, kind: type[Ranker], training: dict[str, Any]) -> Any:
+def _unfitted(path: Any, kind: type[StoredRanker], training: dict[str, Any]) -> Any:
     kept = training["parameters"]
     chosen = {name: kept[name] for name in kind.saved_parameters if name in kept}
     ranker = kind(**chosen, random_state=training["seed"])

@@ -25,6 +25,7 @@ __all__ = [
     "query_means",
     "surrogate_gap",
     "training_record",
+    "values_of",
 ]
 
 
@@ -91,11 +92,16 @@ def mean_over_queries(values: Float64Array, weights: Float64Array | None = None)
     return float(np.average(values[there], weights=None if weights is None else weights[there]))
 
 
-def mean_of(measure: Measure, scores: Float64Array, q: Queries, weights: Float64Array | None = None) -> float:
-    """Mean over queries of a measure of scores."""
+def values_of(measure: Measure, scores: Float64Array, q: Queries) -> Float64Array:
+    """Value of a measure for every query."""
     # a measure of the user's own need not know of identifiers, which only break ties
     known = {"doc_ids": q.doc_ids} if isinstance(measure, RankingMeasure) else {}
-    return mean_over_queries(measure(scores, q.labels, q.qptr, **known), weights)
+    return measure(scores, q.labels, q.qptr, **known)
+
+
+def mean_of(measure: Measure, scores: Float64Array, q: Queries, weights: Float64Array | None = None) -> float:
+    """Mean over queries of a measure of scores."""
+    return mean_over_queries(values_of(measure, scores, q), weights)
 
 
 def query_means(per_doc: Float64Array, q: Queries) -> Float64Array:

@@ -1,0 +1,300 @@
+"""The search behind ``directrix train``: try a grid, let the measure choose on validation queries."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from directrix.data.queries import Queries
+from directrix.measures.base import RankingMeasure
+from directrix.measures.names import measure as parse_measure
+from directrix.rankers.checks import check_measurable, check_trainable
+from directrix.rankers.judging import Fold, Weights, judging_folds
+from directrix.rankers.methods import Method
+from directrix.rankers.methods import method as find_method
+from directrix.rankers.reasons import not_tried, nothing_to_learn, other_gain, why_chosen
+from directrix.rankers.training import mean_over_queries, surrogate_gap, values_of
+from directrix.trainers.result import Step
+from directrix.types import Float64Array
+
+__all__ = ["Candidate", "Search", "search"]
+
+Progress = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One setting of the grid and how it did.
+
+    Parameters
+    ----------
+    method : str
+        Name of the method.
+    settings : mapping
+        What was set.
+    valid, train : float
+        Mean of the measure on the validation and the training queries.
+    steps : int
+        Iterations, epochs, rounds or trees of the ranker that was judged; the median over folds.
+    status : str
+        Why training stopped, see `Result`; of the last fold.
+    seconds : float
+        What it cost.
+    values : float64 (n_queries,)
+        The measure on every validation query, NaN where it is undefined.
+    """
+
+    method: str
+    settings: Mapping[str, Any]
+    valid: float
+    train: float
+    steps: int
+    status: str
+    seconds: float = field(compare=False)
+    values: Float64Array = field(compare=False, repr=False)
+
+    @property
+    def or_worst(self) -> float:
+        """``valid``, and less than anything where the measure is undefined."""
+        return -math.inf if math.isnan(self.valid) else self.valid
+
+    @property
+    def label(self) -> str:
+        """Method and settings in one line: ``ApproxNDCG alpha=10 l2=0.001``."""
+        settings = (f"{k}={v:g}" if isinstance(v, float) else f"{k}={v}" for k, v in self.settings.items())
+        return " ".join([self.method, *settings])
+
+
+@dataclass(frozen=True)
+class Search:
+    """What a search found.
+
+    Parameters
+    ----------
+    ranker : Ranker
+        Fitted with the chosen settings.
+    chosen : Candidate
+        The best on the validation queries; the earliest of equals.
+    candidates : tuple of Candidate
+        All that were tried, in order.
+    selection : str
+        On which queries the choice was made, in words.
+    why : str
+        By how much the chosen candidate is ahead of the best of another method, in words.
+    gap : float
+        Mean over the training queries of abs(surrogate - its measure), at the end: how far what was
+        optimised is from what it stands for; NaN where no surrogate of a measure was optimised.
+    remarks : tuple of str
+        What the caller should hear: that there was nothing to learn from, or nothing to choose by.
+    """
+
+    ranker: Any
+    chosen: Candidate
+    candidates: tuple[Candidate, ...]
+    selection: str
+    why: str
+    gap: float
+    remarks: tuple[str, ...] = ()
+
+
+class _Trial(NamedTuple):
+    candidate: Candidate
+    ranker: Any
+    method: Method
+
+
+def search(  # noqa: PLR0913
+    q: Queries,
+    valid: Queries | None = None,
+    *,
+    method: Method | str = "auto",
+    measure: RankingMeasure | str = "nDCG@10",
+    settings: Mapping[str, Any] | None = None,
+    folds: int | None = None,
+    time_budget: float | None = None,
+    weights: Weights = (None, None),
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Search:
+    """Train every setting of a method's grid and keep the one that the measure prefers.
+
+    Parameters
+    ----------
+    q : Queries
+        Training queries.
+    valid : Queries, optional
+        Validation queries. Without them every candidate is judged on queries that it was not trained on, in
+        ``folds`` turns, and the chosen one is trained again on all; with fewer than 10 queries the training
+        queries judge.
+    method : Method or str
+        What to search; "auto" tries the methods that suit the measure.
+    measure : measure or str
+        What chooses.
+    settings : mapping, optional
+        Settings to fix: they replace the grid's values.
+    folds : int >= 1, optional
+        1 holds back a fifth of the queries. Default: 5, and 1 from 1,000 queries on.
+    time_budget : float > 0, optional
+        Seconds after which no further candidate is tried and the one under way is dropped; the first one is
+        always finished. What is chosen then depends on the speed of the machine.
+    weights : (doc_weight, query_weight), optional
+        As in ``fit_queries``.
+    seed : int
+        Of the split, and of trainers that draw at random.
+    progress : callable, optional
+        ``progress(done, total, text)`` at every step of every candidate.
+
+    Returns
+    -------
+    Search
+
+    Raises
+    ------
+    InputError
+        If the method has no such setting, or one that has no effect in a search, or the data cannot be used.
+
+    Notes
+    -----
+    Deterministic without a time budget: the same data and seed give the same bits. Cost: the number of
+    candidates times folds times one ``fit``.
+    """
+    goal = parse_measure(measure)
+    way = find_method(method) if isinstance(method, str) else method
+    trials = way.candidates(goal, settings or {})
+    parts, selection = judging_folds(q, valid, weights, folds, seed)
+    check_trainable(parts[0].train)
+    for part in (parts[0].train, parts[0].judge):
+        check_measurable(goal, part)
+    clock = _Clock(time_budget, len(trials), progress)
+    tried: list[_Trial] = []
+    for number, (each, chosen) in enumerate(trials):
+        if number and clock.is_late:
+            break
+        clock.start(number, each.name)
+        found = _try(each, chosen, parts, goal, seed, clock)
+        if found is None:
+            break
+        tried.append(found)
+    best = max(tried, key=lambda trial: trial.candidate.or_worst)
+    ranker = best.ranker
+    if valid is None and parts[0].train is not q:
+        clock.last(best.method.name)
+        ranker = _again(best, q, weights, goal, seed, clock)
+    gap = math.nan if best.method.surrogate is None else gap_of(ranker, q)
+    remarks = [
+        *nothing_to_learn(parts, goal, best.candidate),
+        *(() if math.isnan(gap) else other_gain(goal)),
+        *not_tried(len(trials) - len(tried), len(trials), time_budget),
+    ]
+    candidates = tuple(trial.candidate for trial in tried)
+    why = why_chosen(best.candidate, candidates, goal)
+    return Search(ranker, best.candidate, candidates, selection, why, gap, tuple(remarks))
+
+
+def gap_of(ranker: Any, q: Queries) -> float:
+    """Mean over queries of the distance between a ranker's surrogate and the measure it tends to.
+
+    NaN if its surrogate tends to none.
+    """
+    surrogate = getattr(ranker, "surrogate_", None)
+    if "tends_to_measure" not in getattr(surrogate, "traits", ()):
+        return math.nan
+    return surrogate_gap(surrogate, ranker.predict_queries(q), q)
+
+
+class _Clock:
+    """Tells the progress display what is going on, and a training when to stop."""
+
+    def __init__(self, budget: float | None, total: int, progress: Progress | None) -> None:
+        self._end = math.inf if budget is None else time.monotonic() + budget
+        self._total, self._progress = total, progress
+        self._number, self._text = 0, ""
+        self.was_cut = False
+
+    @property
+    def is_late(self) -> bool:
+        return time.monotonic() > self._end
+
+    def start(self, number: int, text: str) -> None:
+        self._number, self._text = number, text
+        self._tell("")
+
+    def last(self, text: str) -> None:
+        self._end = math.inf
+        self.start(self._total, f"{text}, on all queries")
+
+    def watch(self, step: Step) -> bool:
+        self._tell(f", step {step.iteration}")
+        self.was_cut = self._number > 0 and self.is_late
+        return self.was_cut
+
+    def _tell(self, more: str) -> None:
+        if self._progress is not None:
+            self._progress(self._number, self._total, self._text + more)
+
+
+def _try(
+    each: Method,
+    chosen: Mapping[str, Any],
+    folds: list[Fold],
+    goal: RankingMeasure,
+    seed: int,
+    clock: _Clock,
+) -> _Trial | None:
+    """Train and judge one candidate; None if the time was over before it was finished."""
+    begun = time.perf_counter()
+    values, trained, steps = [], [], []
+    for fold in folds:
+        ranker = _ranker(each, chosen, goal, seed)
+        ranker.fit_queries(
+            fold.train,
+            fold.judge if each.keeps_best else None,
+            measure=goal,
+            doc_weight=fold.weights[0],
+            query_weight=fold.weights[1],
+            callback=clock.watch,
+        )
+        if clock.was_cut:
+            return None
+        values.append(values_of(goal, ranker.predict_queries(fold.judge), fold.judge))
+        trained.append(mean_over_queries(values_of(goal, ranker.predict_queries(fold.train), fold.train)))
+        steps.append(_steps(ranker.result_.counts))
+    every = np.concatenate(values)
+    candidate = Candidate(
+        each.name,
+        chosen,
+        mean_over_queries(every),
+        float(np.mean(trained)),
+        int(np.median(steps)),
+        ranker.result_.status,
+        time.perf_counter() - begun,
+        every,
+    )
+    return _Trial(candidate, ranker, each)
+
+
+def _again(
+    trial: _Trial, q: Queries, weights: Weights, goal: RankingMeasure, seed: int, clock: _Clock
+) -> Any:
+    """Train the chosen candidate on all queries, as many steps as it was given on the folds."""
+    enough = trial.candidate.steps if trial.method.keeps_best else math.inf
+
+    def watch(step: Step) -> bool:
+        return clock.watch(step) or step.iteration >= enough
+
+    ranker = _ranker(trial.method, trial.candidate.settings, goal, seed)
+    return ranker.fit_queries(q, measure=goal, doc_weight=weights[0], query_weight=weights[1], callback=watch)
+
+
+def _ranker(each: Method, chosen: Mapping[str, Any], goal: RankingMeasure, seed: int) -> Any:
+    return each.ranker(measure=goal, **chosen).set_params(random_state=chosen.get("random_state", seed))
+
+
+def _steps(counts: Mapping[str, int]) -> int:
+    names = ("best", "iterations", "epochs", "rounds")
+    return next((int(counts[name]) for name in names if name in counts), 0)

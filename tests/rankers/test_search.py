@@ -1,0 +1,181 @@
+"""The search: it keeps what the measure prefers on the queries that choose."""
+
+import numpy as np
+import pytest
+
+import directrix as dx
+from directrix.data.synthetic import make_linear
+from directrix.rankers.search import search
+
+Q, _ = make_linear(24, 10, 4, seed=2)
+NOISY = dx.Queries.from_arrays(Q.features, np.random.default_rng(0).permutation(Q.labels), group=[10] * 24)
+TRAIN, VALID = NOISY.take(range(14)), NOISY.take(range(14, 24))
+FIXED = {"alpha": 3.0, "max_iter": 15}
+
+
+def value(ranker, q, measure="nDCG@10"):
+    return dx.evaluate(measure, ranker.predict_queries(q), q.labels, qptr=q.qptr)[measure]
+
+
+def test_the_best_on_validation_is_kept():
+    found = search(TRAIN, VALID, settings=FIXED)
+    values = [candidate.valid for candidate in found.candidates]
+    assert len(set(values)) > 1
+    assert found.chosen is found.candidates[int(np.argmax(values))]
+    np.testing.assert_allclose(value(found.ranker, VALID), max(values), rtol=1e-12, atol=0)
+    np.testing.assert_allclose(value(found.ranker, TRAIN), found.chosen.train, rtol=1e-12, atol=0)
+
+
+def test_each_candidate_is_a_plain_fit_with_its_settings():
+    found = search(TRAIN, VALID, settings=FIXED)
+    for candidate in found.candidates:
+        ranker = dx.method(candidate.method).ranker(**candidate.settings).fit_queries(TRAIN)
+        np.testing.assert_allclose(value(ranker, VALID), candidate.valid, rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize(
+    ("folds", "turns", "selection"),
+    [
+        (1, 1, "5 of 24 queries held back (seed 5), then trained on all"),
+        (3, 3, "24 queries in 3 turns (seed 5), then trained on all"),
+        (None, 5, "24 queries in 5 turns (seed 5), then trained on all"),
+    ],
+)
+def test_without_validation_the_choice_is_trained_again_on_all(folds, turns, selection):
+    found = search(NOISY, settings={**FIXED, "l2": 1e-3}, folds=folds, seed=5)
+    again = dx.method("ApproxNDCG").ranker(**found.chosen.settings)
+    values = []
+    for train, judge in list(
+        dx.k_folds(NOISY, folds or 5, seed=5) if turns > 1 else dx.k_folds(NOISY, 5, seed=5)
+    )[:turns]:
+        scores = again.fit_queries(train).predict_queries(judge)
+        values.append(dx.NDCG(k=10)(scores, judge.labels, judge.qptr))
+    np.testing.assert_allclose(found.chosen.values, np.concatenate(values), rtol=1e-12, atol=0)
+    np.testing.assert_allclose(found.chosen.valid, np.concatenate(values).mean(), rtol=1e-12, atol=0)
+    assert found.ranker.coef_.tobytes() == again.fit_queries(NOISY).coef_.tobytes()
+    assert found.selection == selection
+
+
+def test_many_queries_hold_back_a_fifth():
+    q = make_linear(1000, 3, 2, seed=0)[0]
+    found = search(q, settings={**FIXED, "l2": 1e-3, "max_iter": 1})
+    assert found.selection.startswith("200 of 1000 queries held back")
+
+
+def test_weights_follow_their_queries_into_the_folds():
+    heavy = np.where(np.arange(24) < 12, 1.0, 0.0)
+    found = search(NOISY, settings={**FIXED, "l2": 1e-3}, folds=2, weights=(None, heavy), seed=1)
+    again = dx.method("ApproxNDCG").ranker(**found.chosen.settings)
+    number = np.zeros(24, dtype=int)
+    for fold, (_, judge) in enumerate(dx.k_folds(NOISY, 2, seed=1)):
+        number[[NOISY.query_ids.index(i) for i in judge.query_ids]] = fold
+    first = again.fit_queries(NOISY.take(np.flatnonzero(number == 1)), query_weight=heavy[number == 1])
+    judge = NOISY.take(np.flatnonzero(number == 0))
+    expected = dx.NDCG(k=10)(first.predict_queries(judge), judge.labels, judge.qptr)
+    np.testing.assert_allclose(found.chosen.values[: judge.n_queries], expected, rtol=1e-12, atol=0)
+    assert found.ranker.coef_.tobytes() == again.fit_queries(NOISY, query_weight=heavy).coef_.tobytes()
+
+
+class Slow:
+    """A clock that is a minute later at every look."""
+
+    now = 0.0
+
+    def monotonic(self):
+        self.now += 60.0
+        return self.now
+
+
+def test_the_time_budget_ends_the_search_but_not_its_first_candidate(monkeypatch):
+    import directrix.rankers.search as module
+
+    clock = Slow()
+    monkeypatch.setattr(module.time, "monotonic", clock.monotonic)
+    found = search(TRAIN, VALID, settings=FIXED, time_budget=30.0)
+    assert len(found.candidates) == 1
+    assert found.candidates[0].steps > 1
+    assert found.remarks == ("the time budget of 30 s was used up: 1 of 2 candidates were not tried",)
+
+
+def test_a_candidate_that_the_budget_cuts_is_dropped(monkeypatch):
+    import directrix.rankers.search as module
+
+    clock = Slow()
+    monkeypatch.setattr(module.time, "monotonic", clock.monotonic)
+    found = search(TRAIN, VALID, settings=FIXED, time_budget=60.0 * 4)
+    assert len(found.candidates) == 1
+    assert clock.now == 60.0 * 6  # at the start, before the second candidate, at four of its steps
+
+
+def test_it_says_why():
+    found = search(TRAIN, VALID, measure="AP", settings=FIXED)
+    best = {}
+    for candidate in found.candidates:
+        if candidate.valid > best.get(candidate.method, (-1.0,))[0]:
+            best[candidate.method] = candidate.valid, candidate
+    (first, winner), (second, loser) = sorted(best.values(), key=lambda pair: -pair[0])
+    difference = winner.values - loser.values
+    error = difference.std(ddof=1) / len(difference) ** 0.5
+    assert found.why.startswith(
+        f"AP {first:.4f}, ahead of the best other method, {loser.label}, "
+        f"by {first - second:.4f} +- {error:.4f}"
+    )
+    assert ("may be chance" in found.why) == (first - second <= 2 * error)
+
+
+def test_few_queries_choose_for_themselves():
+    few = TRAIN.take(range(4))
+    found = search(few, settings=FIXED)
+    assert all(candidate.valid == candidate.train for candidate in found.candidates)
+    assert "too few" in found.selection
+
+
+def test_a_search_repeats_its_bits():
+    one, two = (search(TRAIN, settings={**FIXED, "trainer": "sgd", "max_iter": 2}, seed=1) for _ in range(2))
+    assert one.ranker.coef_.tobytes() == two.ranker.coef_.tobytes()
+    assert one.candidates == two.candidates
+
+
+def test_the_measure_decides_what_score_reports():
+    found = search(TRAIN, VALID, measure="RR", settings=FIXED)
+    assert found.ranker.measure_ == dx.RR()
+    X, y = VALID.features, VALID.labels
+    np.testing.assert_allclose(
+        found.ranker.score(X, y, group=np.diff(VALID.qptr)), found.chosen.valid, rtol=1e-12, atol=0
+    )
+
+
+def test_the_gap_is_the_mean_distance_on_the_training_queries():
+    found = search(TRAIN, VALID, measure="AP", method="ApproxAP", settings={**FIXED, "l2": 0.1})
+    scores = found.ranker.predict_queries(TRAIN)
+    soft, _ = dx.ApproxAP(alpha=3.0).value_and_grad(scores, TRAIN.labels, TRAIN.qptr)
+    exact = dx.AP()(scores, TRAIN.labels, TRAIN.qptr)
+    np.testing.assert_allclose(found.gap, np.abs(soft - exact).mean(), rtol=1e-12, atol=0)
+    assert found.gap > 0.0
+
+
+def test_progress_counts_to_the_number_of_candidates():
+    seen = []
+    found = search(TRAIN, VALID, settings=FIXED, progress=lambda *step: seen.append(step))
+    total = len(found.candidates)
+    assert [step for step in seen if "step" not in step[2]] == [
+        (number, total, "ApproxNDCG") for number in range(total)
+    ]
+    assert (0, total, "ApproxNDCG, step 15") in seen
+
+
+def test_a_measure_that_is_undefined_everywhere_chooses_the_first():
+    flat = dx.Queries.from_arrays(VALID.features, np.zeros(VALID.n_docs), group=np.diff(VALID.qptr))
+    found = search(TRAIN, flat, measure="ROCArea", settings=FIXED)
+    assert all(np.isnan(candidate.valid) for candidate in found.candidates)
+    assert found.chosen is found.candidates[0]
+
+
+def test_labels_read_in_one_line():
+    found = search(TRAIN, VALID, settings={**FIXED, "l2": 1e-3})
+    assert found.chosen.label == "ApproxNDCG alpha=3 l2=0.001 max_iter=15"
+
+
+def test_a_setting_that_does_not_exist_is_refused():
+    with pytest.raises(dx.InputError, match="no setting 'alfa'"):
+        search(TRAIN, VALID, settings={"alfa": 3})
