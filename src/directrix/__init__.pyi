@@ -59,7 +59,11 @@ from directrix.surrogates.bounds import ap_bound as ap_bound
 from directrix.surrogates.bounds import ndcg_bound as ndcg_bound
 from directrix.surrogates.bounds import rank_bound as rank_bound
 from directrix.surrogates import laws as laws
+from directrix.surrogates.listwise import ListMLE as ListMLE
+from directrix.surrogates.listwise import ListNet as ListNet
+from directrix.surrogates.listwise import RankCosine as RankCosine
 from directrix.surrogates.names import surrogate as surrogate
+from directrix.surrogates.pointwise import Regression as Regression
 from directrix.surrogates.positions import ApproxMeasure as ApproxMeasure
 from directrix.surrogates.positions import soft_ranks as soft_ranks
 from directrix.threads import get_threads as get_threads
@@ -67,6 +71,7 @@ from directrix.threads import set_threads as set_threads
 from directrix.trainers.best import BestSoFar as BestSoFar
 from directrix.trainers.lbfgs import LBFGS as LBFGS
 from directrix.trainers.regression import regression_start as regression_start
+from directrix.trainers.restarts import Restarts as Restarts
 from directrix.trainers.sgd import SGD as SGD
 
 __version__: str

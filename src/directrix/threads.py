@@ -10,15 +10,16 @@ import itertools
 import multiprocessing
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
 
 import numpy as np
 
 from directrix.errors import InputError
 from directrix.types import Int64Array
 
-__all__ = ["get_threads", "query_chunks", "run_chunks", "set_threads"]
+__all__ = ["get_threads", "query_chunks", "run_chunks", "serially", "set_threads"]
 
 _ENVIRONMENT = "DIRECTRIX_NUM_THREADS"
 _lock = threading.Lock()
@@ -130,6 +131,20 @@ def run_chunks(work: Callable[[int], None], n_chunks: int) -> None:
     wait(helpers)
     if errors:
         raise errors[0]
+
+
+@contextmanager
+def serially() -> Iterator[None]:
+    """Keep `run_chunks` to this thread within the block, for work that is itself one of several jobs.
+
+    It is a matter of the calling thread alone, unlike `set_threads`, and goes before all settings.
+    """
+    before = getattr(_this_thread, "inside", False)
+    _this_thread.inside = True
+    try:
+        yield
+    finally:
+        _this_thread.inside = before
 
 
 def _executor(workers: int) -> ThreadPoolExecutor:

@@ -10,10 +10,12 @@ import numpy as np
 from directrix.errors import InputError
 from directrix.types import Float64Array
 
-__all__ = ["HIGHEST_EXPONENT", "Discount", "Gain", "discounts", "gains"]
+__all__ = ["HIGHEST_EXPONENT", "Discount", "Gain", "check_squared_gains", "discounts", "gains"]
 
 HIGHEST_EXPONENT = 1000
 """Highest label whose gain 2**label - 1, and sums of such, are floats."""
+
+_HIGHEST_SQUARED = 256
 
 Gain = Literal["exp", "linear"]
 Discount = Literal["log2", "letor3"]
@@ -55,6 +57,16 @@ def gains(labels: Float64Array, gain: Gain = "exp") -> Float64Array:
             f"to {HIGHEST_EXPONENT} are needed. Map them to grades, e.g. y = numpy.minimum(y, 4)."
         )
     return np.exp2(labels) - 1.0
+
+
+def check_squared_gains(labels: Float64Array) -> None:
+    """Raise `InputError` for a label above 256: the square of its exponential gain would not be a float."""
+    highest = float(labels.max(initial=0.0))
+    if highest > _HIGHEST_SQUARED:
+        raise InputError(
+            f"the highest label is {highest:g}, and squares of its gain 2**label - 1 are too large for a "
+            f"float; {_HIGHEST_SQUARED} is the most. Map the labels to grades, e.g. y = numpy.minimum(y, 4)."
+        )
 
 
 def discounts(n: int, discount: Discount = "log2") -> Float64Array:

@@ -84,5 +84,6 @@ class BestSoFar:
             value=objective.value_and_grad(best["params"])[0],
             message=f"{message}; best at step {best['iteration']} with {best['score']:.4f}",
             counts={**result.counts, "best": best["iteration"]},
-            trace=[{**row, "score": scores[row["iteration"]]} for row in result.trace],
+            # under Restarts a step is a whole run, and its rows share the score
+            trace=[{**row, "score": scores[row.get("restart", row["iteration"])]} for row in result.trace],
         )

@@ -7,13 +7,10 @@ from typing import Any
 import numpy as np
 
 from directrix.data.queries import Queries
-from directrix.errors import InputError
-from directrix.measures.gains import gains
+from directrix.measures.gains import check_squared_gains, gains
 from directrix.types import Float64Array
 
 __all__ = ["regression_start"]
-
-_HIGHEST_LABEL = 256
 
 
 def regression_start(queries: Queries, *, ridge: float = 1.0, sample_weight: Any = None) -> Float64Array:
@@ -53,12 +50,7 @@ def regression_start(queries: Queries, *, ridge: float = 1.0, sample_weight: Any
     """
     from sklearn.linear_model import Ridge
 
-    highest = float(queries.labels.max(initial=0.0))
-    if highest > _HIGHEST_LABEL:
-        raise InputError(
-            f"the highest label is {highest:g}, and squares of its gain 2**label - 1 are too large for a "
-            f"float; {_HIGHEST_LABEL} is the most. Map the labels to grades, e.g. y = numpy.minimum(y, 4)."
-        )
+    check_squared_gains(queries.labels)
     relevant = queries.labels > 0.0
     n, n_relevant = queries.n_docs, int(relevant.sum())
     weight = np.ones(n) if sample_weight is None else np.array(sample_weight, dtype=np.float64)

@@ -1,0 +1,239 @@
+r"""Losses over a whole list: ListNet, ListMLE, RankCosine.
+
+All three compare the list of scores with one list made of the labels, in O(n) a query.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from directrix.surrogates.base import query_sums
+from directrix.surrogates.loss import Loss, Target, check_flag, targets
+from directrix.surrogates.positions import positive, whole
+from directrix.types import Float64Array, FloatArray, Int64Array
+
+__all__ = ["ListMLE", "ListNet", "RankCosine"]
+
+
+@dataclass(frozen=True)
+class ListNet(Loss):
+    r"""Minus the cross-entropy of top-one probabilities, those of the labels and those of the scores.
+
+    .. math:: \sum_i P_i \log\frac{e^{s_i}}{\sum_j e^{s_j}},
+              \qquad P_i = \frac{e^{y_i/T}}{\sum_j e^{y_j/T}}
+
+    Parameters
+    ----------
+    target : {"labels", "gains"}
+        y: the labels, as published, or their gains 2^l - 1, which put more weight on the best.
+    temperature : float > 0
+        T, in units of y. Small: only the documents of the highest label count, alike.
+
+    Notes
+    -----
+    Convex as a loss; at most minus the entropy of P, in nats. A query without a relevant document
+    has a uniform P, which asks for equal scores. O(n) a query.
+
+    References
+    ----------
+    Cao, Qin, Liu, Tsai & Li (2007), top-one probabilities with phi = exp, doi:10.1145/1273496.1273513.
+    """
+
+    target: Target = "labels"
+    temperature: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "temperature", positive(self.temperature, "temperature", "ListNet"))
+        targets(np.zeros(0), self.target, "ListNet")
+
+    @property
+    def traits(self) -> frozenset[str]:
+        """smooth, convex, shift_invariant."""
+        return frozenset({"smooth", "convex", "shift_invariant"})
+
+    def prepare(
+        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
+    ) -> Float64Array:
+        """P of every document.
+
+        Raises
+        ------
+        InputError
+            If a label is too large, or there are document weights.
+        """
+        self.check(labels, doc_weight)
+        y, sizes = targets(labels, self.target, "ListNet"), np.diff(qptr)
+        top = np.zeros(len(sizes))
+        if len(y):
+            top[sizes > 0] = np.maximum.reduceat(y, qptr[:-1][sizes > 0])
+        with np.errstate(over="ignore"):
+            p: Float64Array = np.exp((y - np.repeat(top, sizes)) / self.temperature)
+        return p / np.repeat(query_sums(p, qptr), sizes)
+
+    def fill(
+        self,
+        scores: FloatArray,
+        prepared: Float64Array,
+        qptr: Int64Array,
+        chunk: tuple[int, int],
+        out: tuple[Float64Array, FloatArray],
+    ) -> None:
+        """Fill one chunk; see `KernelSurrogate.fill`."""
+        from directrix.surrogates._kernels.listwise import listnet_chunk
+
+        listnet_chunk(prepared, scores, qptr, *chunk, *out)
+
+
+@dataclass(frozen=True)
+class ListMLE(Loss):
+    r"""Plackett-Luce log likelihood of the order that the labels give.
+
+    .. math:: \sum_i c_i \log\frac{e^{s_i}}{e^{s_i} + \sum_{l_j < l_i} e^{s_j}}
+
+    The i-th factor is the probability, under Plackett-Luce, that document i comes before all documents
+    with lower labels. With no two labels alike these are the published factors; documents with the same
+    label are not compared, whichever way round they stand.
+
+    Parameters
+    ----------
+    k : int >= 1, or None
+        Only the first k places of the order by label count: c is the chance that a document has one
+        of them when equal labels are ordered at random. None: c = 1.
+
+    Notes
+    -----
+    Convex as a loss; at most 0, in nats; 0 if all labels are equal. It is a sum over documents above the
+    lowest label, as published, so a query with many of them weighs more than one with few. O(n) a query,
+    after sorting by label once a data set.
+
+    References
+    ----------
+    Xia, Liu, Wang, Zhang & Li (2008), doi:10.1145/1390156.1390306; with k: Xia, Liu & Li (2009),
+    "Statistical Consistency of Top-k Ranking".
+    """
+
+    k: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.k is not None:
+            object.__setattr__(self, "k", whole(self.k, "k", "ListMLE"))
+
+    @property
+    def traits(self) -> frozenset[str]:
+        """smooth, convex, shift_invariant."""
+        return frozenset({"smooth", "convex", "shift_invariant"})
+
+    def prepare(
+        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
+    ) -> tuple[Int64Array, Int64Array, Float64Array]:
+        """Order of every query by ascending label; in that order, the ends of levels and the factors c.
+
+        Raises
+        ------
+        InputError
+            If a label is too large, or there are document weights.
+        """
+        self.check(labels, doc_weight)
+        n, sizes = len(labels), np.diff(qptr)
+        query, first = np.repeat(np.arange(len(sizes)), sizes), np.repeat(qptr[:-1], sizes)
+        order = np.lexsort((labels, query))
+        by_label = labels[order]
+        ends_here = np.append((by_label[1:] != by_label[:-1]) | (query[1:] != query[:-1]), True)[:n]
+        level_of = np.cumsum(ends_here) - ends_here
+        ends = np.flatnonzero(ends_here) + 1
+        in_level = np.diff(ends, prepend=0)
+        end = ends[level_of] - first
+        better = np.repeat(sizes, sizes) - end
+        places = np.inf if self.k is None else float(self.k)
+        factor = np.clip((places - better) / in_level[level_of], 0.0, 1.0)
+        return (order - first).astype(np.int64), end.astype(np.int64), factor
+
+    def fill(
+        self,
+        scores: FloatArray,
+        prepared: tuple[Int64Array, Int64Array, Float64Array],
+        qptr: Int64Array,
+        chunk: tuple[int, int],
+        out: tuple[Float64Array, FloatArray],
+    ) -> None:
+        """Fill one chunk; see `KernelSurrogate.fill`."""
+        from directrix.surrogates._kernels.listwise import listmle_chunk
+
+        listmle_chunk(*prepared, scores, qptr, *chunk, *out)
+
+
+@dataclass(frozen=True)
+class RankCosine(Loss):
+    r"""Minus the cosine loss between the scores and what the labels are worth.
+
+    .. math:: -\frac{1}{2}\left(1 - \frac{\langle y, s\rangle}{\lVert y\rVert \lVert s\rVert}\right)
+
+    Parameters
+    ----------
+    target : {"gains", "labels"}
+        y, the map of labels that the paper leaves open: exponential (gains 2^l - 1) or linear (labels).
+    centred : bool
+        False: as published. A shift of all scores, which changes no ranking, changes this loss. True:
+        y and s less their means over the query, which makes it -(1 - Pearson's correlation)/2, and
+        shift-invariant.
+
+    Notes
+    -----
+    In [-1, 0]; the same for all multiples > 0 of the scores, so that a penalty on the weights alone
+    shrinks them without end; not convex. Not defined where all scores are 0 (equal, if centred): the value
+    is -1/2 there, as at a right angle, and the gradient points to y. A query without a relevant
+    document (with equal labels, if centred) teaches nothing: 0. O(n) a query.
+
+    References
+    ----------
+    Qin, Zhang, Tsai, Wang, Liu & Li (2008), "Query-level loss functions for information retrieval",
+    doi:10.1016/j.ipm.2007.07.016.
+    """
+
+    target: Target = "gains"
+    centred: bool = False
+
+    def __post_init__(self) -> None:
+        targets(np.zeros(0), self.target, "RankCosine")
+        check_flag(self.centred, "centred", "RankCosine")
+
+    @property
+    def traits(self) -> frozenset[str]:
+        """smooth; shift_invariant if centred."""
+        return frozenset({"smooth", "shift_invariant"} if self.centred else {"smooth"})
+
+    def prepare(
+        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
+    ) -> Float64Array:
+        """y, centred if so wanted, over its norm; 0 where it has none.
+
+        Raises
+        ------
+        InputError
+            If a label is too large, or there are document weights.
+        """
+        self.check(labels, doc_weight)
+        y, sizes = targets(labels, self.target, "RankCosine"), np.diff(qptr)
+        top = np.zeros(len(sizes))
+        if len(y):
+            top[sizes > 0] = np.maximum.reduceat(y, qptr[:-1][sizes > 0])
+        y = y / np.repeat(np.where(top > 0.0, top, 1.0), sizes)  # squares of large gains are no floats
+        if self.centred:
+            y = y - np.repeat(query_sums(y, qptr) / np.maximum(sizes, 1), sizes)
+        norm = np.sqrt(query_sums(y * y, qptr))
+        return y / np.repeat(np.where(norm > 1e-14 * sizes, norm, np.inf), sizes)
+
+    def fill(
+        self,
+        scores: FloatArray,
+        prepared: Float64Array,
+        qptr: Int64Array,
+        chunk: tuple[int, int],
+        out: tuple[Float64Array, FloatArray],
+    ) -> None:
+        """Fill one chunk; see `KernelSurrogate.fill`."""
+        from directrix.surrogates._kernels.listwise import rank_cosine_chunk
+
+        rank_cosine_chunk(self.centred, prepared, scores, qptr, *chunk, *out)

@@ -1,0 +1,86 @@
+r"""Regression on the gains, a loss of each document alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from directrix.measures.gains import check_squared_gains, gains
+from directrix.surrogates.base import query_sums
+from directrix.surrogates.loss import Loss, check_flag
+from directrix.types import Float64Array, FloatArray, Int64Array
+
+__all__ = ["Regression"]
+
+
+@dataclass(frozen=True)
+class Regression(Loss):
+    r"""Minus the weighted squared error of scores as predictions of gains.
+
+    .. math:: -\sum_i u_i (s_i - b - (2^{l_i} - 1))^2
+
+    where relevant (l > 0) and irrelevant documents of a query weigh 1/2 each in total, or one of
+    them 1 if there is no other.
+
+    Parameters
+    ----------
+    intercept : bool
+        True: b is the query's own best intercept, so that only differences within the query are
+        predicted, and the loss does not feel a shift of its scores. False: b = 0, plain regression,
+        for a model that has an intercept of its own.
+
+    Notes
+    -----
+    Convex as a loss, O(n) a query. At most 0. Document weights are factors on u. Its weights
+    are by query; `regression_start` is the regression whose classes are balanced over the whole
+    data set, solved at once.
+
+    References
+    ----------
+    Cossock & Zhang (2006), doi:10.1007/11776420_44 (regression for ranking); Chapelle & Wu (2010),
+    Section 4 (reweighted classes), doi:10.1007/s10791-009-9110-3.
+    """
+
+    intercept: bool = True
+
+    def __post_init__(self) -> None:
+        check_flag(self.intercept, "intercept", "Regression")
+
+    @property
+    def traits(self) -> frozenset[str]:
+        """smooth, convex; shift_invariant with intercepts."""
+        traits = frozenset({"smooth", "convex"})
+        return traits | {"shift_invariant"} if self.intercept else traits
+
+    def prepare(
+        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
+    ) -> tuple[Float64Array, Float64Array]:
+        """Gains and weights of the documents.
+
+        Raises
+        ------
+        InputError
+            If a label is above 256: squares of its gain would not be floats.
+        """
+        check_squared_gains(labels)
+        relevant = labels > 0.0
+        sizes = np.diff(qptr)
+        n_relevant = np.repeat(query_sums(relevant.astype(np.float64), qptr), sizes)
+        same_class = np.where(relevant, n_relevant, np.repeat(sizes, sizes) - n_relevant)
+        share = np.where((n_relevant > 0.0) & (n_relevant < np.repeat(sizes, sizes)), 0.5, 1.0)
+        weight = share / same_class
+        return gains(labels), weight if doc_weight is None else weight * doc_weight
+
+    def fill(
+        self,
+        scores: FloatArray,
+        prepared: tuple[Float64Array, Float64Array],
+        qptr: Int64Array,
+        chunk: tuple[int, int],
+        out: tuple[Float64Array, FloatArray],
+    ) -> None:
+        """Fill one chunk; see `KernelSurrogate.fill`."""
+        from directrix.surrogates._kernels.pointwise import regression_chunk
+
+        regression_chunk(self.intercept, *prepared, scores, qptr, *chunk, *out)
