@@ -126,7 +126,7 @@ def test_huge_scores_have_the_exact_values(dtype):
     value, grad = one(dx.RankCosine(), scores, labels)
     assert value == pytest.approx(-(1 - 1 / math.sqrt(3)) / 2, rel=1e-6)
     value, grad = one(dx.Regression(), scores, labels)
-    assert value == pytest.approx(-float(huge) ** 2 * 3 / 4, rel=1e-6)  # best b is 1/2 huge
+    assert value == pytest.approx(-(float(huge) ** 2) * 3 / 4, rel=1e-6)  # best b is 1/2 huge
     assert np.isfinite(grad).all()
 
 

@@ -88,9 +88,20 @@ class Objective:
         self._doc_weight = (
             None if doc_weight is None else _weights(doc_weight, queries.n_docs, "doc_weight", "document")
         )
-        bounds = query_chunks(queries.qptr, _docs_per_part(queries.features))
+        self._cut()
+
+    def _cut(self) -> None:
+        bounds = query_chunks(self.queries.qptr, _docs_per_part(self.queries.features))
         self._parts = [self._part(int(a), int(b)) for a, b in pairwise(bounds)]
         self._single: dict[int, Part] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name not in ("_parts", "_single")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Pickled arrays come back writable, which is another type to the kernels: cut anew, not unpickled.
+        self.__dict__.update(state)
+        self._cut()
 
     def _part(self, first: int, last: int) -> Part:
         lo, hi = int(self.queries.qptr[first]), int(self.queries.qptr[last])

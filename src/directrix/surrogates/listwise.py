@@ -223,7 +223,8 @@ class RankCosine(Loss):
         if self.centred:
             y = y - np.repeat(query_sums(y, qptr) / np.maximum(sizes, 1), sizes)
         norm = np.sqrt(query_sums(y * y, qptr))
-        return y / np.repeat(np.where(norm > 1e-14 * sizes, norm, np.inf), sizes)
+        unit: Float64Array = y / np.repeat(np.where(norm > 1e-14 * sizes, norm, np.inf), sizes)
+        return unit
 
     def fill(
         self,

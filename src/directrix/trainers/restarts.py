@@ -7,7 +7,6 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any
 
 import numpy as np
 
@@ -26,8 +25,8 @@ class Restarts:
     A random start has the length of the given one, because the steepness of a surrogate has a unit
     of scores, and another direction:
 
-    .. math:: \theta_r = \lVert\theta_0\rVert\,
-              \frac{\theta_0/\lVert\theta_0\rVert + \sigma u_r}{\lVert\theta_0/\lVert\theta_0\rVert + \sigma u_r\rVert}
+    .. math:: \theta_r = \lVert\theta_0\rVert\, \frac{v_r}{\lVert v_r\rVert},
+              \qquad v_r = \frac{\theta_0}{\lVert\theta_0\rVert} + \sigma u_r
 
     with u uniform on the unit sphere. If the given start is 0 they are u itself, of length 1.
 
@@ -127,9 +126,7 @@ class Restarts:
         # Arrays that are mapped read-only would be another type, for which Numba compiles anew.
         parallel = Parallel(n_jobs=self.n_jobs, return_as="generator", mmap_mode="c")
         results: list[Result] = []
-        running = parallel(
-            run(self.trainer, objective, one, alone=alone) for one in self.starts(start)
-        )
+        running = parallel(run(self.trainer, objective, one, alone=alone) for one in self.starts(start))
         stopped = False
         for number, result in enumerate(running):
             results.append(result)

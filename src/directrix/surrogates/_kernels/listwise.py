@@ -133,9 +133,7 @@ def listmle_query(x, end, weight, slope, floats, levels, bits):
         if handed > 0.0:
             size = stop - begin
             share = handed / masses[begin]
-            shifted_exponentials(
-                x[begin:stop], tops[begin], z[:size], e[:size], inverse[:size], bits[:size]
-            )
+            shifted_exponentials(x[begin:stop], tops[begin], z[:size], e[:size], inverse[:size], bits[:size])
             for i in range(begin, stop):
                 slope[i] -= share * e[i - begin]
         if begin > 0:
