@@ -130,6 +130,21 @@ def test_huge_scores_have_the_exact_values(dtype):
     assert np.isfinite(grad).all()
 
 
+@settings(deadline=None, max_examples=60)
+@given(query=queries(largest=30), k=st.sampled_from([None, 2]))
+def test_listmle_is_the_same_where_scores_are_wide(query, k):
+    """A document far above all others, of the highest label, takes the way for a wide range of scores."""
+    scores, labels = query
+    value, grad = one(dx.ListMLE(k=k), scores, labels)
+    wide, slope = one(
+        dx.ListMLE(k=None if k is None else k + 1),
+        np.append(scores, 1e4),
+        np.append(labels, labels.max() + 1),
+    )
+    np.testing.assert_allclose(wide, value, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(slope, np.append(grad, 0.0), rtol=1e-10, atol=1e-15)
+
+
 @pytest.mark.parametrize("gap", [50.0, 800.0, 1e5])
 def test_low_scores_are_compared_although_they_underflow_next_to_the_best(gap):
     """The two documents at the bottom differ by 1; exp of both is 0 next to that of the first."""

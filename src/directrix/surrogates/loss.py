@@ -45,9 +45,7 @@ def targets(labels: Float64Array, target: str, owner: str) -> Float64Array:
         If ``target`` names neither.
     """
     if target not in ("gains", "labels"):
-        raise InputError(
-            f"{owner}(target={target!r}): there is no such target; type 'gains' for 2**label - 1, or 'labels'."
-        )
+        raise InputError(f"{owner}(target={target!r}): type 'gains' for 2**label - 1, or 'labels'.")
     return gains(labels, "exp" if target == "gains" else "linear")
 
 

@@ -11,6 +11,8 @@ from directrix.surrogates._kernels.softrank import scratch
 
 _LOWEST = -700.0
 """exp of less is 0 next to the 1 that every sum below contains."""
+_NARROW = 600.0
+"""Range of scores whose exponentials, and their products with n, all are floats."""
 _FLAT = 1e-30
 """Mean square of centred scores, of which the largest is 1, that is rounding alone."""
 
@@ -31,6 +33,15 @@ def largest(x):
     for j in range(len(x)):
         top = max(top, np.float64(x[j]))
     return top
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def smallest(x):
+    """Smallest of x."""
+    bottom = np.inf
+    for j in range(len(x)):
+        bottom = min(bottom, x[j])
+    return bottom
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=FAST)
@@ -72,6 +83,34 @@ def listnet_chunk(target, scores, qptr, first, last, value, grad):
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
+def listmle_narrow(x, end, weight, slope, e, inverse, rate, bits):
+    """Same as `listmle_wide`, some five times as fast, for scores in a range of up to ``_NARROW``."""
+    n = len(x)
+    exponentials(x, largest(x), 1.0, bits, e, inverse)
+    value, lower, begin = 0.0, 0.0, 0
+    while begin < n:
+        stop, w = end[begin], weight[begin]
+        here = 0.0
+        for i in range(begin, stop):
+            here += e[i]
+            rate[i], slope[i] = 0.0, 0.0
+            if begin > 0 and w > 0.0:
+                value -= w * math.log1p(lower * inverse[i])
+                rate[i] = w / (e[i] + lower)
+                slope[i] = rate[i] * lower
+        lower += here
+        begin = stop
+    higher, here = 0.0, 0.0
+    for j in range(n - 1, -1, -1):
+        if j < n - 1 and end[j] != end[j + 1]:
+            higher += here
+            here = 0.0
+        here += rate[j]
+        slope[j] -= higher * e[j]
+    return value
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
 def level_against_lower(x, weight, top, mass, z, t, inverse, bits, pull):
     r"""Minus weight * sum_i softplus(d_i), d_i = log(mass) + top - x_i, and pull = weight * sigma(d_i).
 
@@ -93,7 +132,7 @@ def level_against_lower(x, weight, top, mass, z, t, inverse, bits, pull):
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def listmle_query(x, end, weight, slope, floats, levels, bits):
+def listmle_wide(x, end, weight, slope, floats, levels, bits):
     r"""Each document against all of lower levels; x ascends by label, ``end`` closes its level.
 
     Upwards, (top, mass) holds sum exp(x) = mass exp(top) of the documents so far: a pair, since at
@@ -165,7 +204,12 @@ def listmle_chunk(order, end, weight, scores, qptr, first, last, value, grad):
         place, x, slope = order[lo:hi], floats[0, :n], floats[4, :n]
         for j in range(n):
             x[j] = scores[lo + place[j]]
-        value[q] = listmle_query(x, end[lo:hi], weight[lo:hi], slope, floats, levels, ints[0])
+        e, w = end[lo:hi], weight[lo:hi]
+        if largest(x) - smallest(x) <= _NARROW:
+            y, inverse, rate = floats[1, :n], floats[2, :n], floats[3, :n]
+            value[q] = listmle_narrow(x, e, w, slope, y, inverse, rate, ints[0, :n])
+        else:
+            value[q] = listmle_wide(x, e, w, slope, floats, levels, ints[0])
         for j in range(n):
             grad[lo + place[j]] = slope[j]
 
