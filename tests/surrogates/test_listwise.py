@@ -191,11 +191,19 @@ def test_rank_cosine_leaves_zero_in_the_direction_of_the_gains():
         np.testing.assert_allclose(one(surrogate, grad, labels)[0], 0.0, rtol=0, atol=1e-15)
 
 
-def test_rank_cosine_does_not_mistake_rounding_for_a_ranking():
-    """The mean of equal scores differs from them in the last bit."""
-    value, grad = one(dx.RankCosine(centred=True), np.full(7, 0.1), np.array([0.0, 1, 2, 0, 0, 1, 0]))
-    assert value == -1 / 2
-    assert np.abs(grad).max() < 1
+@pytest.mark.parametrize("score", [0.1, 49.0, 103.0, 1e-9, -3e7])
+def test_rank_cosine_does_not_mistake_rounding_for_a_ranking(score):
+    """The mean of equal scores may differ from them in the last bit."""
+    for n in range(3, 40):
+        labels = np.resize([0.0, 1.0, 2.0], n)
+        value, grad = one(dx.RankCosine(centred=True), np.full(n, score), labels)
+        assert value == -1 / 2
+        assert np.abs(grad).max() < 1
+
+
+def test_rank_cosine_takes_gains_whose_squares_are_no_floats():
+    value, _ = one(dx.RankCosine(), np.array([0.0, 1.0, 1.0]), np.array([0.0, 600.0, 1.0]))
+    assert value == pytest.approx(-(1 - 1 / math.sqrt(2)) / 2, rel=1e-12)
 
 
 @pytest.mark.parametrize("surrogate", [dx.RankCosine(), dx.RankCosine(centred=True)], ids=repr)

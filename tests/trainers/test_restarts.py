@@ -2,6 +2,7 @@
 
 import pickle
 import threading
+from contextlib import suppress
 
 import joblib
 import numpy as np
@@ -175,8 +176,14 @@ class _Probe:
     """A trainer that counts the threads that share its chunks, and the kernels compiled for it."""
 
     def minimise(self, objective, start, *, callback=None):
-        names = set()
-        run_chunks(lambda _: names.add(threading.get_ident()), 64)
+        names, together = set(), threading.Barrier(2, timeout=0.3)
+
+        def work(chunk):
+            names.add(threading.get_ident())
+            with suppress(threading.BrokenBarrierError):
+                together.wait()  # for a second thread, if there is one
+
+        run_chunks(work, 2)
         from directrix.objectives._kernels.fused import fused_separable
 
         before = sum(fused_separable.stats.cache_misses.values())
@@ -202,6 +209,25 @@ def test_processes_use_the_kernels_that_are_compiled_already():
     dx.LBFGS(max_iter=1).minimise(objective, np.ones(50))
     result = dx.Restarts(_Probe(), n=2, n_jobs=2).minimise(objective, np.ones(50))
     assert result.counts["compiled"] == 0
+
+
+class Buffered(Valleys):
+    """Has more than 1 MB of work space, which processes get mapped from a file."""
+
+    def __init__(self):
+        self.space = np.zeros(200_000)
+
+    def value_and_grad(self, params, queries=None):
+        self.space[: len(params)] = params
+        return super().value_and_grad(self.space[: len(params)])
+
+
+def test_objectives_may_write_to_their_own_work_space_in_processes():
+    one, two = (
+        dx.Restarts(dx.LBFGS(), n=3, n_jobs=n_jobs).minimise(Buffered(), np.full(3, -1.0))
+        for n_jobs in (1, 2)
+    )
+    assert np.array_equal(one.params, two.params)
 
 
 def test_objectives_come_back_from_a_pickle_as_they_were(linear):

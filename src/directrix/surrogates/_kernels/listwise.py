@@ -149,7 +149,7 @@ def listmle_wide(x, end, weight, slope, floats, levels, bits):
         size = stop - begin
         here = x[begin:stop]
         pulls[begin] = 0.0
-        if begin > 0 and weight[begin] > 0.0:
+        if begin > 0:
             w, pull = weight[begin], slope[begin:stop]
             part, pulled = level_against_lower(
                 here, w, top, mass, z[:size], e[:size], inverse[:size], bits[:size], pull
