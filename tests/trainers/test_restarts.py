@@ -124,6 +124,17 @@ def test_a_callback_sees_runs_in_order_and_leaves_out_the_rest(linear, n_jobs):
     assert result.value == min(step.loss for step in seen)
 
 
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_an_error_in_a_callback_comes_through(linear, n_jobs):
+    def fail(step):
+        raise ZeroDivisionError
+
+    trainer = dx.Restarts(dx.LBFGS(max_iter=3), n=5, n_jobs=n_jobs)
+    with pytest.raises(ZeroDivisionError):
+        trainer.minimise(*linear, callback=fail)
+    assert trainer.minimise(*linear).counts["restarts"] == 5
+
+
 def test_a_stop_at_the_last_run_is_no_stop():
     result = dx.Restarts(Ends(1.0), n=1).minimise(Valleys(), np.ones(2), callback=lambda _: True)
     assert result.status == "converged"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -128,13 +129,17 @@ class Restarts:
         results: list[Result] = []
         running = parallel(run(self.trainer, objective, one, alone=alone) for one in self.starts(start))
         stopped = False
-        for number, result in enumerate(running):
-            results.append(result)
-            step = Step(number, result.value, result.params)
-            if callback is not None and callback(step):
-                stopped = number + 1 < self.n
-                break
-        running.close()
+        try:
+            for number, result in enumerate(running):
+                results.append(result)
+                step = Step(number, result.value, result.params)
+                if callback is not None and callback(step):
+                    stopped = number + 1 < self.n
+                    break
+        finally:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # joblib tells of runs that are left out, as was asked
+                running.close()
         best = replace(_best(results), status="stopped") if stopped else _best(results)
         counts: Counter[str] = Counter()
         for result in results:
