@@ -1,0 +1,102 @@
+r"""SoftRank (Taylor, Guiver, Robertson, Minka 2008): expected measures under noisy scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+from directrix.measures.dcg import NDCG
+from directrix.surrogates.approx import ApproxNDCG
+from directrix.surrogates.approx_rank import SMOOTH
+from directrix.surrogates.base import KernelSurrogate
+from directrix.surrogates.positions import positive, whole
+from directrix.types import Float64Array, FloatArray, Int64Array
+
+__all__ = ["SoftNDCG"]
+
+
+@dataclass(frozen=True)
+class SoftNDCG(KernelSurrogate):
+    r"""Expected nDCG@k where scores are Gaussian and the pairs of a document independent.
+
+    .. math:: \frac{1}{Z_k} \sum_j (2^{l_j} - 1) \sum_{r=0}^{k-1} \frac{p_j(r)}{\log_2(2 + r)}, \qquad
+              S_i \sim N(s_i, \sigma^2)
+
+    with :math:`p_j` the distribution of the number of documents above j, as if each document i
+    were above it independently with probability :math:`\Phi((s_i - s_j)/(\sqrt 2\,\sigma))`.
+
+    Parameters
+    ----------
+    sigma : float > 0
+        Standard deviation of a score, in units of score. Smaller is closer to nDCG and harder to
+        optimise.
+    k : int >= 1, or None
+        Cut-off; None = the whole list.
+
+    Notes
+    -----
+    The paper's recursion costs O(n^3) a query. Here every document with a gain costs about 30
+    terms of a Fourier series for each document in its band (those within 8 to 9 sigma; sqrt(log n) wider
+    for long queries), whatever k: O(R n) time, O(n) memory, the gradient included, with the
+    recursion's values to 1e-14 (1e-9 for float32 scores).
+
+    Without a cut-off the value lies in [0, 1]: the expected ranks are exact, independence makes ranks
+    vary less than they do, and the discount is convex. With a cut-off, tied documents can exceed 1.
+
+    References
+    ----------
+    Taylor, Guiver, Robertson, Minka (2008), doi:10.1145/1341531.1341544.
+
+    Examples
+    --------
+    Two tied documents, one of them relevant, share the first two ranks: (1 + 1/log2(3))/2.
+
+    >>> import numpy as np
+    >>> SoftNDCG().value_and_grad(np.zeros(2), np.array([1.0, 0.0]), np.array([0, 2]))[0].round(6)
+    array([0.815465])
+    """
+
+    sigma: float = 1.0
+    k: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sigma", positive(self.sigma, "sigma", "SoftNDCG"))
+        if self.k is not None:
+            object.__setattr__(self, "k", whole(self.k, "k", "SoftNDCG"))
+
+    @property
+    def traits(self) -> frozenset[str]:
+        """smooth, shift_invariant, tends_to_measure; unit_interval without a cut-off."""
+        return SMOOTH | {"unit_interval"} if self.k is None else SMOOTH
+
+    @property
+    def measure(self) -> NDCG:
+        """nDCG@k."""
+        return NDCG(k=self.k)
+
+    def at(self, smoothing: float) -> Self:
+        """Return a copy with sigma = smoothing.
+
+        As smoothing -> 0 the value tends to nDCG wherever no scores tie.
+        """
+        return replace(self, sigma=positive(smoothing, "smoothing", "SoftNDCG.at"))
+
+    def prepare(
+        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
+    ) -> Float64Array:
+        """Gains over the ideal DCG@k, as for `ApproxNDCG`."""
+        return ApproxNDCG(k=self.k).prepare(labels, qptr, doc_weight)
+
+    def fill(
+        self,
+        scores: FloatArray,
+        prepared: Float64Array,
+        qptr: Int64Array,
+        chunk: tuple[int, int],
+        out: tuple[Float64Array, FloatArray],
+    ) -> None:
+        """Fill one chunk; see `KernelSurrogate.fill`."""
+        from directrix.surrogates._kernels.soft import soft_ndcg_chunk
+
+        k = 2**31 - 1 if self.k is None else self.k
+        soft_ndcg_chunk(scores, prepared, qptr, *chunk, float(self.sigma), k, *out)
