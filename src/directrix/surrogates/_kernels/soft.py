@@ -28,6 +28,7 @@ from directrix.surrogates._kernels.sigmoids import exponentials
 from directrix.surrogates._kernels.sorting import descending_order
 
 _TERMS = 64
+_GAP = 128  # compiled loops use vector registers only where arrays start far enough apart
 _CONTRACT = {"contract"}  # results do not depend on where an array starts: no sum is reordered
 
 
@@ -175,7 +176,7 @@ def _document(u, discount, tail, terms, slopes):
         slopes[j] = 0.0
     if low >= len(discount):
         return 0.0
-    width = (count + 3) // 4 * 4
+    width = (count + 15) // 16 * 16  # whole vector registers
     wr, wi, cos, sin = terms[0, :width], terms[1, :width], terms[2, :width], terms[3, :width]
     a, b, p, q = terms[4, :width], terms[5, :width], terms[6, :width], terms[7, :width]
     value = _spectrum(discount[low : high + 1], low, m, n, wr, wi, cos, sin, a, b)
@@ -186,9 +187,25 @@ def _document(u, discount, tail, terms, slopes):
             r, i, cos[l], sin[l] = 0.0, 0.0, 1.0, 0.0
         value += 2.0 * r
         p[l], q[l] = -2.0 * sin[l] * i * cos[l], 2.0 * sin[l] * r * sin[l]
-    for l in range(0, width, 4):
+    for l in range(0, count, 4):
         _slopes(u, p[l : l + 4], q[l : l + 4], cos[l : l + 4], sin[l : l + 4], slopes)
     return min(max(value, 0.0), discount[0])
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=_CONTRACT)
+def _pull(factor, slopes, e, pull):
+    """Add factor slopes e to the pull; return the sum of what was added."""
+    for j in range(len(pull)):
+        slopes[j] *= factor * e[j]
+    for j in range(len(pull)):
+        pull[j] += slopes[j]
+    even, odd = 0.0, 0.0
+    for j in range(0, len(pull) - 1, 2):
+        even += slopes[j]
+        odd += slopes[j + 1]
+    if len(pull) % 2 == 1:
+        even += slopes[len(pull) - 1]
+    return even + odd
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
@@ -208,7 +225,7 @@ def _query(s, gain, discount, sigma, grad, space):
     descending_order(s, order[:n])
     for j in range(n):
         x[j], pull[j] = np.float64(s[order[j]]), 0.0
-    tail = 20.0 if s.itemsize == 4 else 38.0
+    tail = 20.0 if s.itemsize == 4 else 36.0
     # Beyond the band a document is above or below for certain: n pairs add exp(-tail).
     band = math.sqrt(tail + math.log(n + 1.0))
     scale, value, first, last = 0.5 / sigma, 0.0, 0, 0
@@ -228,12 +245,8 @@ def _query(s, gain, discount, sigma, grad, space):
         u[here - first] = -1.0
         value += weight * _document(u[:m], discount[first:], tail, terms, slopes[:m])
         slopes[here - first] = 0.0
-        total, factor = 0.0, weight * scale * 1.1283791670955126  # 2 / sqrt(pi)
-        for j in range(m):
-            step = factor * slopes[j] * e[j]
-            pull[first + j] += step
-            total += step
-        pull[here] -= total
+        factor = weight * scale * 1.1283791670955126  # 2 / sqrt(pi)
+        pull[here] -= _pull(factor, slopes[:m], e[:m], pull[first:last])
     for j in range(n):
         grad[order[j]] = grad.dtype.type(pull[j])
     return value
@@ -265,7 +278,7 @@ def soft_ndcg_chunk(scores, gains, qptr, first, last, sigma, k, value, grad):
     for r in range(len(discount)):
         discount[r] = math.log(2.0) / math.log(r + 2.0)
     space = (
-        np.empty((7, n)),
+        np.empty((7, n + _GAP)),
         np.empty(n, dtype=np.int64),
         np.empty(n, dtype=np.int64),
         np.empty((8, _TERMS)),
