@@ -25,7 +25,7 @@ import numba
 import numpy as np
 
 from directrix.surrogates._kernels.sigmoids import exponentials
-from directrix.surrogates._kernels.sorting import descending_order
+from directrix.surrogates._kernels.sorting import descending_order, finite_or_nan
 
 _TERMS = 64
 _GAP = 128  # compiled loops use vector registers only where arrays start far enough apart
@@ -215,12 +215,7 @@ def _query(s, gain, discount, sigma, grad, space):
     floats, order, bits, terms = space
     x, pull, u, e = floats[0], floats[1], floats[2], floats[3]
     inverse, square, slopes = floats[4], floats[5], floats[6]
-    finite = True
-    for j in range(n):
-        finite &= np.isfinite(s[j])
-    if not finite:
-        for j in range(n):
-            grad[j] = np.nan
+    if not finite_or_nan(s, grad):
         return np.nan
     descending_order(s, order[:n])
     for j in range(n):

@@ -1,4 +1,4 @@
-"""The order of one query's documents, best first."""
+"""The order of one query's documents, best first; scores that have none."""
 
 import numba
 import numpy as np
@@ -35,3 +35,15 @@ def descending_order(s, order):
             above += s[j] > here
         order[above + taken[above]] = i
         taken[above] += 1
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def finite_or_nan(s, grad):
+    """Whether all scores are finite; if not, the gradient is filled with NaN."""
+    finite = True
+    for j in range(len(s)):
+        finite &= np.isfinite(s[j])
+    if not finite:
+        for j in range(len(s)):
+            grad[j] = np.nan
+    return finite

@@ -1,0 +1,151 @@
+r"""Losses over pairs of documents, tied to no measure but the order of pairs: RankNet, RankSVM."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from directrix.errors import InputError
+from directrix.measures.pairs import KendallTau
+from directrix.surrogates.base import KernelSurrogate, query_sums
+from directrix.types import Float64Array, FloatArray, Int64Array
+
+__all__ = ["RankNet", "RankSVM"]
+
+Levels = tuple[Int64Array, Float64Array]
+
+
+class _Pairwise(KernelSurrogate):
+    """Minus the mean loss over a query's pairs of different labels."""
+
+    @property
+    def traits(self) -> frozenset[str]:
+        """smooth, convex, shift_invariant."""
+        return frozenset({"smooth", "convex", "shift_invariant"})
+
+    @property
+    def measure(self) -> KendallTau:
+        """Kendall's tau-b, which counts the same pairs; not a limit."""
+        return KendallTau()
+
+    def prepare(
+        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
+    ) -> Levels:
+        """Rank of every document's label in its query, from 0, and 1/number of pairs of every query.
+
+        Raises
+        ------
+        InputError
+            If there are document weights.
+        """
+        if doc_weight is not None:
+            raise InputError(
+                f"{self!r} takes no document weights: it is no sum over documents. "
+                "Weigh whole queries instead: query_weight=."
+            )
+        sizes = np.diff(qptr)
+        query = np.repeat(np.arange(len(sizes)), sizes)
+        order = np.lexsort((labels, query))
+        starts = np.ones(len(labels), dtype=bool)
+        starts[1:] = (np.diff(labels[order]) != 0.0) | (np.diff(query) != 0)
+        ids = np.cumsum(starts) - 1
+        level = np.empty(len(labels), dtype=np.int64)
+        level[order] = ids - ids[np.minimum(qptr[:-1], max(len(ids) - 1, 0))][query] if len(ids) else ids
+        alike = np.bincount(ids)[ids].astype(np.float64)  # documents of the same label: n^2 - sum = 2 pairs
+        pairs = 0.5 * (sizes.astype(np.float64) ** 2 - query_sums(alike, qptr))
+        return level, np.divide(1.0, pairs, out=np.zeros_like(pairs), where=pairs > 0.0)
+
+    @abstractmethod
+    def kernel(self) -> Any:
+        """The compiled chunk."""
+
+    def fill(
+        self,
+        scores: FloatArray,
+        prepared: Levels,
+        qptr: Int64Array,
+        chunk: tuple[int, int],
+        out: tuple[Float64Array, FloatArray],
+    ) -> None:
+        """Fill one chunk; see `KernelSurrogate.fill`."""
+        self.kernel()(scores, *prepared, qptr, *chunk, *out)
+
+
+@dataclass(frozen=True)
+class RankNet(_Pairwise):
+    r"""Cross entropy of pairs, minus it.
+
+    .. math:: -\frac1P \sum_{l_i > l_j} \log\big(1 + e^{-(s_i - s_j)}\big)
+
+    with P the number of pairs of different labels of the query; 0 if there is none.
+
+    Notes
+    -----
+    Burges et al. add up all pairs of all queries; here queries weigh alike, as they do in every
+    measure. ``query_weight`` = P makes it their sum again, but for a factor.
+
+    O(P) time, O(n) memory: four pairs share a division, and a document one logarithm.
+
+    References
+    ----------
+    Burges, Shaked, Renshaw, Lazier, Deeds, Hamilton, Hullender (2005), Eq. 3 with target 1,
+    doi:10.1145/1102351.1102363.
+
+    Examples
+    --------
+    >>> scores, labels, qptr = np.array([0.0, 0.0, 1.0]), np.array([1.0, 0.0, 2.0]), np.array([0, 3])
+    >>> RankNet().value_and_grad(scores, labels, qptr)[0]  # (log(2) + 2 log(1 + 1/e))/3
+    array([-0.43989018])
+    """
+
+    def kernel(self) -> Any:
+        """The compiled chunk."""
+        from directrix.surrogates._kernels.pairwise import rank_net_chunk
+
+        return rank_net_chunk
+
+
+@dataclass(frozen=True)
+class RankSVM(_Pairwise):
+    r"""Squared hinge of pairs, minus it: RankSVM in the primal.
+
+    .. math:: -\frac1P \sum_{l_i > l_j} \max(0,\, 1 - (s_i - s_j))^2
+
+    with P the number of pairs of different labels of the query; 0 if there is none.
+
+    Notes
+    -----
+    Together with ``l2`` > 0, which sets the scale of the margin, its minimum is unique. Queries weigh
+    alike; ``query_weight`` = P adds up pairs as the original does, and l2 = number of queries/(C sum P)
+    is then its C.
+
+    The value bounds Kendall's tau-b from below: a pair in the wrong order or tied loses at least 1/P.
+
+    O(n log n) time, O(n) memory, for any number of different labels: documents are sorted once, and runs of
+    levels merged, neighbours first.
+
+    References
+    ----------
+    Chapelle, Keerthi (2010), Efficient algorithms for ranking with SVMs, Eq. 4 (there with C in place of
+    1/P), doi:10.1007/s10791-009-9109-9.
+
+    Examples
+    --------
+    >>> scores, labels, qptr = np.array([0.0, 0.0, 1.5]), np.array([1.0, 0.0, 2.0]), np.array([0, 3])
+    >>> RankSVM().value_and_grad(scores, labels, qptr)[0]  # only the tied pair has a loss: 1/3
+    array([-0.33333333])
+    """
+
+    @property
+    def traits(self) -> frozenset[str]:
+        """smooth, convex, shift_invariant, bound (of Kendall's tau-b)."""
+        return super().traits | {"bound"}
+
+    def kernel(self) -> Any:
+        """The compiled chunk."""
+        from directrix.surrogates._kernels.pairwise import rank_svm_chunk
+
+        return rank_svm_chunk
