@@ -63,9 +63,12 @@ from directrix.surrogates.listwise import ListMLE as ListMLE
 from directrix.surrogates.listwise import ListNet as ListNet
 from directrix.surrogates.listwise import RankCosine as RankCosine
 from directrix.surrogates.names import surrogate as surrogate
+from directrix.surrogates.pairwise import RankNet as RankNet
+from directrix.surrogates.pairwise import RankSVM as RankSVM
 from directrix.surrogates.pointwise import Regression as Regression
 from directrix.surrogates.positions import ApproxMeasure as ApproxMeasure
 from directrix.surrogates.positions import soft_ranks as soft_ranks
+from directrix.surrogates.soft import SoftNDCG as SoftNDCG
 from directrix.threads import get_threads as get_threads
 from directrix.threads import set_threads as set_threads
 from directrix.trainers.best import BestSoFar as BestSoFar

@@ -34,6 +34,7 @@ CASES += [
     dx.Regression(),
     dx.Regression(intercept=False),
 ]
+CASES += [dx.SoftNDCG(), dx.SoftNDCG(sigma=0.1), dx.SoftNDCG(sigma=0.5, k=3), dx.RankNet(), dx.RankSVM()]
 
 
 @pytest.mark.parametrize("surrogate", CASES, ids=repr)
