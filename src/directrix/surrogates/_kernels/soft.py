@@ -84,70 +84,70 @@ def _moments(u):
 def _terms(mean, variance, m, tail):
     """First and last x that matter, N, and the number of terms l >= 1 that do."""
     reach = tail / 3.0 + math.sqrt(tail * tail / 9.0 + 2.0 * tail * variance) + 1.0
-    low, high = max(0, int(math.floor(mean - reach))), min(m, int(math.ceil(mean + reach)))
+    low, high = max(0, math.floor(mean - reach)), min(m, math.ceil(mean + reach))
     n = high - low + 1
     n += 1 - n % 2
     count = (n - 1) // 2
     # a quarter less: the variance that is left without one of the coins
     square = tail / (2.0 * max(variance - 0.25, 1e-9))
     if square < 1.0:
-        count = min(count, int(math.ceil(n / math.pi * math.asin(math.sqrt(square)))))
+        count = min(count, math.ceil(n / math.pi * math.asin(math.sqrt(square))))
     return low, high, n, min(count, _TERMS)
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=_CONTRACT)
 def _spectrum(discount, low, m, n, wr, wi, cos, sin, turn_r, turn_i):
-    """Fill the transform of the discounts at low, low + 1, ...; return its term l = 0."""
-    for l in range(len(wr)):
-        angle = math.pi * (l + 1) / n
-        cos[l], sin[l] = math.cos(angle), math.sin(angle)
-        wr[l], wi[l] = 0.0, 0.0
+    """Fill the transform of the discounts at low, low + 1, ...; return its term 0."""
+    for t in range(len(wr)):
+        angle = math.pi * (t + 1) / n
+        cos[t], sin[t] = math.cos(angle), math.sin(angle)
+        wr[t], wi[t] = 0.0, 0.0
         start = angle * (2 * low - m)
-        turn_r[l], turn_i[l] = math.cos(start), -math.sin(start)
+        turn_r[t], turn_i[t] = math.cos(start), -math.sin(start)
     mean = 0.0
     for x in range(len(discount)):
         d = discount[x] / n
         mean += d
-        for l in range(len(wr)):
-            r, i, c, s = turn_r[l], turn_i[l], cos[l], sin[l]
-            wr[l] += d * r
-            wi[l] += d * i
+        for t in range(len(wr)):
+            r, i, c, s = turn_r[t], turn_i[t], cos[t], sin[t]
+            wr[t] += d * r
+            wi[t] += d * i
             # times exp(-i theta) = (c - i s)^2
             c2, s2 = c * c - s * s, 2.0 * c * s
-            turn_r[l] = r * c2 + i * s2
-            turn_i[l] = i * c2 - r * s2
+            turn_r[t] = r * c2 + i * s2
+            turn_i[t] = i * c2 - r * s2
     return mean
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=_CONTRACT)
 def _product(u, cos, sin, a, b):
     """Fill a + i b with the product of cos + i u sin over all u."""
-    for l in range(len(a)):
-        a[l], b[l] = 1.0, 0.0
+    for t in range(len(a)):
+        a[t], b[t] = 1.0, 0.0
     j = 0
     while j + 4 <= len(u):
         u0, u1, u2, u3 = u[j], u[j + 1], u[j + 2], u[j + 3]
-        for l in range(len(a)):
-            c, s = cos[l], sin[l]
+        for t in range(len(a)):
+            c, s = cos[t], sin[t]
             # two documents at a time: (c + i s0)(c + i s1)
             s0, s1, s2, s3 = s * u0, s * u1, s * u2, s * u3
             r, i = c * c - s0 * s1, c * (s0 + s1)
             p, q = c * c - s2 * s3, c * (s2 + s3)
             r, i = r * p - i * q, r * q + i * p
-            x, y = a[l], b[l]
-            a[l], b[l] = x * r - y * i, x * i + y * r
+            x, y = a[t], b[t]
+            a[t], b[t] = x * r - y * i, x * i + y * r
         j += 4
     while j < len(u):
-        for l in range(len(a)):
-            c, s = cos[l], sin[l] * u[j]
-            x, y = a[l], b[l]
-            a[l], b[l] = x * c - y * s, x * s + y * c
+        for t in range(len(a)):
+            c, s = cos[t], sin[t] * u[j]
+            x, y = a[t], b[t]
+            a[t], b[t] = x * c - y * s, x * s + y * c
         j += 1
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=_CONTRACT)
 def _slopes(u, p, q, c, s, slopes):
-    """Add sum_l (p_l + q_l u)/(c_l^2 + s_l^2 u^2) to the slopes, over four terms l and one division."""
+    """Add sum_l (p_l + q_l u)/(c_l^2 + s_l^2 u^2) to the slopes, over four terms t and one division."""
     p0, p1, p2, p3 = p[0], p[1], p[2], p[3]
     q0, q1, q2, q3 = q[0], q[1], q[2], q[3]
     c0, c1, c2, c3 = c[0] * c[0], c[1] * c[1], c[2] * c[2], c[3] * c[3]
@@ -181,14 +181,14 @@ def _document(u, discount, tail, terms, slopes):
     a, b, p, q = terms[4, :width], terms[5, :width], terms[6, :width], terms[7, :width]
     value = _spectrum(discount[low : high + 1], low, m, n, wr, wi, cos, sin, a, b)
     _product(u, cos, sin, a, b)
-    for l in range(width):
-        r, i = wr[l] * a[l] - wi[l] * b[l], wr[l] * b[l] + wi[l] * a[l]
-        if l >= count:
-            r, i, cos[l], sin[l] = 0.0, 0.0, 1.0, 0.0
+    for t in range(width):
+        r, i = wr[t] * a[t] - wi[t] * b[t], wr[t] * b[t] + wi[t] * a[t]
+        if t >= count:
+            r, i, cos[t], sin[t] = 0.0, 0.0, 1.0, 0.0
         value += 2.0 * r
-        p[l], q[l] = -2.0 * sin[l] * i * cos[l], 2.0 * sin[l] * r * sin[l]
-    for l in range(0, count, 4):
-        _slopes(u, p[l : l + 4], q[l : l + 4], cos[l : l + 4], sin[l : l + 4], slopes)
+        p[t], q[t] = -2.0 * sin[t] * i * cos[t], 2.0 * sin[t] * r * sin[t]
+    for t in range(0, count, 4):
+        _slopes(u, p[t : t + 4], q[t : t + 4], cos[t : t + 4], sin[t : t + 4], slopes)
     return min(max(value, 0.0), discount[0])
 
 
