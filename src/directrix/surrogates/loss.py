@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from directrix.errors import InputError
+from directrix.measures.base import RankingMeasure
 from directrix.measures.dcg import NDCG
 from directrix.measures.gains import gains
 from directrix.surrogates.base import KernelSurrogate
@@ -16,10 +17,10 @@ Target = Literal["gains", "labels"]
 
 
 class Loss(KernelSurrogate):
-    """Base of the losses in `listwise` and `pointwise`."""
+    """Base of the losses in `listwise`, `pairwise` and `pointwise`."""
 
     @property
-    def measure(self) -> NDCG:
+    def measure(self) -> RankingMeasure:
         """nDCG: what is reported when nothing else is asked.
 
         The loss does not tend to it, nor to any other measure: pass ``eval_measure=`` for yours.

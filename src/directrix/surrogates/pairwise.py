@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from directrix.errors import InputError
 from directrix.measures.pairs import KendallTau
-from directrix.surrogates.base import KernelSurrogate, query_sums
+from directrix.surrogates.base import query_sums
+from directrix.surrogates.loss import Loss
 from directrix.types import Float64Array, FloatArray, Int64Array
 
 __all__ = ["RankNet", "RankSVM"]
@@ -18,7 +18,7 @@ __all__ = ["RankNet", "RankSVM"]
 Levels = tuple[Int64Array, Float64Array]
 
 
-class _Pairwise(KernelSurrogate):
+class _Pairwise(Loss):
     """Minus the mean loss over a query's pairs of different labels."""
 
     @property
@@ -41,11 +41,7 @@ class _Pairwise(KernelSurrogate):
         InputError
             If there are document weights.
         """
-        if doc_weight is not None:
-            raise InputError(
-                f"{self!r} takes no document weights: it is no sum over documents. "
-                "Weigh whole queries instead: query_weight=."
-            )
+        self.check(labels, doc_weight)
         sizes = np.diff(qptr)
         query = np.repeat(np.arange(len(sizes)), sizes)
         order = np.lexsort((labels, query))
@@ -98,7 +94,7 @@ class RankNet(_Pairwise):
     --------
     >>> scores, labels, qptr = np.array([0.0, 0.0, 1.0]), np.array([1.0, 0.0, 2.0]), np.array([0, 3])
     >>> RankNet().value_and_grad(scores, labels, qptr)[0]  # (log(2) + 2 log(1 + 1/e))/3
-    array([-0.43989018])
+    array([-0.43989019])
     """
 
     def kernel(self) -> Any:
