@@ -51,6 +51,8 @@ _HOME = {
     "Run": "data.trec",
     "SGD": "trainers.sgd",
     "Scale": "data.scale",
+    "SmoothAP": "surrogates.smooth",
+    "SmoothNDCG": "surrogates.smooth",
     "Success": "measures.precision",
     "ap_bound": "surrogates.bounds",
     "audit": "data.audit",

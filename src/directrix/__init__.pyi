@@ -66,6 +66,8 @@ from directrix.surrogates.names import surrogate as surrogate
 from directrix.surrogates.pointwise import Regression as Regression
 from directrix.surrogates.positions import ApproxMeasure as ApproxMeasure
 from directrix.surrogates.positions import soft_ranks as soft_ranks
+from directrix.surrogates.smooth import SmoothAP as SmoothAP
+from directrix.surrogates.smooth import SmoothNDCG as SmoothNDCG
 from directrix.threads import get_threads as get_threads
 from directrix.threads import set_threads as set_threads
 from directrix.trainers.best import BestSoFar as BestSoFar
