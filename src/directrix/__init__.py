@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "AP": "measures.precision",
+    "Anneal": "trainers.anneal",
     "ApproxAP": "surrogates.approx",
     "ApproxERR": "surrogates.approx_cascade",
     "ApproxKendall": "surrogates.approx_pairs",
@@ -22,6 +23,7 @@ _HOME = {
     "ApproxRR": "surrogates.approx_cascade",
     "AutoRanker": "rankers.auto",
     "BestSoFar": "trainers.best",
+    "CG": "trainers.cg",
     "Comparison": "measures.evaluation",
     "Convention": "measures.convention",
     "DCG": "measures.dcg",

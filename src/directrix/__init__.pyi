@@ -70,7 +70,9 @@ from directrix.surrogates.smooth import SmoothAP as SmoothAP
 from directrix.surrogates.smooth import SmoothNDCG as SmoothNDCG
 from directrix.threads import get_threads as get_threads
 from directrix.threads import set_threads as set_threads
+from directrix.trainers.anneal import Anneal as Anneal
 from directrix.trainers.best import BestSoFar as BestSoFar
+from directrix.trainers.cg import CG as CG
 from directrix.trainers.lbfgs import LBFGS as LBFGS
 from directrix.trainers.regression import regression_start as regression_start
 from directrix.trainers.restarts import Restarts as Restarts

@@ -5,14 +5,14 @@ With x the scores in descending order, rank j is held by document i to the share
 .. math:: h_{ij} = \frac{u_{ij}}{\sum_m u_{mj}}, \qquad u_{ij} = e^{-(x_i - x_j)^2 / \sigma},
 
 and everything is a function of the columns' means :math:`\bar g_j = \sum_i g_i h_{ij}`. With
-:math:`c_j = \partial V / \partial \bar g_j` and :math:`S_j = \sum_i u_{ij} (x_i - x_j)(g_i - \bar g_j) / \sum_m u_{mj}`
+:math:`c_j = \partial V / \partial \bar g_j` and :math:`P_{ij} = h_{ij} (x_i - x_j)(g_i - \bar g_j)`
 
-.. math:: \frac{\partial V}{\partial x_p} = -\frac{2}{\sigma} \sum_j c_j
-          \frac{u_{pj}}{\sum_m u_{mj}} (x_p - x_j)(g_p - \bar g_j) \;+\; \frac{2}{\sigma}\, c_p S_p .
+.. math:: \frac{\partial V}{\partial x_p} =
+          \frac{2}{\sigma} \Big( c_p \sum_i P_{ip} - \sum_j c_j P_{pj} \Big).
 
 A column is one pass of exponentials over its band and one that adds to the gradient, so that no
-more than a row is stored. Beyond :math:`(x_i - x_j)^2 / \sigma` = 37 + log n (17 + log n in float32) nothing is left of
-u but rounding; a column without gain in its band has neither value nor gradient.
+more than a row is stored. Where :math:`(x_i - x_j)^2 / \sigma` > 37 + log n (17 + log n in float32) nothing
+is left of u but rounding; a column without gain in its band has neither value nor gradient.
 """
 
 import math
