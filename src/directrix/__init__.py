@@ -83,6 +83,8 @@ _HOME = {
     "regression_start": "trainers.regression",
     "search": "rankers.search",
     "set_threads": "threads",
+    "smooth_ndcg_bound": "surrogates.smooth_theory",
+    "smooth_rescaled": "surrogates.smooth_theory",
     "soft_ranks": "surrogates.positions",
     "split_queries": "data.split",
     "surrogate": "surrogates.names",

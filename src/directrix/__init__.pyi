@@ -68,6 +68,8 @@ from directrix.surrogates.positions import ApproxMeasure as ApproxMeasure
 from directrix.surrogates.positions import soft_ranks as soft_ranks
 from directrix.surrogates.smooth import SmoothAP as SmoothAP
 from directrix.surrogates.smooth import SmoothNDCG as SmoothNDCG
+from directrix.surrogates.smooth_theory import smooth_ndcg_bound as smooth_ndcg_bound
+from directrix.surrogates.smooth_theory import smooth_rescaled as smooth_rescaled
 from directrix.threads import get_threads as get_threads
 from directrix.threads import set_threads as set_threads
 from directrix.trainers.anneal import Anneal as Anneal

@@ -33,6 +33,16 @@ CASES += [
     dx.RankCosine("labels", centred=True),
     dx.Regression(),
     dx.Regression(intercept=False),
+    kind(sigma=sigma, **extra)
+    for kind, extra in [
+        (dx.SmoothNDCG, {}),
+        (dx.SmoothNDCG, {"k": 1}),
+        (dx.SmoothNDCG, {"k": 5}),
+        (dx.SmoothAP, {}),
+        (dx.SmoothAP, {"variant": "direct"}),
+        (dx.SmoothAP, {"rel": 2}),
+    ]
+    for sigma in (0.01, 1.0, 50.0)
 ]
 
 

@@ -14,6 +14,13 @@ from directrix.types import Float64Array, Objective
 
 __all__ = ["CG"]
 
+_TRIALS = 20
+"""Evaluations in a line search; SciPy would try 100 on a loss that is flat to rounding."""
+
+
+class _Flat(Exception):
+    """Leave a line search that finds nothing."""
+
 
 @dataclass(frozen=True)
 class CG:
@@ -67,7 +74,18 @@ class CG:
         from scipy.optimize import minimize
 
         def loop(descent: Descent) -> tuple[Status, str]:
+            trials = 0
+
+            def evaluate(params: Float64Array) -> tuple[float, Float64Array]:
+                nonlocal trials
+                trials += 1
+                if trials > _TRIALS:
+                    raise _Flat
+                return descent.evaluate(params)
+
             def step(intermediate_result: Any) -> None:
+                nonlocal trials
+                trials = 0
                 before, loss = descent.loss, float(intermediate_result.fun)
                 descent.step(intermediate_result.x, loss)
                 if before - loss <= self.ftol * max(abs(before), abs(loss), 1.0):
@@ -75,18 +93,19 @@ class CG:
 
             code = 1
             while code == 1 and descent.iterations < self.max_iter:
-                cycle = min(self.restart or max(len(descent.params), 1), self.max_iter - descent.iterations)
-                found = minimize(
-                    descent.evaluate,
-                    descent.params,
-                    jac=True,
-                    method="CG",
-                    callback=step,
-                    # An accurate search (c2 = 0.1) is what conjugate gradients need: N&W, Section 5.2.
-                    options={"maxiter": cycle, "gtol": self.tol, "norm": np.inf, "c1": 1e-4, "c2": 0.1},
-                )
-                # A search that fails along a conjugate direction is tried again along the gradient.
-                code = 1 if found.status == 2 and found.nit else int(found.status)
+                trials, begin = 0, descent.iterations
+                cycle = min(self.restart or max(len(descent.params), 1), self.max_iter - begin)
+                # An accurate search (c2 = 0.1) is what conjugate gradients need: N&W, Section 5.2.
+                options = {"maxiter": cycle, "gtol": self.tol, "norm": np.inf, "c1": 1e-4, "c2": 0.1}
+                try:
+                    found = minimize(
+                        evaluate, descent.params, jac=True, method="CG", callback=step, options=options
+                    )
+                    code = int(found.status)
+                except _Flat:
+                    code = 2
+                if code == 2 and descent.iterations > begin:
+                    code = 1  # along a conjugate direction it failed; the gradient's is tried next
             return descent.reason(code, self.max_iter)
 
         return descend(loop, objective, start, callback)
