@@ -129,6 +129,19 @@ def test_bands_give_what_all_pairs_give(n, sigma, dtype):
     np.testing.assert_allclose(grad, slope, rtol=0, atol=10 * tolerance * np.abs(slope).max())
 
 
+@pytest.mark.parametrize(("dtype", "z"), [("float32", 17.5), ("float64", 37.5)])
+def test_the_band_is_wider_for_more_documents(dtype, z):
+    """What is dropped is small also when it is many documents: here 200,000 at one distance."""
+    n = 200_000
+    scores, labels = np.full(n + 1, -math.sqrt(z), dtype=dtype), np.zeros(n + 1)
+    scores[0], labels[0] = 0.0, 1.0
+    value, grad = one(dx.SmoothNDCG(1.0, k=1), scores, labels)
+    u = n * math.exp(-z)
+    # Each is less than the rounding of 1, so those that are added to the one partial sum with the 1 are lost.
+    np.testing.assert_allclose(1 - value, u / (1 + u), rtol=0.1)
+    np.testing.assert_allclose(grad[0], 2 * math.sqrt(z) * u / (1 + u) ** 2, rtol=0.1)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_the_exponentials_are_exact_to_rounding(dtype):
     """Two documents: the share of the other one is the exponential itself."""

@@ -48,8 +48,8 @@ class _Prepared(NamedTuple):
     discount: Float64Array
 
 
-class _SmoothRank(KernelSurrogate):
-    """What both surrogates share; the fields are each one's own."""
+class SmoothRank(KernelSurrogate):
+    """What `SmoothNDCG` and `SmoothAP` share; the fields are each one's own."""
 
     sigma: float
 
@@ -91,7 +91,7 @@ class _SmoothRank(KernelSurrogate):
 
 
 @dataclass(frozen=True)
-class SmoothNDCG(_SmoothRank):
+class SmoothNDCG(SmoothRank):
     r"""SmoothRank's nDCG@k (Chapelle, Wu 2010, Eq. 8).
 
     .. math:: \frac{1}{Z_k} \sum_{j \le k} \frac{1}{\log_2(1 + j)} \sum_i (2^{l_i} - 1)\, h_{ij}
@@ -139,7 +139,7 @@ class SmoothNDCG(_SmoothRank):
 
 
 @dataclass(frozen=True)
-class SmoothAP(_SmoothRank):
+class SmoothAP(SmoothRank):
     r"""SmoothRank's average precision, with :math:`\rho_j = \sum_i r_i h_{ij}`.
 
     .. math:: \frac1R \sum_j \rho_j \frac1j \sum_{m \le j} \rho_m \quad\text{("product", Eq. 9)},
