@@ -237,3 +237,8 @@ def test_section_5_4_scores_and_root_of_sigma_scale_together():
 def test_messages(call, message):
     with pytest.raises(dx.InputError, match=message):
         call()
+
+
+def test_smoothing_is_sigma_and_the_other_fields_stay():
+    assert dx.SmoothNDCG(k=3).at(0.25) == dx.SmoothNDCG(0.25, k=3)
+    assert dx.SmoothAP(rel=2, variant="direct").at(8.0) == dx.SmoothAP(8.0, rel=2, variant="direct")
