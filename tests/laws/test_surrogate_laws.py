@@ -33,6 +33,8 @@ CASES += [
     dx.RankCosine("labels", centred=True),
     dx.Regression(),
     dx.Regression(intercept=False),
+]
+CASES += [
     kind(sigma=sigma, **extra)
     for kind, extra in [
         (dx.SmoothNDCG, {}),
