@@ -11,7 +11,6 @@ features from memory once, whatever the surrogate.
 
 from __future__ import annotations
 
-from copy import copy
 from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
@@ -181,7 +180,8 @@ class Objective:
                 f"{self.surrogate!r} has no smoothing to change, so it cannot be annealed; train without "
                 "Anneal, or take a surrogate with at(smoothing), e.g. SmoothNDCG()."
             )
-        other = copy(self)
+        other = type(self).__new__(type(self))  # copy() would go through pickling, and cut the data anew
+        other.__dict__.update(self.__dict__)
         other.surrogate = self.surrogate.at(smoothing)
         return other
 
