@@ -32,6 +32,7 @@ SHARED = {  # what all names of a layer inherit, shown once
     "measures": {"measures.base.RankingMeasure": "__call__, prepare, under, name"},
     "surrogates": {
         "surrogates.approx_rank.ApproxRank": "at",
+        "surrogates.smooth.SmoothRank": "at",
         "surrogates.base.KernelSurrogate": "value_and_grad, prepare, fill",
     },
     "rankers": {"rankers.base.Ranker": "predict, score, save"},

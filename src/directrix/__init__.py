@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "AP": "measures.precision",
+    "Anneal": "trainers.anneal",
     "ApproxAP": "surrogates.approx",
     "ApproxERR": "surrogates.approx_cascade",
     "ApproxKendall": "surrogates.approx_pairs",
@@ -22,6 +23,7 @@ _HOME = {
     "ApproxRR": "surrogates.approx_cascade",
     "AutoRanker": "rankers.auto",
     "BestSoFar": "trainers.best",
+    "CG": "trainers.cg",
     "Comparison": "measures.evaluation",
     "Convention": "measures.convention",
     "DCG": "measures.dcg",
@@ -53,6 +55,8 @@ _HOME = {
     "Run": "data.trec",
     "SGD": "trainers.sgd",
     "Scale": "data.scale",
+    "SmoothAP": "surrogates.smooth",
+    "SmoothNDCG": "surrogates.smooth",
     "SoftNDCG": "surrogates.soft",
     "Success": "measures.precision",
     "ap_bound": "surrogates.bounds",
@@ -82,6 +86,8 @@ _HOME = {
     "regression_start": "trainers.regression",
     "search": "rankers.search",
     "set_threads": "threads",
+    "smooth_ndcg_bound": "surrogates.smooth_theory",
+    "smooth_rescaled": "surrogates.smooth_theory",
     "soft_ranks": "surrogates.positions",
     "split_queries": "data.split",
     "surrogate": "surrogates.names",

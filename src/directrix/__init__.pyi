@@ -68,10 +68,16 @@ from directrix.surrogates.pairwise import RankSVM as RankSVM
 from directrix.surrogates.pointwise import Regression as Regression
 from directrix.surrogates.positions import ApproxMeasure as ApproxMeasure
 from directrix.surrogates.positions import soft_ranks as soft_ranks
+from directrix.surrogates.smooth import SmoothAP as SmoothAP
+from directrix.surrogates.smooth import SmoothNDCG as SmoothNDCG
+from directrix.surrogates.smooth_theory import smooth_ndcg_bound as smooth_ndcg_bound
+from directrix.surrogates.smooth_theory import smooth_rescaled as smooth_rescaled
 from directrix.surrogates.soft import SoftNDCG as SoftNDCG
 from directrix.threads import get_threads as get_threads
 from directrix.threads import set_threads as set_threads
+from directrix.trainers.anneal import Anneal as Anneal
 from directrix.trainers.best import BestSoFar as BestSoFar
+from directrix.trainers.cg import CG as CG
 from directrix.trainers.lbfgs import LBFGS as LBFGS
 from directrix.trainers.regression import regression_start as regression_start
 from directrix.trainers.restarts import Restarts as Restarts

@@ -75,7 +75,10 @@ class Model(Protocol):
 
 
 class Objective(Protocol):
-    """All a trainer ever sees: a loss to minimise over a parameter vector."""
+    """All a trainer ever sees: a loss to minimise over a parameter vector.
+
+    `Anneal` needs one method more, ``at(smoothing)``: the same loss, otherwise smoothed.
+    """
 
     def value_and_grad(
         self, params: Float64Array, queries: Int64Array | None = None

@@ -35,6 +35,18 @@ CASES += [
     dx.Regression(intercept=False),
 ]
 CASES += [dx.SoftNDCG(), dx.SoftNDCG(sigma=0.1), dx.SoftNDCG(sigma=0.5, k=3), dx.RankNet(), dx.RankSVM()]
+CASES += [
+    kind(sigma=sigma, **extra)
+    for kind, extra in [
+        (dx.SmoothNDCG, {}),
+        (dx.SmoothNDCG, {"k": 1}),
+        (dx.SmoothNDCG, {"k": 5}),
+        (dx.SmoothAP, {}),
+        (dx.SmoothAP, {"variant": "direct"}),
+        (dx.SmoothAP, {"rel": 2}),
+    ]
+    for sigma in (0.01, 1.0, 50.0)
+]
 
 
 @pytest.mark.parametrize("surrogate", CASES, ids=repr)

@@ -84,7 +84,7 @@ class LinearObjective(Objective):
         fused_separable(spec, part.rows, part.prepared, part.qptr, part.weight, w, value, grad)
         return float(part.weight @ value), grad
 
-    @cached_property
+    @property
     def _fusible(self) -> ApproxRank | None:
         """The surrogate, if kernels exist that join it with the model on these features."""
         dense = not hasattr(self.queries.features, "tocsr")

@@ -12,7 +12,7 @@ features from memory once, whatever the surrogate.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -164,6 +164,26 @@ class Objective:
         if not np.all(part.weight == 1.0):
             dscores = dscores * np.repeat(part.weight, np.diff(part.qptr)).astype(dscores.dtype)
         return float(part.weight @ value), self.model.backward(cache, dscores)
+
+    def at(self, smoothing: float) -> Self:
+        """Return a copy whose surrogate is ``surrogate.at(smoothing)``, on the same data.
+
+        Nothing is prepared again: what depends on the labels does not depend on the smoothing.
+
+        Raises
+        ------
+        InputError
+            If the surrogate has no smoothing.
+        """
+        if not hasattr(self.surrogate, "at"):
+            raise InputError(
+                f"{self.surrogate!r} has no smoothing to change, so it cannot be annealed; train without "
+                "Anneal, or take a surrogate with at(smoothing), e.g. SmoothNDCG()."
+            )
+        other = type(self).__new__(type(self))  # copy() would go through pickling, and cut the data anew
+        other.__dict__.update(self.__dict__)
+        other.surrogate = self.surrogate.at(smoothing)
+        return other
 
     @property
     def n_queries(self) -> int:

@@ -34,6 +34,8 @@ class KernelSurrogate(ABC):
     def prepare(self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None) -> Any:
         """Everything that depends on labels and document weights alone.
 
+        Not on the smoothing: annealing uses it for all smoothings.
+
         Parameters
         ----------
         labels : float64 (n_docs,)

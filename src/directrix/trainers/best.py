@@ -50,8 +50,9 @@ class BestSoFar:
         Returns
         -------
         Result
-            ``params`` and ``value`` of the best step, ``counts["best"]`` its number; the trace
-            gains a column ``score``.
+            ``params`` of the best step and the loss there of ``objective`` as it was given;
+            ``counts["best"]`` is the number of that step, the trace gains a column ``score``. Under `Anneal`
+            the smoothing it was found at is in its row of the trace, and in the message.
 
         Raises
         ------
@@ -78,12 +79,19 @@ class BestSoFar:
                 "for at least one validation query."
             )
         message = f"no new best in {self.patience} steps" if waited else result.message
+        step = _named(result.trace, best["iteration"])
         return replace(
             result,
             params=best["params"],
             value=objective.value_and_grad(best["params"])[0],
-            message=f"{message}; best at step {best['iteration']} with {best['score']:.4f}",
+            message=f"{message}; best at step {step} with {best['score']:.4f}",
             counts={**result.counts, "best": best["iteration"]},
             # under Restarts a step is a whole run, and its rows share the score
             trace=[{**row, "score": scores[row.get("restart", row["iteration"])]} for row in result.trace],
         )
+
+
+def _named(trace: list[dict[str, Any]], step: int) -> str:
+    """The step's number, and its smoothing if it has one."""
+    smoothing = next((row.get("smoothing") for row in trace if row["iteration"] == step), None)
+    return str(step) if smoothing is None else f"{step} (smoothing {smoothing:g})"

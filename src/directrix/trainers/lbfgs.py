@@ -4,19 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-
-from directrix.errors import InputError
+from directrix.trainers.descent import Descent, check_tolerance, descend
 from directrix.trainers.result import Result, Status, Step, check_count
 from directrix.types import Float64Array, Objective
 
 __all__ = ["LBFGS"]
-
-
-class _Stop(Exception):
-    """Leave SciPy's loop, keeping the step where the callback said so."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +41,7 @@ class LBFGS:
         for name in ("max_iter", "memory"):
             check_count(getattr(self, name), f"LBFGS({name}=")
         for name in ("tol", "ftol"):
-            if not 0.0 <= getattr(self, name) < np.inf:
-                raise InputError(f"LBFGS({name}={getattr(self, name)!r}): {name} must be a number >= 0.")
+            check_tolerance(getattr(self, name), f"LBFGS({name}=")
 
     def minimise(
         self,
@@ -76,37 +68,15 @@ class LBFGS:
         """
         from scipy.optimize import minimize
 
-        start = np.array(start, dtype=np.float64)
-        trace: list[dict[str, Any]] = []
-        last: dict[str, Any] = {"evaluations": 0}
-
-        def evaluate(params: Float64Array) -> tuple[float, Float64Array]:
-            loss, grad = objective.value_and_grad(params)
-            last["evaluations"] += 1
-            if not (np.isfinite(loss) and np.isfinite(grad).all()):
-                raise _Stop("not_finite")
-            if not trace:
-                step(Step(0, loss, params))
-            return loss, grad
-
-        def step(now: Step) -> None:
-            last.update(params=np.array(now.params), loss=now.loss)
-            trace.append({"iteration": now.iteration, "loss": now.loss})
-            if callback is not None and callback(now):
-                raise _Stop("stopped")
-
-        def iterate(intermediate_result: Any) -> None:
-            step(Step(len(trace), float(intermediate_result.fun), intermediate_result.x))
-
-        last.update(params=start, loss=np.nan)
-        status: Status
-        try:
+        def loop(descent: Descent) -> tuple[Status, str]:
             found = minimize(
-                evaluate,
-                start,
+                descent.evaluate,
+                descent.params,
                 jac=True,
                 method="L-BFGS-B",
-                callback=iterate,
+                callback=lambda intermediate_result: descent.step(
+                    intermediate_result.x, float(intermediate_result.fun)
+                ),
                 options={
                     "maxiter": self.max_iter,
                     "gtol": self.tol,
@@ -115,27 +85,6 @@ class LBFGS:
                     "maxfun": 25 * self.max_iter,  # SciPy's default of 15,000 would end long runs
                 },
             )
-            status, message = _reason(int(found.status), len(trace) - 1, self.max_iter)
-        except _Stop as stop:
-            status, message = _stopped(str(stop))
-        counts = {"iterations": max(len(trace) - 1, 0), "evaluations": last["evaluations"]}
-        return Result(last["params"], float(last["loss"]), status, message, counts, trace)
+            return descent.reason(int(found.status), self.max_iter)
 
-
-def _reason(code: int, iterations: int, max_iter: int) -> tuple[Status, str]:
-    if code == 0:
-        return "converged", f"converged after {iterations} iterations"
-    if code == 1:
-        return "max_iter", f"stopped after {iterations} iterations; raise max_iter={max_iter} to go on"
-    return "line_search", (
-        f"after {iterations} iterations no step lowers the loss any more: it is flat to rounding; "
-        "float64 features or a larger l2 would allow further steps"
-    )
-
-
-def _stopped(why: str) -> tuple[Status, str]:
-    if why == "stopped":
-        return "stopped", "stopped by the callback"
-    return "not_finite", (
-        "the loss became NaN or infinite; scale the features (scale='standard') or lower alpha"
-    )
+        return descend(loop, objective, start, callback)

@@ -1,0 +1,203 @@
+r"""SmoothRank (Chapelle, Wu 2010): measures with the document at a rank replaced by a soft one.
+
+With d(j) the document at rank j, document i stands there to the share (Eq. 7)
+
+.. math:: h_{ij} = \frac{\exp(-(s_i - s_{d(j)})^2 / \sigma)}{\sum_m \exp(-(s_m - s_{d(j)})^2 / \sigma)},
+
+so that rank j earns :math:`\bar g_j = \sum_i g_i h_{ij}`. As sigma -> 0 that is the gain of
+d(j); as sigma -> infinity the mean gain of the query, whatever the scores.
+
+The value is continuous. The gradient takes d(j) as constant, which is right wherever no scores tie;
+where some do, it is the mean over the orders of the tied documents. If all scores tie it
+is 0: train from a start that orders something, such as `directrix.regression_start`.
+
+Cost: k n exponentials for the ranks 1..k, only those inside the band
+:math:`(s_i - s_{d(j)})^2 < (37 + \log n)\,\sigma` (17 + log n for float32 scores); memory O(n) a query.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple, Self
+
+import numpy as np
+
+from directrix.errors import InputError
+from directrix.measures.base import RankingMeasure
+from directrix.measures.dcg import NDCG
+from directrix.measures.gains import discounts
+from directrix.measures.precision import AP
+from directrix.surrogates.approx import ApproxNDCG
+from directrix.surrogates.base import KernelSurrogate, writable
+from directrix.surrogates.positions import positive, whole
+from directrix.types import Float64Array, FloatArray, Int64Array
+
+__all__ = ["SmoothAP", "SmoothNDCG"]
+
+_SMALLEST = 1e-30
+_SMOOTH = frozenset({"smooth", "shift_invariant", "tends_to_measure"})
+_KINDS = {"dcg": 0, "product": 1, "direct": 2}
+Variant = Literal["product", "direct"]
+
+
+class _Prepared(NamedTuple):
+    """What depends on labels: a number for each document, and what each rank is worth."""
+
+    weights: Float64Array
+    discount: Float64Array
+
+
+class SmoothRank(KernelSurrogate):
+    """What `SmoothNDCG` and `SmoothAP` share; the fields are each one's own."""
+
+    sigma: float
+
+    def __post_init__(self) -> None:
+        owner = type(self).__name__
+        object.__setattr__(self, "sigma", positive(self.sigma, "sigma", owner))
+        if self.sigma < _SMALLEST:
+            raise InputError(
+                f"{owner}(sigma={self.sigma!r}): sigma must be at least {_SMALLEST:g}, for float32 to hold "
+                f"its inverse; type e.g. {owner}(sigma=1.0)."
+            )
+
+    @property
+    @abstractmethod
+    def measure(self) -> RankingMeasure:
+        """The exact measure that the surrogate tends to as sigma -> 0."""
+
+    def at(self, smoothing: float) -> Self:
+        """Return a copy with sigma = smoothing, in squared units of score.
+
+        As smoothing -> 0 the value tends to the exact measure wherever no scores tie.
+        """
+        smoothing = positive(smoothing, "smoothing", f"{type(self).__name__}.at")
+        return replace(self, sigma=smoothing)  # type: ignore[type-var]
+
+    def fill(
+        self,
+        scores: FloatArray,
+        prepared: _Prepared,
+        qptr: Int64Array,
+        chunk: tuple[int, int],
+        out: tuple[Float64Array, FloatArray],
+    ) -> None:
+        """Fill one chunk; see `KernelSurrogate.fill`."""
+        from directrix.surrogates._kernels.smooth import smooth_chunk
+
+        kind = _KINDS[getattr(self, "variant", "dcg")]
+        smooth_chunk(kind, float(self.sigma), scores, *prepared, qptr, chunk[0], chunk[1], out[0], out[1])
+
+
+@dataclass(frozen=True)
+class SmoothNDCG(SmoothRank):
+    r"""SmoothRank's nDCG@k (Chapelle, Wu 2010, Eq. 8).
+
+    .. math:: \frac{1}{Z_k} \sum_{j \le k} \frac{1}{\log_2(1 + j)} \sum_i (2^{l_i} - 1)\, h_{ij}
+
+    Parameters
+    ----------
+    sigma : float, 1e-30 to 1e30
+        Smoothing, in squared units of score. Smaller is closer to nDCG and harder to optimise.
+    k : int >= 1, or None
+        Cut-off; None = the whole list. The paper trains with 50, whatever the cut-off it reports.
+
+    Notes
+    -----
+    Never negative, but not bounded by 1: the shares of a document over the ranks need not add up to
+    1, so that a document just below relevant ones can be counted as relevant too. With k = 1 it
+    lies in [0, 1].
+    """
+
+    sigma: float = 1.0
+    k: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.k is not None:
+            object.__setattr__(self, "k", whole(self.k, "k", "SmoothNDCG"))
+
+    @property
+    def traits(self) -> frozenset[str]:
+        """smooth, shift_invariant, tends_to_measure; unit_interval for k = 1."""
+        return _SMOOTH | {"unit_interval"} if self.k == 1 else _SMOOTH
+
+    @property
+    def measure(self) -> NDCG:
+        """nDCG@k."""
+        return NDCG(k=self.k)
+
+    def prepare(
+        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
+    ) -> _Prepared:
+        """Gains over the ideal DCG@k, as `ApproxNDCG` has them, and the discounts."""
+        longest = int(np.diff(qptr).max(initial=0))
+        top = longest if self.k is None else min(longest, self.k)
+        weights = ApproxNDCG(k=self.k).prepare(labels, qptr, doc_weight)
+        return _Prepared(weights, writable(discounts(top)))
+
+
+@dataclass(frozen=True)
+class SmoothAP(SmoothRank):
+    r"""SmoothRank's average precision, with :math:`\rho_j = \sum_i r_i h_{ij}`.
+
+    .. math:: \frac1R \sum_j \rho_j \frac1j \sum_{m \le j} \rho_m \quad\text{("product", Eq. 9)},
+              \qquad
+              \frac1R \sum_j \rho_j \frac1j \Big(1 + \sum_{m < j} \rho_m\Big) \quad\text{("direct")}
+
+    Parameters
+    ----------
+    sigma : float, 1e-30 to 1e30
+        Smoothing, in squared units of score.
+    rel : float > 0
+        Smallest label that counts as relevant.
+    variant : {"product", "direct"}
+        "direct" follows from the paper's Eq. 4: the document at rank j counts itself once.
+
+    Notes
+    -----
+    Never negative, but not bounded by 1, for the reason given at `SmoothNDCG`. No document weights: it
+    is no sum over documents.
+    """
+
+    sigma: float = 1.0
+    rel: float = 1
+    variant: Variant = "product"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "rel", positive(self.rel, "rel", "SmoothAP"))
+        if self.variant not in ("product", "direct"):
+            raise InputError(
+                f"SmoothAP(variant={self.variant!r}): there is no such variant; "
+                "type 'product' (the paper's Eq. 9) or 'direct'."
+            )
+
+    @property
+    def traits(self) -> frozenset[str]:
+        """smooth, shift_invariant, tends_to_measure."""
+        return _SMOOTH
+
+    @property
+    def measure(self) -> AP:
+        """AP."""
+        return AP(rel=self.rel)
+
+    def prepare(
+        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
+    ) -> _Prepared:
+        """Relevance, and 1/rank.
+
+        Raises
+        ------
+        InputError
+            If there are document weights.
+        """
+        if doc_weight is not None:
+            raise InputError(
+                f"{self!r} takes no document weights: it is no sum over documents. "
+                "Weigh whole queries instead: query_weight=."
+            )
+        longest = int(np.diff(qptr).max(initial=0))
+        return _Prepared((labels >= self.rel).astype(np.float64), 1.0 / np.arange(1.0, longest + 1.0))

@@ -1,0 +1,244 @@
+"""SmoothRank against the paper's own loops and its theory."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import directrix as dx
+from tests.reference import approx, smooth
+
+PAIRS = {
+    "NDCG": (lambda sigma: dx.SmoothNDCG(sigma), smooth.ndcg),
+    "NDCG@3": (lambda sigma: dx.SmoothNDCG(sigma, k=3), lambda s, y, sigma: smooth.ndcg(s, y, sigma, k=3)),
+    "AP": (lambda sigma: dx.SmoothAP(sigma), lambda s, y, sigma: smooth.ap(s, y, sigma, "product")),
+    "AP direct": (
+        lambda sigma: dx.SmoothAP(sigma, variant="direct"),
+        lambda s, y, sigma: smooth.ap(s, y, sigma, "direct"),
+    ),
+    "AP(rel=2)": (
+        lambda sigma: dx.SmoothAP(sigma, rel=2),
+        lambda s, y, sigma: smooth.ap(s, y, sigma, "product", rel=2),
+    ),
+}
+SIGMAS = st.sampled_from([0.001, 0.1, 1.0, 60.0])
+
+
+@st.composite
+def queries(draw, largest=12):
+    """Scores, labels of one query: ties, equal labels and wide scores included."""
+    n = draw(st.integers(1, largest))
+    spread = draw(st.sampled_from([0.05, 1.0, 30.0, 1e4]))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    scores = rng.standard_normal(n) * spread
+    if draw(st.booleans()):
+        scores = np.round(scores / spread) * spread
+    return scores, rng.integers(0, draw(st.integers(1, 4)), size=n).astype(np.float64)
+
+
+def one(surrogate, scores, labels):
+    value, grad = surrogate.value_and_grad(scores, labels, np.array([0, len(scores)]))
+    return value[0], grad
+
+
+@pytest.mark.parametrize("name", PAIRS)
+@settings(deadline=None, max_examples=80)
+@given(query=queries(), sigma=SIGMAS)
+def test_values_are_those_of_the_papers_loops(name, query, sigma):
+    make, naive = PAIRS[name]
+    np.testing.assert_allclose(one(make(sigma), *query)[0], naive(*query, sigma), rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("name", PAIRS)
+@settings(deadline=None, max_examples=40)
+@given(query=queries(largest=8), sigma=st.sampled_from([0.02, 0.3, 5.0]))
+def test_gradients_are_the_slopes_of_the_papers_loops(name, query, sigma):
+    scores, labels = query[0] / np.abs(query[0]).max(initial=1.0), query[1]
+    # A step must not cross a tie: there the value has a kink.
+    assume(len(scores) == 1 or np.diff(np.sort(scores)).min() > 1e-5)
+    make, naive = PAIRS[name]
+    slope = approx.slope(lambda s: naive(s, labels, sigma), scores)
+    np.testing.assert_allclose(one(make(sigma), scores, labels)[1], slope, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_the_gradient_at_ties_is_the_mean_over_their_orders(name):
+    """Scores moved apart by next to nothing, in every order, give every order's gradient."""
+    make, _ = PAIRS[name]
+    scores, labels = np.array([1.0, 0.5, 0.5, 0.5, 0.0]), np.array([0.0, 2.0, 0.0, 1.0, 2.0])
+    nudged = []
+    for nudge in ([0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]):
+        moved = scores.copy()
+        moved[1:4] += 1e-9 * np.array(nudge)
+        nudged.append(one(make(0.3), moved, labels)[1])
+    np.testing.assert_allclose(one(make(0.3), scores, labels)[1], np.mean(nudged, axis=0), rtol=0, atol=1e-7)
+    assert np.ptp(nudged, axis=0).max() > 1e-3
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_the_order_of_tied_documents_is_of_no_matter(name):
+    make, _ = PAIRS[name]
+    rng = np.random.default_rng(0)
+    scores, labels = rng.integers(0, 3, 20) * 0.5, rng.integers(0, 3, 20) * 1.0
+    order = rng.permutation(20)
+    value, grad = one(make(0.3), scores, labels)
+    other, mixed = one(make(0.3), scores[order], labels[order])
+    np.testing.assert_allclose(other, value, rtol=1e-13)
+    np.testing.assert_allclose(mixed, grad[order], rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_all_scores_tied_have_no_gradient(name):
+    _, grad = one(PAIRS[name][0](1.0), np.full(7, 0.25), np.arange(7.0) % 3)
+    assert not grad.any()
+
+
+def all_pairs(scores, gain, sigma):
+    """Value and gradient of sum_j D_j gbar_j by n x n matrices, in float64."""
+    n = len(scores)
+    s = scores.astype(np.float64)
+    at_rank = np.argsort(-s, kind="stable")
+    d = s[:, None] - s[at_rank][None, :]
+    u = np.exp(-(d**2) / sigma)
+    h = u / u.sum(axis=0)
+    mean = gain @ h
+    discount = 1 / np.log2(np.arange(2, n + 2))
+    pull = 2 / sigma * discount * h * d * (gain[:, None] - mean)
+    grad = -pull.sum(axis=1)
+    grad[at_rank] += pull.sum(axis=0)
+    ideal = np.sort(gain)[::-1] @ discount
+    return mean @ discount / ideal, grad / ideal
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("sigma", [1e-6, 1e-3, 0.2, 30.0])
+@pytest.mark.parametrize("n", [40, 200, 1200])
+def test_bands_give_what_all_pairs_give(n, sigma, dtype):
+    rng = np.random.default_rng(n)
+    scores = rng.standard_normal(n).astype(dtype)
+    scores = scores[np.unique(scores, return_index=True)[1]]
+    n = len(scores)
+    scores = scores[rng.permutation(n)]
+    labels = rng.choice([0.0, 1.0, 2.0], size=n, p=[0.9, 0.06, 0.04])
+    expected, slope = all_pairs(scores, np.exp2(labels) - 1, sigma)
+    value, grad = one(dx.SmoothNDCG(sigma), scores, labels)
+    tolerance = 3e-6 if dtype == "float32" else 1e-13
+    np.testing.assert_allclose(value, expected, rtol=tolerance)
+    np.testing.assert_allclose(grad, slope, rtol=0, atol=10 * tolerance * np.abs(slope).max())
+
+
+@pytest.mark.parametrize(("dtype", "z"), [("float32", 17.5), ("float64", 37.5)])
+def test_the_band_is_wider_for_more_documents(dtype, z):
+    """What is dropped is small also when it is many documents: here 200,000 at one distance."""
+    n = 200_000
+    scores, labels = np.full(n + 1, -math.sqrt(z), dtype=dtype), np.zeros(n + 1)
+    scores[0], labels[0] = 0.0, 1.0
+    value, grad = one(dx.SmoothNDCG(1.0, k=1), scores, labels)
+    u = n * math.exp(-z)
+    # Each is less than the rounding of 1, so those that are added to the one partial sum with the 1 are lost.
+    np.testing.assert_allclose(1 - value, u / (1 + u), rtol=0.1)
+    np.testing.assert_allclose(grad[0], 2 * math.sqrt(z) * u / (1 + u) ** 2, rtol=0.1)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_exponentials_are_exact_to_rounding(dtype):
+    """Two documents: the share of the other one is the exponential itself."""
+    for z in np.concatenate([np.linspace(0.0, 15.0, 400), [1e-12]]):
+        scores = np.array([0.0, -math.sqrt(z)], dtype=dtype)
+        u = math.exp(-(float(scores[1]) ** 2))
+        value, _ = one(dx.SmoothNDCG(1.0, k=1), scores, np.array([0.0, 1.0]))
+        # A few roundings, and one of z itself.
+        tolerance = (3.0 + z) * np.finfo(dtype).eps
+        np.testing.assert_allclose(value, u / (1 + u), rtol=tolerance)
+
+
+def test_documents_far_below_float32_cost_nothing_and_break_nothing():
+    scores = np.array([3e38, -3e38, 0.0, 1e30], dtype=np.float32)
+    value, grad = one(dx.SmoothNDCG(1e-30), scores, np.array([1.0, 0.0, 2.0, 0.0]))
+    np.testing.assert_allclose(
+        value, dx.NDCG()(scores, np.array([1.0, 0, 2, 0]), np.array([0, 4]))[0], rtol=1e-6
+    )
+    assert not grad.any()
+
+
+def test_a_score_that_is_not_finite_gives_nan_inside_training():
+    surrogate = dx.SmoothNDCG(1.0)
+    qptr = np.array([0, 2, 4])
+    prepared = surrogate.prepare(np.array([0.0, 1.0, 0.0, 1.0]), qptr)
+    value, grad = np.zeros(2), np.zeros(4)
+    surrogate.fill(np.array([1.0, np.inf, 1.0, 0.0]), prepared, qptr, (0, 2), (value, grad))
+    assert np.isnan([value[0], *grad[:2]]).all()
+    assert np.isfinite([value[1], *grad[2:]]).all()
+
+
+@pytest.mark.parametrize(
+    "surrogate", [dx.SmoothNDCG(0.1), dx.SmoothAP(0.1), dx.SmoothAP(0.1, variant="direct")]
+)
+def test_values_can_exceed_one(surrogate):
+    """Ten relevant documents at one score, and one below that is counted half relevant."""
+    scores, labels = np.array([0.0] * 10 + [-math.sqrt(0.23)]), np.array([1.0] * 10 + [0.0])
+    value, _ = one(surrogate, scores, labels)
+    assert 1.01 < value < 1.1
+    assert "unit_interval" not in surrogate.traits
+    assert "unit_interval" in dx.SmoothNDCG(k=1).traits
+
+
+@settings(deadline=None, max_examples=200)
+@given(query=queries(largest=15), sigma=SIGMAS, k=st.sampled_from([None, 1, 4]))
+def test_section_5_1_bounds_the_error(query, sigma, k):
+    scores, labels = query
+    assume(len(np.unique(scores)) == len(scores))
+    exact = np.nan_to_num(dx.NDCG(k=k)(scores, labels, np.array([0, len(scores)])))[0]
+    error = abs(one(dx.SmoothNDCG(sigma, k=k), scores, labels)[0] - exact)
+    assert error <= dx.smooth_ndcg_bound(scores, labels, sigma, k) + 1e-12
+
+
+def test_the_error_falls_at_the_papers_rate():
+    """log error is linear in 1/sigma, with the squared gap as slope."""
+    scores, labels = np.array([0.0, 0.7, 2.5, 5.0]), np.array([2.0, 0.0, 1.0, 0.0])
+    exact = dx.NDCG()(scores, labels, np.array([0, 4]))[0]
+    inverse = np.array([20.0, 25.0, 30.0])
+    errors = [abs(one(dx.SmoothNDCG(1 / x), scores, labels)[0] - exact) for x in inverse]
+    np.testing.assert_allclose(np.diff(np.log(errors)) / np.diff(inverse), -(0.7**2), rtol=1e-3)
+    bounds = [dx.smooth_ndcg_bound(scores, labels, 1 / x) for x in inverse]
+    # The bound counts all documents and lets no errors cancel; here that is a factor of about 60.
+    assert all(error < bound < 100 * error for error, bound in zip(errors, bounds, strict=True))
+
+
+def test_section_5_4_scores_and_root_of_sigma_scale_together():
+    rng = np.random.default_rng(0)
+    scores, labels = rng.standard_normal(30), rng.integers(0, 3, 30) * 1.0
+    value, grad = one(dx.SmoothNDCG(0.3), scores, labels)
+    for c in (0.25, 7.0):
+        other, slope = one(dx.SmoothNDCG(dx.smooth_rescaled(0.3, 1.0, c)[0]), c * scores, labels)
+        np.testing.assert_allclose(other, value, rtol=1e-12)
+        np.testing.assert_allclose(slope, grad / c, rtol=1e-10, atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: dx.SmoothNDCG(sigma=0.0), r"SmoothNDCG\(sigma=0\.0\).*> 0"),
+        (lambda: dx.SmoothNDCG(sigma=1e-31), r"SmoothNDCG\(sigma=1e-31\).*at least 1e-30"),
+        (lambda: dx.SmoothAP(sigma=float("inf")), r"SmoothAP\(sigma=inf\)"),
+        (lambda: dx.SmoothNDCG(k=0), r"SmoothNDCG\(k=0\)"),
+        (lambda: dx.SmoothAP(rel=0), r"SmoothAP\(rel=0\)"),
+        (lambda: dx.SmoothAP(variant="sum"), r"variant='sum'.*'product'.*'direct'"),
+        (lambda: dx.SmoothNDCG().at(-1.0), r"SmoothNDCG\.at\(smoothing=-1\.0\)"),
+        (lambda: dx.smooth_rescaled(1.0, 1.0, 0.0), r"scale=0\.0"),
+        (
+            lambda: dx.SmoothAP().prepare(np.ones(1), np.array([0, 1]), np.ones(1)),
+            r"SmoothAP\(.*takes no document weights.*query_weight",
+        ),
+    ],
+)
+def test_messages(call, message):
+    with pytest.raises(dx.InputError, match=message):
+        call()
+
+
+def test_smoothing_is_sigma_and_the_other_fields_stay():
+    assert dx.SmoothNDCG(k=3).at(0.25) == dx.SmoothNDCG(0.25, k=3)
+    assert dx.SmoothAP(rel=2, variant="direct").at(8.0) == dx.SmoothAP(8.0, rel=2, variant="direct")

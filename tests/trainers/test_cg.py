@@ -1,0 +1,149 @@
+"""Conjugate gradients: what theory gives on quadratics, every status, and the same bits."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import directrix as dx
+from tests.trainers.test_trainers import Quadratic
+
+
+def test_a_quadratic_takes_about_an_iteration_a_dimension():
+    """n with an exact line search; the search here is accurate to a tenth of the slope."""
+    for n in (2, 5, 20):
+        objective = Quadratic(n)
+        result = dx.CG(tol=1e-8, ftol=0.0).minimise(objective, np.zeros(n))
+        np.testing.assert_allclose(result.params, objective.center, rtol=1e-6)
+        assert result.status == "converged"
+        assert result.counts["iterations"] <= 2 * n
+        assert result.counts["evaluations"] == objective.calls
+
+
+def test_two_curvatures_need_few_iterations_in_any_dimension():
+    """Exact conjugate gradients end after as many steps as there are distinct curvatures."""
+    objective = Quadratic(60)
+    objective.scale = np.where(np.arange(60) < 30, 1.0, 20.0)
+    result = dx.CG(tol=1e-6, ftol=0.0).minimise(objective, np.zeros(60))
+    assert result.status == "converged"
+    assert result.counts["iterations"] <= 8
+
+
+def test_restarted_at_every_step_it_is_steepest_descent():
+    conjugate, steepest = (
+        dx.CG(tol=1e-6, ftol=0.0, max_iter=2000, restart=restart).minimise(Quadratic(20), np.zeros(20))
+        for restart in (None, 1)
+    )
+    assert conjugate.status == steepest.status == "converged"
+    assert steepest.counts["iterations"] > 1.5 * conjugate.counts["iterations"]
+    taken = []
+    dx.CG(max_iter=6, restart=1, ftol=0.0).minimise(
+        Quadratic(20), np.zeros(20), callback=lambda step: taken.append(step.params.copy())
+    )
+    for before, after in pairwise(taken):
+        step, grad = after - before, Quadratic(20).value_and_grad(before)[1]
+        assert step @ -grad > (1 - 1e-9) * np.linalg.norm(step) * np.linalg.norm(grad)
+
+
+def test_directions_are_those_of_polak_and_ribiere():
+    """d' = -g' + max(0, g'(g' - g)/g.g) d, and strong Wolfe holds for every step."""
+    taken = []
+    objective = Quadratic(12)
+    dx.CG(max_iter=8, ftol=0.0).minimise(
+        objective, np.zeros(12), callback=lambda step: taken.append(step.params.copy())
+    )
+    loss, grad = zip(*(objective.value_and_grad(params) for params in taken), strict=True)
+    direction = -grad[0]
+    for t in range(len(taken) - 1):
+        length = np.linalg.norm(taken[t + 1] - taken[t]) / np.linalg.norm(direction)
+        np.testing.assert_allclose(taken[t + 1] - taken[t], length * direction, rtol=1e-6, atol=1e-9)
+        assert loss[t + 1] <= loss[t] + 1e-4 * length * grad[t] @ direction
+        assert abs(grad[t + 1] @ direction) <= 0.1 * abs(grad[t] @ direction)
+        beta = max(0.0, grad[t + 1] @ (grad[t + 1] - grad[t]) / (grad[t] @ grad[t]))
+        direction = -grad[t + 1] + beta * direction
+
+
+def test_trace_falls_and_matches_the_result():
+    result = dx.CG().minimise(Quadratic(), np.zeros(5))
+    losses = [row["loss"] for row in result.trace]
+    assert [row["iteration"] for row in result.trace] == list(range(len(losses)))
+    assert all(b < a for a, b in pairwise(losses))
+    assert result.value == losses[-1] == Quadratic().value_and_grad(result.params)[0]
+
+
+def test_the_budget_is_kept_across_restarts():
+    for restart in (None, 1, 2):
+        result = dx.CG(max_iter=3, restart=restart).minimise(Quadratic(20), np.zeros(20))
+        assert result.status == "max_iter"
+        assert result.counts["iterations"] == 3
+        assert "max_iter=3" in result.message
+
+
+def test_a_small_gain_is_convergence():
+    loose = dx.CG(ftol=1e-2, tol=0.0).minimise(Quadratic(20), np.zeros(20))
+    assert loose.status == "converged"
+    gains = [a["loss"] - b["loss"] for a, b in pairwise(loose.trace)]
+    assert gains[-1] <= 1e-2 * max(1.0, loose.trace[-2]["loss"])
+    assert min(gains[:-1]) > 1e-2
+
+
+def test_a_callback_stops_it_where_it_says():
+    result = dx.CG().minimise(Quadratic(), np.zeros(5), callback=lambda step: step.iteration == 2)
+    assert (result.status, result.counts["iterations"]) == ("stopped", 2)
+    at_start = dx.CG().minimise(Quadratic(), np.ones(5), callback=lambda step: True)
+    assert (at_start.status, at_start.counts["iterations"]) == ("stopped", 0)
+    np.testing.assert_array_equal(at_start.params, np.ones(5))
+
+
+def test_a_loss_that_is_not_finite_is_reported_not_returned():
+    class Broken(Quadratic):
+        def value_and_grad(self, params, queries=None):
+            loss, grad = super().value_and_grad(params)
+            return (np.nan, grad) if self.calls > 2 else (loss, grad)
+
+    result = dx.CG().minimise(Broken(), np.zeros(5))
+    assert result.status == "not_finite"
+    assert np.isfinite(result.params).all()
+    assert "scale" in result.message
+
+
+def test_a_slope_that_is_not_one_ends_in_the_line_search():
+    """The gradient points the wrong way: no step lowers the loss, and few are tried."""
+
+    class Wrong(Quadratic):
+        def value_and_grad(self, params, queries=None):
+            loss, grad = super().value_and_grad(params)
+            return loss, -grad
+
+    objective = Wrong()
+    result = dx.CG().minimise(objective, np.zeros(5))
+    assert result.status == "line_search"
+    assert objective.calls <= 25
+    assert result.counts["iterations"] == 0
+
+
+def test_the_start_is_not_changed_and_repeats_have_the_same_bits():
+    q = dx.make_cubic(n_queries=30, docs_per_query=12, n_features=6, seed=3)
+    objective = dx.linear_objective(q, "SmoothNDCG(sigma=0.1)", 1e-4)
+    start = dx.regression_start(q)
+    kept = start.copy()
+    results = [dx.CG(max_iter=30).minimise(objective, start) for _ in range(2)]
+    np.testing.assert_array_equal(start, kept)
+    np.testing.assert_array_equal(results[0].params, results[1].params)
+    assert results[0].value < results[0].trace[0]["loss"] - 0.002
+    lbfgs = dx.LBFGS(max_iter=30).minimise(objective, start)
+    assert abs(lbfgs.value - results[0].value) < 0.005
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: dx.CG(max_iter=0), r"CG\(max_iter=0\).*>= 1"),
+        (lambda: dx.CG(restart=0), r"CG\(restart=0\).*>= 1"),
+        (lambda: dx.CG(tol=-1.0), r"CG\(tol=-1\.0\): tol must be a number >= 0"),
+        (lambda: dx.CG(ftol=float("nan")), r"CG\(ftol=nan\): ftol"),
+    ],
+)
+def test_messages(call, message):
+    with pytest.raises(dx.InputError, match=message):
+        call()
