@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "AP": "measures.precision",
+    "Adam": "trainers.adam",
     "ApproxAP": "surrogates.approx",
     "ApproxERR": "surrogates.approx_cascade",
     "ApproxKendall": "surrogates.approx_pairs",
