@@ -35,6 +35,7 @@ _HOME = {
     "LinearRanker": "rankers.linear",
     "ListMLE": "surrogates.listwise",
     "ListNet": "surrogates.listwise",
+    "MLPRanker": "rankers.mlp",
     "MissingExtra": "errors",
     "NDCG": "measures.dcg",
     "NotConverged": "errors",

@@ -47,6 +47,7 @@ from directrix.rankers.auto import AutoRanker as AutoRanker
 from directrix.rankers.linear import LinearRanker as LinearRanker
 from directrix.rankers.methods import method as method
 from directrix.rankers.methods import methods as methods
+from directrix.rankers.mlp import MLPRanker as MLPRanker
 from directrix.rankers.model_file import load as load
 from directrix.rankers.search import search as search
 from directrix.surrogates.approx import ApproxAP as ApproxAP
