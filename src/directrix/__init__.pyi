@@ -72,6 +72,7 @@ from directrix.surrogates.positions import soft_ranks as soft_ranks
 from directrix.surrogates.soft import SoftNDCG as SoftNDCG
 from directrix.threads import get_threads as get_threads
 from directrix.threads import set_threads as set_threads
+from directrix import torch as torch
 from directrix.trainers.adam import Adam as Adam
 from directrix.trainers.best import BestSoFar as BestSoFar
 from directrix.trainers.lbfgs import LBFGS as LBFGS
