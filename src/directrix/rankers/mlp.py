@@ -184,6 +184,8 @@ class MLPRanker(GradientRanker):
     def _restore_model(self, path: Any, model: dict[str, Any], n_features: int) -> Float64Array:
         check(path, '"model"', model, {"activation": "text", "layers": "list"})
         parts, inputs, count = [], n_features, len(model["layers"])
+        if not count:
+            raise InputError(f'{path}: "layers" is empty; an output layer is needed. Train the model again.')
         for i, layer in enumerate(model["layers"]):
             where, last = f'"layers"[{i}]', i == count - 1
             check(path, where, layer if isinstance(layer, dict) else {}, _LAYER)
@@ -197,9 +199,9 @@ class MLPRanker(GradientRanker):
         self.activation = model["activation"]
         try:
             self._trained_model = MLPModel(self.hidden, model["activation"])
-            self.params_ = np.concatenate(parts)
-        except ValueError as error:
+        except InputError as error:
             raise InputError(f'{path}: "model": {error}') from error
+        self.params_ = np.concatenate(parts)
         return self.params_
 
 
