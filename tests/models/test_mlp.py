@@ -12,7 +12,7 @@ from directrix.objectives.objective import Objective
 from directrix.objectives.penalty import L2
 from directrix.threads import one_blas_thread
 
-MODELS = [MLPModel(), MLPModel((3,), "relu"), MLPModel((4, 5)), MLPModel((6, 2, 3), "relu"), MLPModel(())]
+MODELS = [MLPModel(), MLPModel((3,), "tanh"), MLPModel((4, 5), "tanh"), MLPModel((6, 2, 3)), MLPModel(())]
 N_FEATURES = 7
 
 
@@ -213,7 +213,7 @@ def test_wide_networks_take_fewer_rows_a_part():
         (lambda: MLPModel(10), r"hidden=10.*e\.g\. hidden=\(10,\)"),
         (lambda: MLPModel((2.5,)), r"hidden=\(2\.5,\)"),
         (lambda: MLPModel((True,)), r"hidden=\(True,\)"),
-        (lambda: MLPModel(activation="sine"), r"activation='sine': type 'tanh' or 'relu'"),
+        (lambda: MLPModel(activation="sine"), r"activation='sine': type 'relu' or 'tanh'"),
         (lambda: MLPModel((2,)).forward(np.zeros(3), np.zeros((1, 4))), r"shape \(3,\).*has 12 parameters"),
     ],
 )

@@ -15,7 +15,7 @@ from directrix.types import Float64Array, FloatArray
 
 __all__ = ["Activation", "Layer", "MLPModel"]
 
-Activation = Literal["tanh", "relu"]
+Activation = Literal["relu", "tanh"]
 
 _ROWS_PER_SUM = 256
 """float32 rows that BLAS adds up before the sum moves to float64; see models/_kernels/linear.py."""
@@ -40,7 +40,7 @@ class MLPModel:
     ----------
     hidden : tuple of int >= 1
         Width of every hidden layer; () is the linear model.
-    activation : {"tanh", "relu"}
+    activation : {"relu", "tanh"}
         phi. The slope of "relu" at 0 is 0.
 
     Notes
@@ -52,7 +52,7 @@ class MLPModel:
     Examples
     --------
     >>> import numpy as np
-    >>> model = MLPModel(hidden=(2,))
+    >>> model = MLPModel(hidden=(2,), activation="tanh")
     >>> params = np.array([1.0, 0.0, 0.0, 1.0, 0.0, 0.5, 1.0, -1.0])
     >>> scores, _ = model.forward(params, np.array([[0.0, 0.0], [1.0, 0.0]]))
     >>> np.allclose(scores, [-np.tanh(0.5), np.tanh(1.0) - np.tanh(0.5)])
@@ -60,7 +60,7 @@ class MLPModel:
     """
 
     hidden: tuple[int, ...] = (10,)
-    activation: Activation = "tanh"
+    activation: Activation = "relu"
 
     def __post_init__(self) -> None:
         try:
@@ -74,7 +74,7 @@ class MLPModel:
             )
         object.__setattr__(self, "hidden", tuple(int(n) for n in widths))
         if self.activation not in get_args(Activation):
-            raise InputError(f"activation={self.activation!r}: type 'tanh' or 'relu'.")
+            raise InputError(f"activation={self.activation!r}: type 'relu' or 'tanh'.")
 
     @property
     def floats_per_row(self) -> int:

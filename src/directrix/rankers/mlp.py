@@ -38,7 +38,7 @@ class MLPRanker(GradientRanker):
         What is maximised, e.g. ``ApproxNDCG(alpha=10)`` or the text of it. Default ``ApproxNDCG()``.
     hidden : tuple of int >= 1
         Width of every hidden layer; () is a linear ranker.
-    activation : {"tanh", "relu"}
+    activation : {"relu", "tanh"}
         Of the hidden layers.
     trainer : str or Trainer
         "lbfgs": full gradients. "adam", "sgd": query by query. Or an object such as
@@ -47,7 +47,8 @@ class MLPRanker(GradientRanker):
         Weight of the penalty on weights and biases, in units of the measure per square of them.
     scale : {"query-minmax", "query-standard", "minmax", "standard"} or None
         Features are brought to a common scale first, see `Scale`. Random first weights suit features
-        of mean 0 and deviation 1, hence "standard"; None if they are so already.
+        of mean 0 and deviation 1, hence "standard" (which only divides sparse ones). Features that lie in
+        [0, 1] within each query, such as LETOR's, rank better left alone: None.
     max_iter : int >= 0
         Iterations (epochs of "adam" and "sgd"); 0 keeps the random start.
     patience : int >= 1, optional
@@ -81,7 +82,7 @@ class MLPRanker(GradientRanker):
     --------
     >>> import numpy as np
     >>> X, y, qid = np.array([[-1.0], [0.0], [1.0], [-0.9], [0.1], [0.8]]), [0, 1, 0] * 2, [1, 1, 1, 2, 2, 2]
-    >>> ranker = MLPRanker("ApproxNDCG(alpha=5)", hidden=(4,), random_state=0).fit(X, y, qid=qid)
+    >>> ranker = MLPRanker("ApproxNDCG(alpha=5)", hidden=(10,), random_state=0).fit(X, y, qid=qid)
     >>> ranker.score(X, y, qid=qid)
     1.0
     """
@@ -110,9 +111,9 @@ class MLPRanker(GradientRanker):
         surrogate: Surrogate | str | None = None,
         *,
         hidden: tuple[int, ...] = (10,),
-        activation: str = "tanh",
+        activation: str = "relu",
         trainer: str | Trainer = "lbfgs",
-        l2: float = 1e-4,
+        l2: float = 1e-3,
         scale: str | None = "standard",
         max_iter: int = 100,
         patience: int | None = None,
