@@ -79,7 +79,7 @@ def test_sparse_rows_give_what_dense_ones_give_and_the_dtype_is_that_of_the_feat
 
 
 def test_rows_cut_in_two_give_what_they_give_together():
-    (X, rng), model = rows(2049), MLPModel((4,))
+    (X, rng), model = rows(2049), MLPModel((4,), "tanh")
     params, g = parameters(model, rng), rng.standard_normal(2049)
     scores, cache = model.forward(params, rows_of(X, 0, 2049))
     grad = model.backward(cache, g)
