@@ -6,8 +6,8 @@ from pathlib import Path
 import directrix
 
 ROOT = Path(directrix.__file__).parent
-LAYERS = ["errors", "types", "threads", "data", "measures", "surrogates", "models", "objectives", "trainers"]
-LAYERS += ["rankers", "experiments", "reports", "export", "cli"]
+LAYERS = ["errors", "types", "threads", "data", "measures", "surrogates", "torch", "models", "objectives"]
+LAYERS += ["trainers", "rankers", "experiments", "reports", "export", "cli"]
 
 
 def imports(path: Path) -> set[str]:

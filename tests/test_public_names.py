@@ -22,8 +22,8 @@ def stub() -> str:
     lines = ["# ruff: noqa: I001", f'"""Public names for type checkers; {WRITTEN_BY}."""', ""]
     for name, home in sorted(directrix._HOME.items(), key=lambda item: (item[1], item[0])):
         is_module = inspect.ismodule(getattr(directrix, name))  # such as directrix.laws
-        source = home.removesuffix(f".{name}") if is_module else home
-        lines.append(f"from directrix.{source} import {name} as {name}")
+        source = f"directrix.{home}".removesuffix(f".{name}" if is_module else "")
+        lines.append(f"from {source} import {name} as {name}")
     return "\n".join([*lines, "", "__version__: str", "__all__: list[str]", "_HOME: dict[str, str]", ""])
 
 

@@ -24,6 +24,7 @@ LAYERS = {
     "objectives": "Objectives",
     "trainers": "Trainers",
     "rankers": "Rankers",
+    "torch": "PyTorch",
     "types": "Contracts",
     "threads": "Threads",
     "errors": "Errors",

@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "AP": "measures.precision",
+    "Adam": "trainers.adam",
     "Anneal": "trainers.anneal",
     "ApproxAP": "surrogates.approx",
     "ApproxERR": "surrogates.approx_cascade",
@@ -36,6 +37,7 @@ _HOME = {
     "LinearRanker": "rankers.linear",
     "ListMLE": "surrogates.listwise",
     "ListNet": "surrogates.listwise",
+    "MLPRanker": "rankers.mlp",
     "MissingExtra": "errors",
     "NDCG": "measures.dcg",
     "NotConverged": "errors",
@@ -91,20 +93,20 @@ _HOME = {
     "soft_ranks": "surrogates.positions",
     "split_queries": "data.split",
     "surrogate": "surrogates.names",
+    "torch": "torch",
     "write_letor": "data.letor_write",
     "write_trec_run": "data.trec",
 }
 
-__all__ = sorted(_HOME)
+__all__ = sorted(set(_HOME) - {"torch"})  # `from directrix import *` must not hide PyTorch
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'directrix' has no attribute {name!r}")
     module = import_module(f"directrix.{_HOME[name]}")
-    value = (
-        module if _HOME[name].endswith(f".{name}") and not hasattr(module, name) else getattr(module, name)
-    )
+    is_module = _HOME[name].split(".")[-1] == name and not hasattr(module, name)
+    value = module if is_module else getattr(module, name)
     globals()[name] = value
     return value
 

@@ -47,6 +47,7 @@ from directrix.rankers.auto import AutoRanker as AutoRanker
 from directrix.rankers.linear import LinearRanker as LinearRanker
 from directrix.rankers.methods import method as method
 from directrix.rankers.methods import methods as methods
+from directrix.rankers.mlp import MLPRanker as MLPRanker
 from directrix.rankers.model_file import load as load
 from directrix.rankers.search import search as search
 from directrix.surrogates.approx import ApproxAP as ApproxAP
@@ -75,6 +76,8 @@ from directrix.surrogates.smooth_theory import smooth_rescaled as smooth_rescale
 from directrix.surrogates.soft import SoftNDCG as SoftNDCG
 from directrix.threads import get_threads as get_threads
 from directrix.threads import set_threads as set_threads
+from directrix import torch as torch
+from directrix.trainers.adam import Adam as Adam
 from directrix.trainers.anneal import Anneal as Anneal
 from directrix.trainers.best import BestSoFar as BestSoFar
 from directrix.trainers.cg import CG as CG

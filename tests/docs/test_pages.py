@@ -70,6 +70,8 @@ def run(page, folder, environment, *, real):
     names = {"__name__": "__page__"}
     chosen = [block for block in blocks((ROOT / page).read_text("utf-8")) if is_real(block) == real]
     assert chosen
+    if any("import torch" in block.text for block in chosen):
+        pytest.importorskip("torch", reason=f"{page} needs PyTorch: pip install torch")
     for block in chosen:
         if block.language == "python":
             run_python(block, names, page)

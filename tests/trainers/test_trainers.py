@@ -89,6 +89,62 @@ def test_sgd_stops_when_the_callback_says_so():
     assert (result.status, len(result.trace)) == ("stopped", 1 + 3)
 
 
+def test_adam_takes_the_steps_of_the_algorithm():
+    """Two steps of Kingma & Ba (2015), Algorithm 1, line by line."""
+    objective, rate, b1, b2, eps = Quadratic(), 0.1, 0.8, 0.95, 1e-3
+    result = dx.Adam(rate=rate, epochs=2, batch=5, betas=(b1, b2), eps=eps).minimise(objective, np.zeros(5))
+    theta = m = v = np.zeros(5)
+    for t in (1, 2):
+        g = objective.scale * (theta - objective.center)
+        m = b1 * m + (1 - b1) * g
+        v = b2 * v + (1 - b2) * g * g
+        theta = theta - rate * (m / (1 - b1**t)) / (np.sqrt(v / (1 - b2**t)) + eps)
+    np.testing.assert_allclose(result.params, theta, rtol=1e-12)
+
+
+def test_adam_moves_by_its_rate_whatever_the_size_of_the_gradient():
+    objective = Quadratic()
+    objective.center = np.array([1e3, -1e3, 1.0, -1.0, 1e-3])
+    step = dx.Adam(rate=1e-5, epochs=1, batch=5).minimise(objective, np.zeros(5)).params
+    np.testing.assert_allclose(step, 1e-5 * np.sign(objective.center), rtol=1e-3)
+
+
+def test_adam_reaches_the_minimum_and_says_that_its_epochs_are_done():
+    objective = Quadratic()
+    result = dx.Adam(rate=0.01, epochs=400).minimise(objective, np.zeros(5))
+    np.testing.assert_allclose(result.params, objective.center, rtol=0, atol=1e-4)
+    assert (result.status, result.counts) == ("max_iter", {"epochs": 400})
+    assert [row["iteration"] for row in result.trace] == list(range(401))
+    assert result.value == objective.value_and_grad(result.params)[0]
+
+
+def test_adam_reports_a_loss_that_is_not_finite_and_leaves_its_start_alone():
+    class Broken(Quadratic):
+        def value_and_grad(self, params, queries=None):
+            loss, grad = super().value_and_grad(params)
+            return loss, grad if self.calls < 4 else np.full(5, np.nan)
+
+    start = np.zeros(5)
+    result = dx.Adam(epochs=3).minimise(Broken(), start)
+    assert result.status == "not_finite"
+    assert not start.any()
+
+
+def test_adam_stops_when_the_callback_says_so():
+    result = dx.Adam(epochs=50).minimise(Quadratic(), np.zeros(5), callback=lambda step: step.iteration == 3)
+    assert (result.status, len(result.trace)) == ("stopped", 1 + 3)
+
+
+def test_adam_has_the_same_bits_for_the_same_seed_and_a_memory_of_one_run_only(linear_data):
+    objective = dx.linear_objective(linear_data, "ApproxNDCG")
+    start = np.zeros(linear_data.n_features)
+    trainer = dx.Adam(epochs=2, batch=7, random_state=1)
+    first, again = (trainer.minimise(objective, start).params for _ in range(2))
+    assert np.array_equal(first, again)
+    other = dx.Adam(epochs=2, batch=7, random_state=2).minimise(objective, start).params
+    assert not np.array_equal(first, other)
+
+
 @pytest.fixture(scope="module")
 def linear_data():
     return dx.make_cubic(n_queries=40, docs_per_query=12, n_features=6, seed=3)
@@ -120,7 +176,7 @@ def test_training_raises_the_surrogate(linear_data):
     objective = dx.linear_objective(linear_data, "ApproxNDCG(alpha=5.0)")
     start = np.zeros(linear_data.n_features)
     before = -objective.value_and_grad(start)[0]
-    for trainer in (dx.LBFGS(), dx.SGD(rate=0.05, epochs=100)):
+    for trainer in (dx.LBFGS(), dx.SGD(rate=0.05, epochs=100), dx.Adam(rate=0.01)):
         after = -objective.value_and_grad(trainer.minimise(objective, start).params)[0]
         assert after > before + 0.05
 
@@ -223,6 +279,12 @@ def test_regression_start_copes_with_one_class_only():
         (lambda: dx.SGD(rate=0.0), r"SGD\(rate=0\.0\).*> 0"),
         (lambda: dx.SGD(epochs=0), r"epochs=0"),
         (lambda: dx.SGD(batch=0), r"batch=0"),
+        (lambda: dx.Adam(rate=0.0), r"Adam\(rate=0\.0\).*> 0, e\.g\. 0\.001"),
+        (lambda: dx.Adam(eps=-1.0), r"Adam\(eps=-1\.0\).*> 0, e\.g\. 1e-08"),
+        (lambda: dx.Adam(epochs=0), r"Adam\(epochs=0"),
+        (lambda: dx.Adam(batch=0), r"Adam\(batch=0"),
+        (lambda: dx.Adam(betas=(0.9,)), r"two numbers"),
+        (lambda: dx.Adam(betas=(0.9, 1.0)), r"two numbers >= 0 and < 1"),
         (lambda: dx.SGD(epochs=2.5), r"SGD\(epochs=2\.5\): an integer >= 1"),
         (lambda: dx.LBFGS(max_iter=True), r"max_iter=True"),
         (lambda: dx.LBFGS(tol=-1.0), r"LBFGS\(tol=-1\.0\)"),

@@ -23,7 +23,7 @@ from directrix.models.linear import rows_of
 from directrix.objectives.penalty import L2
 from directrix.surrogates.base import KernelSurrogate
 from directrix.surrogates.names import surrogate as as_surrogate
-from directrix.threads import query_chunks, run_chunks
+from directrix.threads import one_blas_thread, query_chunks, run_chunks
 from directrix.types import Float64Array, Int64Array, Model, Surrogate
 
 __all__ = ["Objective", "Part", "check_weights"]
@@ -91,7 +91,7 @@ class Objective:
         self._cut()
 
     def _cut(self) -> None:
-        bounds = query_chunks(self.queries.qptr, _docs_per_part(self.queries.features))
+        bounds = query_chunks(self.queries.qptr, _docs_per_part(self.queries.features, self.model))
         self._parts = [self._part(int(a), int(b)) for a, b in pairwise(bounds)]
         self._single: dict[int, Part] = {}
 
@@ -146,7 +146,8 @@ class Objective:
         def work(p: int) -> None:
             results[p] = self._part_value_and_grad(parts[p], params)
 
-        run_chunks(work, len(parts))
+        with one_blas_thread():  # here and not in the models: once a gradient, not once a part
+            run_chunks(work, len(parts))
         value = sum(value for value, _ in results)
         grad: Float64Array = np.sum([grad for _, grad in results], axis=0)
         penalty, dpenalty = self.penalty.value_and_grad(params)
@@ -228,12 +229,13 @@ def check_weights(weights: Float64Array, name: str) -> None:
         )
 
 
-def _docs_per_part(features: Any) -> int:
+def _docs_per_part(features: Any, model: Model) -> int:
     n_docs, n_features = features.shape
     if sp.issparse(features):
         per_doc = 12.0 * features.nnz / max(n_docs, 1)
     else:
         per_doc = float(n_features * features.itemsize)
+    per_doc = max(per_doc, float(getattr(model, "floats_per_row", 0) * features.dtype.itemsize))
     return max(256, int(_BYTES_PER_PART / max(per_doc, 1.0)))
 
 

@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 from sklearn.utils import check_random_state
 
 from directrix.measures.base import RankingMeasure
+from directrix.trainers.adam import Adam
 from directrix.trainers.lbfgs import LBFGS
 from directrix.trainers.sgd import SGD
 from directrix.types import Trainer
 
-__all__ = ["TRAINERS", "Plan", "trainer_of"]
+__all__ = ["TRAINERS", "Plan", "seed_of", "trainer_of"]
 
 
 class Plan(NamedTuple):
@@ -26,6 +27,7 @@ class Plan(NamedTuple):
 
 TRAINERS: Mapping[str, Callable[[Plan], Trainer]] = {
     "lbfgs": lambda plan: LBFGS(max_iter=plan.max_iter),
+    "adam": lambda plan: Adam(epochs=plan.max_iter, random_state=plan.seed),
     "sgd": lambda plan: SGD(epochs=plan.max_iter, random_state=plan.seed),
 }
 
@@ -35,7 +37,12 @@ def trainer_of(ranker: Any, goal: RankingMeasure) -> Trainer:
     if not isinstance(ranker.trainer, str):
         trainer: Trainer = ranker.trainer
         return trainer
-    seed = ranker.random_state
-    if seed is not None and not isinstance(seed, Integral):
-        seed = int(check_random_state(seed).randint(2**31 - 1))
+    seed = seed_of(ranker.random_state)
     return TRAINERS[ranker.trainer](Plan(max(int(ranker.max_iter), 1), seed, goal))
+
+
+def seed_of(random_state: Any) -> Any:
+    """Return the seed of a generator: what is given, or drawn from scikit-learn's kind of generator."""
+    if random_state is None or isinstance(random_state, Integral):
+        return random_state
+    return int(check_random_state(random_state).randint(2**31 - 1))

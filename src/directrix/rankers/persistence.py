@@ -3,7 +3,7 @@
 .. code-block:: text
 
     {"format": "directrix/1",
-     "model":    {"type": "linear", "coef": [one weight per feature]},
+     "model":    {"type": "linear", "coef": [one weight per feature]}, or of another type,
      "features": {"count": 45, "names": null or [one name per feature]},
      "scale":    null or {the scaling that predict applies first},
      "training": {"measure", "surrogate", "trainer", "seed", "versions", "data", "result"}}
@@ -123,12 +123,12 @@ def check(path: Any, where: str, part: Mapping[str, Any], fields: Mapping[str, s
         raise InputError(f"{path}: {where} cannot be used: {'; '.join(wrong)}. {_SAVE_AGAIN}")
 
 
-def weights(path: Any, name: str, values: list[Any], count: int) -> Float64Array:
+def weights(path: Any, name: str, values: list[Any], count: int, *, per: str = "feature") -> Float64Array:
     """Turn a JSON list into ``count`` finite weights, or say which entry is not one."""
     if len(values) != count:
         raise InputError(
-            f'{path}: "{name}" holds {len(values)} numbers for {count} features; '
-            f"there must be one per feature. {_SAVE_AGAIN}"
+            f'{path}: "{name}" holds {len(values)} numbers for {count} {per}s; '
+            f"there must be one per {per}. {_SAVE_AGAIN}"
         )
     for i, value in enumerate(values):
         if isinstance(value, bool) or not isinstance(value, int | float):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.trainers.result import Result, Status, Step, check_count
+from directrix.trainers.epochs import Seed, in_batches, over_epochs
+from directrix.trainers.result import Result, Step, check_count
 from directrix.types import Float64Array, Int64Array, Objective
 
 __all__ = ["SGD"]
@@ -46,7 +46,7 @@ class SGD:
     rate: float = 0.01
     epochs: int = 200
     batch: int = 1
-    random_state: int | np.random.Generator | None = 0
+    random_state: Seed = 0
 
     def __post_init__(self) -> None:
         if not 0.0 < self.rate < np.inf:
@@ -73,34 +73,25 @@ class SGD:
         callback : callable, optional
             Called with a `Step` at the start and after every epoch; returning True stops.
         """
-        rng = np.random.default_rng(self.random_state)
-        params = np.array(start, dtype=np.float64)
-        trace: list[dict[str, Any]] = []
-        loss, _ = objective.value_and_grad(params)
-        status: Status = "max_iter"
-        message = f"{self.epochs} epochs done"
-        for epoch in range(self.epochs + 1):
-            if epoch:
-                loss = self._epoch(objective, params, rng.permutation(objective.n_queries))
-            if not (np.isfinite(loss) and np.isfinite(params).all()):
-                status = "not_finite"
-                message = f"the loss is not finite in epoch {epoch}; lower the rate or scale the features"
-                break
-            trace.append({"iteration": epoch, "loss": loss})
-            if callback is not None and callback(Step(epoch, loss, params)):
-                status, message = "stopped", "stopped by the callback"
-                break
-        if status != "not_finite":
-            loss, _ = objective.value_and_grad(params)
-        return Result(params, loss, status, message, {"epochs": epoch}, trace)
+
+        def one_epoch(params: Float64Array, order: Int64Array) -> float:
+            return self._epoch(objective, params, order)
+
+        return over_epochs(
+            objective,
+            start,
+            one_epoch,
+            epochs=self.epochs,
+            random_state=self.random_state,
+            callback=callback,
+        )
 
     def _epoch(self, objective: Objective, params: Float64Array, order: Int64Array) -> float:
         whole_epoch = getattr(objective, "sgd_epoch", None) if self.batch == 1 else None
         if whole_epoch is not None and (loss := whole_epoch(params, order, self.rate)) is not None:
             return float(loss)
-        losses = []
-        for begin in range(0, len(order), self.batch):
-            loss, grad = objective.value_and_grad(params, order[begin : begin + self.batch])
-            params -= self.rate * grad
-            losses.append(loss)
-        return float(np.mean(losses))
+
+        def step(grad: Float64Array) -> None:
+            params[:] -= self.rate * grad
+
+        return in_batches(objective, params, order, self.batch, step)

@@ -1,0 +1,218 @@
+"""A multi-layer perceptron trained for a measure, as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, get_args
+
+import numpy as np
+
+from directrix.data.queries import Queries
+from directrix.errors import InputError
+from directrix.models.linear import rows_of
+from directrix.models.mlp import Activation, MLPModel
+from directrix.rankers.base import HasMethods, Interval, StrOptions
+from directrix.rankers.gradient import SHARED_CONSTRAINTS, GradientRanker
+from directrix.rankers.named_trainers import TRAINERS, seed_of
+from directrix.rankers.persistence import check, weights
+from directrix.threads import one_blas_thread, run_chunks
+from directrix.types import Float64Array, Surrogate, Trainer
+
+__all__ = ["MLPRanker"]
+
+_ROWS_PER_CHUNK = 4096
+"""Rows that are scored at a time: their hidden values stay in the cache, and memory small."""
+_LAYER = {"inputs": "number", "outputs": "number", "weights": "list", "bias": "list or null"}
+
+
+class MLPRanker(GradientRanker):
+    r"""Scores of a perceptron with hidden layers, trained for the measure you report.
+
+    .. math:: \min_\theta \; -\frac{\sum_q v_q S_q(f_\theta(X))}{\sum_q v_q} + \lambda \lVert\theta\rVert^2
+
+    with the surrogate S_q of query q, its weight v_q, ``l2`` = lambda, and the scores f of `MLPModel`.
+
+    Parameters
+    ----------
+    surrogate : Surrogate or str, optional
+        What is maximised, e.g. ``ApproxNDCG(alpha=10)`` or the text of it. Default ``ApproxNDCG()``.
+    hidden : tuple of int >= 1
+        Width of every hidden layer; () is a linear ranker.
+    activation : {"relu", "tanh"}
+        Of the hidden layers.
+    trainer : str or Trainer
+        "lbfgs": full gradients. "adam", "sgd": query by query. Or an object such as
+        ``Adam(rate=1e-2, batch=10)``, which then ignores ``max_iter``.
+    l2 : float >= 0
+        Weight of the penalty on weights and biases, in units of the measure per square of them.
+    scale : {"query-minmax", "query-standard", "minmax", "standard"} or None
+        Features are brought to a common scale first, see `Scale`. Random first weights suit features
+        of mean 0 and deviation 1, hence "standard" (which only divides sparse ones). Features that lie in
+        [0, 1] within each query, such as LETOR's, rank better left alone: None.
+    max_iter : int >= 0
+        Iterations (epochs of "adam" and "sgd"); 0 keeps the random start.
+    patience : int >= 1, optional
+        With an ``eval_set``: stop after so many iterations without a better value on it.
+        Default: no early stop, only the best iteration is kept.
+    warm_start : bool
+        Start from ``params_`` of the last ``fit`` instead of random weights.
+    random_state : int, RandomState or None
+        Of the first weights, and of the order of the queries.
+
+    Attributes
+    ----------
+    params_ : float64 (n_params,)
+        Weights and biases, on scaled features, in the order of `MLPModel`.
+    result_ : Result
+        Why training stopped, and its trace.
+    measure_ : measure
+        What ``score`` reports: the measure it was trained for.
+    scale_ : fitted scale or None
+        What ``predict`` applies first.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    The loss has many minima: another ``random_state`` gives another ranker, and the same one the same
+    bits for any number of threads. Pass an ``eval_set``: a network fits the training queries
+    better than new ones, and the iteration that is best on validation queries is then kept.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X, y, qid = np.array([[-1.0], [0.0], [1.0], [-0.9], [0.1], [0.8]]), [0, 1, 0] * 2, [1, 1, 1, 2, 2, 2]
+    >>> ranker = MLPRanker("ApproxNDCG(alpha=5)", hidden=(10,), random_state=0).fit(X, y, qid=qid)
+    >>> ranker.score(X, y, qid=qid)
+    1.0
+    """
+
+    model_type: ClassVar[str] = "mlp"
+    trainers: ClassVar[frozenset[str]] = frozenset(TRAINERS)
+    saved_parameters: ClassVar[dict[str, str]] = {
+        "trainer": "text",
+        "l2": "number",
+        "scale": "text or null",
+        "max_iter": "number",
+    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **SHARED_CONSTRAINTS,
+        "hidden": [tuple, list],
+        "activation": [StrOptions(set(get_args(Activation)))],
+        "trainer": [StrOptions(set(trainers)), HasMethods(["minimise"])],
+        "l2": [Interval(Real, 0, None, closed="left")],
+        "max_iter": [Interval(Integral, 0, None, closed="left")],
+        "patience": [Interval(Integral, 1, None, closed="left"), None],
+        "warm_start": ["boolean"],
+    }
+
+    def __init__(  # noqa: PLR0913
+        self,
+        surrogate: Surrogate | str | None = None,
+        *,
+        hidden: tuple[int, ...] = (10,),
+        activation: str = "relu",
+        trainer: str | Trainer = "lbfgs",
+        l2: float = 1e-3,
+        scale: str | None = "standard",
+        max_iter: int = 100,
+        patience: int | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.surrogate = surrogate
+        self.hidden = hidden
+        self.activation = activation
+        self.trainer = trainer
+        self.l2 = l2
+        self.scale = scale
+        self.max_iter = max_iter
+        self.patience = patience
+        self.warm_start = warm_start
+        self.random_state = random_state
+
+    @property
+    def _params(self) -> Float64Array:
+        return self.params_
+
+    @_params.setter
+    def _params(self, params: Float64Array) -> None:
+        self.params_ = params
+
+    def _model(self) -> MLPModel:
+        return self._trained_model
+
+    def _start(self, q: Queries, weight: Float64Array | None) -> Float64Array:
+        # kept for `predict`, which must not heed what set_params changes after fit
+        model = self._trained_model = MLPModel(self.hidden, self.activation)  # type: ignore[arg-type]
+        start = super()._start(q, weight)
+        if len(start) != model.n_params(q.n_features):
+            raise InputError(
+                f"warm_start: the last fit had {len(start)} parameters, hidden={self.hidden!r} needs "
+                f"{model.n_params(q.n_features)}; fit with warm_start=False to start anew."
+            )
+        return start
+
+    def _first(self, q: Queries, weight: Float64Array | None) -> Float64Array:
+        return self._model().start(q.n_features, np.random.default_rng(seed_of(self.random_state)))
+
+    def _scores(self, params: Float64Array, q: Queries) -> Float64Array:
+        model, scores = self._model(), np.empty(q.n_docs)
+
+        def work(c: int) -> None:
+            lo, hi = c * _ROWS_PER_CHUNK, min((c + 1) * _ROWS_PER_CHUNK, q.n_docs)
+            scores[lo:hi] = model.forward(params, rows_of(q.features, lo, hi))[0]
+
+        with one_blas_thread():
+            run_chunks(work, -(-q.n_docs // _ROWS_PER_CHUNK))
+        return scores
+
+    def _model_json(self) -> dict[str, Any]:
+        model = self._model()
+        return {
+            "activation": model.activation,
+            "layers": [
+                {
+                    "inputs": layer.weights.shape[0],
+                    "outputs": layer.weights.shape[1],
+                    "weights": layer.weights.ravel().tolist(),
+                    "bias": None if layer.bias is None else layer.bias.tolist(),
+                }
+                for layer in model.layers(self.params_, self.n_features_in_)
+            ],
+        }
+
+    def _restore_model(self, path: Any, model: dict[str, Any], n_features: int) -> Float64Array:
+        check(path, '"model"', model, {"activation": "text", "layers": "list"})
+        parts, inputs, count = [], n_features, len(model["layers"])
+        if not count:
+            raise InputError(f'{path}: "layers" is empty; an output layer is needed. Train the model again.')
+        for i, layer in enumerate(model["layers"]):
+            where, last = f'"layers"[{i}]', i == count - 1
+            check(path, where, layer if isinstance(layer, dict) else {}, _LAYER)
+            _check_shape(path, where, layer, inputs, last=last)
+            n = layer["inputs"] * layer["outputs"]
+            parts.append(weights(path, f"{where} weights", layer["weights"], n, per="connection"))
+            if not last:
+                parts.append(weights(path, f"{where} bias", layer["bias"], layer["outputs"], per="output"))
+            inputs = layer["outputs"]
+        self.hidden = tuple(layer["outputs"] for layer in model["layers"][:-1])
+        self.activation = model["activation"]
+        try:
+            self._trained_model = MLPModel(self.hidden, model["activation"])
+        except InputError as error:
+            raise InputError(f'{path}: "model": {error}') from error
+        self.params_ = np.concatenate(parts)
+        return self.params_
+
+
+def _check_shape(path: Any, where: str, layer: dict[str, Any], inputs: int, *, last: bool) -> None:
+    """Each layer takes what the one before gives; the last one gives a score and has no bias."""
+    given = layer["inputs"], layer["outputs"]
+    right = all(type(n) is int and n >= 1 for n in given) and given[0] == inputs
+    if not right or (last and given[1] != 1) or last != (layer["bias"] is None):
+        raise InputError(
+            f"{path}: {where} has inputs {given[0]}, outputs {given[1]} and "
+            f"{'no bias' if layer['bias'] is None else 'a bias'}; {inputs} inputs are needed, and "
+            f"{'1 output without bias' if last else 'at least 1 output with a bias'}. Train the model again."
+        )

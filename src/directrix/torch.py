@@ -1,0 +1,234 @@
+"""A surrogate as a loss for PyTorch: ``directrix.torch.loss(ApproxNDCG(alpha=10))``.
+
+Needs PyTorch: ``pip install "directrix[torch]"``. Importing this module does not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from directrix.errors import InputError, MissingExtra
+from directrix.surrogates.names import surrogate as as_surrogate
+from directrix.types import Array, Float64Array, Int64Array
+
+__all__ = ["Loss", "loss"]
+
+_FORMS = (
+    "give scores (n_queries, longest) with lengths= or mask=, scores (n_docs,) with qptr=, or a list of "
+    "tensors, one a query"
+)
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What `loss` returns: called with scores and labels, it gives a loss to minimise.
+
+    Parameters
+    ----------
+    surrogate : Surrogate
+        What is maximised.
+    """
+
+    surrogate: Any
+
+    def __call__(
+        self, scores: Any, labels: Any, *, lengths: Any = None, mask: Any = None, qptr: Any = None
+    ) -> Any:
+        r"""Minus the mean over queries of the surrogate, :math:`-\frac{1}{n}\sum_q S_q`.
+
+        Parameters
+        ----------
+        scores : tensor (n_queries, longest), tensor (n_docs,), or list of tensors (n_q,)
+            Scores by query, padded, one after another, or one tensor a query, on any device. Of half
+            precision they are taken to float32.
+        labels : tensor, array or list of them
+            Grades >= 0, of the form of the scores; what stands in the padding does not matter.
+        lengths : integers (n_queries,), optional
+            Documents of every query of padded scores, which come first in their row.
+        mask : booleans (n_queries, longest), optional
+            Instead of ``lengths``: True where there is a document. Without both all are documents.
+        qptr : integers (n_queries + 1,), optional
+            For scores (n_docs,): query q owns the documents ``qptr[q] <= i < qptr[q + 1]``. Without it they
+            are one query.
+
+        Returns
+        -------
+        tensor ()
+            On the device of the scores. Its backward is the analytic gradient, computed in the same call;
+            there is no second derivative. Queries without relevant documents count with their value.
+
+        Raises
+        ------
+        InputError
+            If shapes disagree, or a score is NaN or infinite; upon a second derivative.
+
+        Notes
+        -----
+        Runs on the CPU: scores there are not copied, those of another device are brought over, and the
+        gradient is taken back.
+        """
+        flat, grades, pointers = _flat(scores, labels, lengths, mask, qptr)
+        if len(pointers) < 2:
+            raise InputError("there is no query; give the scores of at least one.")
+        mean_loss, _ = _functions()
+        return mean_loss.apply(flat, self.surrogate, grades, pointers)
+
+
+def loss(surrogate: Any) -> Loss:
+    """Return a loss for PyTorch out of a surrogate.
+
+    Parameters
+    ----------
+    surrogate : Surrogate or str
+        What is maximised, e.g. ``ApproxNDCG(alpha=10)`` or the text of it.
+
+    Returns
+    -------
+    Loss
+        To be called with scores and labels.
+
+    Raises
+    ------
+    MissingExtra
+        If PyTorch is not installed.
+    InputError
+        If the text names no surrogate.
+    """
+    _functions()
+    return Loss(as_surrogate(surrogate) if isinstance(surrogate, str) else surrogate)
+
+
+@cache
+def _functions() -> tuple[Any, Any]:
+    """Make the two functions of autograd; here, for their base class is PyTorch's."""
+    try:
+        import torch
+    except ImportError:
+        raise MissingExtra("torch", "directrix.torch.loss") from None
+
+    class MeanLoss(torch.autograd.Function):
+        """Minus the mean of a surrogate over queries."""
+
+        @staticmethod
+        def forward(ctx: Any, scores: Any, surrogate: Any, labels: Any, qptr: Any) -> Any:
+            value, grad = surrogate.value_and_grad(scores.detach().cpu().numpy(), labels, qptr)
+            slope = torch.as_tensor(grad * (-1.0 / len(value)), dtype=scores.dtype, device=scores.device)
+            ctx.save_for_backward(scores, slope)
+            return scores.new_tensor(-float(np.mean(value)))
+
+        @staticmethod
+        def backward(ctx: Any, *upstream: Any) -> Any:
+            return Slope.apply(upstream[0], *ctx.saved_tensors), None, None, None
+
+    class Slope(torch.autograd.Function):
+        """The gradient; takes the scores to refuse a derivative of it, which PyTorch would take for 0."""
+
+        @staticmethod
+        def forward(ctx: Any, upstream: Any, scores: Any, slope: Any) -> Any:
+            return upstream * slope
+
+        @staticmethod
+        def backward(ctx: Any, *upstream: Any) -> Any:
+            raise InputError(
+                "a second derivative of directrix.torch.loss was asked for; only the first is known. Leave "
+                "out create_graph=True, or keep the gradient out of what is differentiated: grad.detach()."
+            )
+
+    return MeanLoss, Slope
+
+
+def _flat(
+    scores: Any, labels: Any, lengths: Any, mask: Any, qptr: Any
+) -> tuple[Any, Float64Array, Int64Array]:
+    """Scores as one tensor, labels and pointers as arrays."""
+    import torch
+
+    if isinstance(scores, list | tuple):
+        if lengths is not None or mask is not None or qptr is not None:
+            raise InputError("a list of tensors, one a query, takes neither lengths, mask nor qptr.")
+        return _of_list(scores, labels)
+    if not isinstance(scores, torch.Tensor) or scores.dim() not in (1, 2):
+        what = f"shape {tuple(scores.shape)}" if isinstance(scores, torch.Tensor) else type(scores).__name__
+        raise InputError(f"scores: got {what}; {_FORMS}.")
+    grades = _array(labels)
+    if grades.shape != tuple(scores.shape):
+        raise InputError(
+            f"labels have shape {grades.shape}, scores {tuple(scores.shape)}; one label a score is needed."
+        )
+    if scores.dim() == 1:
+        if lengths is not None or mask is not None:
+            raise InputError("lengths and mask are for padded scores (n_queries, longest); give qptr here.")
+        pointers = [0, len(scores)] if qptr is None else _array(qptr)
+        return _floating(scores), grades.astype(np.float64), np.asarray(pointers, dtype=np.int64)
+    if qptr is not None or (lengths is not None and mask is not None):
+        raise InputError("padded scores take lengths or mask, one of the two, and no qptr.")
+    there = _documents(tuple(scores.shape), lengths, mask)
+    chosen = scores[torch.as_tensor(there, device=scores.device)]
+    return _floating(chosen), grades[there].astype(np.float64), _pointers(there.sum(axis=1))
+
+
+def _of_list(scores: Any, labels: Any) -> tuple[Any, Float64Array, Int64Array]:
+    import torch
+
+    if not isinstance(labels, list | tuple) or len(labels) != len(scores):
+        raise InputError(f"scores are a list of {len(scores)} tensors; give as many labels, in a list too.")
+    if not scores:
+        raise InputError("scores are an empty list; give the scores of at least one query.")
+    grades = [_array(grade) for grade in labels]
+    for q, (score, grade) in enumerate(zip(scores, grades, strict=True)):
+        if not isinstance(score, torch.Tensor) or score.dim() != 1 or grade.shape != tuple(score.shape):
+            raise InputError(
+                f"query {q} has scores of shape {tuple(np.shape(score))} and labels of shape {grade.shape}; "
+                "each query needs a tensor (n_docs,) of scores and as many labels."
+            )
+    flat = _floating(torch.cat(list(scores)))
+    return flat, np.concatenate(grades).astype(np.float64), _pointers(np.array([len(g) for g in grades]))
+
+
+def _documents(shape: tuple[int, ...], lengths: Any, mask: Any) -> Array:
+    """Where padded scores have documents."""
+    n_queries, longest = shape
+    if mask is not None:
+        there = _array(mask)
+        if there.shape != shape or there.dtype != np.bool_:
+            raise InputError(
+                f"mask has shape {there.shape} and type {there.dtype}; booleans of shape {shape} are needed, "
+                "True where there is a document."
+            )
+        return there
+    if lengths is None:
+        return np.ones(shape, dtype=np.bool_)
+    sizes = _array(lengths)
+    if (
+        sizes.shape != (n_queries,)
+        or sizes.dtype.kind not in "iu"
+        or not ((sizes >= 0) & (sizes <= longest)).all()
+    ):
+        raise InputError(
+            f"lengths={sizes.tolist()!r:.200}: an integer from 0 to {longest} is needed for each of the "
+            f"{n_queries} queries."
+        )
+    rows: Array = np.arange(longest) < sizes[:, None]
+    return rows
+
+
+def _pointers(sizes: Any) -> Int64Array:
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+def _array(values: Any) -> Array:
+    detach = getattr(values, "detach", None)
+    return np.asarray(values if detach is None else detach().cpu())
+
+
+def _floating(scores: Any) -> Any:
+    import torch
+
+    if not scores.is_floating_point():
+        raise InputError(f"scores have type {scores.dtype}; floating point is needed: scores.float().")
+    kept = scores if scores.dtype in (torch.float32, torch.float64) else scores.float()
+    return kept.contiguous()

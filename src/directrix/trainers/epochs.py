@@ -1,0 +1,91 @@
+"""What stochastic trainers share: orders of the queries, batches, the loop over epochs and its statuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from directrix.trainers.result import Result, Status, Step
+from directrix.types import Float64Array, Int64Array, Objective
+
+__all__ = ["Seed", "in_batches", "over_epochs"]
+
+Seed = int | np.random.Generator | None
+
+
+def over_epochs(
+    objective: Objective,
+    start: Float64Array,
+    one_epoch: Callable[[Float64Array, Int64Array], float],
+    *,
+    epochs: int,
+    random_state: Seed,
+    callback: Callable[[Step], bool | None] | None,
+) -> Result:
+    """Call ``one_epoch`` until the epochs are done, the loss is not finite, or the callback stops.
+
+    Parameters
+    ----------
+    objective : Objective
+        For the loss before the first epoch and after the last.
+    start : float64 (n_params,)
+        First parameters; not changed.
+    one_epoch : callable
+        Takes the parameters, which it changes in place, and the order of the queries, int64
+        (n_queries,), a new random one every time; returns the mean of the losses on its way.
+    epochs : int >= 1
+        How many.
+    random_state : int, numpy Generator or None
+        Seed of the orders.
+    callback : callable, optional
+        Called with a `Step` at the start and after every epoch; returning True stops.
+
+    Returns
+    -------
+    Result
+        The last epoch and its loss.
+    """
+    rng = np.random.default_rng(random_state)
+    params = np.array(start, dtype=np.float64)
+    trace: list[dict[str, Any]] = []
+    loss, _ = objective.value_and_grad(params)
+    status: Status = "max_iter"
+    message = f"{epochs} epochs done"
+    for epoch in range(epochs + 1):
+        if epoch:
+            loss = one_epoch(params, rng.permutation(objective.n_queries))
+        if not (np.isfinite(loss) and np.isfinite(params).all()):
+            status = "not_finite"
+            message = f"the loss is not finite in epoch {epoch}; lower the rate or scale the features"
+            break
+        trace.append({"iteration": epoch, "loss": loss})
+        if callback is not None and callback(Step(epoch, loss, params)):
+            status, message = "stopped", "stopped by the callback"
+            break
+    if status != "not_finite":
+        loss, _ = objective.value_and_grad(params)
+    return Result(params, loss, status, message, {"epochs": epoch}, trace)
+
+
+def in_batches(
+    objective: Objective,
+    params: Float64Array,
+    order: Int64Array,
+    batch: int,
+    step: Callable[[Float64Array], None],
+) -> float:
+    """One epoch: hand the mean gradient of every batch to ``step``, which moves ``params`` in place.
+
+    Returns
+    -------
+    float
+        Mean of the losses before each step.
+    """
+    losses = []
+    for begin in range(0, len(order), batch):
+        loss, grad = objective.value_and_grad(params, order[begin : begin + batch])
+        step(grad)
+        losses.append(loss)
+    return float(np.mean(losses))

@@ -1,0 +1,223 @@
+"""The perceptron: scores are the formula, the gradient is the slope, for dense and sparse rows."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from threadpoolctl import threadpool_info
+
+import directrix as dx
+from directrix.models.linear import LinearModel, rows_of
+from directrix.models.mlp import MLPModel
+from directrix.objectives.objective import Objective
+from directrix.objectives.penalty import L2
+from directrix.threads import one_blas_thread
+
+MODELS = [MLPModel(), MLPModel((3,), "tanh"), MLPModel((4, 5), "tanh"), MLPModel((6, 2, 3)), MLPModel(())]
+N_FEATURES = 7
+
+
+def rows(n=60, dtype=np.float64, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, N_FEATURES)).astype(dtype)
+    X[rng.random(X.shape) < 0.4] = 0
+    return X, rng
+
+
+def parameters(model, rng):
+    return rng.standard_normal(model.n_params(N_FEATURES))
+
+
+def score(model, params, x):
+    """One row, number by number, from the formula in the docstring."""
+    at, a = 0, list(x)
+    for width in model.hidden:
+        n_in = len(a)
+        weights = params[at : at + n_in * width]
+        bias = params[at + n_in * width : at + n_in * width + width]
+        z = [sum(a[i] * weights[i * width + o] for i in range(n_in)) + bias[o] for o in range(width)]
+        a = [np.tanh(v) if model.activation == "tanh" else max(v, 0.0) for v in z]
+        at += n_in * width + width
+    return sum(v * w for v, w in zip(a, params[at:], strict=True))
+
+
+@pytest.mark.parametrize("model", MODELS, ids=repr)
+def test_scores_are_the_formula(model):
+    X, rng = rows()
+    params = parameters(model, rng)
+    scores, _ = model.forward(params, rows_of(X, 0, len(X)))
+    np.testing.assert_allclose(scores, [score(model, params, x) for x in X], rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("model", MODELS, ids=repr)
+def test_gradient_is_the_slope_in_every_parameter(model, kind):
+    X, rng = rows()
+    X, params, g = rows_of(kind(X), 0, len(X)), parameters(model, rng), rng.standard_normal(len(X))
+    grad = model.backward(model.forward(params, X)[1], g)
+    assert grad.dtype == np.float64
+    h = 1e-6
+    for p in range(len(params)):
+        step = np.zeros(len(params))
+        step[p] = h
+        slope = (model.forward(params + step, X)[0] - model.forward(params - step, X)[0]) @ g / (2 * h)
+        np.testing.assert_allclose(grad[p], slope, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("model", MODELS, ids=repr)
+def test_sparse_rows_give_what_dense_ones_give_and_the_dtype_is_that_of_the_features(model, dtype):
+    X, rng = rows(dtype=dtype)
+    params, g = parameters(model, rng), rng.standard_normal(40).astype(dtype)
+    found = []
+    for features in (X, sp.csr_array(X)):
+        scores, cache = model.forward(params, rows_of(features, 5, 45))
+        assert scores.dtype == dtype
+        found.append((scores, model.backward(cache, g)))
+    tolerance = 2e-5 if dtype == np.float32 else 1e-12
+    for dense, sparse in zip(*found, strict=True):
+        np.testing.assert_allclose(sparse, dense, rtol=0, atol=tolerance * np.abs(dense).max())
+
+
+def test_rows_cut_in_two_give_what_they_give_together():
+    (X, rng), model = rows(2049), MLPModel((4,), "tanh")
+    params, g = parameters(model, rng), rng.standard_normal(2049)
+    scores, cache = model.forward(params, rows_of(X, 0, 2049))
+    grad = model.backward(cache, g)
+    cuts = [(a, b, *model.forward(params, rows_of(X, a, b))) for a, b in ((0, 1000), (1000, 2049))]
+    np.testing.assert_allclose(np.concatenate([s for _, _, s, _ in cuts]), scores, rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(
+        sum(model.backward(cache, g[a:b]) for a, b, _, cache in cuts), grad, rtol=1e-11, atol=1e-11
+    )
+
+
+def test_without_hidden_layers_it_is_the_linear_model():
+    X, rng = rows()
+    w, g = rng.standard_normal((2, N_FEATURES)), rng.standard_normal(len(X))
+    found = []
+    for model in (MLPModel(()), LinearModel()):
+        scores, cache = model.forward(w[0], rows_of(X, 0, len(X)))
+        found.append((scores, model.backward(cache, g)))
+    for mine, linear in zip(*found, strict=True):
+        np.testing.assert_allclose(mine, linear, rtol=1e-12, atol=1e-12)
+
+
+def test_float32_sums_do_not_drift_over_many_rows():
+    """A bias sums 300,000 rows of gradient 1/3: in float32 it would be off by 1e-3 or stand still."""
+    X, model = np.full((300_000, 2), 0.1, dtype=np.float32), MLPModel((1,), "relu")
+    params = np.array([1.0, 1.0, 1.0, 1.0])
+    _, cache = model.forward(params, rows_of(X, 0, len(X)))
+    grad = model.backward(cache, np.full(len(X), 1 / 3, dtype=np.float32))
+    third = float(np.float32(1 / 3))
+    np.testing.assert_allclose(grad[2], 300_000 * third, rtol=1e-7)
+    np.testing.assert_allclose(grad[:2], 300_000 * third * float(np.float32(0.1)), rtol=1e-6)
+
+
+def test_a_shift_of_nothing_there_is_no_output_bias():
+    """All inputs of the output layer 0: the score is 0, whatever the parameters."""
+    model = MLPModel((3,))
+    params = parameters(model, np.random.default_rng(0))
+    params[7 * 3 : 7 * 3 + 3] = 0.0
+    assert model.forward(params, np.zeros((2, N_FEATURES)))[0].tolist() == [0.0, 0.0]
+
+
+def test_start_is_glorot_uniform_and_belongs_to_its_seed():
+    model = MLPModel((300, 200))
+    params = model.start(100, np.random.default_rng(5))
+    assert len(params) == 100 * 300 + 300 + 300 * 200 + 200 + 200
+    assert [layer.bias is None for layer in model.layers(params, 100)] == [False, False, True]
+    for layer in model.layers(params, 100):
+        limit = np.sqrt(6 / sum(layer.weights.shape))
+        assert 0.97 * limit < np.abs(layer.weights).max() <= limit
+        assert layer.bias is None or not layer.bias.any()
+        np.testing.assert_allclose(layer.weights.std(), limit / np.sqrt(3), rtol=0.1)
+    assert np.array_equal(params, model.start(100, np.random.default_rng(5)))
+    assert not np.array_equal(params, model.start(100, np.random.default_rng(6)))
+
+
+def problem(dtype=np.float32, n_features=60):
+    rng = np.random.default_rng(1)
+    sizes = rng.integers(1, 80, size=600)
+    X = rng.standard_normal((sizes.sum(), n_features)).astype(dtype)
+    labels = (X[:, 0] * X[:, 1] > 0.5).astype(float)
+    return dx.Queries.from_arrays(X, labels, qid=np.repeat(np.arange(600), sizes))
+
+
+@pytest.mark.parametrize("hidden", [(10,), (64, 32)])
+def test_same_bits_for_any_number_of_threads(hidden):
+    q, model = problem(), MLPModel(hidden)
+    params = model.start(q.n_features, np.random.default_rng(0))
+    objective = Objective(q, "ApproxNDCG", model)
+    assert len(objective._parts) > 2
+    results = []
+    for n in (1, 2, 5):
+        before = dx.set_threads(n)
+        results.append(objective.value_and_grad(params))
+        dx.set_threads(before)
+    for loss, grad in results[1:]:
+        assert loss == results[0][0]
+        assert np.array_equal(grad, results[0][1])
+
+
+def test_the_loss_has_its_slope_over_queries_and_over_some_of_them():
+    q, model = problem(np.float64, 5), MLPModel((4,))
+    rng = np.random.default_rng(0)
+    params = model.start(q.n_features, rng)
+    direction = rng.standard_normal(len(params))
+    objective = Objective(q, "ApproxNDCG(alpha=3.0)", model, penalty=L2(0.01))
+    for some in (None, np.array([3, 500, 3])):
+        up, down = (objective.value_and_grad(params + h * direction, some)[0] for h in (1e-6, -1e-6))
+        _, grad = objective.value_and_grad(params, some)
+        np.testing.assert_allclose(grad @ direction, (up - down) / 2e-6, rtol=1e-6)
+
+
+def blas_threads():
+    return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+
+def test_blas_has_one_thread_in_the_products_and_its_own_number_after_them():
+    seen = []
+
+    class Watched(MLPModel):
+        def forward(self, params, X):
+            seen.append(blas_threads())
+            return super().forward(params, X)
+
+    before, model = blas_threads(), Watched((2,))
+    q = problem()
+    Objective(q, "ApproxNDCG", model).value_and_grad(model.start(q.n_features, np.random.default_rng(0)))
+    assert len(seen) > 2
+    assert {n for threads in seen for n in threads} == {1}
+    assert blas_threads() == before
+
+
+def test_the_last_to_leave_gives_blas_its_threads_back():
+    before = blas_threads()
+    first, second = one_blas_thread(), one_blas_thread()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert set(blas_threads()) == {1}
+    second.__exit__(None, None, None)
+    assert blas_threads() == before
+
+
+def test_wide_networks_take_fewer_rows_a_part():
+    q = problem()
+    narrow, wide = (len(Objective(q, "ApproxNDCG", MLPModel((n,)))._parts) for n in (10, 600))
+    assert wide > 5 * narrow
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: MLPModel((0,)), r"hidden=\(0,\).*>= 1"),
+        (lambda: MLPModel(10), r"hidden=10.*e\.g\. hidden=\(10,\)"),
+        (lambda: MLPModel((2.5,)), r"hidden=\(2\.5,\)"),
+        (lambda: MLPModel((True,)), r"hidden=\(True,\)"),
+        (lambda: MLPModel(activation="sine"), r"activation='sine': type 'relu' or 'tanh'"),
+        (lambda: MLPModel((2,)).forward(np.zeros(3), np.zeros((1, 4))), r"shape \(3,\).*has 12 parameters"),
+    ],
+)
+def test_messages(call, message):
+    with pytest.raises(dx.InputError, match=message):
+        call()
