@@ -22,6 +22,8 @@ _HOME = {
     "ApproxRR": "surrogates.approx_cascade",
     "AutoRanker": "rankers.auto",
     "BestSoFar": "trainers.best",
+    "BoostedRanker": "rankers.boosted",
+    "Boosting": "trainers.boosting",
     "Comparison": "measures.evaluation",
     "Convention": "measures.convention",
     "DCG": "measures.dcg",

@@ -44,6 +44,7 @@ from directrix.measures.precision import Recall as Recall
 from directrix.measures.precision import Success as Success
 from directrix.objectives.linear import linear_objective as linear_objective
 from directrix.rankers.auto import AutoRanker as AutoRanker
+from directrix.rankers.boosted import BoostedRanker as BoostedRanker
 from directrix.rankers.linear import LinearRanker as LinearRanker
 from directrix.rankers.methods import method as method
 from directrix.rankers.methods import methods as methods
@@ -72,6 +73,7 @@ from directrix.surrogates.soft import SoftNDCG as SoftNDCG
 from directrix.threads import get_threads as get_threads
 from directrix.threads import set_threads as set_threads
 from directrix.trainers.best import BestSoFar as BestSoFar
+from directrix.trainers.boosting import Boosting as Boosting
 from directrix.trainers.lbfgs import LBFGS as LBFGS
 from directrix.trainers.regression import regression_start as regression_start
 from directrix.trainers.restarts import Restarts as Restarts
