@@ -27,11 +27,14 @@ EXPECTED_FAILURES = {
         dx.LinearRanker(max_iter=20),
         dx.LinearRanker("ApproxAP(alpha=5.0)", trainer="sgd", max_iter=5, start="zero"),
         dx.AutoRanker("nDCG@5", method="Regression", folds=2),
+        dx.BoostedRanker(n_trees=5, min_data_in_leaf=2),
     ],
     expected_failed_checks=lambda ranker: EXPECTED_FAILURES,
 )
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_scikit_learn_checks(estimator, check):
+    if isinstance(estimator, dx.BoostedRanker):
+        pytest.importorskip("lightgbm")
     check(estimator)
 
 

@@ -95,7 +95,7 @@ class Trees:
 
     @cached_property
     def _booster(self) -> Any:
-        return lightgbm().Booster(params={"verbosity": -1}, model_str=self.text)
+        return quietly(lightgbm().Booster, model_str=self.text)
 
     @cached_property
     def leaf_values(self) -> Float64Array:
@@ -120,8 +120,8 @@ class Trees:
         Raises
         ------
         InputError
-            If it is not the text of numerical trees on ``n_features`` columns: a line that is missing, repeated or
-            unknown, a number that is none, a count that does not fit, a branch that leads nowhere.
+            If it is not the text of numerical trees on ``n_features`` columns: a line that is missing,
+            repeated or unknown, a number that is none, a count that does not fit, a branch to nowhere.
         """
         if self.text:
             try:
@@ -164,10 +164,8 @@ def _check_tree(where: str, text: str, n_features: int) -> None:
         values = [float(word) for word in tree[name].split()]
         _need(all(map(math.isfinite, values)), f"{where}: {name} holds what is not finite")
         size = 1 if name == "shrinkage" else n_leaves if name.startswith("leaf") else n_leaves - 1
-        # a tree of one leaf leaves out what it does not need
-        _need(
-            len(values) == size or (n_leaves == 1 and not values and name != "leaf_value"), f"{where}: {name}"
-        )
+        left_out = n_leaves == 1 and not values and name != "leaf_value"
+        _need(len(values) == size or left_out, f"{where}: {name} has {len(values)} entries")
     splits = {name: [kind(word) for word in tree[name].split()] for name, kind in _SPLITS.items()}
     _need(all(len(values) == n_leaves - 1 for values in splits.values()), f"{where} lacks splits")
     _need(all(0 <= f < n_features for f in splits["split_feature"]), f"{where}: a feature is not there")

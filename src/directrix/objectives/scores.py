@@ -83,7 +83,8 @@ class ScoreObjective:
             )
             curvature = surrogate.curvature(scores, self._prepared, qptr, grad)
         else:
-            value, grad = surrogate.value_and_grad(scores, self.queries.labels, self.queries.qptr)
+            value, slope = surrogate.value_and_grad(scores, self.queries.labels, self.queries.qptr)
+            grad = np.asarray(slope, dtype=np.float64)
             curvature = spread_curvature(grad, qptr, getattr(surrogate, "steepness", 1.0))
         factor = np.repeat(self._weight, np.diff(qptr))
         return -float(self._weight @ value), -factor * grad, factor * curvature

@@ -106,9 +106,9 @@ class BoostedRanker(Ranker):
     --------
     >>> import numpy as np
     >>> from directrix import BoostedRanker
-    >>> X, y = np.arange(8.0)[:, None], [0, 1, 0, 1, 0, 1, 0, 1]
-    >>> ranker = BoostedRanker(n_trees=10, min_data_in_leaf=1).fit(X, y, qid=np.arange(8) // 2)
-    >>> ranker.score(X, y, qid=np.arange(8) // 2)
+    >>> X, y, qid = np.array([[0.0], [1.0]] * 20), [0, 1] * 20, np.arange(40) // 4
+    >>> ranker = BoostedRanker(n_trees=5).fit(X, y, qid=qid)
+    >>> ranker.score(X, y, qid=qid)
     1.0
     """
 
@@ -185,7 +185,7 @@ class BoostedRanker(Ranker):
             objective = by_query
         else:
             raise InputError(
-                "LightGBM's own objective takes no weights of documents in the sense of directrix; weigh whole "
+                "LightGBM's own objective does not know factors on what a document earns; weigh whole "
                 "queries: query_weight=, or choose a surrogate: BoostedRanker('ApproxNDCG')."
             )
         judged = None if valid is None else scaled(valid, scale)

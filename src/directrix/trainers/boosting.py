@@ -1,7 +1,7 @@
 r"""Gradient boosting of any surrogate, with trees that LightGBM grows.
 
-The scores of the training documents start at 0. Every tree is a step of functional gradient descent on the loss of
-the scores: its splits and leaves are those of a Newton step,
+The scores of the training documents start at 0. Every tree is a step of functional gradient descent on the
+loss of the scores: its splits and leaves are those of a Newton step,
 
 .. math:: v_{leaf} = -\eta \frac{\sum_{i \in leaf} g_i}{\sum_{i \in leaf} h_i + \lambda},
 
@@ -118,12 +118,11 @@ class Boosting:
 
         Notes
         -----
-        The same bits for any number of threads: trees are grown with ``deterministic`` and row-wise histograms.
+        The same bits for any number of threads: LightGBM's ``deterministic``, and histograms by rows.
         """
         if not _varies(data.features):
-            result = Result(
-                np.zeros(0), np.nan, "converged", "no feature varies: nothing to split", {"iterations": 0}
-            )
+            message = "no feature varies: there is nothing to split"
+            result = Result(np.zeros(0), np.nan, "converged", message, {"iterations": 0})
             return result, Trees("", data.n_features)
         return _Run(self, data, objective, valid, judge).grow(callback)
 
@@ -232,8 +231,8 @@ class _Run:
         if self.judge is not None and grown > 0:
             if not self.best:
                 raise InputError(
-                    f"the score was NaN after all {grown} trees, so none is best; the measure must be defined "
-                    "for at least one validation query."
+                    f"the score was NaN after all {grown} trees, so none is best; the measure must be "
+                    "defined for at least one validation query."
                 )
             counts["best"] = self.best
             message = f"{message}; best after {self.best} trees with {self.best_score:.4f}"
@@ -265,6 +264,6 @@ def _check_labels(data: Queries) -> None:
     highest = float(data.labels.max(initial=0.0))
     if highest > _HIGHEST_LABEL or not np.array_equal(data.labels, np.floor(data.labels)):
         raise InputError(
-            f"LightGBM's own objective takes whole labels from 0 to {_HIGHEST_LABEL}, and these are other ones "
-            f"(up to {highest:g}). Map them to grades, or train with a surrogate: BoostedRanker('ApproxNDCG')."
+            f"LightGBM's own objective takes whole labels from 0 to {_HIGHEST_LABEL}, not these (up to "
+            f"{highest:g}). Map them to grades, or train with a surrogate: BoostedRanker('ApproxNDCG')."
         )
