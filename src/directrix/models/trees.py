@@ -15,8 +15,9 @@ from directrix.errors import InputError, MissingExtra
 from directrix.threads import get_threads
 from directrix.types import Float64Array
 
-__all__ = ["Trees", "lightgbm", "quietly"]
+__all__ = ["Trees", "lightgbm", "quietly", "threads_for"]
 
+_CELLS_A_THREAD = 1 << 20
 _HEADER = ("version", "num_class", "num_tree_per_iteration", "label_index", "max_feature_idx")
 _LISTS = ("feature_names", "feature_infos", "tree_sizes")
 _FIRST = {"version": "v4", "num_class": "1", "num_tree_per_iteration": "1", "label_index": "0"}
@@ -40,6 +41,11 @@ def lightgbm() -> Any:
     except ImportError as error:
         raise MissingExtra("lightgbm", "training or using boosted trees") from error
     return lightgbm
+
+
+def threads_for(X: Any) -> int:
+    """How many threads LightGBM gets for these features: one for few, as its threads wait by spinning."""
+    return min(get_threads(), 1 + X.shape[0] * X.shape[1] // _CELLS_A_THREAD)
 
 
 def quietly(make: Any, *args: Any, **settings: Any) -> Any:
@@ -90,7 +96,7 @@ class Trees:
         """
         if not self.text or not X.shape[0]:
             return np.zeros(X.shape[0])
-        scores = quietly(self._booster.predict, X, raw_score=True, num_threads=get_threads())
+        scores = quietly(self._booster.predict, X, raw_score=True, num_threads=threads_for(X))
         return np.asarray(scores, dtype=np.float64)
 
     @cached_property

@@ -19,9 +19,8 @@ import scipy.sparse as sp
 
 from directrix.data.queries import Queries
 from directrix.errors import InputError
-from directrix.models.trees import Trees, lightgbm, quietly
+from directrix.models.trees import Trees, lightgbm, quietly, threads_for
 from directrix.objectives.scores import ScoreObjective
-from directrix.threads import get_threads
 from directrix.trainers.result import Result, Status, Step, check_count
 from directrix.types import Float64Array
 
@@ -126,7 +125,7 @@ class Boosting:
             return result, Trees("", data.n_features)
         return _Run(self, data, objective, valid, judge).grow(callback)
 
-    def settings(self, *, own: bool) -> dict[str, Any]:
+    def settings(self, threads: int, *, own: bool) -> dict[str, Any]:
         """LightGBM's parameters; ``own``: with its own objective."""
         return {
             "objective": "lambdarank" if own else "none",
@@ -142,7 +141,7 @@ class Boosting:
             "seed": self.seed,
             "deterministic": True,
             "force_row_wise": True,
-            "num_threads": get_threads(),
+            "num_threads": threads,
             "verbosity": -1,
         }
 
@@ -160,7 +159,7 @@ class _Run:
     ) -> None:
         self.how, self.data, self.judge = how, data, judge if valid is not None else None
         self.objective = objective if isinstance(objective, ScoreObjective) else None
-        settings = how.settings(own=self.objective is None)
+        settings = how.settings(threads_for(data.features), own=self.objective is None)
         extra = {"params": settings, "free_raw_data": True}
         if self.objective is None:
             _check_labels(data)
