@@ -2,9 +2,10 @@
 
     python benchmarks/bench_boosted.py [--data DATA] [--collection MQ2008] [--seeds 3]
 
-Every row has the same trees (15 leaves, at least 20 documents in each, learning rate .1, 80 % of documents and
-features a tree); only gradient and curvature differ. The number of trees is the best on the fold's validation
-queries by exact nDCG@10 (convention letor3), at most 200, patience 30. Test queries are only measured.
+Every row has the same trees (15 leaves, at least 20 documents in each, learning rate .1, 80 % of documents
+and features a tree); only gradient and curvature differ. The number of trees is the best on the fold's
+validation queries by exact nDCG@10 (convention letor3), at most 200, patience 30. Test queries are only
+measured.
 ``+-`` is the standard deviation over the seeds of the mean over the folds: what sampling alone moves.
 """
 

@@ -45,7 +45,8 @@ def lightgbm() -> Any:
 
 def threads_for(X: Any) -> int:
     """How many threads LightGBM gets for these features: one for few, as its threads wait by spinning."""
-    return min(get_threads(), 1 + X.shape[0] * X.shape[1] // _CELLS_A_THREAD)
+    cells = int(X.shape[0]) * int(X.shape[1])
+    return min(get_threads(), 1 + cells // _CELLS_A_THREAD)
 
 
 def quietly(make: Any, *args: Any, **settings: Any) -> Any:
@@ -78,8 +79,9 @@ class Trees:
         if n_trees == 0:
             return cls("", n_features)
         text = booster.model_to_string(num_iteration=n_trees, importance_type="split")
-        # What follows (importances, the settings of the training) has no part in a score.
-        return cls(text[: text.index("end of trees")] + "end of trees\n", n_features)
+        # Objective, importances and the settings of the training have no part in a score.
+        text = re.sub(r"^objective=.*\n", "", text[: text.index("end of trees")], flags=re.MULTILINE)
+        return cls(text + "end of trees\n", n_features)
 
     def predict(self, X: Any) -> Float64Array:
         """Score of every row: float64 (n_rows,).
