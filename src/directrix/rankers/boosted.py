@@ -18,7 +18,7 @@ from directrix.measures.dcg import NDCG
 from directrix.measures.names import measure as parse_measure
 from directrix.models.trees import Trees, lightgbm
 from directrix.objectives.scores import ScoreObjective
-from directrix.rankers.base import Callback, Interval, Ranker
+from directrix.rankers.base import Callback, Interval, StoredRanker
 from directrix.rankers.checks import check_trainable, surrogate_of
 from directrix.rankers.gradient import SHARED_CONSTRAINTS
 from directrix.rankers.persistence import check
@@ -43,7 +43,7 @@ class _OwnLambdaRank:
         return NDCG()
 
 
-class BoostedRanker(Ranker):
+class BoostedRanker(StoredRanker):
     r"""Scores :math:`f(x) = \sum_t T_t(x)`: boosted trees, grown by LightGBM for any surrogate.
 
     .. math:: \min_f \; -\frac{\sum_q v_q \, S_q(f(X_q))}{\sum_q v_q}
