@@ -56,6 +56,25 @@ def test_the_objective_is_the_weighted_mean_of_the_surrogate():
     np.testing.assert_allclose(curvature, by_doc * spread_curvature(slope, Q.qptr, 10.0), rtol=1e-12, atol=0)
 
 
+def test_a_surrogate_without_slope_at_ties_starts_from_the_gains():
+    class Flat(Steep):
+        """(sum of l s)^2: no slope at 0."""
+
+        def value_and_grad(self, scores, labels, qptr):
+            total = np.add.reduceat(labels * scores, qptr[:-1])
+            return total**2, 2 * labels * np.repeat(total, np.diff(qptr))
+
+    objective = ScoreObjective(Q, Flat())
+    _, grad, curvature = objective.value_grad_curvature(np.zeros(Q.n_docs))
+    first = slice(Q.qptr[0], Q.qptr[1])
+    gain = 2 ** Q.labels[first] - 1
+    centred = gain - gain.mean()
+    np.testing.assert_allclose(grad[first], -centred / Q.n_queries, rtol=1e-12, atol=1e-15)
+    wanted = 5.0 * np.abs(centred).mean() / Q.n_queries
+    np.testing.assert_allclose(curvature[first], wanted, rtol=1e-12, atol=0)
+    assert dx.Boosting(n_trees=3).grow(Q, objective)[0].status == "max_iter"
+
+
 def test_document_weights_reach_the_surrogate():
     scores, weight = np.zeros(Q.n_docs), np.linspace(0.0, 1.0, Q.n_docs)
     _, plain, _ = ScoreObjective(Q, dx.ApproxNDCG()).value_grad_curvature(scores)

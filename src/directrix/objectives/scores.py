@@ -12,8 +12,9 @@ import numpy as np
 
 from directrix.data.queries import Queries
 from directrix.errors import InputError
+from directrix.measures.gains import gains
 from directrix.objectives.objective import weights_of
-from directrix.surrogates.base import DOCS_PER_CHUNK, KernelSurrogate, spread_curvature, writable
+from directrix.surrogates.base import DOCS_PER_CHUNK, KernelSurrogate, query_sums, spread_curvature, writable
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Float64Array, Surrogate
 
@@ -56,6 +57,14 @@ class ScoreObjective:
                 f"{surrogate!r} takes no document weights; weigh whole queries instead: query_weight=."
             )
 
+    @property
+    def _steepness(self) -> float:
+        return float(getattr(self.surrogate, "steepness", 1.0))
+
+    def _centred_gains(self) -> Float64Array:
+        gain, sizes = gains(self.queries.labels), np.diff(self._qptr)
+        return gain - np.repeat(query_sums(gain, self._qptr) / np.maximum(sizes, 1), sizes)
+
     def value_grad_curvature(self, scores: Float64Array) -> tuple[float, Float64Array, Float64Array]:
         """Loss, gradient and curvature at the scores of all documents.
 
@@ -70,6 +79,11 @@ class ScoreObjective:
             In 1 / units of score.
         curvature : float64 (n_docs,)
             >= 0, in 1 / units of score squared: ``KernelSurrogate.curvature`` times the queries' weights.
+
+        Notes
+        -----
+        A surrogate that has no slope where all scores are equal (SmoothRank) would never leave there: then
+        gradient and curvature are those of a regression on the gains, in the surrogate's unit of score.
         """
         surrogate, qptr = self.surrogate, self._qptr
         if isinstance(surrogate, KernelSurrogate):
@@ -85,6 +99,9 @@ class ScoreObjective:
         else:
             value, slope = surrogate.value_and_grad(scores, self.queries.labels, self.queries.qptr)
             grad = np.asarray(slope, dtype=np.float64)
-            curvature = spread_curvature(grad, qptr, getattr(surrogate, "steepness", 1.0))
+            curvature = spread_curvature(grad, qptr, self._steepness)
+        if not scores.any() and not grad.any():
+            grad = self._centred_gains()
+            curvature = spread_curvature(grad, qptr, self._steepness)
         factor = np.repeat(self._weight, np.diff(qptr))
         return -float(self._weight @ value), -factor * grad, factor * curvature

@@ -145,6 +145,9 @@ def spread_curvature(grad: FloatArray, qptr: Int64Array, steepness: float) -> Fl
     :math:`|\sigma''| \le \gamma \sigma'`), is positive wherever something is to be gained, and makes steps of
     the order 1/gamma: training does not depend on the unit of score.
 
+    Steps do not become shorter as the gradient does: a loss with its minimum at finite scores, such as
+    squares, needs a curvature of its own.
+
     Parameters
     ----------
     grad : float (n_docs,)
