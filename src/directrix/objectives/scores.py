@@ -63,7 +63,8 @@ class ScoreObjective:
 
     def _centred_gains(self) -> Float64Array:
         gain, sizes = gains(self.queries.labels), np.diff(self._qptr)
-        return gain - np.repeat(query_sums(gain, self._qptr) / np.maximum(sizes, 1), sizes)
+        centred: Float64Array = gain - np.repeat(query_sums(gain, self._qptr) / np.maximum(sizes, 1), sizes)
+        return centred
 
     def value_grad_curvature(self, scores: Float64Array) -> tuple[float, Float64Array, Float64Array]:
         """Loss, gradient and curvature at the scores of all documents.
