@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import directrix as dx
 from directrix.surrogates.names import SURROGATES
 
 QPTR = np.array([0, 6, 7, 7, 12, 16])
@@ -36,3 +37,16 @@ def test_another_unit_of_score_is_another_unit_of_step(name):
     for (grad, curvature), a in ((near, 1.0), (far, 4.0)):
         np.testing.assert_allclose(grad / a, near[0], rtol=1e-6, atol=1e-12)
         np.testing.assert_allclose(curvature / a**2, near[1], rtol=1e-6, atol=1e-12)
+
+
+@pytest.mark.parametrize("surrogate", [dx.Regression(intercept=False), dx.ListNet()], ids=repr)
+def test_curvature_is_the_second_derivative(surrogate):
+    scores = 0.3 * np.random.default_rng(1).standard_normal(len(LABELS))
+    grad, curvature = step(surrogate, scores)
+    for i in range(len(scores)):
+        moved = scores.copy()
+        moved[i] += 1e-6
+        second = (grad[i] - step(surrogate, moved)[0][i]) / 1e-6
+        # for ListNet the gradient's magnitude is a floor
+        wanted = max(second, abs(grad[i])) if isinstance(surrogate, dx.ListNet) else second
+        np.testing.assert_allclose(curvature[i], wanted, rtol=1e-5, atol=1e-8)
