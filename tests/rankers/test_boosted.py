@@ -11,7 +11,8 @@ from directrix.models import trees
 
 lightgbm = pytest.importorskip("lightgbm")
 X = np.random.default_rng(0).standard_normal((600, 4)).astype(np.float32)
-Q = dx.Queries.from_arrays(X, np.digitize(np.abs(X[:, 0]), [0.7, 1.5]), qid=np.arange(600) // 20)
+WORTH = np.abs(X[:, 0]) + 0.3 * np.random.default_rng(1).standard_normal(600)
+Q = dx.Queries.from_arrays(X, np.digitize(WORTH, [0.7, 1.5]), qid=np.arange(600) // 20)
 TRAIN, VALID = Q.take(range(20)), Q.take(range(20, 30))
 SMALL = {"n_trees": 10, "num_leaves": 6, "min_data_in_leaf": 5}
 
@@ -39,6 +40,19 @@ def test_the_number_of_trees_is_chosen_by_the_exact_measure(fitted):
     got = dx.evaluate("nDCG@5", fitted.predict_queries(VALID), VALID.labels, qptr=VALID.qptr)["nDCG@5"]
     np.testing.assert_allclose(got, scores[best], rtol=1e-12, atol=0)
     assert repr(fitted.measure_) == repr(dx.measure("nDCG@5"))
+
+
+def test_features_of_all_data_are_scaled():
+    size = np.repeat(10.0 ** (np.arange(30) % 3), 20)[:, None]
+    q = dx.Queries.from_arrays(size * X + size, Q.labels, qid=np.arange(600) // 20)
+    train, valid = q.take(range(20)), q.take(range(20, 30))
+    ranker = dx.BoostedRanker(**SMALL, scale="query-standard").fit_queries(train, valid, measure="nDCG@5")
+    got = dx.evaluate("nDCG@5", ranker.predict_queries(valid), valid.labels, qptr=valid.qptr)["nDCG@5"]
+    best = ranker.result_.counts["best"]
+    np.testing.assert_allclose(got, ranker.result_.trace[best]["score"], rtol=1e-12, atol=0)
+    assert got > 0.8
+    plain = dx.BoostedRanker(**SMALL).fit_queries(train, valid, measure="nDCG@5")
+    assert ranker.result_.trace[best]["score"] > max(row["score"] for row in plain.result_.trace)
 
 
 def test_patience_stops():
