@@ -24,6 +24,8 @@ _HOME = {
     "ApproxRR": "surrogates.approx_cascade",
     "AutoRanker": "rankers.auto",
     "BestSoFar": "trainers.best",
+    "BoostedRanker": "rankers.boosted",
+    "Boosting": "trainers.boosting",
     "CG": "trainers.cg",
     "Comparison": "measures.evaluation",
     "Convention": "measures.convention",

@@ -44,6 +44,7 @@ from directrix.measures.precision import Recall as Recall
 from directrix.measures.precision import Success as Success
 from directrix.objectives.linear import linear_objective as linear_objective
 from directrix.rankers.auto import AutoRanker as AutoRanker
+from directrix.rankers.boosted import BoostedRanker as BoostedRanker
 from directrix.rankers.linear import LinearRanker as LinearRanker
 from directrix.rankers.methods import method as method
 from directrix.rankers.methods import methods as methods
@@ -80,6 +81,7 @@ from directrix import torch as torch
 from directrix.trainers.adam import Adam as Adam
 from directrix.trainers.anneal import Anneal as Anneal
 from directrix.trainers.best import BestSoFar as BestSoFar
+from directrix.trainers.boosting import Boosting as Boosting
 from directrix.trainers.cg import CG as CG
 from directrix.trainers.lbfgs import LBFGS as LBFGS
 from directrix.trainers.regression import regression_start as regression_start

@@ -29,11 +29,14 @@ EXPECTED_FAILURES = {
         dx.AutoRanker("nDCG@5", method="Regression", folds=2),
         dx.MLPRanker(hidden=(4,), max_iter=10),
         dx.MLPRanker(hidden=(3, 2), activation="tanh", trainer="adam", max_iter=3),
+        dx.BoostedRanker(n_trees=5, min_data_in_leaf=2),
     ],
     expected_failed_checks=lambda ranker: EXPECTED_FAILURES,
 )
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_scikit_learn_checks(estimator, check):
+    if isinstance(estimator, dx.BoostedRanker):
+        pytest.importorskip("lightgbm")
     check(estimator)
 
 

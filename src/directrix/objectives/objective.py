@@ -26,7 +26,7 @@ from directrix.surrogates.names import surrogate as as_surrogate
 from directrix.threads import one_blas_thread, query_chunks, run_chunks
 from directrix.types import Float64Array, Int64Array, Model, Surrogate
 
-__all__ = ["Objective", "Part", "check_weights"]
+__all__ = ["Objective", "Part", "check_weights", "weights_of"]
 
 _BYTES_PER_PART = 2 << 20
 
@@ -83,10 +83,10 @@ class Objective:
         self.surrogate = as_surrogate(surrogate) if isinstance(surrogate, str) else surrogate
         self.model = model
         self.penalty = penalty or L2()
-        weight = _weights(query_weight, queries.n_queries, "query_weight", "query")
+        weight = weights_of(query_weight, queries.n_queries, "query_weight", "query")
         self._query_weight = weight / weight.mean() if query_weight is not None else weight
         self._doc_weight = (
-            None if doc_weight is None else _weights(doc_weight, queries.n_docs, "doc_weight", "document")
+            None if doc_weight is None else weights_of(doc_weight, queries.n_docs, "doc_weight", "document")
         )
         self._cut()
 
@@ -239,7 +239,8 @@ def _docs_per_part(features: Any, model: Model) -> int:
     return max(256, int(_BYTES_PER_PART / max(per_doc, 1.0)))
 
 
-def _weights(weights: Any, n: int, name: str, what: str) -> Float64Array:
+def weights_of(weights: Any, n: int, name: str, what: str) -> Float64Array:
+    """Return checked weights of n queries or documents, float64 (n,); None = all 1."""
     if weights is None:
         return np.ones(n)
     try:

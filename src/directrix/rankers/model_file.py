@@ -35,7 +35,11 @@ _TRAINING = {
     "data": "object",
     "result": "object",
 }
-_HOMES = {"linear": ("linear", "LinearRanker"), "mlp": ("mlp", "MLPRanker")}
+_HOMES = {
+    "lightgbm": ("boosted", "BoostedRanker"),
+    "linear": ("linear", "LinearRanker"),
+    "mlp": ("mlp", "MLPRanker"),
+}
 """Module and class of every type of model; imported when a file asks for it."""
 _RESULT = {"status": "text", "message": "text", "value": "number or null", "counts": "object"}
 

@@ -14,6 +14,7 @@ from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.inputs import digest
+from directrix.trainers.boosting import Boosting
 from directrix.trainers.result import Result
 from directrix.types import Float64Array, Measure, Objective, Surrogate, Trainer
 
@@ -41,7 +42,7 @@ def measure_of(surrogate: Any) -> RankingMeasure:
 
 
 def training_record(
-    ranker: Any, q: Queries, surrogate: Surrogate, trainer: Trainer, result: Result
+    ranker: Any, q: Queries, surrogate: Surrogate, trainer: Trainer | Boosting, result: Result
 ) -> dict[str, Any]:
     """Everything to know about how a ranker was trained, in JSON types only."""
     seed = ranker.random_state

@@ -73,6 +73,11 @@ class ApproxRank(KernelSurrogate):
         """smooth, shift_invariant, tends_to_measure."""
         return SMOOTH
 
+    @property
+    def steepness(self) -> float:
+        """Alpha: scores closer than 1/alpha share their ranks."""
+        return self.alpha
+
     def at(self, smoothing: float) -> Self:
         """Return a copy with alpha = 1/smoothing; beta keeps its ratio to alpha.
 

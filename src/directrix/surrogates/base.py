@@ -11,7 +11,7 @@ from directrix.data.validate import check_ranking
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Float64Array, FloatArray, Int64Array
 
-__all__ = ["DOCS_PER_CHUNK", "KernelSurrogate", "query_sums", "writable"]
+__all__ = ["DOCS_PER_CHUNK", "KernelSurrogate", "query_sums", "spread_curvature", "writable"]
 
 DOCS_PER_CHUNK = 4096
 """Enough work to hide the cost of calling a kernel, little enough to share among threads."""
@@ -54,6 +54,35 @@ class KernelSurrogate(ABC):
         out: tuple[Float64Array, FloatArray],
     ) -> None:
         """Fill value and gradient of the queries ``chunk[0] <= q < chunk[1]`` in ``out``."""
+
+    @property
+    def steepness(self) -> float:
+        """How steep the surrogate is, in 1 / units of score: steps of 1/steepness change what it sees."""
+        return 1.0
+
+    def curvature(
+        self, scores: FloatArray, prepared: Any, qptr: Int64Array, grad: FloatArray
+    ) -> Float64Array:
+        """Positive diagonal that makes minus gradient over curvature a sensible step; see `spread_curvature`.
+
+        Boosting fits trees with it. A surrogate whose second derivatives have a positive part that is
+        cheap, such as sums of delta p (1 - p) over pairs, gives that instead.
+
+        Parameters
+        ----------
+        scores : float (n_docs,)
+        prepared
+            What `prepare` returned.
+        qptr : int64 (n_queries + 1,)
+        grad : float (n_docs,)
+            As `fill` left it for these scores.
+
+        Returns
+        -------
+        float64 (n_docs,)
+            >= 0, in 1 / units of score squared.
+        """
+        return spread_curvature(grad, qptr, self.steepness)
 
     def value_and_grad(
         self, scores: FloatArray, labels: Float64Array, qptr: Int64Array
@@ -107,3 +136,31 @@ def query_sums(per_doc: Float64Array, qptr: Int64Array) -> Float64Array:
     if filled.any():
         sums[filled] = np.add.reduceat(per_doc, qptr[:-1][filled])
     return sums
+
+
+def spread_curvature(grad: FloatArray, qptr: Int64Array, steepness: float) -> Float64Array:
+    r"""Steepness times the mean magnitude of the gradient in each query, the same for all its documents.
+
+    .. math:: h_i = \frac{\gamma}{n_q} \sum_{k \in q} \lvert g_k \rvert
+
+    It bounds the curvature in order of magnitude (a sigmoid of steepness gamma has
+    :math:`|\sigma''| \le \gamma \sigma'`), is positive wherever something is to be gained, and makes steps of
+    the order 1/gamma: training does not depend on the unit of score.
+
+    Steps do not become shorter as the gradient does: a loss with its minimum at finite scores, such as
+    squares, needs a curvature of its own.
+
+    Parameters
+    ----------
+    grad : float (n_docs,)
+    qptr : int64 (n_queries + 1,)
+    steepness : float > 0
+        gamma, in 1 / units of score.
+
+    Returns
+    -------
+    float64 (n_docs,)
+    """
+    sizes = np.diff(qptr)
+    total = query_sums(np.abs(grad, dtype=np.float64), qptr)
+    return np.repeat(steepness * total / np.maximum(sizes, 1), sizes)

@@ -85,6 +85,17 @@ class ListNet(Loss):
 
         listnet_chunk(prepared, scores, qptr, *chunk, *out)
 
+    def curvature(
+        self, scores: FloatArray, prepared: Float64Array, qptr: Int64Array, grad: FloatArray
+    ) -> Float64Array:
+        """P (1 - p), the diagonal of the second derivatives, but at least the gradient's magnitude.
+
+        The gradient is P - p; where p has all but vanished, p (1 - p) alone would make steps without bound.
+        """
+        slope = grad.astype(np.float64)
+        p = prepared - slope
+        return np.maximum(p * (1.0 - p), np.abs(slope))
+
 
 @dataclass(frozen=True)
 class ListMLE(Loss):

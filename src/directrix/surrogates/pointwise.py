@@ -84,3 +84,13 @@ class Regression(Loss):
         from directrix.surrogates._kernels.pointwise import regression_chunk
 
         regression_chunk(self.intercept, *prepared, scores, qptr, *chunk, *out)
+
+    def curvature(
+        self,
+        scores: FloatArray,
+        prepared: tuple[Float64Array, Float64Array],
+        qptr: Int64Array,
+        grad: FloatArray,
+    ) -> Float64Array:
+        """2 u, the diagonal of the second derivatives (an upper bound of it with an intercept)."""
+        return 2.0 * prepared[1]

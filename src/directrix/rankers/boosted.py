@@ -1,0 +1,245 @@
+"""A ranker of boosted trees, trained for a measure, as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from directrix.data.queries import Queries
+from directrix.data.scale import fit_scale
+from directrix.errors import InputError, NotConverged, warn
+from directrix.measures.base import RankingMeasure
+from directrix.measures.dcg import NDCG
+from directrix.measures.names import measure as parse_measure
+from directrix.models.trees import Trees, lightgbm
+from directrix.objectives.scores import ScoreObjective
+from directrix.rankers.base import Callback, Interval, StoredRanker
+from directrix.rankers.checks import check_trainable, surrogate_of
+from directrix.rankers.gradient import SHARED_CONSTRAINTS
+from directrix.rankers.persistence import check
+from directrix.rankers.scaling import scaled
+from directrix.rankers.training import mean_of, mean_over_queries, measure_of, training_record
+from directrix.trainers.boosting import Boosting
+from directrix.types import Float64Array, Surrogate
+
+__all__ = ["BoostedRanker"]
+
+
+@dataclass(frozen=True, repr=False)
+class _OwnLambdaRank:
+    """LightGBM's own objective, which stands where a surrogate would."""
+
+    def __repr__(self) -> str:
+        return "lambdarank()"
+
+    @property
+    def measure(self) -> NDCG:
+        """nDCG, which its lambdas are weighed by."""
+        return NDCG()
+
+
+class BoostedRanker(StoredRanker):
+    r"""Scores :math:`f(x) = \sum_t T_t(x)`: boosted trees, grown by LightGBM for any surrogate.
+
+    .. math:: \min_f \; -\frac{\sum_q v_q \, S_q(f(X_q))}{\sum_q v_q}
+
+    by functional gradient descent: every tree is a Newton step on the scores, with the surrogate's gradient
+    and `KernelSurrogate.curvature`.
+
+    Parameters
+    ----------
+    surrogate : Surrogate or str, optional
+        What is maximised, e.g. ``ApproxNDCG()``, which is the default, or the text of it. Or "lambdarank":
+        LightGBM's own objective, LambdaMART (Burges 2010), to compare with.
+    n_trees : int >= 1
+        Trees, at most.
+    learning_rate : float > 0
+        Factor on the step of every tree.
+    num_leaves : int >= 2
+        Leaves of a tree.
+    min_data_in_leaf : int >= 1
+        Documents in every leaf.
+    l2 : float >= 0
+        Shrinks leaves of few documents: a leaf of l2 documents of average curvature is halved. With
+        "lambdarank" LightGBM's ``lambda_l2``, in units of its own second derivatives.
+    subsample : float in (0, 1]
+        Share of the documents that each tree is grown on.
+    feature_fraction : float in (0, 1]
+        Share of the features that each tree may split on.
+    scale : {"query-minmax", "query-standard", "minmax", "standard"} or None
+        Bring features to a common scale first, see `Scale`. Trees have no use for the last two; those
+        by query make the features of queries comparable, and ``predict`` need ``qid``.
+    patience : int >= 1, optional
+        With an ``eval_set``: stop after so many trees without a better value on it.
+        Default: no early stop, only the best number of trees is kept.
+    random_state : int, RandomState or None
+        For the two shares.
+
+    Attributes
+    ----------
+    trees_ : Trees
+        The trees; ``trees_.text`` is a LightGBM model.
+    result_ : Result
+        Why training stopped; its trace has the loss and the validation measure after every tree, and
+        ``params`` the values of the leaves.
+    measure_, scale_, n_features_in_, feature_names_in_
+        As in `LinearRanker`.
+
+    Raises
+    ------
+    MissingExtra
+        By ``fit`` and ``predict``, without LightGBM: ``pip install "directrix[lightgbm]"``.
+
+    Notes
+    -----
+    Needs the extra ``lightgbm``. Steps are measured in 1/steepness of the surrogate, so that ``alpha`` of
+    ApproxRank has no effect but rounding: learning_rate takes its place (docs/decisions/0064).
+    The number of threads is `set_threads`; the model has the same bits for any.
+    ``BoostedRanker("SmoothNDCG")`` is the functional gradient boosting of Chapelle & Wu (2010), Section 6.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from directrix import BoostedRanker
+    >>> X, y, qid = np.array([[0.0], [1.0]] * 20), [0, 1] * 20, np.arange(40) // 4
+    >>> ranker = BoostedRanker(n_trees=5).fit(X, y, qid=qid)
+    >>> ranker.score(X, y, qid=qid)
+    1.0
+    """
+
+    model_type: ClassVar[str] = "lightgbm"
+    saved_parameters: ClassVar[dict[str, str]] = {
+        "n_trees": "number",
+        "learning_rate": "number",
+        "num_leaves": "number",
+        "min_data_in_leaf": "number",
+        "l2": "number",
+        "subsample": "number",
+        "feature_fraction": "number",
+        "scale": "text or null",
+        "patience": "number or null",
+    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **SHARED_CONSTRAINTS,
+        "n_trees": [Interval(Integral, 1, None, closed="left")],
+        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "num_leaves": [Interval(Integral, 2, 131072, closed="both")],
+        "min_data_in_leaf": [Interval(Integral, 1, None, closed="left")],
+        "l2": [Interval(Real, 0, None, closed="left")],
+        "subsample": [Interval(Real, 0, 1, closed="right")],
+        "feature_fraction": [Interval(Real, 0, 1, closed="right")],
+        "patience": [Interval(Integral, 1, None, closed="left"), None],
+    }
+
+    def __init__(  # noqa: PLR0913
+        self,
+        surrogate: Surrogate | str | None = None,
+        *,
+        n_trees: int = 300,
+        learning_rate: float = 0.1,
+        num_leaves: int = 15,
+        min_data_in_leaf: int = 20,
+        l2: float = 0.0,
+        subsample: float = 1.0,
+        feature_fraction: float = 1.0,
+        scale: str | None = None,
+        patience: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.surrogate = surrogate
+        self.n_trees = n_trees
+        self.learning_rate = learning_rate
+        self.num_leaves = num_leaves
+        self.min_data_in_leaf = min_data_in_leaf
+        self.l2 = l2
+        self.subsample = subsample
+        self.feature_fraction = feature_fraction
+        self.scale = scale
+        self.patience = patience
+        self.random_state = random_state
+
+    def _train(
+        self,
+        q: Queries,
+        valid: Queries | None,
+        measure: RankingMeasure | str | None,
+        weights: tuple[Float64Array | None, Float64Array | None],
+        callback: Callback | None,
+    ) -> Self:
+        check_trainable(q)
+        lightgbm()  # refuse before the work
+        surrogate = self._surrogate()
+        goal = measure_of(surrogate) if measure is None else parse_measure(measure)
+        by_document, by_query = weights
+        scale = fit_scale(self.scale, q.features)
+        data = scaled(q, scale)
+        objective: ScoreObjective | Float64Array | None
+        if not isinstance(surrogate, _OwnLambdaRank):
+            objective = ScoreObjective(data, surrogate, query_weight=by_query, doc_weight=by_document)
+        elif by_document is None:
+            objective = by_query
+        else:
+            raise InputError(
+                "LightGBM's own objective does not know factors on what a document earns; weigh whole "
+                "queries: query_weight=, or choose a surrogate: BoostedRanker('ApproxNDCG')."
+            )
+        judged = None if valid is None else scaled(valid, scale)
+        judge = None if judged is None else _judge(goal, judged)
+        trainer = self._trainer()
+        result, trees = trainer.grow(data, objective, valid=judged, judge=judge, callback=callback)
+        self.trees_, self.result_, self.scale_ = trees, result, scale
+        self.measure_, self.surrogate_, self.n_features_in_ = goal, surrogate, q.n_features
+        if q.feature_names is not None:
+            self.feature_names_in_ = np.array(q.feature_names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        self.training_ = training_record(self, q, surrogate, trainer, result)
+        if result.status == "not_finite":
+            warn(f"training ended early: {result.message}.", NotConverged, stacklevel=4)
+        return self
+
+    def predict_queries(self, q: Queries) -> Float64Array:
+        """Return the score of every document of `Queries`, in their order."""
+        check_is_fitted(self)
+        if q.n_features != self.n_features_in_:
+            raise InputError(
+                f"the data have {q.n_features} features, the model was trained on {self.n_features_in_}; "
+                "give data with the same features in the same order."
+            )
+        return self.trees_.predict(scaled(q, self.scale_).features)
+
+    def _surrogate(self) -> Any:
+        text = self.surrogate.strip().lower() if isinstance(self.surrogate, str) else ""
+        # with brackets it stands in a model file
+        return _OwnLambdaRank() if text in ("lambdarank", "lambdarank()") else surrogate_of(self.surrogate)
+
+    def _trainer(self) -> Boosting:
+        seed = self.random_state
+        if not isinstance(seed, Integral):
+            seed = check_random_state(seed).randint(2**31 - 1)
+        shared = {name: getattr(self, name) for name in self.saved_parameters if name != "scale"}
+        return Boosting(**shared, seed=int(seed))
+
+    def _model_json(self) -> dict[str, Any]:
+        return {"text": self.trees_.text}
+
+    def _restore_model(self, path: Any, model: dict[str, Any], n_features: int) -> Float64Array:
+        check(path, '"model"', model, {"text": "text"})
+        try:
+            self.trees_ = Trees(model["text"], n_features).check()
+        except InputError as error:
+            raise InputError(f'{path}: "model": {error}') from error
+        return self.trees_.leaf_values
+
+
+def _judge(goal: RankingMeasure, q: Queries) -> Any:
+    """Mean of a measure as a function of scores, with what depends on labels computed once."""
+    if not isinstance(goal, RankingMeasure):
+        return lambda scores: mean_of(goal, scores, q)
+    ready = goal.prepare(q.labels, q.qptr, doc_ids=q.doc_ids)
+    return lambda scores: mean_over_queries(ready(scores)[0])

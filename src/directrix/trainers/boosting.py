@@ -1,0 +1,268 @@
+r"""Gradient boosting of any surrogate, with trees that LightGBM grows.
+
+The scores of the training documents start at 0. Every tree is a step of functional gradient descent on the
+loss of the scores: its splits and leaves are those of a Newton step,
+
+.. math:: v_{leaf} = -\eta \frac{\sum_{i \in leaf} g_i}{\sum_{i \in leaf} h_i + \lambda},
+
+with gradient g and curvature h of the loss (see `KernelSurrogate.curvature`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from directrix.data.queries import Queries
+from directrix.errors import InputError
+from directrix.models.trees import Trees, lightgbm, quietly, threads_for
+from directrix.objectives.scores import ScoreObjective
+from directrix.trainers.result import Result, Status, Step, check_count
+from directrix.types import Float64Array
+
+__all__ = ["Boosting"]
+
+_HIGHEST_LABEL = 30  # LightGBM's own objective has gains for no more
+
+
+@dataclass(frozen=True)
+class Boosting:
+    """How trees are grown.
+
+    Parameters
+    ----------
+    n_trees : int >= 1
+        Steps.
+    learning_rate : float > 0
+        Factor eta on every step.
+    num_leaves : int >= 2
+        Leaves of a tree.
+    min_data_in_leaf : int >= 1
+        Documents in every leaf.
+    l2 : float >= 0
+        Lambda, in documents: curvatures are divided by their mean, so l2 = 10 halves the leaf of ten
+        average documents.
+    subsample, feature_fraction : float in (0, 1]
+        Share of the documents and of the features that each tree is grown on.
+    patience : int >= 1, or None
+        With validation queries: stop after so many trees without a new best.
+    seed : int >= 0
+        Of the two shares.
+
+    References
+    ----------
+    Friedman (2001), Algorithm 1, doi:10.1214/aos/1013203451; Burges (2010), MSR-TR-2010-82, Section 7, for
+    Newton steps in the leaves of a ranking objective; Chapelle & Wu (2010), Section 6, for boosting a
+    smoothed measure.
+    """
+
+    n_trees: int = 300
+    learning_rate: float = 0.1
+    num_leaves: int = 15
+    min_data_in_leaf: int = 20
+    l2: float = 0.0
+    subsample: float = 1.0
+    feature_fraction: float = 1.0
+    patience: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("n_trees", "num_leaves", "min_data_in_leaf"):
+            check_count(getattr(self, name), f"Boosting({name}=")
+        if self.patience is not None:
+            check_count(self.patience, "Boosting(patience=")
+
+    def grow(
+        self,
+        data: Queries,
+        objective: ScoreObjective | Float64Array | None,
+        *,
+        valid: Queries | None = None,
+        judge: Callable[[Float64Array], float] | None = None,
+        callback: Callable[[Step], bool | None] | None = None,
+    ) -> tuple[Result, Trees]:
+        """Grow trees on the features of ``data``.
+
+        Parameters
+        ----------
+        data : Queries
+            Training data, dense or CSR.
+        objective : ScoreObjective, or weights of the queries, or None
+            Loss of the scores. Weights (n_queries,) or None mean LightGBM's own objective lambdarank.
+        valid : Queries, optional
+            Validation data, scored after every tree.
+        judge : callable, optional
+            Scores of ``valid`` -> float, higher is better; the number of trees with the highest is kept.
+        callback : callable, optional
+            Called with a `Step` before the first and after every tree, whose parameters are the scores of
+            the training documents; returning True stops.
+
+        Returns
+        -------
+        result : Result
+            ``params`` are the values of all leaves; ``counts`` has iterations and best; ``value`` is the loss
+            with the kept trees, NaN under LightGBM's own objective.
+        trees : Trees
+
+        Raises
+        ------
+        MissingExtra
+            If LightGBM is not installed.
+        InputError
+            If no validation score is a number, or labels are none that LightGBM's own objective takes.
+
+        Notes
+        -----
+        The same bits for any number of threads: LightGBM's ``deterministic``, and histograms by rows.
+        """
+        if not _varies(data.features):
+            message = "no feature varies: there is nothing to split"
+            result = Result(np.zeros(0), np.nan, "converged", message, {"iterations": 0})
+            return result, Trees("", data.n_features)
+        return _Run(self, data, objective, valid, judge).grow(callback)
+
+    def settings(self, threads: int, *, own: bool) -> dict[str, Any]:
+        """LightGBM's parameters; ``own``: with its own objective."""
+        return {
+            "objective": "lambdarank" if own else "none",
+            "metric": "none",
+            "learning_rate": self.learning_rate,
+            "num_leaves": self.num_leaves,
+            "min_data_in_leaf": self.min_data_in_leaf,
+            "lambda_l2": self.l2,
+            "bagging_fraction": self.subsample,
+            "bagging_freq": int(self.subsample < 1.0),
+            "feature_fraction": self.feature_fraction,
+            "feature_pre_filter": False,
+            "seed": self.seed,
+            "deterministic": True,
+            "force_row_wise": True,
+            "num_threads": threads,
+            "verbosity": -1,
+        }
+
+
+class _Run:
+    """One training: a booster, its data, and what happened."""
+
+    def __init__(
+        self,
+        how: Boosting,
+        data: Queries,
+        objective: ScoreObjective | Float64Array | None,
+        valid: Queries | None,
+        judge: Callable[[Float64Array], float] | None,
+    ) -> None:
+        self.how, self.data, self.judge = how, data, judge if valid is not None else None
+        self.objective = objective if isinstance(objective, ScoreObjective) else None
+        settings = how.settings(threads_for(data.features), own=self.objective is None)
+        extra = {"params": settings, "free_raw_data": True}
+        if self.objective is None:
+            _check_labels(data)
+            weight = None if objective is None else np.repeat(np.asarray(objective), np.diff(data.qptr))
+            extra |= {"group": np.diff(data.qptr), "weight": weight}
+        lgb = lightgbm()
+        rows = quietly(lgb.Dataset(data.features, data.labels, **extra).construct)
+        self.booster = quietly(lgb.Booster, settings, rows)
+        if self.judge is not None and valid is not None:
+            labels = None if self.objective is not None else valid.labels
+            judged = rows.create_valid(valid.features, labels, params=settings)
+            quietly(self.booster.add_valid, judged, "valid")
+        self.trace: list[dict[str, Any]] = []
+        self.best, self.best_score = 0, -np.inf
+
+    def grow(self, callback: Callable[[Step], bool | None] | None) -> tuple[Result, Trees]:
+        status: Status = "max_iter"
+        message = f"{self.how.n_trees} trees grown; raise n_trees to go on"
+        while True:
+            n = len(self.trace)
+            scores = _scores(self.booster.eval_train)
+            loss, grad, curvature = self._at(scores)
+            if not (np.isfinite(grad).all() and np.isfinite(curvature).all()):
+                status, message = "not_finite", "the gradient became NaN or infinite; lower the learning_rate"
+                break
+            self._watch(n, loss)
+            if callback is not None and callback(Step(n, loss, scores)):
+                status, message = "stopped", "stopped by the callback"
+                break
+            if self.how.patience is not None and self.judge and n - self.best >= self.how.patience:
+                status, message = "stopped", f"no new best in {self.how.patience} trees"
+                break
+            if n == self.how.n_trees:
+                break
+            if self._add_tree(grad, curvature):
+                status, message = "converged", "no split lowers the loss any more, or leaves enough documents"
+                break
+        return self._finished(status, message)
+
+    def _at(self, scores: Float64Array) -> tuple[float, Float64Array, Float64Array]:
+        if self.objective is None:
+            return np.nan, np.zeros(0), np.zeros(0)
+        return self.objective.value_grad_curvature(scores)
+
+    def _watch(self, n: int, loss: float) -> None:
+        row = {"iteration": n, "loss": loss}
+        if self.judge is None:
+            self.best = n
+        else:
+            row["score"] = now = self.judge(_scores(self.booster.eval_valid))
+            # scores that are all 0 rank nothing: a model has at least one tree
+            if n > 0 and now > self.best_score:
+                self.best, self.best_score = n, now
+        self.trace.append(row)
+
+    def _add_tree(self, grad: Float64Array, curvature: Float64Array) -> bool:
+        if self.objective is None:
+            return bool(self.booster.update())
+        # Only the ratio makes the step. Mean 1 makes LightGBM's thresholds mean documents; the floor
+        # is for documents of queries in which nothing is to be gained.
+        mean = float(curvature.mean()) or 1.0
+        step = grad / mean, np.maximum(curvature / mean, 1e-6)
+        return bool(self.booster.update(fobj=lambda *_: step))
+
+    def _finished(self, status: Status, message: str) -> tuple[Result, Trees]:
+        grown = len(self.trace) - 1
+        counts = {"iterations": max(grown, 0)}
+        if self.judge is not None and grown > 0:
+            if not self.best:
+                raise InputError(
+                    f"the score was NaN after all {grown} trees, so none is best; the measure must be "
+                    "defined for at least one validation query."
+                )
+            counts["best"] = self.best
+            message = f"{message}; best after {self.best} trees with {self.best_score:.4f}"
+        trees = Trees.grown(self.booster, self.best, self.data.n_features)
+        loss = float(self.trace[self.best]["loss"]) if self.trace else np.nan
+        return Result(trees.leaf_values, loss, status, message, counts, self.trace), trees
+
+
+def _scores(evaluate: Callable[..., Any]) -> Float64Array:
+    """Scores that LightGBM keeps up to date for a data set; its only public way to them is an evaluation."""
+    kept: list[Float64Array] = []
+
+    def take(scores: Float64Array, _: Any) -> tuple[str, float, bool]:
+        kept.append(np.array(scores, dtype=np.float64))
+        return "scores", 0.0, True
+
+    evaluate(feval=take)
+    return kept[0]
+
+
+def _varies(features: Any) -> bool:
+    """Whether any column holds two different values; LightGBM ends in an error if none does."""
+    if sp.issparse(features):
+        return bool((features.max(axis=0) != features.min(axis=0)).nnz)
+    return any(not np.array_equal(row, features[0]) for row in features)
+
+
+def _check_labels(data: Queries) -> None:
+    highest = float(data.labels.max(initial=0.0))
+    if highest > _HIGHEST_LABEL or not np.array_equal(data.labels, np.floor(data.labels)):
+        raise InputError(
+            f"LightGBM's own objective takes whole labels from 0 to {_HIGHEST_LABEL}, not these (up to "
+            f"{highest:g}). Map them to grades, or train with a surrogate: BoostedRanker('ApproxNDCG')."
+        )

@@ -1,0 +1,224 @@
+"""BoostedRanker: any surrogate, LightGBM's trees, our measure, our files."""
+
+import json
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import directrix as dx
+from directrix.models import trees
+
+lightgbm = pytest.importorskip("lightgbm")
+X = np.random.default_rng(0).standard_normal((600, 4)).astype(np.float32)
+WORTH = np.abs(X[:, 0]) + 0.3 * np.random.default_rng(1).standard_normal(600)
+Q = dx.Queries.from_arrays(X, np.digitize(WORTH, [0.7, 1.5]), qid=np.arange(600) // 20)
+TRAIN, VALID = Q.take(range(20)), Q.take(range(20, 30))
+SMALL = {"n_trees": 10, "num_leaves": 6, "min_data_in_leaf": 5}
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return dx.BoostedRanker(**SMALL).fit_queries(TRAIN, VALID, measure="nDCG@5")
+
+
+def test_trees_learn_what_no_line_can(fitted):
+    value = dx.evaluate("nDCG@5", fitted.predict_queries(VALID), VALID.labels, qptr=VALID.qptr)["nDCG@5"]
+    lines = [
+        dx.evaluate("nDCG@5", sign * VALID.features[:, 0], VALID.labels, qptr=VALID.qptr)["nDCG@5"]
+        for sign in (-1, 1)
+    ]
+    assert value > max(lines) + 0.1
+
+
+def test_the_number_of_trees_is_chosen_by_the_exact_measure(fitted):
+    result = fitted.result_
+    scores = [row["score"] for row in result.trace]
+    best = result.counts["best"]
+    assert scores[best] == max(scores[1:])
+    assert fitted.trees_.text.count("Tree=") == best
+    got = dx.evaluate("nDCG@5", fitted.predict_queries(VALID), VALID.labels, qptr=VALID.qptr)["nDCG@5"]
+    np.testing.assert_allclose(got, scores[best], rtol=1e-12, atol=0)
+    assert repr(fitted.measure_) == repr(dx.measure("nDCG@5"))
+
+
+def test_features_of_all_data_are_scaled():
+    size = np.repeat(10.0 ** (np.arange(30) % 3), 20)[:, None]
+    q = dx.Queries.from_arrays(size * X + size, Q.labels, qid=np.arange(600) // 20)
+    train, valid = q.take(range(20)), q.take(range(20, 30))
+    ranker = dx.BoostedRanker(**SMALL, scale="query-standard").fit_queries(train, valid, measure="nDCG@5")
+    got = dx.evaluate("nDCG@5", ranker.predict_queries(valid), valid.labels, qptr=valid.qptr)["nDCG@5"]
+    best = ranker.result_.counts["best"]
+    np.testing.assert_allclose(got, ranker.result_.trace[best]["score"], rtol=1e-12, atol=0)
+    assert got > 0.8
+    plain = dx.BoostedRanker(**SMALL).fit_queries(train, valid, measure="nDCG@5")
+    assert ranker.result_.trace[best]["score"] > max(row["score"] for row in plain.result_.trace)
+
+
+def test_patience_stops():
+    ranker = dx.BoostedRanker(n_trees=200, patience=3, num_leaves=6).fit_queries(TRAIN, VALID)
+    assert ranker.result_.status == "stopped"
+    assert ranker.result_.counts["iterations"] == ranker.result_.counts["best"] + 3
+
+
+def test_steps_are_measured_in_one_over_alpha():
+    one, many = (
+        dx.BoostedRanker(dx.ApproxNDCG(alpha=a), **SMALL).fit_queries(TRAIN).predict_queries(TRAIN)
+        for a in (1.0, 64.0)
+    )
+    np.testing.assert_allclose(64.0 * many, one, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("surrogate", [None, "lambdarank"])
+def test_the_same_bits_for_any_number_of_threads(monkeypatch, surrogate):
+    monkeypatch.setattr(trees, "_CELLS_A_THREAD", 1)
+    settings = SMALL | {"subsample": 0.7, "feature_fraction": 0.7, "random_state": 3}
+    texts, scores = set(), set()
+    for threads in (1, 2):
+        before = dx.set_threads(threads)
+        try:
+            ranker = dx.BoostedRanker(surrogate, **settings).fit_queries(TRAIN)
+            texts.add(ranker.trees_.text)
+            scores.add(ranker.predict_queries(VALID).tobytes())
+        finally:
+            dx.set_threads(before)
+    assert len(texts) == len(scores) == 1
+
+
+def test_the_seed_decides_on_the_samples():
+    settings = SMALL | {"subsample": 0.5}
+    texts = [
+        dx.BoostedRanker(**settings, random_state=seed).fit_queries(TRAIN).trees_.text for seed in (1, 1, 2)
+    ]
+    assert texts[0] == texts[1] != texts[2]
+
+
+def test_settings_reach_lightgbm():
+    plain = dx.BoostedRanker(**SMALL).fit_queries(TRAIN)
+    other = {"learning_rate": 0.2, "num_leaves": 4, "min_data_in_leaf": 9, "l2": 5.0, "feature_fraction": 0.5}
+    for name, value in other.items():
+        ranker = dx.BoostedRanker(**(SMALL | {name: value}), random_state=0).fit_queries(TRAIN)
+        assert ranker.trees_.text != plain.trees_.text, name
+
+
+def test_sparse_features_give_the_same_ranker(fitted):
+    X, y, qid = TRAIN.features, TRAIN.labels, np.repeat(TRAIN.query_ids, np.diff(TRAIN.qptr))
+    dense = dx.BoostedRanker(**SMALL).fit(X, y, qid=qid)
+    sparse = dx.BoostedRanker(**SMALL).fit(sp.csr_matrix(X), y, qid=qid)
+    assert sparse.predict(sp.csr_matrix(X)).tobytes() == dense.predict(X).tobytes()
+
+
+def test_query_weights_decide_between_queries_that_disagree():
+    X, y = np.array([[0.0], [1.0]] * 40), np.array([0, 1, 1, 0] * 20)
+    qid = np.arange(80) // 2
+    for heavy in (0, 1):
+        weight = np.where(np.arange(40) % 2 == heavy, 3.0, 1.0)
+        ranker = dx.BoostedRanker(n_trees=3).fit(X, y, qid=qid, query_weight=weight)
+        worst, best = ranker.predict(np.array([[heavy], [1 - heavy]], dtype=float))
+        assert best > worst
+
+
+def test_features_that_never_vary_rank_nothing():
+    ranker = dx.BoostedRanker().fit(np.ones((30, 2)), [0, 1] * 15, qid=np.arange(30) // 5)
+    assert ranker.result_.status == "converged"
+    assert not ranker.predict(np.ones((3, 2))).any()
+
+
+def test_lambdarank_is_what_lightgbm_does_alone():
+    ranker = dx.BoostedRanker("lambdarank", **SMALL).fit_queries(TRAIN, measure="nDCG@10")
+    alone = lightgbm.train(
+        {
+            "objective": "lambdarank",
+            "num_leaves": 6,
+            "min_data_in_leaf": 5,
+            "verbosity": -1,
+            "num_threads": 1,
+        },
+        lightgbm.Dataset(np.array(TRAIN.features), TRAIN.labels, group=np.diff(TRAIN.qptr)),
+        10,
+    )
+    assert ranker.predict_queries(VALID).tobytes() == alone.predict(np.array(VALID.features)).tobytes()
+
+
+def test_what_lambdarank_cannot_do_is_refused():
+    with pytest.raises(dx.InputError, match="whole labels from 0 to 30"):
+        dx.BoostedRanker("lambdarank").fit(np.eye(2), [0.5, 1.0], qid=[0, 0])
+    with pytest.raises(dx.InputError, match="query_weight="):
+        dx.BoostedRanker("lambdarank").fit(np.eye(2), [0, 1], qid=[0, 0], sample_weight=[1, 2])
+
+
+def test_query_weights_reach_lambdarank():
+    weight = np.linspace(0.1, 5.0, TRAIN.n_queries)
+    plain, weighted = (
+        dx.BoostedRanker("lambdarank", **SMALL).fit_queries(TRAIN, query_weight=w).trees_
+        for w in (None, weight)
+    )
+    assert plain != weighted
+
+
+@pytest.mark.parametrize(
+    ("settings", "measure"),
+    [
+        ({}, None),
+        ({"surrogate": "lambdarank", "scale": "query-minmax"}, "AP"),
+        ({"surrogate": "ApproxAP"}, "AP"),
+    ],
+    ids=str,
+)
+def test_a_saved_ranker_predicts_the_same_bits(tmp_path, settings, measure):
+    ranker = dx.BoostedRanker(**SMALL, **settings, random_state=7).fit_queries(TRAIN, VALID, measure=measure)
+    ranker.save(tmp_path / "m.json")
+    loaded = dx.load(tmp_path / "m.json")
+    assert type(loaded) is dx.BoostedRanker
+    assert loaded.predict_queries(VALID).tobytes() == ranker.predict_queries(VALID).tobytes()
+    assert loaded.measure_ == ranker.measure_
+    kept = {**loaded.get_params(), "surrogate": None}
+    assert kept == {**ranker.get_params(), "surrogate": None}
+    loaded.save(tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_bytes() == (tmp_path / "m.json").read_bytes()
+    again = loaded.fit_queries(TRAIN, VALID, measure=measure)
+    assert again.trees_ == ranker.trees_
+
+
+def test_a_damaged_file_is_refused(tmp_path, fitted):
+    path = tmp_path / "m.json"
+    fitted.save(path)
+    content = json.loads(path.read_text())
+    for text, message in [
+        (
+            content["model"]["text"].replace("left_child=", "left_child=7 ", 1),
+            '"model": the text of the trees',
+        ),
+        (3, '"text" is number'),
+    ]:
+        path.write_text(json.dumps({**content, "model": {**content["model"], "text": text}}))
+        with pytest.raises(dx.InputError, match=message):
+            dx.load(path)
+    path.write_text(json.dumps({**content, "features": {"count": 5, "names": None}}))
+    with pytest.raises(dx.InputError, match="for 4 features, the model has 5"):
+        dx.load(path)
+
+
+def test_other_features_are_refused(fitted):
+    with pytest.raises(dx.InputError, match="3 features, the model was trained on 4"):
+        fitted.predict_queries(dx.Queries.from_arrays(np.eye(3), [0, 1, 2], qid=[0, 0, 0]))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n_trees": 0}, "'n_trees' parameter"),
+        ({"learning_rate": 0.0}, "'learning_rate' parameter"),
+        ({"num_leaves": 1}, "'num_leaves' parameter"),
+        ({"subsample": 0.0}, "'subsample' parameter"),
+        ({"surrogate": "lambdamart"}, "Lambda|lambda"),
+    ],
+)
+def test_parameters_are_checked_when_fitting(settings, message):
+    with pytest.raises(ValueError, match=message):
+        dx.BoostedRanker(**settings).fit_queries(TRAIN)
+
+
+def test_lightgbm_says_nothing(capfd):
+    dx.BoostedRanker(n_trees=3, min_data_in_leaf=500).fit_queries(TRAIN, VALID).predict_queries(VALID)
+    assert capfd.readouterr() == ("", "")

@@ -1,0 +1,167 @@
+"""Each tree is a Newton step on the scores, weighted as the objective says."""
+
+import numpy as np
+import pytest
+
+import directrix as dx
+from directrix.data.synthetic import make_cubic
+from directrix.objectives.scores import ScoreObjective
+from directrix.surrogates.base import spread_curvature
+
+lightgbm = pytest.importorskip("lightgbm")
+Q = make_cubic(12, 15, 3, seed=0)
+
+
+class Steep:
+    """Sum of l sigma(5 s): a surrogate of one's own, with nothing but the contract."""
+
+    traits = frozenset({"smooth"})
+    steepness = 5.0
+
+    def value_and_grad(self, scores, labels, qptr):
+        p = 1 / (1 + np.exp(-5.0 * scores))
+        return np.add.reduceat(labels * p, qptr[:-1]), labels * 5.0 * p * (1 - p)
+
+
+@pytest.mark.parametrize("surrogate", [dx.ApproxNDCG(alpha=3.0), dx.ApproxAP(alpha=2.0), Steep()], ids=repr)
+@pytest.mark.parametrize("l2", [0.0, 10.0])
+def test_a_leaf_is_a_newton_step(surrogate, l2):
+    weight = np.linspace(0.5, 2.0, Q.n_queries)
+    objective = ScoreObjective(Q, surrogate, query_weight=weight)
+    _, trees = dx.Boosting(n_trees=1, learning_rate=0.5, num_leaves=3, l2=l2).grow(Q, objective)
+    got = trees.predict(Q.features)
+    _, slope = surrogate.value_and_grad(np.zeros(Q.n_docs), Q.labels, Q.qptr)
+    steepness = getattr(surrogate, "alpha", 5.0)
+    grad, curvature = np.empty(Q.n_docs), np.empty(Q.n_docs)
+    for q, (a, b) in enumerate(zip(Q.qptr[:-1], Q.qptr[1:], strict=True)):
+        grad[a:b] = weight[q] * slope[a:b]
+        curvature[a:b] = weight[q] * steepness * np.mean(np.abs(slope[a:b]))
+    assert len(np.unique(got)) == 3
+    for value in np.unique(got):
+        leaf = got == value
+        step = 0.5 * grad[leaf].sum() / (curvature[leaf].sum() + l2 * curvature.mean())
+        np.testing.assert_allclose(value, step, rtol=1e-5, atol=0)  # LightGBM keeps gradients in float32
+
+
+def test_the_objective_is_the_weighted_mean_of_the_surrogate():
+    scores = np.random.default_rng(0).standard_normal(Q.n_docs)
+    weight = np.arange(Q.n_queries, dtype=float)
+    loss, grad, curvature = ScoreObjective(Q, dx.ApproxNDCG(), query_weight=weight).value_grad_curvature(
+        scores
+    )
+    value, slope = dx.ApproxNDCG().value_and_grad(scores, Q.labels, Q.qptr)
+    np.testing.assert_allclose(loss, -(weight @ value) / weight.sum(), rtol=1e-12, atol=0)
+    by_doc = np.repeat(weight / weight.sum(), np.diff(Q.qptr))
+    np.testing.assert_allclose(grad, -by_doc * slope, rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(curvature, by_doc * spread_curvature(slope, Q.qptr, 10.0), rtol=1e-12, atol=0)
+
+
+def test_a_surrogate_without_slope_at_ties_starts_from_the_gains():
+    class Flat(Steep):
+        """(sum of l s)^2: no slope at 0."""
+
+        def value_and_grad(self, scores, labels, qptr):
+            total = np.add.reduceat(labels * scores, qptr[:-1])
+            return total**2, 2 * labels * np.repeat(total, np.diff(qptr))
+
+    objective = ScoreObjective(Q, Flat())
+    _, grad, curvature = objective.value_grad_curvature(np.zeros(Q.n_docs))
+    first = slice(Q.qptr[0], Q.qptr[1])
+    gain = 2 ** Q.labels[first] - 1
+    centred = gain - gain.mean()
+    np.testing.assert_allclose(grad[first], -centred / Q.n_queries, rtol=1e-12, atol=1e-15)
+    wanted = 5.0 * np.abs(centred).mean() / Q.n_queries
+    np.testing.assert_allclose(curvature[first], wanted, rtol=1e-12, atol=0)
+    assert dx.Boosting(n_trees=3).grow(Q, objective)[0].status == "max_iter"
+
+
+def test_document_weights_reach_the_surrogate():
+    scores, weight = np.zeros(Q.n_docs), np.linspace(0.0, 1.0, Q.n_docs)
+    _, plain, _ = ScoreObjective(Q, dx.ApproxNDCG()).value_grad_curvature(scores)
+    _, weighted, _ = ScoreObjective(Q, dx.ApproxNDCG(), doc_weight=weight).value_grad_curvature(scores)
+    assert not np.allclose(plain, weighted, rtol=1e-3, atol=0)
+    with pytest.raises(dx.InputError, match="takes no document weights"):
+        ScoreObjective(Q, Steep(), doc_weight=weight)
+
+
+def test_spread_curvature_of_queries_without_documents_or_order():
+    curvature = spread_curvature(np.array([1.0, -3.0, 0.0]), np.array([0, 0, 2, 3]), 2.0)
+    assert curvature.tolist() == [2.0 * (1 + 3) / 2] * 2 + [0.0]
+
+
+def test_the_loss_falls_and_the_trace_tells():
+    steps = []
+    result, trees = dx.Boosting(n_trees=15).grow(
+        Q, ScoreObjective(Q, dx.ApproxNDCG()), callback=lambda step: steps.append((step.iteration, step.loss))
+    )
+    assert [row["iteration"] for row in result.trace] == [n for n, _ in steps] == list(range(16))
+    assert [row["loss"] for row in result.trace] == [loss for _, loss in steps]
+    assert steps[15][1] < steps[5][1] < steps[0][1]
+    assert result.value == steps[15][1]
+    assert result.status == "max_iter"
+    np.testing.assert_allclose(
+        ScoreObjective(Q, dx.ApproxNDCG()).value_grad_curvature(trees.predict(Q.features))[0],
+        result.value,
+        rtol=1e-6,
+    )
+
+
+def test_a_callback_stops():
+    result, trees = dx.Boosting().grow(
+        Q, ScoreObjective(Q, dx.ApproxNDCG()), callback=lambda step: step.iteration == 4
+    )
+    assert (result.status, result.counts["iterations"]) == ("stopped", 4)
+    assert trees.text.count("Tree=") == 4
+
+
+def test_the_best_number_of_trees_is_kept_and_patience_ends():
+    wanted = [0.1, 0.5, 0.3, 0.5, 0.2, 0.9]
+    values = iter([1.0, *wanted])  # the score of no tree at all is never the best
+    result, trees = dx.Boosting(patience=3).grow(
+        Q, ScoreObjective(Q, dx.ApproxNDCG()), valid=Q, judge=lambda scores: next(values)
+    )
+    assert result.status == "stopped"
+    assert [row["score"] for row in result.trace] == [1.0, *wanted[:5]]
+    assert (result.counts["best"], trees.text.count("Tree=")) == (2, 2)
+    assert result.value == result.trace[2]["loss"]
+
+
+def test_a_judge_sees_the_scores_of_the_trees():
+    seen = []
+    _, trees = dx.Boosting(n_trees=3).grow(
+        Q, ScoreObjective(Q, dx.ApproxNDCG()), valid=Q, judge=lambda scores: seen.append(scores) or len(seen)
+    )
+    assert not seen[0].any()
+    np.testing.assert_allclose(seen[3], trees.predict(Q.features), rtol=1e-12, atol=1e-15)
+
+
+def test_a_score_that_is_always_nan_is_refused():
+    with pytest.raises(dx.InputError, match="NaN after all 2 trees"):
+        dx.Boosting(n_trees=2).grow(
+            Q, ScoreObjective(Q, dx.ApproxNDCG()), valid=Q, judge=lambda scores: np.nan
+        )
+
+
+def test_too_few_documents_for_a_split_end_it():
+    result, trees = dx.Boosting(min_data_in_leaf=1000).grow(Q, ScoreObjective(Q, dx.ApproxNDCG()))
+    assert result.status == "converged"
+    assert not trees.predict(Q.features).any()
+
+
+def test_a_gradient_that_is_not_finite_is_reported():
+    class Broken(Steep):
+        def value_and_grad(self, scores, labels, qptr):
+            value, grad = super().value_and_grad(scores, labels, qptr)
+            return value, grad + (np.nan if scores.any() else 0.0)
+
+    result, trees = dx.Boosting().grow(Q, ScoreObjective(Q, Broken()))
+    assert (result.status, result.counts["iterations"]) == ("not_finite", 0)
+    assert not trees.predict(Q.features).any()  # the step that led there is not kept
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"), [({"n_trees": 0}, "n_trees=0"), ({"patience": 2.5}, "patience=2.5")]
+)
+def test_settings_are_checked(settings, message):
+    with pytest.raises(dx.InputError, match=message):
+        dx.Boosting(**settings)
