@@ -7,12 +7,12 @@ import difflib
 from typing import Any
 
 from directrix.errors import InputError
-from directrix.surrogates import approx, approx_cascade, approx_pairs, listwise, pairwise, pointwise, soft
+from directrix.surrogates import approx, approx_cascade, approx_pairs, lambdas, listwise, pairwise, pointwise, soft
 from directrix.types import Surrogate
 
 __all__ = ["SURROGATES", "surrogate"]
 
-_FAMILIES = (approx, approx_cascade, approx_pairs, soft, pairwise, listwise, pointwise)
+_FAMILIES = (approx, approx_cascade, approx_pairs, soft, pairwise, listwise, pointwise, lambdas)
 SURROGATES: dict[str, type[Any]] = {
     name: getattr(family, name) for family in _FAMILIES for name in family.__all__
 }
