@@ -117,19 +117,31 @@ def _four_rows(rows, e, x, lower, pull):
     return s0, s1, s2, s3
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
-def _row(inverse, here, u, f, floor, e, x, lower, pull):
-    """Forces of at least ``floor`` (before the sigmoid) between a document and those below it."""
-    total = 0.0
+@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=FAST)
+def _row(row, floor, e, x, lower, pull):
+    """Forces between a document and those below it, at least ``floor`` before the sigmoid."""
+    one, zero = e.dtype.type(1.0), e.dtype.type(0.0)
+    inverse, here, u, f, least = row[0], row[1], row[2], row[3], e.dtype.type(floor)
+    total = zero
     for b in range(len(pull)):
-        d = here - x[b]
-        if d != 0.0:
-            t = inverse * e[b]
-            p = (t if d > 0.0 else 1.0) / (1.0 + t)
-            w = math.copysign(max(abs(d) * (u - f * lower[b]), floor), d) * p
-            total += w
-            pull[b] -= w
+        d, t = here - x[b], inverse * e[b]
+        change = max(abs(d) * (u - f * lower[b]), least)
+        w = (t if d > zero else -one) / (one + t) * (change if d != zero else zero)
+        total += w
+        pull[b] -= w
     return total
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def _among(rows, count, a, e, x, lower, pull):
+    """Forces among the four documents themselves."""
+    one = e.dtype.type(1.0)
+    for m in range(count):
+        for b in range(a + m + 1, a + count):
+            d, t = rows[1, m] - x[b], rows[0, m] * e[b]
+            w = d * (rows[2, m] - rows[3, m] * lower[b]) * (t if d > 0.0 else one) / (one + t)
+            pull[a + m] += w
+            pull[b] -= w
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
@@ -138,7 +150,7 @@ def _all_pairs(s, doubles, top, floor, floats, bits):
     n = len(s)
     upper, factor = doubles[1], doubles[3]
     e, inverse, x, lower, pull = floats[0], floats[1], floats[2], floats[3], floats[4]
-    rows = np.zeros((4, 4), dtype=floats.dtype)
+    rows = np.zeros((4, 4), dtype=floats.dtype)  # 1/E, x, U, f of four documents
     begin = 0
     while begin < top:
         high = s[begin]
@@ -153,22 +165,21 @@ def _all_pairs(s, doubles, top, floor, floats, bits):
             e[b] = floats.dtype.type(0.0)
         for a in range(begin, end, 4):
             after = min(a + 4, end)
+            for m in range(4):
+                there = a + m < after  # a row of zeros exerts no force
+                rows[0, m] = inverse[a + m] if there else 0.0
+                rows[1, m] = x[a + m] if there else 0.0
+                rows[2, m] = upper[a + m] if there else 0.0
+                rows[3, m] = factor[a + m] if there else 0.0
             if floor == 0.0:
-                for m in range(4):
-                    there = a + m < after
-                    rows[0, m] = inverse[a + m] if there else 0.0
-                    rows[1, m] = x[a + m] if there else 0.0
-                    rows[2, m] = upper[a + m] if there else 0.0
-                    rows[3, m] = factor[a + m] if there else 0.0
                 sums = _four_rows(rows, e[after:n], x[after:n], lower[after:n], pull[after:n])
-                for m in range(after - a):
+                for m in range(4):
                     pull[a + m] += sums[m]
-            for c in range(a, after):
-                until = after if floor == 0.0 else n
-                pull[c] += _row(
-                    inverse[c], x[c], upper[c], factor[c], floor,
-                    e[c + 1 : until], x[c + 1 : until], lower[c + 1 : until], pull[c + 1 : until],
-                )  # fmt: skip
+                _among(rows, after - a, a, e, x, lower, pull)
+            else:
+                for c in range(a, after):
+                    b = c + 1
+                    pull[c] += _row(rows[:, c - a], floor, e[b:n], x[b:n], lower[b:n], pull[b:n])
         begin = end
 
 
