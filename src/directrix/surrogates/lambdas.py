@@ -205,7 +205,7 @@ class Lambda(KernelSurrogate):
         ranking = (self.measure.tie_rule == "expected", ranked, ends)
         value, grad = out
         lambda_chunk(self._spec(), scores, worth, unit, share, labels, qptr, chunk, ranking, value, grad)
-        exact = Ranking(ranked, ends, np.diff(local), local)
+        exact = Ranking(ranked, ends, local[1:] - local[:-1], local)
         value[first:last] += self.measure.of_ranking(exact, None if part is None else part[first:last])
 
     def effective_pairs(self, scores: FloatArray, labels: Float64Array, qptr: Int64Array) -> Int64Array:

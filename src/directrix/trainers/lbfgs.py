@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.trainers.result import Result, Status, Step, check_count
+from directrix.trainers.result import Result, Status, Step, check_count, check_values
 from directrix.types import Float64Array, Objective
 
 __all__ = ["LBFGS"]
@@ -73,7 +73,13 @@ class LBFGS:
         -------
         Result
             ``counts`` has iterations and evaluations.
+
+        Raises
+        ------
+        InputError
+            If the objective is ``value_free`` (LambdaRank): a line search needs its losses.
         """
+        check_values(objective, "LBFGS")
         from scipy.optimize import minimize
 
         start = np.array(start, dtype=np.float64)

@@ -31,6 +31,14 @@ class SGD:
         Queries a step; the gradient is their mean.
     random_state : int, numpy Generator or None
         Seed of the order of queries; an integer gives the same bits every time.
+    shrink : float in (0, 1]
+        Factor on the rate after an epoch whose loss is above that of the epoch before; 1 = never.
+    shrink_chance : float in [0, 1]
+        How likely that is done.
+    restart_after : int >= 1, or None
+        Epochs without any change of the loss after which training goes on from random parameters (normal,
+        of length 1 or so) at the first rate; None = never. A measure is constant where no step moves a
+        document past another: at a minimum, and at scores so far apart that nothing moves.
 
     Notes
     -----
@@ -41,18 +49,32 @@ class SGD:
     References
     ----------
     Qin, Liu, Li (2010), Algorithm 1 (T = 200, eta = 0.01), doi:10.1007/s10791-009-9124-x.
+    Donmez, Svore & Burges (2009), Section 7, doi:10.1145/1571941.1572021, train LambdaRank with 700 epochs
+    of a query a step, rates from 1e-7 to 1e-3 chosen on validation queries, shrink=0.8, shrink_chance=0.3 and
+    a restart after 50 epochs of constant validation accuracy; here it is the training loss that is constant.
     """
 
     rate: float = 0.01
     epochs: int = 200
     batch: int = 1
     random_state: int | np.random.Generator | None = 0
+    shrink: float = 1.0
+    shrink_chance: float = 1.0
+    restart_after: int | None = None
 
     def __post_init__(self) -> None:
         if not 0.0 < self.rate < np.inf:
             raise InputError(f"SGD(rate={self.rate!r}): the learning rate must be a number > 0, e.g. 0.01.")
-        for name in ("epochs", "batch"):
+        for name in ("epochs", "batch") + ("restart_after",) * (self.restart_after is not None):
             check_count(getattr(self, name), f"SGD({name}=")
+        if not 0.0 < self.shrink <= 1.0:
+            raise InputError(
+                f"SGD(shrink={self.shrink!r}): the factor on the rate must lie in (0, 1], e.g. 0.8."
+            )
+        if not 0.0 <= self.shrink_chance <= 1.0:
+            raise InputError(
+                f"SGD(shrink_chance={self.shrink_chance!r}): a probability in [0, 1] is needed, e.g. 0.3."
+            )
 
     def minimise(
         self,
@@ -79,9 +101,14 @@ class SGD:
         loss, _ = objective.value_and_grad(params)
         status: Status = "max_iter"
         message = f"{self.epochs} epochs done"
+        rate, flat, restarts = self.rate, 0, 0
         for epoch in range(self.epochs + 1):
             if epoch:
-                loss = self._epoch(objective, params, rng.permutation(objective.n_queries))
+                before = loss
+                loss = self._epoch(objective, params, rng.permutation(objective.n_queries), rate)
+                flat = flat + 1 if loss == before else 0
+                if self.shrink < 1.0 and loss > before and rng.random() < self.shrink_chance:
+                    rate *= self.shrink
             if not (np.isfinite(loss) and np.isfinite(params).all()):
                 status = "not_finite"
                 message = f"the loss is not finite in epoch {epoch}; lower the rate or scale the features"
@@ -90,17 +117,23 @@ class SGD:
             if callback is not None and callback(Step(epoch, loss, params)):
                 status, message = "stopped", "stopped by the callback"
                 break
+            if flat == self.restart_after and epoch < self.epochs:
+                params[:] = rng.standard_normal(len(params)) / np.sqrt(len(params))
+                rate, flat, restarts = self.rate, 0, restarts + 1
         if status != "not_finite":
             loss, _ = objective.value_and_grad(params)
-        return Result(params, loss, status, message, {"epochs": epoch}, trace)
+        counts = {"epochs": epoch} if self.restart_after is None else {"epochs": epoch, "restarts": restarts}
+        return Result(params, loss, status, message, counts, trace)
 
-    def _epoch(self, objective: Objective, params: Float64Array, order: Int64Array) -> float:
+    def _epoch(
+        self, objective: Objective, params: Float64Array, order: Int64Array, rate: float
+    ) -> float:
         whole_epoch = getattr(objective, "sgd_epoch", None) if self.batch == 1 else None
-        if whole_epoch is not None and (loss := whole_epoch(params, order, self.rate)) is not None:
-            return float(loss)
+        if whole_epoch is not None:
+            return float(whole_epoch(params, order, rate))
         losses = []
         for begin in range(0, len(order), self.batch):
             loss, grad = objective.value_and_grad(params, order[begin : begin + self.batch])
-            params -= self.rate * grad
+            params -= rate * grad
             losses.append(loss)
         return float(np.mean(losses))
