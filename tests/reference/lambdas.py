@@ -4,6 +4,7 @@
 """
 
 import math
+from itertools import pairwise
 
 import numpy as np
 
@@ -58,7 +59,7 @@ def spring_smooth(measure, scores, labels, *, level, unit, **_):
 def neighbours(scores, level):
     """Pairs (i, j) of different levels next to each other in the ranking, the higher level first."""
     order = ranking(scores)
-    for i, j in zip(order, order[1:], strict=False):
+    for i, j in pairwise(order):
         if level[i] != level[j]:
             yield (i, j) if level[i] > level[j] else (j, i)
 

@@ -28,7 +28,9 @@ from directrix.types import Float64Array, FloatArray, Int64Array
 
 __all__ = ["Lambda"]
 
-Construction = Literal["ranknet-weight-pairs", "spring-smooth", "local-gradient", "local-cost", "discrete-bounded"]
+Construction = Literal[
+    "ranknet-weight-pairs", "spring-smooth", "local-gradient", "local-cost", "discrete-bounded"
+]
 _CONSTRUCTIONS: tuple[str, ...] = get_args(Construction)
 _KINDS: dict[type[RankingMeasure], int] = {NDCG: 0, Precision: 0, AP: 1, RR: 2, ERR: 3}
 
@@ -126,8 +128,8 @@ class Lambda(KernelSurrogate):
         if ties not in ("expected", "order") or empty == "skip":
             what = f"empty={empty!r}" if empty == "skip" else f"ties={ties!r}"
             raise InputError(
-                f"Lambda({chosen.name!r}): {what} is for evaluation; training needs a value for every query from "
-                "scores alone: take empty='zero' and ties='expected' or 'order'."
+                f"Lambda({chosen.name!r}): {what} is for evaluation; training needs a value for every "
+                "query from scores alone: take empty='zero' and ties='expected' or 'order'."
             )
 
     def __repr__(self) -> str:
@@ -179,7 +181,9 @@ class Lambda(KernelSurrogate):
             below = query_sums(relevant, qptr)
             below = np.minimum(below, m.depth) if m.denominator == "capped" else below
         else:
-            below = np.minimum(n_docs, m.depth) if m.denominator == "retrieved" else np.full(len(n_docs), m.depth)
+            below = (
+                np.minimum(n_docs, m.depth) if m.denominator == "retrieved" else np.full(len(n_docs), m.depth)
+            )
         inverse: Float64Array = np.divide(1.0, below, out=np.zeros(len(n_docs)), where=below > 0)
         return inverse
 

@@ -87,6 +87,6 @@ def check_values(objective: Objective, trainer: str) -> None:
     if getattr(objective, "value_free", False):
         raise InputError(
             f"{trainer} compares losses, but the gradient of {getattr(objective, 'surrogate', objective)!r} "
-            "is that of no loss, and its steps would be refused. Train it with steps alone: trainer='sgd', or "
-            "directrix.SGD(rate=1e-3, epochs=700)."
+            "is that of no loss, and its steps would be refused. Train it with steps alone: trainer='sgd', "
+            "or directrix.SGD(rate=1e-3, epochs=700)."
         )

@@ -14,6 +14,9 @@ from directrix.types import Float64Array, Int64Array, Objective
 
 __all__ = ["SGD"]
 
+_ROUNDING = 1e-12
+"""Losses of two epochs this close are equal: their sums run over the queries in other orders."""
+
 
 @dataclass(frozen=True)
 class SGD:
@@ -106,8 +109,9 @@ class SGD:
             if epoch:
                 before = loss
                 loss = self._epoch(objective, params, rng.permutation(objective.n_queries), rate)
-                flat = flat + 1 if loss == before else 0
-                if self.shrink < 1.0 and loss > before and rng.random() < self.shrink_chance:
+                rise = loss - before
+                flat = flat + 1 if abs(rise) <= _ROUNDING else 0
+                if self.shrink < 1.0 and rise > _ROUNDING and rng.random() < self.shrink_chance:
                     rate *= self.shrink
             if not (np.isfinite(loss) and np.isfinite(params).all()):
                 status = "not_finite"
@@ -125,9 +129,7 @@ class SGD:
         counts = {"epochs": epoch} if self.restart_after is None else {"epochs": epoch, "restarts": restarts}
         return Result(params, loss, status, message, counts, trace)
 
-    def _epoch(
-        self, objective: Objective, params: Float64Array, order: Int64Array, rate: float
-    ) -> float:
+    def _epoch(self, objective: Objective, params: Float64Array, order: Int64Array, rate: float) -> float:
         whole_epoch = getattr(objective, "sgd_epoch", None) if self.batch == 1 else None
         if whole_epoch is not None:
             return float(whole_epoch(params, order, rate))

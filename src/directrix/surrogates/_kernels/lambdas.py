@@ -18,11 +18,6 @@ with c_a relevant documents and S_a the sum of r/rank down to rank a; m and m' t
 relevant ranks; P_a = prod_{t<a} (1 - R_t) and H_a = R_a/a + (1 - R_a) H_{a+1}, so that P_a H_a is
 the part of ERR from rank a on. f_a = 1/(1 - R_a) for ERR, else 1. Beyond the cut-off D and 1/rank
 are 0. Only the first ``top`` ranks can be the upper one of a pair that matters.
-
-In rank order every loop runs over contiguous slices. The sigmoid of a pair is factored,
-1/(1 + e^{s_a - s_b}) = t/(1 + t) with t = E_b / E_a <= 1: one exponential a document. Blocks of rows
-within 40 units of score share the exponentials; pairs more than 40 apart have t = 0, which is
-off by e^-40 at most.
 """
 
 import math
@@ -30,14 +25,13 @@ import math
 import numba
 import numpy as np
 
-from directrix.surrogates._kernels.sigmoids import FAST, exponentials
+from directrix.surrogates._kernels.pair_forces import all_pairs
 from directrix.surrogates._kernels.sorting import descending_order
 
 DISCOUNTED, AVERAGE, FIRST, CASCADE = 0, 1, 2, 3
 WEIGHT_PAIRS, SPRING, LOCAL_GRADIENT, LOCAL_COST, BOUNDED = 0, 1, 2, 3, 4
 
 _GAP = 128  # see softrank.scratch
-_REACH = 40.0
 _STAYS = 1e-30  # least 1 - R, which rounds to 0 where l_max > 53
 
 
@@ -88,99 +82,6 @@ def exchange(kind, x, discount, depth, upper, lower, factor):
             lower[p] = reach * (discount[p] - tail)
             factor[p] = 1.0 / stays
     return min(n, depth)
-
-
-@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=FAST)
-def _four_rows(rows, e, x, lower, pull):
-    """Forces between four documents and all those below them; returns the sums on the four.
-
-    ``rows`` holds 1/E, x, U and f of each; one that is all zeros exerts no force.
-    """
-    one, zero = e.dtype.type(1.0), e.dtype.type(0.0)
-    i0, i1, i2, i3 = rows[0, 0], rows[0, 1], rows[0, 2], rows[0, 3]
-    x0, x1, x2, x3 = rows[1, 0], rows[1, 1], rows[1, 2], rows[1, 3]
-    u0, u1, u2, u3 = rows[2, 0], rows[2, 1], rows[2, 2], rows[2, 3]
-    f0, f1, f2, f3 = rows[3, 0], rows[3, 1], rows[3, 2], rows[3, 3]
-    s0, s1, s2, s3 = zero, zero, zero, zero
-    for b in range(len(pull)):
-        eb, xb, lb = e[b], x[b], lower[b]
-        t0, t1, t2, t3 = i0 * eb, i1 * eb, i2 * eb, i3 * eb
-        d0, d1, d2, d3 = x0 - xb, x1 - xb, x2 - xb, x3 - xb
-        p0 = (t0 if d0 > zero else one) / (one + t0)
-        p1 = (t1 if d1 > zero else one) / (one + t1)
-        p2 = (t2 if d2 > zero else one) / (one + t2)
-        p3 = (t3 if d3 > zero else one) / (one + t3)
-        w0, w1 = d0 * (u0 - f0 * lb) * p0, d1 * (u1 - f1 * lb) * p1
-        w2, w3 = d2 * (u2 - f2 * lb) * p2, d3 * (u3 - f3 * lb) * p3
-        s0, s1, s2, s3 = s0 + w0, s1 + w1, s2 + w2, s3 + w3
-        pull[b] -= (w0 + w1) + (w2 + w3)
-    return s0, s1, s2, s3
-
-
-@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=FAST)
-def _row(row, floor, e, x, lower, pull):
-    """Forces between a document and those below it, at least ``floor`` before the sigmoid."""
-    one, zero = e.dtype.type(1.0), e.dtype.type(0.0)
-    inverse, here, u, f, least = row[0], row[1], row[2], row[3], e.dtype.type(floor)
-    total = zero
-    for b in range(len(pull)):
-        d, t = here - x[b], inverse * e[b]
-        change = max(abs(d) * (u - f * lower[b]), least)
-        w = (t if d > zero else -one) / (one + t) * (change if d != zero else zero)
-        total += w
-        pull[b] -= w
-    return total
-
-
-@numba.njit(nogil=True, cache=True, error_model="numpy")
-def _among(rows, count, a, e, x, lower, pull):
-    """Forces among the four documents themselves."""
-    one = e.dtype.type(1.0)
-    for m in range(count):
-        for b in range(a + m + 1, a + count):
-            d, t = rows[1, m] - x[b], rows[0, m] * e[b]
-            w = d * (rows[2, m] - rows[3, m] * lower[b]) * (t if d > 0.0 else one) / (one + t)
-            pull[a + m] += w
-            pull[b] -= w
-
-
-@numba.njit(nogil=True, cache=True, error_model="numpy")
-def _all_pairs(s, doubles, top, floor, floats, bits):
-    """Add the forces of all pairs whose upper rank is below ``top`` to the row ``pull``."""
-    n = len(s)
-    upper, factor = doubles[1], doubles[3]
-    e, inverse, x, lower, pull = floats[0], floats[1], floats[2], floats[3], floats[4]
-    rows = np.zeros((4, 4), dtype=floats.dtype)  # 1/E, x, U, f of four documents
-    begin = 0
-    while begin < top:
-        high = s[begin]
-        end = begin + 1
-        while end < top and high - s[end] <= _REACH:
-            end += 1
-        last = end
-        while last < n and high - s[last] <= 2.0 * _REACH:
-            last += 1
-        exponentials(s[begin:last], high - _REACH, 1.0, bits, e[begin:last], inverse[begin:last])
-        for b in range(last, n):
-            e[b] = floats.dtype.type(0.0)
-        for a in range(begin, end, 4):
-            after = min(a + 4, end)
-            for m in range(4):
-                there = a + m < after  # a row of zeros exerts no force
-                rows[0, m] = inverse[a + m] if there else 0.0
-                rows[1, m] = x[a + m] if there else 0.0
-                rows[2, m] = upper[a + m] if there else 0.0
-                rows[3, m] = factor[a + m] if there else 0.0
-            if floor == 0.0:
-                sums = _four_rows(rows, e[after:n], x[after:n], lower[after:n], pull[after:n])
-                for m in range(4):
-                    pull[a + m] += sums[m]
-                _among(rows, after - a, a, e, x, lower, pull)
-            else:
-                for c in range(a, after):
-                    b = c + 1
-                    pull[c] += _row(rows[:, c - a], floor, e[b:n], x[b:n], lower[b:n], pull[b:n])
-        begin = end
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
@@ -241,13 +142,17 @@ def _scratch(qptr, chunk, like):
     n = 0
     for q in range(chunk[0], chunk[1]):
         n = max(n, qptr[q + 1] - qptr[q])
-    return np.empty((5, n + _GAP), dtype=like.dtype), np.empty((5, n + _GAP)), np.empty((2, n), dtype=np.int64)
+    return (
+        np.empty((5, n + _GAP), dtype=like.dtype),
+        np.empty((5, n + _GAP)),
+        np.empty((2, n), dtype=np.int64),
+    )
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def _arrange(scores, worth, space):
     """Sort a query; returns whether all scores are finite."""
-    floats, doubles, integers = space
+    _, doubles, integers = space
     order, finite = integers[0], True
     descending_order(scores, order)
     for p in range(len(scores)):
@@ -265,7 +170,7 @@ def _forces(spec, unit, discount, n, space):
     top = exchange(kind, x, discount, depth, doubles[1], lower, doubles[3])
     for p in range(n):
         pull[p] = floats.dtype.type(0.0)
-    if construction == LOCAL_GRADIENT or construction == LOCAL_COST:
+    if LOCAL_GRADIENT <= construction <= LOCAL_COST:
         _neighbours(construction, margin, s, x, top, doubles, pull)
     elif construction == BOUNDED:
         _to_ideal(x, top, unit, doubles, integers[1], pull)
@@ -273,9 +178,9 @@ def _forces(spec, unit, discount, n, space):
         for p in range(n):
             floats[2, p], floats[3, p] = x[p], lower[p]
         if construction == SPRING:
-            _all_pairs(s, doubles, n, unit, floats, integers[1])
+            all_pairs(s, doubles, n, unit, floats, integers[1])
         else:
-            _all_pairs(s, doubles, top, 0.0, floats, integers[1])
+            all_pairs(s, doubles, top, 0.0, floats, integers[1])
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
