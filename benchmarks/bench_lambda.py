@@ -99,7 +99,7 @@ def epochs(data: Path) -> None:
         for text in ("ApproxAP", "Lambda('AP')", "Lambda('nDCG@10')"):
             objective, w = dx.linear_objective(queries, text), np.zeros(queries.n_features)
             objective.sgd_epoch(w, order, 1e-3)
-            work = lambda o=objective, v=w: o.sgd_epoch(v, order, 1e-3)  # noqa: E731
+            work = lambda o=objective, v=w, p=order: o.sgd_epoch(v, p, 1e-3)  # noqa: E731
             best = min(milliseconds(work) for _ in range(10))
             print(f"{f'{collection}, {queries.n_queries} queries, {text}':36}", end="")
             print(f"{best:9.2f}{1e3 * best / queries.n_queries:10.1f}")
