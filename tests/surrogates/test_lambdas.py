@@ -1,6 +1,7 @@
 """Lambdas against a swap of every pair, and the paper's equations."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -193,6 +194,19 @@ def test_blocks_of_rows_give_what_all_pairs_give(n, spread, dtype, k):
     assert grad.dtype == dtype
     tolerance = (1e-5 if dtype == "float32" else 1e-13) * np.abs(expected).max(initial=1e-3)
     np.testing.assert_allclose(grad, expected, rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("construction", reference.CONSTRUCTIONS)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_long_queries_have_the_bits_alone_that_they_have_in_a_batch(construction, dtype):
+    rng = np.random.default_rng(0)
+    qptr = np.concatenate([[0], np.cumsum([130, 700, 17, 400, 1, 255])])
+    scores, labels = rng.standard_normal(qptr[-1]).astype(dtype), rng.integers(0, 3, size=qptr[-1]) * 1.0
+    value, grad = dx.Lambda("ERR", construction).value_and_grad(scores, labels, qptr)
+    for q, (lo, hi) in enumerate(pairwise(qptr)):
+        alone, forces = lambdas(dx.Lambda("ERR", construction), scores[lo:hi], labels[lo:hi])
+        assert alone[0] == value[q]
+        assert np.array_equal(forces, grad[lo:hi])
 
 
 def test_springs_reach_across_blocks_too():
