@@ -7,7 +7,16 @@ import difflib
 from typing import Any
 
 from directrix.errors import InputError
-from directrix.surrogates import approx, approx_cascade, approx_pairs, lambdas, listwise, pairwise, pointwise, soft
+from directrix.surrogates import (
+    approx,
+    approx_cascade,
+    approx_pairs,
+    lambdas,
+    listwise,
+    pairwise,
+    pointwise,
+    soft,
+)
 from directrix.types import Surrogate
 
 __all__ = ["SURROGATES", "surrogate"]
