@@ -118,6 +118,12 @@ def test_effective_pairs_of_the_other_constructions(construction, expected):
     assert (pairs[0], bool(np.abs(forces).sum() > 0)) == (expected, True)
 
 
+def test_a_document_whose_ideal_rank_holds_an_equal_one_is_no_pair():
+    scores, labels = np.array([3.0, 2.0, 1.0]), np.array([0.0, 1.0, 1.0])  # the ideal is 2 3 1
+    pairs = dx.Lambda("nDCG", "discrete-bounded").effective_pairs(scores, labels, np.array([0, 3]))
+    assert pairs.tolist() == [2]
+
+
 def test_two_documents_at_each_others_ideal_ranks_are_one_pair_with_the_forces_of_two():
     scores, labels = np.array([2.0, 1.0]), np.array([0.0, 1.0])
     surrogate = dx.Lambda("RR", "discrete-bounded")
