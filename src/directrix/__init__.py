@@ -36,6 +36,7 @@ _HOME = {
     "InputError": "errors",
     "KendallTau": "measures.pairs",
     "LBFGS": "trainers.lbfgs",
+    "Lambda": "surrogates.lambdas",
     "LinearRanker": "rankers.linear",
     "ListMLE": "surrogates.listwise",
     "ListNet": "surrogates.listwise",

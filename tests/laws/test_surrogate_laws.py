@@ -1,11 +1,13 @@
 """Every surrogate keeps every law it claims, and each law is able to fail."""
 
 import dataclasses
+from typing import get_args
 
 import numpy as np
 import pytest
 
 import directrix as dx
+from directrix.surrogates.lambdas import Construction
 from directrix.surrogates.laws import LawBroken, check_surrogate
 from directrix.surrogates.names import SURROGATES
 
@@ -46,6 +48,9 @@ CASES += [
         (dx.SmoothAP, {"rel": 2}),
     ]
     for sigma in (0.01, 1.0, 50.0)
+    dx.Lambda(measure, construction)
+    for measure in ("nDCG", "nDCG@3", "AP(rel=2)", "RR", "P@4", "ERR(l_max=3)@5")
+    for construction in get_args(Construction)
 ]
 
 
@@ -93,7 +98,11 @@ class _Mutant:
     name: str
     change: object
     alpha: float = 3.0
-    traits = frozenset({"smooth", "shift_invariant", "tends_to_measure", "unit_interval", "convex", "bound"})
+
+    @property
+    def traits(self):
+        claims = {"smooth", "shift_invariant", "tends_to_measure", "unit_interval", "convex", "bound"}
+        return frozenset(claims | {"value_free"} if self.name == "value is the measure" else claims)
 
     @property
     def measure(self):
@@ -129,6 +138,7 @@ MUTANTS = {
     "bounds its measure from below": lambda v, g, s, p: (v, g),
     "nothing is nan": lambda v, g, s, p: (v, g * np.where(np.abs(s) > 1e20, np.nan, 1)),
     "same bits for any threads": _threaded,
+    "value is the measure": lambda v, g, s, p: (v, g),
 }
 
 

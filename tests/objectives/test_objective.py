@@ -157,7 +157,7 @@ def test_kernels_see_document_weights_as_the_general_way_does(surrogate):
     np.testing.assert_allclose(step, expected, rtol=1e-5)
 
 
-@pytest.mark.parametrize("surrogate", [*SURROGATES, "ApproxERR", "ApproxPrecision(k=2)"])
+@pytest.mark.parametrize("surrogate", [*SURROGATES, "ApproxERR", "ApproxPrecision(k=2)", "Lambda('AP')"])
 def test_fused_epoch_walks_the_path_of_the_composed_one(surrogate):
     q, rng = problem()
     w0 = rng.standard_normal(q.n_features)
@@ -215,3 +215,15 @@ def test_messages(arguments, message):
     q, _ = problem()
     with pytest.raises(dx.InputError, match=message):
         dx.linear_objective(q, "ApproxNDCG", **arguments)
+
+
+def test_only_lambdas_are_value_free():
+    q, _ = problem()
+    assert dx.linear_objective(q, "Lambda('AP')").value_free
+    assert not dx.linear_objective(q, "ApproxAP").value_free
+
+
+def test_an_epoch_of_any_surrogate_writes_into_its_parameters():
+    q, _ = problem()
+    with pytest.raises(dx.InputError, match="params must be a float64 array"):
+        dx.linear_objective(q, "Lambda('AP')").sgd_epoch([0.0] * q.n_features, np.arange(5), 0.1)

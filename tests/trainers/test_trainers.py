@@ -255,6 +255,80 @@ def test_an_outer_callback_is_heard_through_best_so_far():
     assert len(result.trace) == 1 + 2
 
 
+class Steps:
+    """Losses as listed, one an epoch; the gradient is 1, so that parameters tell the steps taken."""
+
+    n_queries = 1
+
+    def __init__(self, losses):
+        self.losses = iter(losses)
+
+    def value_and_grad(self, params, queries=None):
+        return (0.0 if queries is None else next(self.losses)), np.ones(len(params))
+
+
+def steps_taken(losses, **options):
+    path = []
+    trainer = dx.SGD(rate=1.0, epochs=len(losses), **options)
+    trainer.minimise(Steps(losses), np.zeros(1), callback=lambda step: path.append(float(step.params[0])))
+    return [a - b for a, b in pairwise(path)]
+
+
+def test_the_rate_shrinks_after_an_epoch_whose_loss_rose():
+    losses = [3.0, 2.0, 2.5, 2.5, 1.0, 9.0, 0.0]  # the loss at the start is 0
+    assert steps_taken(losses, shrink=0.5) == [1, 0.5, 0.5, 0.25, 0.25, 0.25, 0.125]
+    assert steps_taken(losses) == [1] * 7
+    assert steps_taken(losses, shrink=0.5, shrink_chance=0.0) == [1] * 7
+
+
+def test_the_rate_shrinks_as_often_as_was_said():
+    rising = [float(n) for n in range(1, 1001)]
+    last = steps_taken(rising, shrink=0.99, shrink_chance=0.3)[-1]
+    shrunk = np.log(last) / np.log(0.99)
+    assert abs(shrunk - 300) < 4 * np.sqrt(1000 * 0.3 * 0.7)
+
+
+def test_a_loss_that_stands_still_starts_again_elsewhere_at_the_first_rate():
+    losses = [2.0, 3.0, 3.0, 3.0, 1.0, 1.0, 5.0, 5.0, 5.0]
+    path = []
+    result = dx.SGD(rate=1.0, epochs=9, restart_after=2, shrink=0.5).minimise(
+        Steps(losses), np.zeros(10_000), callback=lambda step: path.append(step.params.copy())
+    )
+    # Epochs 3 and 4 repeat the loss of the second: the fifth begins at random, with the first rate.
+    taken = [a - b for a, b in pairwise(path)]
+    assert [float(step[0]) for step in (*taken[:4], *taken[5:])] == [1, 0.5, 0.25, 0.25, 1, 1, 0.5, 0.5]
+    start = path[5] + 1.0
+    assert 0.9 < np.linalg.norm(start) < 1.1
+    assert abs(start.mean()) < 0.001
+    # The last epoch is not followed by another: its parameters are those of the trace.
+    assert result.counts == {"epochs": 9, "restarts": 1}
+    assert np.array_equal(result.params, path[-1])
+
+
+def test_restarts_have_the_same_bits_for_the_same_seed(linear_data):
+    objective = dx.linear_objective(linear_data, "Lambda('RR')")
+    trainer = dx.SGD(rate=1e-9, epochs=12, restart_after=3, shrink=0.8, shrink_chance=0.3)
+    first, second = (trainer.minimise(objective, np.ones(linear_data.n_features)) for _ in range(2))
+    assert first.counts["restarts"] >= 2
+    assert np.array_equal(first.params, second.params)
+
+
+def test_lambdas_raise_their_measure(linear_data):
+    start = np.zeros(linear_data.n_features)
+    for name in ("nDCG@3", "AP(rel=3)", "ERR"):
+        objective = dx.linear_objective(linear_data, f"Lambda({name!r})")
+        result = dx.SGD(rate=0.05, epochs=60, shrink=0.8, shrink_chance=0.3).minimise(objective, start)
+        assert -result.value > -objective.value_and_grad(start)[0] + 0.05
+
+
+def test_trainers_that_compare_losses_refuse_gradients_of_none(linear_data):
+    objective = dx.linear_objective(linear_data, "Lambda('AP')")
+    with pytest.raises(dx.InputError, match=r"LBFGS compares losses.*Lambda\('AP'.*trainer='sgd'"):
+        dx.LBFGS().minimise(objective, np.zeros(linear_data.n_features))
+    with pytest.raises(dx.InputError, match=r"trainer='sgd'"):
+        dx.LinearRanker("Lambda('AP')").fit(linear_data.features, linear_data.labels)
+
+
 def test_regression_start_is_weighted_ridge_on_gains():
     rng = np.random.default_rng(0)
     X, labels = rng.standard_normal((60, 4)), rng.choice([0.0, 1.0, 2.0], size=60)
@@ -285,6 +359,9 @@ def test_regression_start_copes_with_one_class_only():
         (lambda: dx.Adam(batch=0), r"Adam\(batch=0"),
         (lambda: dx.Adam(betas=(0.9,)), r"two numbers"),
         (lambda: dx.Adam(betas=(0.9, 1.0)), r"two numbers >= 0 and < 1"),
+        (lambda: dx.SGD(shrink=0.0), r"SGD\(shrink=0\.0\).*\(0, 1\], e\.g\. 0\.8"),
+        (lambda: dx.SGD(shrink_chance=1.5), r"SGD\(shrink_chance=1\.5\).*e\.g\. 0\.3"),
+        (lambda: dx.SGD(restart_after=0), r"SGD\(restart_after=0\): an integer >= 1"),
         (lambda: dx.SGD(epochs=2.5), r"SGD\(epochs=2\.5\): an integer >= 1"),
         (lambda: dx.LBFGS(max_iter=True), r"max_iter=True"),
         (lambda: dx.LBFGS(tol=-1.0), r"LBFGS\(tol=-1\.0\)"),

@@ -26,29 +26,12 @@ class LinearObjective(Objective):
     gives but for rounding.
     """
 
-    def sgd_epoch(self, params: Float64Array, order: Int64Array, rate: float) -> float | None:
-        """One epoch of Algorithm 1 in one kernel, a step a query, in place.
-
-        Parameters
-        ----------
-        params : float64 (n_features,)
-            Overwritten with the weights after the epoch.
-        order : int64 (n,)
-            Queries in the order of their use.
-        rate : float > 0
-            Length of a step over the gradient of the query's loss.
-
-        Returns
-        -------
-        float or None
-            Mean of the losses before each step; None if there is no such kernel, and nothing was done.
-        """
+    def sgd_epoch(self, params: Float64Array, order: Int64Array, rate: float) -> float:
+        """One epoch of Algorithm 1; see `Objective.sgd_epoch`. For ApproxRank it is one kernel."""
         surrogate = self._fusible
         if surrogate is None:
-            return None
-        if not isinstance(params, np.ndarray) or params.dtype != np.float64:
-            raise InputError("params must be a float64 array: the epoch writes its result there.")
-        self._check_params(params)
+            return super().sgd_epoch(params, order, rate)
+        self._check_epoch(params)
         order = writable(np.array(self._check(order), dtype=np.int64))
         from directrix.objectives._kernels.sgd import FAMILIES, sgd_epoch
 

@@ -154,15 +154,46 @@ class Objective:
         scale = -1.0 / (self.n_queries if queries is None else len(queries))
         return scale * value + penalty, scale * grad + dpenalty
 
+    def sgd_epoch(self, params: Float64Array, order: Int64Array, rate: float) -> float:
+        """One epoch of Algorithm 1, a step a query, in place.
+
+        Parameters
+        ----------
+        params : float64 (n_params,)
+            Overwritten with the parameters after the epoch.
+        order : int64 (n,)
+            Queries in the order of their use.
+        rate : float > 0
+            Length of a step over the gradient of the query's loss.
+
+        Returns
+        -------
+        float
+            Mean of the losses before each step.
+
+        Notes
+        -----
+        What `value_and_grad` gives for one query after another, without its threads and sums over
+        parts, which take longer than a query.
+        """
+        self._check_epoch(params)
+        loss = 0.0
+        for q in self._check(order):
+            value, grad = self._part_value_and_grad(self._single_part(q), params)
+            penalty, dpenalty = self.penalty.value_and_grad(params)
+            loss += penalty - value
+            params += rate * (grad - dpenalty)
+        return loss / len(order)
+
     def _part_value_and_grad(self, part: Part, params: Float64Array) -> tuple[float, Float64Array]:
         scores, cache = self.model.forward(params, part.rows)
         n_queries = len(part.weight)
         if isinstance(self.surrogate, KernelSurrogate):
-            value, dscores = np.zeros(n_queries), np.zeros_like(scores)
+            value, dscores = np.zeros(n_queries), np.zeros(len(scores), dtype=scores.dtype)
             self.surrogate.fill(scores, part.prepared, part.qptr, (0, n_queries), (value, dscores))
         else:
             value, dscores = self.surrogate.value_and_grad(scores, part.labels, part.qptr)
-        if not np.all(part.weight == 1.0):
+        if not (part.weight == 1.0).all():
             dscores = dscores * np.repeat(part.weight, np.diff(part.qptr)).astype(dscores.dtype)
         return float(part.weight @ value), self.model.backward(cache, dscores)
 
@@ -191,8 +222,18 @@ class Objective:
         """Number of queries."""
         return self.queries.n_queries
 
+    @property
+    def value_free(self) -> bool:
+        """Whether the gradient belongs to no loss, so that losses do not tell a step's worth."""
+        return "value_free" in self.surrogate.traits
+
     def _check_params(self, params: Any) -> Float64Array:
         return np.asarray(params, dtype=np.float64)
+
+    def _check_epoch(self, params: Any) -> None:
+        if not isinstance(params, np.ndarray) or params.dtype != np.float64:
+            raise InputError("params must be a float64 array: the epoch writes its result there.")
+        self._check_params(params)
 
     def _check(self, queries: Any) -> list[int]:
         wanted = np.asarray(queries)

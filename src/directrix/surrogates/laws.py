@@ -34,15 +34,15 @@ def check_surrogate(surrogate: Surrogate, *, seed: int = 0, rtol: float = 1e-5) 
     documents permutes the gradient; a query gives the same bits alone as among others; float32
     scores give what float64 scores give, to rounding; the value lies in [0, 1] (unit_interval);
     as smoothing -> 0 it meets its measure where no scores tie (tends_to_measure); it lies above
-    its chord (convex as a loss); it bounds its measure from below (bound); the same bits for one
-    thread and for many; no NaN for ties, one document, equal labels, no relevant document, and
-    scores of 1e30.
+    its chord (convex as a loss); it bounds its measure from below (bound); it is its measure, if the
+    forces are the slope of nothing (value_free); the same bits for one thread and for many; no NaN
+    for ties, one document, equal labels, no relevant document, and scores of 1e30.
 
     Parameters
     ----------
     surrogate : Surrogate
         Under test. With the trait ``tends_to_measure`` it needs ``at(smoothing)`` and ``measure``;
-        with ``bound``, ``measure``.
+        with ``bound`` or ``value_free``, ``measure``.
     seed : int
         Of the random queries.
     rtol : float
@@ -218,6 +218,14 @@ def _bounds_its_measure_from_below(surrogate: Any, rng: np.random.Generator, rto
             yield f"{case.name}: above the measure by {(value - exact).max():.1e}"
 
 
+def _value_is_the_measure(surrogate: Any, rng: np.random.Generator, rtol: float) -> Iterator[str]:
+    for case in [*_random_cases(rng), *_hard_cases()]:
+        value, _ = surrogate.value_and_grad(case.scores, case.labels, case.qptr)
+        exact = surrogate.measure(case.scores, case.labels, case.qptr)
+        if not np.abs(value - exact).max() <= 1e-12:
+            yield f"{case.name}: {value} instead of {exact}"
+
+
 def _nothing_is_nan(surrogate: Surrogate, rng: np.random.Generator, rtol: float) -> Iterator[str]:
     for case in _hard_cases():
         for dtype in ("float64", "float32"):
@@ -254,6 +262,7 @@ _LAWS: list[tuple[Callable[[Any, np.random.Generator, float], Iterator[str]], st
     (_no_smoothing_is_the_measure, "tends_to_measure"),
     (_convex_as_a_loss, "convex"),
     (_bounds_its_measure_from_below, "bound"),
+    (_value_is_the_measure, "value_free"),
     (_nothing_is_nan, None),
     (_same_bits_for_any_threads, None),
 ]

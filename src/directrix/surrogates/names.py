@@ -11,6 +11,7 @@ from directrix.surrogates import (
     approx,
     approx_cascade,
     approx_pairs,
+    lambdas,
     listwise,
     pairwise,
     pointwise,
@@ -21,7 +22,7 @@ from directrix.types import Surrogate
 
 __all__ = ["SURROGATES", "surrogate"]
 
-_FAMILIES = (approx, approx_cascade, approx_pairs, smooth, soft, pairwise, listwise, pointwise)
+_FAMILIES = (approx, approx_cascade, approx_pairs, smooth, soft, lambdas, pairwise, listwise, pointwise)
 SURROGATES: dict[str, type[Any]] = {
     name: getattr(family, name) for family in _FAMILIES for name in family.__all__
 }

@@ -95,7 +95,7 @@ class Adam:
         (beta1, beta2), t = self.betas, 0
         mean, square = np.zeros(len(start)), np.zeros(len(start))
 
-        def one_epoch(params: Float64Array, order: Int64Array) -> float:
+        def one_epoch(params: Float64Array, order: Int64Array, before: float) -> float:
             def step(grad: Float64Array) -> None:
                 nonlocal t, mean, square
                 t += 1
@@ -106,11 +106,5 @@ class Adam:
 
             return in_batches(objective, params, order, self.batch, step)
 
-        return over_epochs(
-            objective,
-            start,
-            one_epoch,
-            epochs=self.epochs,
-            random_state=self.random_state,
-            callback=callback,
-        )
+        rng = np.random.default_rng(self.random_state)
+        return over_epochs(objective, start, one_epoch, epochs=self.epochs, rng=rng, callback=callback)

@@ -108,4 +108,4 @@ class CG:
                     code = 1  # along a conjugate direction it failed; the gradient's is tried next
             return descent.reason(code, self.max_iter)
 
-        return descend(loop, objective, start, callback)
+        return descend("CG", loop, objective, start, callback)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.trainers.result import Result, Status, Step
+from directrix.trainers.result import Result, Status, Step, check_values
 from directrix.types import Float64Array, Objective
 
 __all__ = ["Descent", "check_tolerance", "descend"]
@@ -85,12 +85,20 @@ class Descent:
 
 
 def descend(
+    name: str,
     loop: Callable[[Descent], tuple[Status, str]],
     objective: Objective,
     start: Float64Array,
     callback: Callable[[Step], bool | None] | None,
 ) -> Result:
-    """Run ``loop`` on a new `Descent` until it returns, or a step or evaluation ends it."""
+    """Run ``loop`` on a new `Descent` until it returns, or a step or evaluation ends it.
+
+    Raises
+    ------
+    InputError
+        If the objective is ``value_free``; the message has the trainer's ``name``.
+    """
+    check_values(objective, name)
     descent = Descent(objective, start, callback)
     try:
         status, message = loop(descent)

@@ -18,10 +18,10 @@ Seed = int | np.random.Generator | None
 def over_epochs(
     objective: Objective,
     start: Float64Array,
-    one_epoch: Callable[[Float64Array, Int64Array], float],
+    one_epoch: Callable[[Float64Array, Int64Array, float], float],
     *,
     epochs: int,
-    random_state: Seed,
+    rng: np.random.Generator,
     callback: Callable[[Step], bool | None] | None,
 ) -> Result:
     """Call ``one_epoch`` until the epochs are done, the loss is not finite, or the callback stops.
@@ -33,12 +33,12 @@ def over_epochs(
     start : float64 (n_params,)
         First parameters; not changed.
     one_epoch : callable
-        Takes the parameters, which it changes in place, and the order of the queries, int64
-        (n_queries,), a new random one every time; returns the mean of the losses on its way.
+        Takes the parameters, which it changes in place, the order of the queries, int64 (n_queries,), a new
+        random one every time, and the loss before; returns the mean of the losses on its way.
     epochs : int >= 1
         How many.
-    random_state : int, numpy Generator or None
-        Seed of the orders.
+    rng : numpy Generator
+        Draws the orders.
     callback : callable, optional
         Called with a `Step` at the start and after every epoch; returning True stops.
 
@@ -47,7 +47,6 @@ def over_epochs(
     Result
         The last epoch and its loss.
     """
-    rng = np.random.default_rng(random_state)
     params = np.array(start, dtype=np.float64)
     trace: list[dict[str, Any]] = []
     loss, _ = objective.value_and_grad(params)
@@ -55,7 +54,7 @@ def over_epochs(
     message = f"{epochs} epochs done"
     for epoch in range(epochs + 1):
         if epoch:
-            loss = one_epoch(params, rng.permutation(objective.n_queries))
+            loss = one_epoch(params, rng.permutation(objective.n_queries), loss)
         if not (np.isfinite(loss) and np.isfinite(params).all()):
             status = "not_finite"
             message = f"the loss is not finite in epoch {epoch}; lower the rate or scale the features"

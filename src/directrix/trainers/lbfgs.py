@@ -65,6 +65,11 @@ class LBFGS:
         -------
         Result
             ``counts`` has iterations and evaluations.
+
+        Raises
+        ------
+        InputError
+            If the objective is ``value_free`` (LambdaRank): a line search needs its losses.
         """
         from scipy.optimize import minimize
 
@@ -87,4 +92,4 @@ class LBFGS:
             )
             return descent.reason(int(found.status), self.max_iter)
 
-        return descend(loop, objective, start, callback)
+        return descend("LBFGS", loop, objective, start, callback)

@@ -8,9 +8,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.types import Float64Array
+from directrix.types import Float64Array, Objective
 
-__all__ = ["Result", "Step", "check_count"]
+__all__ = ["Result", "Step", "check_count", "check_values"]
 
 Status = Literal["converged", "stopped", "max_iter", "line_search", "not_finite"]
 
@@ -74,3 +74,19 @@ def check_count(value: Any, where: str) -> None:
     """
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
         raise InputError(f"{where}{value!r}): an integer >= 1 is needed, e.g. {where}10).")
+
+
+def check_values(objective: Objective, trainer: str) -> None:
+    """Refuse an objective whose gradient belongs to no loss; for trainers that compare losses.
+
+    Raises
+    ------
+    InputError
+        If the objective says that it is ``value_free``.
+    """
+    if getattr(objective, "value_free", False):
+        raise InputError(
+            f"{trainer} compares losses, but the gradient of {getattr(objective, 'surrogate', objective)!r} "
+            "is that of no loss, and its steps would be refused. Train it with steps alone: trainer='sgd', "
+            "or directrix.SGD(rate=1e-3, epochs=700)."
+        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from directrix.trainers.result import Result, Step, check_count
 from directrix.types import Float64Array, Int64Array, Objective
 
 __all__ = ["SGD"]
+
+_ROUNDING = 1e-12
+"""Losses of two epochs this close are equal: their sums run over the queries in other orders."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,14 @@ class SGD:
         Queries a step; the gradient is their mean.
     random_state : int, numpy Generator or None
         Seed of the order of queries; an integer gives the same bits every time.
+    shrink : float in (0, 1]
+        Factor on the rate after an epoch whose loss is above that of the epoch before; 1 = never.
+    shrink_chance : float in [0, 1]
+        How likely that is done.
+    restart_after : int >= 1, or None
+        Epochs without any change of the loss after which training goes on from random parameters (normal,
+        of length 1 or so) at the first rate; None = never. A measure is constant where no step moves a
+        document past another: at a minimum, and at scores so far apart that nothing moves.
 
     Notes
     -----
@@ -41,18 +52,32 @@ class SGD:
     References
     ----------
     Qin, Liu, Li (2010), Algorithm 1 (T = 200, eta = 0.01), doi:10.1007/s10791-009-9124-x.
+    Donmez, Svore & Burges (2009), Section 7, doi:10.1145/1571941.1572021, train LambdaRank with 700 epochs
+    of a query a step, rates from 1e-7 to 1e-3 chosen on validation queries, shrink=0.8, shrink_chance=0.3 and
+    a restart after 50 epochs of constant validation accuracy; here it is the training loss that is constant.
     """
 
     rate: float = 0.01
     epochs: int = 200
     batch: int = 1
     random_state: Seed = 0
+    shrink: float = 1.0
+    shrink_chance: float = 1.0
+    restart_after: int | None = None
 
     def __post_init__(self) -> None:
         if not 0.0 < self.rate < np.inf:
             raise InputError(f"SGD(rate={self.rate!r}): the learning rate must be a number > 0, e.g. 0.01.")
-        for name in ("epochs", "batch"):
+        for name in ("epochs", "batch") + ("restart_after",) * (self.restart_after is not None):
             check_count(getattr(self, name), f"SGD({name}=")
+        if not 0.0 < self.shrink <= 1.0:
+            raise InputError(
+                f"SGD(shrink={self.shrink!r}): the factor on the rate must lie in (0, 1], e.g. 0.8."
+            )
+        if not 0.0 <= self.shrink_chance <= 1.0:
+            raise InputError(
+                f"SGD(shrink_chance={self.shrink_chance!r}): a probability in [0, 1] is needed, e.g. 0.3."
+            )
 
     def minimise(
         self,
@@ -73,25 +98,32 @@ class SGD:
         callback : callable, optional
             Called with a `Step` at the start and after every epoch; returning True stops.
         """
+        rng = np.random.default_rng(self.random_state)
+        rate, flat, restarts = self.rate, 0, 0
 
-        def one_epoch(params: Float64Array, order: Int64Array) -> float:
-            return self._epoch(objective, params, order)
+        def one_epoch(params: Float64Array, order: Int64Array, before: float) -> float:
+            nonlocal rate, flat, restarts
+            if flat == self.restart_after:
+                params[:] = rng.standard_normal(len(params)) / np.sqrt(len(params))
+                rate, flat, restarts = self.rate, 0, restarts + 1
+            loss = self._epoch(objective, params, order, rate)
+            rise = loss - before
+            flat = flat + 1 if abs(rise) <= _ROUNDING else 0
+            if self.shrink < 1.0 and rise > _ROUNDING and rng.random() < self.shrink_chance:
+                rate *= self.shrink
+            return loss
 
-        return over_epochs(
-            objective,
-            start,
-            one_epoch,
-            epochs=self.epochs,
-            random_state=self.random_state,
-            callback=callback,
-        )
+        result = over_epochs(objective, start, one_epoch, epochs=self.epochs, rng=rng, callback=callback)
+        if self.restart_after is None:
+            return result
+        return replace(result, counts={**result.counts, "restarts": restarts})
 
-    def _epoch(self, objective: Objective, params: Float64Array, order: Int64Array) -> float:
+    def _epoch(self, objective: Objective, params: Float64Array, order: Int64Array, rate: float) -> float:
         whole_epoch = getattr(objective, "sgd_epoch", None) if self.batch == 1 else None
-        if whole_epoch is not None and (loss := whole_epoch(params, order, self.rate)) is not None:
-            return float(loss)
+        if whole_epoch is not None:
+            return float(whole_epoch(params, order, rate))
 
         def step(grad: Float64Array) -> None:
-            params[:] -= self.rate * grad
+            params[:] -= rate * grad
 
         return in_batches(objective, params, order, self.batch, step)

@@ -1,0 +1,109 @@
+r"""Forces of all pairs of one query's documents: the inner loops of LambdaRank.
+
+The documents are numbered by rank; x, U, L and f are those of `lambdas`.
+
+In rank order every loop runs over contiguous slices. The sigmoid of a pair is factored,
+1/(1 + e^{s_a - s_b}) = t/(1 + t) with t = E_b / E_a <= 1: one exponential a document. Blocks of rows
+within 40 units of score share the exponentials; pairs more than 40 apart have t = 0, which is
+off by e^-40 at most.
+"""
+
+import numba
+import numpy as np
+
+from directrix.surrogates._kernels.sigmoids import FAST, exponentials
+
+_REACH = 40.0
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=FAST)
+def _four_rows(rows, e, x, lower, pull):
+    """Forces between four documents and all those below them; returns the sums on the four.
+
+    ``rows`` holds 1/E, x, U and f of each; one that is all zeros exerts no force.
+    """
+    one, zero = e.dtype.type(1.0), e.dtype.type(0.0)
+    i0, i1, i2, i3 = rows[0, 0], rows[0, 1], rows[0, 2], rows[0, 3]
+    x0, x1, x2, x3 = rows[1, 0], rows[1, 1], rows[1, 2], rows[1, 3]
+    u0, u1, u2, u3 = rows[2, 0], rows[2, 1], rows[2, 2], rows[2, 3]
+    f0, f1, f2, f3 = rows[3, 0], rows[3, 1], rows[3, 2], rows[3, 3]
+    s0, s1, s2, s3 = zero, zero, zero, zero
+    for b in range(len(pull)):
+        eb, xb, lb = e[b], x[b], lower[b]
+        t0, t1, t2, t3 = i0 * eb, i1 * eb, i2 * eb, i3 * eb
+        d0, d1, d2, d3 = x0 - xb, x1 - xb, x2 - xb, x3 - xb
+        p0 = (t0 if d0 > zero else one) / (one + t0)
+        p1 = (t1 if d1 > zero else one) / (one + t1)
+        p2 = (t2 if d2 > zero else one) / (one + t2)
+        p3 = (t3 if d3 > zero else one) / (one + t3)
+        w0, w1 = d0 * (u0 - f0 * lb) * p0, d1 * (u1 - f1 * lb) * p1
+        w2, w3 = d2 * (u2 - f2 * lb) * p2, d3 * (u3 - f3 * lb) * p3
+        s0, s1, s2, s3 = s0 + w0, s1 + w1, s2 + w2, s3 + w3
+        pull[b] -= (w0 + w1) + (w2 + w3)
+    return s0, s1, s2, s3
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=FAST)
+def _row(row, floor, e, x, lower, pull):
+    """Forces between a document and those below it, at least ``floor`` before the sigmoid."""
+    one, zero = e.dtype.type(1.0), e.dtype.type(0.0)
+    inverse, here, u, f, least = row[0], row[1], row[2], row[3], e.dtype.type(floor)
+    total = zero
+    for b in range(len(pull)):
+        d, t = here - x[b], inverse * e[b]
+        change = max(abs(d) * (u - f * lower[b]), least)
+        w = (t if d > zero else -one) / (one + t) * (change if d != zero else zero)
+        total += w
+        pull[b] -= w
+    return total
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def _among(rows, count, a, e, x, lower, pull):
+    """Forces among the four documents themselves."""
+    one = e.dtype.type(1.0)
+    for m in range(count):
+        for b in range(a + m + 1, a + count):
+            d, t = rows[1, m] - x[b], rows[0, m] * e[b]
+            w = d * (rows[2, m] - rows[3, m] * lower[b]) * (t if d > 0.0 else one) / (one + t)
+            pull[a + m] += w
+            pull[b] -= w
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def all_pairs(s, doubles, top, floor, floats, bits):
+    """Add the forces of all pairs whose upper rank is below ``top`` to the row ``pull``."""
+    n = len(s)
+    upper, factor = doubles[1], doubles[3]
+    e, inverse, x, lower, pull = floats[0], floats[1], floats[2], floats[3], floats[4]
+    rows = np.zeros((4, 4), dtype=floats.dtype)  # 1/E, x, U, f of four documents
+    begin = 0
+    while begin < top:
+        high = s[begin]
+        end = begin + 1
+        while end < top and high - s[end] <= _REACH:
+            end += 1
+        last = end
+        while last < n and high - s[last] <= 2.0 * _REACH:
+            last += 1
+        exponentials(s[begin:last], high - _REACH, 1.0, bits, e[begin:last], inverse[begin:last])
+        for b in range(last, n):
+            e[b] = floats.dtype.type(0.0)
+        for a in range(begin, end, 4):
+            after = min(a + 4, end)
+            for m in range(4):
+                there = a + m < after  # a row of zeros exerts no force
+                rows[0, m] = inverse[a + m] if there else 0.0
+                rows[1, m] = x[a + m] if there else 0.0
+                rows[2, m] = upper[a + m] if there else 0.0
+                rows[3, m] = factor[a + m] if there else 0.0
+            if floor == 0.0:
+                sums = _four_rows(rows, e[after:n], x[after:n], lower[after:n], pull[after:n])
+                for m in range(4):
+                    pull[a + m] += sums[m]
+                _among(rows, after - a, a, e, x, lower, pull)
+            else:
+                for c in range(a, after):
+                    b = c + 1
+                    pull[c] += _row(rows[:, c - a], floor, e[b:n], x[b:n], lower[b:n], pull[b:n])
+        begin = end

@@ -1,0 +1,256 @@
+r"""LambdaRank (Burges et al. 2006; Donmez, Svore, Burges 2009): gradients without a function.
+
+Two documents of different labels trade their ranks; the measure changes by :math:`\Delta M`. LambdaRank
+lets them push each other apart with a force that grows with that change, and descends as if the
+sum of the forces were a gradient. It needs measures at sorted lists only, never between them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
+
+import numpy as np
+
+from directrix.data.validate import check_ranking
+from directrix.errors import InputError
+from directrix.measures.base import RankingMeasure
+from directrix.measures.cascade import ERR
+from directrix.measures.dcg import NDCG
+from directrix.measures.gains import discounts, gains
+from directrix.measures.names import measure as parse_measure
+from directrix.measures.order import Ranking
+from directrix.measures.precision import AP, RR, Precision
+from directrix.surrogates.base import DOCS_PER_CHUNK, KernelSurrogate, query_sums, writable
+from directrix.surrogates.positions import positive
+from directrix.threads import query_chunks, run_chunks
+from directrix.types import Float64Array, FloatArray, Int64Array
+
+__all__ = ["Lambda"]
+
+Construction = Literal[
+    "ranknet-weight-pairs", "spring-smooth", "local-gradient", "local-cost", "discrete-bounded"
+]
+_CONSTRUCTIONS: tuple[str, ...] = get_args(Construction)
+_KINDS: dict[type[RankingMeasure], int] = {NDCG: 0, Precision: 0, AP: 1, RR: 2, ERR: 3}
+
+
+class _Prepared(NamedTuple):
+    """What depends on the labels alone; see `_kernels.lambdas.lambda_chunk`."""
+
+    worth: Float64Array
+    unit: Float64Array
+    discount: Float64Array
+    labels: Float64Array
+    part: Float64Array | None
+
+
+@dataclass(frozen=True, repr=False)
+class Lambda(KernelSurrogate):
+    r"""LambdaRank's gradient for a measure.
+
+    .. math:: \lambda_{ij} = \frac{|\Delta M(i, j)|}{1 + e^{s_i - s_j}} \quad (l_i > l_j), \qquad
+              \lambda_i = \sum_{j} \lambda_{ij} - \sum_j \lambda_{ji}
+
+    (Donmez, Svore, Burges 2009, Section 4) with :math:`\Delta M(i, j)` the change of the measure M when
+    documents i and j trade their ranks. The value is M itself: the forces are the gradient of no
+    function of the scores, so a trainer that compares values needs another surrogate; ``SGD`` does not.
+
+    Parameters
+    ----------
+    measure : measure or str
+        NDCG, AP, RR, Precision or ERR, with any of their fields but ``ties="trec"`` and
+        ``"worst"``, and ``empty="skip"``. P needs a cut-off.
+    construction : str
+        How a force follows from the change; the paper compares these by one sentence each, and where
+        that leaves a choice it is named here. l is what the measure sees of a label: r for AP, RR and P.
+
+        - ``"ranknet-weight-pairs"``: the formula above, which the paper found best.
+        - ``"spring-smooth"``: the change is at least 1 before the measure divides by Z, R or k:
+          :math:`\max(|\Delta M|, 1/Z)`. All pairs of different l pull, at any rank.
+        - ``"local-gradient"``: only neighbours in the ranking exert forces, of
+          :math:`|\Delta M| / (s_p - s_{p+1} + \text{margin})`.
+        - ``"local-cost"``: only neighbours, with the formula of the first: RankNet's cost
+          against the neighbours, weighted.
+        - ``"discrete-bounded"``: each document and the one at its ideal rank, of
+          :math:`\min(|\Delta M|, 1/Z)`, whatever the scores. Ideal ranks are those by l, and by
+          score within l. "Moved to its ideal position" is read as trading ranks, so that the
+          forces on a query add up to 0.
+    margin : float > 0
+        Of "local-gradient", in units of score. 1 is the unit of the logistic in the other constructions.
+
+    Notes
+    -----
+    Ties: the forces take tied documents in input order. The value follows the ``ties`` of the measure.
+
+    Cost O(n log n + n k) with a cut-off k, O(n^2) without, one division a pair; O(n) memory.
+    :math:`\Delta M` is O(1) a pair from sums over the ranking, for all five measures.
+
+    The paper's Eq. (11) leaves out of RR that the first relevant document itself may move down;
+    here every change counts (docs, explanation of LambdaRank).
+
+    References
+    ----------
+    Donmez, Svore & Burges (2009), doi:10.1145/1571941.1572021; Burges, Ragno & Le (2006).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> forces = Lambda("RR").value_and_grad(np.array([1.0, 0.0]), np.array([0.0, 1.0]), np.array([0, 2]))
+    >>> forces[0], forces[1].round(4)  # 1/2, and (1 - 1/2) / (1 + exp(-1))
+    (array([0.5]), array([-0.3655,  0.3655]))
+    """
+
+    measure: Any = "nDCG"
+    construction: Construction = "ranknet-weight-pairs"
+    margin: float = 1.0
+
+    takes: ClassVar[str] = "nDCG, nDCG@k, AP, RR, P@k, ERR"
+
+    def __post_init__(self) -> None:
+        chosen = parse_measure(self.measure)
+        object.__setattr__(self, "measure", chosen)
+        object.__setattr__(self, "margin", positive(self.margin, "margin", "Lambda"))
+        if self.construction not in _CONSTRUCTIONS:
+            known = ", ".join(map(repr, _CONSTRUCTIONS))
+            raise InputError(f"Lambda(construction={self.construction!r}): type one of {known}.")
+        if type(chosen) not in _KINDS:
+            raise InputError(
+                f"Lambda({chosen.name!r}): its change when two documents trade ranks is not known here; "
+                f"known are {self.takes}: type e.g. Lambda('nDCG@10')."
+            )
+        if isinstance(chosen, Precision) and chosen.k is None:
+            raise InputError(
+                "Lambda('P'): precision of the whole list does not depend on the ranking; give a "
+                "cut-off, e.g. Lambda('P@5')."
+            )
+        ties, empty = chosen.tie_rule, getattr(chosen, "empty", "zero")
+        if ties not in ("expected", "order") or empty == "skip":
+            what = f"empty={empty!r}" if empty == "skip" else f"ties={ties!r}"
+            raise InputError(
+                f"Lambda({chosen.name!r}): {what} is for evaluation; training needs a value for every "
+                "query from scores alone: take empty='zero' and ties='expected' or 'order'."
+            )
+
+    def __repr__(self) -> str:
+        return f"Lambda({self.measure.name!r}, construction={self.construction!r}, margin={self.margin!r})"
+
+    @property
+    def traits(self) -> frozenset[str]:
+        """value_free, shift_invariant, unit_interval (of the measure)."""
+        return frozenset({"value_free", "shift_invariant", "unit_interval"})
+
+    def prepare(
+        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
+    ) -> _Prepared:
+        """Check the labels, and turn them into what the measure sees of them.
+
+        Raises
+        ------
+        InputError
+            If a label is too large for the measure, or documents have weights.
+        """
+        if doc_weight is not None:
+            raise InputError(
+                f"{self!r} takes no document weights: the measure has none. Weigh whole queries instead: "
+                "query_weight=."
+            )
+        m = self.measure
+        m.check_labels(float(labels.max(initial=0.0)))
+        part, ones = m.label_part(labels, qptr), np.ones(len(qptr) - 1)
+        longest = int(np.diff(qptr).max(initial=0))
+        share = 1.0 / np.arange(1.0, longest + 1.0)
+        if isinstance(m, NDCG):
+            unit = np.divide(1.0, part, out=np.zeros_like(ones), where=part > 0.0)
+            level, share = gains(labels, m.gain), discounts(longest, m.discount).copy()
+        elif isinstance(m, ERR):
+            unit, level = ones, gains(labels) / 2.0**m.l_max
+        else:
+            level = (labels >= m.rel).astype(np.float64)
+            unit = self._denominators(level, qptr)
+            share = np.ones(longest) if isinstance(m, Precision) else share
+        share[min(m.depth, longest) :] = 0.0
+        return _Prepared(level * np.repeat(unit, np.diff(qptr)), unit, share, labels.copy(), part)
+
+    def _denominators(self, relevant: Float64Array, qptr: Int64Array) -> Float64Array:
+        """One over what a measure of binary relevance divides by, a query each."""
+        m, n_docs = self.measure, np.diff(qptr)
+        if isinstance(m, RR):
+            return np.ones(len(n_docs))
+        if isinstance(m, AP):
+            below = query_sums(relevant, qptr)
+            below = np.minimum(below, m.depth) if m.denominator == "capped" else below
+        else:
+            below = (
+                np.minimum(n_docs, m.depth) if m.denominator == "retrieved" else np.full(len(n_docs), m.depth)
+            )
+        inverse: Float64Array = np.divide(1.0, below, out=np.zeros(len(n_docs)), where=below > 0)
+        return inverse
+
+    def _spec(self) -> tuple[int, int, int, float]:
+        m = self.measure
+        return _KINDS[type(m)], _CONSTRUCTIONS.index(self.construction), m.depth, self.margin
+
+    def fill(
+        self,
+        scores: FloatArray,
+        prepared: _Prepared,
+        qptr: Int64Array,
+        chunk: tuple[int, int],
+        out: tuple[Float64Array, FloatArray],
+    ) -> None:
+        """Fill one chunk; see `KernelSurrogate.fill`."""
+        from directrix.surrogates._kernels.lambdas import lambda_chunk
+
+        first, last = chunk
+        local = qptr[first : last + 1] - qptr[first]
+        ranked, ends = np.empty(local[-1]), np.empty(local[-1], dtype=np.int64)
+        worth, unit, share, labels, part = prepared
+        ranking = (self.measure.tie_rule == "expected", ranked, ends)
+        value, grad = out
+        lambda_chunk(self._spec(), scores, worth, unit, share, labels, qptr, chunk, ranking, value, grad)
+        exact = Ranking(ranked, ends, local[1:] - local[:-1], local)
+        value[first:last] += self.measure.of_ranking(exact, None if part is None else part[first:last])
+
+    def effective_pairs(self, scores: FloatArray, labels: Float64Array, qptr: Int64Array) -> Int64Array:
+        """How many pairs of documents exert a force on each other: the data that training learns from.
+
+        Parameters
+        ----------
+        scores, labels, qptr
+            As for `value_and_grad`.
+
+        Returns
+        -------
+        int64 (n_queries,)
+            Pairs with a lambda that is not 0, each counted once.
+
+        Raises
+        ------
+        InputError
+            If the arrays do not fit together.
+
+        References
+        ----------
+        Donmez, Svore & Burges (2009), Section 7.2 and Figure 5.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> data = np.array([5.0, 4.0, 3.0, 2.0]), np.array([0.0, 2.0, 0.0, 1.0]), np.array([0, 4])
+        >>> [int(Lambda(m).effective_pairs(*data)[0]) for m in ("nDCG", "nDCG@1", "AP", "RR")]
+        [5, 2, 4, 3]
+        """
+        from directrix.surrogates._kernels.lambdas import count_chunk
+
+        scores, labels, qptr = check_ranking(scores, labels, qptr)
+        scores, qptr = writable(scores), writable(qptr)
+        prepared, pairs = self.prepare(labels, qptr), np.zeros(len(qptr) - 1, dtype=np.int64)
+        bounds = query_chunks(qptr, DOCS_PER_CHUNK)
+
+        def work(c: int) -> None:
+            chunk = int(bounds[c]), int(bounds[c + 1])
+            count_chunk(self._spec(), scores, prepared.worth, prepared.discount, qptr, chunk, pairs)
+
+        run_chunks(work, len(bounds) - 1)
+        return pairs

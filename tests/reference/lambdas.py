@@ -1,0 +1,108 @@
+"""LambdaRank as the paper writes it: every pair, every change by swapping and measuring again.
+
+``measure`` takes scores, labels, qptr; scores must not tie. One query, no thought of speed.
+"""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+
+
+def ranking(scores):
+    """Documents, best first."""
+    return sorted(range(len(scores)), key=lambda i: -scores[i])
+
+
+def value(measure, scores, labels):
+    """The measure of one query."""
+    return float(np.nan_to_num(measure(np.array(scores), np.array(labels), np.array([0, len(scores)]))[0]))
+
+
+def change(measure, scores, labels, i, j):
+    """|Delta M(i, j)|: i and j trade scores, hence ranks, and the measure is taken again."""
+    swapped = list(scores)
+    swapped[i], swapped[j] = scores[j], scores[i]
+    return abs(value(measure, swapped, labels) - value(measure, scores, labels))
+
+
+def pairs(labels):
+    """Pairs (i, j) of which i has the higher label."""
+    n = len(labels)
+    return [(i, j) for i in range(n) for j in range(n) if labels[i] > labels[j]]
+
+
+def logistic(scores, i, j):
+    """1 / (1 + exp(s_i - s_j)): the derivative of RankNet's cost."""
+    z = scores[i] - scores[j]
+    return 1 / (1 + math.exp(z)) if z < 700 else 0.0
+
+
+def weight_pairs(measure, scores, labels, *, level, **_):
+    forces = np.zeros(len(scores))
+    for i, j in pairs(level):
+        force = change(measure, scores, labels, i, j) * logistic(scores, i, j)
+        forces[i] += force
+        forces[j] -= force
+    return forces
+
+
+def spring_smooth(measure, scores, labels, *, level, unit, **_):
+    forces = np.zeros(len(scores))
+    for i, j in pairs(level):
+        force = max(change(measure, scores, labels, i, j), unit) * logistic(scores, i, j)
+        forces[i] += force
+        forces[j] -= force
+    return forces
+
+
+def neighbours(scores, level):
+    """Pairs (i, j) of different levels next to each other in the ranking, the higher level first."""
+    order = ranking(scores)
+    for i, j in pairwise(order):
+        if level[i] != level[j]:
+            yield (i, j) if level[i] > level[j] else (j, i)
+
+
+def local_gradient(measure, scores, labels, *, level, margin, **_):
+    forces = np.zeros(len(scores))
+    for i, j in neighbours(scores, level):
+        force = change(measure, scores, labels, i, j) / (abs(scores[i] - scores[j]) + margin)
+        forces[i] += force
+        forces[j] -= force
+    return forces
+
+
+def local_cost(measure, scores, labels, *, level, **_):
+    forces = np.zeros(len(scores))
+    for i, j in neighbours(scores, level):
+        force = change(measure, scores, labels, i, j) * logistic(scores, i, j)
+        forces[i] += force
+        forces[j] -= force
+    return forces
+
+
+def discrete_bounded(measure, scores, labels, *, level, unit, **_):
+    forces = np.zeros(len(scores))
+    order = ranking(scores)
+    for i, there in zip(sorted(order, key=lambda i: -level[i]), order, strict=True):  # i belongs there
+        if level[i] != level[there]:
+            force = min(change(measure, scores, labels, i, there), unit)
+            force = force if level[i] > level[there] else -force
+            forces[i] += force
+            forces[there] -= force
+    return forces
+
+
+CONSTRUCTIONS = {
+    "ranknet-weight-pairs": weight_pairs,
+    "spring-smooth": spring_smooth,
+    "local-gradient": local_gradient,
+    "local-cost": local_cost,
+    "discrete-bounded": discrete_bounded,
+}
+
+
+def effective(measure, scores, labels, level):
+    """Number of pairs with a lambda, for the construction of weighted pairs."""
+    return sum(change(measure, scores, labels, i, j) > 1e-12 for i, j in pairs(level))
