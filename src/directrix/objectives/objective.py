@@ -191,6 +191,16 @@ class Objective:
         """Number of queries."""
         return self.queries.n_queries
 
+    @property
+    def query_weight(self) -> Float64Array:
+        """Weights of the queries, with mean 1."""
+        return self._query_weight
+
+    @property
+    def doc_weight(self) -> Float64Array | None:
+        """Factors on what each document earns; None = all 1."""
+        return self._doc_weight
+
     def _check_params(self, params: Any) -> Float64Array:
         return np.asarray(params, dtype=np.float64)
 
