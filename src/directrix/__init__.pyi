@@ -32,6 +32,7 @@ from directrix.measures.evaluation import Comparison as Comparison
 from directrix.measures.evaluation import Evaluation as Evaluation
 from directrix.measures.evaluation import evaluate as evaluate
 from directrix.measures.evaluation import evaluate_conventions as evaluate_conventions
+from directrix.measures.line_search import line_search as line_search
 from directrix.measures.names import measure as measure
 from directrix.measures.pairs import KendallTau as KendallTau
 from directrix.measures.pairs import ROCArea as ROCArea
@@ -42,6 +43,8 @@ from directrix.measures.precision import RPrecision as RPrecision
 from directrix.measures.precision import RR as RR
 from directrix.measures.precision import Recall as Recall
 from directrix.measures.precision import Success as Success
+from directrix.models.stumps import StumpModel as StumpModel
+from directrix.models.stumps import quantile_thresholds as quantile_thresholds
 from directrix.objectives.linear import linear_objective as linear_objective
 from directrix.rankers.auto import AutoRanker as AutoRanker
 from directrix.rankers.boosted import BoostedRanker as BoostedRanker
@@ -51,6 +54,7 @@ from directrix.rankers.methods import methods as methods
 from directrix.rankers.mlp import MLPRanker as MLPRanker
 from directrix.rankers.model_file import load as load
 from directrix.rankers.search import search as search
+from directrix.rankers.stumps import StumpRanker as StumpRanker
 from directrix.surrogates.approx import ApproxAP as ApproxAP
 from directrix.surrogates.approx import ApproxNDCG as ApproxNDCG
 from directrix.surrogates.approx import ApproxPrecision as ApproxPrecision
@@ -80,11 +84,15 @@ from directrix.threads import get_threads as get_threads
 from directrix.threads import set_threads as set_threads
 from directrix import torch as torch
 from directrix.trainers.adam import Adam as Adam
+from directrix.trainers.adarank import AdaRank as AdaRank
 from directrix.trainers.anneal import Anneal as Anneal
 from directrix.trainers.best import BestSoFar as BestSoFar
 from directrix.trainers.boosting import Boosting as Boosting
 from directrix.trainers.cg import CG as CG
+from directrix.trainers.coordinate_ascent import CoordinateAscent as CoordinateAscent
+from directrix.trainers.frank import FRank as FRank
 from directrix.trainers.lbfgs import LBFGS as LBFGS
+from directrix.trainers.rankboost import RankBoost as RankBoost
 from directrix.trainers.regression import regression_start as regression_start
 from directrix.trainers.restarts import Restarts as Restarts
 from directrix.trainers.sgd import SGD as SGD

@@ -48,6 +48,8 @@ CASES += [
         (dx.SmoothAP, {"rel": 2}),
     ]
     for sigma in (0.01, 1.0, 50.0)
+]
+CASES += [
     dx.Lambda(measure, construction)
     for measure in ("nDCG", "nDCG@3", "AP(rel=2)", "RR", "P@4", "ERR(l_max=3)@5")
     for construction in get_args(Construction)

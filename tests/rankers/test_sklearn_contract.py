@@ -26,6 +26,8 @@ EXPECTED_FAILURES = {
     [
         dx.LinearRanker(max_iter=20),
         dx.LinearRanker("ApproxAP(alpha=5.0)", trainer="sgd", max_iter=5, start="zero"),
+        dx.StumpRanker(max_iter=10),
+        dx.StumpRanker(trainer="frank", thresholds=4, max_iter=5),
         dx.AutoRanker("nDCG@5", method="Regression", folds=2),
         dx.MLPRanker(hidden=(4,), max_iter=10),
         dx.MLPRanker(hidden=(3, 2), activation="tanh", trainer="adam", max_iter=3),

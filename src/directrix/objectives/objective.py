@@ -227,6 +227,16 @@ class Objective:
         """Whether the gradient belongs to no loss, so that losses do not tell a step's worth."""
         return "value_free" in self.surrogate.traits
 
+    @property
+    def query_weight(self) -> Float64Array:
+        """Weights of the queries, with mean 1."""
+        return self._query_weight
+
+    @property
+    def doc_weight(self) -> Float64Array | None:
+        """Factors on what each document earns; None = all 1."""
+        return self._doc_weight
+
     def _check_params(self, params: Any) -> Float64Array:
         return np.asarray(params, dtype=np.float64)
 

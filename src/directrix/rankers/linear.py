@@ -13,7 +13,7 @@ from directrix.objectives.linear import LinearObjective
 from directrix.objectives.penalty import L2
 from directrix.rankers.base import HasMethods, Interval, StrOptions
 from directrix.rankers.gradient import SHARED_CONSTRAINTS, GradientRanker
-from directrix.rankers.named_trainers import TRAINERS
+from directrix.rankers.named_trainers import BY_GRADIENT
 from directrix.rankers.persistence import check, weights
 from directrix.trainers.regression import regression_start
 from directrix.types import Float64Array, Surrogate, Trainer
@@ -32,9 +32,11 @@ class LinearRanker(GradientRanker):
     ----------
     surrogate : Surrogate or str, optional
         What is maximised, e.g. ``ApproxNDCG(alpha=50)`` or the text of it. Default ``ApproxNDCG()``.
-    trainer : {"lbfgs", "sgd"} or Trainer
+    trainer : {"lbfgs", "sgd", "coordinate-ascent", "adarank"} or Trainer
         How. "lbfgs": full gradients, deterministic. "sgd": Algorithm 1 of Qin, Liu & Li (2010), query
-        by query. Or an object such as ``SGD(rate=0.1)``, which then ignores ``max_iter``.
+        by query. "coordinate-ascent" and "adarank": the measure itself (``eval_measure`` of ``fit``,
+        else that of the surrogate). Or an object such as ``SGD(rate=0.1)``, which then ignores
+        ``max_iter``.
     l2 : float >= 0
         Weight of the penalty, in units of the measure per squared weight.
     scale : {"query-minmax", "query-standard", "minmax", "standard"} or None
@@ -85,7 +87,7 @@ class LinearRanker(GradientRanker):
     """
 
     model_type: ClassVar[str] = "linear"
-    trainers: ClassVar[frozenset[str]] = frozenset(TRAINERS)
+    trainers: ClassVar[frozenset[str]] = BY_GRADIENT | {"coordinate-ascent", "adarank"}
     saved_parameters: ClassVar[dict[str, str]] = {
         "trainer": "text",
         "l2": "number",

@@ -13,7 +13,7 @@ from directrix.models.linear import rows_of
 from directrix.models.mlp import Activation, MLPModel
 from directrix.rankers.base import HasMethods, Interval, StrOptions
 from directrix.rankers.gradient import SHARED_CONSTRAINTS, GradientRanker
-from directrix.rankers.named_trainers import TRAINERS, seed_of
+from directrix.rankers.named_trainers import BY_GRADIENT, seed_of
 from directrix.rankers.persistence import check, weights
 from directrix.threads import one_blas_thread, run_chunks
 from directrix.types import Float64Array, Surrogate, Trainer
@@ -88,7 +88,7 @@ class MLPRanker(GradientRanker):
     """
 
     model_type: ClassVar[str] = "mlp"
-    trainers: ClassVar[frozenset[str]] = frozenset(TRAINERS)
+    trainers: ClassVar[frozenset[str]] = BY_GRADIENT
     saved_parameters: ClassVar[dict[str, str]] = {
         "trainer": "text",
         "l2": "number",

@@ -39,6 +39,7 @@ _HOMES = {
     "lightgbm": ("boosted", "BoostedRanker"),
     "linear": ("linear", "LinearRanker"),
     "mlp": ("mlp", "MLPRanker"),
+    "stumps": ("stumps", "StumpRanker"),
 }
 """Module and class of every type of model; imported when a file asks for it."""
 _RESULT = {"status": "text", "message": "text", "value": "number or null", "counts": "object"}

@@ -10,11 +10,15 @@ from sklearn.utils import check_random_state
 
 from directrix.measures.base import RankingMeasure
 from directrix.trainers.adam import Adam
+from directrix.trainers.adarank import AdaRank
+from directrix.trainers.coordinate_ascent import CoordinateAscent
+from directrix.trainers.frank import FRank
 from directrix.trainers.lbfgs import LBFGS
+from directrix.trainers.rankboost import RankBoost
 from directrix.trainers.sgd import SGD
 from directrix.types import Trainer
 
-__all__ = ["TRAINERS", "Plan", "seed_of", "trainer_of"]
+__all__ = ["BY_GRADIENT", "TRAINERS", "Plan", "seed_of", "trainer_of"]
 
 
 class Plan(NamedTuple):
@@ -28,8 +32,17 @@ class Plan(NamedTuple):
 TRAINERS: Mapping[str, Callable[[Plan], Trainer]] = {
     "lbfgs": lambda plan: LBFGS(max_iter=plan.max_iter),
     "adam": lambda plan: Adam(epochs=plan.max_iter, random_state=plan.seed),
+    "coordinate-ascent": lambda plan: CoordinateAscent(
+        plan.goal, max_iter=plan.max_iter, random_state=plan.seed
+    ),
+    "adarank": lambda plan: AdaRank(plan.goal, rounds=plan.max_iter),
+    "frank": lambda plan: FRank(rounds=plan.max_iter),
+    "rankboost": lambda plan: RankBoost(rounds=plan.max_iter),
     "sgd": lambda plan: SGD(epochs=plan.max_iter, random_state=plan.seed),
 }
+
+BY_GRADIENT = frozenset({"lbfgs", "adam", "sgd"})
+"""Those that train any model; the others want a linear one or stumps."""
 
 
 def trainer_of(ranker: Any, goal: RankingMeasure) -> Trainer:

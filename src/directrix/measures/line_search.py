@@ -1,0 +1,294 @@
+"""The best point on a line of scores, exactly, for the measure itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from directrix.data.validate import check_ranking
+from directrix.errors import InputError
+from directrix.measures.base import RankingMeasure
+from directrix.measures.line_groups import Groups, grouped
+from directrix.measures.line_terms import terms_of
+from directrix.measures.names import measure as parse_measure
+from directrix.measures.order import trec_order
+from directrix.threads import query_chunks, run_chunks
+from directrix.types import Float64Array
+
+__all__ = ["LinePoint", "LineSearch", "line_search"]
+
+_DOCS_PER_CHUNK = 1024
+_CROSSINGS_AT_ONCE = 1 << 23
+_CANDIDATES = 8
+_SAME = 1e-9  # a value that differs by more from what was counted is that of another ranking
+_DIGITS = 12  # sums of changes are equal if they agree in these
+_NARROW = 1e-12  # relative width below which an interval may be nothing but rounding
+
+
+class LinePoint(NamedTuple):
+    """A point on a line, and how far it can move.
+
+    Parameters
+    ----------
+    t : float
+        Where on the line.
+    value : float
+        Weighted mean over queries of the measure there.
+    interval : (float, float)
+        The open interval around ``t`` in which no query's value changes; the ends may be infinite.
+    """
+
+    t: float
+    value: float
+    interval: tuple[float, float]
+
+
+class LineSearch:
+    """`line_search` on many lines of scores of the same documents.
+
+    Parameters
+    ----------
+    measure : measure or str
+        One that is a sum over documents of what each earns at its place: all but interpolated
+        precision and Kendall's tau.
+    labels : float (n_docs,)
+        Grades, >= 0.
+    qptr : int64 (n_queries + 1,)
+        Query boundaries.
+    query_weight : float (n_queries,), optional
+        Weights >= 0 in the mean over queries; queries that the measure skips weigh nothing.
+    doc_ids : sequence of str (n_docs,), optional
+        Needed by ``ties="trec"`` only.
+
+    Raises
+    ------
+    InputError
+        If the measure is no such sum, the labels do not suit it, or it skips all queries.
+    """
+
+    def __init__(
+        self,
+        measure: RankingMeasure | str,
+        labels: Any,
+        qptr: Any,
+        *,
+        query_weight: Any = None,
+        doc_ids: Any = None,
+    ) -> None:
+        self.measure = parse_measure(measure)
+        _, self._labels, self._qptr = check_ranking(np.zeros(np.size(labels)), labels, qptr)
+        self._exact = self.measure.prepare(self._labels, self._qptr, doc_ids=doc_ids)
+        self._terms = terms_of(self.measure, self._labels, self._qptr)
+        rows = trec_order(doc_ids, self._qptr) if self.measure.tie_rule == "trec" else None
+        self._place = None if rows is None else np.argsort(rows)
+        n_queries = len(self._qptr) - 1
+        weight = np.ones(n_queries) if query_weight is None else np.array(query_weight, dtype=np.float64)
+        weight[np.isnan(self._terms.constant)] = 0.0
+        if not weight.sum() > 0.0:
+            raise InputError(
+                f"{self.measure.name} is defined for none of the {n_queries} queries, so no point is best; "
+                "at least one query needs documents of different labels."
+            )
+        self._weight = weight / weight.sum()
+        self._chunks = query_chunks(self._qptr, _DOCS_PER_CHUNK)
+
+    def value(self, scores: Any) -> float:
+        """Weighted mean over queries of the measure."""
+        values = self._exact(scores)[0]
+        return float(self._weight @ np.where(self._weight > 0.0, values, 0.0))
+
+    def best(self, scores: Any, direction: Any) -> LinePoint:
+        """Return the best point of ``scores + t * direction``; see `line_search`."""
+        s, u = self._line(scores, direction)
+        left, value = -np.inf, 0.0
+        candidates: list[tuple[float, float, float]] = []
+        for t, values in self._pieces(s, u):
+            ends, levels = np.append(left, t), np.append(value, values)
+            candidates += _widest_of_the_best(ends[:-1], ends[1:], levels[:-1])
+            left, value = float(ends[-1]), float(levels[-1])
+        candidates += _widest_of_the_best(*(np.array([x]) for x in (left, np.inf, value)))
+        found = LinePoint(0.0, -np.inf, (0.0, 0.0))
+        for counted, lo, hi in sorted(candidates, key=lambda c: (c[0], c[2] - c[1]), reverse=True)[
+            :_CANDIDATES
+        ]:
+            for point in _points(lo, hi):
+                with np.errstate(over="ignore", invalid="ignore"):
+                    there = s + point * u
+                if not np.isfinite(there).all():
+                    continue
+                now = self.value(there)
+                if abs(now - counted) <= _SAME:
+                    return LinePoint(point, now, (lo, hi))
+                if now > found.value:
+                    found = LinePoint(point, now, (lo, hi))
+        return found
+
+    def pieces(self, scores: Any, direction: Any) -> tuple[Float64Array, Float64Array]:
+        """Return the mean of the measure all along the line.
+
+        Returns
+        -------
+        t : float64 (n_changes,)
+            Where the value of a query changes, ascending; several queries may change at one t.
+        value : float64 (n_changes + 1,)
+            Before the first change, and after each.
+        """
+        found = list(self._pieces(*self._line(scores, direction)))
+        return np.concatenate([t for t, _ in found])[1:], np.concatenate([v for _, v in found])
+
+    def _line(self, scores: Any, direction: Any) -> tuple[Float64Array, Float64Array]:
+        s, _, _ = check_ranking(scores, self._labels, self._qptr)
+        u, _, _ = check_ranking(direction, self._labels, self._qptr)
+        return s.astype(np.float64), u.astype(np.float64)
+
+    def _pieces(self, s: Float64Array, u: Float64Array) -> Iterator[tuple[Float64Array, Float64Array]]:
+        """Changes and the values after them, window by window; the first is at -inf."""
+        from directrix.measures._kernels.line_search import begin, count_crossings, sweep
+
+        terms, groups = self._terms, self._groups(s, u)
+        spec = (terms.k, terms.table, groups.passed)
+        n_queries = len(self._qptr) - 1
+        state = np.empty(len(groups.arrays[0]), np.int64), np.empty(len(groups.arrays[0]))
+        earned, scale = np.empty(n_queries), terms.scale * self._weight
+        family = terms.family
+        self._run(lambda a, b: begin(family, groups.qptr, a, b, spec, groups.arrays, state, earned))
+        value = float(self._weight @ np.nan_to_num(terms.constant) + scale @ earned)
+        yield np.array([-np.inf]), np.array([value])
+        edges = self._windows(groups)
+        for lower, upper in pairwise(edges):
+            count, window = np.empty(n_queries, np.int64), (float(lower), float(upper))
+            self._run(
+                lambda a, b, w=window, c=count: count_crossings(groups.qptr, a, b, groups.arrays, *w, c)
+            )
+            place = np.append(0, np.cumsum(count))
+            t, change = np.empty(place[-1]), np.empty(place[-1])
+            self._run(
+                lambda a, b, w=window, c=count, p=place, out=(t, change): sweep(
+                    family, groups.qptr, a, b, spec, scale, groups.arrays, state, w, p, *out, c
+                )
+            )
+            used = np.arange(place[-1]) < np.repeat(place[:-1] + count, np.diff(place))
+            t, change = t[used], change[used]
+            order = np.argsort(t)
+            values = value + np.cumsum(change[order])
+            yield t[order], values
+            value = float(values[-1]) if len(values) else value
+
+    def _run(self, kernel: Any) -> None:
+        run_chunks(lambda c: kernel(int(self._chunks[c]), int(self._chunks[c + 1])), len(self._chunks) - 1)
+
+    def _groups(self, s: Float64Array, u: Float64Array) -> Groups:
+        rule = self.measure.tie_rule
+        second = self._labels if rule == "worst" else self._place
+        return grouped(s, u, self._qptr, self._terms, second=second, tied=rule == "expected")
+
+    def _windows(self, groups: Groups) -> Float64Array:
+        """Ends of ranges of t with a bounded number of crossings each; judged from random pairs."""
+        s, u, _, worth, _, _ = groups.arrays
+        n = np.diff(groups.qptr)
+        earning = np.add.reduceat(np.append(worth > 0.0, False), groups.qptr[:-1]) * (n > 0)
+        wanted = int(np.ceil((earning * n).sum() / _CROSSINGS_AT_ONCE))
+        if wanted <= 1:
+            return np.array([-np.inf, np.inf])
+        rng = np.random.default_rng(0)
+        query = rng.choice(len(n), 256 * wanted, p=earning * n / (earning * n).sum())
+        a, b = (groups.qptr[query] + (rng.random(len(query)) * n[query]).astype(np.int64) for _ in range(2))
+        a, b = a[u[a] != u[b]], b[u[a] != u[b]]
+        inner = np.quantile((s[a] - s[b]) / (u[b] - u[a]), np.arange(1, wanted) / wanted) if len(a) else []
+        return np.unique(np.concatenate([[-np.inf], inner, [np.inf]]))
+
+
+def line_search(
+    measure: RankingMeasure | str,
+    scores: Any,
+    direction: Any,
+    labels: Any,
+    qptr: Any,
+    *,
+    query_weight: Any = None,
+    doc_ids: Any = None,
+) -> LinePoint:
+    r"""Find the t that maximises the measure of ``scores + t * direction``, exactly.
+
+    .. math:: \max_t \; \frac{\sum_q v_q M_q(s + t u)}{\sum_q v_q}
+
+    Along a line two documents change places once, at :math:`t = (s_i - s_j)/(u_j - u_i)`; in between
+    nothing happens. So the measure is a staircase, and all its steps are looked at.
+
+    Parameters
+    ----------
+    measure : measure or str
+        One that is a sum over documents of what each earns at its place: all but interpolated
+        precision and Kendall's tau.
+    scores : float (n_docs,)
+        s, finite.
+    direction : float (n_docs,)
+        u, finite: for a linear model and its weight f, the column of feature f.
+    labels : float (n_docs,)
+        Grades, >= 0.
+    qptr : int64 (n_queries + 1,)
+        Query boundaries.
+    query_weight : float (n_queries,), optional
+        v_q >= 0; queries that the measure skips weigh nothing.
+    doc_ids : sequence of str (n_docs,), optional
+        Needed by ``ties="trec"`` only.
+
+    Returns
+    -------
+    LinePoint
+        ``t``, ``value``, ``interval``. Of intervals of the same value the widest is taken, and t in its
+        middle; where one end is infinite, t lies beyond the other, x, by :math:`|x|` (1 if x = 0).
+        ``value`` is the measure at t, computed anew.
+
+    Raises
+    ------
+    InputError
+        If the arrays do not fit together, the measure is no such sum, or it skips all queries.
+
+    Notes
+    -----
+    Points at which scores tie count only if they tie all along the line; single points where
+    several documents meet are passed over, and so are intervals that are narrower than rounding.
+
+    For R_q documents with a gain out of n_q, :math:`m = \sum_q R_q n_q` changes of place are sorted, query by
+    query, and each costs O(1): O(m log m) time. Beyond 8 million the line is cut into windows
+    that are taken one after another, so memory stays bounded.
+
+    The idea is Och's (2003, Section 4, for error rates of translations), doi:10.3115/1075096.1075117.
+
+    Examples
+    --------
+    >>> scores, feature = [3.0, 2.0, 1.0], [0.0, 0.0, 1.0]
+    >>> line_search("nDCG", scores, feature, labels=[0.0, 1.0, 2.0], qptr=[0, 3])
+    LinePoint(t=4.0, value=0.8..., interval=(2.0, inf))
+    """
+    search = LineSearch(measure, labels, qptr, query_weight=query_weight, doc_ids=doc_ids)
+    return search.best(scores, direction)
+
+
+def _widest_of_the_best(
+    lo: Float64Array, hi: Float64Array, value: Float64Array
+) -> list[tuple[float, float, float]]:
+    value = value.round(_DIGITS)
+    with np.errstate(invalid="ignore"):
+        width = hi - lo
+        wide = np.flatnonzero((width > _NARROW * (np.abs(lo) + np.abs(hi))) | np.isinf(width))
+    if len(wide) > _CANDIDATES:
+        least = np.partition(value[wide], -_CANDIDATES)[-_CANDIDATES]
+        wide = wide[value[wide] >= least]
+        wide = wide[np.lexsort((width[wide], value[wide]))[-_CANDIDATES:]]
+    return [(float(value[i]), float(lo[i]), float(hi[i])) for i in wide]
+
+
+def _points(lo: float, hi: float) -> tuple[float, ...]:
+    """Points to try: a second one, for the first may be where documents meet that change nothing."""
+    if np.isinf(lo) and np.isinf(hi):
+        return (0.0, 0.7)
+    if np.isinf(lo):
+        return (hi - (abs(hi) or 1.0), hi - 1.7 * (abs(hi) or 1.0))
+    if np.isinf(hi):
+        return (lo + (abs(lo) or 1.0), lo + 1.7 * (abs(lo) or 1.0))
+    return (lo + 0.5 * (hi - lo), lo + 0.382 * (hi - lo))

@@ -1,0 +1,97 @@
+"""Scores and gradients of staircases of single features, dense and CSR.
+
+``levels`` and ``mass`` hold one place more than thresholds for every feature: feature f owns the
+places ``ptr[f] + f`` to ``ptr[f + 1] + f``, one for each number of thresholds below a value.
+"""
+
+import numba
+import numpy as np
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def _below(x, values):
+    """Number of thresholds below x."""
+    first, last = 0, len(values)
+    while first < last:
+        middle = (first + last) // 2
+        if values[middle] < x:
+            first = middle + 1
+        else:
+            last = middle
+    return first
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def heights(params, ptr, levels):
+    """Fill the height of every stair: sums of the steps up to it."""
+    for f in range(len(ptr) - 1):
+        height = 0.0
+        levels[ptr[f] + f] = height
+        for p in range(ptr[f], ptr[f + 1]):
+            height += params[p]
+            levels[p + f + 1] = height
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def sums_above(mass, ptr, grad):
+    """Fill for every threshold the mass of the stairs above it."""
+    for f in range(len(ptr) - 1):
+        total = 0.0
+        for p in range(ptr[f + 1] - 1, ptr[f] - 1, -1):
+            total += mass[p + f + 1]
+            grad[p] = total
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def dense_scores(X, values, ptr, levels, scores):
+    """Sum the heights at which the features of every row stand."""
+    for i in range(X.shape[0]):
+        total = 0.0
+        for f in range(X.shape[1]):
+            stair = _below(np.float64(X[i, f]), values[ptr[f] : ptr[f + 1]])
+            total += levels[ptr[f] + f + stair]
+        scores[i] = total
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def dense_add(X, values, ptr, g, mass):
+    """Add g of every row to the stairs on which its features stand."""
+    for i in range(X.shape[0]):
+        for f in range(X.shape[1]):
+            stair = _below(np.float64(X[i, f]), values[ptr[f] : ptr[f + 1]])
+            mass[ptr[f] + f + stair] += g[i]
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def csr_scores(data, indices, indptr, values, ptr, levels, scores):
+    """Do the same as `dense_scores` for the rows that ``indptr`` spans: zeros once, then what differs."""
+    zero = np.empty(len(ptr) - 1)
+    ground = 0.0
+    for f in range(len(zero)):
+        zero[f] = levels[ptr[f] + f + _below(0.0, values[ptr[f] : ptr[f + 1]])]
+        ground += zero[f]
+    for i in range(len(indptr) - 1):
+        total = ground
+        for e in range(indptr[i], indptr[i + 1]):
+            f = indices[e]
+            stair = _below(np.float64(data[e]), values[ptr[f] : ptr[f + 1]])
+            total += levels[ptr[f] + f + stair] - zero[f]
+        scores[i] = total
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def csr_add(data, indices, indptr, values, ptr, g, mass):
+    """Do the same as `dense_add`."""
+    zero = np.empty(len(ptr) - 1, np.int64)
+    for f in range(len(zero)):
+        zero[f] = ptr[f] + f + _below(0.0, values[ptr[f] : ptr[f + 1]])
+    total = 0.0
+    for i in range(len(indptr) - 1):
+        total += g[i]
+        for e in range(indptr[i], indptr[i + 1]):
+            f = indices[e]
+            stair = _below(np.float64(data[e]), values[ptr[f] : ptr[f + 1]])
+            mass[ptr[f] + f + stair] += g[i]
+            mass[zero[f]] -= g[i]
+    for f in range(len(zero)):
+        mass[zero[f]] += total

@@ -1,0 +1,180 @@
+"""An additive model of threshold functions of single features."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from directrix.errors import InputError
+from directrix.models.linear import SparseRows
+from directrix.types import Float64Array, FloatArray
+
+__all__ = ["StumpModel", "quantile_thresholds"]
+
+
+class StumpModel:
+    r"""Steps of single features, added up; fulfils `directrix.types.Model`.
+
+    .. math:: f(x) = \sum_f \sum_t w_{f,t} \, [x_f > \theta_{f,t}]
+
+    Parameters are the steps w, feature by feature in the order of their thresholds: a staircase
+    for each feature, so a ranking that depends on features in any, also not monotone, way.
+
+    Parameters
+    ----------
+    thresholds : sequence of float sequences
+        theta of every feature, ascending; a feature may have none. See `quantile_thresholds`.
+
+    Attributes
+    ----------
+    values : float64 (n_params,)
+        All thresholds.
+    ptr : int64 (n_features + 1,)
+        Feature ``f`` owns the thresholds ``ptr[f] <= p < ptr[f + 1]``.
+
+    Raises
+    ------
+    InputError
+        If thresholds are not finite, or do not ascend.
+    """
+
+    def __init__(self, thresholds: Any) -> None:
+        rows = [np.array(row, dtype=np.float64).ravel() for row in thresholds]
+        for f, row in enumerate(rows):
+            if not np.isfinite(row).all() or (np.diff(row) <= 0.0).any():
+                raise InputError(
+                    f"thresholds of feature {f + 1} are {row}; finite numbers in ascending order are needed, "
+                    "e.g. quantile_thresholds(features, 32)."
+                )
+        self.values = np.concatenate([*rows, np.empty(0)])
+        self.ptr = np.append(0, np.cumsum([len(row) for row in rows])).astype(np.int64)
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return len(self.ptr) - 1
+
+    @property
+    def n_params(self) -> int:
+        """Number of steps."""
+        return len(self.values)
+
+    def forward(self, params: Float64Array, X: Any) -> tuple[FloatArray, Any]:
+        """Scores of the rows.
+
+        Parameters
+        ----------
+        params : float64 (n_params,)
+            The steps.
+        X : array (n_rows, n_features) or SparseRows
+            As made by `rows_of`.
+
+        Returns
+        -------
+        scores : float (n_rows,)
+            Of the dtype of the features, summed in float64.
+        cache
+            What `backward` needs.
+
+        Notes
+        -----
+        A binary search in the thresholds for every value, then a look at sums of steps: O(n d log T).
+        """
+        from directrix.models._kernels.stumps import csr_scores, dense_scores, heights
+
+        levels = np.empty(self.n_params + self.n_features)
+        heights(np.ascontiguousarray(params, dtype=np.float64), self.ptr, levels)
+        if isinstance(X, SparseRows):
+            scores = np.empty(X.shape[0], dtype=X.data.dtype)
+            csr_scores(X.data, X.indices, X.indptr, self.values, self.ptr, levels, scores)
+        else:
+            scores = np.empty(X.shape[0], dtype=X.dtype)
+            dense_scores(X, self.values, self.ptr, levels, scores)
+        return scores, X
+
+    def backward(self, cache: Any, dscores: FloatArray) -> Float64Array:
+        """Gradient float64 (n_params,): for every step the sum of ``dscores`` over rows above it."""
+        from directrix.models._kernels.stumps import csr_add, dense_add, sums_above
+
+        X = cache
+        mass = np.zeros(self.n_params + self.n_features)
+        if isinstance(X, SparseRows):
+            csr_add(X.data, X.indices, X.indptr, self.values, self.ptr, dscores, mass)
+        else:
+            dense_add(X, self.values, self.ptr, dscores, mass)
+        grad = np.empty(self.n_params)
+        sums_above(mass, self.ptr, grad)
+        return grad
+
+    def bins(self, X: Any) -> Any:
+        """Number of thresholds below each value, by feature.
+
+        Parameters
+        ----------
+        X : array or CSR matrix (n_docs, n_features)
+
+        Returns
+        -------
+        uint8, uint16 or int64 (n_features, n_docs)
+            The smallest type that holds them.
+        """
+        most = int(np.diff(self.ptr).max(initial=0))
+        kind = np.uint8 if most < 1 << 8 else np.uint16 if most < 1 << 16 else np.int64
+        found = np.empty((self.n_features, X.shape[0]), dtype=kind)
+        for f, x in enumerate(_columns(X)):
+            found[f] = np.searchsorted(self.values[self.ptr[f] : self.ptr[f + 1]], x, side="left")
+        return found
+
+
+def quantile_thresholds(X: Any, n_thresholds: int = 32) -> list[Float64Array]:
+    """Thresholds between the values of every feature, so that about as many rows lie between any two.
+
+    Parameters
+    ----------
+    X : array or CSR matrix (n_docs, n_features)
+        Features.
+    n_thresholds : int >= 1
+        At most so many a feature; features with fewer different values get one between any two.
+
+    Returns
+    -------
+    list of float64 (n <= n_thresholds,)
+        One array a feature, ascending; empty for a constant feature.
+
+    Raises
+    ------
+    InputError
+        If ``n_thresholds`` is no integer >= 1.
+
+    Examples
+    --------
+    >>> quantile_thresholds(np.array([[0.0, 5.0], [1.0, 5.0], [4.0, 5.0]]), 8)
+    [array([0.5, 2.5]), array([], dtype=float64)]
+    """
+    if not isinstance(n_thresholds, int | np.integer) or isinstance(n_thresholds, bool) or n_thresholds < 1:
+        raise InputError(
+            f"n_thresholds={n_thresholds!r}: an integer >= 1 is needed, e.g. quantile_thresholds(X, 32)."
+        )
+    return [_between(np.sort(x), int(n_thresholds)) for x in _columns(X)]
+
+
+def _columns(X: Any) -> Any:
+    if hasattr(X, "tocsc"):
+        by_feature = X.tocsc()
+        return (np.asarray(by_feature[:, [f]].toarray(), dtype=np.float64).ravel() for f in range(X.shape[1]))
+    return (np.asarray(X[:, f], dtype=np.float64) for f in range(X.shape[1]))
+
+
+def _between(x: Float64Array, n_thresholds: int) -> Float64Array:
+    """Middles of the gaps that are nearest to the quantiles; the last place before a gap marks it."""
+    gaps = np.flatnonzero(np.diff(x) > 0.0)
+    if len(gaps) > n_thresholds:
+        wanted = np.arange(1, n_thresholds + 1) * (len(x) / (n_thresholds + 1)) - 1.0
+        after = np.clip(np.searchsorted(gaps, wanted), 0, len(gaps) - 1)
+        before = np.maximum(after - 1, 0)
+        nearer = np.where(np.abs(gaps[before] - wanted) <= np.abs(gaps[after] - wanted), before, after)
+        gaps = gaps[np.unique(nearer)]
+    middle: Float64Array = x[gaps] + 0.5 * (x[gaps + 1] - x[gaps])
+    # of two neighbouring floats the middle may be the upper one, which must stay above the threshold
+    return np.where(middle < x[gaps + 1], middle, x[gaps])

@@ -1,0 +1,170 @@
+"""A ranker that adds up threshold functions of single features, as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+
+from directrix.data.queries import Queries
+from directrix.errors import InputError
+from directrix.models.stumps import StumpModel, quantile_thresholds
+from directrix.rankers.base import HasMethods, Interval, StrOptions
+from directrix.rankers.gradient import SHARED_CONSTRAINTS, GradientRanker
+from directrix.rankers.named_trainers import BY_GRADIENT
+from directrix.rankers.persistence import check, weights
+from directrix.types import Float64Array, Surrogate, Trainer
+
+__all__ = ["StumpRanker"]
+
+_TRAINERS = BY_GRADIENT | {"rankboost", "frank"}
+
+
+class StumpRanker(GradientRanker):
+    r"""Scores :math:`f(x) = \sum_f \sum_t w_{f,t} [x_f > \theta_{f,t}]`: a staircase of every feature.
+
+    Boosting raises one step a round; trainers with gradients move all of them for the surrogate.
+
+    Parameters
+    ----------
+    surrogate : Surrogate or str, optional
+        What trainers with gradients maximise; for boosting it only says which measure ``score`` reports and
+        chooses the round by, if ``fit`` is not told. Default ``ApproxNDCG()``.
+    trainer : {"rankboost", "frank", "lbfgs", "adam", "sgd"} or Trainer
+        `RankBoost`, `FRank`, `LBFGS`, `Adam`, `SGD`, or an object such as ``FRank(candidates=20)``, which
+        then ignores ``max_iter``.
+    thresholds : int >= 1
+        At most so many a feature, at quantiles of the training data.
+    l2 : float >= 0
+        Weight of a penalty on the squared steps; boosting takes none.
+    scale : {"query-minmax", "query-standard", "minmax", "standard"} or None
+        As in `LinearRanker`; only the kinds by query can change a ranking.
+    max_iter : int >= 0
+        Rounds or iterations.
+    patience : int >= 1, optional
+        With an ``eval_set``: stop after so many rounds without a better value on it.
+    warm_start : bool
+        Go on from the last ``fit``, with its thresholds.
+    random_state : int, RandomState or None
+        For "sgd": order of the queries.
+
+    Attributes
+    ----------
+    coef_ : float64 (n_steps,)
+        The steps w, feature by feature.
+    thresholds_ : list of float64 arrays
+        theta of every feature.
+    result_, measure_, scale_, n_features_in_, feature_names_in_
+        As in `LinearRanker`.
+
+    Notes
+    -----
+    Without an ``eval_set`` all rounds are kept, and 300 overfit small data.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from directrix import StumpRanker
+    >>> X, y, qid = np.array([[0.0], [1.0], [2.0], [5.0]]), [1, 0, 0, 1], ["a", "a", "b", "b"]
+    >>> ranker = StumpRanker(max_iter=10).fit(X, y, qid=qid)  # first down, then up
+    >>> ranker.score(X, y, qid=qid)
+    1.0
+    """
+
+    model_type: ClassVar[str] = "stumps"
+    trainers: ClassVar[frozenset[str]] = _TRAINERS
+    saved_parameters: ClassVar[dict[str, str]] = {
+        "trainer": "text",
+        "thresholds": "number",
+        "l2": "number",
+        "scale": "text or null",
+        "max_iter": "number",
+    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **SHARED_CONSTRAINTS,
+        "trainer": [StrOptions(set(_TRAINERS)), HasMethods(["minimise"])],
+        "thresholds": [Interval(Integral, 1, None, closed="left")],
+        "l2": [Interval(Real, 0, None, closed="left")],
+        "max_iter": [Interval(Integral, 0, None, closed="left")],
+        "patience": [Interval(Integral, 1, None, closed="left"), None],
+        "warm_start": ["boolean"],
+    }
+
+    def __init__(  # noqa: PLR0913
+        self,
+        surrogate: Surrogate | str | None = None,
+        *,
+        trainer: str | Trainer = "rankboost",
+        thresholds: int = 32,
+        l2: float = 0.0,
+        scale: str | None = None,
+        max_iter: int = 300,
+        patience: int | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.surrogate = surrogate
+        self.trainer = trainer
+        self.thresholds = thresholds
+        self.l2 = l2
+        self.scale = scale
+        self.max_iter = max_iter
+        self.patience = patience
+        self.warm_start = warm_start
+        self.random_state = random_state
+
+    @property
+    def thresholds_(self) -> list[Float64Array]:
+        """Thresholds of every feature."""
+        return np.split(self._stumps.values, self._stumps.ptr[1:-1])
+
+    @property
+    def _params(self) -> Float64Array:
+        return self.coef_
+
+    @_params.setter
+    def _params(self, params: Float64Array) -> None:
+        self.coef_ = params
+
+    def _model(self) -> StumpModel:
+        return self._stumps
+
+    def _first(self, q: Queries, weight: Float64Array | None) -> Float64Array:
+        self._stumps = StumpModel(quantile_thresholds(q.features, int(self.thresholds)))
+        return np.zeros(self._stumps.n_params)
+
+    def _model_json(self) -> dict[str, Any]:
+        steps = np.split(self.coef_, self._stumps.ptr[1:-1])
+        pairs = zip(self.thresholds_, steps, strict=True)
+        kept = [
+            {"feature": f + 1, "thresholds": t[w != 0.0].tolist(), "steps": w[w != 0.0].tolist()}
+            for f, (t, w) in enumerate(pairs)
+            if w.any()
+        ]
+        return {"stairs": kept}
+
+    def _restore_model(self, path: Any, model: dict[str, Any], n_features: int) -> Float64Array:
+        check(path, '"model"', model, {"stairs": "list"})
+        none: list[Float64Array] = [np.empty(0)] * n_features
+        thresholds, steps = none.copy(), none.copy()
+        for i, stair in enumerate(model["stairs"]):
+            name = f"stairs[{i}]"
+            where = f'"{name}"'
+            check(path, '"model"', {name: stair}, {name: "object"})
+            check(path, where, stair, {"feature": "number", "thresholds": "list", "steps": "list"})
+            f = stair["feature"]
+            if type(f) is not int or not 1 <= f <= n_features or len(thresholds[f - 1]):
+                raise InputError(
+                    f'{path}: "feature" of {where} is {f}; features from 1 to {n_features} may appear once '
+                    "each. Save the model again with ranker.save(path), or train it again."
+                )
+            count = len(stair["thresholds"])
+            thresholds[f - 1] = weights(path, "thresholds", stair["thresholds"], count)
+            steps[f - 1] = weights(path, "steps", stair["steps"], count)
+        try:
+            self._stumps = StumpModel(thresholds)
+        except InputError as error:
+            raise InputError(f'{path}: "stairs" of "model": {error}') from error
+        self.coef_ = np.concatenate(steps)
+        return self.coef_

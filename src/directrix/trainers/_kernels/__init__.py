@@ -1,0 +1,1 @@
+"""Compiled loops of trainers: arrays in, arrays out."""
