@@ -57,21 +57,19 @@ class RankerKind:
         return self.needs is None or find_spec(self.needs) is not None
 
 
+_TRAINED = ("scale", "max_iter", "patience", "warm_start", "random_state")
 RANKERS: Mapping[str, RankerKind] = {
-    "linear": RankerKind(
-        "linear",
-        "LinearRanker",
+    "linear": RankerKind("linear", "LinearRanker", ("trainer", "l2", "start", "center", *_TRAINED)),
+    "mlp": RankerKind("mlp", "MLPRanker", ("trainer", "l2", "hidden", "activation", *_TRAINED)),
+    "stumps": RankerKind("stumps", "StumpRanker", ("trainer", "l2", "thresholds", *_TRAINED)),
+    "trees": RankerKind(
+        "boosted",
+        "BoostedRanker",
         (
-            "trainer",
-            "l2",
-            "scale",
-            "start",
-            "center",
-            "max_iter",
-            "patience",
-            "warm_start",
-            "random_state",
+            *("n_trees", "learning_rate", "num_leaves", "min_data_in_leaf", "l2", "subsample"),
+            *("feature_fraction", "scale", "patience", "random_state"),
         ),
+        needs="lightgbm",
     ),
 }
 """The rankers, by the name of their model."""
@@ -90,7 +88,8 @@ class Method:
     model : str
         A key of `RANKERS`: "linear", ...
     trainer : str or callable
-        Name of a trainer, or a function of settings that makes one; then its parameters are settings too.
+        Name of a trainer, or a function of settings that makes one (a class of trainers is that); then its
+        parameters are settings too.
     source : str
         The paper, and the equation.
     cost : str
@@ -166,9 +165,9 @@ class Method:
         self.check_settings(settings)
         chosen = {**self.fixed, **settings}
         own = {name: chosen[name] for name in self._of_ranker if name in chosen}
-        if isinstance(self.trainer, str):
+        if "trainer" in self._of_ranker:
             own.setdefault("trainer", self.trainer)
-        else:
+        elif callable(self.trainer):
             given = {name: chosen[name] for name in self._of_trainer if name in chosen}
             if "measure" in self._of_trainer and measure is not None:
                 given.setdefault("measure", measure)
@@ -184,7 +183,9 @@ class Method:
         """
         self.check_settings(fixed)
         for name in fixed:
-            if name in _NOT_IN_A_SEARCH:
+            if name in _NOT_IN_A_SEARCH and not (
+                name == "patience" and any(part.keeps_best for part in self.parts(measure))
+            ):
                 raise InputError(
                     f"{name} has no effect in a search: {_NOT_IN_A_SEARCH[name]}. Leave it out, or fit one "
                     f"ranker in Python: method({self.name!r}).ranker({name}={fixed[name]!r})."
@@ -238,7 +239,9 @@ class Method:
         return settings if isinstance(self.trainer, str) else tuple(s for s in settings if s != "trainer")
 
     def _with_surrogate(self, settings: Mapping[str, Any], measure: RankingMeasure | None) -> dict[str, Any]:
-        return {} if self.surrogate is None else {"surrogate": self._surrogate(settings, measure)}
+        if self.surrogate is None:
+            return {name: value for name, value in settings.items() if name == "surrogate"}
+        return {"surrogate": self._surrogate(settings, measure)}
 
     def _surrogate(self, settings: Mapping[str, Any], measure: RankingMeasure | None) -> Any:
         assert self.surrogate is not None

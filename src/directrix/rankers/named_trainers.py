@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 from directrix.measures.base import RankingMeasure
 from directrix.trainers.adam import Adam
 from directrix.trainers.adarank import AdaRank
+from directrix.trainers.cg import CG
 from directrix.trainers.coordinate_ascent import CoordinateAscent
 from directrix.trainers.frank import FRank
 from directrix.trainers.lbfgs import LBFGS
@@ -31,6 +32,7 @@ class Plan(NamedTuple):
 
 TRAINERS: Mapping[str, Callable[[Plan], Trainer]] = {
     "lbfgs": lambda plan: LBFGS(max_iter=plan.max_iter),
+    "cg": lambda plan: CG(max_iter=plan.max_iter),
     "adam": lambda plan: Adam(epochs=plan.max_iter, random_state=plan.seed),
     "coordinate-ascent": lambda plan: CoordinateAscent(
         plan.goal, max_iter=plan.max_iter, random_state=plan.seed
@@ -41,7 +43,7 @@ TRAINERS: Mapping[str, Callable[[Plan], Trainer]] = {
     "sgd": lambda plan: SGD(epochs=plan.max_iter, random_state=plan.seed),
 }
 
-BY_GRADIENT = frozenset({"lbfgs", "adam", "sgd"})
+BY_GRADIENT = frozenset({"lbfgs", "cg", "adam", "sgd"})
 """Those that train any model; the others want a linear one or stumps."""
 
 

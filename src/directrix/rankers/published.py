@@ -1,19 +1,28 @@
-"""The methods by name. A table of methods is a list of these names."""
+"""The methods by name: "auto", those that optimise a measure directly, and the baselines."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from directrix.measures.base import RankingMeasure
+from directrix.rankers.baselines import BASELINES
 from directrix.rankers.methods import Method, method
-from directrix.surrogates import approx, approx_cascade, approx_pairs
+from directrix.surrogates import approx, approx_cascade, approx_pairs, lambdas, smooth, soft
+from directrix.trainers.anneal import Anneal
+from directrix.trainers.cg import CG
+from directrix.trainers.coordinate_ascent import CoordinateAscent
+from directrix.trainers.sgd import SGD
 
 __all__ = ["METHODS", "Auto"]
 
 _QIN = "Qin, Liu & Li (2010), doi:10.1007/s10791-009-9124-x"
 _CHAPELLE = "Chapelle & Wu (2010), doi:10.1007/s10791-009-9110-3"
-_GRID = {"alpha": (3.0, 10.0, 30.0), "l2": (1e-4, 1e-3), "max_iter": (100,)}
+_DONMEZ = "Donmez, Svore & Burges (2009), doi:10.1145/1571941.1572021"
 _PAIRS = "O(R n) pairs, only those inside the sigmoid's band"
+_GRID = {"alpha": (3.0, 10.0, 30.0), "l2": (1e-4, 1e-3), "max_iter": (100,)}
+_TREES = {"n_trees": 300, "patience": 50, "subsample": 0.8, "feature_fraction": 0.8}
+_TREE_GRID = {"learning_rate": (0.05, 0.1), "num_leaves": (7, 15, 31)}
+_LOOP = {"shrink": 0.8, "shrink_chance": 0.3, "restart_after": 50}
 
 
 class Auto(Method):
@@ -48,6 +57,10 @@ _SUITS = {
 """What "auto" tries for a measure; that of "NDCG" for all others. See docs/decisions/0041."""
 
 
+def _annealed(sigma_first: float = 64.0, sigma_last: float = 1 / 64, cg_iter: int = 50) -> Anneal:
+    return Anneal(CG(max_iter=cg_iter), start=sigma_first, stop=sigma_last)
+
+
 def _approx(cls: type[Any], source: str, use_when: str, *from_measure: str, selection: str) -> Method:
     return Method(
         cls.__name__,
@@ -63,6 +76,22 @@ def _approx(cls: type[Any], source: str, use_when: str, *from_measure: str, sele
     )
 
 
+def _smooth(cls: type[Any], source: str, use_when: str, selection: str, **more: Any) -> Method:
+    return Method(
+        cls.__name__,
+        cls,
+        "linear",
+        _annealed,
+        f"{_CHAPELLE}, {source}",
+        "O(k n) pairs, only those inside the band; 13 trainings in a row, sigma halved",
+        use_when,
+        grid={"l2": (1e-4, 1e-3, 1e-2, 1e-1)},
+        keeps_best=True,
+        selection=selection,
+        **more,
+    )
+
+
 _FUTURE = "Sect. 6 (future work)"
 METHODS = (
     Auto(
@@ -74,17 +103,7 @@ METHODS = (
         "that of its parts",
         "you do not want to choose: strong methods, best on validation",
     ),
-    Method(
-        "Regression",
-        None,
-        "linear",
-        "lbfgs",
-        f"{_CHAPELLE}, Sect. 4",
-        "one pass over the features and a solve of n_features equations",
-        "a baseline in a moment; the start of most other methods",
-        fixed={"max_iter": 0},
-        only=("scale",),
-    ),
+    BASELINES[0],
     _approx(
         approx.ApproxNDCG,
         "Eq. 21",
@@ -110,4 +129,107 @@ METHODS = (
         selection="ERR",
     ),
     _approx(approx_pairs.ApproxKendall, _FUTURE, "the whole order counts", selection="tau"),
+    _smooth(
+        smooth.SmoothNDCG,
+        "Eq. 8 and the algorithm of Sect. 4",
+        "nDCG, and time for a path from smooth to sharp",
+        "nDCG@10",
+        fixed={"center": "start", "k": 50},
+    ),
+    _smooth(
+        smooth.SmoothAP,
+        "Eq. 9 and the algorithm of Sect. 4",
+        "average precision, in the same way",
+        "AP",
+        fixed={"center": "start"},
+        from_measure=("rel",),
+    ),
+    Method(
+        "SoftNDCG",
+        soft.SoftNDCG,
+        "linear",
+        "lbfgs",
+        "Taylor, Guiver, Robertson & Minka (2008), doi:10.1145/1341531.1341544",
+        "O(R n) pairs times some 30 terms, only those inside the band",
+        "scores as random variables; nDCG with a cut-off",
+        grid={"sigma": (0.03, 0.1, 0.3), "l2": (1e-4, 1e-3), "max_iter": (100,)},
+        keeps_best=True,
+    ),
+    Method(
+        "LambdaRank",
+        lambdas.Lambda,
+        "linear",
+        SGD,
+        f"{_DONMEZ}, Sect. 3 and 7; Burges, Ragno & Le (2006)",
+        "O(n k) pairs with a cut-off k, O(n^2) without",
+        "any measure of the known ones, by forces in the place of a surrogate",
+        grid={"rate": (1e-3, 1e-2, 1e-1)},
+        fixed={**_LOOP, "epochs": 700, "start": "zero"},
+        from_measure=("measure",),
+        keeps_best=True,
+        selection="nDCG@10",
+    ),
+    Method(
+        "LambdaRank-MLP",
+        lambdas.Lambda,
+        "mlp",
+        SGD,
+        f"{_DONMEZ}, Sect. 7: two layers, 10 hidden units",
+        "O(n k) pairs with a cut-off k, O(n^2) without",
+        "the same with a small network, for features that interact",
+        grid={"rate": (1e-3, 1e-2)},
+        fixed={**_LOOP, "epochs": 200, "l2": 0.0, "activation": "tanh"},
+        from_measure=("measure",),
+        keeps_best=True,
+        selection="nDCG@10",
+    ),
+    Method(
+        "CoordinateAscent",
+        None,
+        "linear",
+        CoordinateAscent,
+        "Metzler & Croft (2007), doi:10.1007/s10791-006-9019-z, with an exact line search",
+        "O(m log m) a feature and sweep, m = R n changes of places",
+        "few features and queries: climbs the measure itself",
+        keeps_best=True,
+        selection="AP",
+    ),
+    Method(
+        "MLP",
+        approx.ApproxNDCG,
+        "mlp",
+        "lbfgs",
+        f"{_QIN}, Eq. 21, with a network",
+        _PAIRS + ", and two passes through the network",
+        "features that interact, and enough queries",
+        grid={"hidden": ((10,), (50,)), "l2": (1e-4, 1e-3, 1e-2), "max_iter": (100,)},
+        keeps_best=True,
+    ),
+    Method(
+        "BoostedNDCG",
+        approx.ApproxNDCG,
+        "trees",
+        "lightgbm",
+        f"{_QIN}, Eq. 21, as LightGBM's objective",
+        _PAIRS + ", and a tree",
+        "features that interact, of any scale; many queries",
+        grid=_TREE_GRID,
+        fixed=_TREES,
+        keeps_best=True,
+    ),
+    Method(
+        "BoostedLambda",
+        lambdas.Lambda,
+        "trees",
+        "lightgbm",
+        f"{_DONMEZ}; Burges (2010), MSR-TR-2010-82: LambdaMART with any measure",
+        "O(n k) pairs with a cut-off k, O(n^2) without, and a tree",
+        "the same for AP, RR, P@k, ERR",
+        grid=_TREE_GRID,
+        fixed=_TREES,
+        from_measure=("measure",),
+        keeps_best=True,
+        selection="nDCG@10",
+    ),
+    *BASELINES[1:],
 )

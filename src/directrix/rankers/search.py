@@ -292,7 +292,8 @@ def _again(
 
 
 def _ranker(each: Method, chosen: Mapping[str, Any], goal: RankingMeasure, seed: int) -> Any:
-    return each.ranker(measure=goal, **chosen).set_params(random_state=chosen.get("random_state", seed))
+    drawn = {"random_state": seed} if "random_state" in each.settings else {}
+    return each.ranker(measure=goal, **{**drawn, **chosen})
 
 
 def _steps(counts: Mapping[str, int]) -> int:
