@@ -263,7 +263,7 @@ def line_search(
     --------
     >>> scores, feature = [3.0, 2.0, 1.0], [0.0, 0.0, 1.0]
     >>> line_search("nDCG", scores, feature, labels=[0.0, 1.0, 2.0], qptr=[0, 3])
-    LinePoint(t=4.0, value=0.8..., interval=(2.0, inf))
+    LinePoint(t=4.0, value=0.96..., interval=(2.0, inf))
     """
     search = LineSearch(measure, labels, qptr, query_weight=query_weight, doc_ids=doc_ids)
     return search.best(scores, direction)
