@@ -21,12 +21,13 @@ from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.models.linear import rows_of
 from directrix.objectives.penalty import L2
+from directrix.objectives.weights import weights_of
 from directrix.surrogates.base import KernelSurrogate
 from directrix.surrogates.names import surrogate as as_surrogate
 from directrix.threads import one_blas_thread, query_chunks, run_chunks
 from directrix.types import Float64Array, Int64Array, Model, Surrogate
 
-__all__ = ["Objective", "Part", "check_weights", "weights_of"]
+__all__ = ["Objective", "Part"]
 
 _BYTES_PER_PART = 2 << 20
 
@@ -266,20 +267,6 @@ class Objective:
         )[0]
 
 
-def check_weights(weights: Float64Array, name: str) -> None:
-    """Raise `InputError` unless the weights are finite, >= 0, and not all 0."""
-    bad = np.flatnonzero(~((weights >= 0.0) & (weights < np.inf)))
-    if len(bad):
-        raise InputError(
-            f"{name}[{bad[0]}] is {weights[bad[0]]:g}; weights are finite numbers >= 0. "
-            f"Type e.g. numpy.clip({name}, 0, None)."
-        )
-    if len(weights) and not weights.any():
-        raise InputError(
-            f"{name} is zero everywhere; at least one weight must be positive. Leave {name} out."
-        )
-
-
 def _docs_per_part(features: Any, model: Model) -> int:
     n_docs, n_features = features.shape
     if sp.issparse(features):
@@ -288,17 +275,3 @@ def _docs_per_part(features: Any, model: Model) -> int:
         per_doc = float(n_features * features.itemsize)
     per_doc = max(per_doc, float(getattr(model, "floats_per_row", 0) * features.dtype.itemsize))
     return max(256, int(_BYTES_PER_PART / max(per_doc, 1.0)))
-
-
-def weights_of(weights: Any, n: int, name: str, what: str) -> Float64Array:
-    """Return checked weights of n queries or documents, float64 (n,); None = all 1."""
-    if weights is None:
-        return np.ones(n)
-    try:
-        array = np.array(weights, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} holds what is no number; one number a {what} is needed.") from None
-    if array.shape != (n,):
-        raise InputError(f"{name} has shape {array.shape}; the data need one number a {what}, shape ({n},).")
-    check_weights(array, name)
-    return array

@@ -13,7 +13,7 @@ import numpy as np
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.measures.gains import gains
-from directrix.objectives.objective import weights_of
+from directrix.objectives.weights import weights_of
 from directrix.surrogates.base import DOCS_PER_CHUNK, KernelSurrogate, query_sums, spread_curvature, writable
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Float64Array, Surrogate

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from directrix.data.queries import Queries
 from directrix.errors import InputError
-from directrix.objectives.objective import check_weights
+from directrix.objectives.weights import check_weights
 from directrix.types import Float64Array
 
 __all__ = ["digest", "one_set", "per_document", "per_query", "row_weights"]
