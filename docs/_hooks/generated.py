@@ -36,7 +36,10 @@ SHARED = {  # what all names of a layer inherit, shown once
         "surrogates.smooth.SmoothRank": "at",
         "surrogates.base.KernelSurrogate": "value_and_grad, prepare, fill",
     },
-    "rankers": {"rankers.base.Ranker": "predict, score, save"},
+    "rankers": {
+        "rankers.base.Ranker": "fit, fit_queries, predict, score",
+        "rankers.base.StoredRanker": "save",
+    },
 }
 NOT_MEASURED = "No figures are stored in this checkout; `make bench` measures them."
 
