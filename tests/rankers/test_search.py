@@ -1,11 +1,19 @@
 """The search: it keeps what the measure prefers on the queries that choose."""
 
+import re
+from functools import partial
+
 import numpy as np
 import pytest
 
 import directrix as dx
 from directrix.data.synthetic import make_linear
-from directrix.rankers.search import search
+from directrix.rankers.methods import allowed
+from directrix.rankers.reasons import preferred, why_chosen
+from directrix.rankers.search import Candidate
+from directrix.rankers.search import search as search_any
+
+search = partial(search_any, method="ApproxNDCG")
 
 Q, _ = make_linear(24, 10, 4, seed=2)
 NOISY = dx.Queries.from_arrays(Q.features, np.random.default_rng(0).permutation(Q.labels), group=[10] * 24)
@@ -87,7 +95,7 @@ class Slow:
 
 
 def test_the_time_budget_ends_the_search_but_not_its_first_candidate(monkeypatch):
-    import directrix.rankers.search as module
+    import directrix.rankers.clock as module
 
     clock = Slow()
     monkeypatch.setattr(module.time, "monotonic", clock.monotonic)
@@ -98,7 +106,7 @@ def test_the_time_budget_ends_the_search_but_not_its_first_candidate(monkeypatch
 
 
 def test_a_candidate_that_the_budget_cuts_is_dropped(monkeypatch):
-    import directrix.rankers.search as module
+    import directrix.rankers.clock as module
 
     clock = Slow()
     monkeypatch.setattr(module.time, "monotonic", clock.monotonic)
@@ -107,20 +115,61 @@ def test_a_candidate_that_the_budget_cuts_is_dropped(monkeypatch):
     assert clock.now == 60.0 * 6  # at the start, before the second candidate, at four of its steps
 
 
-def test_it_says_why():
-    found = search(TRAIN, VALID, measure="AP", settings=FIXED)
-    best = {}
-    for candidate in found.candidates:
-        if candidate.valid > best.get(candidate.method, (-1.0,))[0]:
-            best[candidate.method] = candidate.valid, candidate
-    (first, winner), (second, loser) = sorted(best.values(), key=lambda pair: -pair[0])
-    difference = winner.values - loser.values
-    error = difference.std(ddof=1) / len(difference) ** 0.5
-    assert found.why.startswith(
-        f"AP {first:.4f}, ahead of the best other method, {loser.label}, "
-        f"by {first - second:.4f} +- {error:.4f}"
-    )
-    assert ("may be chance" in found.why) == (first - second <= 2 * error)
+def candidate(method, values, **settings):
+    values = np.array(values, dtype=float)
+    mean = float(np.nanmean(values)) if not np.isnan(values).all() else float("nan")
+    return Candidate(method, settings, mean, 0.5, 1, "converged", 0.0, values)
+
+
+BASE = [0.2, 0.4, 0.6, 0.8]
+ABOVE = [0.3, 0.5, 0.7, 0.9]  # everywhere by 0.1: an error of 0
+NOISY_ABOVE = [0.6, 0.1, 0.9, 0.7]  # by 0.4, -0.3, 0.3, -0.1: a mean of 0.075, an error of 0.166
+
+
+@pytest.mark.parametrize(
+    ("rows", "chosen", "why"),
+    [
+        (
+            [("A", BASE), ("B", ABOVE)],
+            1,
+            "AP 0.6000, ahead of the best other method, A, by 0.1000 +- 0.0000 over 4",
+        ),
+        (
+            [("A", BASE), ("B", NOISY_ABOVE)],
+            0,
+            "AP 0.5000; B is ahead by 0.0750 +- 0.1652 over 4 queries, less than",
+        ),
+        ([("B", NOISY_ABOVE), ("A", BASE)], 0, "AP 0.5750, ahead of .*0.0750.*may be chance"),
+        ([("A", BASE), ("A", NOISY_ABOVE)], 1, "AP 0.5750, the best of 2 settings of A"),
+        ([("A", BASE), ("B", BASE)], 0, "AP 0.5000, ahead of .* 0.0000 .*may be chance"),
+        ([("A", [np.nan] * 4), ("B", BASE)], 1, "AP 0.5000, the best of 2 settings of B"),
+        ([("A", [np.nan, *BASE[1:]]), ("B", [np.nan, *ABOVE[1:]])], 1, "over 3 queries"),
+        ([("A", [0.5]), ("B", [0.6])], 1, "over 1 queries"),
+    ],
+)
+def test_an_earlier_method_is_preferred_unless_it_is_behind_by_more_than_chance(rows, chosen, why):
+    candidates = [candidate(*row) for row in rows]
+    found = preferred(candidates)
+    assert found is candidates[chosen]
+    assert re.search(why.replace("+", r"\+"), why_chosen(found, candidates, dx.AP()))
+
+
+def test_only_models_that_are_allowed_are_tried():
+    trials = dx.method("auto").candidates(dx.NDCG(k=10), {})
+    assert {part.model for part, _ in trials} >= {"linear", "mlp"}
+    assert {part.model for part, _ in allowed(trials, ["linear"])} == {"linear"}
+    with pytest.raises(dx.InputError, match="no model 'forest'; models are linear, mlp, stumps, trees"):
+        allowed(trials, ["linear", "forest"])
+    with pytest.raises(dx.InputError, match="no candidate has one of these"):
+        allowed(trials, ["stumps"])
+
+
+def test_auto_tries_several_methods_and_chooses_one():
+    found = search_any(TRAIN, VALID, settings={"max_iter": 2, "epochs": 2, "cg_iter": 1, "n_trees": 2})
+    methods = list(dict.fromkeys(c.method for c in found.candidates))
+    assert methods == [part.name for part in dx.method("auto").parts(dx.NDCG(k=10))]
+    assert found.chosen is preferred(found.candidates)
+    assert found.ranker.predict_queries(VALID).shape == (VALID.n_docs,)
 
 
 def test_few_queries_choose_for_themselves():

@@ -49,6 +49,10 @@ def train(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Of folds and of trainers that draw.")] = 0,
+    models: Annotated[
+        list[str] | None,
+        typer.Option("--model", help="Only methods with this model: linear, mlp, stumps, trees; repeatable."),
+    ] = None,
     folds: Annotated[
         int | None,
         typer.Option(
@@ -72,6 +76,7 @@ def train(
     """
     from directrix.cli.settings import parse_settings, usage
     from directrix.measures.names import measure as parse_measure
+    from directrix.rankers.methods import allowed
     from directrix.rankers.methods import method as find_method
     from directrix.rankers.search import search
 
@@ -83,7 +88,7 @@ def train(
                 raise InputError(f"--set {name}: {option} says the same; give only {option}.")
         if scale is not None:
             fixed["scale"] = scale
-        for part, chosen in way.candidates(goal, fixed):
+        for part, chosen in allowed(way.candidates(goal, fixed), models):
             part.ranker(measure=goal, **chosen).check_parameters()
     check_writable(output, train, valid)
     begun = time.perf_counter()
@@ -96,6 +101,7 @@ def train(
             method=way,
             measure=goal,
             settings=fixed,
+            models=models,
             folds=folds,
             time_budget=time_budget,
             seed=seed,

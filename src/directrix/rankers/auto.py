@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -29,6 +30,9 @@ class AutoRanker(Ranker):
         What to train for, to choose by, and what ``score`` reports.
     method : str
         "auto", or the name of one method, whose grid is then searched; see `methods`.
+    models : list of str, optional
+        Only methods with these models: "linear", "mlp", "stumps", "trees", e.g. for an engine that runs
+        linear ones; default all that are installed.
     folds : int >= 1, optional
         Without an ``eval_set``: every candidate is judged on queries that it was not trained on, in so many
         turns, and the chosen one is trained again on all; 1 holds back a fifth. Default: 5, and 1 from 1,000
@@ -65,6 +69,7 @@ class AutoRanker(Ranker):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "measure": [str, RankingMeasure],
         "method": [str],
+        "models": [list, tuple, set, None],
         "folds": [Interval(Integral, 1, None, closed="left"), None],
         "time_budget": [Interval(Real, 0, None, closed="neither"), None],
         "random_state": ["random_state"],
@@ -75,12 +80,14 @@ class AutoRanker(Ranker):
         measure: RankingMeasure | str = "nDCG@10",
         *,
         method: str = "auto",
+        models: Collection[str] | None = None,
         folds: int | None = None,
         time_budget: float | None = None,
         random_state: Any = None,
     ) -> None:
         self.measure = measure
         self.method = method
+        self.models = models
         self.folds = folds
         self.time_budget = time_budget
         self.random_state = random_state
@@ -103,6 +110,7 @@ class AutoRanker(Ranker):
             valid,
             method=self.method,
             measure=parse_measure(self.measure if measure is None else measure),
+            models=self.models,
             folds=self.folds,
             time_budget=self.time_budget,
             weights=weights,

@@ -5,74 +5,24 @@ from __future__ import annotations
 import difflib
 import inspect
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
-from importlib import import_module
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
+from directrix.rankers.kinds import RANKERS
 
 if TYPE_CHECKING:
-    from directrix.rankers.base import Ranker
     from directrix.types import Trainer
 
-__all__ = ["RANKERS", "Method", "RankerKind", "method", "methods"]
+__all__ = ["Method", "allowed", "method", "methods"]
 
 _NOT_IN_A_SEARCH = {
     "patience": "early stopping needs a validation set while training, the search uses its own to choose",
     "warm_start": "every candidate is trained anew",
 }
-
-
-@dataclass(frozen=True)
-class RankerKind:
-    """A class of rankers, told without importing it: listing methods needs no scikit-learn.
-
-    Parameters
-    ----------
-    module, name : str
-        Where it is, below ``directrix.rankers``, and what it is called.
-    settings : tuple of str
-        Parameters of its constructor after the surrogate.
-    needs : str, optional
-        A package that must be there.
-    """
-
-    module: str
-    name: str
-    settings: tuple[str, ...]
-    needs: str | None = None
-
-    def load(self) -> type[Ranker]:
-        """Import the class."""
-        found: type[Ranker] = getattr(import_module(f"directrix.rankers.{self.module}"), self.name)
-        return found
-
-    @property
-    def is_installed(self) -> bool:
-        """Whether the package that it needs is there."""
-        return self.needs is None or find_spec(self.needs) is not None
-
-
-_TRAINED = ("scale", "max_iter", "patience", "warm_start", "random_state")
-RANKERS: Mapping[str, RankerKind] = {
-    "linear": RankerKind("linear", "LinearRanker", ("trainer", "l2", "start", "center", *_TRAINED)),
-    "mlp": RankerKind("mlp", "MLPRanker", ("trainer", "l2", "hidden", "activation", *_TRAINED)),
-    "stumps": RankerKind("stumps", "StumpRanker", ("trainer", "l2", "thresholds", *_TRAINED)),
-    "trees": RankerKind(
-        "boosted",
-        "BoostedRanker",
-        (
-            *("n_trees", "learning_rate", "num_leaves", "min_data_in_leaf", "l2", "subsample"),
-            *("feature_fraction", "scale", "patience", "random_state"),
-        ),
-        needs="lightgbm",
-    ),
-}
-"""The rankers, by the name of their model."""
 
 
 @dataclass(frozen=True)
@@ -300,3 +250,26 @@ def method(name: str) -> Method:
             + (f" Did you mean {known[near[0]].name!r}?" if near else "")
         )
     return found
+
+
+def allowed(
+    trials: list[tuple[Method, dict[str, Any]]], models: Collection[str] | None
+) -> list[tuple[Method, dict[str, Any]]]:
+    """Keep the candidates with the given models; None keeps all.
+
+    Raises
+    ------
+    InputError
+        If there is no such model, or no candidate with one.
+    """
+    if models is None:
+        return trials
+    unknown = sorted(set(models) - set(RANKERS))
+    kept = [trial for trial in trials if trial[0].model in models]
+    if unknown or not kept:
+        raise InputError(
+            f"models={sorted(models)}: "
+            + (f"there is no model {unknown[0]!r}" if unknown else "no candidate has one of these")
+            + f"; models are {', '.join(RANKERS)}. Type e.g. models=['linear']."
+        )
+    return kept

@@ -31,12 +31,12 @@ class Auto(Method):
     @property
     def settings(self) -> tuple[str, ...]:
         """Those of all its parts."""
-        every = dict.fromkeys(name for names in _SUITS.values() for name in names)
+        every = dict.fromkeys(name for names in (*_SUITS.values(), _SUITS_ANY) for name in names)
         return tuple(dict.fromkeys(s for name in every for s in method(name).settings))
 
     def parts(self, measure: RankingMeasure | None) -> tuple[Method, ...]:
         """Return the methods that suit the measure and whose packages are installed."""
-        names = _SUITS.get(type(measure).__name__, _SUITS["NDCG"])
+        names = _SUITS.get(type(measure).__name__, _SUITS_ANY)
         return tuple(part for part in map(method, names) if part.is_installed)
 
     def ranker(self, *, measure: RankingMeasure | None = None, **settings: Any) -> Any:
@@ -47,14 +47,16 @@ class Auto(Method):
 
 
 _SUITS = {
-    "NDCG": ("ApproxNDCG",),
-    "AP": ("ApproxNDCG", "ApproxAP"),
-    "Precision": ("ApproxNDCG", "ApproxPrecision"),
-    "RR": ("ApproxNDCG", "ApproxRR"),
-    "ERR": ("ApproxNDCG", "ApproxERR"),
-    "KendallTau": ("ApproxNDCG", "ApproxKendall"),
+    "NDCG": ("ApproxNDCG", "SmoothNDCG", "LambdaRank", "MLP", "LambdaRank-MLP", "BoostedNDCG", "Regression"),
+    "AP": ("ApproxAP", "ApproxNDCG", "SmoothAP", "LambdaRank", "MLP", "BoostedLambda", "Regression"),
+    "Precision": ("ApproxNDCG", "ApproxPrecision", "LambdaRank", "MLP", "BoostedLambda", "Regression"),
+    "RR": ("ApproxNDCG", "ApproxRR", "LambdaRank", "MLP", "BoostedLambda", "Regression"),
+    "ERR": ("ApproxNDCG", "ApproxERR", "LambdaRank", "MLP", "BoostedLambda", "Regression"),
+    "KendallTau": ("ApproxKendall", "ApproxNDCG", "MLP", "BoostedNDCG", "Regression"),
 }
-"""What "auto" tries for a measure; that of "NDCG" for all others. See docs/decisions/0041."""
+"""What "auto" tries for a measure, in an order of preference; see docs/decisions/0041."""
+_SUITS_ANY = ("ApproxNDCG", "SmoothNDCG", "MLP", "BoostedNDCG", "Regression")
+"""The same for all other measures."""
 
 
 def _annealed(sigma_first: float = 64.0, sigma_last: float = 1 / 64, cg_iter: int = 50) -> Anneal:

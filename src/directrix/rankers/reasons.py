@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,25 +15,49 @@ from directrix.rankers.judging import Fold
 if TYPE_CHECKING:
     from directrix.rankers.search import Candidate
 
-__all__ = ["not_tried", "nothing_to_learn", "other_gain", "why_chosen"]
+__all__ = ["not_tried", "nothing_to_learn", "other_gain", "preferred", "why_chosen"]
 
 
-def why_chosen(best: Candidate, candidates: tuple[Candidate, ...], goal: RankingMeasure) -> str:
-    """Compare with the best candidate of any other method, query by query."""
-    others = [c for c in candidates if c.method != best.method and not math.isnan(c.valid)]
-    if not others or math.isnan(best.valid):
-        return f"{goal.name} {best.valid:.4f}, the best of {len(candidates)} settings of {best.method}"
-    second = max(others, key=lambda c: c.valid)
-    difference = best.values - second.values
+def preferred(candidates: Sequence[Candidate]) -> Candidate:
+    """Return the earliest method whose best candidate is within one standard error of the best of all.
+
+    The error is that of the mean difference over the validation queries, query by query. Of the candidates
+    of a method the best counts; of equals the earliest.
+    """
+    best = max(candidates, key=lambda c: c.or_worst)
+    for name in dict.fromkeys(c.method for c in candidates):
+        own = max((c for c in candidates if c.method == name), key=lambda c: c.or_worst)
+        difference, error = _ahead(best, own)
+        if difference <= error and math.isnan(own.valid) == math.isnan(best.valid):
+            return own
+    return best
+
+
+def _ahead(one: Candidate, other: Candidate) -> tuple[float, float]:
+    """Mean difference over the validation queries, and its standard error."""
+    difference = one.values - other.values
     difference = difference[~np.isnan(difference)]
-    error = difference.std(ddof=1) / len(difference) ** 0.5 if len(difference) > 1 else math.nan
-    text = (
-        f"{goal.name} {best.valid:.4f}, ahead of the best other method, {second.label}, by "
-        f"{difference.mean():.4f} +- {error:.4f} over {len(difference)} queries"
-    )
-    if not difference.mean() > 2.0 * error:
-        text += "; so small a difference may be chance"
-    return text
+    if len(difference) < 2 or one is other:
+        return (0.0, 0.0) if one is other or not len(difference) else (float(difference[0]), 0.0)
+    return float(difference.mean()), float(difference.std(ddof=1) / len(difference) ** 0.5)
+
+
+def why_chosen(chosen: Candidate, candidates: Sequence[Candidate], goal: RankingMeasure) -> str:
+    """Compare with the best candidate of the other methods, query by query."""
+    others = [c for c in candidates if c.method != chosen.method and not math.isnan(c.valid)]
+    if not others or math.isnan(chosen.valid):
+        return f"{goal.name} {chosen.valid:.4f}, the best of {len(candidates)} settings of {chosen.method}"
+    second = max(others, key=lambda c: c.valid)
+    difference, error = _ahead(chosen, second)
+    n = int((~np.isnan(chosen.values - second.values)).sum())
+    apart = f"{abs(difference):.4f} +- {error:.4f} over {n} queries"
+    if difference < 0.0:
+        return (
+            f"{goal.name} {chosen.valid:.4f}; {second.label} is ahead by {apart}, less than one standard "
+            f"error, and {chosen.method} comes first in the order of preference"
+        )
+    text = f"{goal.name} {chosen.valid:.4f}, ahead of the best other method, {second.label}, by {apart}"
+    return text if difference > 2.0 * error else f"{text}; so small a difference may be chance"
 
 
 def nothing_to_learn(folds: list[Fold], goal: RankingMeasure, best: Candidate) -> Iterator[str]:

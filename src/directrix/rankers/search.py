@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -14,17 +14,16 @@ from directrix.data.queries import Queries
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
 from directrix.rankers.checks import check_measurable, check_trainable
+from directrix.rankers.clock import Clock, Progress
 from directrix.rankers.judging import Fold, Weights, judging_folds
-from directrix.rankers.methods import Method
+from directrix.rankers.methods import Method, allowed
 from directrix.rankers.methods import method as find_method
-from directrix.rankers.reasons import not_tried, nothing_to_learn, other_gain, why_chosen
+from directrix.rankers.reasons import not_tried, nothing_to_learn, other_gain, preferred, why_chosen
 from directrix.rankers.training import mean_over_queries, surrogate_gap, values_of
 from directrix.trainers.result import Step
 from directrix.types import Float64Array
 
 __all__ = ["Candidate", "Search", "search"]
-
-Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ class Search:
     ranker : Ranker
         Fitted with the chosen settings.
     chosen : Candidate
-        The best on the validation queries; the earliest of equals.
+        See `preferred`: the best on the validation queries, unless an earlier method is as good.
     candidates : tuple of Candidate
         All that were tried, in order.
     selection : str
@@ -115,6 +114,7 @@ def search(  # noqa: PLR0913
     method: Method | str = "auto",
     measure: RankingMeasure | str = "nDCG@10",
     settings: Mapping[str, Any] | None = None,
+    models: Collection[str] | None = None,
     folds: int | None = None,
     time_budget: float | None = None,
     weights: Weights = (None, None),
@@ -132,11 +132,13 @@ def search(  # noqa: PLR0913
         ``folds`` turns, and the chosen one is trained again on all; with fewer than 10 queries the training
         queries judge.
     method : Method or str
-        What to search; "auto" tries the methods that suit the measure.
+        What to search; "auto" tries the methods that suit the measure, in an order of preference.
     measure : measure or str
         What chooses.
     settings : mapping, optional
         Settings to fix: they replace the grid's values.
+    models : names, optional
+        Only methods with these models: "linear", "mlp", "stumps", "trees"; default all that are installed.
     folds : int >= 1, optional
         1 holds back a fifth of the queries. Default: 5, and 1 from 1,000 queries on.
     time_budget : float > 0, optional
@@ -165,12 +167,12 @@ def search(  # noqa: PLR0913
     """
     goal = parse_measure(measure)
     way = find_method(method) if isinstance(method, str) else method
-    trials = way.candidates(goal, settings or {})
+    trials = allowed(way.candidates(goal, settings or {}), models)
     parts, selection = judging_folds(q, valid, weights, folds, seed)
     check_trainable(parts[0].train)
     for part in (parts[0].train, parts[0].judge):
         check_measurable(goal, part)
-    clock = _Clock(time_budget, len(trials), progress)
+    clock = Clock(time_budget, len(trials), progress)
     tried: list[_Trial] = []
     for number, (each, chosen) in enumerate(trials):
         if number and clock.is_late:
@@ -180,7 +182,8 @@ def search(  # noqa: PLR0913
         if found is None:
             break
         tried.append(found)
-    best = max(tried, key=lambda trial: trial.candidate.or_worst)
+    candidates = tuple(trial.candidate for trial in tried)
+    best = tried[candidates.index(preferred(candidates))]
     ranker = best.ranker
     if valid is None and parts[0].train is not q:
         clock.last(best.method.name)
@@ -191,7 +194,6 @@ def search(  # noqa: PLR0913
         *(() if math.isnan(gap) else other_gain(goal)),
         *not_tried(len(trials) - len(tried), len(trials), time_budget),
     ]
-    candidates = tuple(trial.candidate for trial in tried)
     why = why_chosen(best.candidate, candidates, goal)
     return Search(ranker, best.candidate, candidates, selection, why, gap, tuple(remarks))
 
@@ -207,44 +209,13 @@ def gap_of(ranker: Any, q: Queries) -> float:
     return surrogate_gap(surrogate, ranker.predict_queries(q), q)
 
 
-class _Clock:
-    """Tells the progress display what is going on, and a training when to stop."""
-
-    def __init__(self, budget: float | None, total: int, progress: Progress | None) -> None:
-        self._end = math.inf if budget is None else time.monotonic() + budget
-        self._total, self._progress = total, progress
-        self._number, self._text = 0, ""
-        self.was_cut = False
-
-    @property
-    def is_late(self) -> bool:
-        return time.monotonic() > self._end
-
-    def start(self, number: int, text: str) -> None:
-        self._number, self._text = number, text
-        self._tell("")
-
-    def last(self, text: str) -> None:
-        self._end = math.inf
-        self.start(self._total, f"{text}, on all queries")
-
-    def watch(self, step: Step) -> bool:
-        self._tell(f", step {step.iteration}")
-        self.was_cut = self._number > 0 and self.is_late
-        return self.was_cut
-
-    def _tell(self, more: str) -> None:
-        if self._progress is not None:
-            self._progress(self._number, self._total, self._text + more)
-
-
 def _try(
     each: Method,
     chosen: Mapping[str, Any],
     folds: list[Fold],
     goal: RankingMeasure,
     seed: int,
-    clock: _Clock,
+    clock: Clock,
 ) -> _Trial | None:
     """Train and judge one candidate; None if the time was over before it was finished."""
     begun = time.perf_counter()
@@ -278,9 +249,7 @@ def _try(
     return _Trial(candidate, ranker, each)
 
 
-def _again(
-    trial: _Trial, q: Queries, weights: Weights, goal: RankingMeasure, seed: int, clock: _Clock
-) -> Any:
+def _again(trial: _Trial, q: Queries, weights: Weights, goal: RankingMeasure, seed: int, clock: Clock) -> Any:
     """Train the chosen candidate on all queries, as many steps as it was given on the folds."""
     enough = trial.candidate.steps if trial.method.keeps_best else math.inf
 
