@@ -35,7 +35,7 @@ def _adarank(name: str, measure: str) -> Method:
         "Xu & Li (2007), doi:10.1145/1277741.1277809",
         "one look at each feature a round",
         f"a published baseline that boosts single features for {measure}",
-        grid={"rounds": (300,)},
+        grid={"signs": (False, True), "rounds": (300,)},
         fixed={"measure": measure},
         keeps_best=True,
         selection="AP" if measure == "AP" else "nDCG@10",

@@ -22,7 +22,7 @@ _PAIRS = "O(R n) pairs, only those inside the sigmoid's band"
 _GRID = {"alpha": (3.0, 10.0, 30.0), "l2": (1e-4, 1e-3), "max_iter": (100,)}
 _TREES = {"n_trees": 300, "patience": 50, "subsample": 0.8, "feature_fraction": 0.8}
 _TREE_GRID = {"learning_rate": (0.05, 0.1), "num_leaves": (7, 15, 31)}
-_LOOP = {"shrink": 0.8, "shrink_chance": 0.3, "restart_after": 50}
+_LOOP = {"shrink": 0.8, "shrink_chance": 0.3, "restart_after": 50, "patience": 100}
 
 
 class Auto(Method):
@@ -165,7 +165,7 @@ METHODS = (
         f"{_DONMEZ}, Sect. 3 and 7; Burges, Ragno & Le (2006)",
         "O(n k) pairs with a cut-off k, O(n^2) without",
         "any measure of the known ones, by forces in the place of a surrogate",
-        grid={"rate": (1e-3, 1e-2, 1e-1)},
+        grid={"rate": (1e-4, 1e-3, 1e-2)},
         fixed={**_LOOP, "epochs": 700, "start": "zero"},
         from_measure=("measure",),
         keeps_best=True,
@@ -180,7 +180,7 @@ METHODS = (
         "O(n k) pairs with a cut-off k, O(n^2) without",
         "the same with a small network, for features that interact",
         grid={"rate": (1e-3, 1e-2)},
-        fixed={**_LOOP, "epochs": 200, "l2": 0.0, "activation": "tanh"},
+        fixed={**_LOOP, "epochs": 700, "l2": 0.0, "activation": "tanh", "scale": None},
         from_measure=("measure",),
         keeps_best=True,
         selection="nDCG@10",
