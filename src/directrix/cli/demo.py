@@ -15,12 +15,13 @@ from directrix.errors import InputError
 
 if TYPE_CHECKING:
     from directrix.data.queries import Queries
-    from directrix.rankers.linear import LinearRanker
+    from directrix.rankers.base import StoredRanker
     from directrix.types import Float64Array
 
 _GOAL = "nDCG@10"
 _BASELINE = "Regression"
 _AUTO = "auto"
+_SHORT = {"epochs": 50}
 _LEVELS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 
 
@@ -86,23 +87,34 @@ def _data(seed: int) -> Queries:
     return replace(q, features=features.astype(np.float32))
 
 
-def _plan(train: Queries, valid: Queries, seed: int) -> list[tuple[str, Callable[[], LinearRanker]]]:
+def _plan(train: Queries, valid: Queries, seed: int) -> list[tuple[str, Callable[[], StoredRanker]]]:
     """Name of each row, and how to get its ranker."""
+    from directrix.measures.names import measure as parse_measure
     from directrix.rankers.methods import method
     from directrix.rankers.search import search
 
-    def fixed(name: str, **settings: Any) -> Callable[[], LinearRanker]:
-        return lambda: method(name).ranker(**settings).fit_queries(train, measure=_GOAL)
+    def fixed(name: str, **settings: Any) -> Callable[[], StoredRanker]:
+        goal = parse_measure(_GOAL)
+        return lambda: method(name).ranker(measure=goal, **settings).fit_queries(train, measure=goal)
+
+    def auto() -> StoredRanker:
+        found = search(
+            train, valid, measure=_GOAL, models=["linear"], settings={**_SHORT, "cg_iter": 10}, seed=seed
+        )
+        ranker: StoredRanker = found.ranker
+        return ranker
 
     return [
         (_BASELINE, fixed(_BASELINE)),
+        ("ListNet", fixed("ListNet", l2=1e-3)),
+        ("LambdaRank", fixed("LambdaRank", rate=1e-3, **_SHORT)),
         *((f"ApproxNDCG, alpha {alpha:g}", fixed("ApproxNDCG", alpha=alpha)) for alpha in (1.0, 10.0, 100.0)),
         ("ApproxAP", fixed("ApproxAP")),
-        (_AUTO, lambda: search(train, valid, measure=_GOAL, seed=seed).ranker),
+        (_AUTO, auto),
     ]
 
 
-def _values(ranker: LinearRanker, q: Queries) -> dict[str, Float64Array]:
+def _values(ranker: StoredRanker, q: Queries) -> dict[str, Float64Array]:
     """Both measures of every query."""
     from directrix.measures.names import measure
 
@@ -147,7 +159,7 @@ def _stars(p: float) -> str:
     return next((stars for level, stars in _LEVELS if p < level), "")
 
 
-def _conclude(ranker: LinearRanker, train: Queries, path: Path) -> None:
+def _conclude(ranker: StoredRanker, train: Queries, path: Path) -> None:
     """Say how far the surrogate is from its measure, and save the model that validation chose."""
     from directrix.rankers.search import gap_of
 
