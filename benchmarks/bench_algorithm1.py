@@ -53,7 +53,7 @@ def main() -> int:
         ways: dict[str, letor.Way] = {
             "Algorithm 1": partial(algorithm1, grid=grid, rate=0.01),
             "Algorithm 1, eta = 0.1": partial(algorithm1, grid=grid, rate=0.1),
-            "L-BFGS": partial(letor.auto, method=surrogate.__name__),
+            "L-BFGS": partial(letor.grid, methods=[surrogate.__name__]),
         }
         means = letor.run(folds, name, ways, detail="Algorithm 1")
         gap = {text: means["L-BFGS"][text] - means["Algorithm 1"][text] for text in letor.REPORTED}

@@ -1,4 +1,4 @@
-"""Compare grids for ``directrix train --method auto`` without looking at the test folds.
+"""Compare grids for ApproxRank, as in ``directrix train --method ApproxNDCG``, without the test folds.
 
     python benchmarks/bench_auto_grid.py [--data DATA] [--splits 2]
 

@@ -100,10 +100,10 @@ def regression(fold: Split, measure: Any) -> Fit:
     return Fit("", mean(measure, fold.vali, w), w)
 
 
-def auto(fold: Split, measure: Any, method: str = "auto") -> Fit:
-    """What ``directrix train --method auto`` does."""
-    found = search(fold.train, fold.vali, method=method, measure=measure)
-    return Fit(found.chosen.label, found.chosen.valid, found.ranker.coef_)
+def grid(fold: Split, measure: Any, methods: Sequence[str]) -> Fit:
+    """What ``directrix train --method`` does with each of the methods, and the best of them."""
+    searches = [search(fold.train, fold.vali, method=method, measure=measure) for method in methods]
+    return best(Fit(found.chosen.label, found.chosen.valid, found.ranker.coef_) for found in searches)
 
 
 def best_iterate(fold: Split, measure: Any, surrogates: Sequence[Any]) -> Fit:
@@ -183,10 +183,10 @@ def main() -> int:
         ways: dict[str, Way] = {
             "best single feature": single_feature,
             "regression start": regression,
-            "auto": auto,
+            "grid": partial(grid, methods=[kind.__name__ for kind in SURROGATES[name]]),
             "best iterate, 2 starts": partial(best_iterate, surrogates=SURROGATES[name]),
         }
-        run(folds[collection], name, ways, detail="auto")
+        run(folds[collection], name, ways, detail="grid")
     return 0
 
 
