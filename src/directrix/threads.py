@@ -180,6 +180,7 @@ def one_blas_thread() -> Iterator[None]:
 
 @cache
 def _controller() -> Any:
+    import scipy.linalg  # noqa: F401 - it has a BLAS beside NumPy's, which is found only once it is loaded
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

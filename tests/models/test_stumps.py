@@ -114,6 +114,10 @@ def test_between_neighbouring_floats_the_lower_is_the_threshold():
             lambda: dx.StumpModel([[0.0], [2.0, 1.0]]),
             "thresholds of feature 2 .*ascending",
         ),
+        (
+            lambda: dx.StumpModel([[0.0]] * 3).forward(np.zeros(3), np.zeros((2, 4))),
+            r"there are 4 features; this StumpModel has 3 thresholds of 3 features.*quantile_thresholds",
+        ),
         (lambda: dx.StumpModel([[np.nan]]), "thresholds of feature 1 .*finite"),
         (lambda: dx.quantile_thresholds(np.eye(2), 0), "n_thresholds=0"),
         (lambda: dx.quantile_thresholds(np.eye(2), 2.5), "n_thresholds=2.5"),

@@ -99,6 +99,36 @@ def test_same_bits_for_any_number_of_threads():
         assert np.array_equal(grad, results[0][1])
 
 
+def test_same_bits_however_many_gradients_are_kept_at_once(monkeypatch):
+    """With many parameters the gradients of all parts would not fit into memory."""
+    q, rng = problem(n_queries=3000, n_features=300, dtype=np.float32)
+    w, objective = rng.standard_normal(q.n_features), dx.linear_objective(q, "ApproxNDCG")
+    loss, grad = objective.value_and_grad(w)
+    waves, each = [], objective._each
+    monkeypatch.setattr("directrix.objectives.objective._FLOATS_AT_ONCE", 1)
+    monkeypatch.setattr(objective, "_each", lambda parts, w: waves.append(len(parts)) or each(parts, w))
+    before = dx.set_threads(2)
+    try:
+        again, slope = objective.value_and_grad(w)
+    finally:
+        dx.set_threads(before)
+    assert len(waves) > 2
+    assert max(waves) == 4 * 2
+    assert sum(waves) == len(objective._parts)
+    assert (again, slope.tolist()) == (loss, grad.tolist())
+
+
+@pytest.mark.parametrize("model", [LinearModel(), dx.StumpModel([[0.0]] * 6)], ids=lambda m: type(m).__name__)
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_models_refuse_parameters_of_another_length(model, kind):
+    """A kernel would read past their end."""
+    X = np.zeros((3, 6))
+    q = dx.Queries.from_arrays(kind(X), [0, 1, 2])
+    for n in (0, 5, 7):
+        with pytest.raises(dx.InputError, match=rf"params has shape \({n},\).*6"):
+            Objective(q, "ApproxNDCG", model).value_and_grad(np.ones(n))
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("surrogate", ["ApproxNDCG", "ApproxNDCG(alpha=50, k=3)", "ApproxPrecision(k=2)"])
 def test_fused_gradient_is_the_composed_one(surrogate, dtype):

@@ -120,6 +120,34 @@ def test_a_loss_that_is_not_finite_ends_it():
     assert [row["smoothing"] for row in result.trace] == [64.0, 64.0, 32.0, 16.0]
 
 
+def test_counts_add_up_but_the_number_of_a_step_is_no_amount():
+    inner = dx.BestSoFar(dx.CG(), lambda params: float(params[0]))
+    counts = dx.Anneal(inner, start=1.0, stop=0.25).minimise(Smoothed(), np.zeros(5)).counts
+    assert counts.keys() == {"iterations", "evaluations", "rounds"}
+    counts = dx.Restarts(inner, n=3).minimise(Smoothed(), np.zeros(5)).counts
+    assert counts.keys() == {"iterations", "evaluations", "restarts"}
+
+
+def test_restarts_compare_what_anneals_at_the_smoothing_of_the_objective():
+    trainer = dx.Restarts(dx.Anneal(dx.CG(), start=4.0, stop=1.0), n=3)
+    ends = []
+    result = trainer.minimise(Smoothed(), np.ones(5), callback=lambda step: ends.append(step))
+    assert [step.loss for step in ends] == [Smoothed().value_and_grad(step.params)[0] for step in ends]
+    assert result.value == min(step.loss for step in ends)
+    assert [(row["restart"], row["smoothing"]) for row in result.trace] == [
+        (run, smoothing) for run in range(3) for smoothing in (4.0, 4.0, 2.0, 1.0)
+    ]
+
+
+def test_the_best_of_annealed_runs_is_named_as_a_run():
+    """The step number of a run is no row of the trace, so no smoothing belongs to it."""
+    scores = iter([0.0, 2.0, 1.0])
+    runs = dx.Restarts(dx.Anneal(dx.CG(), start=4.0, stop=1.0), n=3)
+    result = dx.BestSoFar(runs, lambda params: next(scores)).minimise(Smoothed(), np.ones(5))
+    assert result.message.endswith("; best at restart 1 with 2.0000")
+    assert [row["score"] for row in result.trace] == [0.0] * 4 + [2.0] * 4 + [1.0] * 4
+
+
 @pytest.fixture(scope="module")
 def data():
     return dx.make_cubic(n_queries=30, docs_per_query=12, n_features=6, seed=3)
@@ -194,6 +222,7 @@ def test_annealing_smoothrank_ends_near_the_measure(data):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
+        (lambda: dx.Anneal("cg"), r"Anneal\('cg'\).*e\.g\. Anneal\(LBFGS\(\)\)"),
         (lambda: dx.Anneal(dx.CG(), start=0.0), r"Anneal\(start=0\.0, stop=.*0 < stop <= start"),
         (lambda: dx.Anneal(dx.CG(), start=1.0, stop=2.0), r"start=1\.0, stop=2\.0"),
         (lambda: dx.Anneal(dx.CG(), factor=1.0), r"Anneal\(factor=1\.0\).*between 0 and 1"),
@@ -206,6 +235,11 @@ def test_annealing_smoothrank_ends_near_the_measure(data):
 def test_messages(call, message):
     with pytest.raises(dx.InputError, match=message):
         call()
+
+
+def test_a_trainer_with_a_loss_of_its_own_is_not_annealed(data):
+    with pytest.raises(dx.InputError, match=r"no part in the loss of AdaRank\(.*Anneal\(CG\(\)\)"):
+        dx.Anneal(dx.AdaRank(rounds=1)).minimise(dx.linear_objective(data, "SmoothNDCG"), np.zeros(6))
 
 
 def test_a_surrogate_without_smoothing_is_named(data):

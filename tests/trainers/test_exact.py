@@ -98,7 +98,7 @@ def test_constant_features_are_left_out():
     q = dx.Queries.from_arrays([[1.0, 0.0], [1.0, 2.0], [1.0, 1.0]], [0.0, 2.0, 1.0])
     objective = dx.linear_objective(q, "ApproxNDCG")
     climbed = dx.CoordinateAscent("nDCG").minimise(objective, np.zeros(2))
-    assert (climbed.value, climbed.counts["searches"] % 1) == (-1.0, 0)
+    assert (climbed.value, climbed.counts["searches"]) == (-1.0, climbed.counts["iterations"])
     boosted = dx.AdaRank("nDCG", rounds=4).minimise(objective, np.zeros(2))
     assert boosted.params[0] == 0.0 < boosted.params[1] < np.inf
     flat = dx.Queries.from_arrays([[1.0], [1.0]], [0.0, 2.0])

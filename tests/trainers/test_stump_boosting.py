@@ -162,6 +162,32 @@ def test_a_perfect_stump_has_a_finite_step(booster):
 
 
 @pytest.mark.parametrize("booster", BOOSTERS)
+def test_hundreds_of_rounds_on_a_perfect_stump_end_where_the_loss_is_0(booster):
+    """r = 1 every round: scores grow until exponentials underflow, and 0 / 0 must not be a step."""
+    x = np.random.default_rng(0).random((200, 2))
+    for sign in (1, -1):
+        q = dx.Queries.from_arrays(sign * x, x[:, 0] > 0.5, qid=np.repeat([0, 1], 100))
+        result = booster(1000).minimise(objective_of(q, [[sign * 0.5], [0.0]]), np.zeros(2))
+        assert (result.status, result.value) == ("converged", 0.0)
+        assert np.isfinite(result.params).all()
+        assert sign * result.params[0] > 0.0 == result.params[1]
+        assert [row["iteration"] for row in result.trace] == list(range(result.counts["iterations"] + 1))
+
+
+def test_what_is_not_finite_ends_it_with_the_round_before(larger, monkeypatch):
+    q, thresholds = larger
+    rounds = iter([(3.0, 1, 0.5), (2.0, 0, 0.25), (np.inf, 2, 1.0)])
+    monkeypatch.setattr(dx.RankBoost, "_round", lambda *_: next(rounds))
+    result = dx.RankBoost(9).minimise(objective_of(q, thresholds), np.zeros(96))
+    assert (result.status, result.value, result.counts["iterations"]) == ("not_finite", 2.0, 1)
+    assert result.params[:3].tolist() == [0.0, 0.5, 0.0]
+    rounds = iter([(3.0, 1, 0.5), (2.0, 0, np.nan)])
+    result = dx.RankBoost(9).minimise(objective_of(q, thresholds), np.zeros(96))
+    assert (result.status, result.value, len(result.trace)) == ("not_finite", 3.0, 1)
+    assert not result.params.any()
+
+
+@pytest.mark.parametrize("booster", BOOSTERS)
 def test_features_that_tell_nothing_end_it(booster):
     q = dx.Queries.from_arrays([[1.0], [1.0]], [0.0, 1.0])
     result = booster(9).minimise(objective_of(q, [[]]), np.zeros(0))

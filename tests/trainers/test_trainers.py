@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from threadpoolctl import threadpool_limits
 
 import directrix as dx
 from directrix.trainers.regression import regression_start
@@ -82,6 +83,70 @@ def test_sgd_diverges_with_a_message():
         result = dx.SGD(rate=10.0, epochs=2000).minimise(Quadratic(), np.zeros(5))
     assert result.status == "not_finite"
     assert "lower the rate" in result.message
+    assert np.isfinite(result.params).all()
+    assert result.params.any()
+    assert result.value == Quadratic().value_and_grad(result.params)[0] < np.inf
+
+
+class Cliff:
+    """Its fourth step has the given loss and slope; parameters beyond 1e9 have an infinite loss."""
+
+    n_queries = 1
+
+    def __init__(self, loss, slope):
+        self.fourth, self.steps = (loss, slope), 0
+
+    def value_and_grad(self, params, queries=None):
+        self.steps += queries is not None
+        loss, slope = self.fourth if self.steps == 4 and queries is not None else (1.0, 1.0)
+        return (loss if np.abs(params).max() < 1e9 else np.inf), np.full(len(params), slope)
+
+
+@pytest.mark.parametrize(
+    ("trainer", "loss", "slope"),
+    [
+        (dx.SGD(rate=1.0, epochs=4), 1.0, np.nan),
+        (dx.SGD(rate=1.0, epochs=4), np.nan, 1.0),
+        (dx.SGD(rate=1.0, epochs=4), 1.0, 1e200),  # seen only in the loss after the last epoch
+        (dx.SGD(rate=1.0, epochs=9), 1.0, 1e200),  # seen in the fifth
+        (dx.Adam(rate=1.0, epochs=4), 1.0, np.nan),
+        (dx.Adam(rate=1.0, epochs=9), np.inf, 1.0),
+    ],
+)
+def test_parameters_go_back_to_the_last_that_are_finite(trainer, loss, slope):
+    path = []
+    with np.errstate(over="ignore"):
+        result = trainer.minimise(
+            Cliff(loss, slope), np.zeros(2), callback=lambda step: path.append(step.params.copy())
+        )
+    assert result.status == "not_finite"
+    assert "in epoch" in result.message
+    assert "lower the rate" in result.message
+    assert np.array_equal(result.params, path[3])
+    assert result.value == 1.0
+
+
+class Undefined(Quadratic):
+    def value_and_grad(self, params, queries=None):
+        return np.nan, np.zeros(5)
+
+
+@pytest.mark.parametrize("trainer", [dx.SGD(), dx.Adam(), dx.LBFGS(), dx.CG()], ids=repr)
+def test_a_loss_that_is_never_finite_is_a_status_with_validation_too(trainer):
+    for wrapped in (trainer, dx.BestSoFar(trainer, lambda params: 1.0)):
+        result = wrapped.minimise(Undefined(), np.ones(5))
+        assert (result.status, result.trace) == ("not_finite", [])
+        assert np.array_equal(result.params, np.ones(5))
+
+
+@pytest.mark.parametrize("trainer", [dx.SGD(epochs=2), dx.Adam(epochs=2), dx.LBFGS(), dx.CG()], ids=repr)
+def test_no_parameters_are_no_error(trainer):
+    """As of a `StumpModel` on features that are constant."""
+    objective = Quadratic(0)
+    objective.n_queries = 1
+    result = trainer.minimise(objective, np.zeros(0))
+    assert result.status in ("converged", "max_iter")
+    assert (result.value, result.trace[0]) == (0.0, {"iteration": 0, "loss": 0.0})
 
 
 def test_sgd_stops_when_the_callback_says_so():
@@ -302,6 +367,7 @@ def test_a_loss_that_stands_still_starts_again_elsewhere_at_the_first_rate():
     assert abs(start.mean()) < 0.001
     # The last epoch is not followed by another: its parameters are those of the trace.
     assert result.counts == {"epochs": 9, "restarts": 1}
+    assert [row["restarts"] for row in result.trace] == [0] * 5 + [1] * 5
     assert np.array_equal(result.params, path[-1])
 
 
@@ -340,6 +406,14 @@ def test_regression_start_is_weighted_ridge_on_gains():
     np.testing.assert_allclose(w, expected, rtol=1e-9)
 
 
+def test_regression_start_has_the_same_bits_for_any_number_of_blas_threads():
+    q = dx.make_cubic(n_queries=300, docs_per_query=50, n_features=100, seed=0)
+    with threadpool_limits(1):
+        one = dx.regression_start(q)
+    with threadpool_limits(2):
+        assert np.array_equal(dx.regression_start(q), one)
+
+
 def test_regression_start_copes_with_one_class_only():
     w = dx.regression_start(dx.Queries.from_arrays(np.eye(3), np.zeros(3)))
     np.testing.assert_allclose(w, 0.0, rtol=0, atol=1e-12)
@@ -366,6 +440,7 @@ def test_regression_start_copes_with_one_class_only():
         (lambda: dx.LBFGS(max_iter=True), r"max_iter=True"),
         (lambda: dx.LBFGS(tol=-1.0), r"LBFGS\(tol=-1\.0\)"),
         (lambda: dx.LBFGS(ftol=float("nan")), r"LBFGS\(ftol=nan\)"),
+        (lambda: dx.BestSoFar("sgd", len), r"BestSoFar\('sgd'\).*e\.g\. BestSoFar\(LBFGS\(\)\)"),
         (lambda: dx.BestSoFar(dx.SGD(), len, patience=0), r"BestSoFar\(patience=0\).*>= 1"),
     ],
 )

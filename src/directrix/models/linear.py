@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from directrix.errors import InputError
 from directrix.types import Array, Float64Array, FloatArray
 
 __all__ = ["LinearModel", "SparseRows", "rows_of"]
@@ -66,7 +67,17 @@ class LinearModel:
             Of the dtype of the features.
         cache
             What `backward` needs.
+
+        Raises
+        ------
+        InputError
+            If there is not one weight for each feature.
         """
+        if np.shape(params) != (X.shape[1],):
+            raise InputError(
+                f"params has shape {np.shape(params)}; a linear model on {X.shape[1]} features has one "
+                f"weight for each: pass shape ({X.shape[1]},)."
+            )
         from directrix.models._kernels.linear import csr_scores, dense_scores
 
         if isinstance(X, SparseRows):

@@ -80,7 +80,18 @@ class StumpModel:
         Notes
         -----
         A binary search in the thresholds for every value, then a look at sums of steps: O(n d log T).
+
+        Raises
+        ------
+        InputError
+            If the parameters are not ``n_params``, or the features not ``n_features``.
         """
+        if np.shape(params) != (self.n_params,) or X.shape[1] != self.n_features:
+            raise InputError(
+                f"params has shape {np.shape(params)} and there are {X.shape[1]} features; this StumpModel "
+                f"has {self.n_params} thresholds of {self.n_features} features: pass params of shape "
+                f"({self.n_params},), or make the model anew from these features by quantile_thresholds."
+            )
         from directrix.models._kernels.stumps import csr_scores, dense_scores, heights
 
         levels = np.empty(self.n_params + self.n_features)

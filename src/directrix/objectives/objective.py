@@ -24,12 +24,13 @@ from directrix.objectives.penalty import L2
 from directrix.objectives.weights import weights_of
 from directrix.surrogates.base import KernelSurrogate
 from directrix.surrogates.names import surrogate as as_surrogate
-from directrix.threads import one_blas_thread, query_chunks, run_chunks
+from directrix.threads import get_threads, one_blas_thread, query_chunks, run_chunks
 from directrix.types import Float64Array, Int64Array, Model, Surrogate
 
 __all__ = ["Objective", "Part"]
 
 _BYTES_PER_PART = 2 << 20
+_FLOATS_AT_ONCE = 1 << 24  # of gradients that wait to be added up
 
 
 class Part(NamedTuple):
@@ -138,22 +139,29 @@ class Objective:
         Notes
         -----
         One read of the features. Sums run in the order of the parts: the same bits for any
-        number of threads.
+        number of threads. Gradients of at most 128 MiB of parts (or four parts a thread) are kept at once.
         """
         params = self._check_params(params)
         parts = self._parts if queries is None else [self._single_part(q) for q in self._check(queries)]
+        at_once = max(4 * get_threads(), _FLOATS_AT_ONCE // max(len(params), 1))
+        value, grad = 0.0, np.zeros(len(params))
+        with one_blas_thread():  # here and not in the models: once a gradient, not once a part
+            for first in range(0, len(parts), at_once):
+                for part_value, part_grad in self._each(parts[first : first + at_once], params):
+                    value += part_value
+                    grad += part_grad
+        penalty, dpenalty = self.penalty.value_and_grad(params)
+        scale = -1.0 / (self.n_queries if queries is None else len(queries))
+        return scale * value + penalty, scale * grad + dpenalty
+
+    def _each(self, parts: list[Part], params: Float64Array) -> list[tuple[float, Float64Array]]:
         results: list[tuple[float, Float64Array]] = [(0.0, params)] * len(parts)
 
         def work(p: int) -> None:
             results[p] = self._part_value_and_grad(parts[p], params)
 
-        with one_blas_thread():  # here and not in the models: once a gradient, not once a part
-            run_chunks(work, len(parts))
-        value = sum(value for value, _ in results)
-        grad: Float64Array = np.sum([grad for _, grad in results], axis=0)
-        penalty, dpenalty = self.penalty.value_and_grad(params)
-        scale = -1.0 / (self.n_queries if queries is None else len(queries))
-        return scale * value + penalty, scale * grad + dpenalty
+        run_chunks(work, len(parts))
+        return results
 
     def sgd_epoch(self, params: Float64Array, order: Int64Array, rate: float) -> float:
         """One epoch of Algorithm 1, a step a query, in place.

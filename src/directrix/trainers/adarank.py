@@ -135,7 +135,7 @@ class AdaRank:
             mean = float(np.clip(found[best], -_PERFECT, _PERFECT))
             params[feature] += sign * 0.5 * np.log((1.0 + mean) / (1.0 - mean))
             now, done = np.nan_to_num(ready(linear.scores(params))[0]), done + 1
-        return Result(params.copy(), loss, status, message, {"iterations": done}, trace)
+        return Result(params.copy(), loss, status, message, {"iterations": done}, trace, own_loss=True)
 
     def _weak_rankers(
         self, linear: DataObjective, ready: Prepared

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.trainers.result import Result, Status, Step
+from directrix.trainers.result import Result, Status, Step, added_counts, check_trainer
 from directrix.types import Float64Array, Objective, Trainer
 
 __all__ = ["Anneal"]
@@ -51,6 +50,7 @@ class Anneal:
     factor: float = 0.5
 
     def __post_init__(self) -> None:
+        check_trainer(self.trainer, "Anneal")
         if not 0.0 < self.stop <= self.start < np.inf:
             raise InputError(
                 f"Anneal(start={self.start!r}, stop={self.stop!r}): numbers with 0 < stop <= start are "
@@ -96,7 +96,7 @@ class Anneal:
         Raises
         ------
         InputError
-            If the objective has no ``at``, or its surrogate no smoothing.
+            If the objective has no ``at``, its surrogate no smoothing, or the trainer a loss of its own.
         """
         if not hasattr(objective, "at"):
             raise InputError(
@@ -104,7 +104,7 @@ class Anneal:
                 "none; make it by linear_objective, or train without Anneal."
             )
         params = np.array(start, dtype=np.float64)
-        counts: Counter[str] = Counter()
+        rounds: list[Result] = []
         trace: list[dict[str, Any]] = []
 
         def stopped(smoothing: float, loss: float) -> bool:
@@ -116,8 +116,13 @@ class Anneal:
         smoothing, (status, message) = self.start, _STOPPED
         for smoothing in () if stop else self.smoothings:
             result = self.trainer.minimise(objective.at(smoothing), params)
-            counts.update(result.counts)
-            counts["rounds"] += 1
+            if result.own_loss:
+                raise InputError(
+                    "Anneal changes the smoothing of the surrogate, which has no part in the loss of "
+                    f"{self.trainer!r}; train without Anneal, or wrap a trainer with gradients, e.g. "
+                    "Anneal(CG())."
+                )
+            rounds.append(result)
             params, status, message = result.params, result.status, result.message
             if status == "not_finite":
                 break
@@ -125,4 +130,5 @@ class Anneal:
                 status, message = _STOPPED
                 break
         value = objective.value_and_grad(params)[0]
-        return Result(params, value, status, f"at smoothing {smoothing:g}: {message}", dict(counts), trace)
+        counts = added_counts(rounds) | ({"rounds": len(rounds)} if rounds else {})
+        return Result(params, value, status, f"at smoothing {smoothing:g}: {message}", counts, trace)

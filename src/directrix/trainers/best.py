@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.trainers.result import Result, Step, check_count
+from directrix.trainers.result import Result, Step, check_count, check_trainer
 from directrix.types import Float64Array, Objective, Trainer
 
 __all__ = ["BestSoFar"]
@@ -35,6 +35,7 @@ class BestSoFar:
     patience: int | None = None
 
     def __post_init__(self) -> None:
+        check_trainer(self.trainer, "BestSoFar")
         if self.patience is not None:
             check_count(self.patience, "BestSoFar(patience=")
 
@@ -50,9 +51,12 @@ class BestSoFar:
         Returns
         -------
         Result
-            ``params`` of the best step and the loss there of ``objective`` as it was given;
-            ``counts["best"]`` is the number of that step, the trace gains a column ``score``. Under `Anneal`
-            the smoothing it was found at is in its row of the trace, and in the message.
+            ``params`` of the best step. ``value`` is the loss there of ``objective`` as it was given, so
+            under `SGD` not the mean on the way, and under `Anneal` not that at the step's smoothing; of
+            trainers with ``own_loss`` it is the step's. ``counts["best"]`` is the number of that step, the
+            trace gains a column ``score``. Under `Anneal` the smoothing it was found at is in its row of
+            the trace, and in the message. A training that ends before its first step, for a loss that is
+            not finite, is returned as it is.
 
         Raises
         ------
@@ -67,24 +71,27 @@ class BestSoFar:
             nonlocal waited
             scores[step.iteration] = now = float(self.score(step.params))
             if now > best["score"]:
-                best.update(score=now, iteration=step.iteration, params=np.array(step.params))
+                best.update(score=now, iteration=step.iteration, loss=step.loss)
+                best["params"] = np.array(step.params)
             stop = bool(callback is not None and callback(step))
             waited = self.patience is not None and step.iteration - best.get("iteration", 0) >= self.patience
             return stop or waited
 
         result = self.trainer.minimise(objective, start, callback=watch)
+        if not scores:
+            return result
         if "iteration" not in best:
             raise InputError(
                 f"the score was NaN at all {len(scores)} steps, so none is best; the measure must be defined "
                 "for at least one validation query."
             )
         message = f"no new best in {self.patience} steps" if waited else result.message
-        step = _named(result.trace, best["iteration"])
+        value = best["loss"] if result.own_loss else objective.value_and_grad(best["params"])[0]
         return replace(
             result,
             params=best["params"],
-            value=objective.value_and_grad(best["params"])[0],
-            message=f"{message}; best at step {step} with {best['score']:.4f}",
+            value=value,
+            message=f"{message}; best at {_named(result.trace, best['iteration'])} with {best['score']:.4f}",
             counts={**result.counts, "best": best["iteration"]},
             # under Restarts a step is a whole run, and its rows share the score
             trace=[{**row, "score": scores[row.get("restart", row["iteration"])]} for row in result.trace],
@@ -92,6 +99,8 @@ class BestSoFar:
 
 
 def _named(trace: list[dict[str, Any]], step: int) -> str:
-    """The step's number, and its smoothing if it has one."""
+    """The step's number, with its smoothing if it has one; or that of the run."""
+    if "restart" in trace[0]:
+        return f"restart {step}"
     smoothing = next((row.get("smoothing") for row in trace if row["iteration"] == step), None)
-    return str(step) if smoothing is None else f"{step} (smoothing {smoothing:g})"
+    return f"step {step}" if smoothing is None else f"step {step} (smoothing {smoothing:g})"

@@ -120,9 +120,7 @@ class Boosting:
         The same bits for any number of threads: LightGBM's ``deterministic``, and histograms by rows.
         """
         if not _varies(data.features):
-            message = "no feature varies: there is nothing to split"
-            result = Result(np.zeros(0), np.nan, "converged", message, {"iterations": 0})
-            return result, Trees("", data.n_features)
+            return _no_tree(data, objective, callback)
         return _Run(self, data, objective, valid, judge).grow(callback)
 
     def settings(self, threads: int, *, own: bool) -> dict[str, Any]:
@@ -240,6 +238,20 @@ class _Run:
         return Result(trees.leaf_values, loss, status, message, counts, self.trace), trees
 
 
+def _no_tree(
+    data: Queries, objective: Any, callback: Callable[[Step], bool | None] | None
+) -> tuple[Result, Trees]:
+    """The start alone, for features of which none varies: LightGBM ends in an error there."""
+    scores, loss = np.zeros(data.n_docs), np.nan
+    if isinstance(objective, ScoreObjective):
+        loss = objective.value_grad_curvature(scores)[0]
+    if callback is not None:
+        callback(Step(0, loss, scores))
+    message, trace = "no feature varies: there is nothing to split", [{"iteration": 0, "loss": loss}]
+    result = Result(np.zeros(0), loss, "converged", message, {"iterations": 0}, trace)
+    return result, Trees("", data.n_features)
+
+
 def _scores(evaluate: Callable[..., Any]) -> Float64Array:
     """Scores that LightGBM keeps up to date for a data set; its only public way to them is an evaluation."""
     kept: list[Float64Array] = []
@@ -253,7 +265,7 @@ def _scores(evaluate: Callable[..., Any]) -> Float64Array:
 
 
 def _varies(features: Any) -> bool:
-    """Whether any column holds two different values; LightGBM ends in an error if none does."""
+    """Whether any column holds two different values."""
     if sp.issparse(features):
         return bool((features.max(axis=0) != features.min(axis=0)).nnz)
     return any(not np.array_equal(row, features[0]) for row in features)

@@ -130,4 +130,4 @@ class CoordinateAscent:
             if (reached := search.value(linear.scores(shorter))) >= value:
                 params, value = shorter, reached
         counts = {"iterations": sweep, "searches": sweep * len(features)}
-        return Result(params, -value, status, message, counts, trace)
+        return Result(params, -value, status, message, counts, trace, own_loss=True)

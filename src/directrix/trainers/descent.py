@@ -101,7 +101,11 @@ def descend(
     check_values(objective, name)
     descent = Descent(objective, start, callback)
     try:
-        status, message = loop(descent)
+        if len(descent.params):
+            status, message = loop(descent)
+        else:  # SciPy has no answer to that
+            descent.evaluate(descent.params)
+            status, message = "converged", "there are no parameters"
     except _Ended as ended:
         status, message = ended.args
     counts = {"iterations": descent.iterations, "evaluations": descent.evaluations}

@@ -45,26 +45,34 @@ def over_epochs(
     Returns
     -------
     Result
-        The last epoch and its loss.
+        The last epoch and its loss; where a loss or a parameter is not finite, the last before that.
     """
     params = np.array(start, dtype=np.float64)
+    earlier = before = params.copy()
     trace: list[dict[str, Any]] = []
     loss, _ = objective.value_and_grad(params)
     status: Status = "max_iter"
     message = f"{epochs} epochs done"
     for epoch in range(epochs + 1):
         if epoch:
+            earlier, before = before, params.copy()
             loss = one_epoch(params, rng.permutation(objective.n_queries), loss)
         if not (np.isfinite(loss) and np.isfinite(params).all()):
             status = "not_finite"
-            message = f"the loss is not finite in epoch {epoch}; lower the rate or scale the features"
             break
         trace.append({"iteration": epoch, "loss": loss})
         if callback is not None and callback(Step(epoch, loss, params)):
             status, message = "stopped", "stopped by the callback"
             break
-    if status != "not_finite":
-        loss, _ = objective.value_and_grad(params)
+    loss = np.nan if status == "not_finite" else objective.value_and_grad(params)[0]
+    if not np.isfinite(loss):
+        status = "not_finite"
+        where = f"in epoch {epoch}" if epoch else "at the start"
+        message = f"the loss is not finite {where}; lower the rate or scale the features"
+        # An epoch tells of the losses before its steps, not of the one after the last.
+        params, loss = before, objective.value_and_grad(before)[0]
+        if not np.isfinite(loss):
+            params, loss = earlier, objective.value_and_grad(earlier)[0]
     return Result(params, loss, status, message, {"epochs": epoch}, trace)
 
 

@@ -53,9 +53,9 @@ class RankBoost(StumpBooster):
             )
         )
         loss = float(losses.sum())
-        if pairs.empty or not pairs.model.n_params:
+        if pairs.empty or not pairs.model.n_params or loss == 0.0:
             return loss, 0, 0.0
-        r = pairs.stairs(pull) / loss
+        r = np.clip(pairs.stairs(pull) / loss, -1.0, 1.0)  # rounding would pass 1 where the loss is denormal
         best = int(np.argmax(np.abs(r)))
         least = 1.0 / pairs.n_pairs
         return loss, best, 0.5 * float(np.log((1.0 + r[best] + least) / (1.0 - r[best] + least)))

@@ -8,6 +8,7 @@ import numpy as np
 
 from directrix.data.queries import Queries
 from directrix.measures.gains import check_squared_gains, gains
+from directrix.threads import one_blas_thread
 from directrix.types import Float64Array
 
 __all__ = ["regression_start"]
@@ -42,7 +43,8 @@ def regression_start(queries: Queries, *, ridge: float = 1.0, sample_weight: Any
 
     Notes
     -----
-    O(n d^2) once for dense features, and a float64 copy of them; iterative for sparse ones.
+    O(n d^2) once for dense features, and a float64 copy of them; iterative for sparse ones. BLAS has one
+    thread, so that the bits do not depend on how many there are.
 
     References
     ----------
@@ -57,5 +59,6 @@ def regression_start(queries: Queries, *, ridge: float = 1.0, sample_weight: Any
     if 0 < n_relevant < n:
         weight = weight * np.where(relevant, 0.5 * n / n_relevant, 0.5 * n / (n - n_relevant))
     model = Ridge(alpha=ridge, solver="auto" if hasattr(queries.features, "tocsr") else "cholesky")
-    model.fit(queries.features.astype(np.float64), gains(queries.labels), sample_weight=weight)
+    with one_blas_thread():
+        model.fit(queries.features.astype(np.float64), gains(queries.labels), sample_weight=weight)
     return np.asarray(model.coef_, dtype=np.float64)

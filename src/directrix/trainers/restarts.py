@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections import Counter
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -13,7 +12,7 @@ import numpy as np
 
 from directrix.errors import InputError
 from directrix.threads import serially
-from directrix.trainers.result import Result, Step, check_count
+from directrix.trainers.result import Result, Step, added_counts, check_count, check_trainer
 from directrix.types import Float64Array, Objective, Trainer
 
 __all__ = ["Restarts"]
@@ -53,6 +52,9 @@ class Restarts:
     ``random_state``. Processes need an objective and a trainer that can be pickled (functions without
     a name can); arrays of more than 1 MB are shared through files, not copied.
 
+    Around `Anneal` the ends are compared at the smoothing of the objective as it was given, one yardstick
+    for all; give the surrogate the smoothing that `Anneal` stops at, and it is what the last rounds lowered.
+
     Wrapped in `BestSoFar`, a step is a finished run, so that the score on validation queries chooses
     among the runs, and ``patience`` counts runs.
 
@@ -72,8 +74,7 @@ class Restarts:
     n_jobs: int = 1
 
     def __post_init__(self) -> None:
-        if not hasattr(self.trainer, "minimise"):
-            raise InputError(f"Restarts({self.trainer!r}): a trainer is needed, e.g. Restarts(LBFGS()).")
+        check_trainer(self.trainer, "Restarts")
         check_count(self.n, "Restarts(n=")
         if not 0.0 < self.spread < np.inf:
             raise InputError(f"Restarts(spread={self.spread!r}): spread must be a number > 0, e.g. 1.0.")
@@ -141,14 +142,11 @@ class Restarts:
                 warnings.simplefilter("ignore")  # joblib tells of runs that are left out, as was asked
                 running.close()
         best = replace(_best(results), status="stopped") if stopped else _best(results)
-        counts: Counter[str] = Counter()
-        for result in results:
-            counts.update(result.counts)
         trace = [{**row, "restart": number} for number, result in enumerate(results) for row in result.trace]
         return replace(
             best,
             message=_message(results, self.n),
-            counts={**counts, "restarts": len(results)},
+            counts={**added_counts(results), "restarts": len(results)},
             trace=trace,
         )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -10,7 +12,7 @@ import numpy as np
 from directrix.errors import InputError
 from directrix.types import Float64Array, Objective
 
-__all__ = ["Result", "Step", "check_count", "check_values"]
+__all__ = ["Result", "Step", "added_counts", "check_count", "check_trainer", "check_values"]
 
 Status = Literal["converged", "stopped", "max_iter", "line_search", "not_finite"]
 
@@ -23,7 +25,9 @@ class Step(NamedTuple):
     iteration : int
         0 = the start.
     loss : float
-        Value of the objective; under `SGD` the mean of the losses that the epoch met on its way.
+        What the trainer lowers: value of the objective; under `SGD` and `Adam` the mean of the losses that
+        the epoch met on its way, under `Anneal` the value at the round's smoothing, and of trainers with
+        ``Result.own_loss`` their own loss.
     params : float64 (n_params,)
         Parameters at this step; a view that must not be changed or kept without a copy.
     """
@@ -42,18 +46,23 @@ class Result:
     params : float64 (n_params,)
         The chosen parameters.
     value : float
-        Loss at ``params``.
+        Loss at ``params``: of the objective as it was given, or the trainer's own, see ``own_loss``.
     status : {"converged", "stopped", "max_iter", "line_search", "not_finite"}
         "converged": the trainer's own criterion was met. "stopped": a callback (early
         stopping) asked for it. "max_iter": the budget was used up. "line_search": no step
         along the search direction lowers the loss, usually because it is flat to rounding.
-        "not_finite": the loss or its gradient became NaN or infinite.
+        "not_finite": the loss or its gradient became NaN or infinite; ``params`` are the last before that.
     message : str
         The same in words, with the remedy where there is one.
     counts : dict
         How often things were done: ``iterations``, ``evaluations``, ...
     trace : list of dict
-        One row a step, the start included: ``iteration``, ``loss``, and ``score`` under `BestSoFar`.
+        One row a step, the start included: ``iteration`` and ``loss``, as in `Step`; ``score`` under
+        `BestSoFar`, ``restart`` under `Restarts`, ``smoothing`` under `Anneal`, and ``restarts`` (so far)
+        under ``SGD(restart_after=)``.
+    own_loss : bool
+        Whether ``value`` is a loss of the trainer's own (coordinate ascent, AdaRank, RankBoost, FRank), so
+        that the surrogate of the objective has no part in it.
     """
 
     params: Float64Array
@@ -62,6 +71,28 @@ class Result:
     message: str
     counts: dict[str, int] = field(default_factory=dict)
     trace: list[dict[str, Any]] = field(default_factory=list)
+    own_loss: bool = False
+
+
+def added_counts(results: Iterable[Result]) -> dict[str, int]:
+    """Add up the counts of several runs, but for ``best``: the number of a step is no amount."""
+    total: Counter[str] = Counter()
+    for result in results:
+        total.update(result.counts)
+    del total["best"]
+    return dict(total)
+
+
+def check_trainer(trainer: Any, wrapper: str) -> None:
+    """Refuse to wrap what is no trainer.
+
+    Raises
+    ------
+    InputError
+        Then.
+    """
+    if not hasattr(trainer, "minimise"):
+        raise InputError(f"{wrapper}({trainer!r}): a trainer is needed, e.g. {wrapper}(LBFGS()).")
 
 
 def check_count(value: Any, where: str) -> None:

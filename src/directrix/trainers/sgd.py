@@ -97,15 +97,22 @@ class SGD:
             First parameters.
         callback : callable, optional
             Called with a `Step` at the start and after every epoch; returning True stops.
+
+        Returns
+        -------
+        Result
+            With ``restart_after`` the trace has a column ``restarts``, how many there were up to that epoch.
         """
         rng = np.random.default_rng(self.random_state)
-        rate, flat, restarts = self.rate, 0, 0
+        rate, flat, restarts = self.rate, 0, [0]
 
         def one_epoch(params: Float64Array, order: Int64Array, before: float) -> float:
-            nonlocal rate, flat, restarts
-            if flat == self.restart_after:
+            nonlocal rate, flat
+            again = flat == self.restart_after
+            restarts.append(restarts[-1] + again)
+            if again:
                 params[:] = rng.standard_normal(len(params)) / np.sqrt(len(params))
-                rate, flat, restarts = self.rate, 0, restarts + 1
+                rate, flat = self.rate, 0
             loss = self._epoch(objective, params, order, rate)
             rise = loss - before
             flat = flat + 1 if abs(rise) <= _ROUNDING else 0
@@ -116,7 +123,8 @@ class SGD:
         result = over_epochs(objective, start, one_epoch, epochs=self.epochs, rng=rng, callback=callback)
         if self.restart_after is None:
             return result
-        return replace(result, counts={**result.counts, "restarts": restarts})
+        trace = [{**row, "restarts": n} for row, n in zip(result.trace, restarts, strict=False)]
+        return replace(result, counts={**result.counts, "restarts": restarts[-1]}, trace=trace)
 
     def _epoch(self, objective: Objective, params: Float64Array, order: Int64Array, rate: float) -> float:
         whole_epoch = getattr(objective, "sgd_epoch", None) if self.batch == 1 else None

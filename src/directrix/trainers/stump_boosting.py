@@ -172,14 +172,15 @@ class StumpBooster(ABC):
         status: Status = "max_iter"
         message = f"{self.rounds} rounds done"
         done = 0
+        kept = params, np.nan, done
         while True:
             loss, param, raised = self._round(pairs, scores)
-            if not np.isfinite(loss):
-                status, message = (
-                    "not_finite",
-                    f"the loss is not finite after {done} rounds; take fewer rounds",
-                )
+            if not (np.isfinite(loss) and np.isfinite(raised)):
+                status = "not_finite"
+                message = f"the loss is not finite after {done} rounds; take fewer, or start nearer to zero"
+                params, loss, done = kept
                 break
+            kept = params, loss, done
             trace.append({"iteration": done, "loss": loss})
             if callback is not None and callback(Step(done, loss, params)):
                 status, message = "stopped", "stopped by the callback"
@@ -196,4 +197,4 @@ class StumpBooster(ABC):
             params[param] += raised
             scores = pairs.centred(scores + raised * pairs.step(param))
             done += 1
-        return Result(params, loss, status, message, {"iterations": done}, trace)
+        return Result(params, loss, status, message, {"iterations": done}, trace, own_loss=True)
