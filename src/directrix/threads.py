@@ -167,7 +167,10 @@ def one_blas_thread() -> Iterator[None]:
     global _blas
     with _lock:
         inside, limit = _blas
-        _blas = inside + 1, limit if inside else _controller().limit(limits=1, user_api="blas")
+        if not inside:
+            _let_any_thread_set_blas()
+            limit = _controller().limit(limits=1, user_api="blas")
+        _blas = inside + 1, limit
     try:
         yield
     finally:
@@ -175,7 +178,9 @@ def one_blas_thread() -> Iterator[None]:
             inside, limit = _blas
             _blas = inside - 1, limit
             if inside == 1:
+                _let_any_thread_set_blas()
                 limit.restore_original_limits()
+                _let_any_thread_set_blas()
 
 
 @cache
@@ -184,6 +189,18 @@ def _controller() -> Any:
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
+
+
+def _let_any_thread_set_blas() -> None:
+    """From its version 3.8 on threadpoolctl silently ignores all but the first thread that set a limit.
+
+    Here the first to enter may not be the last to leave, and the next may be another; `_lock` keeps order.
+    """
+    import threadpoolctl
+
+    clear = getattr(threadpoolctl.OpenBLASController, "clear_controlling_thread", None)
+    if clear is not None:
+        clear(force=True)
 
 
 def _executor(workers: int) -> ThreadPoolExecutor:

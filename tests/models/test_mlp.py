@@ -1,7 +1,10 @@
 """The perceptron: scores are the formula, the gradient is the slope, for dense and sparse rows."""
 
+import threading
+
 import numpy as np
 import pytest
+import scipy.linalg  # noqa: F401 - its BLAS is counted from the start
 import scipy.sparse as sp
 from threadpoolctl import threadpool_info
 
@@ -198,6 +201,50 @@ def test_the_last_to_leave_gives_blas_its_threads_back():
     first.__exit__(None, None, None)
     assert set(blas_threads()) == {1}
     second.__exit__(None, None, None)
+    assert blas_threads() == before
+
+
+def test_any_thread_may_enter_and_any_may_be_the_last_to_leave():
+    """Some versions of threadpoolctl listen to one thread alone; joblib's threads train at the same time."""
+    before, seen = blas_threads(), []
+    with one_blas_thread():  # the main thread was the first to set a limit
+        pass
+
+    def train():
+        for _ in range(20):
+            with one_blas_thread():
+                seen.append(set(blas_threads()))
+
+    threads = [threading.Thread(target=train) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert seen == [{1}] * 60
+    assert blas_threads() == before
+    here, left = one_blas_thread(), threading.Event()
+    inside = threading.Event()
+
+    def stay():
+        with one_blas_thread():
+            inside.set()
+            left.wait(5)
+
+    other = threading.Thread(target=stay)
+    here.__enter__()
+    other.start()
+    inside.wait(5)
+    here.__exit__(None, None, None)
+    assert set(blas_threads()) == {1}
+    left.set()
+    other.join()
+    assert blas_threads() == before
+
+
+def test_an_error_inside_gives_blas_its_threads_back():
+    before = blas_threads()
+    with pytest.raises(ZeroDivisionError), one_blas_thread(), one_blas_thread():
+        raise ZeroDivisionError
     assert blas_threads() == before
 
 

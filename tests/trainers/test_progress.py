@@ -1,4 +1,4 @@
-"""Every trainer tells of the start and of each step as it goes, and stops when told: a long fit is no black box."""
+"""Every trainer tells of the start and of each step as it goes, and stops when told."""
 
 import numpy as np
 import pytest
