@@ -220,6 +220,26 @@ def test_the_line_search_on_real_data_beats_sampled_steps(data_dir):
         )
 
 
+@pytest.mark.parametrize("scale", [1e-40, 1e38])
+def test_scores_beyond_the_models_precision_are_no_step(cubic, scale):
+    """One feature of denormal or huge float32: weights that would balance it overflow."""
+    X = cubic.features * np.array([1, scale, 1, 1, 1])
+    qid = np.repeat(np.arange(30), np.diff(cubic.qptr))
+    q = dx.Queries.from_arrays(X.astype(np.float32), cubic.labels, qid=qid)
+    objective = dx.linear_objective(q, "ApproxNDCG")
+    with np.errstate(over="ignore", invalid="ignore"):
+        for start in (np.ones(5), np.full(5, 1e30)):
+            result = dx.CoordinateAscent("nDCG").minimise(objective, start)
+            assert np.isfinite(result.params).all()
+            finite = np.isfinite(objective.scores(start)).all()
+            assert (result.status == "not_finite") == (not finite)
+            assert not finite or np.isfinite(objective.scores(result.params)).all()
+        boosted = dx.AdaRank("nDCG", rounds=60).minimise(objective, np.zeros(5))
+    assert boosted.status == ("not_finite" if scale > 1 else "max_iter")
+    assert np.isfinite(objective.scores(boosted.params)).all()
+    assert boosted.value == boosted.trace[-1]["loss"]
+
+
 def test_a_step_that_the_models_precision_undoes_is_not_taken():
     """At t = 5.5 all is right in float64; in float32 1e8 + 5.5 is 1e8 + 8, a tie in the query that counts."""
     X = np.array([[1e8 + 8, 0.0], [1e8, 1.0], [0.0, 1.0], [3.0, 0.0]], dtype=np.float32)

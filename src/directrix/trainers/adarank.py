@@ -133,9 +133,15 @@ class AdaRank:
                 left[:] = self.repeats
             feature, sign = rankers[best]
             mean = float(np.clip(found[best], -_PERFECT, _PERFECT))
-            params[feature] += sign * 0.5 * np.log((1.0 + mean) / (1.0 - mean))
-            now, done = np.nan_to_num(ready(linear.scores(params))[0]), done + 1
-        return Result(params.copy(), loss, status, message, {"iterations": done}, trace, own_loss=True)
+            moved = params.copy()
+            moved[feature] += sign * 0.5 * np.log((1.0 + mean) / (1.0 - mean))
+            scores = linear.scores(moved)
+            if not np.isfinite(scores).all():
+                status = "not_finite"
+                message = f"scores overflow after {done + 1} rounds; scale the features (scale='standard')"
+                break
+            params, now, done = moved, np.nan_to_num(ready(scores)[0]), done + 1
+        return Result(params, loss, status, message, {"iterations": done}, trace, own_loss=True)
 
     def _weak_rankers(
         self, linear: DataObjective, ready: Prepared

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,11 +12,14 @@ from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.line_search import LineSearch
 from directrix.measures.names import measure as parse_measure
+from directrix.objectives.objective import Objective as DataObjective
 from directrix.trainers.exact import columns, features_of, linear_of
 from directrix.trainers.result import Result, Status, Step, check_count
 from directrix.types import Float64Array, Objective
 
 __all__ = ["CoordinateAscent"]
+
+_OVERFLOW = "the scores of the start are not finite; scale the features (scale='standard')"
 
 
 @dataclass(frozen=True)
@@ -98,36 +101,44 @@ class CoordinateAscent:
         params = np.array(start, dtype=np.float64)
         if not params.any():
             params[:] = 1.0 / len(params)
-        value = search.value(linear.scores(params))
+        here = _judged(linear, search, params)
         trace: list[dict[str, Any]] = []
+        if here.value == -np.inf:
+            return Result(params, np.inf, "not_finite", _OVERFLOW, {"iterations": 0}, trace, own_loss=True)
         status: Status = "max_iter"
         message = f"{self.max_iter} sweeps done; raise max_iter={self.max_iter} to go on"
         sweep, before = 0, -np.inf
         while True:
-            trace.append({"iteration": sweep, "loss": -value})
-            if callback is not None and callback(Step(sweep, -value, params)):
+            trace.append({"iteration": sweep, "loss": -here.value})
+            if callback is not None and callback(Step(sweep, -here.value, here.params)):
                 status, message = "stopped", "stopped by the callback"
                 break
-            if value - before <= self.tol:
+            if here.value - before <= self.tol:
                 status, message = "converged", f"a sweep raised the measure by no more than {self.tol:g}"
                 break
             if sweep == self.max_iter:
                 break
-            sweep, before = sweep + 1, value
-            scores = linear.scores(params).astype(np.float64)
+            sweep, before = sweep + 1, here.value
             for f in rng.permutation(features):
-                u = column(int(f))
-                found = search.best(scores, u)
-                if found.value <= value:
-                    continue
-                moved = params.copy()
-                moved[f] += found.t
-                # what counts is what the model makes of the weights, in the precision of the features
-                now = linear.scores(moved).astype(np.float64)
-                if (reached := search.value(now)) > value:
-                    params, scores, value = moved, now, reached
-            shorter = params / np.abs(params).sum()
-            if (reached := search.value(linear.scores(shorter))) >= value:
-                params, value = shorter, reached
+                found = search.best(here.scores, column(int(f)))
+                if found.value > here.value:
+                    moved = here.params.copy()
+                    moved[f] += found.t
+                    here = max(here, _judged(linear, search, moved), key=lambda point: point.value)
+            shorter = _judged(linear, search, here.params / np.abs(here.params).sum())
+            here = shorter if shorter.value >= here.value else here
         counts = {"iterations": sweep, "searches": sweep * len(features)}
-        return Result(params, -value, status, message, counts, trace, own_loss=True)
+        return Result(here.params, -here.value, status, message, counts, trace, own_loss=True)
+
+
+class _Point(NamedTuple):
+    """Weights, and what the model makes of them in the precision of the features: that is what counts."""
+
+    params: Float64Array
+    scores: Float64Array
+    value: float
+
+
+def _judged(linear: DataObjective, search: LineSearch, params: Float64Array) -> _Point:
+    scores = linear.scores(params).astype(np.float64)
+    return _Point(params, scores, search.value(scores) if np.isfinite(scores).all() else -np.inf)
