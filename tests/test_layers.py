@@ -23,11 +23,12 @@ def imports(path: Path) -> set[str]:
     for node in ast.walk(tree):
         if id(node) in guarded:
             continue
-        if isinstance(node, ast.ImportFrom) and node.module:
-            names.add(node.module)
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} imports relatively"
+            names.update(f"{node.module}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
-    return {name.split(".")[1] for name in names if name.startswith("directrix.")}
+    return {name.split(".")[1] for name in names if name.startswith("directrix.")} - {"__version__"}
 
 
 def test_every_module_imports_only_from_its_left():
