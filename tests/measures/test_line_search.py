@@ -211,6 +211,13 @@ def test_trec_ties_go_by_document_identifier():
         ),
         (lambda: line_search("AP", [np.nan], [1.0], [1.0], [0, 1]), "finite number"),
         (lambda: line_search("ERR", [1.0], [1.0], [5.0], [0, 1]), "l_max"),
+        *(
+            (
+                lambda w=w: line_search("AP", [1.0, 2.0], [1.0, 0.0], [1, 0], [0, 1, 2], query_weight=w),
+                r"query_weight=\[.*each of the 2 queries.*shape \(2,\)",
+            )
+            for w in ([1.0], [-1.0, 2.0], [np.nan, 1.0], [np.inf, 1.0])
+        ),
     ],
 )
 def test_messages(call, message):

@@ -193,6 +193,21 @@ def test_blas_has_one_thread_in_the_products_and_its_own_number_after_them():
     assert blas_threads() == before
 
 
+def test_an_epoch_a_query_a_step_and_scores_have_one_blas_thread_too():
+    seen = []
+
+    class Watched(MLPModel):
+        def forward(self, params, X):
+            seen.append(set(blas_threads()))
+            return super().forward(params, X)
+
+    q, model = problem(), Watched((2,))
+    objective, params = Objective(q, "ApproxNDCG", model), model.start(q.n_features, np.random.default_rng(0))
+    objective.sgd_epoch(params, np.arange(3), 0.1)
+    objective.scores(params)
+    assert seen == [{1}] * 4
+
+
 def test_the_last_to_leave_gives_blas_its_threads_back():
     before = blas_threads()
     first, second = one_blas_thread(), one_blas_thread()

@@ -160,7 +160,18 @@ def test_a_gradient_that_is_not_finite_is_reported():
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"), [({"n_trees": 0}, "n_trees=0"), ({"patience": 2.5}, "patience=2.5")]
+    ("settings", "message"),
+    [
+        ({"n_trees": 0}, "n_trees=0"),
+        ({"patience": 2.5}, "patience=2.5"),
+        ({"learning_rate": 0.0}, r"learning_rate=0\.0\): a number > 0 is needed, e\.g\. learning_rate=0\.1"),
+        ({"learning_rate": float("nan")}, "learning_rate=nan"),
+        ({"num_leaves": 1}, r"num_leaves=1\): an integer >= 2"),
+        ({"l2": -1.0}, r"l2=-1\.0\): a number >= 0"),
+        ({"subsample": 2.0}, r"subsample=2\.0\): a number > 0 and <= 1"),
+        ({"feature_fraction": 0.0}, r"feature_fraction=0\.0"),
+        ({"seed": -1}, "seed=-1"),
+    ],
 )
 def test_settings_are_checked(settings, message):
     with pytest.raises(dx.InputError, match=message):

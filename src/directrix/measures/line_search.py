@@ -51,22 +51,13 @@ class LineSearch:
 
     Parameters
     ----------
-    measure : measure or str
-        One that is a sum over documents of what each earns at its place: all but interpolated
-        precision and Kendall's tau.
-    labels : float (n_docs,)
-        Grades, >= 0.
-    qptr : int64 (n_queries + 1,)
-        Query boundaries.
-    query_weight : float (n_queries,), optional
-        Weights >= 0 in the mean over queries; queries that the measure skips weigh nothing.
-    doc_ids : sequence of str (n_docs,), optional
-        Needed by ``ties="trec"`` only.
+    measure, labels, qptr, query_weight, doc_ids
+        As in `line_search`.
 
     Raises
     ------
     InputError
-        If the measure is no such sum, the labels do not suit it, or it skips all queries.
+        If the measure is no such sum, the labels or weights do not suit it, or it skips all queries.
     """
 
     def __init__(
@@ -85,7 +76,7 @@ class LineSearch:
         rows = trec_order(doc_ids, self._qptr) if self.measure.tie_rule == "trec" else None
         self._place = None if rows is None else np.argsort(rows)
         n_queries = len(self._qptr) - 1
-        weight = np.ones(n_queries) if query_weight is None else np.array(query_weight, dtype=np.float64)
+        weight = np.ones(n_queries) if query_weight is None else _weights(query_weight, n_queries)
         weight[np.isnan(self._terms.constant)] = 0.0
         if not weight.sum() > 0.0:
             raise InputError(
@@ -267,6 +258,16 @@ def line_search(
     """
     search = LineSearch(measure, labels, qptr, query_weight=query_weight, doc_ids=doc_ids)
     return search.best(scores, direction)
+
+
+def _weights(query_weight: Any, n_queries: int) -> Float64Array:
+    weight = np.array(query_weight, dtype=np.float64)
+    if weight.shape != (n_queries,) or not ((weight >= 0.0) & (weight < np.inf)).all():
+        raise InputError(
+            f"query_weight={query_weight!r}: one finite number >= 0 for each of the {n_queries} queries is "
+            f"needed, shape ({n_queries},)."
+        )
+    return weight
 
 
 def _widest_of_the_best(

@@ -187,11 +187,12 @@ class Objective:
         """
         self._check_epoch(params)
         loss = 0.0
-        for q in self._check(order):
-            value, grad = self._part_value_and_grad(self._single_part(q), params)
-            penalty, dpenalty = self.penalty.value_and_grad(params)
-            loss += penalty - value
-            params += rate * (grad - dpenalty)
+        with one_blas_thread():
+            for q in self._check(order):
+                value, grad = self._part_value_and_grad(self._single_part(q), params)
+                penalty, dpenalty = self.penalty.value_and_grad(params)
+                loss += penalty - value
+                params += rate * (grad - dpenalty)
         return loss / len(order)
 
     def _part_value_and_grad(self, part: Part, params: Float64Array) -> tuple[float, Float64Array]:
@@ -270,9 +271,9 @@ class Objective:
 
     def scores(self, params: Float64Array) -> Any:
         """The model's scores of all documents, float (n_docs,)."""
-        return self.model.forward(
-            self._check_params(params), rows_of(self.queries.features, 0, self.queries.n_docs)
-        )[0]
+        rows = rows_of(self.queries.features, 0, self.queries.n_docs)
+        with one_blas_thread():
+            return self.model.forward(self._check_params(params), rows)[0]
 
 
 def _docs_per_part(features: Any, model: Model) -> int:

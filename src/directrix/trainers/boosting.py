@@ -75,6 +75,19 @@ class Boosting:
             check_count(getattr(self, name), f"Boosting({name}=")
         if self.patience is not None:
             check_count(self.patience, "Boosting(patience=")
+        for name, fits, needed in (
+            ("learning_rate", 0.0 < self.learning_rate < np.inf, "a number > 0"),
+            ("num_leaves", self.num_leaves >= 2, "an integer >= 2"),
+            ("l2", 0.0 <= self.l2 < np.inf, "a number >= 0"),
+            ("subsample", 0.0 < self.subsample <= 1.0, "a number > 0 and <= 1"),
+            ("feature_fraction", 0.0 < self.feature_fraction <= 1.0, "a number > 0 and <= 1"),
+            ("seed", self.seed >= 0, "an integer >= 0"),
+        ):
+            if not fits:
+                raise InputError(
+                    f"Boosting({name}={getattr(self, name)!r}): {needed} is needed, e.g. "
+                    f"{name}={type(self).__dict__[name]!r}."
+                )
 
     def grow(
         self,

@@ -20,7 +20,7 @@ class LBFGS:
     ----------
     max_iter : int >= 1
         Iterations, each one evaluation of the loss or a few.
-    tol : float > 0
+    tol : float >= 0
         Converged when no component of the gradient exceeds it.
     ftol : float >= 0
         Converged when an iteration lowers the loss by less than this, relative to max(abs(loss), 1).
