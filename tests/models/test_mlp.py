@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.linalg  # noqa: F401 - its BLAS is counted from the start
 import scipy.sparse as sp
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import directrix as dx
 from directrix.models.linear import LinearModel, rows_of
@@ -222,8 +222,7 @@ def test_the_last_to_leave_gives_blas_its_threads_back():
 def test_any_thread_may_enter_and_any_may_be_the_last_to_leave():
     """Some versions of threadpoolctl listen to one thread alone; joblib's threads train at the same time."""
     before, seen = blas_threads(), []
-    with one_blas_thread():  # the main thread was the first to set a limit
-        pass
+    threadpool_limits(before[0], user_api="blas")  # the main thread was the first to set a limit
 
     def train():
         for _ in range(20):
@@ -253,6 +252,27 @@ def test_any_thread_may_enter_and_any_may_be_the_last_to_leave():
     assert set(blas_threads()) == {1}
     left.set()
     other.join()
+    assert blas_threads() == before
+
+
+def test_other_limits_are_heard_while_a_thread_lives_that_had_one_here():
+    before, done, end = blas_threads(), threading.Event(), threading.Event()
+
+    def stay():
+        with one_blas_thread():
+            pass
+        done.set()
+        end.wait(5)
+
+    other = threading.Thread(target=stay)
+    other.start()
+    done.wait(5)
+    try:
+        with threadpool_limits(1, user_api="blas"):
+            assert set(blas_threads()) == {1}
+    finally:
+        end.set()
+        other.join()
     assert blas_threads() == before
 
 

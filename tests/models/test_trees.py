@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import directrix as dx
 from directrix.data.synthetic import make_cubic
-from directrix.models.trees import Trees
+from directrix.models.trees import Trees, threads_for
 
 pytest.importorskip("lightgbm")
 Q = make_cubic(12, 15, 3, seed=0)
@@ -141,3 +141,16 @@ def test_without_lightgbm_the_message_says_what_to_install(monkeypatch):
         dx.BoostedRanker().fit_queries(Q)
     with pytest.raises(dx.MissingExtra, match="boosted trees"):
         Trees(TREES.text, 3).predict(Q.features)
+
+
+def test_lightgbm_gets_a_thread_for_every_million_values_of_those_there_are():
+    """Its threads wait by spinning: on small data more of them take longer."""
+    before = dx.set_threads(3)
+    try:
+        rows = [np.broadcast_to(0.0, (n, 1 << 10)) for n in (10, 1023, 1024, 2048, 1 << 20)]
+        assert [threads_for(X) for X in rows] == [1, 1, 2, 3, 3]
+        assert threads_for(sp.csr_array((1 << 11, 1 << 10))) == 3
+        dx.set_threads(1)
+        assert threads_for(rows[-1]) == 1
+    finally:
+        dx.set_threads(before)

@@ -116,6 +116,10 @@ def test_same_bits_however_many_gradients_are_kept_at_once(monkeypatch):
     assert max(waves) == 4 * 2
     assert sum(waves) == len(objective._parts)
     assert (again, slope.tolist()) == (loss, grad.tolist())
+    value, dscores = objective.surrogate.value_and_grad(q.features @ w.astype(np.float32), q.labels, q.qptr)
+    np.testing.assert_allclose(loss, -value.mean(), rtol=1e-5)
+    expected = -(q.features.T @ dscores.astype(float)) / q.n_queries
+    np.testing.assert_allclose(grad, expected, rtol=0, atol=1e-4 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("model", [LinearModel(), dx.StumpModel([[0.0]] * 6)], ids=lambda m: type(m).__name__)

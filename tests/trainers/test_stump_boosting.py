@@ -174,6 +174,15 @@ def test_hundreds_of_rounds_on_a_perfect_stump_end_where_the_loss_is_0(booster):
         assert [row["iteration"] for row in result.trace] == list(range(result.counts["iterations"] + 1))
 
 
+def test_a_denormal_loss_is_no_reason_for_r_beyond_1():
+    """Sums of a few units of the smallest float: a third more or less, and 1 - |r| would be negative."""
+    q = dx.Queries.from_arrays([[0.0], [0.0], [1.0]], [1.0, 1.0, 0.0])
+    for start in np.linspace(-743.6, -743.4, 41):
+        result = dx.RankBoost(3).minimise(objective_of(q, [[0.5]]), np.array([start]))
+        assert result.status in ("converged", "max_iter")
+        assert result.params[0] <= start
+
+
 def test_what_is_not_finite_ends_it_with_the_round_before(larger, monkeypatch):
     q, thresholds = larger
     rounds = iter([(3.0, 1, 0.5), (2.0, 0, 0.25), (np.inf, 2, 1.0)])
