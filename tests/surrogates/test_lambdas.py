@@ -20,10 +20,13 @@ MEASURES = [
 
 @st.composite
 def queries(draw, largest=9):
-    """Scores without ties, labels 0..3 of one query."""
+    """Scores, half the time with ties, and labels 0..3 of one query."""
     n = draw(st.integers(1, largest))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    scores = rng.standard_normal(n) * draw(st.sampled_from([0.01, 1.0, 30.0, 1e4]))
+    scores = rng.standard_normal(n)
+    if draw(st.booleans()):
+        scores = np.round(scores)
+    scores = scores * draw(st.sampled_from([0.01, 1.0, 30.0, 1e4]))
     labels = rng.integers(0, draw(st.integers(1, 4)), size=n).astype(np.float64)
     return scores, labels
 
