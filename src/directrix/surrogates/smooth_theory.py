@@ -52,7 +52,7 @@ def smooth_ndcg_bound(scores: FloatArray, labels: Float64Array, sigma: float, k:
     Examples
     --------
     >>> round(smooth_ndcg_bound(np.array([3.0, 1.0, 2.0]), np.array([2.0, 0.0, 1.0]), sigma=0.1), 5)
-    0.00013
+    0.00011
     """
     scores, labels, _ = check_ranking(np.asarray(scores), labels, np.array([0, np.size(scores)]))
     sigma, gain = positive(sigma, "sigma", "smooth_ndcg_bound"), gains(labels)
