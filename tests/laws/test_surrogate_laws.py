@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import directrix as dx
+from directrix.surrogates.base import spread_curvature
 from directrix.surrogates.lambdas import Construction
-from directrix.surrogates.laws import LawBroken, check_surrogate
+from directrix.surrogates.laws import _LAWS, LawBroken, check_surrogate
 from directrix.surrogates.names import SURROGATES
 
 SIGMOIDS = ["logistic", "tanh", "arctan", "erf"]
@@ -100,6 +101,7 @@ class _Mutant:
     name: str
     change: object
     alpha: float = 3.0
+    bend: object = staticmethod(lambda h: h)
 
     @property
     def traits(self):
@@ -116,6 +118,12 @@ class _Mutant:
     def value_and_grad(self, scores, labels, qptr):
         value, grad = dx.ApproxNDCG(alpha=self.alpha).value_and_grad(scores, labels, qptr)
         return self.change(value.copy(), grad.copy(), np.asarray(scores), np.asarray(qptr))
+
+    def prepare(self, labels, qptr):
+        return None
+
+    def curvature(self, scores, prepared, qptr, grad):
+        return self.bend(spread_curvature(grad, qptr, self.alpha))
 
 
 def _last_document_forgotten(value, grad, scores, qptr):
@@ -148,3 +156,40 @@ MUTANTS = {
 def test_every_law_can_fail(law):
     with pytest.raises(LawBroken, match=f"- {law}: "):
         check_surrogate(_Mutant(law, MUTANTS[law]))
+
+
+BENT = {
+    "negative": lambda h: -h,
+    "zero": lambda h: 0.0 * h,
+    "nan": lambda h: h * np.nan,
+    "infinite": lambda h: h * np.inf,
+    "by place": lambda h: h * np.arange(1.0, len(h) + 1.0),
+}
+
+
+@pytest.mark.parametrize("bend", BENT)
+def test_the_law_of_curvatures_can_fail(bend):
+    with pytest.raises(LawBroken, match="- boosting can divide by the curvature: "):
+        check_surrogate(_Mutant("curvature", lambda v, g, s, p: (v, g), bend=BENT[bend]))
+
+
+def test_the_order_of_tied_documents_can_break_a_law():
+    """A mistake that only tied documents feel: the first of them is pulled."""
+
+    def first_of_ties(value, grad, scores, qptr):
+        grad[0] += 1e-3 * (scores[0] == scores[-1])
+        return value, grad
+
+    with pytest.raises(LawBroken, match="- permuting documents permutes the gradient: all scores tied"):
+        check_surrogate(_Mutant("ties", first_of_ties))
+
+
+def test_every_law_has_a_mutant():
+    laws = {law.__name__.lstrip("_").replace("_", " ") for law, _ in _LAWS} | {"gradient is the slope"}
+    assert set(MUTANTS) | {"boosting can divide by the curvature"} == laws
+
+
+def test_every_surrogate_has_defaults():
+    """`surrogate("Name")` needs no arguments; messages name the surrogate of a measure that way."""
+    for name, kind in SURROGATES.items():
+        assert dx.surrogate(name) == kind()

@@ -61,12 +61,14 @@ def test_patience_stops():
     assert ranker.result_.counts["iterations"] == ranker.result_.counts["best"] + 3
 
 
-def test_steps_are_measured_in_one_over_alpha():
+@pytest.mark.parametrize("smoothed", [dx.ApproxNDCG(), dx.SoftNDCG(), dx.SmoothNDCG()], ids=repr)
+def test_steps_are_measured_in_the_surrogates_unit_of_score(smoothed):
+    power = 2 if isinstance(smoothed, dx.SmoothNDCG) else 1  # its sigma is a square
     one, many = (
-        dx.BoostedRanker(dx.ApproxNDCG(alpha=a), **SMALL).fit_queries(TRAIN).predict_queries(TRAIN)
-        for a in (1.0, 64.0)
+        dx.BoostedRanker(smoothed.at(unit**power), **SMALL).fit_queries(TRAIN).predict_queries(TRAIN)
+        for unit in (1.0, 64.0)
     )
-    np.testing.assert_allclose(64.0 * many, one, rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(many / 64.0, one, rtol=1e-5, atol=1e-7)
 
 
 @pytest.mark.parametrize("surrogate", [None, "lambdarank"])

@@ -1,6 +1,6 @@
 """LambdaRank as the paper writes it: every pair, every change by swapping and measuring again.
 
-``measure`` takes scores, labels, qptr; scores must not tie. One query, no thought of speed.
+``measure`` takes scores, labels, qptr. Tied documents are ranked in input order. One query, plain loops.
 """
 
 import math
@@ -20,10 +20,13 @@ def value(measure, scores, labels):
 
 
 def change(measure, scores, labels, i, j):
-    """|Delta M(i, j)|: i and j trade scores, hence ranks, and the measure is taken again."""
-    swapped = list(scores)
-    swapped[i], swapped[j] = scores[j], scores[i]
-    return abs(value(measure, swapped, labels) - value(measure, scores, labels))
+    """|Delta M(i, j)|: i and j trade ranks, and the measure is taken again."""
+    now = [0.0] * len(scores)
+    for rank, k in enumerate(ranking(scores)):
+        now[k] = -float(rank)
+    swapped = list(now)
+    swapped[i], swapped[j] = now[j], now[i]
+    return abs(value(measure, swapped, labels) - value(measure, now, labels))
 
 
 def pairs(labels):

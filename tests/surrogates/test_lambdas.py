@@ -20,10 +20,13 @@ MEASURES = [
 
 @st.composite
 def queries(draw, largest=9):
-    """Scores without ties, labels 0..3 of one query."""
+    """Scores, half the time with ties, and labels 0..3 of one query."""
     n = draw(st.integers(1, largest))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    scores = rng.standard_normal(n) * draw(st.sampled_from([0.01, 1.0, 30.0, 1e4]))
+    scores = rng.standard_normal(n)
+    if draw(st.booleans()):
+        scores = np.round(scores)
+    scores = scores * draw(st.sampled_from([0.01, 1.0, 30.0, 1e4]))
     labels = rng.integers(0, draw(st.integers(1, 4)), size=n).astype(np.float64)
     return scores, labels
 
@@ -304,7 +307,8 @@ def test_measures_are_texts_or_measures_and_print_as_text():
         (lambda: dx.Lambda(dx.NDCG(ties="worst")), r"ties='worst'"),
         (lambda: dx.Lambda(dx.NDCG(empty="skip")), r"empty='skip'.*take empty='zero'"),
         (lambda: dx.Lambda("AP", "ranknet"), r"construction='ranknet'.*'ranknet-weight-pairs', 'spring"),
-        (lambda: dx.Lambda("AP", margin=0), r"Lambda\(margin=0\).*> 0"),
+        (lambda: dx.Lambda("AP", margin=0), r"Lambda\(margin=0\).*at least 1e-30"),
+        (lambda: dx.Lambda("AP", margin=1e-300), r"Lambda\(margin=1e-300\).*at least 1e-30"),
         (lambda: dx.Lambda("AP").prepare(np.ones(2), np.array([0, 2]), np.ones(2)), r"no document weights"),
         (lambda: dx.Lambda("ERR").prepare(np.array([5.0]), np.array([0, 1])), r"highest label is 5.*l_max"),
         (lambda: dx.Lambda("AP").effective_pairs([np.nan], [1.0], [0, 1]), r"scores.*finite"),

@@ -191,6 +191,17 @@ def test_rank_cosine_leaves_zero_in_the_direction_of_the_gains():
         np.testing.assert_allclose(one(surrogate, grad, labels)[0], 0.0, rtol=0, atol=1e-15)
 
 
+@pytest.mark.parametrize("surrogate", [dx.RankCosine(), dx.RankCosine(centred=True)], ids=repr)
+@pytest.mark.parametrize(("dtype", "tiny"), [("float32", 1e-40), ("float32", 1e-37), ("float64", 1e-310)])
+def test_rank_cosine_takes_denormal_scores_for_zeros(surrogate, dtype, tiny):
+    """Its slope is of the order of one over the scores, which would be no float."""
+    labels = np.array([0.0, 1.0, 2.0])
+    found = one(surrogate, np.array([tiny, 0.0, tiny / 2], dtype=dtype), labels)
+    zeros = one(surrogate, np.zeros(3, dtype=dtype), labels)
+    assert found[0] == zeros[0] == -1 / 2
+    np.testing.assert_array_equal(found[1], zeros[1])
+
+
 @pytest.mark.parametrize("score", [0.1, 49.0, 103.0, 1e-9, -3e7])
 def test_rank_cosine_does_not_mistake_rounding_for_a_ranking(score):
     """The mean of equal scores may differ from them in the last bit."""

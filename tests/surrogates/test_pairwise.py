@@ -138,6 +138,21 @@ def test_lbfgs_reaches_the_optimum_of_rank_svm():
     np.testing.assert_allclose(ranker.result_.value, 2 * l2 * (c @ losses) + l2 * (w @ w), rtol=1e-12)
 
 
+def test_pairs_as_query_weights_are_the_published_objective():
+    """1/2 |w|^2 + C sum over all pairs of all queries, at l2 = 1/(2 C sum P)."""
+    rng = np.random.default_rng(0)
+    qid, c = np.repeat([0, 1, 2], [5, 12, 20]), 0.1
+    X, y = rng.standard_normal((37, 4)), rng.integers(0, 3, 37).astype(float)
+    pairs = [(i, j) for i in range(37) for j in range(37) if qid[i] == qid[j] and y[i] > y[j]]
+    weight = np.bincount([qid[i] for i, _ in pairs]).astype(float)
+    l2 = 1 / (2 * c * len(pairs))
+    q = dx.Queries.from_arrays(X, y, qid=qid)
+    objective = dx.linear_objective(q, dx.RankSVM(), l2=l2, query_weight=weight)
+    w = rng.standard_normal(4)
+    published = 0.5 * w @ w + c * sum(max(0, 1 - (X[i] - X[j]) @ w) ** 2 for i, j in pairs)
+    np.testing.assert_allclose(objective.value_and_grad(w)[0], 2 * l2 * published, rtol=1e-12)
+
+
 def test_ranknet_orders_what_can_be_ordered():
     rng = np.random.default_rng(1)
     X = rng.standard_normal((60, 3))

@@ -220,7 +220,7 @@ def test_section_5_4_scores_and_root_of_sigma_scale_together():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: dx.SmoothNDCG(sigma=0.0), r"SmoothNDCG\(sigma=0\.0\).*> 0"),
+        (lambda: dx.SmoothNDCG(sigma=0.0), r"SmoothNDCG\(sigma=0\.0\).*at least 1e-30"),
         (lambda: dx.SmoothNDCG(sigma=1e-31), r"SmoothNDCG\(sigma=1e-31\).*at least 1e-30"),
         (lambda: dx.SmoothAP(sigma=float("inf")), r"SmoothAP\(sigma=inf\)"),
         (lambda: dx.SmoothNDCG(k=0), r"SmoothNDCG\(k=0\)"),
@@ -228,6 +228,10 @@ def test_section_5_4_scores_and_root_of_sigma_scale_together():
         (lambda: dx.SmoothAP(variant="sum"), r"variant='sum'.*'product'.*'direct'"),
         (lambda: dx.SmoothNDCG().at(-1.0), r"SmoothNDCG\.at\(smoothing=-1\.0\)"),
         (lambda: dx.smooth_rescaled(1.0, 1.0, 0.0), r"scale=0\.0"),
+        (lambda: dx.smooth_ndcg_bound([1.0, 2.0], [0, 1], 0.0), r"smooth_ndcg_bound\(sigma=0\.0\).*> 0"),
+        (lambda: dx.smooth_ndcg_bound([1.0, 2.0], [0, 1], 1.0, k=0), r"smooth_ndcg_bound\(k=0\)"),
+        (lambda: dx.smooth_ndcg_bound([1.0, 2.0], [0, 1, 2], 1.0), r"labels.*3"),
+        (lambda: dx.smooth_ndcg_bound([1.0, np.nan], [0, 1], 1.0), r"scores: 1 of 2"),
         (
             lambda: dx.SmoothAP().prepare(np.ones(1), np.array([0, 1]), np.ones(1)),
             r"SmoothAP\(.*takes no document weights.*query_weight",

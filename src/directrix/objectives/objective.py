@@ -22,7 +22,7 @@ from directrix.errors import InputError
 from directrix.models.linear import rows_of
 from directrix.objectives.penalty import L2
 from directrix.objectives.weights import weights_of
-from directrix.surrogates.base import KernelSurrogate
+from directrix.surrogates.base import KernelSurrogate, refuse_doc_weight
 from directrix.surrogates.names import surrogate as as_surrogate
 from directrix.threads import get_threads, one_blas_thread, query_chunks, run_chunks
 from directrix.types import Float64Array, Int64Array, Model, Surrogate
@@ -111,11 +111,8 @@ class Objective:
         weight = None if self._doc_weight is None else self._doc_weight[lo:hi]
         if isinstance(self.surrogate, KernelSurrogate):
             prepared = self.surrogate.prepare(labels, qptr, weight)
-        elif weight is not None:
-            raise InputError(
-                f"{self.surrogate!r} takes no document weights; weigh whole queries instead: query_weight=."
-            )
         else:
+            refuse_doc_weight(self.surrogate, weight)
             prepared = None
         rows = rows_of(self.queries.features, lo, hi)
         return Part(rows, labels, qptr, self._query_weight[first:last], prepared)

@@ -11,10 +11,16 @@ from typing import Any
 import numpy as np
 
 from directrix.data.queries import Queries
-from directrix.errors import InputError
 from directrix.measures.gains import gains
 from directrix.objectives.weights import weights_of
-from directrix.surrogates.base import DOCS_PER_CHUNK, KernelSurrogate, query_sums, spread_curvature, writable
+from directrix.surrogates.base import (
+    DOCS_PER_CHUNK,
+    KernelSurrogate,
+    query_sums,
+    refuse_doc_weight,
+    spread_curvature,
+    writable,
+)
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Float64Array, Surrogate
 
@@ -52,10 +58,8 @@ class ScoreObjective:
         )
         if isinstance(surrogate, KernelSurrogate):
             self._prepared = surrogate.prepare(queries.labels, queries.qptr, documents)
-        elif documents is not None:
-            raise InputError(
-                f"{surrogate!r} takes no document weights; weigh whole queries instead: query_weight=."
-            )
+        else:
+            refuse_doc_weight(surrogate, documents)
 
     @property
     def _steepness(self) -> float:

@@ -98,7 +98,8 @@ class BoostedRanker(StoredRanker):
     Notes
     -----
     Needs the extra ``lightgbm``. Steps are measured in 1/steepness of the surrogate, so that ``alpha`` of
-    ApproxRank has no effect but rounding: learning_rate takes its place (docs/decisions/0064).
+    ApproxRank and ``sigma`` of SoftRank and SmoothRank have no effect but rounding: learning_rate takes
+    their place (docs/decisions/0064).
     The number of threads is `set_threads`; the model has the same bits for any.
     ``BoostedRanker("SmoothNDCG")`` is the functional gradient boosting of Chapelle & Wu (2010), Section 6.
 

@@ -8,9 +8,8 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
-from directrix.surrogates.base import KernelSurrogate
+from directrix.surrogates.base import KernelSurrogate, refuse_doc_weight
 from directrix.surrogates.positions import Sigmoid, positive, sigmoid_code, whole
 from directrix.types import Float64Array, FloatArray, Int64Array
 
@@ -60,11 +59,8 @@ class ApproxRank(KernelSurrogate):
         InputError
             If a label is too large, or the surrogate gives document weights no meaning.
         """
-        if doc_weight is not None and not self.weighs_docs:
-            raise InputError(
-                f"{self!r} takes no document weights: it is no sum over documents. "
-                "Weigh whole queries instead: query_weight=."
-            )
+        if not self.weighs_docs:
+            refuse_doc_weight(self, doc_weight)
         self.measure.check_labels(float(labels.max(initial=0.0)))
         return self.doc_values(labels, qptr, doc_weight)
 

@@ -8,10 +8,18 @@ from typing import Any
 import numpy as np
 
 from directrix.data.validate import check_ranking
+from directrix.errors import InputError
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Float64Array, FloatArray, Int64Array
 
-__all__ = ["DOCS_PER_CHUNK", "KernelSurrogate", "query_sums", "spread_curvature", "writable"]
+__all__ = [
+    "DOCS_PER_CHUNK",
+    "KernelSurrogate",
+    "query_sums",
+    "refuse_doc_weight",
+    "spread_curvature",
+    "writable",
+]
 
 DOCS_PER_CHUNK = 4096
 """Enough work to hide the cost of calling a kernel, little enough to share among threads."""
@@ -127,6 +135,14 @@ def writable(array: Any) -> Any:
     Numba compiles a kernel once more for read-only arguments; this keeps it to one version.
     """
     return np.require(array, requirements=["C", "W"])
+
+
+def refuse_doc_weight(surrogate: Any, doc_weight: Float64Array | None) -> None:
+    """Raise `InputError` if there are document weights, for a surrogate that gives them no meaning."""
+    if doc_weight is not None:
+        raise InputError(
+            f"{surrogate!r} takes no document weights; weigh whole queries instead: query_weight=."
+        )
 
 
 def query_sums(per_doc: Float64Array, qptr: Int64Array) -> Float64Array:

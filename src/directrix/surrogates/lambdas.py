@@ -21,8 +21,14 @@ from directrix.measures.gains import discounts, gains
 from directrix.measures.names import measure as parse_measure
 from directrix.measures.order import Ranking
 from directrix.measures.precision import AP, RR, Precision
-from directrix.surrogates.base import DOCS_PER_CHUNK, KernelSurrogate, query_sums, writable
-from directrix.surrogates.positions import positive
+from directrix.surrogates.base import (
+    DOCS_PER_CHUNK,
+    KernelSurrogate,
+    query_sums,
+    refuse_doc_weight,
+    writable,
+)
+from directrix.surrogates.positions import SMALLEST, positive
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Float64Array, FloatArray, Int64Array
 
@@ -76,7 +82,7 @@ class Lambda(KernelSurrogate):
           :math:`\min(|\Delta M|, 1/Z)`, whatever the scores. Ideal ranks are those by l, and by
           score within l. "Moved to its ideal position" is read as trading ranks, so that the
           forces on a query add up to 0.
-    margin : float > 0
+    margin : float, 1e-30 to 1e30
         Of "local-gradient", in units of score. 1 is the unit of the logistic in the other constructions.
 
     Notes
@@ -110,7 +116,7 @@ class Lambda(KernelSurrogate):
     def __post_init__(self) -> None:
         chosen = parse_measure(self.measure)
         object.__setattr__(self, "measure", chosen)
-        object.__setattr__(self, "margin", positive(self.margin, "margin", "Lambda"))
+        object.__setattr__(self, "margin", positive(self.margin, "margin", "Lambda", SMALLEST))
         if self.construction not in _CONSTRUCTIONS:
             known = ", ".join(map(repr, _CONSTRUCTIONS))
             raise InputError(f"Lambda(construction={self.construction!r}): type one of {known}.")
@@ -150,11 +156,7 @@ class Lambda(KernelSurrogate):
         InputError
             If a label is too large for the measure, or documents have weights.
         """
-        if doc_weight is not None:
-            raise InputError(
-                f"{self!r} takes no document weights: the measure has none. Weigh whole queries instead: "
-                "query_weight=."
-            )
+        refuse_doc_weight(self, doc_weight)
         m = self.measure
         m.check_labels(float(labels.max(initial=0.0)))
         part, ones = m.label_part(labels, qptr), np.ones(len(qptr) - 1)

@@ -65,9 +65,7 @@ class ListNet(Loss):
         """
         self.check(labels, doc_weight)
         y, sizes = targets(labels, self.target, "ListNet"), np.diff(qptr)
-        top = np.zeros(len(sizes))
-        if len(y):
-            top[sizes > 0] = np.maximum.reduceat(y, qptr[:-1][sizes > 0])
+        top = _tops(y, qptr)
         with np.errstate(over="ignore"):
             p: Float64Array = np.exp((y - np.repeat(top, sizes)) / self.temperature)
         return p / np.repeat(query_sums(p, qptr), sizes)
@@ -227,9 +225,7 @@ class RankCosine(Loss):
         """
         self.check(labels, doc_weight)
         y, sizes = targets(labels, self.target, "RankCosine"), np.diff(qptr)
-        top = np.zeros(len(sizes))
-        if len(y):
-            top[sizes > 0] = np.maximum.reduceat(y, qptr[:-1][sizes > 0])
+        top = _tops(y, qptr)
         y = y / np.repeat(np.where(top > 0.0, top, 1.0), sizes)  # squares of large gains are no floats
         if self.centred:
             y = y - np.repeat(query_sums(y, qptr) / np.maximum(sizes, 1), sizes)
@@ -249,3 +245,11 @@ class RankCosine(Loss):
         from directrix.surrogates._kernels.listwise import rank_cosine_chunk
 
         rank_cosine_chunk(self.centred, prepared, scores, qptr, *chunk, *out)
+
+
+def _tops(y: Float64Array, qptr: Int64Array) -> Float64Array:
+    """Largest y >= 0 of every query; 0 for a query without documents."""
+    tops, filled = np.zeros(len(qptr) - 1), np.diff(qptr) > 0
+    if filled.any():
+        tops[filled] = np.maximum.reduceat(y, qptr[:-1][filled])
+    return tops

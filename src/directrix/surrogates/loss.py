@@ -8,7 +8,7 @@ from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.dcg import NDCG
 from directrix.measures.gains import gains
-from directrix.surrogates.base import KernelSurrogate
+from directrix.surrogates.base import KernelSurrogate, refuse_doc_weight
 from directrix.types import Float64Array
 
 __all__ = ["Loss", "Target", "check_flag", "targets"]
@@ -29,11 +29,7 @@ class Loss(KernelSurrogate):
 
     def check(self, labels: Float64Array, doc_weight: Float64Array | None) -> None:
         """Refuse labels that are too large for the measure, and document weights."""
-        if doc_weight is not None:
-            raise InputError(
-                f"{self!r} takes no document weights: it is no sum over documents. "
-                "Weigh whole queries instead: query_weight=."
-            )
+        refuse_doc_weight(self, doc_weight)
         self.measure.check_labels(float(labels.max(initial=0.0)))
 
 

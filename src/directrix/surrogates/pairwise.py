@@ -115,8 +115,8 @@ class RankSVM(_Pairwise):
     Notes
     -----
     Together with ``l2`` > 0, which sets the scale of the margin, its minimum is unique. Queries weigh
-    alike; ``query_weight`` = P adds up pairs as the original does, and l2 = number of queries/(C sum P)
-    is then its C.
+    alike; ``query_weight`` = P adds up pairs as the original does, and l2 = 1/(2 C sum P) then stands for
+    its C, in 1/2 \|w\|^2 + C sum of losses.
 
     The value bounds Kendall's tau-b from below: a pair in the wrong order or tied loses at least 1/P.
 

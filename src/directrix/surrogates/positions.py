@@ -15,7 +15,7 @@ from directrix.surrogates.base import DOCS_PER_CHUNK, query_sums, writable
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Float64Array, FloatArray, Int64Array
 
-__all__ = ["ApproxMeasure", "Sigmoid", "positive", "sigmoid_code", "soft_ranks", "whole"]
+__all__ = ["SMALLEST", "ApproxMeasure", "Sigmoid", "positive", "sigmoid_code", "soft_ranks", "whole"]
 
 Sigmoid = Literal["logistic", "tanh", "arctan", "erf"]
 _SIGMOIDS: dict[str, tuple[int, float]] = {
@@ -24,7 +24,7 @@ _SIGMOIDS: dict[str, tuple[int, float]] = {
     "arctan": (1, 1.0),
     "erf": (2, 1.0),
 }
-_LARGEST = 1e30
+SMALLEST, _LARGEST = 1e-30, 1e30
 
 
 def sigmoid_code(sigmoid: str) -> tuple[int, float]:
@@ -41,18 +41,22 @@ def sigmoid_code(sigmoid: str) -> tuple[int, float]:
     return _SIGMOIDS[sigmoid]
 
 
-def positive(value: Any, name: str, owner: str) -> float:
+def positive(value: Any, name: str, owner: str, least: float = 0.0) -> float:
     """Return a steepness, smoothing or label as a Python number > 0.
+
+    ``least`` is the smallest that is taken: `SMALLEST` for what is divided by.
 
     Raises
     ------
     InputError
-        If it is not one, or so large (1e30) that float32 could not hold what is computed with it.
+        If it is not one, or so large (1e30) or small that float32 could not hold what is computed with it.
     """
-    if isinstance(value, Real) and not isinstance(value, bool) and 0.0 < float(value) <= _LARGEST:
-        return int(value) if isinstance(value, Integral) else float(value)
+    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else 0.0
+    if 0.0 < number <= _LARGEST and number >= least:
+        return int(value) if isinstance(value, Integral) else number
+    wanted = f"at least {least:g}" if least else "> 0"
     raise InputError(
-        f"{owner}({name}={value!r}): {name} must be a number > 0, at most {_LARGEST:g}; "
+        f"{owner}({name}={value!r}): {name} must be a number {wanted}, at most {_LARGEST:g}; "
         f"type e.g. {owner}({name}=10.0)."
     )
 
@@ -183,6 +187,11 @@ class ApproxMeasure:
     def traits(self) -> frozenset[str]:
         """smooth, shift_invariant."""
         return frozenset({"smooth", "shift_invariant"})
+
+    @property
+    def steepness(self) -> float:
+        """Alpha: scores closer than 1/alpha share their ranks."""
+        return self.alpha
 
     def at(self, smoothing: float) -> Self:
         """Return a copy with alpha = 1/smoothing."""

@@ -17,6 +17,7 @@ Cost: k n exponentials for the ranks 1..k, only those inside the band
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, Self
@@ -29,14 +30,13 @@ from directrix.measures.dcg import NDCG
 from directrix.measures.gains import discounts
 from directrix.measures.precision import AP
 from directrix.surrogates.approx import ApproxNDCG
-from directrix.surrogates.base import KernelSurrogate, writable
-from directrix.surrogates.positions import positive, whole
+from directrix.surrogates.approx_rank import SMOOTH
+from directrix.surrogates.base import KernelSurrogate, refuse_doc_weight, writable
+from directrix.surrogates.positions import SMALLEST, positive, whole
 from directrix.types import Float64Array, FloatArray, Int64Array
 
 __all__ = ["SmoothAP", "SmoothNDCG"]
 
-_SMALLEST = 1e-30
-_SMOOTH = frozenset({"smooth", "shift_invariant", "tends_to_measure"})
 _KINDS = {"dcg": 0, "product": 1, "direct": 2}
 Variant = Literal["product", "direct"]
 
@@ -54,18 +54,17 @@ class SmoothRank(KernelSurrogate):
     sigma: float
 
     def __post_init__(self) -> None:
-        owner = type(self).__name__
-        object.__setattr__(self, "sigma", positive(self.sigma, "sigma", owner))
-        if self.sigma < _SMALLEST:
-            raise InputError(
-                f"{owner}(sigma={self.sigma!r}): sigma must be at least {_SMALLEST:g}, for float32 to hold "
-                f"its inverse; type e.g. {owner}(sigma=1.0)."
-            )
+        object.__setattr__(self, "sigma", positive(self.sigma, "sigma", type(self).__name__, SMALLEST))
 
     @property
     @abstractmethod
     def measure(self) -> RankingMeasure:
         """The exact measure that the surrogate tends to as sigma -> 0."""
+
+    @property
+    def steepness(self) -> float:
+        """1/sqrt(sigma): scores closer than sqrt(sigma) share their ranks."""
+        return 1.0 / math.sqrt(self.sigma)
 
     def at(self, smoothing: float) -> Self:
         """Return a copy with sigma = smoothing, in squared units of score.
@@ -121,7 +120,7 @@ class SmoothNDCG(SmoothRank):
     @property
     def traits(self) -> frozenset[str]:
         """smooth, shift_invariant, tends_to_measure; unit_interval for k = 1."""
-        return _SMOOTH | {"unit_interval"} if self.k == 1 else _SMOOTH
+        return SMOOTH | {"unit_interval"} if self.k == 1 else SMOOTH
 
     @property
     def measure(self) -> NDCG:
@@ -177,7 +176,7 @@ class SmoothAP(SmoothRank):
     @property
     def traits(self) -> frozenset[str]:
         """smooth, shift_invariant, tends_to_measure."""
-        return _SMOOTH
+        return SMOOTH
 
     @property
     def measure(self) -> AP:
@@ -194,10 +193,6 @@ class SmoothAP(SmoothRank):
         InputError
             If there are document weights.
         """
-        if doc_weight is not None:
-            raise InputError(
-                f"{self!r} takes no document weights: it is no sum over documents. "
-                "Weigh whole queries instead: query_weight=."
-            )
+        refuse_doc_weight(self, doc_weight)
         longest = int(np.diff(qptr).max(initial=0))
         return _Prepared((labels >= self.rel).astype(np.float64), 1.0 / np.arange(1.0, longest + 1.0))

@@ -6,8 +6,10 @@ import math
 
 import numpy as np
 
+from directrix.data.validate import check_ranking
 from directrix.errors import InputError
 from directrix.measures.gains import discounts, gains
+from directrix.surrogates.positions import positive, whole
 from directrix.types import Float64Array, FloatArray
 
 __all__ = ["smooth_ndcg_bound", "smooth_rescaled"]
@@ -38,6 +40,11 @@ def smooth_ndcg_bound(scores: FloatArray, labels: Float64Array, sigma: float, k:
     float
         0 if there is no gain; useless (often above 1) if two scores nearly tie.
 
+    Raises
+    ------
+    InputError
+        If scores and labels do not fit together, sigma is not > 0 or k no integer >= 1.
+
     Notes
     -----
     O(k n).
@@ -45,10 +52,12 @@ def smooth_ndcg_bound(scores: FloatArray, labels: Float64Array, sigma: float, k:
     Examples
     --------
     >>> round(smooth_ndcg_bound(np.array([3.0, 1.0, 2.0]), np.array([2.0, 0.0, 1.0]), sigma=0.1), 5)
-    0.00013
+    0.00011
     """
-    scores, gain = np.asarray(scores, dtype=np.float64), gains(labels)
-    top = len(scores) if k is None else min(k, len(scores))
+    scores, labels, _ = check_ranking(np.asarray(scores), labels, np.array([0, np.size(scores)]))
+    sigma, gain = positive(sigma, "sigma", "smooth_ndcg_bound"), gains(labels)
+    scores = scores.astype(np.float64)
+    top = len(scores) if k is None else min(whole(k, "k", "smooth_ndcg_bound"), len(scores))
     discount = discounts(top)
     ideal = float(np.sort(gain)[::-1][:top] @ discount)
     if ideal == 0.0:

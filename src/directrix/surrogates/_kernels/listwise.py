@@ -230,8 +230,9 @@ def rank_cosine_chunk(centred, unit, scores, qptr, first, last, value, grad):
             for j in range(n):
                 g[j] = 0.0
             continue
-        # Scores are divided by the largest, so that no square is infinite.
-        per = 1.0 / largest_size if largest_size > 0.0 else 0.0
+        # Scores are divided by the largest, so that no square is infinite. The gradient is of the order of
+        # its inverse: where that is no float, all scores count as 0.
+        per = 1.0 / largest_size if largest_size > (1e-29 if s.itemsize == 4 else 1e-290) else 0.0
         mean, square, dot = 0.0, 0.0, 0.0
         if centred:
             for j in range(n):
