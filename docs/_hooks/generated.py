@@ -38,7 +38,7 @@ SHARED = {  # what all names of a layer inherit, shown once
     },
     "rankers": {
         "rankers.base.Ranker": "fit, fit_queries, predict, score",
-        "rankers.base.StoredRanker": "save",
+        "rankers.stored.StoredRanker": "save",
     },
 }
 NOT_MEASURED = "No figures are stored in this checkout; `make bench` measures them."

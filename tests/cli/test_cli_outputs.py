@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import directrix as dx
-from directrix.rankers.methods import Method
 
 
 def letor(path, text="1 qid:1 1:1 # docid = a\n0 qid:1 1:2 # docid = b\n"):
@@ -107,12 +106,3 @@ def test_convert_refuses_formats_that_it_does_not_know(run, files, tmp_path, nam
     assert result.exit_code == 2
     assert ".qrels" in result.stderr.replace("\n", " ")
     assert not list(tmp_path.iterdir())
-
-
-def test_the_names_of_settings_are_known_without_scikit_learn():
-    """`directrix methods` must not wait for it, so the names stand in the file; here they are compared."""
-    import inspect
-
-    names = tuple(inspect.signature(dx.LinearRanker).parameters)[1:]
-    assert isinstance(dx.method("ApproxNDCG"), Method)
-    assert dx.method("ApproxNDCG").settings[-len(names) :] == names

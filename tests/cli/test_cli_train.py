@@ -126,7 +126,7 @@ def test_auto_has_an_answer_for_every_measure(run, files, tmp_path, name):
         (("--set", "alpha=high"), "alpha"),
         (("--set", "l2=-1"), "l2"),
         (("--set", "max_iter=2.5"), "max_iter"),
-        (("--set", "trainer=adam"), "trainer"),
+        (("--set", "trainer=rankboost"), "trainer"),
         (("--scale", "magic"), "scale"),
         (("--seed", "-1"), "seed"),
         (("--format", "xml"), "xml"),

@@ -1,12 +1,24 @@
 """Methods by name: what they build, what they refuse, what "auto" tries."""
 
 import dataclasses
+import inspect
+import json
 
 import pytest
 
 import directrix as dx
+from directrix.data.synthetic import make_linear
+from directrix.rankers.methods import RANKERS
 
-APPROX = [m for m in dx.methods() if m.surrogate is not None]
+EVERY = [pytest.param(m, id=m.name) for m in dx.methods()]
+APPROX = [m for m in dx.methods() if m.name.startswith("Approx")]
+Q, _ = make_linear(12, 10, 3, seed=4)
+TRAIN, VALID = Q.take(range(8)), Q.take(range(8, 12))
+QUICK = {
+    **{"max_iter": 2, "epochs": 2, "rounds": 2, "cg_iter": 2, "sigma_first": 1.0, "sigma_last": 0.5},
+    **{"n_trees": 2, "min_data_in_leaf": 2, "hidden": (3,), "thresholds": 3},
+}
+"""Settings with which a method takes no time."""
 
 
 def test_every_method_is_found_by_its_name_in_any_case():
@@ -23,13 +35,74 @@ def test_a_method_is_its_surrogate(m):
     assert set(m.traits) == set(m.surrogate().traits)
 
 
-@pytest.mark.parametrize("m", dx.methods(), ids=lambda m: m.name)
+@pytest.mark.parametrize("m", EVERY)
 def test_every_method_describes_itself(m):
     found = m.describe()
     assert all(found[name] for name in ("name", "use_when", "model", "trainer", "settings", "cost", "source"))
+    assert json.loads(json.dumps(found)) == found
     for name, values in m.grid.items():
         assert name in m.settings
         assert values
+        assert name not in m.fixed
+
+
+def skip_without_its_package(m):
+    if not m.is_installed:
+        pytest.skip(f"{m.name} needs {RANKERS[m.model].needs}")
+
+
+@pytest.mark.parametrize("m", EVERY)
+def test_every_setting_can_be_given(m):
+    """Each one alone, at the value that it has anyway; the grid at each of its values."""
+    skip_without_its_package(m)
+    ranker = m.ranker(measure=dx.measure("nDCG@10"))
+    for part, chosen in m.candidates(dx.measure("nDCG@10"), {}):
+        part.ranker(measure=dx.measure("nDCG@10"), **chosen).check_parameters()
+    for name in m.settings:
+        owner = next((o for o in (ranker.surrogate, ranker) if hasattr(o, name)), None)
+        if owner is not None:
+            m.ranker(**{name: getattr(owner, name)}).check_parameters()
+
+
+@pytest.mark.parametrize("m", EVERY)
+def test_every_method_trains_chooses_and_is_kept(m, tmp_path):
+    skip_without_its_package(m)
+    first = {name: values[0] for name, values in m.grid.items()}
+    quick = {name: value for name, value in QUICK.items() if name in m.settings}
+    found = dx.search(TRAIN, VALID, method=m, measure="nDCG@5", settings={**first, **quick})
+    scores = found.ranker.predict_queries(VALID)
+    assert repr(found.ranker.measure_) == repr(dx.measure("nDCG@5"))
+    value = dx.evaluate("nDCG@5", scores, VALID.labels, qptr=VALID.qptr)["nDCG@5"]
+    assert value == pytest.approx(found.chosen.valid, rel=1e-12)
+    found.ranker.save(tmp_path / "m.json")
+    loaded = dx.load(tmp_path / "m.json")
+    assert loaded.predict_queries(VALID).tobytes() == scores.tobytes()
+    assert repr(loaded.surrogate_) == repr(found.ranker.surrogate_)
+    assert loaded.measure_ == found.ranker.measure_
+    loaded.save(tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_bytes() == (tmp_path / "m.json").read_bytes()
+    again = loaded.fit_queries(TRAIN, VALID if m.keeps_best else None, measure="nDCG@5")
+    assert again.result_.counts == found.ranker.result_.counts
+
+
+@pytest.mark.parametrize("kind", RANKERS.values(), ids=RANKERS)
+def test_the_names_of_settings_are_known_without_importing_the_ranker(kind):
+    """`directrix methods` must not wait for scikit-learn, so the names stand in a table."""
+    assert {"surrogate", *kind.settings} == set(inspect.signature(kind.load()).parameters)
+
+
+@pytest.mark.parametrize(
+    ("name", "setting"),
+    [
+        ("SmoothNDCG", "sigma"),
+        ("SmoothAP", "max_iter"),
+        ("LambdaRank", "max_iter"),
+        ("AdaRank-MAP", "max_iter"),
+    ],
+)
+def test_what_would_have_no_effect_is_no_setting(name, setting):
+    with pytest.raises(dx.InputError, match=f"no setting '{setting}'"):
+        dx.method(name).ranker(**{setting: 1})
 
 
 def test_the_grid_is_tried_in_order_and_fixed_settings_replace_its_axes():

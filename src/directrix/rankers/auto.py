@@ -6,7 +6,6 @@ from collections.abc import Collection
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
-import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -118,9 +117,7 @@ class AutoRanker(Ranker):
         )
         self.ranker_ = self.search_.ranker
         self.measure_, self.result_ = self.ranker_.measure_, self.ranker_.result_
-        self.n_features_in_ = q.n_features
-        if q.feature_names is not None:
-            self.feature_names_in_ = np.array(q.feature_names, dtype=object)
+        self._name_features(q)
         return self
 
     @property

@@ -5,10 +5,9 @@ The only file that may import scikit-learn's private helpers.
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, _fit_context
@@ -24,7 +23,7 @@ from directrix.rankers.training import mean_of, query_means
 from directrix.trainers.result import Step
 from directrix.types import Float64Array
 
-__all__ = ["Callback", "HasMethods", "Interval", "Ranker", "StoredRanker", "StrOptions", "fit_context"]
+__all__ = ["Callback", "HasMethods", "Interval", "Ranker", "StrOptions", "fit_context"]
 
 Callback = Callable[[Step], bool | None]
 F = TypeVar("F", bound=Callable[..., Any])
@@ -153,6 +152,14 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no t
         Warn with ``stacklevel=4``: that is the caller of ``fit`` or ``fit_queries``.
         """
 
+    def _name_features(self, q: Queries) -> None:
+        """Keep number and names of the features, and forget names of an earlier ``fit``."""
+        self.n_features_in_ = q.n_features
+        if q.feature_names is not None:
+            self.feature_names_in_ = np.array(q.feature_names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
     def _continues(self) -> bool:
         """Whether ``fit`` goes on from the last one."""
         return bool(getattr(self, "warm_start", False)) and hasattr(self, "result_")
@@ -241,34 +248,3 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no t
         weights = per_document(sample_weight, q, "sample_weight")
         by_query = None if weights is None else query_means(weights, q)
         return mean_of(self.measure_, self.predict_queries(q), q, by_query)
-
-
-class StoredRanker(Ranker):
-    """Base of the rankers that a model file can hold."""
-
-    model_type: ClassVar[str]
-    """What the model file calls it."""
-    saved_parameters: ClassVar[dict[str, str]]
-    """Parameters that the model file keeps, beside surrogate and random_state, and their JSON kinds."""
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model as JSON, whole or not at all; `directrix.load` reads it back.
-
-        Raises
-        ------
-        InputError
-            If the file cannot be written.
-        """
-        from directrix.rankers.model_file import content_of
-        from directrix.rankers.persistence import write_model_file
-
-        check_is_fitted(self)
-        write_model_file(path, content_of(self))
-
-    @abstractmethod
-    def _model_json(self) -> dict[str, Any]:
-        """What the model file holds of the fitted model, in JSON types."""
-
-    @abstractmethod
-    def _restore_model(self, path: Any, model: dict[str, Any], n_features: int) -> Float64Array:
-        """Check ``model``, as `_model_json` made it, set the fitted attributes, and return the parameters."""

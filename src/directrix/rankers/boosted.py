@@ -6,24 +6,22 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
-import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from directrix.data.queries import Queries
 from directrix.data.scale import fit_scale
-from directrix.errors import InputError, NotConverged, warn
+from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.dcg import NDCG
 from directrix.measures.names import measure as parse_measure
 from directrix.models.trees import Trees, lightgbm
 from directrix.objectives.scores import ScoreObjective
-from directrix.rankers.base import Callback, Interval, StoredRanker
-from directrix.rankers.checks import check_trainable, surrogate_of
-from directrix.rankers.gradient import SHARED_CONSTRAINTS
+from directrix.rankers.base import Callback, Interval
+from directrix.rankers.checks import check_trainable
 from directrix.rankers.persistence import check
 from directrix.rankers.scaling import scaled
-from directrix.rankers.training import mean_of, mean_over_queries, measure_of, training_record
+from directrix.rankers.stored import SHARED_CONSTRAINTS, StoredRanker
+from directrix.rankers.training import mean_of, mean_over_queries, measure_of
 from directrix.trainers.boosting import Boosting
 from directrix.types import Float64Array, Surrogate
 
@@ -114,6 +112,7 @@ class BoostedRanker(StoredRanker):
     """
 
     model_type: ClassVar[str] = "lightgbm"
+    missing_shows: ClassVar[bool] = False
     saved_parameters: ClassVar[dict[str, str]] = {
         "n_trees": "number",
         "learning_rate": "number",
@@ -193,31 +192,16 @@ class BoostedRanker(StoredRanker):
         judge = None if judged is None else _judge(goal, judged)
         trainer = self._trainer()
         result, trees = trainer.grow(data, objective, valid=judged, judge=judge, callback=callback)
-        self.trees_, self.result_, self.scale_ = trees, result, scale
-        self.measure_, self.surrogate_, self.n_features_in_ = goal, surrogate, q.n_features
-        if q.feature_names is not None:
-            self.feature_names_in_ = np.array(q.feature_names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-        self.training_ = training_record(self, q, surrogate, trainer, result)
-        if result.status == "not_finite":
-            warn(f"training ended early: {result.message}.", NotConverged, stacklevel=4)
-        return self
+        self.trees_ = trees
+        return self._finished(q, goal, surrogate, scale, trainer, result)
 
-    def predict_queries(self, q: Queries) -> Float64Array:
-        """Return the score of every document of `Queries`, in their order."""
-        check_is_fitted(self)
-        if q.n_features != self.n_features_in_:
-            raise InputError(
-                f"the data have {q.n_features} features, the model was trained on {self.n_features_in_}; "
-                "give data with the same features in the same order."
-            )
-        return self.trees_.predict(scaled(q, self.scale_).features)
+    def _scored(self, q: Queries) -> Float64Array:
+        return self.trees_.predict(q.features)
 
     def _surrogate(self) -> Any:
         text = self.surrogate.strip().lower() if isinstance(self.surrogate, str) else ""
         # with brackets it stands in a model file
-        return _OwnLambdaRank() if text in ("lambdarank", "lambdarank()") else surrogate_of(self.surrogate)
+        return _OwnLambdaRank() if text in ("lambdarank", "lambdarank()") else super()._surrogate()
 
     def _trainer(self) -> Boosting:
         seed = self.random_state

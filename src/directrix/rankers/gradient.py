@@ -4,36 +4,42 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import replace
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from directrix.data.queries import Queries
-from directrix.data.scale import SCALES, fit_scale
-from directrix.errors import InputError, NotConverged, warn
+from directrix.data.scale import fit_scale
+from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
 from directrix.models.linear import rows_of
 from directrix.objectives.objective import Objective
 from directrix.objectives.penalty import L2
-from directrix.rankers.base import Callback, HasMethods, StoredRanker, StrOptions
-from directrix.rankers.checks import check_scores, check_trainable, surrogate_of
+from directrix.rankers.base import Callback, HasMethods, Interval, StrOptions
+from directrix.rankers.checks import check_trainable
 from directrix.rankers.inputs import row_weights
 from directrix.rankers.named_trainers import trainer_of
 from directrix.rankers.scaling import scaled
-from directrix.rankers.training import kept_start, mean_of, measure_of, training_record
+from directrix.rankers.stored import SHARED_CONSTRAINTS, StoredRanker
+from directrix.rankers.training import kept_start, mean_of, measure_of
 from directrix.trainers.best import BestSoFar
 from directrix.types import Float64Array, Model, Surrogate
 
-__all__ = ["SHARED_CONSTRAINTS", "GradientRanker"]
+__all__ = ["GradientRanker", "constraints"]
 
-SHARED_CONSTRAINTS: dict[str, list[Any]] = {
-    "surrogate": [HasMethods(["value_and_grad"]), str, None],
-    "scale": [StrOptions(set(SCALES)), None],
-    "random_state": ["random_state"],
-}
-"""What scikit-learn checks of the parameters that all of these rankers have."""
+
+def constraints(trainers: frozenset[str]) -> dict[str, list[Any]]:
+    """What scikit-learn checks of the parameters that all of these rankers have."""
+    return {
+        **SHARED_CONSTRAINTS,
+        "trainer": [StrOptions(set(trainers)), HasMethods(["minimise"])],
+        "l2": [Interval(Real, 0, None, closed="left")],
+        "max_iter": [Interval(Integral, 0, None, closed="left")],
+        "patience": [Interval(Integral, 1, None, closed="left"), None],
+        "warm_start": ["boolean"],
+    }
 
 
 class GradientRanker(StoredRanker):
@@ -46,6 +52,15 @@ class GradientRanker(StoredRanker):
 
     trainers: ClassVar[frozenset[str]]
     """Names that ``trainer`` takes."""
+    objective_type: ClassVar[type[Objective]] = Objective
+    """What is minimised; one model may have a faster one."""
+    saved_parameters: ClassVar[dict[str, str]] = {
+        "trainer": "text",
+        "l2": "number",
+        "scale": "text or null",
+        "max_iter": "number",
+        "patience": "number or null or absent",
+    }
 
     @abstractmethod
     def _model(self) -> Model:
@@ -71,7 +86,7 @@ class GradientRanker(StoredRanker):
         weights: tuple[Float64Array | None, Float64Array | None],
     ) -> Objective:
         by_document, by_query = weights
-        return Objective(
+        return self.objective_type(
             q, surrogate, self._model(), penalty=penalty, doc_weight=by_document, query_weight=by_query
         )
 
@@ -87,7 +102,7 @@ class GradientRanker(StoredRanker):
         callback: Callback | None,
     ) -> Self:
         check_trainable(q)
-        surrogate = surrogate_of(self.surrogate)
+        surrogate = self._surrogate()
         goal = measure_of(surrogate) if measure is None else parse_measure(measure)
         trainer = trainer_of(self, goal)
         scale = fit_scale(self.scale, q.features)
@@ -107,28 +122,11 @@ class GradientRanker(StoredRanker):
         )
         if not np.isfinite(result.params).all():
             result = replace(result, params=start, message=f"{result.message}; the start was kept")
-        self.result_, self._params, self.scale_ = result, result.params, scale
-        self.measure_, self.surrogate_, self.n_features_in_ = goal, surrogate, q.n_features
-        if q.feature_names is not None:
-            self.feature_names_in_ = np.array(q.feature_names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-        self.training_ = training_record(self, q, surrogate, trainer, result)
-        if result.status == "not_finite":
-            warn(f"training ended early: {result.message}.", NotConverged, stacklevel=4)
-        return self
+        self._params = result.params
+        return self._finished(q, goal, surrogate, scale, trainer, result)
 
-    def predict_queries(self, q: Queries) -> Float64Array:
-        """Return the score of every document of `Queries`, in their order."""
-        check_is_fitted(self)
-        if q.n_features != self.n_features_in_:
-            raise InputError(
-                f"the data have {q.n_features} features, the model was trained on {self.n_features_in_}; "
-                "give data with the same features in the same order."
-            )
-        scores = self._scores(self._params, scaled(q, self.scale_))
-        check_scores(scores, q)
-        return scores
+    def _scored(self, q: Queries) -> Float64Array:
+        return self._scores(self._params, q)
 
     def _scores(self, params: Float64Array, q: Queries) -> Float64Array:
         """Scores of scaled queries, computed as in training: in the precision of the features."""

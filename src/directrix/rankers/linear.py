@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,9 +9,10 @@ import numpy as np
 from directrix.data.queries import Queries
 from directrix.models.linear import LinearModel
 from directrix.objectives.linear import LinearObjective
+from directrix.objectives.objective import Objective
 from directrix.objectives.penalty import L2
-from directrix.rankers.base import HasMethods, Interval, StrOptions
-from directrix.rankers.gradient import SHARED_CONSTRAINTS, GradientRanker
+from directrix.rankers.base import StrOptions
+from directrix.rankers.gradient import GradientRanker, constraints
 from directrix.rankers.named_trainers import BY_GRADIENT
 from directrix.rankers.persistence import check, weights
 from directrix.trainers.regression import regression_start
@@ -88,23 +88,16 @@ class LinearRanker(GradientRanker):
 
     model_type: ClassVar[str] = "linear"
     trainers: ClassVar[frozenset[str]] = BY_GRADIENT | {"coordinate-ascent", "adarank"}
+    objective_type: ClassVar[type[Objective]] = LinearObjective
     saved_parameters: ClassVar[dict[str, str]] = {
-        "trainer": "text",
-        "l2": "number",
-        "scale": "text or null",
+        **GradientRanker.saved_parameters,
         "start": "text",
         "center": "text or absent",
-        "max_iter": "number",
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **SHARED_CONSTRAINTS,
-        "trainer": [StrOptions(set(trainers)), HasMethods(["minimise"])],
-        "l2": [Interval(Real, 0, None, closed="left")],
+        **constraints(trainers),
         "start": [StrOptions({"regression", "zero"})],
         "center": [StrOptions({"zero", "start"})],
-        "max_iter": [Interval(Integral, 0, None, closed="left")],
-        "patience": [Interval(Integral, 1, None, closed="left"), None],
-        "warm_start": ["boolean"],
     }
 
     def __init__(  # noqa: PLR0913
@@ -148,18 +141,6 @@ class LinearRanker(GradientRanker):
 
     def _penalty(self, start: Float64Array) -> L2:
         return L2(float(self.l2), start if self.center == "start" else None)
-
-    def _objective(
-        self,
-        q: Queries,
-        surrogate: Surrogate,
-        penalty: L2,
-        weights: tuple[Float64Array | None, Float64Array | None],
-    ) -> LinearObjective:
-        by_document, by_query = weights
-        return LinearObjective(
-            q, surrogate, LinearModel(), penalty=penalty, doc_weight=by_document, query_weight=by_query
-        )
 
     def _model_json(self) -> dict[str, Any]:
         return {"coef": self.coef_.tolist()}

@@ -58,6 +58,8 @@ class Method:
         The measure by which its source tunes it.
     only : tuple of str
         The settings that it heeds, if not all of its parts.
+    without : tuple of str
+        Settings of its parts that would have no effect.
     """
 
     name: str
@@ -73,6 +75,7 @@ class Method:
     keeps_best: bool = False
     selection: str = "nDCG"
     only: tuple[str, ...] | None = None
+    without: tuple[str, ...] = ()
 
     @property
     def traits(self) -> tuple[str, ...]:
@@ -85,7 +88,8 @@ class Method:
         if self.only is not None:
             return self.only
         own = [self._of_surrogate, self._of_trainer, self._of_ranker]
-        return tuple(dict.fromkeys(name for names in own for name in names if name != "measure"))
+        hidden = {"measure", *self.without}
+        return tuple(dict.fromkeys(name for names in own for name in names if name not in hidden))
 
     @property
     def is_installed(self) -> bool:
@@ -166,8 +170,8 @@ class Method:
             "surrogate": None if self.surrogate is None else self.surrogate.__name__,
             "trainer": self.trainer if isinstance(self.trainer, str) else self.trainer.__name__.strip("_"),
             "settings": list(self.settings),
-            "grid": {name: list(values) for name, values in self.grid.items()},
-            "fixed": {name: repr(value) for name, value in self.fixed.items()},
+            "grid": {name: [_json(value) for value in values] for name, values in self.grid.items()},
+            "fixed": {name: _json(value) for name, value in self.fixed.items()},
             "selection": f"the measure asked for, on validation queries; in its source {self.selection}",
             "keeps": "the step that is best on validation queries" if self.keeps_best else "the last step",
             "traits": list(self.traits),
@@ -186,7 +190,9 @@ class Method:
     @property
     def _of_ranker(self) -> tuple[str, ...]:
         settings = RANKERS[self.model].settings
-        return settings if isinstance(self.trainer, str) else tuple(s for s in settings if s != "trainer")
+        # a trainer that is an object has its own number of steps
+        own = {"trainer", "max_iter"} if callable(self.trainer) else ()
+        return tuple(name for name in settings if name not in own)
 
     def _with_surrogate(self, settings: Mapping[str, Any], measure: RankingMeasure | None) -> dict[str, Any]:
         if self.surrogate is None:
@@ -201,6 +207,10 @@ class Method:
             if value is not None:
                 chosen.setdefault(name, value)
         return self.surrogate(**chosen)
+
+
+def _json(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
 
 
 @cache

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
 from typing import Any, ClassVar, get_args
 
 import numpy as np
@@ -11,8 +10,8 @@ from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.models.linear import rows_of
 from directrix.models.mlp import Activation, MLPModel
-from directrix.rankers.base import HasMethods, Interval, StrOptions
-from directrix.rankers.gradient import SHARED_CONSTRAINTS, GradientRanker
+from directrix.rankers.base import StrOptions
+from directrix.rankers.gradient import GradientRanker, constraints
 from directrix.rankers.named_trainers import BY_GRADIENT, seed_of
 from directrix.rankers.persistence import check, weights
 from directrix.threads import one_blas_thread, run_chunks
@@ -89,21 +88,10 @@ class MLPRanker(GradientRanker):
 
     model_type: ClassVar[str] = "mlp"
     trainers: ClassVar[frozenset[str]] = BY_GRADIENT
-    saved_parameters: ClassVar[dict[str, str]] = {
-        "trainer": "text",
-        "l2": "number",
-        "scale": "text or null",
-        "max_iter": "number",
-    }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **SHARED_CONSTRAINTS,
+        **constraints(trainers),
         "hidden": [tuple, list],
         "activation": [StrOptions(set(get_args(Activation)))],
-        "trainer": [StrOptions(set(trainers)), HasMethods(["minimise"])],
-        "l2": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 0, None, closed="left")],
-        "patience": [Interval(Integral, 1, None, closed="left"), None],
-        "warm_start": ["boolean"],
     }
 
     def __init__(  # noqa: PLR0913

@@ -13,11 +13,12 @@ import numpy as np
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
-from directrix.rankers.base import StoredRanker
+from directrix.rankers.named_trainers import trainer_from
 from directrix.rankers.persistence import check, read_model_file
 from directrix.rankers.scaling import scale_from
+from directrix.rankers.stored import StoredRanker
+from directrix.rankers.training import sharpened
 from directrix.surrogates.names import SURROGATES
-from directrix.surrogates.names import surrogate as parse_surrogate
 from directrix.trainers.result import Result, Status
 from directrix.types import Float64Array
 
@@ -42,7 +43,13 @@ _HOMES = {
     "stumps": ("stumps", "StumpRanker"),
 }
 """Module and class of every type of model; imported when a file asks for it."""
-_RESULT = {"status": "text", "message": "text", "value": "number or null", "counts": "object"}
+_RESULT = {
+    "status": "text",
+    "message": "text",
+    "value": "number or null",
+    "counts": "object",
+    "smoothing": "number or absent",
+}
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -89,7 +96,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         ranker.feature_names_in_ = np.array(names, dtype=object)
     ranker.measure_ = _measure(path, training["measure"])
     ranker.scale_ = scale_from(path, content["scale"], features["count"])
-    surrogate = _surrogate(path, training["surrogate"])
+    surrogate = _surrogate(path, ranker, training)
     if surrogate is not None:
         ranker.surrogate_ = surrogate
     ranker.training_ = training
@@ -126,12 +133,16 @@ def _names(path: Any, names: list[Any] | None, count: int) -> list[str] | None:
 def _unfitted(path: Any, kind: type[StoredRanker], training: dict[str, Any]) -> Any:
     kept = training["parameters"]
     chosen = {name: kept[name] for name in kind.saved_parameters if name in kept}
-    ranker = kind(**chosen, random_state=training["seed"])
+    own: dict[str, Any] = {}
     try:
+        if _OWN.fullmatch(chosen.get("trainer", "")):
+            # one that is not known here stays text, which fit refuses and predict does not need
+            own["trainer"] = trainer_from(chosen.pop("trainer"))
+        ranker = kind(**chosen, random_state=training["seed"])
         ranker.check_parameters()
     except ValueError as error:
         raise InputError(f'{path}: "parameters" of "training": {error} {_AGAIN}') from error
-    return ranker.set_params(surrogate=training["surrogate"])
+    return ranker.set_params(surrogate=training["surrogate"], **own)
 
 
 def _measure(path: Any, text: str) -> RankingMeasure:
@@ -141,15 +152,14 @@ def _measure(path: Any, text: str) -> RankingMeasure:
         raise InputError(f'{path}: "measure" of "training": {error}') from error
 
 
-def _surrogate(path: Any, text: str) -> Any:
+def _surrogate(path: Any, ranker: StoredRanker, training: dict[str, Any]) -> Any:
     """None for a surrogate of the user's own: the model predicts and scores, but trains no more."""
-    own = _OWN.fullmatch(text)
-    name = own["name"] if own else None
-    if name is not None and name.lower() not in {known.lower() for known in SURROGATES}:
-        return None
     try:
-        return parse_surrogate(text)
-    except InputError as error:
+        return sharpened(ranker._surrogate(), training["result"].get("smoothing"))
+    except (InputError, AttributeError) as error:
+        own = _OWN.fullmatch(training["surrogate"])
+        if own and own["name"].lower() not in {known.lower() for known in SURROGATES}:
+            return None
         raise InputError(f'{path}: "surrogate" of "training": {error} {_AGAIN}') from error
 
 

@@ -1,25 +1,30 @@
-"""Trainers by name: what ``trainer="lbfgs"`` of a ranker stands for."""
+"""Trainers by name, what ``trainer="lbfgs"`` of a ranker stands for, and from their printed form."""
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Mapping
 from numbers import Integral
 from typing import Any, NamedTuple
 
 from sklearn.utils import check_random_state
 
+from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
+from directrix.measures.names import measure as parse_measure
 from directrix.trainers.adam import Adam
 from directrix.trainers.adarank import AdaRank
+from directrix.trainers.anneal import Anneal
 from directrix.trainers.cg import CG
 from directrix.trainers.coordinate_ascent import CoordinateAscent
 from directrix.trainers.frank import FRank
 from directrix.trainers.lbfgs import LBFGS
 from directrix.trainers.rankboost import RankBoost
+from directrix.trainers.restarts import Restarts
 from directrix.trainers.sgd import SGD
 from directrix.types import Trainer
 
-__all__ = ["BY_GRADIENT", "TRAINERS", "Plan", "seed_of", "trainer_of"]
+__all__ = ["BY_GRADIENT", "TRAINERS", "Plan", "seed_of", "trainer_from", "trainer_of"]
 
 
 class Plan(NamedTuple):
@@ -46,6 +51,11 @@ TRAINERS: Mapping[str, Callable[[Plan], Trainer]] = {
 BY_GRADIENT = frozenset({"lbfgs", "cg", "adam", "sgd"})
 """Those that train any model; the others want a linear one or stumps."""
 
+_KINDS: Mapping[str, Callable[..., Trainer]] = {
+    kind.__name__: kind
+    for kind in (LBFGS, CG, Adam, SGD, CoordinateAscent, AdaRank, RankBoost, FRank, Anneal, Restarts)
+}
+
 
 def trainer_of(ranker: Any, goal: RankingMeasure) -> Trainer:
     """Return the ranker's trainer; one given as an object is taken as it is."""
@@ -61,3 +71,37 @@ def seed_of(random_state: Any) -> Any:
     if random_state is None or isinstance(random_state, Integral):
         return random_state
     return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def trainer_from(text: str) -> Trainer | str:
+    """Return the trainer whose ``repr`` a text is, or the text itself, which no ranker trains with.
+
+    Raises
+    ------
+    InputError
+        If it is a trainer of directrix, with a setting that it does not have or take.
+    """
+    try:
+        tree = ast.parse(text, mode="eval").body
+        found: Trainer = _built(tree)
+    except InputError:
+        raise
+    except TypeError as error:
+        raise InputError(f"trainer {text!r}: {error}.") from None
+    except (SyntaxError, ValueError, LookupError, MemoryError, RecursionError):
+        return text
+    return found
+
+
+def _built(node: ast.expr) -> Any:
+    """A literal, a measure, or a trainer of such."""
+    if not isinstance(node, ast.Call):
+        return ast.literal_eval(node)
+    name = node.func.id if isinstance(node.func, ast.Name) else ""
+    given = {word.arg or "": _built(word.value) for word in node.keywords}
+    if name in _KINDS:
+        return _KINDS[name](*map(_built, node.args), **given)
+    try:
+        return parse_measure(ast.unparse(node))
+    except InputError as error:
+        raise LookupError(name) from error

@@ -90,6 +90,7 @@ def _smooth(cls: type[Any], source: str, use_when: str, selection: str, **more: 
         grid={"l2": (1e-4, 1e-3, 1e-2, 1e-1)},
         keeps_best=True,
         selection=selection,
+        without=("sigma",),
         **more,
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,15 +10,13 @@ import numpy as np
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.models.stumps import StumpModel, quantile_thresholds
-from directrix.rankers.base import HasMethods, Interval, StrOptions
-from directrix.rankers.gradient import SHARED_CONSTRAINTS, GradientRanker
+from directrix.rankers.base import Interval
+from directrix.rankers.gradient import GradientRanker, constraints
 from directrix.rankers.named_trainers import BY_GRADIENT
 from directrix.rankers.persistence import check, weights
 from directrix.types import Float64Array, Surrogate, Trainer
 
 __all__ = ["StumpRanker"]
-
-_TRAINERS = BY_GRADIENT | {"rankboost", "frank"}
 
 
 class StumpRanker(GradientRanker):
@@ -73,22 +71,15 @@ class StumpRanker(GradientRanker):
     """
 
     model_type: ClassVar[str] = "stumps"
-    trainers: ClassVar[frozenset[str]] = _TRAINERS
+    missing_shows: ClassVar[bool] = False
+    trainers: ClassVar[frozenset[str]] = BY_GRADIENT | {"rankboost", "frank"}
     saved_parameters: ClassVar[dict[str, str]] = {
-        "trainer": "text",
+        **GradientRanker.saved_parameters,
         "thresholds": "number",
-        "l2": "number",
-        "scale": "text or null",
-        "max_iter": "number",
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **SHARED_CONSTRAINTS,
-        "trainer": [StrOptions(set(_TRAINERS)), HasMethods(["minimise"])],
+        **constraints(trainers),
         "thresholds": [Interval(Integral, 1, None, closed="left")],
-        "l2": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 0, None, closed="left")],
-        "patience": [Interval(Integral, 1, None, closed="left"), None],
-        "warm_start": ["boolean"],
     }
 
     def __init__(  # noqa: PLR0913

@@ -20,10 +20,12 @@ from directrix.types import Float64Array, Measure, Objective, Surrogate, Trainer
 
 __all__ = [
     "kept_start",
+    "last_smoothing",
     "mean_of",
     "mean_over_queries",
     "measure_of",
     "query_means",
+    "sharpened",
     "surrogate_gap",
     "training_record",
     "values_of",
@@ -45,7 +47,7 @@ def training_record(
     ranker: Any, q: Queries, surrogate: Surrogate, trainer: Trainer | Boosting, result: Result
 ) -> dict[str, Any]:
     """Everything to know about how a ranker was trained, in JSON types only."""
-    seed = ranker.random_state
+    seed, smoothing = ranker.random_state, last_smoothing(result)
     return {
         "measure": repr(ranker.measure_),
         "surrogate": repr(surrogate),
@@ -60,8 +62,23 @@ def training_record(
             "message": result.message,
             "value": float(result.value) if math.isfinite(result.value) else None,
             "counts": {name: int(count) for name, count in result.counts.items()},
+            **({} if smoothing is None else {"smoothing": smoothing}),
         },
     }
+
+
+def last_smoothing(result: Result) -> float | None:
+    """The smoothing of the chosen step, or of the last one; None for a training without `Anneal`."""
+    best = result.counts.get("best")
+    # under Restarts a step is a whole run
+    rows = [row for row in result.trace if row.get("restart", row["iteration"]) == best] or result.trace
+    found = rows[-1].get("smoothing") if rows else None
+    return None if found is None else float(found)
+
+
+def sharpened(surrogate: Any, smoothing: float | None) -> Any:
+    """The surrogate at the smoothing where its training ended."""
+    return surrogate if smoothing is None else surrogate.at(smoothing)
 
 
 def _json_value(name: str, value: Any) -> Any:
@@ -69,8 +86,7 @@ def _json_value(name: str, value: Any) -> Any:
         return value.item()
     if isinstance(value, tuple):
         return list(value)
-    # an object that trains is told by its repr in "trainer"; a model that is loaded trains by name
-    return "lbfgs" if name == "trainer" and not isinstance(value, str) else value
+    return repr(value) if name == "trainer" and not isinstance(value, str) else value
 
 
 def kept_start(objective: Objective, start: Float64Array) -> Result:
