@@ -174,6 +174,7 @@ def test_a_saved_ranker_predicts_the_same_bits(tmp_path, settings, measure):
     assert type(loaded) is dx.BoostedRanker
     assert loaded.predict_queries(VALID).tobytes() == ranker.predict_queries(VALID).tobytes()
     assert loaded.measure_ == ranker.measure_
+    assert repr(loaded.surrogate_) == repr(ranker.surrogate_)
     kept = {**loaded.get_params(), "surrogate": None}
     assert kept == {**ranker.get_params(), "surrogate": None}
     loaded.save(tmp_path / "again.json")
@@ -191,6 +192,9 @@ def test_a_damaged_file_is_refused(tmp_path, fitted):
             content["model"]["text"].replace("left_child=", "left_child=7 ", 1),
             '"model": the text of the trees',
         ),
+        (content["model"]["text"][:-200], '"model": the text of the trees'),
+        (content["model"]["text"].replace("max_feature_idx=3", "max_feature_idx=4"), "4 features|trees"),
+        ("tree", '"model": the text of the trees'),
         (3, '"text" is number'),
     ]:
         path.write_text(json.dumps({**content, "model": {**content["model"], "text": text}}))

@@ -8,7 +8,7 @@ import pytest
 
 import directrix as dx
 from directrix.data.synthetic import make_linear
-from directrix.rankers.methods import RANKERS
+from directrix.rankers.kinds import RANKERS
 
 EVERY = [pytest.param(m, id=m.name) for m in dx.methods()]
 APPROX = [m for m in dx.methods() if m.name.startswith("Approx")]

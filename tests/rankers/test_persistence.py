@@ -199,3 +199,107 @@ def test_a_file_without_permission(saved, monkeypatch):
     monkeypatch.setattr(Path, "open", refuse)  # root may read everything, so chmod shows nothing
     with pytest.raises(dx.InputError, match="may not be read"):
         dx.load(saved)
+
+
+SMOOTH = dx.Anneal(dx.CG(max_iter=3), start=1.0, stop=0.1)
+TRAINERS = [
+    dx.SGD(rate=0.5, epochs=2),
+    dx.Restarts(dx.LBFGS(max_iter=2), n=2),
+    SMOOTH,
+    dx.CoordinateAscent("AP(rel=2)@3", max_iter=1),
+    dx.AdaRank("nDCG@2", rounds=2, signs=True),
+]
+
+
+def kept(trainer, folder, change=None, kind=dx.LinearRanker, **settings):
+    features = np.random.default_rng(0).random((20, 2))
+    data = features, np.arange(20) % 3, np.arange(20) // 5
+    ranker = kind("SmoothNDCG(sigma=4.0)", trainer=trainer, **settings).fit(data[0], data[1], qid=data[2])
+    ranker.save(folder / "m.json")
+    if change is not None:
+        edited(folder / "m.json", change)
+    return ranker, dx.load(folder / "m.json"), data
+
+
+@pytest.mark.parametrize("trainer", TRAINERS, ids=repr)
+def test_a_trainer_that_is_an_object_is_read_back(trainer, tmp_path):
+    ranker, loaded, (rows, labels, qid) = kept(trainer, tmp_path)
+    assert loaded.trainer == trainer
+    assert loaded.fit(rows, labels, qid=qid).coef_.tobytes() == ranker.coef_.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("kind", "trainer"),
+    [(dx.MLPRanker, dx.Adam(epochs=2)), (dx.StumpRanker, dx.FRank(rounds=2, candidates=3))],
+)
+def test_so_it_is_in_models_of_other_types(kind, trainer, tmp_path):
+    ranker, loaded, (rows, labels, qid) = kept(trainer, tmp_path, kind=kind, random_state=0, patience=3)
+    assert (loaded.trainer, loaded.patience) == (trainer, 3)
+    assert loaded.fit(rows, labels, qid=qid).result_.value == ranker.result_.value
+
+
+class Mine:
+    """A trainer that a file cannot name."""
+
+    def minimise(self, objective, start, *, callback=None):
+        return dx.LBFGS(max_iter=1).minimise(objective, start, callback=callback)
+
+
+@pytest.mark.parametrize("trainer", [Mine(), dx.Anneal(Mine(), 1.0, 0.5)], ids=["alone", "wrapped"])
+def test_a_trainer_of_the_users_own_predicts_but_does_not_train_as_another(trainer, tmp_path):
+    ranker, loaded, (rows, labels, qid) = kept(trainer, tmp_path)
+    assert loaded.predict(rows).tobytes() == ranker.predict(rows).tobytes()
+    with pytest.raises(ValueError, match=r"'trainer' parameter of LinearRanker.*Mine"):
+        loaded.fit(rows, labels, qid=qid)
+    loaded.save(tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_bytes() == (tmp_path / "m.json").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("SGD(rate=-1.0)", "rate"),
+        ("SGD(speed=1.0)", "speed"),
+        ("Anneal(trainer=CG(max_iter=0))", "max_iter"),
+        ("SGD", "'trainer' parameter"),
+    ],
+)
+def test_a_damaged_trainer_is_refused(tmp_path, text, message):
+    with pytest.raises(dx.InputError, match=f"m.json.*parameters.*{message}"):
+        kept(dx.SGD(epochs=1), tmp_path, lambda c: c["training"]["parameters"].update(trainer=text))
+
+
+def test_after_annealing_the_surrogate_is_the_one_of_the_last_round(tmp_path):
+    ranker, loaded, _ = kept(SMOOTH, tmp_path)
+    last = SMOOTH.smoothings[-1]
+    assert ranker.surrogate_ == loaded.surrogate_ == dx.SmoothNDCG(sigma=last)
+    assert loaded.training_["surrogate"] == repr(dx.SmoothNDCG(sigma=4.0))
+
+
+def test_after_annealing_with_validation_it_is_the_one_of_the_chosen_round():
+    from directrix.rankers.search import gap_of
+
+    q = dx.make_cubic(n_queries=12, docs_per_query=10, n_features=4, seed=0)
+    ranker = dx.LinearRanker("SmoothNDCG", trainer=dx.Anneal(dx.CG(max_iter=3), 64.0, 1 / 64))
+    ranker.fit_queries(q.take(range(8)), q.take(range(8, 12)), measure="nDCG@3")
+    row = ranker.result_.trace[ranker.result_.counts["best"]]
+    assert ranker.surrogate_ == dx.SmoothNDCG(sigma=row["smoothing"])
+    scores = ranker.predict_queries(q)
+    soft, _ = dx.SmoothNDCG(sigma=row["smoothing"]).value_and_grad(scores, q.labels, q.qptr)
+    exact = dx.NDCG()(scores, q.labels, q.qptr)
+    np.testing.assert_allclose(gap_of(ranker, q), np.abs(soft - exact).mean(), rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize(("value", "message"), [(-1.0, "smoothing"), ("1", '"smoothing" is text')])
+def test_a_damaged_smoothing_is_refused(tmp_path, value, message):
+    with pytest.raises(dx.InputError, match=message):
+        kept(SMOOTH, tmp_path, lambda c: c["training"]["result"].update(smoothing=value))
+
+
+@pytest.mark.parametrize("surrogate", ["RankNet", "ListNet", "Lambda"])
+def test_what_tends_to_no_measure_has_no_gap(surrogate):
+    from directrix.rankers.search import gap_of
+
+    q = dx.make_cubic(n_queries=4, docs_per_query=5, n_features=3, seed=0)
+    ranker = dx.LinearRanker(surrogate, trainer="sgd", max_iter=1).fit_queries(q, measure="nDCG")
+    assert np.isnan(gap_of(ranker, q))

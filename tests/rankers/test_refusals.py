@@ -21,6 +21,10 @@ def queries(features=X, labels=Y):
     return dx.Queries(np.asarray(features), q.labels, q.qptr, q.query_ids, None, None, q.rows)
 
 
+def twelve():
+    return dx.make_cubic(n_queries=12, docs_per_query=2, n_features=2, seed=0)
+
+
 def with_value(value):
     features = X.copy()
     features[2, 1] = value
@@ -56,8 +60,12 @@ def test_features_too_large_to_add_up_are_fine():
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_missing_features_give_no_scores(value):
-    ranker = dx.LinearRanker(max_iter=0).fit(X, Y, qid=QID)
+@pytest.mark.parametrize("name", ["LinearRanker", "MLPRanker", "StumpRanker", "BoostedRanker"])
+def test_missing_features_give_no_scores(value, name):
+    """Not even where comparisons with thresholds would give some."""
+    if name == "BoostedRanker":
+        pytest.importorskip("lightgbm")
+    ranker = getattr(dx, name)().fit(X, Y, qid=QID)
     with pytest.raises(dx.InputError, match="row 2"):
         ranker.predict_queries(queries(with_value(value)))
 
@@ -136,6 +144,9 @@ def saved(folder, change=None, **settings):
         (lambda: search(queries(), settings={"patience": 2}), "patience"),
         (lambda: search(queries(), settings={"warm_start": True}), "warm_start"),
         (lambda: search(queries(), measure="nDCG(ties=trec)"), "doc"),
+        (lambda: search(twelve(), folds=13), "folds=13 for 12 queries"),
+        (lambda: search(twelve(), weights=(None, [1.0] * 11)), r"query_weight has shape \(11,\)"),
+        (lambda: search(twelve(), weights=([-1.0] * 24, None)), r"doc_weight\[0\] is -1"),
     ],
 )
 def test_what_cannot_be_used_is_said(call, message):

@@ -85,8 +85,9 @@ class BoostedRanker(StoredRanker):
     result_ : Result
         Why training stopped; its trace has the loss and the validation measure after every tree, and
         ``params`` the values of the leaves.
-    measure_, scale_, n_features_in_, feature_names_in_
-        As in `LinearRanker`.
+    surrogate_, measure_, scale_, n_features_in_, feature_names_in_
+        As in `LinearRanker`. With "lambdarank" ``surrogate_`` is no more than a name, and ``result_.value``
+        is NaN: LightGBM does not tell its loss.
 
     Raises
     ------

@@ -71,7 +71,7 @@ def check_finite(q: Queries, name: str) -> None:
         row, column = divmod(int(bad[0]), q.n_features)
     raise InputError(
         f"row {q.rows[row]} of {name}: feature {column + 1} is {values.ravel()[bad[0]]:g}, and "
-        f"{bad.size - 1:,} more are not finite; a linear model needs numbers: {_FILL}."
+        f"{bad.size - 1:,} more are not finite; a model needs numbers: {_FILL}."
     )
 
 

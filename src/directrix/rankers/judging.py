@@ -8,6 +8,7 @@ import numpy as np
 
 from directrix.data.queries import Queries
 from directrix.data.split import fold_numbers
+from directrix.errors import InputError
 from directrix.types import Array, Float64Array
 
 __all__ = ["Fold", "Weights", "judging_folds"]
@@ -37,6 +38,11 @@ def judging_folds(
         return [Fold(q, weights, q)], f"the {q.n_queries} training queries, too few to hold some back"
     if folds is None:
         folds = _FOLDS if q.n_queries < _ENOUGH_TO_HOLD_BACK else 1
+    if folds > q.n_queries:
+        raise InputError(
+            f"folds={folds} for {q.n_queries} queries: every turn needs a query that judges; give at most "
+            f"folds={q.n_queries}, or leave it out for {_FOLDS}."
+        )
     number = fold_numbers(q.n_queries, max(folds, _FOLDS if folds == 1 else 2), seed=seed)
     parts = [_fold(q, weights, number == fold) for fold in range(folds)]
     if folds == 1:

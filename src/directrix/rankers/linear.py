@@ -32,11 +32,11 @@ class LinearRanker(GradientRanker):
     ----------
     surrogate : Surrogate or str, optional
         What is maximised, e.g. ``ApproxNDCG(alpha=50)`` or the text of it. Default ``ApproxNDCG()``.
-    trainer : {"lbfgs", "sgd", "coordinate-ascent", "adarank"} or Trainer
-        How. "lbfgs": full gradients, deterministic. "sgd": Algorithm 1 of Qin, Liu & Li (2010), query
-        by query. "coordinate-ascent" and "adarank": the measure itself (``eval_measure`` of ``fit``,
-        else that of the surrogate). Or an object such as ``SGD(rate=0.1)``, which then ignores
-        ``max_iter``.
+    trainer : {"lbfgs", "cg", "sgd", "adam", "coordinate-ascent", "adarank"} or Trainer
+        How. "lbfgs" and "cg": full gradients, deterministic. "sgd": Algorithm 1 of Qin, Liu & Li (2010),
+        query by query; "adam" likewise. "coordinate-ascent" and "adarank": the measure itself
+        (``eval_measure`` of ``fit``, else that of the surrogate). Or an object such as ``SGD(rate=0.1)``,
+        whose own number of steps then holds, not ``max_iter``.
     l2 : float >= 0
         Weight of the penalty, in units of the measure per squared weight.
     scale : {"query-minmax", "query-standard", "minmax", "standard"} or None
@@ -48,14 +48,15 @@ class LinearRanker(GradientRanker):
     center : {"zero", "start"}
         Where the penalty pulls to: w_c above. "start" is the penalty of SmoothRank (Chapelle & Wu 2010).
     max_iter : int >= 0
-        Iterations (epochs of "sgd"); 0 keeps the start: the regression itself.
+        Iterations (epochs of "sgd" and "adam", rounds of "adarank"); 0 keeps the start: the regression
+        itself, whatever the trainer.
     patience : int >= 1, optional
         With an ``eval_set``: stop after so many iterations without a better value on it.
         Default: no early stop, only the best iteration is kept.
     warm_start : bool
         Start from ``coef_`` of the last ``fit`` instead of ``start``.
     random_state : int, RandomState or None
-        For "sgd": order of the queries.
+        Of trainers by name that draw: order of the queries, or of the features of "coordinate-ascent".
 
     Attributes
     ----------
@@ -63,6 +64,8 @@ class LinearRanker(GradientRanker):
         The weights, on scaled features.
     result_ : Result
         Why training stopped, and its trace.
+    surrogate_ : Surrogate
+        What was maximised; under `Anneal` at the smoothing where it ended.
     measure_ : measure
         What ``score`` reports: the measure it was trained for.
     scale_ : fitted scale or None

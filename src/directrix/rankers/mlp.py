@@ -39,9 +39,9 @@ class MLPRanker(GradientRanker):
         Width of every hidden layer; () is a linear ranker.
     activation : {"relu", "tanh"}
         Of the hidden layers.
-    trainer : str or Trainer
-        "lbfgs": full gradients. "adam", "sgd": query by query. Or an object such as
-        ``Adam(rate=1e-2, batch=10)``, which then ignores ``max_iter``.
+    trainer : {"lbfgs", "cg", "adam", "sgd"} or Trainer
+        "lbfgs", "cg": full gradients. "adam", "sgd": query by query. Or an object such as
+        ``Adam(rate=1e-2, batch=10)``, whose own number of steps then holds, not ``max_iter``.
     l2 : float >= 0
         Weight of the penalty on weights and biases, in units of the measure per square of them.
     scale : {"query-minmax", "query-standard", "minmax", "standard"} or None
@@ -62,14 +62,8 @@ class MLPRanker(GradientRanker):
     ----------
     params_ : float64 (n_params,)
         Weights and biases, on scaled features, in the order of `MLPModel`.
-    result_ : Result
-        Why training stopped, and its trace.
-    measure_ : measure
-        What ``score`` reports: the measure it was trained for.
-    scale_ : fitted scale or None
-        What ``predict`` applies first.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
+    result_, surrogate_, measure_, scale_, n_features_in_, feature_names_in_
+        As in `LinearRanker`.
 
     Notes
     -----
@@ -87,6 +81,7 @@ class MLPRanker(GradientRanker):
     """
 
     model_type: ClassVar[str] = "mlp"
+    missing_shows: ClassVar[bool] = False  # relu(-inf) is 0
     trainers: ClassVar[frozenset[str]] = BY_GRADIENT
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **constraints(trainers),

@@ -13,6 +13,7 @@ import numpy as np
 from directrix.data.queries import Queries
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
+from directrix.objectives.weights import weights_of
 from directrix.rankers.checks import check_measurable, check_trainable
 from directrix.rankers.clock import Clock, Progress
 from directrix.rankers.judging import Fold, Weights, judging_folds
@@ -168,8 +169,9 @@ def search(  # noqa: PLR0913
     goal = parse_measure(measure)
     way = find_method(method) if isinstance(method, str) else method
     trials = allowed(way.candidates(goal, settings or {}), models)
+    check_trainable(q)
+    weights = _checked(weights, q)
     parts, selection = judging_folds(q, valid, weights, folds, seed)
-    check_trainable(parts[0].train)
     for part in (parts[0].train, parts[0].judge):
         check_measurable(goal, part)
     clock = Clock(time_budget, len(trials), progress)
@@ -198,10 +200,18 @@ def search(  # noqa: PLR0913
     return Search(ranker, best.candidate, candidates, selection, why, gap, tuple(remarks))
 
 
+def _checked(weights: Weights, q: Queries) -> Weights:
+    by_document, by_query = weights
+    return (
+        None if by_document is None else weights_of(by_document, q.n_docs, "doc_weight", "document"),
+        None if by_query is None else weights_of(by_query, q.n_queries, "query_weight", "query"),
+    )
+
+
 def gap_of(ranker: Any, q: Queries) -> float:
     """Mean over queries of the distance between a ranker's surrogate and the measure it tends to.
 
-    NaN if its surrogate tends to none.
+    After `Anneal` the surrogate at the smoothing where it ended. NaN if it tends to no measure.
     """
     surrogate = getattr(ranker, "surrogate_", None)
     if "tends_to_measure" not in getattr(surrogate, "traits", ()):

@@ -29,9 +29,9 @@ class StumpRanker(GradientRanker):
     surrogate : Surrogate or str, optional
         What trainers with gradients maximise; for boosting it only says which measure ``score`` reports and
         chooses the round by, if ``fit`` is not told. Default ``ApproxNDCG()``.
-    trainer : {"rankboost", "frank", "lbfgs", "adam", "sgd"} or Trainer
-        `RankBoost`, `FRank`, `LBFGS`, `Adam`, `SGD`, or an object such as ``FRank(candidates=20)``, which
-        then ignores ``max_iter``.
+    trainer : {"rankboost", "frank", "lbfgs", "cg", "adam", "sgd"} or Trainer
+        `RankBoost`, `FRank`, `LBFGS`, `CG`, `Adam`, `SGD`, or an object such as ``FRank(candidates=20)``,
+        whose own number of steps then holds, not ``max_iter``.
     thresholds : int >= 1
         At most so many a feature, at quantiles of the training data.
     l2 : float >= 0
@@ -45,7 +45,7 @@ class StumpRanker(GradientRanker):
     warm_start : bool
         Go on from the last ``fit``, with its thresholds.
     random_state : int, RandomState or None
-        For "sgd": order of the queries.
+        For "sgd" and "adam": order of the queries.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class StumpRanker(GradientRanker):
         The steps w, feature by feature.
     thresholds_ : list of float64 arrays
         theta of every feature.
-    result_, measure_, scale_, n_features_in_, feature_names_in_
+    result_, surrogate_, measure_, scale_, n_features_in_, feature_names_in_
         As in `LinearRanker`.
 
     Notes
