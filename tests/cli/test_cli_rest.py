@@ -33,7 +33,10 @@ def test_methods_lists_all_and_shows_one(run):
     table = run("methods").stdout.splitlines()
     names = [m.name for m in dx.methods()]
     assert [line.split()[0] for line in table[1:]] == names
+    assert not [line for line in table if "<" in line]  # no function is shown as an address
     assert "Eq. 22" in run("methods", "approxap").stdout
+    assert "[10], [50]" in run("methods", "MLP").stdout
+    assert "ApproxNDCG" in json.loads(run("methods", "auto", "-f", "json").stdout)[0]["tries"]["NDCG"]
     found = json.loads(run("methods", "--format", "json").stdout)
     assert [entry["name"] for entry in found] == names
     assert found[names.index("ApproxNDCG")]["grid"]["alpha"] == [3.0, 10.0, 30.0]
@@ -46,6 +49,20 @@ def test_doctor_describes_the_installation(run):
     assert facts["threads"] == dx.get_threads()
     assert {"python", "numpy", "numba", "scikit-learn", "numba cache"} <= set(facts)
     assert "numba cache" in run("doctor").stdout
+
+
+def test_doctor_names_the_optional_packages(run, monkeypatch):
+    import importlib.metadata
+
+    def without_torch(name, known=importlib.metadata.version):
+        if name == "torch":
+            raise importlib.metadata.PackageNotFoundError(name)
+        return "4.5.6" if name == "lightgbm" else known(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", without_torch)
+    facts = json.loads(run("doctor", "-f", "json").stdout)
+    assert facts["lightgbm"] == "4.5.6"
+    assert facts["torch"] == 'not installed: pip install "directrix[torch]"'
 
 
 def test_doctor_audits_files_and_what_they_share(run, files):

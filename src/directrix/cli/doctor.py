@@ -71,10 +71,21 @@ def _environment() -> dict[str, Any]:
         "directrix": __version__,
         "python": platform.python_version(),
         **{name: version(name) for name in packages},
+        **{name: _extra(name) for name in ("lightgbm", "torch")},
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
         "threads": get_threads(),
         "numba cache": _cache(),
     }
+
+
+def _extra(name: str) -> str:
+    """Version of an optional package, or how to get it."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return f'not installed: pip install "directrix[{name}]"'
 
 
 def _cache() -> str:

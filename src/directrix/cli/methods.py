@@ -25,13 +25,16 @@ def methods(
         entries = chosen[0].describe()
         print_rows(["", ""], [[key, _text(value)] for key, value in entries.items()], form)
     else:
-        rows = [[m.name, m.model, m.trainer, _text(m.grid), m.use_when] for m in chosen]
+        columns = ("name", "model", "trainer", "grid", "use_when")
+        rows = [[_text(m.describe()[column]) for column in columns] for m in chosen]
         print_rows(["method", "model", "trainer", "grid", "use when"], rows, form)
         if form is Format.table:
             remark("`directrix methods NAME` shows settings, cost and source")
 
 
 def _text(value: object) -> str:
+    if value is None or value in ({}, []):
+        return "-"
     if isinstance(value, dict):
         return "; ".join(f"{key} {_text(entry)}" for key, entry in value.items())
     return ", ".join(str(entry) for entry in value) if isinstance(value, list | tuple) else str(value)

@@ -29,7 +29,7 @@ def train(
         Path, typer.Argument(help="Training data, LETOR / svmlight; .gz .bz2 .xz too.", show_default=False)
     ],
     valid: Annotated[
-        Path | None, typer.Option(help="Validation data; without it a fifth of the queries.")
+        Path | None, typer.Option(help="Validation data; without it the training queries judge in turns.")
     ] = None,
     measure: Annotated[
         str, typer.Option("--measure", "-m", help="What to train for and to choose by.")
@@ -71,8 +71,8 @@ def train(
 ) -> None:
     """Train a ranker for the measure you report, and write it as JSON.
 
-    Every setting of the method's grid is trained from a regression start; the measure on the validation
-    queries chooses. Standard output holds what was tried, remarks and progress go to standard error.
+    Every setting of the method's grid is trained; the measure on the validation queries chooses. Standard
+    output holds what was tried, remarks and progress go to standard error.
     """
     from directrix.cli.settings import parse_settings, usage
     from directrix.measures.names import measure as parse_measure

@@ -39,6 +39,16 @@ class Auto(Method):
         names = _SUITS.get(type(measure).__name__, _SUITS_ANY)
         return tuple(part for part in map(method, names) if part.is_installed)
 
+    def describe(self) -> dict[str, Any]:
+        """All of it in JSON types; ``tries`` has the methods for each kind of measure."""
+        return super().describe() | {
+            "model": "several",
+            "trainer": "several",
+            "selection": "the measure asked for, on validation queries",
+            "keeps": "what its parts keep",
+            "tries": {name: list(parts) for name, parts in _SUITS.items()},
+        }
+
     def ranker(self, *, measure: RankingMeasure | None = None, **settings: Any) -> Any:
         """Return the ranker of its first part."""
         self.check_settings(settings)
