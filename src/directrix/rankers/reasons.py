@@ -46,7 +46,9 @@ def why_chosen(chosen: Candidate, candidates: Sequence[Candidate], goal: Ranking
     """Compare with the best candidate of the other methods, query by query."""
     others = [c for c in candidates if c.method != chosen.method and not math.isnan(c.valid)]
     if not others or math.isnan(chosen.valid):
-        return f"{goal.name} {chosen.valid:.4f}, the best of {len(candidates)} settings of {chosen.method}"
+        count = len(candidates)
+        among = f"the best of {count} settings" if count > 1 else "the only candidate"
+        return f"{goal.name} {chosen.valid:.4f}, {among} of {chosen.method}"
     second = max(others, key=lambda c: c.valid)
     difference, error = _ahead(chosen, second)
     n = int((~np.isnan(chosen.values - second.values)).sum())
