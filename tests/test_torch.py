@@ -186,6 +186,8 @@ S, Y = torch.zeros(2, 3), torch.zeros(2, 3)
         (lambda f: f(S, Y, mask=(S > 0)[:, :2]), r"mask has shape \(2, 2\)"),
         (lambda f: f(S[0], Y[0], lengths=[3]), r"lengths and mask are for padded"),
         (lambda f: f(S[0], Y[0], qptr=[0, 2]), r"qptr"),
+        (lambda f: f(S[0], Y[0], qptr=[0, 1.5, 3]), r"qptr .*integers"),
+        (lambda f: f(S[0], ["a", "b", "c"]), r"labels hold what is no number"),
         (lambda f: f(list(S), list(Y), lengths=[3, 3]), r"takes neither lengths"),
         (lambda f: f(list(S), list(Y)[:1]), r"list of 2 tensors; give as many labels"),
         (lambda f: f(list(S), [Y[0], Y[1, :2]]), r"query 1 has scores of shape \(3,\) and labels of shape"),
@@ -195,6 +197,9 @@ S, Y = torch.zeros(2, 3), torch.zeros(2, 3)
         (lambda f: f(S[0] / 0.0, Y[0]), r"scores: 3 of 3 cannot be used"),
         (lambda f: f(S[0], Y[0] - 1.0), r"labels"),
         (lambda _: dx.torch.loss("ApproxNDGC"), r"ApproxNDCG"),
+        (lambda _: dx.torch.loss(dx.ApproxNDCG), r"a surrogate is needed.*ApproxNDCG\(alpha=10\)"),
+        (lambda _: dx.torch.loss(dx.NDCG()), r"a surrogate is needed"),
+        (lambda _: dx.torch.loss(None), r"a surrogate is needed"),
     ],
 )
 def test_messages(call, message):

@@ -96,10 +96,16 @@ def loss(surrogate: Any) -> Loss:
     MissingExtra
         If PyTorch is not installed.
     InputError
-        If the text names no surrogate.
+        If it is no surrogate, or the text names none.
     """
     _functions()
-    return Loss(as_surrogate(surrogate) if isinstance(surrogate, str) else surrogate)
+    chosen = as_surrogate(surrogate) if isinstance(surrogate, str) else surrogate
+    if isinstance(chosen, type) or not hasattr(chosen, "value_and_grad"):
+        raise InputError(
+            f"directrix.torch.loss({chosen!r:.80}): a surrogate is needed, an object with value_and_grad; "
+            "type e.g. directrix.torch.loss(directrix.ApproxNDCG(alpha=10))."
+        )
+    return Loss(chosen)
 
 
 @cache
@@ -162,13 +168,14 @@ def _flat(
     if scores.dim() == 1:
         if lengths is not None or mask is not None:
             raise InputError("lengths and mask are for padded scores (n_queries, longest); give qptr here.")
-        pointers = [0, len(scores)] if qptr is None else _array(qptr)
-        return _floating(scores), grades.astype(np.float64), np.asarray(pointers, dtype=np.int64)
+        # as given: the surrogate checks that they are whole
+        pointers = _array([0, len(scores)] if qptr is None else qptr)
+        return _floating(scores), _grades(grades), pointers
     if qptr is not None or (lengths is not None and mask is not None):
         raise InputError("padded scores take lengths or mask, one of the two, and no qptr.")
     there = _documents(tuple(scores.shape), lengths, mask)
     chosen = scores[torch.as_tensor(there, device=scores.device)]
-    return _floating(chosen), grades[there].astype(np.float64), _pointers(there.sum(axis=1))
+    return _floating(chosen), _grades(grades[there]), _pointers(there.sum(axis=1))
 
 
 def _of_list(scores: Any, labels: Any) -> tuple[Any, Float64Array, Int64Array]:
@@ -186,7 +193,7 @@ def _of_list(scores: Any, labels: Any) -> tuple[Any, Float64Array, Int64Array]:
                 "each query needs a tensor (n_docs,) of scores and as many labels."
             )
     flat = _floating(torch.cat(list(scores)))
-    return flat, np.concatenate(grades).astype(np.float64), _pointers(np.array([len(g) for g in grades]))
+    return flat, _grades(np.concatenate(grades)), _pointers(np.array([len(g) for g in grades]))
 
 
 def _documents(shape: tuple[int, ...], lengths: Any, mask: Any) -> Array:
@@ -214,6 +221,13 @@ def _documents(shape: tuple[int, ...], lengths: Any, mask: Any) -> Array:
         )
     rows: Array = np.arange(longest) < sizes[:, None]
     return rows
+
+
+def _grades(labels: Array) -> Float64Array:
+    try:
+        return labels.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"labels hold what is no number ({error}); grades >= 0 are needed.") from None
 
 
 def _pointers(sizes: Any) -> Int64Array:

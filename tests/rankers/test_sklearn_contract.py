@@ -1,7 +1,11 @@
 """The estimator contract: scikit-learn's own checks, and `qid` through its tools."""
 
+import pickle
+
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse as sp
 import sklearn
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
@@ -94,6 +98,79 @@ def test_pipeline_passes_qid_to_the_ranker(data):
     alone = dx.LinearRanker(max_iter=20).fit(Z, y, qid=qid)
     np.testing.assert_allclose(pipe.predict(X), alone.predict(Z), rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(pipe.score(X, y, qid=qid), alone.score(Z, y, qid=qid), rtol=1e-12, atol=0)
+
+
+SMALL = {
+    "linear": lambda **more: dx.LinearRanker(max_iter=5, **more),
+    "mlp": lambda **more: dx.MLPRanker(hidden=[3], max_iter=5, random_state=0, **more),
+    "stumps": lambda **more: dx.StumpRanker(max_iter=5, **more),
+    "trees": lambda **more: dx.BoostedRanker(n_trees=5, min_data_in_leaf=2, **more),
+    "auto": lambda **more: dx.AutoRanker("nDCG@5", method="Regression", folds=2),
+}
+
+
+@pytest.fixture(params=SMALL)
+def small(request):
+    """A quick ranker of every class."""
+    if request.param == "trees":
+        pytest.importorskip("lightgbm")
+    return SMALL[request.param]
+
+
+@pytest.mark.usefixtures("routing")
+def test_searches_and_pipelines_take_every_ranker(data, small):
+    X, y, qid = data
+    ranker = small().set_fit_request(qid=True).set_score_request(qid=True)
+    pipe = make_pipeline(StandardScaler(), ranker).fit(X, y, qid=qid)
+    Z = StandardScaler().fit_transform(X)
+    np.testing.assert_allclose(pipe.predict(X), small().fit(Z, y, qid=qid).predict(Z), rtol=1e-9, atol=1e-9)
+    name = "measure" if isinstance(ranker, dx.AutoRanker) else "surrogate"
+    grid = {name: ["AP", "nDCG@3"] if name == "measure" else [None, "ApproxAP(alpha=5.0)"]}
+    search = GridSearchCV(ranker, grid, cv=GroupKFold(2), error_score="raise").fit(X, y, qid=qid, groups=qid)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    assert search.best_estimator_.score(X, y, qid=qid) > 0.5
+
+
+def test_every_ranker_survives_pickling_and_later_settings(data, small):
+    X, y, qid = data
+    ranker = small().fit(X, y, qid=qid)
+    expected = ranker.predict(X)
+    assert pickle.loads(pickle.dumps(ranker)).predict(X).tobytes() == expected.tobytes()
+    others = {"scale": "query-minmax", "surrogate": "ApproxAP", "thresholds": 2, "hidden": (9,), "n_trees": 1}
+    others = {k: v for k, v in others.items() if k in ranker.get_params()}
+    assert ranker.set_params(**others).predict(X).tobytes() == expected.tobytes()
+
+
+def test_every_ranker_takes_sparse_features(data, small):
+    X, y, qid = data
+    X = np.where(X > 0.5, X, 0.0)
+    sparse = small().fit(sp.csr_array(X), y, qid=qid)
+    dense = small(**({"scale": None} if isinstance(sparse, dx.MLPRanker) else {})).fit(X, y, qid=qid)
+    if isinstance(sparse, dx.MLPRanker):  # its own scale leaves out the mean of sparse features
+        sparse = small(scale=None).fit(sp.csr_array(X), y, qid=qid)
+    np.testing.assert_allclose(sparse.predict(sp.csc_array(X)), dense.predict(X), rtol=1e-5, atol=1e-7)
+
+
+def test_names_of_features_are_those_of_the_last_fit(data, small):
+    X, y, qid = data
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    ranker = small().fit(frame, y, qid=qid)
+    assert ranker.feature_names_in_.tolist() == list("abcd")
+    with pytest.raises(ValueError, match="feature names"):
+        ranker.predict(frame[list("badc")])
+    q = dx.Queries.from_arrays(X, y, qid=qid)
+    assert not hasattr(ranker.fit_queries(q), "feature_names_in_")
+
+
+def test_a_validation_set_reaches_every_ranker(data, small):
+    X, y, qid = data
+    ranker = small().fit(X[:120], y[:120], qid=qid[:120], eval_set=[(X[120:], y[120:])], eval_qid=qid[120:])
+    if isinstance(ranker, dx.AutoRanker):
+        assert ranker.search_.selection == "4 validation queries"
+    else:
+        assert {"score", "loss"} <= set(ranker.result_.trace[0])
+    with pytest.raises(ValueError, match="3 features"):
+        small().fit(X, y, qid=qid, eval_set=(X[:, :3], y), eval_qid=qid)
 
 
 def test_clone_and_repr_keep_the_surrogate(data):
