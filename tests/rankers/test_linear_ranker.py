@@ -314,3 +314,15 @@ def test_a_callback_sees_every_step_and_can_end_the_training():
     )
     assert seen == [0, 1, 2]
     assert ranker.result_.status == "stopped"
+
+
+def test_it_trains_on_the_objective_with_fused_kernels():
+    seen = []
+
+    class Look:
+        def minimise(self, objective, start, *, callback=None):
+            seen.append(type(objective).__name__)
+            return dx.LBFGS(max_iter=1).minimise(objective, start, callback=callback)
+
+    fitted(trainer=Look())
+    assert seen == ["LinearObjective"]

@@ -79,6 +79,16 @@ def test_damaged_files_are_refused(data, tmp_path, change, message):
         dx.load(path)
 
 
+def test_a_number_of_features_beyond_any_array_is_refused(data, tmp_path):
+    path = tmp_path / "m.json"
+    dx.StumpRanker(max_iter=2).fit_queries(data[0]).save(path)
+    content = json.loads(path.read_text())
+    content["features"]["count"] = 10**30
+    path.write_text(json.dumps(content))
+    with pytest.raises(dx.InputError, match='"count" of "features" is 10'):
+        dx.load(path)
+
+
 def test_validation_queries_choose_the_round(data):
     q, valid = data
     ranker = dx.StumpRanker(max_iter=30).fit_queries(q, valid, measure="AP(rel=2)")

@@ -91,7 +91,8 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no t
         Raises
         ------
         InputError
-            If qid, group, weights or the validation set do not fit the rows, or a label is negative.
+            If qid, group, weights or the validation set do not fit the rows, a label is negative, or the
+            method knows no ``sample_weight``.
         ValueError
             From scikit-learn, for NaN, infinite or non-numeric input.
         """

@@ -84,9 +84,10 @@ def load(path: str | os.PathLike[str]) -> Any:
     check(path, '"training"', training, _TRAINING)
     check(path, '"result" of "training"', training["result"], _RESULT)
     check(path, '"parameters" of "training"', training["parameters"], kind.saved_parameters)
-    if type(features["count"]) is not int or features["count"] < 1:
+    if type(features["count"]) is not int or not 1 <= features["count"] < 2**31:
         raise InputError(
-            f'{path}: "count" of "features" is {features["count"]}, must be a whole number >= 1. {_AGAIN}'
+            f'{path}: "count" of "features" is {features["count"]}, must be a whole number from 1 to '
+            f"{2**31 - 1}. {_AGAIN}"
         )
     ranker = _unfitted(path, kind, training)
     params = ranker._restore_model(path, model, features["count"])
