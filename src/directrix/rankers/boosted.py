@@ -21,7 +21,7 @@ from directrix.rankers.checks import check_trainable
 from directrix.rankers.persistence import check
 from directrix.rankers.scaling import scaled
 from directrix.rankers.stored import SHARED_CONSTRAINTS, StoredRanker
-from directrix.rankers.training import mean_of, mean_over_queries, measure_of
+from directrix.rankers.training import judge_of, measure_of
 from directrix.trainers.boosting import Boosting
 from directrix.types import Float64Array, Surrogate
 
@@ -190,7 +190,7 @@ class BoostedRanker(StoredRanker):
                 "queries: query_weight=, or choose a surrogate: BoostedRanker('ApproxNDCG')."
             )
         judged = None if valid is None else scaled(valid, scale)
-        judge = None if judged is None else _judge(goal, judged)
+        judge = None if judged is None else judge_of(goal, judged)
         trainer = self._trainer()
         result, trees = trainer.grow(data, objective, valid=judged, judge=judge, callback=callback)
         self.trees_ = trees
@@ -221,11 +221,3 @@ class BoostedRanker(StoredRanker):
         except InputError as error:
             raise InputError(f'{path}: "model": {error}') from error
         return self.trees_.leaf_values
-
-
-def _judge(goal: RankingMeasure, q: Queries) -> Any:
-    """Mean of a measure as a function of scores, with what depends on labels computed once."""
-    if not isinstance(goal, RankingMeasure):
-        return lambda scores: mean_of(goal, scores, q)
-    ready = goal.prepare(q.labels, q.qptr, doc_ids=q.doc_ids)
-    return lambda scores: mean_over_queries(ready(scores)[0])

@@ -23,7 +23,7 @@ from directrix.rankers.inputs import row_weights
 from directrix.rankers.named_trainers import trainer_of
 from directrix.rankers.scaling import scaled
 from directrix.rankers.stored import SHARED_CONSTRAINTS, StoredRanker
-from directrix.rankers.training import kept_start, mean_of, measure_of
+from directrix.rankers.training import judge_of, kept_start, measure_of
 from directrix.trainers.best import BestSoFar
 from directrix.types import Float64Array, Model, Surrogate
 
@@ -111,10 +111,9 @@ class GradientRanker(StoredRanker):
         objective = self._objective(data, surrogate, self._penalty(start), weights)
         watched = trainer
         if valid is not None:
-            judge = scaled(valid, scale)
-            watched = BestSoFar(
-                trainer, lambda params: mean_of(goal, self._scores(params, judge), judge), self.patience
-            )
+            judged = scaled(valid, scale)
+            judge = judge_of(goal, judged)
+            watched = BestSoFar(trainer, lambda params: judge(self._scores(params, judged)), self.patience)
         result = (
             kept_start(objective, start)
             if self.max_iter == 0

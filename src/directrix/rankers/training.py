@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import platform
+from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from numbers import Integral
 from typing import Any
@@ -19,6 +20,7 @@ from directrix.trainers.result import Result
 from directrix.types import Float64Array, Measure, Objective, Surrogate, Trainer
 
 __all__ = [
+    "judge_of",
     "kept_start",
     "last_smoothing",
     "mean_of",
@@ -119,6 +121,14 @@ def values_of(measure: Measure, scores: Float64Array, q: Queries) -> Float64Arra
 def mean_of(measure: Measure, scores: Float64Array, q: Queries, weights: Float64Array | None = None) -> float:
     """Mean over queries of a measure of scores."""
     return mean_over_queries(values_of(measure, scores, q), weights)
+
+
+def judge_of(measure: Measure, q: Queries) -> Callable[[Float64Array], float]:
+    """Mean of a measure as a function of scores, with what depends on labels computed once."""
+    if not isinstance(measure, RankingMeasure):
+        return lambda scores: mean_of(measure, scores, q)
+    ready = measure.prepare(q.labels, q.qptr, doc_ids=q.doc_ids)
+    return lambda scores: mean_over_queries(ready(scores)[0])
 
 
 def query_means(per_doc: Float64Array, q: Queries) -> Float64Array:
