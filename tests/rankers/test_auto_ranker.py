@@ -48,3 +48,37 @@ def test_a_file_holds_the_chosen_ranker(tmp_path):
 def test_it_takes_no_callback():
     with pytest.raises(dx.InputError, match="time_budget="):
         auto().fit_queries(Q, callback=lambda step: None)
+
+
+FAST = {"max_iter": 2, "epochs": 2, "cg_iter": 2, "sigma_first": 1.0, "sigma_last": 0.5, "n_trees": 2}
+FAST |= {"alpha": 3.0, "l2": 0.01, "rate": 0.01, "learning_rate": 0.1, "num_leaves": 3, "hidden": (2,)}
+
+
+def tried(measure, **more):
+    settings = {name: value for name, value in FAST.items() if name in dx.method("auto").settings}
+    found = dx.search(Q.take(range(10)), Q.take(range(10, 15)), measure=measure, settings=settings, **more)
+    return {candidate.method for candidate in found.candidates}, found
+
+
+def test_auto_leaves_out_what_knows_no_weights_of_documents():
+    every, plain = tried("nDCG@5")
+    known, weighted = tried("nDCG@5", weights=(np.linspace(0.5, 1.5, 80), None))
+    assert "LambdaRank" in every - known
+    assert "ApproxNDCG" in known
+    (remark,) = set(weighted.remarks) - set(plain.remarks)
+    assert remark.endswith("not tried, for they know no weights of documents")
+    assert set(remark.split(":")[0].split(", ")) == every - known
+
+
+@pytest.mark.parametrize(
+    "measure", ["nDCG(ties=worst)@5", "nDCG(empty=skip)@5", "P", "AP(ties=worst)", "RBP"]
+)
+def test_auto_leaves_out_what_the_measure_has_no_changes_for(measure):
+    names, found = tried(measure)
+    assert "LambdaRank" not in names
+    assert found.ranker.measure_ == dx.measure(measure)
+
+
+def test_one_method_that_knows_no_weights_says_so():
+    with pytest.raises(dx.InputError, match="takes no document weights"):
+        dx.search(Q, method="LambdaRank", settings={"epochs": 1}, weights=(np.ones(120), None))

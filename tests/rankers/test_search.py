@@ -8,7 +8,7 @@ import pytest
 
 import directrix as dx
 from directrix.data.synthetic import make_linear
-from directrix.rankers.methods import allowed
+from directrix.rankers.candidates import allowed
 from directrix.rankers.reasons import preferred, why_chosen
 from directrix.rankers.search import Candidate
 from directrix.rankers.search import search as search_any

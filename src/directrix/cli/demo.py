@@ -15,7 +15,7 @@ from directrix.errors import InputError
 
 if TYPE_CHECKING:
     from directrix.data.queries import Queries
-    from directrix.rankers.base import StoredRanker
+    from directrix.rankers.stored import StoredRanker
     from directrix.types import Float64Array
 
 _GOAL = "nDCG@10"

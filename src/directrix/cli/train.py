@@ -76,7 +76,7 @@ def train(
     """
     from directrix.cli.settings import parse_settings, usage
     from directrix.measures.names import measure as parse_measure
-    from directrix.rankers.methods import allowed
+    from directrix.rankers.candidates import allowed
     from directrix.rankers.methods import method as find_method
     from directrix.rankers.search import search
 

@@ -20,6 +20,7 @@ _WORDS = (
     ("type sparse=True", "it needs a machine with more memory"),
     ("Type scale='standard' (which only divides CSR features), scale=None,", "Type --scale standard,"),
     (" or read the file with sparse=False", " or leave out --scale"),
+    ("Type e.g. models=['linear']", "Type e.g. --model linear"),
     ("scale the features (scale='standard')", "scale the features (--scale standard)"),
 )
 

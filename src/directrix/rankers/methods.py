@@ -5,10 +5,12 @@ from __future__ import annotations
 import difflib
 import inspect
 import itertools
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
@@ -17,7 +19,7 @@ from directrix.rankers.kinds import RANKERS
 if TYPE_CHECKING:
     from directrix.types import Trainer
 
-__all__ = ["Method", "allowed", "method", "methods"]
+__all__ = ["Method", "method", "methods"]
 
 _NOT_IN_A_SEARCH = {
     "patience": "early stopping needs a validation set while training, the search uses its own to choose",
@@ -95,6 +97,25 @@ class Method:
     def is_installed(self) -> bool:
         """Whether the packages that it needs are there."""
         return RANKERS[self.model].is_installed
+
+    def takes(self, measure: RankingMeasure | None) -> bool:
+        """Whether its surrogate can be made for the measure; LambdaRank knows no ``ties="worst"``."""
+        try:
+            self._with_surrogate({}, measure)
+        except InputError:
+            return False
+        return True
+
+    @property
+    def weighs_docs(self) -> bool:
+        """Whether its surrogate knows factors on what a document earns; without one its trainer decides."""
+        if self.surrogate is None:
+            return True
+        try:
+            self._surrogate({}, None).prepare(np.array([1.0, 0.0]), np.array([0, 2]), np.ones(2))
+        except InputError:
+            return False
+        return True
 
     def parts(self, measure: RankingMeasure | None) -> tuple[Method, ...]:
         """Return the methods that are tried: itself; "auto" has several."""
@@ -260,26 +281,3 @@ def method(name: str) -> Method:
             + (f" Did you mean {known[near[0]].name!r}?" if near else "")
         )
     return found
-
-
-def allowed(
-    trials: list[tuple[Method, dict[str, Any]]], models: Collection[str] | None
-) -> list[tuple[Method, dict[str, Any]]]:
-    """Keep the candidates with the given models; None keeps all.
-
-    Raises
-    ------
-    InputError
-        If there is no such model, or no candidate with one.
-    """
-    if models is None:
-        return trials
-    unknown = sorted(set(models) - set(RANKERS))
-    kept = [trial for trial in trials if trial[0].model in models]
-    if unknown or not kept:
-        raise InputError(
-            f"models={sorted(models)}: "
-            + (f"there is no model {unknown[0]!r}" if unknown else "no candidate has one of these")
-            + f"; models are {', '.join(RANKERS)}. Type e.g. models=['linear']."
-        )
-    return kept

@@ -35,9 +35,9 @@ class Auto(Method):
         return tuple(dict.fromkeys(s for name in every for s in method(name).settings))
 
     def parts(self, measure: RankingMeasure | None) -> tuple[Method, ...]:
-        """Return the methods that suit the measure and whose packages are installed."""
+        """Return the methods that suit the measure, take it, and whose packages are installed."""
         names = _SUITS.get(type(measure).__name__, _SUITS_ANY)
-        return tuple(part for part in map(method, names) if part.is_installed)
+        return tuple(part for part in map(method, names) if part.is_installed and part.takes(measure))
 
     def describe(self) -> dict[str, Any]:
         """All of it in JSON types; ``tries`` has the methods for each kind of measure."""
@@ -46,7 +46,7 @@ class Auto(Method):
             "trainer": "several",
             "selection": "the measure asked for, on validation queries",
             "keeps": "what its parts keep",
-            "tries": {name: list(parts) for name, parts in _SUITS.items()},
+            "tries": {name: list(parts) for name, parts in {**_SUITS, "others": _SUITS_ANY}.items()},
         }
 
     def ranker(self, *, measure: RankingMeasure | None = None, **settings: Any) -> Any:

@@ -15,7 +15,7 @@ from directrix.rankers.judging import Fold
 if TYPE_CHECKING:
     from directrix.rankers.search import Candidate
 
-__all__ = ["not_tried", "nothing_to_learn", "other_gain", "preferred", "why_chosen"]
+__all__ = ["not_tried", "nothing_to_learn", "other_gain", "preferred", "unweighable", "why_chosen"]
 
 
 def preferred(candidates: Sequence[Candidate]) -> Candidate:
@@ -89,6 +89,12 @@ def other_gain(goal: RankingMeasure) -> Iterator[str]:
             f"training maximises the gain 2^label - 1; {goal.name} chooses among the candidates and is "
             "what score reports"
         )
+
+
+def unweighable(names: Sequence[str]) -> Iterator[str]:
+    """Methods without weights of documents."""
+    if names:
+        yield f"{', '.join(names)}: not tried, for they know no weights of documents"
 
 
 def not_tried(missing: int, total: int, budget: float | None) -> Iterator[str]:

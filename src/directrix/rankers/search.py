@@ -14,12 +14,20 @@ from directrix.data.queries import Queries
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
 from directrix.objectives.weights import weights_of
+from directrix.rankers.candidates import allowed, that_weigh
 from directrix.rankers.checks import check_measurable, check_trainable
 from directrix.rankers.clock import Clock, Progress
 from directrix.rankers.judging import Fold, Weights, judging_folds
-from directrix.rankers.methods import Method, allowed
+from directrix.rankers.methods import Method
 from directrix.rankers.methods import method as find_method
-from directrix.rankers.reasons import not_tried, nothing_to_learn, other_gain, preferred, why_chosen
+from directrix.rankers.reasons import (
+    not_tried,
+    nothing_to_learn,
+    other_gain,
+    preferred,
+    unweighable,
+    why_chosen,
+)
 from directrix.rankers.training import mean_over_queries, surrogate_gap, values_of
 from directrix.trainers.result import Step
 from directrix.types import Float64Array
@@ -171,6 +179,7 @@ def search(  # noqa: PLR0913
     trials = allowed(way.candidates(goal, settings or {}), models)
     check_trainable(q)
     weights = _checked(weights, q)
+    trials, left_out = that_weigh(trials, weights)
     parts, selection = judging_folds(q, valid, weights, folds, seed)
     for part in (parts[0].train, parts[0].judge):
         check_measurable(goal, part)
@@ -194,6 +203,7 @@ def search(  # noqa: PLR0913
     remarks = [
         *nothing_to_learn(parts, goal, best.candidate),
         *(() if math.isnan(gap) else other_gain(goal)),
+        *unweighable(left_out),
         *not_tried(len(trials) - len(tried), len(trials), time_budget),
     ]
     why = why_chosen(best.candidate, candidates, goal)
