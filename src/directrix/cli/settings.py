@@ -9,6 +9,7 @@ from typing import Any
 
 import typer
 
+from directrix.cli.wording import for_the_shell
 from directrix.errors import InputError
 
 __all__ = ["parse_settings", "usage"]
@@ -42,4 +43,4 @@ def usage() -> Iterator[None]:
     try:
         yield
     except (ValueError, TypeError) as error:  # InputError and scikit-learn's parameter errors are ValueErrors
-        raise typer.BadParameter(str(error)) from None
+        raise typer.BadParameter(for_the_shell(str(error))) from None
