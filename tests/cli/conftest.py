@@ -45,7 +45,18 @@ def files(tmp_path_factory, run):
     for name, span in (("train", (0, 15)), ("valid", (15, 22)), ("test", (22, 30))):
         dx.write_letor(q.take(range(*span)), folder / f"{name}.txt")
     paths.model, paths.scores = folder / "model.json", folder / "scores.txt"
-    arguments = ("--valid", paths.valid, "-m", "nDCG@5", "--set", "l2=1e-3", "-o", paths.model)
+    arguments = (
+        "--method",
+        "ApproxNDCG",
+        "--valid",
+        paths.valid,
+        "-m",
+        "nDCG@5",
+        "--set",
+        "l2=1e-3",
+        "-o",
+        paths.model,
+    )
     assert run("train", paths.train, *arguments).exit_code == 0
     assert run("predict", paths.model, paths.test, "-o", paths.scores).exit_code == 0
     return paths

@@ -7,7 +7,7 @@ import pytest
 
 import directrix as dx
 
-FEW = ("--set", "alpha=3", "--set", "l2=0.01", "--set", "max_iter=5")
+FEW = ("--method", "ApproxNDCG", "--set", "alpha=3", "--set", "l2=0.01", "--set", "max_iter=5")
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def test_regression_optimises_no_surrogate_and_has_no_gap(run, files, tmp_path):
     [
         (("--method", "Regression", "--set", "max_iter=50"), "no setting 'max_iter'"),
         (("--method", "Regression", "--set", "l2=1"), "no setting 'l2'"),
-        (("--set", "patience=1"), "patience"),
+        (("--method", "ApproxNDCG", "--set", "patience=1"), "patience"),
         (("--set", "warm_start=true"), "warm_start"),
         (("--seed", "5000000000"), "4294967295"),
     ],

@@ -8,9 +8,8 @@ import pytest
 
 import directrix as dx
 from directrix.data.synthetic import make_linear
-from directrix.rankers.candidates import allowed
+from directrix.rankers.candidates import Candidate, allowed
 from directrix.rankers.reasons import preferred, why_chosen
-from directrix.rankers.search import Candidate
 from directrix.rankers.search import search as search_any
 
 search = partial(search_any, method="ApproxNDCG")
@@ -228,3 +227,22 @@ def test_labels_read_in_one_line():
 def test_a_setting_that_does_not_exist_is_refused():
     with pytest.raises(dx.InputError, match="no setting 'alfa'"):
         search(TRAIN, VALID, settings={"alfa": 3})
+
+
+def test_what_cannot_train_on_the_data_is_left_out_and_named():
+    huge = dx.Queries.from_arrays(np.array([[1e30], [-1e30]]), [3, 0], qid=[0, 0])
+    found = search(huge, huge, settings={"alpha": 3.0, "l2": 0.0, "max_iter": 1})
+    assert "LambdaRank" not in {candidate.method for candidate in found.candidates}
+    assert any(text.startswith("LambdaRank could not be trained") for text in found.remarks)
+    assert not any("budget" in text for text in found.remarks)
+    with pytest.raises(dx.InputError, match=r"scores\[0\] is"):
+        search(huge, huge, method="LambdaRank")
+
+
+@pytest.mark.parametrize("method", ["MLP", "RankNet", "SmoothNDCG"])
+def test_a_measure_that_is_undefined_everywhere_chooses_no_step(method):
+    flat = dx.Queries.from_arrays(VALID.features, np.zeros(VALID.n_docs), group=np.diff(VALID.qptr))
+    first = {name: values[0] for name, values in dx.method(method).grid.items()}
+    found = search(TRAIN, flat, method=method, measure="ROCArea", settings=first)
+    assert np.isnan(found.chosen.valid)
+    assert "best" not in found.ranker.result_.counts

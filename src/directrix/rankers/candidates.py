@@ -1,19 +1,65 @@
-"""Which methods and settings a search tries."""
+"""Which methods and settings a search tries, and how each did."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from directrix.errors import InputError
 from directrix.rankers.judging import Weights
 from directrix.rankers.kinds import RANKERS
 from directrix.rankers.methods import Method
+from directrix.types import Float64Array
 
-__all__ = ["Trial", "allowed", "that_weigh"]
+__all__ = ["Candidate", "Trial", "allowed", "that_weigh"]
 
 Trial = tuple[Method, dict[str, Any]]
 """A method and the settings that a search tries."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One setting of the grid and how it did.
+
+    Parameters
+    ----------
+    method : str
+        Name of the method.
+    settings : mapping
+        What was set.
+    valid, train : float
+        Mean of the measure on the validation and the training queries.
+    steps : int
+        Iterations, epochs, rounds or trees of the ranker that was judged; the median over folds.
+    status : str
+        Why training stopped, see `Result`; of the last fold.
+    seconds : float
+        What it cost.
+    values : float64 (n_queries,)
+        The measure on every validation query, NaN where it is undefined.
+    """
+
+    method: str
+    settings: Mapping[str, Any]
+    valid: float
+    train: float
+    steps: int
+    status: str
+    seconds: float = field(compare=False)
+    values: Float64Array = field(compare=False, repr=False)
+
+    @property
+    def or_worst(self) -> float:
+        """``valid``, and less than anything where the measure is undefined."""
+        return -math.inf if math.isnan(self.valid) else self.valid
+
+    @property
+    def label(self) -> str:
+        """Method and settings in one line: ``ApproxNDCG alpha=10 l2=0.001``."""
+        settings = (f"{k}={v:g}" if isinstance(v, float) else f"{k}={v}" for k, v in self.settings.items())
+        return " ".join([self.method, *settings])
 
 
 def allowed(trials: list[Trial], models: Collection[str] | None) -> list[Trial]:

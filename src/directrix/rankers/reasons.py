@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from directrix.data.queries import Queries
+from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.judging import Fold
 
 if TYPE_CHECKING:
-    from directrix.rankers.search import Candidate
+    from directrix.rankers.candidates import Candidate
 
-__all__ = ["not_tried", "nothing_to_learn", "other_gain", "preferred", "unweighable", "why_chosen"]
+__all__ = [
+    "not_trained",
+    "not_tried",
+    "nothing_to_learn",
+    "other_gain",
+    "preferred",
+    "unweighable",
+    "why_chosen",
+]
 
 
 def preferred(candidates: Sequence[Candidate]) -> Candidate:
@@ -89,6 +98,12 @@ def other_gain(goal: RankingMeasure) -> Iterator[str]:
             f"training maximises the gain 2^label - 1; {goal.name} chooses among the candidates and is "
             "what score reports"
         )
+
+
+def not_trained(failed: Mapping[str, InputError]) -> Iterator[str]:
+    """Methods that refused the data."""
+    for name, error in failed.items():
+        yield f"{name} could not be trained with every setting: {error}"
 
 
 def unweighable(names: Sequence[str]) -> Iterator[str]:

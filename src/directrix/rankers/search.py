@@ -5,22 +5,24 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from directrix.data.queries import Queries
+from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
 from directrix.objectives.weights import weights_of
-from directrix.rankers.candidates import allowed, that_weigh
+from directrix.rankers.candidates import Candidate, allowed, that_weigh
 from directrix.rankers.checks import check_measurable, check_trainable
 from directrix.rankers.clock import Clock, Progress
 from directrix.rankers.judging import Fold, Weights, judging_folds
 from directrix.rankers.methods import Method
 from directrix.rankers.methods import method as find_method
 from directrix.rankers.reasons import (
+    not_trained,
     not_tried,
     nothing_to_learn,
     other_gain,
@@ -30,52 +32,8 @@ from directrix.rankers.reasons import (
 )
 from directrix.rankers.training import mean_over_queries, surrogate_gap, values_of
 from directrix.trainers.result import Step
-from directrix.types import Float64Array
 
-__all__ = ["Candidate", "Search", "search"]
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """One setting of the grid and how it did.
-
-    Parameters
-    ----------
-    method : str
-        Name of the method.
-    settings : mapping
-        What was set.
-    valid, train : float
-        Mean of the measure on the validation and the training queries.
-    steps : int
-        Iterations, epochs, rounds or trees of the ranker that was judged; the median over folds.
-    status : str
-        Why training stopped, see `Result`; of the last fold.
-    seconds : float
-        What it cost.
-    values : float64 (n_queries,)
-        The measure on every validation query, NaN where it is undefined.
-    """
-
-    method: str
-    settings: Mapping[str, Any]
-    valid: float
-    train: float
-    steps: int
-    status: str
-    seconds: float = field(compare=False)
-    values: Float64Array = field(compare=False, repr=False)
-
-    @property
-    def or_worst(self) -> float:
-        """``valid``, and less than anything where the measure is undefined."""
-        return -math.inf if math.isnan(self.valid) else self.valid
-
-    @property
-    def label(self) -> str:
-        """Method and settings in one line: ``ApproxNDCG alpha=10 l2=0.001``."""
-        settings = (f"{k}={v:g}" if isinstance(v, float) else f"{k}={v}" for k, v in self.settings.items())
-        return " ".join([self.method, *settings])
+__all__ = ["Search", "search"]
 
 
 @dataclass(frozen=True)
@@ -167,7 +125,8 @@ def search(  # noqa: PLR0913
     Raises
     ------
     InputError
-        If the method has no such setting, or one that has no effect in a search, or the data cannot be used.
+        If the method has no such setting, or one that has no effect in a search, or the data cannot be used
+        by any candidate; where others can be trained, a remark says so.
 
     Notes
     -----
@@ -183,16 +142,25 @@ def search(  # noqa: PLR0913
     parts, selection = judging_folds(q, valid, weights, folds, seed)
     for part in (parts[0].train, parts[0].judge):
         check_measurable(goal, part)
-    clock = Clock(time_budget, len(trials), progress)
+    clock, missing = Clock(time_budget, len(trials), progress), len(trials)
     tried: list[_Trial] = []
+    failed: dict[str, InputError] = {}
     for number, (each, chosen) in enumerate(trials):
         if number and clock.is_late:
             break
         clock.start(number, each.name)
-        found = _try(each, chosen, parts, goal, seed, clock)
+        try:
+            found = _try(each, chosen, parts, goal, seed, clock)
+        except InputError as error:  # what no method can train on was refused above
+            failed.setdefault(each.name, error)
+            missing -= 1
+            continue
         if found is None:
             break
         tried.append(found)
+        missing -= 1
+    if not tried:
+        raise next(iter(failed.values()))
     candidates = tuple(trial.candidate for trial in tried)
     best = tried[candidates.index(preferred(candidates))]
     ranker = best.ranker
@@ -204,7 +172,8 @@ def search(  # noqa: PLR0913
         *nothing_to_learn(parts, goal, best.candidate),
         *(() if math.isnan(gap) else other_gain(goal)),
         *unweighable(left_out),
-        *not_tried(len(trials) - len(tried), len(trials), time_budget),
+        *not_trained(failed),
+        *not_tried(missing, len(trials), time_budget),
     ]
     why = why_chosen(best.candidate, candidates, goal)
     return Search(ranker, best.candidate, candidates, selection, why, gap, tuple(remarks))
@@ -244,7 +213,7 @@ def _try(
         ranker = _ranker(each, chosen, goal, seed)
         ranker.fit_queries(
             fold.train,
-            fold.judge if each.keeps_best else None,
+            fold.judge if each.keeps_best and _is_defined(goal, fold.judge) else None,
             measure=goal,
             doc_weight=fold.weights[0],
             query_weight=fold.weights[1],
@@ -267,6 +236,11 @@ def _try(
         every,
     )
     return _Trial(candidate, ranker, each)
+
+
+def _is_defined(goal: RankingMeasure, q: Queries) -> bool:
+    """Whether the measure is defined for any query, so that it can choose a step."""
+    return not np.isnan(values_of(goal, np.zeros(q.n_docs), q)).all()
 
 
 def _again(trial: _Trial, q: Queries, weights: Weights, goal: RankingMeasure, seed: int, clock: Clock) -> Any:
