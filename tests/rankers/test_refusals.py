@@ -141,7 +141,7 @@ def saved(folder, change=None, **settings):
         (lambda: dx.LinearRanker().fit(X, Y, qid=QID, sample_weight=["a"] * 4), "sample_weight.*numbers"),
         (lambda: dx.LinearRanker().fit(X, Y, qid=QID, query_weight=[1, [2]]), "query_weight.*numbers"),
         (lambda: dx.LinearRanker("ApproxAP").fit(X, np.array(Y) * 1e6, qid=QID), "highest label"),
-        (lambda: search(queries(), settings={"patience": 2}), "patience"),
+        (lambda: search(queries(), method="ApproxNDCG", settings={"patience": 2}), "patience"),
         (lambda: search(queries(), settings={"warm_start": True}), "warm_start"),
         (lambda: search(queries(), measure="nDCG(ties=trec)"), "doc"),
         (lambda: search(twelve(), folds=13), "folds=13 for 12 queries"),
@@ -205,4 +205,5 @@ def test_warnings_point_at_the_line_that_trains():
 
 def test_epochs_are_iterations_too():
     settings = {"trainer": "sgd", "max_iter": 3, "alpha": 3.0, "l2": 0.0}
-    assert [c.steps for c in search(queries(), queries(), settings=settings).candidates] == [3]
+    found = search(queries(), queries(), method="ApproxNDCG", settings=settings)
+    assert [c.steps for c in found.candidates] == [3]
