@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -163,11 +164,12 @@ def _conclude(ranker: StoredRanker, train: Queries, path: Path) -> None:
     """Say how far the surrogate is from its measure, and save the model that validation chose."""
     from directrix.rankers.search import gap_of
 
-    surrogate = ranker.surrogate_
+    surrogate, gap = ranker.surrogate_, gap_of(ranker, train)
     ranker.save(path)
-    remark(
-        "stars: two-sided paired t-test over queries, p < .05 *, .01 **, .001 ***\n"
-        f"surrogate error of {_AUTO}: mean |{type(surrogate).__name__} - {surrogate.measure.name}| = "
-        f"{gap_of(ranker, train):.4f} on the training queries\n"
-        f"saved: {path}"
-    )
+    remark("stars: two-sided paired t-test over queries, p < .05 *, .01 **, .001 ***")
+    if not math.isnan(gap):  # LambdaRank has forces, and no surrogate of a measure
+        remark(
+            f"surrogate error of {_AUTO}: mean |{type(surrogate).__name__} - {surrogate.measure.name}| = "
+            f"{gap:.4f} on the training queries"
+        )
+    remark(f"saved: {path}")
