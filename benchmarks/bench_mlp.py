@@ -120,7 +120,7 @@ def run_apart(python: str, *arguments: str) -> dict[str, Any]:
 
 
 def difference(ours: list[float], theirs: list[float]) -> float:
-    """Largest difference of the gradients, relative to the largest component; above 1e-3 it is another network."""
+    """Largest difference of the gradients, relative to the largest component."""
     found = float(np.abs(np.subtract(ours, theirs)).max() / np.abs(ours).max())
     if found > 1e-3:
         raise SystemExit(f"the gradients differ by {found:.0e}: not the same network, so not compared")
