@@ -24,7 +24,7 @@ pytest: $(VENV)/.dev
 # kernels compiled with checks of every index; slow, for whoever changes one
 bounds: $(VENV)/.dev
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/bounds $(BIN)/python -m pytest -q \
-		tests/surrogates tests/objectives tests/trainers tests/laws tests/measures tests/data
+		tests/surrogates tests/models tests/objectives tests/trainers tests/laws tests/measures tests/data
 
 docs: $(VENV)/.dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
