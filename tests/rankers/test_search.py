@@ -8,7 +8,7 @@ import pytest
 
 import directrix as dx
 from directrix.data.synthetic import make_linear
-from directrix.rankers.candidates import Candidate, allowed
+from directrix.rankers.candidates import Candidate, allowed, by_turns
 from directrix.rankers.reasons import preferred, why_chosen
 from directrix.rankers.search import search as search_any
 
@@ -161,6 +161,21 @@ def test_only_models_that_are_allowed_are_tried():
         allowed(trials, ["linear", "forest"])
     with pytest.raises(dx.InputError, match="no candidate has one of these"):
         allowed(trials, ["stumps"])
+
+
+def test_with_a_time_budget_methods_take_turns():
+    trials = dx.method("auto").candidates(dx.NDCG(k=10), {})
+    names = [part.name for part, _ in by_turns(trials)]
+    methods = list(dict.fromkeys(part.name for part, _ in trials))
+    assert names[: len(methods)] == methods
+    assert sorted(map(repr, by_turns(trials))) == sorted(map(repr, trials))
+    for name in methods:
+        own = [chosen for part, chosen in by_turns(trials) if part.name == name]
+        assert own == [chosen for part, chosen in trials if part.name == name]
+    found = search_any(
+        TRAIN, VALID, settings={"max_iter": 1, "epochs": 1, "cg_iter": 1, "n_trees": 1}, time_budget=60
+    )
+    assert [c.method for c in found.candidates[: len(methods)]] == methods
 
 
 def test_auto_tries_several_methods_and_chooses_one():

@@ -13,7 +13,7 @@ from directrix.rankers.kinds import RANKERS
 from directrix.rankers.methods import Method
 from directrix.types import Float64Array
 
-__all__ = ["Candidate", "Trial", "allowed", "that_weigh"]
+__all__ = ["Candidate", "Trial", "allowed", "by_turns", "that_weigh"]
 
 Trial = tuple[Method, dict[str, Any]]
 """A method and the settings that a search tries."""
@@ -91,3 +91,13 @@ def that_weigh(trials: list[Trial], weights: Weights) -> tuple[list[Trial], list
         return trials, []
     names = dict.fromkeys(each.name for each, _ in trials if not any(each is other for other, _ in known))
     return known, list(names)
+
+
+def by_turns(trials: list[Trial]) -> list[Trial]:
+    """The first setting of every method, then the second of every method, and so on."""
+    turn: dict[str, int] = {}
+    turns = []
+    for part, _ in trials:
+        turns.append(turn.setdefault(part.name, 0))
+        turn[part.name] += 1
+    return [trials[i] for i in sorted(range(len(trials)), key=turns.__getitem__)]

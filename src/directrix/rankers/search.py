@@ -15,7 +15,7 @@ from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
 from directrix.objectives.weights import weights_of
-from directrix.rankers.candidates import Candidate, allowed, that_weigh
+from directrix.rankers.candidates import Candidate, allowed, by_turns, that_weigh
 from directrix.rankers.checks import check_measurable, check_trainable
 from directrix.rankers.clock import Clock, Progress
 from directrix.rankers.judging import Fold, Weights, judging_folds
@@ -110,7 +110,8 @@ def search(  # noqa: PLR0913
         1 holds back a fifth of the queries. Default: 5, and 1 from 1,000 queries on.
     time_budget : float > 0, optional
         Seconds after which no further candidate is tried and the one under way is dropped; the first one is
-        always finished. What is chosen then depends on the speed of the machine.
+        always finished. The methods take turns, so that each has had its first setting before the second.
+        What is chosen then depends on the speed of the machine.
     weights : (doc_weight, query_weight), optional
         As in ``fit_queries``.
     seed : int
@@ -139,6 +140,8 @@ def search(  # noqa: PLR0913
     check_trainable(q)
     weights = _checked(weights, q)
     trials, left_out = that_weigh(trials, weights)
+    if time_budget is not None:
+        trials = by_turns(trials)
     parts, selection = judging_folds(q, valid, weights, folds, seed)
     for part in (parts[0].train, parts[0].judge):
         check_measurable(goal, part)
