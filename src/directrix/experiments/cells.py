@@ -1,0 +1,129 @@
+"""A table of independent jobs: in parallel, each result kept at once, so that a run can be taken up again."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from directrix.data.letor_write import replacing
+from directrix.errors import InputError
+from directrix.threads import one_blas_thread, serially
+
+__all__ = ["Cell", "run_cells"]
+
+Progress = Callable[[int, int, str], None]
+"""Called with the cells that are done, how many there are, and how much time is left."""
+
+
+class Cell(NamedTuple):
+    """One job.
+
+    Parameters
+    ----------
+    key : tuple of str and int
+        Its name, unlike all others.
+    work : callable
+        Called in a process of its own with ``arguments``; must be possible to pickle. What it returns is kept as JSON.
+    arguments : tuple
+    """
+
+    key: tuple[str | int, ...]
+    work: Callable[..., Any]
+    arguments: tuple[Any, ...] = ()
+
+
+def run_cells(
+    cells: Sequence[Cell], path: str | os.PathLike[str], *, n_jobs: int = 1, progress: Progress | None = None
+) -> dict[tuple[str | int, ...], Any]:
+    """Run the cells whose results are not in a file yet, and add them to it.
+
+    Parameters
+    ----------
+    cells : sequence of Cell
+    path : path
+        JSON lines, one a finished cell: ``{"key": [..], "seconds": .., "result": ..}``. Made if it is not
+        there. A last line that was cut off is dropped.
+    n_jobs : int
+        Cells at a time, by joblib: 1 = in this process, -1 = all cores. Each keeps to one thread, and
+        results do not depend on how many there are.
+    progress : callable, optional
+        Called after every cell.
+
+    Returns
+    -------
+    dict
+        From the key of each of ``cells``, in their order, to its result as JSON has it.
+
+    Raises
+    ------
+    InputError
+        If the file holds something else.
+
+    Notes
+    -----
+    A line is written, and forced to the disk, when its cell ends: who kills the run loses the cells that
+    are under way.
+    """
+    from joblib import Parallel, delayed
+
+    path = Path(path)
+    done = _read(path)
+    left = [cell for cell in cells if cell.key not in done]
+    begun, before = time.monotonic(), len(cells) - len(left)
+    jobs = (delayed(_run)(cell) for cell in left)
+    # no memory maps: read-only arrays would be another type, for which Numba compiles anew
+    parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", max_nbytes=None)
+    with path.open("a", encoding="utf-8") as file:
+        for count, line in enumerate(parallel(jobs), start=1):
+            file.write(line + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+            key, result = _parsed(line)
+            done[key] = result
+            if progress is not None:
+                seconds = (time.monotonic() - begun) / count * (len(left) - count)
+                progress(before + count, len(cells), _left(seconds))
+    return {cell.key: done[cell.key] for cell in cells}
+
+
+def _run(cell: Cell) -> str:
+    begun = time.perf_counter()
+    with serially(), one_blas_thread():
+        result = cell.work(*cell.arguments)
+    seconds = time.perf_counter() - begun
+    return json.dumps({"key": cell.key, "seconds": round(seconds, 3), "result": result}, allow_nan=False)
+
+
+def _parsed(line: str) -> tuple[tuple[str | int, ...], Any]:
+    entry = json.loads(line)
+    return tuple(entry["key"]), entry["result"]
+
+
+def _read(path: Path) -> dict[tuple[str | int, ...], Any]:
+    """Results of an earlier run; what a kill left of a last line is taken off the file."""
+    if not path.exists():
+        return {}
+    text = path.read_text(encoding="utf-8")
+    whole = text[: text.rfind("\n") + 1]
+    found = {}
+    for number, line in enumerate(whole.splitlines(), start=1):
+        try:
+            key, result = _parsed(line)
+        except (ValueError, TypeError, KeyError):
+            raise InputError(
+                f"{path}:{number}: {line[:40]!r} is no finished cell; lines of an earlier run are needed, "
+                "or no file. Remove it, or give another folder."
+            ) from None
+        found[key] = result
+    if whole != text:
+        with replacing(path) as file:
+            file.write(whole.encode())
+    return found
+
+
+def _left(seconds: float) -> str:
+    return f"{seconds:.0f} s left" if seconds < 90 else f"{seconds / 60:.0f} min left"

@@ -1,0 +1,75 @@
+"""Repeated random splits in which every query serves in every part equally often."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from directrix.errors import InputError
+from directrix.types import Int64Array
+
+__all__ = ["Trial", "balanced_trials"]
+
+
+class Trial(NamedTuple):
+    """Positions of the queries of one split, ascending.
+
+    Parameters
+    ----------
+    train, valid, test : int64 (n,)
+        Disjoint; together all queries.
+    """
+
+    train: Int64Array
+    valid: Int64Array
+    test: Int64Array
+
+
+def balanced_trials(n_queries: int, n_train: int, n_valid: int, n_trials: int, *, seed: int) -> list[Trial]:
+    r"""Split queries again and again so that each is equally often in training, validation and test.
+
+    The queries are put around a circle at random. The first ``n_train`` of them train, the next ``n_valid``
+    validate, the others test; then the circle turns by g = gcd(n_queries, n_train, n_valid). After
+    n_queries / g trials all have stood everywhere, and a new random circle begins.
+
+    Parameters
+    ----------
+    n_queries : int
+        At least ``n_train + n_valid + 1``.
+    n_train, n_valid : int >= 1
+        Queries to train and to validate on.
+    n_trials : int >= 1
+        Balanced if it is a multiple of n_queries / g: of 10 for 50 queries, 10 and 5.
+    seed : int >= 0
+        Of the circles. Trial t does not depend on how many there are.
+
+    Returns
+    -------
+    list of Trial
+
+    Raises
+    ------
+    InputError
+        If there are too few queries.
+
+    Examples
+    --------
+    >>> [trial.train.tolist() for trial in balanced_trials(6, 2, 2, 3, seed=0)]
+    [[2, 4], [0, 3], [1, 5]]
+    """
+    if n_train + n_valid >= n_queries:
+        raise InputError(
+            f"{n_queries} queries cannot be split into {n_train} to train, {n_valid} to validate and at least "
+            f"one to test: at least {n_train + n_valid + 1} are needed. Give more queries or smaller parts."
+        )
+    step = math.gcd(n_queries, n_train, n_valid)
+    turns = n_queries // step
+    trials = []
+    for t in range(n_trials):
+        circle = np.random.default_rng([seed, t // turns]).permutation(n_queries)
+        turned = np.roll(circle, -(t % turns) * step).astype(np.int64)
+        parts = np.split(turned, [n_train, n_train + n_valid])
+        trials.append(Trial(*map(np.sort, parts)))
+    return trials

@@ -1,0 +1,128 @@
+"""The six trained methods: features, model, and a path of settings of C."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from directrix.data.queries import Queries
+from directrix.data.run_scores import Form, RunScores
+from directrix.models.stumps import StumpModel
+from directrix.objectives.objective import Objective
+from directrix.surrogates.structural import SVMMap, SVMRoc
+from directrix.trainers.cutting_plane import CuttingPlane
+from directrix.trainers.result import Result
+from directrix.trainers.svm_acc import SVMAcc
+from directrix.types import Float64Array
+
+__all__ = ["METHODS", "Form", "Grid", "Method", "Step", "features_of", "path"]
+
+
+class Method(NamedTuple):
+    """One of the methods of the paper.
+
+    Parameters
+    ----------
+    name : str
+        As the paper has it.
+    form : {"score", "percentile", "minmax"}
+        What is thresholded: the score, or what remains of it in its query.
+    loss : {"map", "roc", "accuracy", "balanced accuracy"}
+        What the SVM bounds.
+    """
+
+    name: str
+    form: Form
+    loss: Literal["map", "roc", "accuracy", "balanced accuracy"]
+
+    @property
+    def is_structural(self) -> bool:
+        """Whether it is trained by cutting planes, on queries, and not by classification, on documents."""
+        return self.loss in ("map", "roc")
+
+
+METHODS = (
+    Method("SVMmap", "score", "map"),
+    Method("SVMroc", "score", "roc"),
+    Method("SVMacc", "score", "accuracy"),
+    Method("SVMacc2", "score", "balanced accuracy"),
+    Method("SVMacc3", "percentile", "accuracy"),
+    Method("SVMacc4", "minmax", "accuracy"),
+)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What training depends on, beside the data.
+
+    Parameters
+    ----------
+    hinge_c : tuple of float
+        Ascending C of SVMmap and SVMroc, in the paper's units: 1/2 |w|^2 + C/n sum xi.
+    accuracy_c : tuple of float
+        Ascending C of SVMacc and its kin: 1/2 |w|^2 + C sum xi over the documents.
+    bins : int
+        Thresholds a run.
+    epsilon : float
+        Gap of the mean hinge at which the cutting planes stop.
+    max_iter : int
+        Most passes of the classification.
+    """
+
+    hinge_c: tuple[float, ...] = (1e-1, 1e0, 1e1, 1e2, 1e3, 1e4, 1e5)
+    accuracy_c: tuple[float, ...] = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
+    bins: int = 50
+    epsilon: float = 1e-3
+    max_iter: int = 1000
+
+    def c_of(self, method: Method) -> tuple[float, ...]:
+        """The C that a method is trained with."""
+        return self.hinge_c if method.is_structural else self.accuracy_c
+
+
+class Step(NamedTuple):
+    """A model of a path: its C, parameters, and whether its training converged."""
+
+    c: float
+    params: Float64Array
+    is_converged: bool
+
+
+def features_of(form: Form, train: RunScores, bins: int) -> tuple[Queries, StumpModel]:
+    """Queries to train on, and the model of their thresholds.
+
+    Scores are cut where those of the training topics are sensitive, percentiles and scaled scores at
+    ``bins`` evenly spaced places within (0, 1).
+    """
+    if form == "score":
+        thresholds: Any = train.thresholds(bins)
+    else:
+        thresholds = [np.arange(1, bins + 1) / (bins + 1.0)] * train.scores.shape[1]
+    return train.queries(form), StumpModel(thresholds)
+
+
+def path(method: Method, train: Queries, model: StumpModel, grid: Grid, *, seed: int) -> Iterator[Step]:
+    """Train a method for every C of its grid, ascending.
+
+    The documents are those that a run retrieved: relevant ones that none did take no part in training.
+    """
+    if method.is_structural:
+        surrogate = SVMMap(rel=1) if method.loss == "map" else SVMRoc(rel=1)
+        objective = Objective(train, surrogate, model)
+        trainer = CuttingPlane(epsilon=grid.epsilon)
+        for c, result in zip(grid.hinge_c, trainer.path(objective, grid.hinge_c), strict=True):
+            yield _step(c, result)
+        return
+    objective = Objective(train, SVMRoc(rel=1), model)  # of which SVMAcc takes the queries and the model alone
+    for c in grid.accuracy_c:
+        classifier = SVMAcc(
+            C=c, balanced=method.loss == "balanced accuracy", max_iter=grid.max_iter, random_state=seed
+        )
+        yield _step(c, classifier.minimise(objective, np.zeros(model.n_params)))
+
+
+def _step(c: float, result: Result) -> Step:
+    return Step(c, result.params, result.status == "converged")

@@ -1,0 +1,1 @@
+"""Reports: what experiments found, as text, JSON, LaTeX and Markdown."""

@@ -1,0 +1,90 @@
+"""The folder of a reproduction: what it depends on, so that it can be taken up again, and its tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from directrix.data.letor_write import replacing
+from directrix.errors import InputError
+from directrix.reports.tables import Table
+
+__all__ = ["open_folder", "write_settings", "write_tables"]
+
+_SETTINGS = "settings.json"
+
+
+def open_folder(folder: Path, settings: Mapping[str, Any]) -> None:
+    """Make a folder for a run, or take up the run that is in it.
+
+    Parameters
+    ----------
+    folder : Path
+        Made, with its parents, if it is not there.
+    settings : mapping
+        JSON. Written to ``settings.json``; of a run that is there ``settings["fixed"]``, what its
+        figures depend on, must be the same.
+
+    Raises
+    ------
+    InputError
+        If ``folder`` is a file, or holds a run of other settings; the message names them.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder}: is a file; a folder is needed for the tables, e.g. -o {folder}-tables.")
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / _SETTINGS
+    if path.exists():
+        before = _fixed(path)
+        now = json.loads(json.dumps(settings["fixed"]))
+        names = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
+        if names:
+            there = ", ".join(f"{name} {json.dumps(before.get(name))[:60]}" for name in names)
+            wanted = ", ".join(f"{name} {json.dumps(now.get(name))[:60]}" for name in names)
+            raise InputError(
+                f"{path}: is of a run with {there}, which cannot be gone on with {wanted}: figures of both would "
+                f"stand in one table. Give another folder, e.g. -o {folder}-2, or the settings that are there."
+            )
+    write_settings(folder, settings)
+
+
+def write_settings(folder: Path, settings: Mapping[str, Any]) -> None:
+    """Write what a run depends on and how long it took."""
+    with replacing(folder / _SETTINGS) as file:
+        file.write((json.dumps(settings, indent=1) + "\n").encode())
+
+
+def write_tables(folder: Path, tables: Sequence[Table], document: Mapping[str, Any], page: str) -> None:
+    r"""Write ``tables.txt``, ``tables.json``, ``tables.tex`` and ``page.md``.
+
+    Parameters
+    ----------
+    folder : Path
+        As made by `open_folder`.
+    tables : sequence of Table
+    document : mapping
+        JSON: the tables and what stands behind them.
+    page : str
+        Markdown.
+    """
+    texts = {
+        "tables.txt": "\n\n\n".join(table.text() for table in tables) + "\n",
+        "tables.json": json.dumps(document, indent=1, allow_nan=False) + "\n",
+        "tables.tex": "\n\n".join([r"% needs \usepackage{booktabs}", *(t.latex() for t in tables)]) + "\n",
+        "page.md": page,
+    }
+    for name, text in texts.items():
+        with replacing(folder / name) as file:
+            file.write(text.encode())
+
+
+def _fixed(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))["fixed"]
+        if isinstance(found, dict):
+            return found
+    except (ValueError, KeyError, TypeError):
+        pass
+    raise InputError(f"{path}: does not say what the run in this folder depends on; give another folder.")
