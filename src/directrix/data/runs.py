@@ -78,8 +78,8 @@ def runs_as_features(
     if not kept:
         raise InputError(
             f"none of the {len(found)} runs has a topic of the judgements (topics "
-            f"{some_of(judged.query_ids)}; the runs have {some_of(tuple(unjudged))}); at least one is needed. "
-            "Check that they belong to one collection."
+            f"{some_of(judged.query_ids)}; the runs have {some_of(tuple(unjudged))}); at least one is "
+            "needed. Check that they belong to one collection."
         )
     unretrieved = tuple(topic for topic, q in topics.items() if not places[q])
     return _table(_names(tags, files), judged, kept, places, found, tuple(unjudged), unretrieved)
