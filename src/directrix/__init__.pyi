@@ -5,6 +5,8 @@ from directrix.data.audit import audit as audit
 from directrix.data.letor import read_letor as read_letor
 from directrix.data.letor_write import write_letor as write_letor
 from directrix.data.queries import Queries as Queries
+from directrix.data.runs import RunScores as RunScores
+from directrix.data.runs import runs_as_features as runs_as_features
 from directrix.data.scale import Scale as Scale
 from directrix.data.scale import fit_scale as fit_scale
 from directrix.data.split import k_folds as k_folds
