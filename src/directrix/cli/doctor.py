@@ -21,7 +21,7 @@ def doctor(
 ) -> None:
     """Examine data files; with several, also which queries they share. Without files: the installation."""
     if not files:
-        facts = _environment()
+        facts = environment()
         if form is Format.json:
             print_json(facts)
         else:
@@ -58,7 +58,8 @@ def _facts(file: FileAudit) -> dict[str, str]:
     }
 
 
-def _environment() -> dict[str, Any]:
+def environment() -> dict[str, Any]:
+    """Versions, the machine, and what the kernels use of it."""
     import os
     import platform
     from importlib.metadata import version

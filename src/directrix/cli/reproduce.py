@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from directrix.cli.doctor import environment
 from directrix.cli.output import print_json, progress_bar, remark
 
 _NAMES = {"yue2007": "Yue et al. (2007): SVMmap on runs as features, TREC-7"}
@@ -81,8 +82,9 @@ def _yue2007(
     trials, quick, seed, jobs = options
     chosen = Settings(trials=trials, seed=seed, grid=QUICK if quick else Grid())
     collection = read_collection(data)
-    settings = {"name": "yue2007", "fixed": {**chosen.fixed(), "data": collection.digest, **_version()}}
-    settings |= {"trials": trials, "rules": RULES, "installation": _environment(), "seconds": None}
+    installation = environment()
+    fixed = {**chosen.fixed(), "data": collection.digest, "directrix": installation["directrix"]}
+    settings = {"name": "yue2007", "fixed": fixed, "trials": trials, "installation": installation}
     open_folder(folder, settings)
     begun = time.monotonic()
     with _progress("trials") as progress:
@@ -102,12 +104,6 @@ def _yue2007(
     }
     write_tables(folder, shown, document, page(found, chosen, command))
     return document, [table.text() for table in shown]
-
-
-def _version() -> dict[str, str]:
-    from directrix import __version__
-
-    return {"directrix": __version__}
 
 
 @contextmanager

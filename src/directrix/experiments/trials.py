@@ -57,7 +57,7 @@ def balanced_trials(n_queries: int, n_train: int, n_valid: int, n_trials: int, *
     Examples
     --------
     >>> [trial.train.tolist() for trial in balanced_trials(6, 2, 2, 3, seed=0)]
-    [[2, 4], [0, 3], [1, 5]]
+    [[2, 3], [4, 5], [0, 1]]
     """
     if n_train + n_valid >= n_queries:
         raise InputError(

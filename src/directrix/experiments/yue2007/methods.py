@@ -18,7 +18,7 @@ from directrix.trainers.result import Result
 from directrix.trainers.svm_acc import SVMAcc
 from directrix.types import Float64Array
 
-__all__ = ["METHODS", "Form", "Grid", "Method", "Step", "features_of", "path"]
+__all__ = ["METHODS", "QUICK", "Form", "Grid", "Method", "Step", "features_of", "path"]
 
 
 class Method(NamedTuple):
@@ -81,6 +81,10 @@ class Grid:
     def c_of(self, method: Method) -> tuple[float, ...]:
         """The C that a method is trained with."""
         return self.hinge_c if method.is_structural else self.accuracy_c
+
+
+QUICK = Grid(hinge_c=(1e1, 1e3), accuracy_c=(1e-3, 1e-1), epsilon=1e-2, max_iter=100)
+"""For a look at the machinery; no figures to be quoted."""
 
 
 class Step(NamedTuple):

@@ -42,9 +42,9 @@ class Settings:
     seed: int = 0
     grid: Grid = field(default_factory=Grid)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The same as JSON."""
-        return asdict(self)
+    def fixed(self) -> dict[str, Any]:
+        """What trials of one folder must share, as JSON: all but their number."""
+        return {name: value for name, value in asdict(self).items() if name != "trials"}
 
 
 def run_trials(

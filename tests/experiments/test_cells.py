@@ -1,0 +1,126 @@
+"""Cells: each result is kept at once; a run that was killed goes on where it was."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+import directrix
+from directrix import InputError
+from directrix.experiments.cells import Cell, run_cells
+from directrix.threads import run_chunks
+
+
+def squared(x, marks):
+    """A result, and a mark that it was computed."""
+    with open(marks, "a") as file:
+        file.write(f"{x}\n")
+    return {"square": x * x}
+
+
+def cells_of(marks, n=5):
+    return [Cell(("square", x), squared, (x, str(marks))) for x in range(n)]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_results_come_by_key_in_the_order_of_the_cells(tmp_path, n_jobs):
+    found = run_cells(cells_of(tmp_path / "marks"), tmp_path / "cells.jsonl", n_jobs=n_jobs)
+    assert list(found.items()) == [(("square", x), {"square": x * x}) for x in range(5)]
+    lines = [json.loads(line) for line in (tmp_path / "cells.jsonl").read_text().splitlines()]
+    assert sorted(line["key"][1] for line in lines) == [0, 1, 2, 3, 4]
+    assert all(line["seconds"] >= 0 for line in lines)
+
+
+def test_finished_cells_are_not_run_again(tmp_path):
+    path, marks = tmp_path / "cells.jsonl", tmp_path / "marks"
+    run_cells(cells_of(marks, 3), path)
+    found = run_cells(cells_of(marks, 5), path)
+    assert marks.read_text().split() == ["0", "1", "2", "3", "4"]
+    assert found["square", 1] == {"square": 1}
+
+
+def test_a_line_cut_off_by_a_kill_is_dropped_and_its_cell_run_again(tmp_path):
+    path, marks = tmp_path / "cells.jsonl", tmp_path / "marks"
+    whole = run_cells(cells_of(marks), path)
+    path.write_text(path.read_text()[:-7])
+    assert run_cells(cells_of(marks), path) == whole
+    assert marks.read_text().split() == ["0", "1", "2", "3", "4", "4"]
+    assert all(json.loads(line) for line in path.read_text().splitlines())
+
+
+def test_other_files_are_refused_and_left_as_they_are(tmp_path):
+    path = tmp_path / "cells.jsonl"
+    path.write_text("my notes\n")
+    with pytest.raises(InputError, match=r"cells\.jsonl:1: 'my notes' is no finished cell"):
+        run_cells(cells_of(tmp_path / "marks"), path)
+    assert path.read_text() == "my notes\n"
+
+
+def test_progress_counts_what_was_there(tmp_path):
+    path, said = tmp_path / "cells.jsonl", []
+    run_cells(cells_of(tmp_path / "marks", 2), path)
+    run_cells(cells_of(tmp_path / "marks", 4), path, progress=lambda *now: said.append(now))
+    assert [now[:2] for now in said] == [(3, 4), (4, 4)]
+    assert said[-1][2] == "0 s left"
+
+
+def threads_used():
+    import threading
+
+    seen = set()
+    run_chunks(lambda _: seen.add(threading.get_ident()), 50)
+    return len(seen)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_cell_keeps_to_one_thread(tmp_path, n_jobs):
+    before = directrix.set_threads(4)
+    try:
+        cells = [Cell(("threads", i), threads_used) for i in range(2)]
+        assert set(run_cells(cells, tmp_path / "c", n_jobs=n_jobs).values()) == {1}
+    finally:
+        directrix.set_threads(before)
+
+
+def test_a_crash_of_one_cell_keeps_the_finished_ones(tmp_path):
+    path, marks = tmp_path / "cells.jsonl", tmp_path / "marks"
+    bad = [*cells_of(marks, 2), Cell(("square", 9), squared, (None, str(marks)))]
+    with pytest.raises(TypeError):
+        run_cells(bad, path)
+    assert len(path.read_text().splitlines()) == 2
+
+
+SCRIPT = """
+    import sys, time
+    from directrix.experiments.cells import Cell, run_cells
+
+    def slow(x):
+        time.sleep(0.2)
+        return x
+
+    run_cells([Cell(("slow", x), slow, (x,)) for x in range(200)], sys.argv[1])
+"""
+
+
+def test_a_killed_process_leaves_its_finished_cells(tmp_path):
+    path = tmp_path / "cells.jsonl"
+    environment = {**os.environ, "PYTHONPATH": str(Path(directrix.__file__).parents[1])}
+    running = subprocess.Popen([sys.executable, "-c", textwrap.dedent(SCRIPT), str(path)], env=environment)
+    try:
+        for _ in range(600):
+            if path.exists() and path.read_text().count("\n") >= 2:
+                break
+            time.sleep(0.1)
+    finally:
+        running.send_signal(signal.SIGKILL)
+        running.wait()
+    n_done = path.read_text().count("\n")
+    assert 2 <= n_done < 200
+    found = run_cells([Cell(("slow", x), lambda x: -x, (x,)) for x in range(n_done + 3)], path)
+    assert list(found.values()) == [*range(n_done), *(-x for x in range(n_done, n_done + 3))]
