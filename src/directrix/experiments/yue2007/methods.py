@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from directrix.data.queries import Queries
 from directrix.data.run_scores import Form, RunScores
+from directrix.models.linear import LinearModel
 from directrix.models.stumps import StumpModel
 from directrix.objectives.objective import Objective
 from directrix.surrogates.structural import SVMMap, SVMRoc
 from directrix.trainers.cutting_plane import CuttingPlane
 from directrix.trainers.result import Result
-from directrix.trainers.svm_acc import SVMAcc
+from directrix.trainers.svm_acc import SVMAcc, step_features
 from directrix.types import Float64Array
 
 __all__ = ["METHODS", "QUICK", "Form", "Grid", "Method", "Step", "features_of", "path"]
@@ -108,24 +108,25 @@ def features_of(form: Form, train: RunScores, bins: int) -> tuple[Queries, Stump
     return train.queries(form), StumpModel(thresholds)
 
 
-def path(method: Method, train: Queries, model: StumpModel, grid: Grid, *, seed: int) -> Iterator[Step]:
+def path(method: Method, train: Queries, model: StumpModel, grid: Grid, *, seed: int) -> list[Step]:
     """Train a method for every C of its grid, ascending.
 
     The documents are those that a run retrieved: relevant ones that none did take no part in training.
     """
+    start = np.zeros(model.n_params)
     if method.is_structural:
         surrogate = SVMMap(rel=1) if method.loss == "map" else SVMRoc(rel=1)
-        objective = Objective(train, surrogate, model)
         trainer = CuttingPlane(epsilon=grid.epsilon)
-        for c, result in zip(grid.hinge_c, trainer.path(objective, grid.hinge_c), strict=True):
-            yield _step(c, result)
-        return
-    objective = Objective(train, SVMRoc(rel=1), model)  # of which SVMAcc takes the queries and the model alone
-    for c in grid.accuracy_c:
-        classifier = SVMAcc(
-            C=c, balanced=method.loss == "balanced accuracy", max_iter=grid.max_iter, random_state=seed
-        )
-        yield _step(c, classifier.minimise(objective, np.zeros(model.n_params)))
+        found = trainer.path(Objective(train, surrogate, model), start, C=grid.hinge_c)
+        return [_step(c, result) for c, result in zip(grid.hinge_c, found, strict=True)]
+    columns = replace(train, features=step_features(model, train.features), feature_names=None)  # once, not for every C
+    objective = Objective(columns, SVMRoc(rel=1), LinearModel())  # SVMAcc asks nothing of the surrogate
+    return [_step(c, _classifier(method, grid, c, seed).minimise(objective, start)) for c in grid.accuracy_c]
+
+
+def _classifier(method: Method, grid: Grid, c: float, seed: int) -> SVMAcc:
+    balanced = method.loss == "balanced accuracy"
+    return SVMAcc(C=c, balanced=balanced, max_iter=grid.max_iter, random_state=seed)
 
 
 def _step(c: float, result: Result) -> Step:
