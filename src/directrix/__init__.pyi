@@ -80,6 +80,10 @@ from directrix.surrogates.smooth import SmoothNDCG as SmoothNDCG
 from directrix.surrogates.smooth_theory import smooth_ndcg_bound as smooth_ndcg_bound
 from directrix.surrogates.smooth_theory import smooth_rescaled as smooth_rescaled
 from directrix.surrogates.soft import SoftNDCG as SoftNDCG
+from directrix.surrogates.structural import PermuRank as PermuRank
+from directrix.surrogates.structural import SVMMap as SVMMap
+from directrix.surrogates.structural import SVMNdcg as SVMNdcg
+from directrix.surrogates.structural import SVMRoc as SVMRoc
 from directrix.threads import get_threads as get_threads
 from directrix.threads import set_threads as set_threads
 from directrix import torch as torch

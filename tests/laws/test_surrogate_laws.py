@@ -55,6 +55,7 @@ CASES += [
     for measure in ("nDCG", "nDCG@3", "AP(rel=2)", "RR", "P@4", "ERR(l_max=3)@5")
     for construction in get_args(Construction)
 ]
+CASES += [kind(rel=rel) for kind in (dx.SVMMap, dx.SVMRoc, dx.SVMNdcg, dx.PermuRank) for rel in (1, 2)]
 
 
 @pytest.mark.parametrize("surrogate", CASES, ids=repr)

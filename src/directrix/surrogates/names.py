@@ -17,12 +17,24 @@ from directrix.surrogates import (
     pointwise,
     smooth,
     soft,
+    structural,
 )
 from directrix.types import Surrogate
 
 __all__ = ["SURROGATES", "surrogate"]
 
-_FAMILIES = (approx, approx_cascade, approx_pairs, smooth, soft, lambdas, pairwise, listwise, pointwise)
+_FAMILIES = (
+    approx,
+    approx_cascade,
+    approx_pairs,
+    smooth,
+    soft,
+    lambdas,
+    pairwise,
+    listwise,
+    pointwise,
+    structural,
+)
 SURROGATES: dict[str, type[Any]] = {
     name: getattr(family, name) for family in _FAMILIES for name in family.__all__
 }

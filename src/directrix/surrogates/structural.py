@@ -1,0 +1,209 @@
+r"""Structural support vector machines: one minus the hinge of the ranking that violates its margin most.
+
+With a score of whole rankings y of a query's R relevant and n - R irrelevant documents,
+
+.. math:: F(s, y) = c \sum_{i\,\mathrm{relevant}}\ \sum_{j\,\mathrm{irrelevant}} y_{ij}\, (s_i - s_j), \qquad
+          y_{ij} = \pm 1 \text{ as } i \text{ stands before } j \text{ or behind},
+
+and :math:`\Delta(y)` = 1 - the measure of y, the surrogate is
+
+.. math:: S = 1 - \max_y \big[ \Delta(y) + F(s, y) - F(s, y^*) \big],
+
+with y* any ranking that has all relevant documents first. The maximum is convex, as one of linear functions,
+and at least the loss of the ranking by score, for which :math:`F(s, y) \ge F(s, y^*)`: S bounds the measure
+from below (Yue et al. 2007, Proposition 1). All rankings are searched, exactly, in O(n log n). Where F is
+empty (no relevant document, or no other) the gradient is 0, and S constant.
+
+Tied documents that are both relevant, or both irrelevant, share their coefficients: the mean of several
+maximising rankings, so that the gradient does not depend on the order of documents.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from directrix.measures.dcg import NDCG
+from directrix.measures.gains import discounts, gains
+from directrix.measures.pairs import ROCArea
+from directrix.measures.precision import AP
+from directrix.surrogates.approx_rank import over_queries
+from directrix.surrogates.base import query_sums, writable
+from directrix.surrogates.interleaving import Earnings, Interleaved, Known
+from directrix.types import Float64Array
+
+__all__ = ["PermuRank", "SVMMap", "SVMNdcg", "SVMRoc"]
+
+
+@dataclass(frozen=True)
+class SVMMap(Interleaved):
+    r"""SVMmap: the hinge of average precision.
+
+    .. math:: 1 - \max_y \Big[ 1 - \mathrm{AP}(y) - \frac{2}{R (n - R)}
+              \sum_{i\,\mathrm{rel}}\ \sum_{j\,\mathrm{irrel}} [y_{ij} = -1]\, (s_i - s_j) \Big]
+
+    Parameters
+    ----------
+    rel : float > 0
+        Lowest label that counts as relevant.
+
+    Notes
+    -----
+    Eq. 5 of Yue et al. leaves out the factor 1/(R (n - R)) of their feature map. It is used here; only with
+    it the ranking found is the best of all.
+
+    A query without relevant documents has the value 0, one without others 1, as AP has. O(n log n) time,
+    O(n) memory.
+
+    References
+    ----------
+    Yue, Finley, Radlinski, Joachims (2007), A support vector method for optimizing average precision,
+    Eq. 4 and Algorithm 2, doi:10.1145/1277741.1277790.
+
+    Examples
+    --------
+    >>> labels = np.array([1.0, 0, 0, 0, 0, 1, 1, 0])  # the paper's Table 1
+    >>> SVMMap().value_and_grad(np.zeros(8), labels, np.array([0, 8]))[0]  # worst AP: (1/6 + 2/7 + 3/8)/3
+    array([0.27579365])
+    """
+
+    rel: float = 1
+
+    @property
+    def measure(self) -> AP:
+        """AP."""
+        return AP(rel=self.rel)
+
+    def earnings(self, known: Known) -> Earnings:
+        """See `Interleaved.earnings`."""
+        n_relevant, sizes = known.n_relevant, known.sizes
+        gain = (known.ranks + 1.0) / np.repeat(np.maximum(n_relevant, 1.0), sizes)
+        longest = int(sizes.max(initial=0))
+        return gain, 1.0 / np.arange(1.0, longest + 1.0), (n_relevant > 0.0).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class PermuRank(SVMMap):
+    r"""PermuRank for average precision: `SVMMap` with the margin of a score of all pairs.
+
+    .. math:: F(s, y) = \frac{2}{n (n - 1)} \sum_{i < j} y_{ij}\, (s_i - s_j)
+
+    Pairs of two relevant documents, or two irrelevant ones, stand by score in both rankings and cancel: what
+    differs is the constant c = 2/(n(n-1)), by which a margin is worth less, the fewer documents are relevant.
+
+    Parameters
+    ----------
+    rel : float > 0
+        Lowest label that counts as relevant.
+
+    References
+    ----------
+    Xu, Liu, Lu, Li, Ma (2008), Directly optimizing evaluation measures in learning to rank,
+    doi:10.1145/1390334.1390355.
+
+    Examples
+    --------
+    >>> scores, labels = np.array([0.5, 0.0, 0.0]), np.array([0.0, 1.0, 0.0])
+    >>> PermuRank().value_and_grad(scores, labels, np.array([0, 3]))
+    (array([0.]), array([-0.66666667,  1.33333333, -0.66666667]))
+    """
+
+    def margin(self, share: Float64Array, sizes: Float64Array) -> Float64Array:
+        """2/(n (n - 1)) for every query."""
+        return 2.0 / np.maximum(sizes * (sizes - 1.0), 2.0)
+
+
+@dataclass(frozen=True)
+class SVMRoc(Interleaved):
+    r"""SVMroc: the hinge of the area under the ROC curve, which is a mean over pairs.
+
+    .. math:: 1 - \frac{1}{R (n - R)} \sum_{i\,\mathrm{rel}}\ \sum_{j\,\mathrm{irrel}}
+              \max(0,\, 1 - 2 (s_i - s_j))
+
+    Parameters
+    ----------
+    rel : float > 0
+        Lowest label that counts as relevant.
+
+    Notes
+    -----
+    A query without such pairs, which has no ROC area, has the value 1. O(n log n) time, O(n) memory.
+
+    References
+    ----------
+    Joachims (2005), A support vector method for multivariate performance measures,
+    doi:10.1145/1102351.1102399.
+
+    Examples
+    --------
+    >>> scores, labels = np.array([0.5, 0.0, 0.25]), np.array([1.0, 0.0, 0.0])
+    >>> SVMRoc().value_and_grad(scores, labels, np.array([0, 3]))  # 1 - (0 + 1/2)/2
+    (array([0.75]), array([ 1.,  0., -1.]))
+    """
+
+    rel: float = 1
+
+    @property
+    def measure(self) -> ROCArea:
+        """ROC area."""
+        return ROCArea(rel=self.rel)
+
+    def earnings(self, known: Known) -> Earnings:
+        """See `Interleaved.earnings`."""
+        longest, share = float(known.sizes.max(initial=0)), known.share
+        return np.repeat(share, known.sizes), -np.arange(longest), np.ones(len(share))
+
+
+@dataclass(frozen=True)
+class SVMNdcg(Interleaved):
+    r"""Structural SVM for nDCG.
+
+    .. math:: 1 - \max_y \Big[ 1 - \frac1Z \sum_{k=1}^{R} g_k\, D(\pi_k(y)) - \frac{2}{R (n - R)}
+              \sum_{i\,\mathrm{rel}}\ \sum_{j\,\mathrm{irrel}} [y_{ij} = -1]\, (s_i - s_j) \Big]
+
+    with :math:`\pi_k` the rank of the k-th relevant document from above, D(p) = 1/log2(1 + p), Z the ideal
+    DCG, and :math:`g_1 \le \dots \le g_R` the gains 2^l - 1 of the relevant documents, *ascending*.
+
+    Parameters
+    ----------
+    rel : float > 0
+        Lowest label that counts as relevant in F.
+
+    Notes
+    -----
+    F tells relevant documents from irrelevant ones, not their grades. If all relevant documents have one gain
+    and the others none, the maximum is that over all rankings. Otherwise gains are in the worst order, and
+    those of irrelevant documents count in Z alone: S is lower than with the maximum over all rankings, so
+    still a bound of nDCG, and still concave. With gains in the order of scores it would be neither.
+
+    O(n log n) time, O(n) memory.
+
+    References
+    ----------
+    Chakrabarti, Khanna, Sawant, Bhattacharyya (2008), Structured learning for non-smooth ranking
+    losses,
+    doi:10.1145/1401890.1401906.
+
+    Examples
+    --------
+    >>> scores, labels = np.array([0.0, 0.1]), np.array([0.0, 1.0])
+    >>> SVMNdcg().value_and_grad(scores, labels, np.array([0, 2]))[0]  # 1/log2(3) + 2 (0.1 - 0.0)
+    array([0.83092975])
+    """
+
+    rel: float = 1
+
+    @property
+    def measure(self) -> NDCG:
+        """NDCG."""
+        return NDCG()
+
+    def earnings(self, known: Known) -> Earnings:
+        """See `Interleaved.earnings`."""
+        labels, relevant, sizes, qptr = known.labels, known.relevant, known.sizes, known.qptr
+        discount = writable(discounts(int(sizes.max(initial=0))))
+        order = np.lexsort((labels, ~relevant, np.repeat(np.arange(len(sizes)), sizes)))
+        earned = np.where(relevant, gains(labels), 0.0)[order]
+        gain = over_queries(earned, self.measure.label_part(labels, qptr), qptr)
+        return gain, discount, np.minimum(query_sums(gain * discount[known.ranks], qptr), 1.0)
