@@ -31,6 +31,7 @@ _HOME = {
     "Comparison": "measures.evaluation",
     "Convention": "measures.convention",
     "CoordinateAscent": "trainers.coordinate_ascent",
+    "CuttingPlane": "trainers.cutting_plane",
     "DCG": "measures.dcg",
     "ERR": "measures.cascade",
     "Evaluation": "measures.evaluation",

@@ -96,6 +96,7 @@ from directrix.trainers.best import BestSoFar as BestSoFar
 from directrix.trainers.boosting import Boosting as Boosting
 from directrix.trainers.cg import CG as CG
 from directrix.trainers.coordinate_ascent import CoordinateAscent as CoordinateAscent
+from directrix.trainers.cutting_plane import CuttingPlane as CuttingPlane
 from directrix.trainers.frank import FRank as FRank
 from directrix.trainers.lbfgs import LBFGS as LBFGS
 from directrix.trainers.rankboost import RankBoost as RankBoost

@@ -14,6 +14,7 @@ TRAINERS = [
     dx.CG(max_iter=4),
     dx.SGD(epochs=4),
     dx.Adam(epochs=4),
+    dx.CuttingPlane(max_iter=4, epsilon=1e-9),
     dx.CoordinateAscent("nDCG", max_iter=4, tol=0.0),
     dx.AdaRank(rounds=4),
     dx.RankBoost(4),
@@ -32,7 +33,8 @@ def problem(trainer):
     """An objective with a smoothing, and a start away from any optimum."""
     if name_of(trainer) in ("RankBoost", "FRank"):
         return Objective(Q, "ApproxNDCG", STUMPS), np.zeros(STUMPS.n_params)
-    return dx.linear_objective(Q, "ApproxNDCG"), np.array([1.0, -1.0, 0.5, 0.0])
+    surrogate, l2 = ("RankSVM", 1e-3) if name_of(trainer) == "CuttingPlane" else ("ApproxNDCG", 0.0)
+    return dx.linear_objective(Q, surrogate, l2=l2), np.array([1.0, -1.0, 0.5, 0.0])
 
 
 @pytest.mark.parametrize("trainer", TRAINERS, ids=name_of)

@@ -219,9 +219,15 @@ class Objective:
                 f"{self.surrogate!r} has no smoothing to change, so it cannot be annealed; train without "
                 "Anneal, or take a surrogate with at(smoothing), e.g. SmoothNDCG()."
             )
+        return self._with(surrogate=self.surrogate.at(smoothing))
+
+    def penalised(self, penalty: L2) -> Self:
+        """Return a copy with another penalty, on the same data; ``L2()`` takes it off."""
+        return self._with(penalty=penalty)
+
+    def _with(self, **changed: Any) -> Self:
         other = type(self).__new__(type(self))  # copy() would go through pickling, and cut the data anew
-        other.__dict__.update(self.__dict__)
-        other.surrogate = self.surrogate.at(smoothing)
+        other.__dict__.update(self.__dict__ | changed)
         return other
 
     @property

@@ -17,6 +17,7 @@ from directrix.trainers.adarank import AdaRank
 from directrix.trainers.anneal import Anneal
 from directrix.trainers.cg import CG
 from directrix.trainers.coordinate_ascent import CoordinateAscent
+from directrix.trainers.cutting_plane import CuttingPlane
 from directrix.trainers.frank import FRank
 from directrix.trainers.lbfgs import LBFGS
 from directrix.trainers.rankboost import RankBoost
@@ -42,6 +43,7 @@ TRAINERS: Mapping[str, Callable[[Plan], Trainer]] = {
     "coordinate-ascent": lambda plan: CoordinateAscent(
         plan.goal, max_iter=plan.max_iter, random_state=plan.seed
     ),
+    "cutting-plane": lambda plan: CuttingPlane(max_iter=plan.max_iter),
     "adarank": lambda plan: AdaRank(plan.goal, rounds=plan.max_iter),
     "frank": lambda plan: FRank(rounds=plan.max_iter),
     "rankboost": lambda plan: RankBoost(rounds=plan.max_iter),
@@ -53,7 +55,11 @@ BY_GRADIENT = frozenset({"lbfgs", "cg", "adam", "sgd"})
 
 _KINDS: Mapping[str, Callable[..., Trainer]] = {
     kind.__name__: kind
-    for kind in (LBFGS, CG, Adam, SGD, CoordinateAscent, AdaRank, RankBoost, FRank, Anneal, Restarts)
+    for kind in (
+        *(LBFGS, CG, Adam, SGD, CuttingPlane),
+        *(CoordinateAscent, AdaRank, RankBoost, FRank),
+        *(Anneal, Restarts),
+    )
 }
 
 

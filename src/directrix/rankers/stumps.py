@@ -29,9 +29,9 @@ class StumpRanker(GradientRanker):
     surrogate : Surrogate or str, optional
         What trainers with gradients maximise; for boosting it only says which measure ``score`` reports and
         chooses the round by, if ``fit`` is not told. Default ``ApproxNDCG()``.
-    trainer : {"rankboost", "frank", "lbfgs", "cg", "adam", "sgd"} or Trainer
-        `RankBoost`, `FRank`, `LBFGS`, `CG`, `Adam`, `SGD`, or an object such as ``FRank(candidates=20)``,
-        whose own number of steps then holds, not ``max_iter``.
+    trainer : {"rankboost", "frank", "lbfgs", "cg", "adam", "sgd", "cutting-plane"} or Trainer
+        `RankBoost`, `FRank`, `LBFGS`, `CG`, `Adam`, `SGD`, `CuttingPlane`, or an object such as
+        ``FRank(candidates=20)``, whose own number of steps then holds, not ``max_iter``.
     thresholds : int >= 1
         At most so many a feature, at quantiles of the training data.
     l2 : float >= 0
@@ -72,7 +72,7 @@ class StumpRanker(GradientRanker):
 
     model_type: ClassVar[str] = "stumps"
     missing_shows: ClassVar[bool] = False
-    trainers: ClassVar[frozenset[str]] = BY_GRADIENT | {"rankboost", "frank"}
+    trainers: ClassVar[frozenset[str]] = BY_GRADIENT | {"cutting-plane", "rankboost", "frank"}
     saved_parameters: ClassVar[dict[str, str]] = {
         **GradientRanker.saved_parameters,
         "thresholds": "number",

@@ -143,8 +143,10 @@ class Restarts:
                 running.close()
         best = replace(_best(results), status="stopped") if stopped else _best(results)
         trace = [{**row, "restart": number} for number, result in enumerate(results) for row in result.trace]
+        duals = [result.dual for result in results if result.dual is not None]
         return replace(
             best,
+            dual=max(duals, default=None),  # each is a bound of the one loss
             message=_message(results, self.n),
             counts={**added_counts(results), "restarts": len(results)},
             trace=trace,

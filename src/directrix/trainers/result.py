@@ -59,10 +59,12 @@ class Result:
     trace : list of dict
         One row a step, the start included: ``iteration`` and ``loss``, as in `Step`; ``score`` under
         `BestSoFar`, ``restart`` under `Restarts`, ``smoothing`` under `Anneal`, and ``restarts`` (so far)
-        under ``SGD(restart_after=)``.
+        under ``SGD(restart_after=)``; ``dual`` (so far) under `CuttingPlane`.
     own_loss : bool
-        Whether ``value`` is a loss of the trainer's own (coordinate ascent, AdaRank, RankBoost, FRank), so
-        that the surrogate of the objective has no part in it.
+        Whether ``value`` is a loss of the trainer's own: coordinate ascent, AdaRank, RankBoost, FRank, in
+        whose loss the surrogate has no part, and `CuttingPlane` with a ``C`` of its own.
+    dual : float, or None
+        A proven lower bound of the loss, at any parameters; None if the trainer knows none.
     """
 
     params: Float64Array
@@ -72,6 +74,12 @@ class Result:
     counts: dict[str, int] = field(default_factory=dict)
     trace: list[dict[str, Any]] = field(default_factory=list)
     own_loss: bool = False
+    dual: float | None = None
+
+    @property
+    def gap(self) -> float | None:
+        """How far ``value`` can be above the minimum, ``value - dual``; None without ``dual``."""
+        return None if self.dual is None else self.value - self.dual
 
 
 def added_counts(results: Iterable[Result]) -> dict[str, int]:

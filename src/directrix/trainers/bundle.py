@@ -1,0 +1,112 @@
+r"""Planes below a convex loss, and the minimum of their maximum with a penalty.
+
+With :math:`u = w - w_c`, the distance to the penalty's centre, plane k is :math:`a_k + g_k \cdot u`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from directrix.trainers.simplex_qp import solve
+from directrix.types import Float64Array, Int64Array
+
+__all__ = ["Bundle", "Minimum"]
+
+_UNUSED = 1e-7  # share of its group below which a plane has no part in the solution
+
+
+class Minimum(NamedTuple):
+    """The lowest point of a model, and what it proves.
+
+    Parameters
+    ----------
+    params : float64 (n_params,)
+        u.
+    dual : float
+        Value of the dual at the solver's answer, made feasible: a lower bound of the loss, also where that
+        answer is poor.
+    highest : float64 (n_groups,)
+        The value of the highest plane of every group at u.
+    """
+
+    params: Float64Array
+    dual: float
+    highest: Float64Array
+
+
+class Bundle:
+    r"""Planes in groups, one group for each part of the loss that has planes of its own.
+
+    The model is :math:`\lambda\lVert u\rVert^2 + \sum_g m_g \max_{k \in g} (a_k + g_k \cdot u)`, below the
+    penalised loss everywhere. Products of the gradients are computed once for each pair.
+
+    Parameters
+    ----------
+    n_params : int
+        Length of u.
+    mass : float64 (n_groups,)
+        m.
+
+    Notes
+    -----
+    O(n_planes (n_params + n_planes)) memory; a plane costs O(n_planes n_params) time.
+    """
+
+    def __init__(self, n_params: int, mass: Float64Array) -> None:
+        self._mass = mass
+        self._size = 0
+        self._value = np.empty(0)
+        self._group = np.empty(0, dtype=np.int64)
+        self._idle = np.empty(0, dtype=np.int64)
+        self._grad = np.empty((0, n_params))
+        self._gram = np.empty((0, 0))
+
+    def __len__(self) -> int:
+        return self._size
+
+    def add(self, value: float, grad: Float64Array, group: int = 0) -> None:
+        """Add the plane ``value + grad . u``."""
+        n = self._size
+        if n == len(self._value):
+            self._move(np.arange(n), max(16, 2 * n))
+        self._size = n + 1
+        self._value[n], self._grad[n], self._group[n], self._idle[n] = value, grad, group, 0
+        self._gram[n, : n + 1] = self._gram[: n + 1, n] = self._grad[: n + 1] @ grad
+
+    def minimum(self, strength: float) -> Minimum:
+        r"""Minimise the model for a strength lambda > 0 of the penalty.
+
+        The dual is :math:`\sum_k \alpha_k a_k - \lVert\sum_k \alpha_k g_k\rVert^2 / (4 \lambda)` over
+        :math:`\alpha \ge 0` that add up to the mass of every group, and
+        :math:`u = -\sum_k \alpha_k g_k / (2 \lambda)`.
+        """
+        n = self._size
+        value, group, grad = self._value[:n], self._group[:n], self._grad[:n]
+        alpha = solve(self._gram[:n, :n] / (2.0 * strength), value, group, self._mass)
+        used = alpha > _UNUSED * self._mass[group]
+        self._idle[:n] = np.where(used, 0, self._idle[:n] + 1)
+        params = -(alpha @ grad) / (2.0 * strength)
+        highest = np.full(len(self._mass), -np.inf)
+        np.maximum.at(highest, group, value + grad @ params)
+        dual = float(alpha @ value) - strength * float(params @ params)
+        return Minimum(params, dual, highest)
+
+    def drop(self, rounds: int) -> None:
+        """Forget planes that had no part in the last ``rounds`` solutions."""
+        keep = np.flatnonzero(self._idle[: self._size] < rounds)
+        if len(keep) < self._size:
+            self._move(keep, len(self._value))
+
+    def _move(self, keep: Int64Array, capacity: int) -> None:
+        """Keep these planes, in room for ``capacity``."""
+        n = len(keep)
+        for name in ("_value", "_group", "_idle", "_grad"):
+            old = getattr(self, name)
+            new = np.empty((capacity, *old.shape[1:]), dtype=old.dtype)
+            new[:n] = old[keep]
+            setattr(self, name, new)
+        gram = np.empty((capacity, capacity))
+        gram[:n, :n] = self._gram[np.ix_(keep, keep)]
+        self._gram, self._size = gram, n
