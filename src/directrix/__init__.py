@@ -64,6 +64,7 @@ _HOME = {
     "Run": "data.trec",
     "RunScores": "data.runs",
     "SGD": "trainers.sgd",
+    "SVMAcc": "trainers.svm_acc",
     "Scale": "data.scale",
     "SmoothAP": "surrogates.smooth",
     "SmoothNDCG": "surrogates.smooth",

@@ -22,6 +22,7 @@ from directrix.trainers.lbfgs import LBFGS
 from directrix.trainers.rankboost import RankBoost
 from directrix.trainers.restarts import Restarts
 from directrix.trainers.sgd import SGD
+from directrix.trainers.svm_acc import SVMAcc
 from directrix.types import Trainer
 
 __all__ = ["BY_GRADIENT", "TRAINERS", "Plan", "seed_of", "trainer_from", "trainer_of"]
@@ -46,6 +47,7 @@ TRAINERS: Mapping[str, Callable[[Plan], Trainer]] = {
     "frank": lambda plan: FRank(rounds=plan.max_iter),
     "rankboost": lambda plan: RankBoost(rounds=plan.max_iter),
     "sgd": lambda plan: SGD(epochs=plan.max_iter, random_state=plan.seed),
+    "svm-acc": lambda plan: SVMAcc(max_iter=plan.max_iter, random_state=plan.seed),
 }
 
 BY_GRADIENT = frozenset({"lbfgs", "cg", "adam", "sgd"})
@@ -53,7 +55,7 @@ BY_GRADIENT = frozenset({"lbfgs", "cg", "adam", "sgd"})
 
 _KINDS: Mapping[str, Callable[..., Trainer]] = {
     kind.__name__: kind
-    for kind in (LBFGS, CG, Adam, SGD, CoordinateAscent, AdaRank, RankBoost, FRank, Anneal, Restarts)
+    for kind in (LBFGS, CG, Adam, SGD, CoordinateAscent, AdaRank, RankBoost, FRank, SVMAcc, Anneal, Restarts)
 }
 
 
