@@ -66,6 +66,7 @@ _HOME = {
     "Run": "data.trec",
     "RunScores": "data.runs",
     "SGD": "trainers.sgd",
+    "SVMAcc": "trainers.svm_acc",
     "SVMMap": "surrogates.structural",
     "SVMNdcg": "surrogates.structural",
     "SVMRoc": "surrogates.structural",

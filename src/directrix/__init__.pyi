@@ -103,6 +103,7 @@ from directrix.trainers.rankboost import RankBoost as RankBoost
 from directrix.trainers.regression import regression_start as regression_start
 from directrix.trainers.restarts import Restarts as Restarts
 from directrix.trainers.sgd import SGD as SGD
+from directrix.trainers.svm_acc import SVMAcc as SVMAcc
 
 __version__: str
 __all__: list[str]

@@ -31,13 +31,17 @@ def reproduce(
     data: Annotated[Path, typer.Option(help="Folder that holds trec7/.", show_default=False)],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Folder for tables and trials; default the name.", show_default=False),
+        typer.Option(
+            "--output", "-o", help="Folder for tables and trials; default the name.", show_default=False
+        ),
     ] = None,
     trials: Annotated[
         int | None,
         typer.Option(min=1, help="Splits of the topics; default 50, with --quick 2.", show_default=False),
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Few trials and settings: a look, no result.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Few trials and settings: a look, no result.")
+    ] = False,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Of the splits.")] = 0,
     jobs: Annotated[int, typer.Option(help="Trials at a time; -1 = one a core.")] = -1,
     form: Annotated[Form, typer.Option("--format", "-f", help="How to print the tables.")] = Form.table,

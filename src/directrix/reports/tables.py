@@ -75,9 +75,9 @@ class Table:
     digits: int = 3
 
     def __post_init__(self) -> None:
-        for what, width in [("groups", sum(n for _, n in self.groups) if self.groups else len(self.columns))] + [
-            (f"row {number}", len(row)) for number, row in enumerate(self.rows)
-        ]:
+        for what, width in [
+            ("groups", sum(n for _, n in self.groups) if self.groups else len(self.columns))
+        ] + [(f"row {number}", len(row)) for number, row in enumerate(self.rows)]:
             if width != len(self.columns):
                 raise InputError(
                     f"table {self.title!r}: {what} has {width} columns, its heads are {len(self.columns)}; "
@@ -118,7 +118,9 @@ class Table:
         rules = ["---:" if right else "---" for right in self._numeric()]
         escaped = [[re.sub(r"([|*_<\\])", r"\\\1", cell) for cell in row] for row in [heads, *self._shown()]]
         lines = ["| " + " | ".join(row) + " |" for row in [escaped[0], rules, *escaped[1:]]]
-        return "\n".join([f"**{self.title}**", "", *lines, *(["", " ".join(self.notes)] if self.notes else [])])
+        return "\n".join(
+            [f"**{self.title}**", "", *lines, *(["", " ".join(self.notes)] if self.notes else [])]
+        )
 
     def latex(self) -> str:
         r"""A ``table`` environment for a document with ``\usepackage{booktabs}``."""
@@ -152,7 +154,9 @@ class Table:
 
     def _numeric(self) -> list[bool]:
         columns: Sequence[Sequence[Value]] = list(zip(*self.rows, strict=True)) or [("",)] * len(self.columns)
-        return [all(value is None or isinstance(value, int | float) for value in column) for column in columns]
+        return [
+            all(value is None or isinstance(value, int | float) for value in column) for column in columns
+        ]
 
 
 def _joined(line: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:

@@ -210,7 +210,12 @@ def _wins(against: Paired | None) -> str | None:
 def _chosen(title: str, found: Sequence[ColumnResult], methods: Sequence[str]) -> Table:
     grid = list(found[0].chosen[methods[0]])
     rows = [
-        (column.name, method, *column.chosen[method].values(), column.seconds[method] / sum(column.chosen[method].values()))
+        (
+            column.name,
+            method,
+            *column.chosen[method].values(),
+            column.seconds[method] / sum(column.chosen[method].values()),
+        )
         for column in found
         for method in methods
     ]

@@ -16,7 +16,15 @@ from directrix.errors import InputError
 from directrix.measures.precision import AP
 from directrix.types import Float64Array
 
-__all__ = ["ALL", "COLUMNS", "WITHOUT_BEST", "BaseFunction", "Collection", "average_precision", "read_collection"]
+__all__ = [
+    "ALL",
+    "COLUMNS",
+    "WITHOUT_BEST",
+    "BaseFunction",
+    "Collection",
+    "average_precision",
+    "read_collection",
+]
 
 COLUMNS = {  # name of a data set, and how the names of its runs begin
     "basic": ("basic-",),

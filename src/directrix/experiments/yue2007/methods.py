@@ -119,7 +119,9 @@ def path(method: Method, train: Queries, model: StumpModel, grid: Grid, *, seed:
         trainer = CuttingPlane(epsilon=grid.epsilon)
         found = trainer.path(Objective(train, surrogate, model), start, C=grid.hinge_c)
         return [_step(c, result) for c, result in zip(grid.hinge_c, found, strict=True)]
-    columns = replace(train, features=step_features(model, train.features), feature_names=None)  # once, not for every C
+    columns = replace(
+        train, features=step_features(model, train.features), feature_names=None
+    )  # once, not for every C
     objective = Objective(columns, SVMRoc(rel=1), LinearModel())  # SVMAcc asks nothing of the surrogate
     return [_step(c, _classifier(method, grid, c, seed).minimise(objective, start)) for c in grid.accuracy_c]
 

@@ -49,7 +49,13 @@ class Figure:
     def to_dict(self) -> dict[str, Any]:
         """The same as JSON."""
         against = None if self.against is None else self.against._asdict()
-        return {"name": self.name, "run": self.run, "MAP": self.mean, "against": against, "topics": self.values.tolist()}
+        return {
+            "name": self.name,
+            "run": self.run,
+            "MAP": self.mean,
+            "against": against,
+            "topics": self.values.tolist(),
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +92,9 @@ class ColumnResult:
     def to_dict(self) -> dict[str, Any]:
         """The same as JSON."""
         figures = {name: [f.to_dict() for f in getattr(self, name)] for name in ("methods", "base")}
-        rest = {name: getattr(self, name) for name in ("n_runs", "topics", "chosen", "seconds", "not_converged")}
+        rest = {
+            name: getattr(self, name) for name in ("n_runs", "topics", "chosen", "seconds", "not_converged")
+        }
         return {"column": self.name, **rest, **figures}
 
 
