@@ -32,6 +32,7 @@ _HOME = {
     "Convention": "measures.convention",
     "CoordinateAscent": "trainers.coordinate_ascent",
     "DCG": "measures.dcg",
+    "Dorm": "surrogates.dorm",
     "ERR": "measures.cascade",
     "Evaluation": "measures.evaluation",
     "FRank": "trainers.frank",

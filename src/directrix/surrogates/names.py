@@ -11,6 +11,7 @@ from directrix.surrogates import (
     approx,
     approx_cascade,
     approx_pairs,
+    dorm,
     lambdas,
     listwise,
     pairwise,
@@ -22,7 +23,7 @@ from directrix.types import Surrogate
 
 __all__ = ["SURROGATES", "surrogate"]
 
-_FAMILIES = (approx, approx_cascade, approx_pairs, smooth, soft, lambdas, pairwise, listwise, pointwise)
+_FAMILIES = (approx, approx_cascade, approx_pairs, smooth, soft, lambdas, pairwise, listwise, pointwise, dorm)
 SURROGATES: dict[str, type[Any]] = {
     name: getattr(family, name) for family in _FAMILIES for name in family.__all__
 }
