@@ -7,6 +7,7 @@ from typing import Any
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.baselines import BASELINES
 from directrix.rankers.methods import Method, method
+from directrix.rankers.structural import MACHINES
 from directrix.surrogates import approx, approx_cascade, approx_pairs, lambdas, smooth, soft
 from directrix.trainers.anneal import Anneal
 from directrix.trainers.cg import CG
@@ -244,5 +245,6 @@ METHODS = (
         keeps_best=True,
         selection="nDCG@10",
     ),
+    *MACHINES,
     *BASELINES[1:],
 )
