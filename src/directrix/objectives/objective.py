@@ -219,15 +219,19 @@ class Objective:
                 f"{self.surrogate!r} has no smoothing to change, so it cannot be annealed; train without "
                 "Anneal, or take a surrogate with at(smoothing), e.g. SmoothNDCG()."
             )
-        return self._with(surrogate=self.surrogate.at(smoothing))
+        other = self._copy()
+        other.surrogate = self.surrogate.at(smoothing)
+        return other
 
     def penalised(self, penalty: L2) -> Self:
         """Return a copy with another penalty, on the same data; ``L2()`` takes it off."""
-        return self._with(penalty=penalty)
+        other = self._copy()
+        other.penalty = penalty
+        return other
 
-    def _with(self, **changed: Any) -> Self:
+    def _copy(self) -> Self:
         other = type(self).__new__(type(self))  # copy() would go through pickling, and cut the data anew
-        other.__dict__.update(self.__dict__ | changed)
+        other.__dict__.update(self.__dict__)
         return other
 
     @property
