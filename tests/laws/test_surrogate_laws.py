@@ -37,6 +37,7 @@ CASES += [
     dx.Regression(),
     dx.Regression(intercept=False),
 ]
+CASES += [dx.Dorm(k, ties) for k in (None, 1, 3, 10) for ties in ("score", "mean")]
 CASES += [dx.SoftNDCG(), dx.SoftNDCG(sigma=0.1), dx.SoftNDCG(sigma=0.5, k=3), dx.RankNet(), dx.RankSVM()]
 CASES += [
     kind(sigma=sigma, **extra)

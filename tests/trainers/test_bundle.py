@@ -1,4 +1,4 @@
-"""Planes and their quadratic program: against closed forms and SciPy, and feasible whatever the solver says."""
+"""Planes and their quadratic program: against closed forms and SciPy, and feasible whatever comes back."""
 
 import numpy as np
 import pytest

@@ -135,7 +135,7 @@ def test_the_mean_hinge_bounds_the_training_loss(surrogate, slack):
 
 
 def test_each_slack_adds_no_more_planes_than_theorem_1_allows():
-    """At most max{2 n D/eps, 8 C D R^2/eps^2}: D the largest loss, R the longest difference of feature maps."""
+    """At most max{2 n D/eps, 8 C D R^2/eps^2}: D the largest loss, R the longest psi(y*) - psi(y)."""
     C, epsilon = 2.0, 0.1
     result = dx.CuttingPlane(slack="each", epsilon=epsilon).minimise(problem(C=C), ZERO)
     X = BINARY.features.reshape(15, 20, 5)
@@ -303,3 +303,40 @@ def test_without_the_solver_the_install_line_is_given(monkeypatch):
     monkeypatch.setitem(sys.modules, "piqp", None)
     with pytest.raises(dx.MissingExtra, match=r'CuttingPlane needs .* pip install "directrix\[qp\]"'):
         dx.CuttingPlane().minimise(problem(), ZERO)
+
+
+@pytest.mark.parametrize("slack", ["one", "each"])
+def test_what_is_convex_only_when_held_is_trained_in_rounds(slack):
+    objective = problem("Dorm(k=5)", queries=Q, C=100.0)
+    trainer = dx.CuttingPlane(slack=slack, epsilon=1e-3)
+    start = dx.LBFGS(max_iter=3).minimise(problem("RankSVM", queries=Q), ZERO).params
+    seen = []
+    result = trainer.minimise(objective, start, callback=lambda step: seen.append(step.params.copy()))
+    assert result.status == "converged"
+    assert (result.dual, result.gap) == (None, None)
+    assert result.counts["rounds"] == len(seen) - 1 == len(result.trace) - 1 >= 1
+    losses = [row["loss"] for row in result.trace]
+    assert losses == [objective.value_and_grad(params)[0] for params in seen]
+    assert all(after <= before for before, after in pairwise(losses))
+    assert result.value == losses[-1] < losses[0]
+    for before, after in pairwise(seen):  # each is the minimum of what was held at the one before
+        held = objective.held(before)
+        assert held.value_and_grad(after)[0] - 1e-3 <= held.value_and_grad(before)[0]
+        assert objective.value_and_grad(after)[0] <= held.value_and_grad(after)[0] + 1e-9
+    stopped = trainer.minimise(objective, start, callback=lambda step: step.iteration == 1)
+    assert (stopped.status, stopped.counts["rounds"]) == ("stopped", 1)
+    assert np.array_equal(stopped.params, seen[1])
+    short = dx.CuttingPlane(slack=slack, epsilon=1e-6, max_iter=1).minimise(objective, start)
+    assert (short.status, short.counts["rounds"]) == ("max_iter", 1)
+    assert "round 1: " in short.message
+    lost = trainer.minimise(objective, np.full(5, np.nan))
+    assert (lost.status, lost.trace) == ("not_finite", [])
+
+
+def test_a_path_needs_planes_that_stay():
+    with pytest.raises(
+        dx.InputError, match=r"keeps planes, and those of Dorm.* change whenever"
+    ):
+        dx.CuttingPlane().path(dx.linear_objective(Q, "Dorm"), ZERO, C=[1.0])
+    mean = dx.CuttingPlane().minimise(problem("Dorm(ties='mean')", queries=Q), ZERO)
+    assert mean.gap <= 1e-3  # convex as it is

@@ -242,7 +242,7 @@ class CuttingPlane:
 
     def _rounds(
         self,
-        objective: Any,
+        objective: Objective,
         start: Float64Array,
         callback: Callable[[Step], bool | None] | None,
     ) -> Result:
