@@ -334,9 +334,7 @@ def test_what_is_convex_only_when_held_is_trained_in_rounds(slack):
 
 
 def test_a_path_needs_planes_that_stay():
-    with pytest.raises(
-        dx.InputError, match=r"keeps planes, and those of Dorm.* change whenever"
-    ):
+    with pytest.raises(dx.InputError, match=r"keeps planes, and those of Dorm.* change whenever"):
         dx.CuttingPlane().path(dx.linear_objective(Q, "Dorm"), ZERO, C=[1.0])
     mean = dx.CuttingPlane().minimise(problem("Dorm(ties='mean')", queries=Q), ZERO)
     assert mean.gap <= 1e-3  # convex as it is
