@@ -95,8 +95,8 @@ class RunThresholds:
             raise InputError(
                 f"the thresholds are those of {len(self.tags)} runs, number {place + 1} of them "
                 f"{', '.join(self.tags[place : place + 1]) or 'missing'}; given are {len(scores.tags)}, "
-                f"there {', '.join(scores.tags[place : place + 1]) or 'none'}. The same runs in the same order are "
-                f"needed: {' '.join(self.tags)}."
+                f"there {', '.join(scores.tags[place : place + 1]) or 'none'}. The same runs in the same "
+                f"order are needed: {' '.join(self.tags)}."
             )
         x = scores.queries(self.form).features
         found = [np.searchsorted(row, x[:, f].astype(np.float64)) for f, row in enumerate(self.values)]
