@@ -130,8 +130,14 @@ class StumpRanker(GradientRanker):
         given = self.thresholds
         if isinstance(given, Integral):
             return quantile_thresholds(q.features, int(given))
-        rows = list(given)
-        if not rows or np.ndim(rows[0]) == 0:
+        try:
+            rows = [np.array(row, dtype=np.float64) for row in given]
+        except (TypeError, ValueError):
+            raise InputError(
+                f"thresholds={given!r}: needed are a number of thresholds, or ascending numbers for all "
+                "features, or a row of such for each. Type e.g. thresholds=[0.25, 0.5, 0.75]."
+            ) from None
+        if all(row.ndim == 0 for row in rows):
             return [rows] * q.n_features
         if len(rows) != q.n_features:
             raise InputError(
