@@ -5,6 +5,8 @@ from directrix.data.audit import audit as audit
 from directrix.data.letor import read_letor as read_letor
 from directrix.data.letor_write import write_letor as write_letor
 from directrix.data.queries import Queries as Queries
+from directrix.data.runs import RunScores as RunScores
+from directrix.data.runs import runs_as_features as runs_as_features
 from directrix.data.scale import Scale as Scale
 from directrix.data.scale import fit_scale as fit_scale
 from directrix.data.split import k_folds as k_folds
@@ -102,6 +104,7 @@ from directrix.trainers.rankboost import RankBoost as RankBoost
 from directrix.trainers.regression import regression_start as regression_start
 from directrix.trainers.restarts import Restarts as Restarts
 from directrix.trainers.sgd import SGD as SGD
+from directrix.trainers.svm_acc import SVMAcc as SVMAcc
 
 __version__: str
 __all__: list[str]

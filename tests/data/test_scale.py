@@ -12,6 +12,7 @@ from directrix.data.scale import Scale
 
 X = np.array([[1.0, 5.0, 0.0], [3.0, 5.0, 4.0], [2.0, 7.0, 1.0], [2.0, 9.0, 3.0]])
 QPTR = np.array([0, 2, 4])
+KINDS = ["query-minmax", "query-standard", "query-percentile", "minmax", "standard"]
 
 
 def test_by_query():
@@ -23,6 +24,34 @@ def test_by_query():
     ]
     standard = dx.fit_scale("query-standard", X).apply(X, QPTR)
     assert standard.tolist() == [[-1, 0, -1], [1, 0, 1], [0, -1, -1], [0, 1, 1]]
+
+
+def test_percentiles_are_shares_of_the_other_documents():
+    column = np.array([[3.0], [1.0], [2.0], [1.0], [9.0], [5.0], [5.0], [7.0]])
+    found = dx.fit_scale("query-percentile", column).apply(column, np.array([0, 5, 5, 7, 8]))
+    assert found.ravel().tolist() == [3 / 4, 0, 2 / 4, 0, 1, 0, 0, 0]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 4), st.floats(-3, 3, width=32)), min_size=1, max_size=20),
+    st.sampled_from([np.float32, np.float64]),
+)
+def test_percentiles_by_their_formula_and_of_the_order_alone(rows, dtype):
+    features = np.array(rows, dtype=dtype)
+    n = len(rows)
+    found = dx.fit_scale("query-percentile", features).apply(features, np.array([0, n]))
+    below = (features[None] < features[:, None]).sum(axis=1) / max(n - 1, 1)
+    assert found.dtype == dtype
+    assert np.array_equal(found, below.astype(dtype))
+    stretched = np.column_stack([features[:, 0] ** 3, 4 * features[:, 1]])
+    assert np.array_equal(Scale("query-percentile").apply(stretched, np.array([0, n])), found)
+
+
+def test_percentiles_of_missing_values_are_missing():
+    column = np.array([[np.nan], [1.0], [2.0]])
+    assert np.array_equal(
+        Scale("query-percentile").apply(column, np.array([0, 3])), [[np.nan], [0], [1 / 2]], equal_nan=True
+    )
 
 
 def test_by_training_data():
@@ -40,7 +69,7 @@ def test_by_training_data():
     np.testing.assert_allclose(standard.std(axis=0), np.ones(3), rtol=1e-14, atol=0)
 
 
-@pytest.mark.parametrize("kind", ["query-minmax", "query-standard", "minmax", "standard"])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_constant_features_become_zero(kind, dtype):
     constant = np.full((7, 2), 0.1, dtype=dtype)  # the mean of seven rounds
@@ -49,7 +78,7 @@ def test_constant_features_become_zero(kind, dtype):
     assert out.tolist() == np.zeros((7, 2)).tolist()
 
 
-@pytest.mark.parametrize("kind", ["query-minmax", "query-standard", "minmax", "standard"])
+@pytest.mark.parametrize("kind", KINDS)
 @given(seed=st.integers(0, 1000))
 def test_json_reads_back_exactly_and_the_input_stays(kind, seed):
     features = np.random.default_rng(seed).standard_normal((4, 3))
@@ -77,7 +106,7 @@ def test_no_scale():
 def test_messages():
     with pytest.raises(dx.InputError, match=r"scale='robust'; choose one of 'query-minmax', .*, or None"):
         dx.fit_scale("robust", X)
-    for kind in ("minmax", "query-minmax", "query-standard"):
+    for kind in ("minmax", "query-minmax", "query-standard", "query-percentile"):
         with pytest.raises(dx.InputError, match=rf"scale='{kind}' moves zeros.*scale='standard'"):
             dx.fit_scale(kind, sp.csr_array(X)).apply(sp.csr_array(X), QPTR)
     with pytest.raises(dx.InputError, match=r"the features have 2 columns, but 3 when the scale was made"):
@@ -139,7 +168,7 @@ def test_a_width_without_a_reciprocal_is_divided_by(kind):
     assert got.tolist() == [[0, 0], [1, 1]]
 
 
-@pytest.mark.parametrize("kind", ["query-minmax", "query-standard", "minmax", "standard"])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "query-percentile"])
 def test_ranges_beyond_the_largest_float_are_refused(kind):
     features = np.array([[0.0, -1e308], [1.0, 1e308]])
     with pytest.raises(dx.InputError, match=r"range or deviation of column 1 in .* is too large for a float"):

@@ -9,18 +9,19 @@ from typing import Any, Literal, get_args
 import numpy as np
 import scipy.sparse as sp
 
+from directrix.data.percentile import percentiles
 from directrix.errors import InputError
 from directrix.types import Array, Int64Array
 
 __all__ = ["SCALES", "Kind", "Scale", "fit_scale"]
 
-Kind = Literal["query-minmax", "query-standard", "minmax", "standard"]
+Kind = Literal["query-minmax", "query-standard", "query-percentile", "minmax", "standard"]
 SCALES: tuple[Kind, ...] = get_args(Kind)
 
 
 @dataclass(frozen=True)
 class Scale:
-    r"""A linear map of every feature, :math:`(x - c) / d`.
+    r"""A map of every feature: linear, :math:`(x - c) / d`, or to percentiles.
 
     ====================  ==============================  ==============================
     kind                  c                               d
@@ -33,6 +34,8 @@ class Scale:
 
     "query-minmax" is LETOR's QueryLevelNorm. Where d is 0 the feature becomes 0 (within that
     query, or everywhere for the features that were constant in training).
+
+    "query-percentile", which is not linear, is the share of the query's other documents with a smaller value.
 
     Parameters
     ----------
@@ -168,7 +171,7 @@ def fit_scale(kind: str | None, features: Any) -> Scale | None:
 
     Parameters
     ----------
-    kind : {"query-minmax", "query-standard", "minmax", "standard"}, or None
+    kind : {"query-minmax", "query-standard", "query-percentile", "minmax", "standard"}, or None
         ``None`` gives ``None``: no scaling.
     features : float32 or float64 (n_docs, n_features), or CSR
         Of the training data; statistics are computed in float64.
@@ -281,6 +284,9 @@ def _by_query(kind: str, features: Array, qptr: Int64Array) -> Array:
     out = np.empty_like(features, order="C")
     for query, (first, last) in enumerate(zip(qptr[:-1].tolist(), qptr[1:].tolist(), strict=True)):
         if first == last:
+            continue
+        if kind == "query-percentile":
+            out[first:last] = percentiles(features[first:last])
             continue
         part = features[first:last].astype(np.float64)
         low, high = part.min(axis=0), part.max(axis=0)

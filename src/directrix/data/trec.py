@@ -20,7 +20,16 @@ from directrix.data.validate import check_ranking
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array, Int64Array
 
-__all__ = ["Judged", "Qrels", "Run", "join_trec", "read_trec_qrels", "read_trec_run", "write_trec_run"]
+__all__ = [
+    "Judged",
+    "Qrels",
+    "Run",
+    "join_trec",
+    "read_trec_qrels",
+    "read_trec_run",
+    "some_of",
+    "write_trec_run",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,8 +193,8 @@ def join_trec(run: Run, qrels: Qrels, *, queries: Literal["both", "judged"] = "b
     in_qrels = {query: q for q, query in enumerate(qrels.query_ids)}
     if not in_run.keys() & in_qrels.keys():
         raise InputError(
-            f"no query is in both the run (queries {_some(run.query_ids)}) and the judgements "
-            f"({_some(qrels.query_ids)}); at least one is needed. Check that they belong to one collection."
+            f"no query is in both the run (queries {some_of(run.query_ids)}) and the judgements "
+            f"({some_of(qrels.query_ids)}); at least one is needed. Check that they belong to one collection."
         )
     chosen = [query for query in run.query_ids if query in in_qrels] if queries == "both" else qrels.query_ids
     scores, labels, docs, sizes = [], [], [], []
@@ -206,7 +215,8 @@ def join_trec(run: Run, qrels: Qrels, *, queries: Literal["both", "judged"] = "b
     return Judged(np.concatenate(scores), np.maximum(labels, 0.0), qptr, tuple(chosen), doc_ids)
 
 
-def _some(names: tuple[str, ...]) -> str:
+def some_of(names: tuple[str, ...]) -> str:
+    """The first identifiers, for messages."""
     return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
 
 

@@ -69,7 +69,7 @@ class BoostedRanker(StoredRanker):
         Share of the documents that each tree is grown on.
     feature_fraction : float in (0, 1]
         Share of the features that each tree may split on.
-    scale : {"query-minmax", "query-standard", "minmax", "standard"} or None
+    scale : {"query-minmax", "query-standard", "query-percentile", "minmax", "standard"} or None
         Bring features to a common scale first, see `Scale`. Trees have no use for the last two; those
         by query make the features of queries comparable, and ``predict`` need ``qid``.
     patience : int >= 1, optional

@@ -44,7 +44,7 @@ class MLPRanker(GradientRanker):
         ``Adam(rate=1e-2, batch=10)``, whose own number of steps then holds, not ``max_iter``.
     l2 : float >= 0
         Weight of the penalty on weights and biases, in units of the measure per square of them.
-    scale : {"query-minmax", "query-standard", "minmax", "standard"} or None
+    scale : {"query-minmax", "query-standard", "query-percentile", "minmax", "standard"} or None
         Features are brought to a common scale first, see `Scale`. Random first weights suit features
         of mean 0 and deviation 1, hence "standard" (which only divides sparse ones). Features that lie in
         [0, 1] within each query, such as LETOR's, rank better left alone: None.

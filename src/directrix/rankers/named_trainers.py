@@ -23,6 +23,7 @@ from directrix.trainers.lbfgs import LBFGS
 from directrix.trainers.rankboost import RankBoost
 from directrix.trainers.restarts import Restarts
 from directrix.trainers.sgd import SGD
+from directrix.trainers.svm_acc import SVMAcc
 from directrix.types import Trainer
 
 __all__ = ["BY_GRADIENT", "TRAINERS", "Plan", "seed_of", "trainer_from", "trainer_of"]
@@ -48,6 +49,7 @@ TRAINERS: Mapping[str, Callable[[Plan], Trainer]] = {
     "frank": lambda plan: FRank(rounds=plan.max_iter),
     "rankboost": lambda plan: RankBoost(rounds=plan.max_iter),
     "sgd": lambda plan: SGD(epochs=plan.max_iter, random_state=plan.seed),
+    "svm-acc": lambda plan: SVMAcc(max_iter=plan.max_iter, random_state=plan.seed),
 }
 
 BY_GRADIENT = frozenset({"lbfgs", "cg", "adam", "sgd"})
@@ -57,7 +59,7 @@ _KINDS: Mapping[str, Callable[..., Trainer]] = {
     kind.__name__: kind
     for kind in (
         *(LBFGS, CG, Adam, SGD, CuttingPlane),
-        *(CoordinateAscent, AdaRank, RankBoost, FRank),
+        *(CoordinateAscent, AdaRank, RankBoost, FRank, SVMAcc),
         *(Anneal, Restarts),
     )
 }

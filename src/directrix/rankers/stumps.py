@@ -29,14 +29,15 @@ class StumpRanker(GradientRanker):
     surrogate : Surrogate or str, optional
         What trainers with gradients maximise; for boosting it only says which measure ``score`` reports and
         chooses the round by, if ``fit`` is not told. Default ``ApproxNDCG()``.
-    trainer : {"rankboost", "frank", "lbfgs", "cg", "adam", "sgd", "cutting-plane"} or Trainer
-        `RankBoost`, `FRank`, `LBFGS`, `CG`, `Adam`, `SGD`, `CuttingPlane`, or an object such as
-        ``FRank(candidates=20)``, whose own number of steps then holds, not ``max_iter``.
-    thresholds : int >= 1
-        At most so many a feature, at quantiles of the training data.
+    trainer : {"rankboost", "frank", "svm-acc", "lbfgs", "cg", "adam", "sgd", "cutting-plane"} or Trainer
+        `RankBoost`, `FRank`, `SVMAcc`, `LBFGS`, `CG`, `Adam`, `SGD`, `CuttingPlane`, or an
+        object such as ``FRank(candidates=20)``, whose own number of steps then holds, not ``max_iter``.
+    thresholds : int >= 1, or sequence of float
+        At most so many a feature, at quantiles of the training data; or these, ascending, for every feature,
+        after scaling; or one such sequence a feature, as `RunScores.thresholds` gives them.
     l2 : float >= 0
         Weight of a penalty on the squared steps; boosting takes none.
-    scale : {"query-minmax", "query-standard", "minmax", "standard"} or None
+    scale : {"query-minmax", "query-standard", "query-percentile", "minmax", "standard"} or None
         As in `LinearRanker`; only the kinds by query can change a ranking.
     max_iter : int >= 0
         Rounds or iterations.
@@ -72,14 +73,14 @@ class StumpRanker(GradientRanker):
 
     model_type: ClassVar[str] = "stumps"
     missing_shows: ClassVar[bool] = False
-    trainers: ClassVar[frozenset[str]] = BY_GRADIENT | {"cutting-plane", "rankboost", "frank"}
+    trainers: ClassVar[frozenset[str]] = BY_GRADIENT | {"cutting-plane", "rankboost", "frank", "svm-acc"}
     saved_parameters: ClassVar[dict[str, str]] = {
         **GradientRanker.saved_parameters,
-        "thresholds": "number",
+        "thresholds": "number or list",
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **constraints(trainers),
-        "thresholds": [Interval(Integral, 1, None, closed="left")],
+        "thresholds": [Interval(Integral, 1, None, closed="left"), "array-like"],
     }
 
     def __init__(  # noqa: PLR0913
@@ -87,7 +88,7 @@ class StumpRanker(GradientRanker):
         surrogate: Surrogate | str | None = None,
         *,
         trainer: str | Trainer = "rankboost",
-        thresholds: int = 32,
+        thresholds: Any = 32,
         l2: float = 0.0,
         scale: str | None = None,
         max_iter: int = 300,
@@ -122,8 +123,28 @@ class StumpRanker(GradientRanker):
         return self._stumps
 
     def _first(self, q: Queries, weight: Float64Array | None) -> Float64Array:
-        self._stumps = StumpModel(quantile_thresholds(q.features, int(self.thresholds)))
+        self._stumps = StumpModel(self._thresholds_of(q))
         return np.zeros(self._stumps.n_params)
+
+    def _thresholds_of(self, q: Queries) -> list[Any]:
+        given = self.thresholds
+        if isinstance(given, Integral):
+            return quantile_thresholds(q.features, int(given))
+        try:
+            rows = [np.array(row, dtype=np.float64) for row in given]
+        except (TypeError, ValueError):
+            raise InputError(
+                f"thresholds={given!r}: needed are a number of thresholds, or ascending numbers for all "
+                "features, or a row of such for each. Type e.g. thresholds=[0.25, 0.5, 0.75]."
+            ) from None
+        if all(row.ndim == 0 for row in rows):
+            return [rows] * q.n_features
+        if len(rows) != q.n_features:
+            raise InputError(
+                f"thresholds holds {len(rows)} sequences for {q.n_features} features; one a feature is "
+                "needed, or numbers that hold for all. Type e.g. thresholds=[0.25, 0.5, 0.75]."
+            )
+        return rows
 
     def _model_json(self) -> dict[str, Any]:
         steps = np.split(self.coef_, self._stumps.ptr[1:-1])

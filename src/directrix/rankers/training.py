@@ -87,8 +87,8 @@ def sharpened(surrogate: Any, smoothing: float | None) -> Any:
 def _json_value(name: str, value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
-    if isinstance(value, tuple):
-        return list(value)
+    if isinstance(value, tuple | list | np.ndarray):
+        return [_json_value(name, entry) for entry in value]
     return repr(value) if name == "trainer" and not isinstance(value, str) else value
 
 

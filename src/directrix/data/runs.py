@@ -1,0 +1,164 @@
+"""Runs as features: what several systems retrieved for the same topics, joined with judgements."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from directrix.data.options import check_count
+from directrix.data.run_scores import RunScores
+from directrix.data.trec import Qrels, Run, read_trec_qrels, read_trec_run, some_of
+from directrix.errors import InputError
+from directrix.types import Array, Int64Array
+
+__all__ = ["RunScores", "runs_as_features"]
+
+_LARGEST = 1e37  # a tenth of the largest float32: below all scores there is room for "not retrieved"
+
+
+def runs_as_features(
+    runs: Iterable[Run | str | os.PathLike[str]], qrels: Qrels | str | os.PathLike[str], depth: int = 1000
+) -> RunScores:
+    """Join the runs of several systems into one table of scores with judgements.
+
+    The documents of a topic are the union of the runs' top ``depth``, by falling score and, where
+    scores are equal, by falling identifier, as trec_eval orders them.
+
+    Parameters
+    ----------
+    runs : Runs or paths of run files, at least one
+        A run that lacks a topic retrieved nothing for it. Runs are named by their tags; where two tags
+        are equal, all by their files, ``runs/a.res.gz`` as ``a``.
+    qrels : Qrels or path
+        Judgements; only topics that have some, and that some run has, are kept.
+    depth : int >= 1
+        Documents of a run and topic that count.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be read, no topic is in both runs and judgements, two runs have one name, or a score
+        is beyond float32.
+
+    Notes
+    -----
+    One run is held at a time, and what counts of those before it. Reading dominates.
+
+    Examples
+    --------
+    >>> from directrix import runs_as_features
+    >>> scores = runs_as_features(["bm25.gz", "lm.gz"], "qrels")  # doctest: +SKIP
+    >>> train = scores.take(range(10))  # doctest: +SKIP
+    >>> model = StumpModel(train.thresholds(50))  # doctest: +SKIP
+    """
+    depth = check_count("depth", depth, 1)
+    judged = qrels if isinstance(qrels, Qrels) else read_trec_qrels(qrels)
+    topics = {topic: q for q, topic in enumerate(judged.query_ids)}
+    places: list[dict[str, int]] = [{} for _ in topics]  # of every topic: the row of each document so far
+    found: list[dict[int, tuple[Int64Array, Array]]] = []
+    tags, files, unjudged = [], [], dict[str, None]()
+    for given in [runs] if isinstance(runs, Run | str | os.PathLike) else runs:
+        run = given if isinstance(given, Run) else read_trec_run(given)
+        tags.append(run.tag)
+        files.append(run.tag if isinstance(given, Run) else _stem(given))
+        found.append({})
+        _check_float32(run)
+        for position, topic in enumerate(run.query_ids):
+            if topic in topics:
+                names, scores = _top(run, position, depth)
+                place = places[topics[topic]]
+                rows = np.array([place.setdefault(name, len(place)) for name in names], dtype=np.int64)
+                found[-1][topics[topic]] = rows, scores
+            else:
+                unjudged[topic] = None
+    kept = [q for q in range(len(topics)) if places[q]]
+    if not kept:
+        raise InputError(
+            f"none of the {len(found)} runs has a topic of the judgements (topics "
+            f"{some_of(judged.query_ids)}; the runs have {some_of(tuple(unjudged))}); at least one is "
+            "needed. Check that they belong to one collection."
+        )
+    unretrieved = tuple(topic for topic, q in topics.items() if not places[q])
+    return _table(_names(tags, files), judged, kept, places, found, tuple(unjudged), unretrieved)
+
+
+def _table(
+    tags: tuple[str, ...],
+    judged: Qrels,
+    kept: Sequence[int],
+    places: list[dict[str, int]],
+    found: list[dict[int, tuple[Int64Array, Array]]],
+    unjudged: tuple[str, ...],
+    unretrieved: tuple[str, ...],
+) -> RunScores:
+    """Put the topics one below the other, their documents by identifier."""
+    qptr = np.cumsum([0, *(len(places[q]) for q in kept)]).astype(np.int64)
+    scores = np.full((int(qptr[-1]), len(tags)), np.nan, dtype=np.float32)
+    labels, n_relevant = np.zeros(int(qptr[-1])), np.zeros(len(kept), dtype=np.int64)
+    doc_ids = np.empty(int(qptr[-1]), dtype=object)
+    for i, q in enumerate(kept):
+        names = sorted(places[q])
+        row_of = np.empty(len(names), dtype=np.int64)
+        row_of[[places[q][name] for name in names]] = np.arange(qptr[i], qptr[i + 1])
+        doc_ids[qptr[i] : qptr[i + 1]] = names
+        mine = slice(int(judged.qptr[q]), int(judged.qptr[q + 1]))
+        known = dict(zip(judged.doc_ids[mine], judged.labels[mine].tolist(), strict=True))
+        labels[qptr[i] : qptr[i + 1]] = [max(known.get(name, 0.0), 0.0) for name in names]
+        n_relevant[i] = np.count_nonzero(judged.labels[mine] > 0.0)
+        for f, by_topic in enumerate(found):
+            if q in by_topic:
+                rows, values = by_topic[q]
+                scores[row_of[rows], f] = values
+    topics = tuple(judged.query_ids[q] for q in kept)
+    floor = np.array([_floor(scores[:, f]) for f in range(len(tags))], dtype=np.float32)
+    return RunScores(tags, labels, qptr, topics, doc_ids, scores, n_relevant, floor, unjudged, unretrieved)
+
+
+def _floor(scores: Array) -> float:
+    """A hundredth of the range below the smallest score, at least the next float32; 0 without any score."""
+    s = scores[~np.isnan(scores)]
+    if not len(s):
+        return 0.0
+    low, high = s.min(), s.max()
+    return min(float(low) - 0.01 * (float(high) - float(low)), float(np.nextafter(low, np.float32(-np.inf))))
+
+
+def _top(run: Run, position: int, depth: int) -> tuple[Array, Array]:
+    """The first documents of a topic, as trec_eval orders them, with their scores in float32."""
+    mine = slice(int(run.qptr[position]), int(run.qptr[position + 1]))
+    names, scores = run.doc_ids[mine], run.scores[mine]
+    if len(names) > depth:
+        by_name = np.array(sorted(range(len(names)), key=names.__getitem__, reverse=True))
+        chosen = by_name[np.argsort(-scores[by_name], kind="stable")[:depth]]
+        names, scores = names[chosen], scores[chosen]
+    return names, scores.astype(np.float32)
+
+
+def _check_float32(run: Run) -> None:
+    fits = np.abs(run.scores) <= _LARGEST
+    if not fits.all():
+        worst = int(np.argmin(fits))
+        raise InputError(
+            f"run {run.tag!r}: the score of document {run.doc_ids[worst]!r} is {run.scores[worst]:g}; finite "
+            f"scores of at most {_LARGEST:g} are needed, since float32 holds them. Divide the run's scores."
+        )
+
+
+def _stem(path: str | os.PathLike[str]) -> str:
+    name = Path(path)
+    return (name.with_suffix("") if name.suffix in (".gz", ".bz2", ".xz") else name).stem
+
+
+def _names(tags: list[str], files: list[str]) -> tuple[str, ...]:
+    """Tags where they are different, else names of the files."""
+    for names in (tags, files):
+        if len(set(names)) == len(names):
+            return tuple(names)
+    twice = next(name for name in files if files.count(name) > 1)
+    raise InputError(
+        f"two runs are called {twice!r}; columns need different names. Give each run once, and files of "
+        "different names; of runs in memory type dataclasses.replace(run, tag='other')."
+    )
