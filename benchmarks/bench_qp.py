@@ -4,8 +4,8 @@
 
 The programs are recorded from a fit: SVMmap on OHSUMED fold 1, C = 10,000, no plane dropped, every plane at
 the minimum of the model (step = 1). Every solver is run with a row of tolerances; its answer is clipped at 0
-and scaled to the simplex, as the trainer does it, and the fastest run that comes within 1e-6 of the best value
-counts (a thousandth of the trainer's default epsilon). A solver that never does is named with its error.
+and scaled to the simplex, as the trainer does it, and of the runs that come within 1e-6 of the best value (a
+thousandth of the trainer's default epsilon) the fastest counts. One that never does is named with its error.
 
     python -m venv peers
     peers/bin/pip install piqp daqp cvxopt clarabel quadprog osqp scipy
