@@ -32,7 +32,7 @@ class LinearRanker(GradientRanker):
     ----------
     surrogate : Surrogate or str, optional
         What is maximised, e.g. ``ApproxNDCG(alpha=50)`` or the text of it. Default ``ApproxNDCG()``.
-    trainer : {"lbfgs", "cg", "sgd", "adam", "cutting-plane", "coordinate-ascent", "adarank", "svm-acc"} or Trainer
+    trainer : {"lbfgs", "cg", "sgd", "adam", "cutting-plane", "svm-acc", "coordinate-ascent", "adarank"} or Trainer
         How. "lbfgs" and "cg": full gradients, deterministic. "sgd": Algorithm 1 of Qin, Liu & Li (2010),
         query by query; "adam" likewise. "cutting-plane": for convex surrogates with ``l2`` > 0, to a proven
         distance from the minimum (``result_.gap``), see `CuttingPlane`. "coordinate-ascent" and "adarank":
