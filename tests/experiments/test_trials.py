@@ -48,5 +48,5 @@ def test_every_circle_and_every_seed_is_another():
 
 
 def test_too_few_queries_are_refused():
-    with pytest.raises(InputError, match="15 queries cannot be split into 10 to train, 5 .* at least 16"):
+    with pytest.raises(InputError, match=r"15 queries cannot be split into 10 to train, 5 .* 16 or more"):
         balanced_trials(15, 10, 5, 1, seed=0)

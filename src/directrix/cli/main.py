@@ -20,6 +20,7 @@ from directrix.cli.evaluate import evaluate
 from directrix.cli.features import features
 from directrix.cli.methods import methods
 from directrix.cli.predict import predict
+from directrix.cli.reproduce import reproduce
 from directrix.cli.train import train
 from directrix.cli.wording import for_the_shell
 from directrix.errors import InputError, MissingExtra
@@ -94,7 +95,7 @@ def _note(message: Warning | str, *_: Any, **__: Any) -> None:
     typer.echo(f"note: {for_the_shell(str(message))}", err=True)
 
 
-for _command in (train, predict, evaluate, convert, features, methods, demo, doctor):
+for _command in (train, predict, evaluate, convert, features, methods, reproduce, demo, doctor):
     app.command()(_command)
 
 if __name__ == "__main__":

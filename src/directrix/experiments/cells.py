@@ -27,7 +27,8 @@ class Cell(NamedTuple):
     key : tuple of str and int
         Its name, unlike all others.
     work : callable
-        Called in a process of its own with ``arguments``; must be possible to pickle. What it returns is kept as JSON.
+        Called with ``arguments``, in another process if there are several: must be possible to pickle.
+        What it returns is kept as JSON.
     arguments : tuple
     """
 

@@ -44,8 +44,8 @@ def open_folder(folder: Path, settings: Mapping[str, Any]) -> None:
             there = ", ".join(f"{name} {json.dumps(before.get(name))[:60]}" for name in names)
             wanted = ", ".join(f"{name} {json.dumps(now.get(name))[:60]}" for name in names)
             raise InputError(
-                f"{path}: is of a run with {there}, which cannot be gone on with {wanted}: figures of both would "
-                f"stand in one table. Give another folder, e.g. -o {folder}-2, or the settings that are there."
+                f"{path}: is of a run with {there}, which cannot be gone on with {wanted}: figures of both "
+                f"would stand in one table. Give another folder, e.g. -o {folder}-2, or those settings."
             )
     write_settings(folder, settings)
 

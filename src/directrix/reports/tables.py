@@ -9,7 +9,7 @@ from typing import Any
 
 from directrix.errors import InputError
 
-__all__ = ["Table"]
+__all__ = ["Table", "Value"]
 
 Value = str | float | int | None
 

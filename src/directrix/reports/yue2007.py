@@ -9,7 +9,7 @@ from directrix.experiments.yue2007.collection import ALL, WITHOUT_BEST
 from directrix.experiments.yue2007.methods import METHODS
 from directrix.experiments.yue2007.protocol import Settings
 from directrix.experiments.yue2007.results import ColumnResult, Figure
-from directrix.reports.tables import Table
+from directrix.reports.tables import Table, Value
 
 __all__ = ["SOURCE", "page", "tables"]
 
@@ -89,11 +89,57 @@ _PUBLISHED: dict[int, tuple[str, tuple[str, ...], _Published]] = {
     ),
 }
 _NOTES = (
-    "MAP: mean over topics of the mean over trials, with all relevant documents of the judgements. W/L: topics on "
-    "which SVMmap is higher/lower, and level where there are three numbers. **: p < .05, two-tailed Wilcoxon "
+    "MAP: mean over topics of the mean over trials, with all relevant documents of the judgements. W/L: topics "
+    "on which SVMmap is higher/lower, and level where there are three numbers. **: p < .05, two-tailed Wilcoxon "
     "signed-rank test over the topics.",
     "TREC 9 and TREC 10: as published, of other topics, documents and runs; no figures to be met.",
 )
+
+
+_PAGE = """# Yue et al. (2007) on TREC-7
+
+{source}: SVMmap next to SVMs for the area under the ROC curve and for accuracy, and next to the runs
+that their features are made of.
+
+## What was done
+
+- Data: {runs} runs of the ad hoc track of TREC-7 in four data sets, {topics} topics. The documents of a topic
+  are the union of what the runs retrieved, at most 1,000 each.
+- Features: [score > threshold] for up to {grid.bins} thresholds a run. Those of scores lie where the training
+  topics are sensitive (`RunScores.thresholds`), those of percentiles (SVMacc3) and of scores scaled
+  to 0..1 within their topic (SVMacc4) evenly within (0, 1).
+- {settings.trials} trials, seed {settings.seed}: {settings.n_train} topics train, {settings.n_valid} choose
+  C by MAP (the smallest of equals), the others test. Topics serve in each part equally often if the number of
+  trials is a multiple of 10 (`directrix.experiments.trials`).
+- C of SVMmap and SVMroc (1/2 |w|^2 + C/n sum xi): {hinge_c}; to a gap of {grid.epsilon:g} of the mean hinge.
+- C of the classification (1/2 |w|^2 + C sum xi, {loss}): {accuracy_c}; at most {grid.max_iter} passes.
+- AP divides by all relevant documents of the judgements, as trec_eval does, for models and runs alike.
+  Documents that no run retrieved earn nothing, and take no part in training. A model orders the whole
+  union, a run its own documents. Equal scores count by expectation.
+
+## What differs from the paper
+
+- Other topics and runs: the ad hoc track of TREC-7 in place of the web tracks of TREC 9 and 10. "basic"
+  and "plain + basic" stand where the paper has its own index functions, "all" and "all without the
+  best" where it has the submissions.
+- Where the paper says "reasonably spaced" and "a wide range of C", the rules are those above.
+
+## What was found
+
+{tables}
+
+Training took {hours:.1f} hours of one core; {unconverged} trainings ended before their criterion was met.
+
+## To do it again
+
+<!-- not run: needs the runs of TREC-7, and more time than a test has -->
+```console
+$ {command}
+```
+
+The command writes this page (`page.md`), the tables as text, JSON and LaTeX, every trial (`cells.jsonl`), and
+what they depend on (`settings.json`). Stopped and started again it goes on where it was.
+"""
 
 
 def tables(found: Sequence[ColumnResult], settings: Settings) -> tuple[Table, ...]:
@@ -130,51 +176,21 @@ def page(found: Sequence[ColumnResult], settings: Settings, command: str) -> str
     command : str
         Prints it again.
     """
-    shown = "\n\n".join(table.markdown() for table in tables(found, settings))
-    topics = max(len(column.topics) for column in found)
-    parts = settings.n_train, settings.n_valid
-    hours = sum(sum(column.seconds.values()) for column in found) / 3600
-    open_ends = sum(sum(column.not_converged.values()) for column in found)
-    return f"""# Yue et al. (2007) on TREC-7
-
-{SOURCE}: SVMmap next to SVMs for the area under the ROC curve and for accuracy, and next to the runs that their features
-are made of.
-
-## What was done
-
-- Data: {max(c.n_runs for c in found)} runs of the ad hoc track of TREC-7 in four data sets, {topics} topics. The documents of a topic are the union of what
-  the runs retrieved, at most 1,000 each.
-- Features: [score > threshold] for up to {settings.grid.bins} thresholds a run. Those of scores lie over the sensitive region of the training
-  topics (`RunScores.thresholds`), those of percentiles (SVMacc3) and of scores scaled to 0..1 within their topic (SVMacc4) evenly within (0, 1).
-- {settings.trials} trials of {parts[0]} topics to train, {parts[1]} to choose C by MAP (the smallest of equals), and the others to test. Topics serve in
-  each part equally often if the trials are a multiple of 10 (`directrix.experiments.trials`); seed {settings.seed}.
-- C of SVMmap and SVMroc (1/2 |w|^2 + C/n sum xi): {_listed(settings.grid.hinge_c)}; trained to a gap of {settings.grid.epsilon:g} of the
-  mean hinge. C of the classification (1/2 |w|^2 + C sum xi): {_listed(settings.grid.accuracy_c)}.
-- AP divides by all relevant documents of the judgements, as trec_eval does, for models and runs alike. Documents that no run retrieved earn
-  nothing, and take no part in training. A model orders the whole union; a run its own documents. Equal scores count by expectation.
-
-## What differs from the paper
-
-- Other topics and runs: TREC-7 ad hoc in place of the web tracks of TREC 9 and 10, which are not free. "basic" and "plain + basic" stand where
-  the paper has its own index functions, "all" and "all without the best" where it has the submissions.
-- Where the paper says "reasonably spaced" and "a wide range of C", the rules are those above.
-
-## What was found
-
-{shown}
-
-Training took {hours:.1f} hours of one core; {open_ends} trainings ended before their criterion was met.
-
-## To do it again
-
-<!-- not run: needs the runs of TREC-7, and more time than a test has -->
-```console
-$ {command}
-```
-
-The command writes this page, the tables as text, JSON and LaTeX, every trial (`cells.jsonl`), and what they depend on (`settings.json`). Stopped
-and started again it goes on where it was.
-"""
+    grid, total = settings.grid, sum(sum(column.seconds.values()) for column in found)
+    return _PAGE.format(
+        source=SOURCE,
+        runs=max(column.n_runs for column in found),
+        topics=max(len(column.topics) for column in found),
+        settings=settings,
+        grid=grid,
+        hinge_c=_listed(grid.hinge_c),
+        accuracy_c=_listed(grid.accuracy_c),
+        loss=grid.accuracy_loss.replace("_", " "),
+        tables="\n\n".join(table.markdown() for table in tables(found, settings)),
+        hours=total / 3600,
+        unconverged=sum(sum(column.not_converged.values()) for column in found),
+        command=command,
+    )
 
 
 def _compared(number: int, by_name: dict[str, ColumnResult]) -> Table:
@@ -182,7 +198,7 @@ def _compared(number: int, by_name: dict[str, ColumnResult]) -> Table:
     columns = [by_name[name] for name in names]
     is_base = number <= 8
     lists = [[c.methods[0], *c.base] if is_base else list(c.methods) for c in columns]
-    rows = []
+    rows: list[tuple[Value, ...]] = []
     for i, line in enumerate(published[: len(lists[0])]):
         ours = [cell for figures in lists for cell in (figures[i].mean, _wins(figures[i].against))]
         nine, wins_nine, ten, wins_ten = line
@@ -209,16 +225,11 @@ def _wins(against: Paired | None) -> str | None:
 
 def _chosen(title: str, found: Sequence[ColumnResult], methods: Sequence[str]) -> Table:
     grid = list(found[0].chosen[methods[0]])
-    rows = [
-        (
-            column.name,
-            method,
-            *column.chosen[method].values(),
-            column.seconds[method] / sum(column.chosen[method].values()),
-        )
-        for column in found
-        for method in methods
-    ]
+    rows: list[tuple[Value, ...]] = []
+    for column in found:
+        for method in methods:
+            counts = column.chosen[method].values()
+            rows.append((column.name, method, *counts, column.seconds[method] / sum(counts)))
     return Table(
         title=title,
         columns=("data set", "model", *(f"{c:g}" for c in grid), "seconds a trial"),

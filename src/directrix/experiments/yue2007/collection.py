@@ -154,8 +154,8 @@ def _paths(folder: Path) -> list[Path]:
     missing += [] if (folder / _QRELS).is_file() else [str(folder / _QRELS)]
     if missing:
         raise InputError(
-            f"{folder}: has no {', no '.join(missing)}; the judgements and runs of TREC-7 are needed. Give the "
-            "folder that holds trec7/, e.g. --data ../shared/data."
+            f"{folder}: has no {', no '.join(missing)}; the judgements and runs of TREC-7 are needed. Give "
+            "the folder that holds trec7/, e.g. --data ../shared/data."
         )
     return paths
 

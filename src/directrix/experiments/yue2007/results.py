@@ -75,7 +75,7 @@ class ColumnResult:
     chosen : dict of str to dict of float to int
         For each method, how often validation chose which C.
     seconds : dict of str to float
-        For each method, time of all trials.
+        For each method, processor time of all trials.
     not_converged : dict of str to int
         For each method, trainings that ended before their criterion was met.
     """

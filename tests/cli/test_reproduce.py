@@ -1,0 +1,141 @@
+"""``directrix reproduce``: files, tables, and a run that is taken up again."""
+
+import json
+
+import pytest
+
+from tests.docs.blocks import blocks
+from tests.experiments.artificial import write_collection
+
+FILES = {"cells.jsonl", "page.md", "settings.json", "tables.json", "tables.tex", "tables.txt"}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return write_collection(tmp_path_factory.mktemp("trec"))
+
+
+@pytest.fixture(scope="module")
+def done(run, data, tmp_path_factory):
+    """A folder with a quick run, and what it printed."""
+    folder = tmp_path_factory.mktemp("out") / "yue"
+    result = run("reproduce", "yue2007", "--data", data, "-o", folder, "--quick", "--jobs", 1)
+    assert result.exit_code == 0, result.stderr
+    return folder, result
+
+
+def without_times(document):
+    """The numbers of a document: all but seconds."""
+    columns = [{k: v for k, v in column.items() if k != "seconds"} for column in document["columns"]]
+    return columns, document["tables"][:6]
+
+
+def test_the_folder_and_the_screen_have_the_tables_of_the_paper(done):
+    folder, result = done
+    assert {path.name for path in folder.iterdir()} == FILES
+    assert result.stdout.strip() == (folder / "tables.txt").read_text().strip()
+    titles = [line.split(":")[0] for line in result.stdout.splitlines() if line.startswith("Table ")]
+    assert titles == [f"Table {number}" for number in range(6, 12)]
+    assert result.stdout.count("SVMacc4") == 4 + 3  # tables 9-11, and the four data sets of the chosen C
+    assert "0.242" in result.stdout  # published
+    assert f"written: {folder}/tables.txt" in result.stderr
+
+
+def test_json_is_what_the_folder_has(run, data, done):
+    folder, _ = done
+    result = run("reproduce", "yue2007", "--data", data, "-o", folder, "--quick", "--format", "json")
+    document = json.loads(result.stdout)
+    assert document == json.loads((folder / "tables.json").read_text())
+    assert [column["column"] for column in document["columns"]][-1] == "all without the best"
+    figure = document["columns"][0]["methods"][1]
+    assert figure["name"] == "SVMroc"
+    assert sum(figure["against"][key] for key in ("wins", "losses", "ties")) == len(figure["topics"])
+
+
+def test_settings_say_what_the_figures_depend_on(done):
+    settings = json.loads((done[0] / "settings.json").read_text())
+    assert settings["fixed"]["seed"] == 0
+    assert settings["fixed"]["grid"]["bins"] == 50
+    assert settings["trials"] == 2
+    assert len(settings["fixed"]["data"]) == 64
+    assert {"numpy", "scikit-learn", "python"} <= settings["installation"].keys()
+    assert settings["seconds"]["training"] > 0
+
+
+def test_a_run_that_was_stopped_goes_on_and_ends_with_the_same_tables(run, data, done, tmp_path):
+    folder, _ = done
+    lines = (folder / "cells.jsonl").read_text().splitlines(keepends=True)
+    (tmp_path / "settings.json").write_text((folder / "settings.json").read_text())
+    (tmp_path / "cells.jsonl").write_text("".join(lines[:5]) + lines[5][:40])  # killed in the sixth
+    result = run("reproduce", "yue2007", "--data", data, "-o", tmp_path, "--quick", "--jobs", 1)
+    assert result.exit_code == 0
+    now = (tmp_path / "cells.jsonl").read_text().splitlines(keepends=True)
+    assert now[:5] == lines[:5]  # their seconds too: not run again
+    assert len(now) == len(lines) == 8
+    tables = [json.loads((where / "tables.json").read_text()) for where in (folder, tmp_path)]
+    assert without_times(tables[0]) == without_times(tables[1])
+
+
+def test_a_finished_run_is_only_shown(run, data, done):
+    folder, first = done
+    before = (folder / "cells.jsonl").read_bytes()
+    again = run("reproduce", "yue2007", "--data", data, "-o", folder, "--quick")
+    assert again.stdout == first.stdout
+    assert (folder / "cells.jsonl").read_bytes() == before
+
+
+def test_more_trials_keep_those_that_are_there(run, data, done, tmp_path):
+    folder, _ = done
+    for name in ("settings.json", "cells.jsonl"):
+        (tmp_path / name).write_text((folder / name).read_text())
+    result = run("reproduce", "yue2007", "--data", data, "-o", tmp_path, "--quick", "--trials", 3, "--jobs", 1)
+    assert result.exit_code == 0
+    assert (tmp_path / "cells.jsonl").read_text().startswith((folder / "cells.jsonl").read_text())
+    assert (tmp_path / "cells.jsonl").read_text().count("\n") == 12
+
+
+def test_a_run_of_other_settings_is_refused(run, data, done):
+    folder, _ = done
+    result = run("reproduce", "yue2007", "--data", data, "-o", folder, "--quick", "--seed", 1)
+    assert result.exit_code == 1
+    assert "is of a run with seed 0, which cannot be gone on with seed 1" in result.stderr
+    assert f"-o {folder}-2" in result.stderr
+
+
+def test_the_page_says_how_to_make_it_again_and_has_nothing_that_a_test_would_run(done):
+    page = (done[0] / "page.md").read_text()
+    assert "$ directrix reproduce yue2007 --data DIR --trials 2 --quick" in page
+    assert "**Table 6: Comparison with base functions**" in page
+    assert blocks(page) == []
+
+
+def test_latex_has_a_table_for_each(done):
+    text = (done[0] / "tables.tex").read_text()
+    assert text.count(r"\begin{table}") == text.count(r"\end{table}") == 8
+    assert text.count("{") - text.count(r"\{") == text.count("}") - text.count(r"\}")
+    assert r"39/11 **" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["nobody1999", "--data", "."], 2, "there is no reproduction 'nobody1999'. There is yue2007"),
+        (["yue2007", "--data", "."], 1, "qrels.trec7.txt; the judgements and runs of TREC-7 are needed"),
+        (["yue2007", "--data", ".", "--jobs", "0"], 2, "--jobs 0: a number of trials at a time"),
+        (["yue2007"], 2, "--data"),
+    ],
+)
+def test_what_cannot_be_done_is_said(run, tmp_path, monkeypatch, arguments, status, message):
+    monkeypatch.chdir(tmp_path)
+    result = run("reproduce", *arguments)
+    assert result.exit_code == status
+    assert message in " ".join(result.stderr.replace("│", " ").split())
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_output_that_is_a_file_is_refused_before_the_work(run, data, tmp_path):
+    (tmp_path / "out").write_text("mine")
+    result = run("reproduce", "yue2007", "--data", data, "-o", tmp_path / "out", "--quick")
+    assert result.exit_code == 1
+    assert "is a file; a folder is needed" in result.stderr
+    assert (tmp_path / "out").read_text() == "mine"
