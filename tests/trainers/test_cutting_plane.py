@@ -97,6 +97,11 @@ def test_weights_of_queries_are_repetitions(slack):
     np.testing.assert_allclose(weighted.value, expected.value, rtol=0.0, atol=1e-5)
     plain = trainer.minimise(problem(), ZERO)
     assert abs(weighted.value - plain.value) > 1e-3
+    one = np.where(np.arange(15) == 2, 1.0, 0.0)  # 15 times the mean: its loss is far below -1 there
+    alone = trainer.minimise(problem("SVMRoc", C=1e4, query_weight=one), ZERO)
+    expected = trainer.minimise(problem("SVMRoc", C=1e4, queries=BINARY.take([2])), ZERO)
+    assert expected.value < -0.5
+    np.testing.assert_allclose([alone.value, alone.dual], [expected.value] * 2, rtol=0.0, atol=2e-5)
 
 
 def test_sparse_features_and_stumps_are_linear_too():
@@ -191,6 +196,9 @@ def test_a_path_has_the_same_minima_with_fewer_calls(slack):
         assert one.dual <= other.value
     calls = [sum(result.counts["oracle_calls"] for result in results) for results in (path, apart)]
     assert calls[0] < 0.8 * calls[1]
+    again = trainer.path(dx.linear_objective(BINARY, "SVMMap"), ZERO, C=[10.0, 10.0])
+    assert again[1].value == again[0].value
+    assert (again[1].counts["oracle_calls"], again[1].counts["iterations"]) == (0, 0)
     by_l2 = trainer.path(dx.linear_objective(BINARY, "SVMMap"), ZERO, l2=[1 / (2 * c) for c in C])
     assert [r.value for r in by_l2] == [r.value for r in path]
 
@@ -232,6 +240,18 @@ def test_a_gap_below_rounding_ends_in_words():
     assert "the gap of 0.5 does not fall any more" in message
     result = proof.result(status, message, {})
     np.testing.assert_allclose(result.gap, 0.5, rtol=1e-6)
+
+
+def test_a_bound_is_no_higher_than_a_loss_that_was_met():
+    """Rounding may put it there."""
+    proof = Proof(problem(), ZERO, 1e-9, 10)
+    proof.offer(ZERO, 0.25)
+    status, message = proof.step(0.25 + 1e-12)
+    assert (status, proof.result(status, message, {}).dual, proof.trace[0]["dual"]) == (
+        "converged",
+        0.25,
+        0.25,
+    )
 
 
 def test_queries_that_say_nothing():

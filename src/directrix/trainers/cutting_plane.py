@@ -52,7 +52,10 @@ class CuttingPlane:
     Notes
     -----
     A step costs one gradient and one quadratic program in as many variables as there are planes, solved by
-    PIQP (``pip install "directrix[qp]"``). Planes that had no part in the last 50 solutions are dropped.
+    PIQP (``pip install "directrix[qp]"``). Planes that had no part in the last 50 solutions are dropped. With
+    "each" a pass costs as much as a gradient, but a program for every plane, in no fewer variables than there
+    are queries: for a few hundred queries at most. Planes are exact to the rounding of scores, which have the
+    precision of the features.
 
     A step that a callback sees is the best so far, so its loss never rises.
 
