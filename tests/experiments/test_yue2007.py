@@ -107,7 +107,12 @@ def test_validation_chooses_the_smallest_c_of_equals(cells):
         for method in METHODS:
             found = cell["methods"][method.name]
             grid = SMALL.c_of(method)
-            assert found["c"] == next(c for c, v in zip(grid, found["valid"], strict=True) if v == max(found["valid"]))
+            assert found["c"] == next(
+                c for c, v in zip(grid, found["valid"], strict=True) if v == max(found["valid"])
+            )
+            assert found["test_by_c"][grid.index(found["c"])] == pytest.approx(
+                np.mean(found["test"]), rel=1e-12
+            )
             assert len(found["test"]) == len(cell["test"]) == 35
 
 
@@ -155,7 +160,9 @@ def test_one_process_and_two_give_the_same_numbers(collection, settings, cells, 
 
 
 def test_what_is_missing_is_named(tmp_path):
-    with pytest.raises(InputError, match=r"has no .*runs/basic-\*\.res\.gz, no .*plain-.*, no .*qrels\.trec7\.txt"):
+    with pytest.raises(
+        InputError, match=r"has no .*runs/basic-\*\.res\.gz, no .*plain-.*, no .*qrels\.trec7\.txt"
+    ):
         read_collection(tmp_path)
 
 

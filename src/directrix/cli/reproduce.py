@@ -99,7 +99,7 @@ def _yue2007(
         "this call": round(time.monotonic() - begun, 1),
     }
     write_settings(folder, settings)
-    shown = tables(found, chosen)
+    shown = tables(found)
     document = {
         "name": "yue2007",
         "settings": settings,

@@ -89,12 +89,14 @@ _PUBLISHED: dict[int, tuple[str, tuple[str, ...], _Published]] = {
     ),
 }
 _NOTES = (
-    "MAP: mean over topics of the mean over trials, with all relevant documents of the judgements. W/L: topics "
-    "on which SVMmap is higher/lower, and level where there are three numbers. **: p < .05, two-tailed Wilcoxon "
-    "signed-rank test over the topics.",
+    "MAP: mean over topics of the mean over trials, with all relevant documents of the judgements.",
+    "W/L: topics on which SVMmap is higher/lower, and level where there are three numbers.",
+    "**: p < .05, two-tailed Wilcoxon signed-rank test over the topics.",
     "TREC 9 and TREC 10: as published, of other topics, documents and runs; no figures to be met.",
 )
 
+
+_BY_C = "The mean over trials, whatever validation chose: what a choice without error could gain."
 
 _PAGE = """# Yue et al. (2007) on TREC-7
 
@@ -142,14 +144,13 @@ what they depend on (`settings.json`). Stopped and started again it goes on wher
 """
 
 
-def tables(found: Sequence[ColumnResult], settings: Settings) -> tuple[Table, ...]:
-    """Tables 6 to 11, and how often validation chose each C.
+def tables(found: Sequence[ColumnResult]) -> tuple[Table, ...]:
+    """Tables 6 to 11, how often validation chose each C, and what each C is worth.
 
     Parameters
     ----------
     found : sequence of ColumnResult
         Of `directrix.experiments.yue2007.results.results`.
-    settings : Settings
 
     Returns
     -------
@@ -157,12 +158,14 @@ def tables(found: Sequence[ColumnResult], settings: Settings) -> tuple[Table, ..
     """
     by_name = {column.name: column for column in found}
     numbered = [_compared(number, by_name) for number in _PUBLISHED]
-    hinge = [method.name for method in METHODS if method.is_structural]
-    rest = [method.name for method in METHODS if method.name not in hinge]
+    kinds = [
+        (kind, [method.name for method in METHODS if method.is_structural == structural])
+        for kind, structural in (("structural SVMs", True), ("classification", False))
+    ]
     return (
         *numbered,
-        _chosen(f"Trials of {settings.trials} in which validation chose C", found, hinge),
-        _chosen(f"Trials of {settings.trials} in which validation chose C, classification", found, rest),
+        *(_chosen(f"How often validation chose each C: {kind}", found, names) for kind, names in kinds),
+        *(_by_c(f"MAP of the test topics at each C: {kind}", found, names) for kind, names in kinds),
     )
 
 
@@ -171,8 +174,10 @@ def page(found: Sequence[ColumnResult], settings: Settings, command: str) -> str
 
     Parameters
     ----------
-    found, settings
+    found : sequence of ColumnResult
         As for `tables`.
+    settings : Settings
+        What they depend on.
     command : str
         Prints it again.
     """
@@ -186,7 +191,7 @@ def page(found: Sequence[ColumnResult], settings: Settings, command: str) -> str
         hinge_c=_listed(grid.hinge_c),
         accuracy_c=_listed(grid.accuracy_c),
         loss=grid.accuracy_loss.replace("_", " "),
-        tables="\n\n".join(table.markdown() for table in tables(found, settings)),
+        tables="\n\n".join(table.markdown() for table in tables(found)),
         hours=total / 3600,
         unconverged=sum(sum(column.not_converged.values()) for column in found),
         command=command,
@@ -224,18 +229,21 @@ def _wins(against: Paired | None) -> str | None:
 
 
 def _chosen(title: str, found: Sequence[ColumnResult], methods: Sequence[str]) -> Table:
-    grid = list(found[0].chosen[methods[0]])
     rows: list[tuple[Value, ...]] = []
     for column in found:
         for method in methods:
             counts = column.chosen[method].values()
             rows.append((column.name, method, *counts, column.seconds[method] / sum(counts)))
-    return Table(
-        title=title,
-        columns=("data set", "model", *(f"{c:g}" for c in grid), "seconds a trial"),
-        rows=tuple(rows),
-        digits=1,
-    )
+    heads = ("data set", "model", *(f"{c:g}" for c in found[0].chosen[methods[0]]), "seconds a trial")
+    return Table(title, heads, tuple(rows), digits=1)
+
+
+def _by_c(title: str, found: Sequence[ColumnResult], methods: Sequence[str]) -> Table:
+    rows: list[tuple[Value, ...]] = [
+        (column.name, method, *column.by_c[method].values()) for column in found for method in methods
+    ]
+    heads = ("data set", "model", *(f"{c:g}" for c in found[0].by_c[methods[0]]))
+    return Table(title, heads, tuple(rows), notes=(_BY_C,))
 
 
 def _listed(numbers: Sequence[float]) -> str:
