@@ -33,6 +33,7 @@ _HOME = {
     "CoordinateAscent": "trainers.coordinate_ascent",
     "CuttingPlane": "trainers.cutting_plane",
     "DCG": "measures.dcg",
+    "Dorm": "surrogates.dorm",
     "ERR": "measures.cascade",
     "Evaluation": "measures.evaluation",
     "FRank": "trainers.frank",

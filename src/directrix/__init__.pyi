@@ -66,6 +66,7 @@ from directrix.surrogates.approx_pairs import ApproxKendall as ApproxKendall
 from directrix.surrogates.bounds import ap_bound as ap_bound
 from directrix.surrogates.bounds import ndcg_bound as ndcg_bound
 from directrix.surrogates.bounds import rank_bound as rank_bound
+from directrix.surrogates.dorm import Dorm as Dorm
 from directrix.surrogates.lambdas import Lambda as Lambda
 from directrix.surrogates import laws as laws
 from directrix.surrogates.listwise import ListMLE as ListMLE

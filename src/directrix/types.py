@@ -52,7 +52,10 @@ class Surrogate(Protocol):
 
     @property
     def traits(self) -> frozenset[str]:
-        """Subset of smooth, convex, bound, shift_invariant, tends_to_measure, value_free."""
+        """Subset of the names that `directrix.laws.check_surrogate` tests.
+
+        smooth, convex, convex_when_held, bound, shift_invariant, unit_interval, tends_to_measure, value_free.
+        """
         ...
 
     def value_and_grad(

@@ -55,7 +55,7 @@ def test_doctor_names_the_optional_packages(run, monkeypatch):
     import importlib.metadata
 
     def without_torch(name, known=importlib.metadata.version):
-        if name == "torch":
+        if name in ("torch", "piqp"):
             raise importlib.metadata.PackageNotFoundError(name)
         return "4.5.6" if name == "lightgbm" else known(name)
 
@@ -63,6 +63,7 @@ def test_doctor_names_the_optional_packages(run, monkeypatch):
     facts = json.loads(run("doctor", "-f", "json").stdout)
     assert facts["lightgbm"] == "4.5.6"
     assert facts["torch"] == 'not installed: pip install "directrix[torch]"'
+    assert facts["piqp"] == 'not installed: pip install "directrix[qp]"'
 
 
 def test_doctor_audits_files_and_what_they_share(run, files):

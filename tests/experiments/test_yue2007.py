@@ -132,7 +132,7 @@ def test_comparisons_are_those_of_the_values_by_topic(collection, settings, cell
     for figure in (*column.methods[1:], *column.base):
         assert figure.against == paired(reference.values, figure.values)
         assert sum(figure.against[:3]) == 50
-    assert [figure.run for figure in column.base][0] == "extra-A_0"
+    assert column.base[0].run == "extra-A_0"
 
 
 def test_svmmap_is_above_the_best_run_of_this_collection(collection, settings, cells):

@@ -1,6 +1,7 @@
 """Every surrogate keeps every law it claims, and each law is able to fail."""
 
 import dataclasses
+import re
 from typing import get_args
 
 import numpy as np
@@ -11,6 +12,7 @@ from directrix.surrogates.base import spread_curvature
 from directrix.surrogates.lambdas import Construction
 from directrix.surrogates.laws import _LAWS, LawBroken, check_surrogate
 from directrix.surrogates.names import SURROGATES
+from directrix.surrogates.trait_laws import convex_when_held
 
 SIGMOIDS = ["logistic", "tanh", "arctan", "erf"]
 CASES = [
@@ -37,6 +39,7 @@ CASES += [
     dx.Regression(),
     dx.Regression(intercept=False),
 ]
+CASES += [dx.Dorm(k, ties) for k in (None, 1, 3, 10) for ties in ("score", "mean")]
 CASES += [dx.SoftNDCG(), dx.SoftNDCG(sigma=0.1), dx.SoftNDCG(sigma=0.5, k=3), dx.RankNet(), dx.RankSVM()]
 CASES += [
     kind(sigma=sigma, **extra)
@@ -107,6 +110,7 @@ class _Mutant:
     @property
     def traits(self):
         claims = {"smooth", "shift_invariant", "tends_to_measure", "unit_interval", "convex", "bound"}
+        claims |= {"convex_when_held"}
         return frozenset(claims | {"value_free"} if self.name == "value is the measure" else claims)
 
     @property
@@ -121,7 +125,13 @@ class _Mutant:
         return self.change(value.copy(), grad.copy(), np.asarray(scores), np.asarray(qptr))
 
     def prepare(self, labels, qptr):
-        return None
+        return labels
+
+    def hold(self, scores, prepared, qptr):
+        return prepared
+
+    def fill(self, scores, prepared, qptr, chunk, out):
+        out[0][:], out[1][:] = self.value_and_grad(scores, prepared, qptr)
 
     def curvature(self, scores, prepared, qptr, grad):
         return self.bend(spread_curvature(grad, qptr, self.alpha))
@@ -146,6 +156,8 @@ MUTANTS = {
     "value in the unit interval": lambda v, g, s, p: (v * 1.5, g),
     "no smoothing is the measure": lambda v, g, s, p: (v * 0.99, g),
     "convex as a loss": lambda v, g, s, p: (v, g),
+    "below its tangents": lambda v, g, s, p: (v, g),
+    "convex when held": lambda v, g, s, p: (v, g),
     "bounds its measure from below": lambda v, g, s, p: (v, g),
     "nothing is nan": lambda v, g, s, p: (v, g * np.where(np.abs(s) > 1e20, np.nan, 1)),
     "same bits for any threads": _threaded,
@@ -157,6 +169,61 @@ MUTANTS = {
 def test_every_law_can_fail(law):
     with pytest.raises(LawBroken, match=f"- {law}: "):
         check_surrogate(_Mutant(law, MUTANTS[law]))
+
+
+@pytest.mark.parametrize("surrogate", [dx.RankNet(), dx.SVMMap(), dx.SVMRoc(), dx.SVMNdcg()], ids=repr)
+@pytest.mark.parametrize("factor", [0.999, 1.001, -1.0, 0.0])
+def test_tangents_find_wrong_gradients_with_and_without_corners(surrogate, factor):
+    class Wrong(_Without):
+        def value_and_grad(self, scores, labels, qptr):
+            value, grad = self.inner.value_and_grad(scores, labels, qptr)
+            return value, factor * grad
+
+    with pytest.raises(LawBroken, match="- below its tangents: "):
+        check_surrogate(Wrong("smooth", surrogate))
+
+
+@dataclasses.dataclass(frozen=True)
+class _Folded:
+    """SVMRoc's value + |first score - last score|: convex as a loss once the sign is held."""
+
+    held: str = "sign"
+    traits = frozenset({"convex_when_held"})
+
+    def prepare(self, labels, qptr):
+        return dx.SVMRoc().prepare(labels, qptr), None
+
+    def hold(self, scores, prepared, qptr):
+        sign = np.sign(scores[qptr[:-1]] - scores[qptr[1:] - 1])
+        out = np.zeros(len(qptr) - 1), np.zeros_like(scores)
+        self.fill(scores, prepared, qptr, (0, len(qptr) - 1), out)
+        by_name = {"sign": sign, "half": 0.5 * sign, "free": None, "plane": (scores, *out)}
+        return prepared[0], by_name[self.held]
+
+    def fill(self, scores, prepared, qptr, chunk, out):
+        if isinstance(prepared[1], tuple):
+            at, value, out[1][:] = prepared[1]
+            out[0][:] = value + np.add.reduceat(out[1] * (scores - at), qptr[:-1])
+            return
+        dx.SVMRoc().fill(scores, prepared[0], qptr, chunk, out)
+        gap = scores[qptr[:-1]] - scores[qptr[1:] - 1]
+        sign = np.sign(gap) if prepared[1] is None else prepared[1]
+        out[0][:] += sign * gap
+        out[1][qptr[:-1]] += sign
+        out[1][qptr[1:] - 1] -= sign
+
+
+def test_a_surrogate_that_is_convex_when_held_keeps_that_law():
+    assert not list(convex_when_held(_Folded(), np.random.default_rng(0), 1e-5))
+
+
+@pytest.mark.parametrize(
+    ("held", "message"),
+    [("half", "held, it is .* not"), ("plane", "above what it stands for"), ("free", "above the plane")],
+)
+def test_what_is_held_can_be_wrong_in_three_ways(held, message):
+    broken = list(convex_when_held(_Folded(held), np.random.default_rng(0), 1e-5))
+    assert re.search(message, broken[0], re.DOTALL)
 
 
 BENT = {

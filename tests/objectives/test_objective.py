@@ -1,5 +1,7 @@
 """The objective is the weighted mean of the surrogate, negated and penalised; nothing else."""
 
+import pickle
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -261,3 +263,48 @@ def test_an_epoch_of_any_surrogate_writes_into_its_parameters():
     q, _ = problem()
     with pytest.raises(dx.InputError, match="params must be a float64 array"):
         dx.linear_objective(q, "Lambda('AP')").sgd_epoch([0.0] * q.n_features, np.arange(5), 0.1)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("k", [None, 3])
+def test_a_held_objective_is_convex_above_and_meets_the_loss(k, dtype):
+    q, rng = problem(dtype=dtype, n_queries=600, n_features=40)
+    w, other, third = rng.standard_normal((3, q.n_features))
+    objective = dx.linear_objective(q, dx.Dorm(k), 0.1, query_weight=rng.random(q.n_queries))
+    assert len(objective._parts) > 1 or dtype == np.float32
+    held = objective.held(w)
+    (loss, grad), (expected, slope) = held.value_and_grad(w), objective.value_and_grad(w)
+    assert loss == expected
+    assert np.array_equal(grad, slope)
+    for v in (other, third):
+        assert held.value_and_grad(v)[0] > objective.value_and_grad(v)[0] + 1e-3
+        assert held.value_and_grad(v)[0] >= loss + grad @ (v - w)
+    chord = (held.value_and_grad(other)[0] + held.value_and_grad(third)[0]) / 2
+    assert held.value_and_grad((other + third) / 2)[0] <= chord
+    assert objective.value_and_grad(other)[0] < held.value_and_grad(other)[0]
+
+
+def test_a_held_objective_is_held_in_every_way_of_asking():
+    """Single queries, epochs, pickled copies, and copies that are held again elsewhere."""
+    q, rng = problem()
+    w, other = rng.standard_normal((2, q.n_features))
+    objective = dx.linear_objective(q, "Dorm")
+    objective.value_and_grad(other, queries=np.array([3]))  # leaves a part that is not held
+    held = objective.held(w)
+    loss, grad = held.value_and_grad(other)
+    singles = [held.value_and_grad(other, queries=np.array([i])) for i in range(q.n_queries)]
+    np.testing.assert_allclose(np.mean([s for s, _ in singles]), loss, rtol=1e-12)
+    np.testing.assert_allclose(np.mean([g for _, g in singles], axis=0), grad, rtol=0, atol=1e-12)
+    assert held.sgd_epoch(other.copy(), np.array([3]), 0.1) == singles[3][0]
+    again = pickle.loads(pickle.dumps(held)).value_and_grad(other)
+    assert (again[0], again[1].tolist()) == (loss, grad.tolist())
+    elsewhere = held.held(other)
+    assert elsewhere.value_and_grad(other)[0] == objective.value_and_grad(other)[0] < loss
+    assert held.value_and_grad(other)[0] == loss
+
+
+def test_only_what_can_be_held_is_held():
+    q, _ = problem()
+    for surrogate in ("ApproxNDCG", "Dorm(ties='mean')", "RankSVM"):
+        with pytest.raises(dx.InputError, match=r"has nothing to hold: .*e\.g\. Dorm\(\)"):
+            dx.linear_objective(q, surrogate).held(np.zeros(q.n_features))

@@ -12,6 +12,9 @@ from directrix.cli.output import Format, FormatOption, print_json, print_rows, r
 if TYPE_CHECKING:
     from directrix.data.audit import FileAudit
 
+_EXTRAS = {"lightgbm": "lightgbm", "piqp": "qp", "torch": "torch"}
+"""Optional packages, and the extras that install them."""
+
 
 def doctor(
     files: Annotated[
@@ -72,21 +75,21 @@ def environment() -> dict[str, Any]:
         "directrix": __version__,
         "python": platform.python_version(),
         **{name: version(name) for name in packages},
-        **{name: _extra(name) for name in ("lightgbm", "torch")},
+        **{name: _extra(name, extra) for name, extra in _EXTRAS.items()},
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
         "threads": get_threads(),
         "numba cache": _cache(),
     }
 
 
-def _extra(name: str) -> str:
+def _extra(name: str, extra: str) -> str:
     """Version of an optional package, or how to get it."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:
         return version(name)
     except PackageNotFoundError:
-        return f'not installed: pip install "directrix[{name}]"'
+        return f'not installed: pip install "directrix[{extra}]"'
 
 
 def _cache() -> str:

@@ -17,6 +17,7 @@ from directrix.cli.convert import convert
 from directrix.cli.demo import demo
 from directrix.cli.doctor import doctor
 from directrix.cli.evaluate import evaluate
+from directrix.cli.features import features
 from directrix.cli.methods import methods
 from directrix.cli.predict import predict
 from directrix.cli.reproduce import reproduce
@@ -94,7 +95,7 @@ def _note(message: Warning | str, *_: Any, **__: Any) -> None:
     typer.echo(f"note: {for_the_shell(str(message))}", err=True)
 
 
-for _command in (train, predict, evaluate, convert, methods, reproduce, demo, doctor):
+for _command in (train, predict, evaluate, convert, features, methods, reproduce, demo, doctor):
     app.command()(_command)
 
 if __name__ == "__main__":

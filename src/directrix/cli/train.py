@@ -45,7 +45,8 @@ def train(
     scale: Annotated[
         str | None,
         typer.Option(
-            help="Bring features to a common scale first: query-minmax, query-standard, minmax, standard."
+            help="Bring features to a common scale first: query-minmax, query-standard, query-percentile, "
+            "minmax, standard."
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Of folds and of trainers that draw.")] = 0,

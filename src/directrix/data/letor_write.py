@@ -23,7 +23,7 @@ from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.types import Array
 
-__all__ = ["replacing", "write_letor"]
+__all__ = ["letor_comment", "replacing", "shortest", "write_letor"]
 
 _ROWS = 4096  # rows turned to text at one time
 _BLANK = re.compile(r"[ \t-\r]")
@@ -56,10 +56,10 @@ def write_letor(q: Queries, path: str | os.PathLike[str]) -> None:
         for first in range(0, q.n_docs, _ROWS):
             last = min(first + _ROWS, q.n_docs)
             rows = _dense_rows(q.features[first:last]) if csr is None else _csr_rows(csr, first, last)
-            labels = _shortest(q.labels[first:last])
+            labels = shortest(q.labels[first:last])
             lines = []
             for row, (label, features) in enumerate(zip(labels, rows, strict=True), start=first):
-                comment = "" if q.doc_ids is None else _comment(q.doc_ids[row], row)
+                comment = "" if q.doc_ids is None else letor_comment(q.doc_ids[row], row)
                 lines.append(f"{label} {heads[row]}{features}{comment}\n")
             file.write("".join(lines).encode("utf-8", "surrogateescape"))
 
@@ -145,7 +145,7 @@ def _heads(q: Queries) -> Array:
     return np.repeat(np.array(heads, dtype=object), np.diff(q.qptr))
 
 
-def _shortest(values: Array) -> list[str]:
+def shortest(values: Array) -> list[str]:
     """Shortest text of each float that reads back to the same bits, without a trailing '.0'."""
     if values.dtype == np.float64:
         texts = [repr(value) for value in values.ravel().tolist()]
@@ -159,13 +159,13 @@ def _dense_rows(block: Array) -> list[str]:
     if width == 0:
         return [""] * n
     heads = [f" {index}:" for index in range(1, width + 1)] * n
-    pieces = [head + text for head, text in zip(heads, _shortest(block), strict=True)]
+    pieces = [head + text for head, text in zip(heads, shortest(block), strict=True)]
     return ["".join(pieces[start : start + width]) for start in range(0, n * width, width)]
 
 
 def _csr_rows(csr: Any, first: int, last: int) -> list[str]:
     low, high = csr.indptr[first], csr.indptr[last]
-    texts = _shortest(csr.data[low:high])
+    texts = shortest(csr.data[low:high])
     pieces = [f" {j + 1}:{text}" for j, text in zip(csr.indices[low:high].tolist(), texts, strict=True)]
     ends = (csr.indptr[first : last + 1] - low).tolist()
     rows = ["".join(pieces[a:b]) for a, b in itertools.pairwise(ends)]
@@ -175,7 +175,8 @@ def _csr_rows(csr: Any, first: int, last: int) -> list[str]:
     return rows
 
 
-def _comment(doc_id: object, row: int) -> str:
+def letor_comment(doc_id: object, row: int) -> str:
+    """The comment that names the document of a row, or why it cannot."""
     if doc_id is None:
         return ""
     text = str(doc_id)

@@ -10,7 +10,8 @@ import numpy as np
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.models.linear import LinearModel, rows_of
-from directrix.objectives.objective import Objective, Part
+from directrix.objectives.objective import Objective
+from directrix.objectives.parts import Part
 from directrix.objectives.penalty import L2
 from directrix.surrogates.approx_rank import ApproxRank
 from directrix.surrogates.base import writable

@@ -12,14 +12,14 @@ features from memory once, whatever the surrogate.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.models.linear import rows_of
+from directrix.objectives.parts import Part, docs_per_part
 from directrix.objectives.penalty import L2
 from directrix.objectives.weights import weights_of
 from directrix.surrogates.base import KernelSurrogate, refuse_doc_weight
@@ -27,20 +27,9 @@ from directrix.surrogates.names import surrogate as as_surrogate
 from directrix.threads import get_threads, one_blas_thread, query_chunks, run_chunks
 from directrix.types import Float64Array, Int64Array, Model, Surrogate
 
-__all__ = ["Objective", "Part"]
+__all__ = ["Objective"]
 
-_BYTES_PER_PART = 2 << 20
 _FLOATS_AT_ONCE = 1 << 24  # of gradients that wait to be added up
-
-
-class Part(NamedTuple):
-    """A run of whole queries as a data set of its own."""
-
-    rows: Any
-    labels: Float64Array
-    qptr: Int64Array
-    weight: Float64Array
-    prepared: Any
 
 
 class Objective:
@@ -90,10 +79,11 @@ class Objective:
         self._doc_weight = (
             None if doc_weight is None else weights_of(doc_weight, queries.n_docs, "doc_weight", "document")
         )
+        self._held_at: Float64Array | None = None
         self._cut()
 
     def _cut(self) -> None:
-        bounds = query_chunks(self.queries.qptr, _docs_per_part(self.queries.features, self.model))
+        bounds = query_chunks(self.queries.qptr, docs_per_part(self.queries.features, self.model))
         self._parts = [self._part(int(a), int(b)) for a, b in pairwise(bounds)]
         self._single: dict[int, Part] = {}
 
@@ -115,7 +105,14 @@ class Objective:
             refuse_doc_weight(self.surrogate, weight)
             prepared = None
         rows = rows_of(self.queries.features, lo, hi)
-        return Part(rows, labels, qptr, self._query_weight[first:last], prepared)
+        return self._hold(Part(rows, labels, qptr, self._query_weight[first:last], prepared))
+
+    def _hold(self, part: Part) -> Part:
+        if self._held_at is None:
+            return part
+        scores, _ = self.model.forward(self._held_at, part.rows)
+        surrogate: Any = self.surrogate  # one that `held` has seen
+        return part._replace(prepared=surrogate.hold(scores, part.prepared, part.qptr))
 
     def value_and_grad(
         self, params: Float64Array, queries: Int64Array | None = None
@@ -219,15 +216,45 @@ class Objective:
                 f"{self.surrogate!r} has no smoothing to change, so it cannot be annealed; train without "
                 "Anneal, or take a surrogate with at(smoothing), e.g. SmoothNDCG()."
             )
-        return self._with(surrogate=self.surrogate.at(smoothing))
+        other = self._copy()
+        other.surrogate = self.surrogate.at(smoothing)
+        return other
 
     def penalised(self, penalty: L2) -> Self:
         """Return a copy with another penalty, on the same data; ``L2()`` takes it off."""
-        return self._with(penalty=penalty)
+        other = self._copy()
+        other.penalty = penalty
+        return other
 
-    def _with(self, **changed: Any) -> Self:
+    def held(self, params: Float64Array) -> Self:
+        """Return a copy whose surrogate is held at the scores of these parameters, on the same data.
+
+        For linear scores its loss is convex, nowhere below the loss, and equal to it at ``params`` in value
+        and gradient: to minimise it and hold again where that ends never raises the loss (concave-convex
+        procedure, Yuille & Rangarajan 2003, doi:10.1162/08997660360581958). One read of the features.
+
+        Raises
+        ------
+        InputError
+            If the surrogate has not the trait ``convex_when_held``.
+        """
+        if "convex_when_held" not in self.surrogate.traits:
+            hint = "minimise its loss as it is, or take one with the trait convex_when_held, e.g. Dorm()."
+            raise InputError(f"{self.surrogate!r} has nothing to hold: {hint}")
+        other, parts = self._copy(), list(self._parts)
+        other._held_at = self._check_params(params).copy()
+
+        def work(p: int) -> None:
+            parts[p] = other._hold(parts[p])
+
+        with one_blas_thread():
+            run_chunks(work, len(parts))
+        other._parts, other._single = parts, {}
+        return other
+
+    def _copy(self) -> Self:
         other = type(self).__new__(type(self))  # copy() would go through pickling, and cut the data anew
-        other.__dict__.update(self.__dict__ | changed)
+        other.__dict__.update(self.__dict__)
         return other
 
     @property
@@ -277,13 +304,3 @@ class Objective:
         rows = rows_of(self.queries.features, 0, self.queries.n_docs)
         with one_blas_thread():
             return self.model.forward(self._check_params(params), rows)[0]
-
-
-def _docs_per_part(features: Any, model: Model) -> int:
-    n_docs, n_features = features.shape
-    if sp.issparse(features):
-        per_doc = 12.0 * features.nnz / max(n_docs, 1)
-    else:
-        per_doc = float(n_features * features.itemsize)
-    per_doc = max(per_doc, float(getattr(model, "floats_per_row", 0) * features.dtype.itemsize))
-    return max(256, int(_BYTES_PER_PART / max(per_doc, 1.0)))

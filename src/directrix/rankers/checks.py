@@ -131,6 +131,6 @@ def _measure_named(text: str) -> RankingMeasure | None:
 def _instead_of(goal: RankingMeasure, given: str) -> str:
     twin = next((n for n, cls in SURROGATES.items() if type(cls().measure) is type(goal)), "ApproxNDCG")
     return (
-        f"surrogate={given!r} is a measure, which has no gradient; a surrogate tends to it. Type "
+        f"surrogate={given!r} is a measure, which has no gradient; a surrogate stands in for it. Type "
         f"surrogate={twin!r}, and eval_measure={goal.name!r} in fit to report the measure."
     )

@@ -32,12 +32,12 @@ class LinearRanker(GradientRanker):
     ----------
     surrogate : Surrogate or str, optional
         What is maximised, e.g. ``ApproxNDCG(alpha=50)`` or the text of it. Default ``ApproxNDCG()``.
-    trainer : {"lbfgs", "cg", "sgd", "adam", "cutting-plane", "svm-acc", "coordinate-ascent", "adarank"} or Trainer
+    trainer : str or Trainer
         How. "lbfgs" and "cg": full gradients, deterministic. "sgd": Algorithm 1 of Qin, Liu & Li (2010),
         query by query; "adam" likewise. "cutting-plane": for convex surrogates with ``l2`` > 0, to a proven
         distance from the minimum (``result_.gap``), see `CuttingPlane`. "coordinate-ascent" and "adarank":
-        the measure itself (``eval_measure`` of ``fit``, else that of the surrogate). "svm-acc": `SVMAcc`. Or an object such as
-        ``SGD(rate=0.1)``, whose own number of steps then holds, not ``max_iter``.
+        the measure itself (``eval_measure`` of ``fit``, else that of the surrogate). "svm-acc": `SVMAcc`. Or
+        an object such as ``SGD(rate=0.1)``, whose own number of steps then holds, not ``max_iter``.
     l2 : float >= 0
         Weight of the penalty, in units of the measure per squared weight.
     scale : {"query-minmax", "query-standard", "query-percentile", "minmax", "standard"} or None
@@ -92,7 +92,10 @@ class LinearRanker(GradientRanker):
 
     model_type: ClassVar[str] = "linear"
     trainers: ClassVar[frozenset[str]] = BY_GRADIENT | {
-        *("cutting-plane", "coordinate-ascent", "adarank", "svm-acc"),
+        "cutting-plane",
+        "coordinate-ascent",
+        "adarank",
+        "svm-acc",
     }
     objective_type: ClassVar[type[Objective]] = LinearObjective
     saved_parameters: ClassVar[dict[str, str]] = {

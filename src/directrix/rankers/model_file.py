@@ -47,6 +47,7 @@ _RESULT = {
     "status": "text",
     "message": "text",
     "value": "number or null",
+    "dual": "number or absent",
     "counts": "object",
     "smoothing": "number or absent",
 }
@@ -177,4 +178,5 @@ def _result(path: Any, stored: dict[str, Any], coef: Float64Array) -> Result:
                 f'{path}: "counts" of "result": {name} is {count!r}, must be a whole number >= 0. {_AGAIN}'
             )
     value = math.nan if stored["value"] is None else float(stored["value"])
-    return Result(coef, value, stored["status"], stored["message"], stored["counts"])
+    dual = float(stored["dual"]) if "dual" in stored else None
+    return Result(coef, value, stored["status"], stored["message"], stored["counts"], dual=dual)

@@ -29,9 +29,9 @@ class StumpRanker(GradientRanker):
     surrogate : Surrogate or str, optional
         What trainers with gradients maximise; for boosting it only says which measure ``score`` reports and
         chooses the round by, if ``fit`` is not told. Default ``ApproxNDCG()``.
-    trainer : {"rankboost", "frank", "svm-acc", "cutting-plane", "lbfgs", "cg", "adam", "sgd"} or Trainer
-        `RankBoost`, `FRank`, `SVMAcc`, `CuttingPlane`, `LBFGS`, `CG`, `Adam`, `SGD`, or an object such as
-        ``FRank(candidates=20)``, whose own number of steps then holds, not ``max_iter``.
+    trainer : {"rankboost", "frank", "svm-acc", "lbfgs", "cg", "adam", "sgd", "cutting-plane"} or Trainer
+        `RankBoost`, `FRank`, `SVMAcc`, `LBFGS`, `CG`, `Adam`, `SGD`, `CuttingPlane`, or an
+        object such as ``FRank(candidates=20)``, whose own number of steps then holds, not ``max_iter``.
     thresholds : int >= 1, or sequence of float
         At most so many a feature, at quantiles of the training data; or these, ascending, for every feature,
         after scaling; or one such sequence a feature, as `RunScores.thresholds` gives them.
@@ -130,8 +130,14 @@ class StumpRanker(GradientRanker):
         given = self.thresholds
         if isinstance(given, Integral):
             return quantile_thresholds(q.features, int(given))
-        rows = list(given)
-        if not rows or np.ndim(rows[0]) == 0:
+        try:
+            rows = [np.array(row, dtype=np.float64) for row in given]
+        except (TypeError, ValueError):
+            raise InputError(
+                f"thresholds={given!r}: needed are a number of thresholds, or ascending numbers for all "
+                "features, or a row of such for each. Type e.g. thresholds=[0.25, 0.5, 0.75]."
+            ) from None
+        if all(row.ndim == 0 for row in rows):
             return [rows] * q.n_features
         if len(rows) != q.n_features:
             raise InputError(

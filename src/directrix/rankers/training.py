@@ -64,6 +64,7 @@ def training_record(
             "message": result.message,
             "value": float(result.value) if math.isfinite(result.value) else None,
             "counts": {name: int(count) for name, count in result.counts.items()},
+            **({} if result.dual is None else {"dual": float(result.dual)}),
             **({} if smoothing is None else {"smoothing": smoothing}),
         },
     }

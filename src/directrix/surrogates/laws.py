@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from directrix.surrogates.base import query_sums
+from directrix.surrogates import trait_laws
+from directrix.surrogates.law_cases import each_query, hard_cases, permutations, random_cases
 from directrix.threads import get_threads, set_threads
-from directrix.types import Float64Array, FloatArray, Int64Array, Surrogate
+from directrix.types import FloatArray, Surrogate
 
 __all__ = ["LawBroken", "check_surrogate"]
 
 
 class LawBroken(AssertionError):
     """A surrogate breaks at least one law; the message lists all of them with an example."""
-
-
-class _Case(NamedTuple):
-    name: str
-    scores: Float64Array
-    labels: Float64Array
-    qptr: Int64Array
 
 
 def check_surrogate(surrogate: Surrogate, *, seed: int = 0, rtol: float = 1e-5) -> None:
@@ -34,17 +27,21 @@ def check_surrogate(surrogate: Surrogate, *, seed: int = 0, rtol: float = 1e-5) 
     documents permutes the gradient, tied ones too (unless value_free); a query gives the same bits
     alone as among others; float32 scores give what float64 scores give, to rounding; the value lies
     in [0, 1] (unit_interval); as smoothing -> 0 it meets its measure where no scores tie
-    (tends_to_measure); it lies above its chord (convex as a loss); it bounds its measure from below
-    (bound); it is its measure, if the forces are the slope of nothing (value_free); a curvature, if
-    there is one, is finite, >= 0, > 0 where there is a gradient, and permuted with the documents; the
-    same bits for one thread and for many; no NaN for ties, one document, equal labels, no relevant
-    document, and scores of 1e30.
+    (tends_to_measure); it lies above its chords, and below the plane that its gradient makes at any
+    other point, which holds for losses with corners too (convex, that is as a loss); held at some
+    scores it is convex, nowhere above what it was, and the same with the same gradient at those
+    scores (convex_when_held); it bounds its measure from below, on the hard queries too (bound); it is
+    its measure, if the forces are the slope of nothing (value_free); a curvature, if there is one, is
+    finite, >= 0, > 0 where there is a gradient, and permuted with the documents; the same bits for one
+    thread and for many; no NaN for ties, one document, equal labels, no relevant document, and scores
+    of 1e30.
 
     Parameters
     ----------
     surrogate : Surrogate
         Under test. With the trait ``tends_to_measure`` it needs ``at(smoothing)`` and ``measure``;
-        with ``bound`` or ``value_free``, ``measure``.
+        with ``bound`` or ``value_free``, ``measure``; with ``convex_when_held``, ``prepare``, ``fill`` and
+        ``hold(scores, prepared, qptr)``.
     seed : int
         Of the random queries.
     rtol : float
@@ -72,7 +69,7 @@ def check_surrogate(surrogate: Surrogate, *, seed: int = 0, rtol: float = 1e-5) 
         for problem in _first(law(surrogate, rng, rtol))
     ]
     if "value_free" not in surrogate.traits and "smooth" in surrogate.traits:
-        broken += [f"gradient is the slope: {p}" for p in _first(_slope(surrogate, rng, rtol))]
+        broken += [f"gradient is the slope: {p}" for p in _first(trait_laws.slope(surrogate, rng, rtol))]
     if broken:
         raise LawBroken(f"{surrogate!r} breaks\n- " + "\n- ".join(broken))
 
@@ -82,81 +79,10 @@ def _first(problems: Iterator[str]) -> list[str]:
     return [] if problem is None else [problem]
 
 
-def _random_cases(rng: np.random.Generator, n_cases: int = 8) -> Iterator[_Case]:
-    for case in range(n_cases):
-        sizes = rng.integers(1, 24, size=5)
-        qptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        labels = rng.choice([0.0, 1.0, 2.0, 3.0], size=qptr[-1], p=[0.5, 0.25, 0.15, 0.1])
-        yield _Case(f"random {case}", rng.standard_normal(qptr[-1]), labels, qptr)
-
-
-def _hard_cases() -> Iterator[_Case]:
-    one, six = np.array([0, 1], dtype=np.int64), np.array([0, 6], dtype=np.int64)
-    mixed = np.array([0.0, 1.0, 2.0, 0.0, 1.0, 0.0])
-    ramp = np.arange(6.0)
-    yield _Case("one relevant document", np.array([0.5]), np.array([1.0]), one)
-    yield _Case("one irrelevant document", np.array([0.5]), np.array([0.0]), one)
-    yield _Case("all scores tied", np.zeros(6), mixed, six)
-    yield _Case("ties in pairs", np.floor(ramp / 2.0), mixed, six)
-    yield _Case("all labels equal", ramp, np.ones(6), six)
-    yield _Case("no relevant document", ramp, np.zeros(6), six)
-    yield _Case("scores of 1e30", np.where(ramp % 2 == 0, 1e30, -1e30), mixed, six)
-    yield _Case("scores of 1e30 and 0", np.where(ramp % 2 == 0, 1e30, ramp), mixed, six)
-    for tiny in (1e-30, 1e-40, 1e-310):  # denormal in float32, and in float64
-        yield _Case(f"scores of {tiny:g}", ramp * tiny, mixed, six)
-
-
-def _permutations(surrogate: Surrogate, rng: np.random.Generator) -> Iterator[tuple[_Case, Int64Array]]:
-    """Cases, each with another order of the documents; forces of tied documents may depend on that."""
-    hard = [] if "value_free" in surrogate.traits else _hard_cases()
-    for case in [*_random_cases(rng), *hard]:
-        yield case, np.concatenate([lo + rng.permutation(hi - lo) for _, lo, hi in _each_query(case)])
-
-
-def _each_query(case: _Case) -> Iterator[tuple[int, int, int]]:
-    for q, (lo, hi) in enumerate(pairwise(case.qptr)):
-        yield q, int(lo), int(hi)
-
-
-def _slope(surrogate: Surrogate, rng: np.random.Generator, rtol: float) -> Iterator[str]:
-    for case in _random_cases(rng):
-        direction = rng.standard_normal(len(case.scores))
-        _, grad = surrogate.value_and_grad(case.scores, case.labels, case.qptr)
-        got = query_sums(np.asarray(grad, dtype=np.float64) * direction, case.qptr)
-        # The step that halves rounding against curvature depends on the steepness: one of a few must do.
-        errors = []
-        for h in (1e-4, 1e-5, 1e-6, 1e-7):
-            up, _ = surrogate.value_and_grad(case.scores + h * direction, case.labels, case.qptr)
-            down, _ = surrogate.value_and_grad(case.scores - h * direction, case.labels, case.qptr)
-            scale = np.sqrt(query_sums(np.square(grad, dtype=np.float64), case.qptr)) + 1e-3
-            errors.append(np.abs((up - down) / (2.0 * h) - got) / scale)
-        error = np.min(errors, axis=0)
-        if error.max() > rtol:
-            q = int(error.argmax())
-            yield f"{case.name}, query {q}: {got[q]:.6g} along a direction, off by {error[q]:.1e} of the norm"
-
-
-def _gradient_sums_to_zero(surrogate: Surrogate, rng: np.random.Generator, rtol: float) -> Iterator[str]:
-    for case in [*_random_cases(rng), *_hard_cases()]:
-        _, grad = surrogate.value_and_grad(case.scores, case.labels, case.qptr)
-        for q, lo, hi in _each_query(case):
-            total, size = float(grad[lo:hi].sum()), float(np.abs(grad[lo:hi]).sum())
-            if not abs(total) <= 1e-10 * size + 1e-12:
-                yield f"{case.name}, query {q}: the sum is {total:.3g}, of parts that add up to {size:.3g}"
-
-
-def _a_shift_changes_nothing(surrogate: Surrogate, rng: np.random.Generator, rtol: float) -> Iterator[str]:
-    for case in _random_cases(rng):
-        value, _ = surrogate.value_and_grad(case.scores, case.labels, case.qptr)
-        moved, _ = surrogate.value_and_grad(case.scores + 0.75, case.labels, case.qptr)
-        if np.abs(moved - value).max() > 1e-7:
-            yield f"{case.name}: the value moves by {np.abs(moved - value).max():.1e}"
-
-
 def _permuting_documents_permutes_the_gradient(
     surrogate: Surrogate, rng: np.random.Generator, rtol: float
 ) -> Iterator[str]:
-    for case, order in _permutations(surrogate, rng):
+    for case, order in permutations(surrogate, rng):
         value, grad = surrogate.value_and_grad(case.scores, case.labels, case.qptr)
         other, mixed = surrogate.value_and_grad(case.scores[order], case.labels[order], case.qptr)
         size = np.abs(grad).max() + 1e-6  # what should be 0 is 1e-17 in another order of summing
@@ -170,7 +96,7 @@ def _boosting_can_divide_by_the_curvature(
 ) -> Iterator[str]:
     if not hasattr(surrogate, "curvature"):
         return
-    for case, order in _permutations(surrogate, rng):
+    for case, order in permutations(surrogate, rng):
         found = []
         for by in (np.arange(len(order)), order):
             scores, labels = case.scores[by], case.labels[by]
@@ -186,9 +112,9 @@ def _boosting_can_divide_by_the_curvature(
 def _a_query_alone_is_as_in_a_batch(
     surrogate: Surrogate, rng: np.random.Generator, rtol: float
 ) -> Iterator[str]:
-    for case in _random_cases(rng):
+    for case in random_cases(rng):
         value, grad = surrogate.value_and_grad(case.scores, case.labels, case.qptr)
-        for q, lo, hi in _each_query(case):
+        for q, lo, hi in each_query(case):
             alone = np.array([0, hi - lo], dtype=np.int64)
             v, g = surrogate.value_and_grad(case.scores[lo:hi], case.labels[lo:hi], alone)
             if v[0] != value[q] or not np.array_equal(g, grad[lo:hi]):
@@ -198,7 +124,7 @@ def _a_query_alone_is_as_in_a_batch(
 def _float32_agrees_with_float64(
     surrogate: Surrogate, rng: np.random.Generator, rtol: float
 ) -> Iterator[str]:
-    for case in _random_cases(rng):
+    for case in random_cases(rng):
         scores = case.scores.astype(np.float32)
         value, grad = surrogate.value_and_grad(scores, case.labels, case.qptr)
         exact, slope = surrogate.value_and_grad(scores.astype(np.float64), case.labels, case.qptr)
@@ -210,53 +136,8 @@ def _float32_agrees_with_float64(
             yield f"{case.name}: values differ by {np.abs(value - exact).max():.1e}, slopes by {error:.1e}"
 
 
-def _value_in_the_unit_interval(surrogate: Surrogate, rng: np.random.Generator, rtol: float) -> Iterator[str]:
-    for case in [*_random_cases(rng), *_hard_cases()]:
-        value, _ = surrogate.value_and_grad(case.scores, case.labels, case.qptr)
-        if value.min() < 0.0 or value.max() > 1.0 + 1e-12:
-            yield f"{case.name}: the values reach from {value.min()} to {value.max()}"
-
-
-def _no_smoothing_is_the_measure(surrogate: Any, rng: np.random.Generator, rtol: float) -> Iterator[str]:
-    for case in _random_cases(rng):
-        # Distinct scores a whole unit apart, so that 1e-3 is no smoothing at all.
-        scores = np.concatenate([rng.permutation(hi - lo) * 1.0 for _, lo, hi in _each_query(case)])
-        value, _ = surrogate.at(1e-3).value_and_grad(scores, case.labels, case.qptr)
-        exact = np.nan_to_num(surrogate.measure(scores, case.labels, case.qptr))
-        if np.abs(value - exact).max() > 1e-9:
-            q = int(np.abs(value - exact).argmax())
-            yield f"{case.name}, query {q}: {value[q]:.6f} instead of {exact[q]:.6f}"
-
-
-def _convex_as_a_loss(surrogate: Surrogate, rng: np.random.Generator, rtol: float) -> Iterator[str]:
-    for case in _random_cases(rng):
-        other = rng.standard_normal(len(case.scores))
-        t = rng.random()
-        a, _ = surrogate.value_and_grad(case.scores, case.labels, case.qptr)
-        b, _ = surrogate.value_and_grad(other, case.labels, case.qptr)
-        between, _ = surrogate.value_and_grad(t * case.scores + (1 - t) * other, case.labels, case.qptr)
-        if (between - (t * a + (1 - t) * b)).min() < -1e-9:
-            yield f"{case.name}: {(between - (t * a + (1 - t) * b)).min():.1e} below its chord"
-
-
-def _bounds_its_measure_from_below(surrogate: Any, rng: np.random.Generator, rtol: float) -> Iterator[str]:
-    for case in _random_cases(rng):
-        value, _ = surrogate.value_and_grad(case.scores, case.labels, case.qptr)
-        exact = np.nan_to_num(surrogate.measure(case.scores, case.labels, case.qptr), nan=np.inf)
-        if (value - exact).max() > 1e-9:
-            yield f"{case.name}: above the measure by {(value - exact).max():.1e}"
-
-
-def _value_is_the_measure(surrogate: Any, rng: np.random.Generator, rtol: float) -> Iterator[str]:
-    for case in [*_random_cases(rng), *_hard_cases()]:
-        value, _ = surrogate.value_and_grad(case.scores, case.labels, case.qptr)
-        exact = surrogate.measure(case.scores, case.labels, case.qptr)
-        if not np.abs(value - exact).max() <= 1e-12:
-            yield f"{case.name}: {value} instead of {exact}"
-
-
 def _nothing_is_nan(surrogate: Surrogate, rng: np.random.Generator, rtol: float) -> Iterator[str]:
-    for case in _hard_cases():
+    for case in hard_cases():
         for dtype in ("float64", "float32"):
             with np.errstate(over="ignore"):
                 scores: FloatArray = case.scores.astype(dtype)
@@ -282,17 +163,19 @@ def _same_bits_for_any_threads(surrogate: Surrogate, rng: np.random.Generator, r
 
 
 _LAWS: list[tuple[Callable[[Any, np.random.Generator, float], Iterator[str]], str | None]] = [
-    (_gradient_sums_to_zero, "shift_invariant"),
-    (_a_shift_changes_nothing, "shift_invariant"),
+    (trait_laws.gradient_sums_to_zero, "shift_invariant"),
+    (trait_laws.a_shift_changes_nothing, "shift_invariant"),
     (_permuting_documents_permutes_the_gradient, None),
     (_boosting_can_divide_by_the_curvature, None),
     (_a_query_alone_is_as_in_a_batch, None),
     (_float32_agrees_with_float64, None),
-    (_value_in_the_unit_interval, "unit_interval"),
-    (_no_smoothing_is_the_measure, "tends_to_measure"),
-    (_convex_as_a_loss, "convex"),
-    (_bounds_its_measure_from_below, "bound"),
-    (_value_is_the_measure, "value_free"),
+    (trait_laws.value_in_the_unit_interval, "unit_interval"),
+    (trait_laws.no_smoothing_is_the_measure, "tends_to_measure"),
+    (trait_laws.convex_as_a_loss, "convex"),
+    (trait_laws.below_its_tangents, "convex"),
+    (trait_laws.convex_when_held, "convex_when_held"),
+    (trait_laws.bounds_its_measure_from_below, "bound"),
+    (trait_laws.value_is_the_measure, "value_free"),
     (_nothing_is_nan, None),
     (_same_bits_for_any_threads, None),
 ]

@@ -11,6 +11,7 @@ from directrix.surrogates import (
     approx,
     approx_cascade,
     approx_pairs,
+    dorm,
     lambdas,
     listwise,
     pairwise,
@@ -34,6 +35,7 @@ _FAMILIES = (
     listwise,
     pointwise,
     structural,
+    dorm,
 )
 SURROGATES: dict[str, type[Any]] = {
     name: getattr(family, name) for family in _FAMILIES for name in family.__all__

@@ -189,9 +189,10 @@ class CuttingPlane:
                 "CuttingPlane().path(objective, start, C=[1.0, 10.0, 100.0]), or l2=[0.5, 0.05, 0.005]."
             )
         check_solver()
-        strengths = [_strength_of(c) for c in C] if C is not None else list(l2 or ())
-        for strength in strengths:
-            _check_positive(strength, "l2", "[1e-3, 1e-4]", "CuttingPlane.path")
+        given = list(l2 if C is None else C)  # type: ignore[arg-type]
+        for one in given:
+            _check_positive(one, *("C", "[1.0]") if l2 is None else ("l2", "[1e-3]"), "CuttingPlane.path")
+        strengths = given if C is None else [_strength_of(one) for one in given]
         results: list[Result] = []
         slacks: OneSlack | EachSlack | None = None
         last: Proof | None = None
@@ -241,7 +242,7 @@ class CuttingPlane:
 
     def _rounds(
         self,
-        objective: Any,
+        objective: Objective,
         start: Float64Array,
         callback: Callable[[Step], bool | None] | None,
     ) -> Result:

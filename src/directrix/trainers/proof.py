@@ -92,7 +92,9 @@ class Proof:
             return "stopped", "stopped by the callback"
         gap = self.value - self.dual
         if gap <= self.epsilon:
-            return "converged", f"converged after {number} iterations: the loss is proven to {self.epsilon:g}"
+            return "converged", (
+                f"converged after {number} iterations: no more than {max(gap, 0.0):.2g} above the minimum"
+            )
         if gap < _FALL * self._mark[1]:
             self._mark = number, gap
         if number - self._mark[0] >= _STALLED:

@@ -61,28 +61,18 @@ def most_violated(x, z, gains, discount, twice, above):
 
     Notes
     -----
-    The one in the middle divides the others: those before it need look no higher, those behind it
-    no lower. Where no choice is left, nothing is done. O((R + N) log N) at worst.
+    Every 2^t-th document is placed between its neighbours among every 2^(t+1)-th, for t falling to 0.
+    What the documents of one t can choose from adds up to R: O(N + R log N).
     """
-    n = len(z)
-    stack = np.empty((64, 4), dtype=np.int64)  # at most one waits for each halving
-    stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3] = 0, n, 0, len(x)
-    waiting = 1
-    while waiting > 0:
-        waiting -= 1
-        first, last, lowest, highest = stack[waiting]
-        while first < last:
-            if lowest == highest:
-                for j in range(first, last):
-                    above[j] = lowest
-                break
-            middle = (first + last) >> 1
-            here = best_above(middle, lowest, highest, x, z, gains, discount, twice)
-            above[middle] = here
-            stack[waiting, 0], stack[waiting, 1] = middle + 1, last
-            stack[waiting, 2], stack[waiting, 3] = here, highest
-            waiting += 1
-            last, highest = middle, here
+    n, step = len(z), 1
+    while step <= n:
+        step *= 2
+    while step >= 1:
+        for j in range(step - 1, n, 2 * step):
+            lowest = above[j - step] if j >= step else 0
+            highest = above[j + step] if j + step < n else len(x)
+            above[j] = best_above(j, lowest, highest, x, z, gains, discount, twice)
+        step //= 2
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
@@ -175,7 +165,7 @@ def interleave_chunk(scores, relevant, gains, discount, twice, perfect, qptr, fi
 
     Notes
     -----
-    Sorting, then at worst O(n log n) a query; O(n) memory.
+    Sorting, then O(n + R log n) a query; O(n) memory.
     """
     n = 1
     for q in range(first, last):

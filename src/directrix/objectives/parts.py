@@ -1,0 +1,34 @@
+"""Runs of whole queries, small enough that their features stay in a cache."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import scipy.sparse as sp
+
+from directrix.types import Float64Array, Int64Array, Model
+
+__all__ = ["Part", "docs_per_part"]
+
+_BYTES_PER_PART = 2 << 20
+
+
+class Part(NamedTuple):
+    """A run of whole queries as a data set of its own."""
+
+    rows: Any
+    labels: Float64Array
+    qptr: Int64Array
+    weight: Float64Array
+    prepared: Any
+
+
+def docs_per_part(features: Any, model: Model) -> int:
+    """Number of documents whose features, or whatever the model makes of them, fill a part."""
+    n_docs, n_features = features.shape
+    if sp.issparse(features):
+        per_doc = 12.0 * features.nnz / max(n_docs, 1)
+    else:
+        per_doc = float(n_features * features.itemsize)
+    per_doc = max(per_doc, float(getattr(model, "floats_per_row", 0) * features.dtype.itemsize))
+    return max(256, int(_BYTES_PER_PART / max(per_doc, 1.0)))

@@ -1,0 +1,171 @@
+r"""DORM: the order of the documents that violates the margin most, for a chunk of queries.
+
+With :math:`a_i = g_i / Z_k` the order maximises
+
+.. math:: \sum_{p \le k} c(p)\,(s_{d(p)} - a_{d(p)}) + \sum_{p > k} c(p)\, s_{d(p)},
+
+which sorting by s - a does if every rank is above the cut-off, since c descends; else `dorm_top` says which
+documents are.
+
+Documents are taken by label, highest first, and by score within a label: the order that the perfect
+ranking has. Only documents that are alike in both depend on the order of the input, and they
+share their coefficients.
+"""
+
+import numba
+import numpy as np
+
+from directrix.surrogates._kernels.dorm_top import choose_top
+from directrix.surrogates._kernels.sorting import descending_order, finite_or_nan
+
+_GAP = 128  # between rows of work space, as in `softrank.scratch`
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def _perfect_order(s, labels, by_label, picked, inside, order):
+    """Fill order with the documents by label, ties by score; ``picked`` and ``inside`` are work space."""
+    n, begin = len(s), 0
+    while begin < n:
+        end = begin
+        while end < n and labels[by_label[end]] == labels[by_label[begin]]:
+            picked[end] = s[by_label[end]]
+            end += 1
+        descending_order(picked[begin:end], inside[: end - begin])
+        for i in range(end - begin):
+            order[begin + i] = by_label[begin + inside[i]]
+        begin = end
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def _share_between_alike(s, labels, order, coefficient):
+    """Give documents of the same label and score, which are neighbours in order, their mean coefficient."""
+    begin, n = 0, len(order)
+    while begin < n:
+        first, end, total = order[begin], begin + 1, coefficient[begin]
+        while end < n and s[order[end]] == s[first] and labels[order[end]] == labels[first]:
+            total += coefficient[end]
+            end += 1
+        for i in range(begin, end):
+            coefficient[i] = total / (end - begin)
+        begin = end
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def perfect_query(s, labels, by_label, discount, star, space):
+    """Fill star with the coefficient of every document in the perfect order; leaves that order in space."""
+    floats, picked, ints = space
+    n = len(s)
+    order, coefficient = ints[0, :n], floats[0, :n]
+    _perfect_order(s, labels, by_label, picked, ints[1], order)
+    for p in range(n):
+        coefficient[p] = discount[p]
+    _share_between_alike(s, labels, order, coefficient)
+    for p in range(n):
+        star[order[p]] = coefficient[p]
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def dorm_query(s, labels, worth, by_label, discount, k, star, fixed, grad, space):
+    """Value and gradient of one query; 0 if no document has a gain, NaN if a score is not finite.
+
+    Parameters
+    ----------
+    s : float (n,)              scores
+    labels : float64 (n,)
+    worth : float64 (n,)        gain over the ideal DCG@k
+    by_label : int64 (n,)       documents by label, highest first
+    discount : float64 (>= n,)  c of ranks 1, 2, ...
+    k : int                     cut-off
+    star : float64 (n,)         coefficients in the perfect order
+    fixed : bool                False: they are written, for the perfect order at these scores
+    grad : float (n,)           out, overwritten
+    space : tuple               rows of float64, scores, rows of integers
+    """
+    floats, picked, ints = space
+    n, gained = len(s), False
+    if not finite_or_nan(s, grad):
+        return np.nan
+    for i in range(n):
+        gained |= worth[i] > 0.0
+        grad[i] = s.dtype.type(0.0)
+    if not gained:
+        return 0.0
+    order, worst = ints[0, :n], ints[1, :n]
+    t, a, u, coefficient = floats[0, :n], floats[1, :n], floats[2, :n], floats[3, :n]
+    if fixed:
+        _perfect_order(s, labels, by_label, picked, worst, order)
+    else:
+        perfect_query(s, labels, by_label, discount, star, space)
+    for i in range(n):
+        t[i], a[i] = np.float64(s[order[i]]), worth[order[i]]
+        u[i] = t[i] - a[i]
+    if k >= n:
+        descending_order(u, worst)
+    else:
+        starts, levels = ints[2], 0
+        for i in range(n):
+            if i == 0 or labels[order[i]] != labels[order[i - 1]]:
+                starts[levels] = i
+                levels += 1
+        starts[levels] = n
+        choose_top(t, u, starts[: levels + 1], discount, k, worst)
+    value = 0.0
+    for p in range(n):
+        coefficient[worst[p]] = discount[p]
+        if p < k:
+            value += discount[p] * a[worst[p]]
+    _share_between_alike(s, labels, order, coefficient)
+    for i in range(n):
+        slope = star[order[i]] - coefficient[i]
+        value += slope * t[i]
+        grad[order[i]] = s.dtype.type(slope)
+    return value
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def _space(scores, qptr, first, last):
+    n = 0
+    for q in range(first, last):
+        n = max(n, qptr[q + 1] - qptr[q])
+    floats, picked = np.empty((4, n + _GAP)), np.empty(n + _GAP, dtype=scores.dtype)
+    return floats, picked, np.empty((3, n + _GAP), dtype=np.int64)
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def perfect_chunk(scores, labels, by_label, discount, qptr, first, last, star):
+    """Fill the coefficients of the perfect order for the documents of queries first <= q < last.
+
+    Arguments as in `dorm_chunk`; ``star`` is written.
+    """
+    space = _space(scores, qptr, first, last)
+    for q in range(first, last):
+        lo, hi = qptr[q], qptr[q + 1]
+        perfect_query(scores[lo:hi], labels[lo:hi], by_label[lo:hi], discount, star[lo:hi], space)
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def dorm_chunk(k, scores, labels, worth, by_label, discount, star, fixed, qptr, first, last, value, grad):
+    """Fill ``value[q]`` and the gradient of the documents of queries first <= q < last.
+
+    Parameters
+    ----------
+    k : int                        cut-off
+    scores : float (n_docs,)
+    labels : float64 (n_docs,)
+    worth : float64 (n_docs,)      gain over the query's ideal DCG@k
+    by_label : int64 (n_docs,)     of each query its documents, from 0, by label, highest first
+    discount : float64 (longest,)  c of ranks 1, 2, ...
+    star : float64 (n_docs,)       coefficients of the perfect order; read if ``fixed``
+    fixed : bool                   False: the perfect order is the one at these scores
+    qptr : int64 (n_queries + 1,)
+    first, last : int
+    value : float64 (n_queries,)   out
+    grad : float (n_docs,)         out, in 1 / units of score
+    """
+    space = _space(scores, qptr, first, last)
+    own = np.empty(space[0].shape[1])
+    for q in range(first, last):
+        lo, hi = qptr[q], qptr[q + 1]
+        s, y, docs = scores[lo:hi], labels[lo:hi], by_label[lo:hi]
+        here = star[lo:hi] if fixed else own[: hi - lo]
+        value[q] = dorm_query(s, y, worth[lo:hi], docs, discount, k, here, fixed, grad[lo:hi], space)

@@ -1,0 +1,171 @@
+"""Laws that a surrogate keeps only if it has a trait: each yields what it finds broken, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from directrix.surrogates.base import query_sums
+from directrix.surrogates.law_cases import Case, all_cases, each_query, random_cases
+from directrix.types import Float64Array, FloatArray, Int64Array, Surrogate
+
+__all__ = [
+    "a_shift_changes_nothing",
+    "below_its_tangents",
+    "bounds_its_measure_from_below",
+    "convex_as_a_loss",
+    "convex_when_held",
+    "gradient_sums_to_zero",
+    "no_smoothing_is_the_measure",
+    "slope",
+    "value_in_the_unit_interval",
+    "value_is_the_measure",
+]
+
+
+def slope(surrogate: Surrogate, rng: np.random.Generator, rtol: float) -> Iterator[str]:
+    """smooth: central differences along a random direction are the gradient's."""
+    for case in random_cases(rng):
+        direction = rng.standard_normal(len(case.scores))
+        _, grad = surrogate.value_and_grad(case.scores, case.labels, case.qptr)
+        got = query_sums(np.asarray(grad, dtype=np.float64) * direction, case.qptr)
+        # The step that halves rounding against curvature depends on the steepness: one of a few must do.
+        errors = []
+        for h in (1e-4, 1e-5, 1e-6, 1e-7):
+            up, _ = surrogate.value_and_grad(case.scores + h * direction, case.labels, case.qptr)
+            down, _ = surrogate.value_and_grad(case.scores - h * direction, case.labels, case.qptr)
+            scale = np.sqrt(query_sums(np.square(grad, dtype=np.float64), case.qptr)) + 1e-3
+            errors.append(np.abs((up - down) / (2.0 * h) - got) / scale)
+        error = np.min(errors, axis=0)
+        if error.max() > rtol:
+            q = int(error.argmax())
+            yield f"{case.name}, query {q}: {got[q]:.6g} along a direction, off by {error[q]:.1e} of the norm"
+
+
+def gradient_sums_to_zero(surrogate: Surrogate, rng: np.random.Generator, rtol: float) -> Iterator[str]:
+    """shift_invariant: what lifts some documents lowers others."""
+    for case in all_cases(rng):
+        _, grad = surrogate.value_and_grad(case.scores, case.labels, case.qptr)
+        for q, lo, hi in each_query(case):
+            total, size = float(grad[lo:hi].sum()), float(np.abs(grad[lo:hi]).sum())
+            if not abs(total) <= 1e-10 * size + 1e-12:
+                yield f"{case.name}, query {q}: the sum is {total:.3g}, of parts that add up to {size:.3g}"
+
+
+def a_shift_changes_nothing(surrogate: Surrogate, rng: np.random.Generator, rtol: float) -> Iterator[str]:
+    """shift_invariant: the same number added to all scores of a query."""
+    for case in random_cases(rng):
+        value, _ = surrogate.value_and_grad(case.scores, case.labels, case.qptr)
+        moved, _ = surrogate.value_and_grad(case.scores + 0.75, case.labels, case.qptr)
+        if np.abs(moved - value).max() > 1e-7:
+            yield f"{case.name}: the value moves by {np.abs(moved - value).max():.1e}"
+
+
+def value_in_the_unit_interval(surrogate: Surrogate, rng: np.random.Generator, rtol: float) -> Iterator[str]:
+    """unit_interval: as a measure's."""
+    for case in all_cases(rng):
+        value, _ = surrogate.value_and_grad(case.scores, case.labels, case.qptr)
+        if value.min() < 0.0 or value.max() > 1.0 + 1e-12:
+            yield f"{case.name}: the values reach from {value.min()} to {value.max()}"
+
+
+def no_smoothing_is_the_measure(surrogate: Any, rng: np.random.Generator, rtol: float) -> Iterator[str]:
+    """tends_to_measure: where no scores tie."""
+    for case in random_cases(rng):
+        # Distinct scores a whole unit apart, so that 1e-3 is no smoothing at all.
+        scores = np.concatenate([rng.permutation(hi - lo) * 1.0 for _, lo, hi in each_query(case)])
+        value, _ = surrogate.at(1e-3).value_and_grad(scores, case.labels, case.qptr)
+        exact = np.nan_to_num(surrogate.measure(scores, case.labels, case.qptr))
+        if np.abs(value - exact).max() > 1e-9:
+            q = int(np.abs(value - exact).argmax())
+            yield f"{case.name}, query {q}: {value[q]:.6f} instead of {exact[q]:.6f}"
+
+
+def convex_as_a_loss(surrogate: Surrogate, rng: np.random.Generator, rtol: float) -> Iterator[str]:
+    """convex: values between two points lie above the chord, as values are minus losses."""
+    for case in random_cases(rng):
+        other = rng.standard_normal(len(case.scores))
+        t = rng.random()
+        a, _ = surrogate.value_and_grad(case.scores, case.labels, case.qptr)
+        b, _ = surrogate.value_and_grad(other, case.labels, case.qptr)
+        between, _ = surrogate.value_and_grad(t * case.scores + (1 - t) * other, case.labels, case.qptr)
+        if (between - (t * a + (1 - t) * b)).min() < -1e-9:
+            yield f"{case.name}: {(between - (t * a + (1 - t) * b)).min():.1e} below its chord"
+
+
+def below_its_tangents(surrogate: Surrogate, rng: np.random.Generator, rtol: float) -> Iterator[str]:
+    """convex: no point lies above a plane that touches the value at another; needs no smoothness.
+
+    Points are near, where both ends of a step squeeze the gradient to the slope if there is one, and far.
+    """
+    for case in all_cases(rng):
+        for other in _others(case.scores, rng):
+            for here, there in ((case.scores, other), (other, case.scores)):
+                at, grad = surrogate.value_and_grad(here, case.labels, case.qptr)
+                value, _ = surrogate.value_and_grad(there, case.labels, case.qptr)
+                yield from _above(value, at, grad, there - here, case)
+
+
+def convex_when_held(surrogate: Any, rng: np.random.Generator, rtol: float) -> Iterator[str]:
+    """convex_when_held: `hold` at some scores gives a convex surrogate, nowhere above, that touches there."""
+    for case in all_cases(rng):
+        prepared, qptr = surrogate.prepare(case.labels, case.qptr), case.qptr
+        held = surrogate.hold(case.scores, prepared, qptr)
+        at, grad = _filled(surrogate, case.scores, prepared, qptr)
+        value, slope = _filled(surrogate, case.scores, held, qptr)
+        size = 1.0 + np.abs(at).max()
+        if np.abs(value - at).max() > 1e-12 * size or np.abs(grad - slope).max() > 1e-9 * size:
+            yield f"{case.name}: held, it is {value} with the gradient {slope}, not {at} with {grad}"
+        for other in _others(case.scores, rng):
+            free, _ = _filled(surrogate, other, prepared, qptr)
+            below, there = _filled(surrogate, other, held, qptr)
+            if (below - free > 1e-12 * (1.0 + np.abs(free))).any():
+                yield f"{case.name}: held, it is above what it stands for by {(below - free).max():.1e}"
+            yield from _above(below, value, slope, other - case.scores, case)
+            yield from _above(value, below, there, case.scores - other, case)
+
+
+def _others(scores: Float64Array, rng: np.random.Generator) -> Iterator[Float64Array]:
+    for length in (1e-5, 0.1, 30.0):
+        yield scores + length * rng.standard_normal(len(scores))
+    yield rng.standard_normal(len(scores))
+
+
+def _above(
+    value: Float64Array, at: Float64Array, grad: FloatArray, step: Float64Array, case: Case
+) -> Iterator[str]:
+    """Queries whose value is above the plane through ``at`` with this gradient, a step away."""
+    rise = query_sums(grad * step, case.qptr)
+    rounding = 1e-12 * (1.0 + np.abs(value) + np.abs(at) + query_sums(np.abs(grad * step), case.qptr))
+    over = value - at - rise
+    if (over > rounding).any():
+        q = int((over / rounding).argmax())
+        yield f"{case.name}, query {q}: {over[q]:.1e} above the plane that touches it {step} away"
+
+
+def _filled(
+    surrogate: Any, scores: Float64Array, prepared: Any, qptr: Int64Array
+) -> tuple[Float64Array, Float64Array]:
+    out = np.zeros(len(qptr) - 1), np.zeros_like(scores)
+    surrogate.fill(scores, prepared, qptr, (0, len(qptr) - 1), out)
+    return out
+
+
+def bounds_its_measure_from_below(surrogate: Any, rng: np.random.Generator, rtol: float) -> Iterator[str]:
+    """bound: where the measure has a value."""
+    for case in all_cases(rng):
+        value, _ = surrogate.value_and_grad(case.scores, case.labels, case.qptr)
+        exact = np.nan_to_num(surrogate.measure(case.scores, case.labels, case.qptr), nan=np.inf)
+        if (value - exact).max() > 1e-9:
+            yield f"{case.name}: above the measure by {(value - exact).max():.1e}"
+
+
+def value_is_the_measure(surrogate: Any, rng: np.random.Generator, rtol: float) -> Iterator[str]:
+    """value_free: the forces belong to the exact measure."""
+    for case in all_cases(rng):
+        value, _ = surrogate.value_and_grad(case.scores, case.labels, case.qptr)
+        exact = surrogate.measure(case.scores, case.labels, case.qptr)
+        if not np.abs(value - exact).max() <= 1e-12:
+            yield f"{case.name}: {value} instead of {exact}"

@@ -1,0 +1,290 @@
+"""``directrix features``: what it writes reads back, trains, and has the same columns for other topics."""
+
+import json
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import directrix as dx
+from directrix.data.run_thresholds import RunThresholds, write_runs
+
+TOPICS = range(1, 9)
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory):
+    """Two runs of eight topics and their judgements."""
+    folder = tmp_path_factory.mktemp("runs")
+    rng = np.random.default_rng(0)
+    quality = rng.random((len(TOPICS), 12))
+    lines = {"a.res": [], "b.res": [], "qrels": []}
+    for topic, row in zip(TOPICS, quality, strict=True):
+        for d, good in enumerate(row):
+            lines["qrels"].append(f"{topic} 0 d{d} {int(good > 0.7)}")
+            for name in ("a", "b"):
+                score = good + 0.3 * rng.standard_normal()
+                if score > 0.2:
+                    lines[f"{name}.res"].append(f"{topic} Q0 d{d} 1 {score:.4f} {name.upper()}")
+    lines["qrels"].append("9 0 d0 1")
+    lines["a.res"].append("10 Q0 d0 1 0.5 A")
+    for name, rows in lines.items():
+        (folder / name).write_text("\n".join(rows) + "\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def scores(here):
+    return dx.runs_as_features([here / "a.res", here / "b.res"], here / "qrels")
+
+
+@pytest.fixture
+def features(run, here, tmp_path):
+    """Run the command on the two runs."""
+
+    def invoke(*arguments, runs=("--runs", "a.res", "b.res")):
+        named = [here / word if word.endswith(".res") else word for word in runs]
+        result = run("features", *named, "--qrels", here / "qrels", "-o", tmp_path / "out.txt", *arguments)
+        return result, tmp_path / "out.txt"
+
+    return invoke
+
+
+def expected(scores, thresholds):
+    """The steps by definition; NaN exceeds nothing."""
+    return np.hstack([scores.scores[:, [f]].astype(float) > row for f, row in enumerate(thresholds)])
+
+
+def test_steps_of_scores_read_back(features, scores):
+    result, out = features("--bins", 4)
+    assert result.exit_code == 0, result.stderr
+    q = dx.read_letor(out)
+    x = q.features.toarray() if sp.issparse(q.features) else q.features
+    assert np.array_equal(x, expected(scores, scores.thresholds(4)))
+    assert x.shape == (scores.n_docs, 8)
+    assert np.array_equal(q.labels, scores.labels)
+    assert np.array_equal(q.qptr, scores.qptr)
+    assert list(map(str, q.query_ids)) == list(scores.query_ids)
+    assert q.doc_ids.tolist() == scores.doc_ids.tolist()
+
+
+@pytest.mark.parametrize(
+    "runs",
+    [
+        ("a.res", "b.res"),
+        ("--runs", "a.res", "b.res"),
+        ("--runs", "a.res", "--runs", "b.res"),
+        ("a.res", "--runs", "b.res"),
+    ],
+    ids=" ".join,
+)
+def test_runs_may_be_typed_in_any_way_and_keep_their_order(features, runs):
+    result, out = features("--bins", "2", runs=runs)
+    assert result.exit_code == 0, result.stderr
+    assert RunThresholds.read(f"{out}.thresholds.json").tags == ("A", "B")
+    assert "4 features of 2 runs" in result.stderr
+
+
+@pytest.mark.parametrize("form", ["score", "percentile", "minmax"])
+def test_values_read_back(features, scores, form):
+    result, out = features("--bins", "0", "--form", form)
+    assert result.exit_code == 0, result.stderr
+    q = dx.read_letor(out)
+    assert np.array_equal(q.features, scores.queries(form).features.astype(q.features.dtype))
+    assert not out.with_name("out.txt.thresholds.json").exists()
+
+
+@pytest.mark.parametrize("form", ["percentile", "minmax"])
+def test_forms_within_the_topic_have_even_thresholds(features, scores, form):
+    result, out = features("--bins", "4", "--form", form)
+    assert "unseen" not in result.stderr
+    even = np.array([1, 2, 3, 4]) / 5
+    assert [row.tolist() for row in RunThresholds.read(f"{out}.thresholds.json").values] == [
+        even.tolist()
+    ] * 2
+    x = dx.read_letor(out, sparse=False).features
+    values = scores.queries(form).features
+    assert np.array_equal(x, np.hstack([values[:, [f]] > even for f in (0, 1)]))
+
+
+def test_other_topics_get_the_same_columns(features, scores, tmp_path):
+    """Thresholds come from the judgements of the training topics alone."""
+    result, out = features(
+        "--bins", "5", "--topics", "1-5", "--train-topics", "1-5", "--thresholds", tmp_path / "t"
+    )
+    assert result.exit_code == 0, result.stderr
+    assert "note: thresholds" not in result.stderr
+    train = scores.take(range(5))
+    kept = RunThresholds.read(tmp_path / "t")
+    for mine, own in zip(kept.values, train.thresholds(5), strict=True):
+        assert np.array_equal(mine, own)
+    assert dx.read_letor(out).n_docs == train.n_docs
+    before = (tmp_path / "t").read_bytes()
+    result, out = features("--topics", "6,7-8", "--thresholds-from", tmp_path / "t")
+    assert result.exit_code == 0, result.stderr
+    test = scores.take([5, 6, 7])
+    assert np.array_equal(dx.read_letor(out, sparse=False).features, expected(test, train.thresholds(5)))
+    assert (tmp_path / "t").read_bytes() == before
+    assert not out.with_name("out.txt.thresholds.json").exists()
+
+
+def test_thresholds_of_all_topics_are_remarked_on(features):
+    result, _ = features()
+    assert "thresholds are taken from all 8 topics with their judgements" in result.stderr
+    assert "left out, for they have no judgements: topics 10 (1 in all)" in result.stderr
+    assert "left out, for they are in no run: topics 9 (1 in all)" in result.stderr
+
+
+def test_counts_are_said(features, scores):
+    result, out = features("--bins", "3")
+    found, judged = int((scores.labels > 0).sum()), int(scores.n_relevant.sum())
+    assert f"saved: {out} (8 topics, {scores.n_docs} documents, 6 features of 2 runs)" in result.stderr
+    assert f"relevant: {judged} documents, {found} of them retrieved; " in result.stderr
+    assert f"do not know the other {judged - found}" in result.stderr
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize("how", ["list", "file", "data"])
+def test_topics_may_be_named_in_three_ways(features, run, here, tmp_path, how):
+    (tmp_path / "ids").write_text("2\n4 5\n")
+    run("features", here / "a.res", "--qrels", here / "qrels", "-o", tmp_path / "d.txt", "--topics", "2,4-5")
+    text = {"list": "2,4-5", "file": f"@{tmp_path / 'ids'}", "data": tmp_path / "d.txt"}[how]
+    result, out = features("--topics", text)
+    assert result.exit_code == 0, result.stderr
+    assert list(dx.read_letor(out).query_ids) == [2, 4, 5]
+
+
+def test_depth_cuts(features, scores):
+    result, out = features("--depth", "1")
+    assert result.exit_code == 0
+    assert dx.read_letor(out).n_docs <= 2 * 8 < scores.n_docs
+
+
+def test_what_it_writes_trains(features, run, tmp_path):
+    _, out = features("--bins", "5")
+    result = run(
+        "train", out, "--method", "RankSVM", "--set", "l2=0.01", "-m", "AP", "-o", tmp_path / "m.json"
+    )
+    assert result.exit_code == 0, result.stderr
+    assert run("predict", tmp_path / "m.json", out, "-o", tmp_path / "s.txt").exit_code == 0
+
+
+def test_compressed(features, scores, run, here, tmp_path):
+    result = run(
+        "features", here / "a.res", here / "b.res", "--qrels", here / "qrels", "-o", tmp_path / "o.gz"
+    )
+    assert result.exit_code == 0
+    assert dx.read_letor(tmp_path / "o.gz").n_docs == scores.n_docs
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (("--topics", "77"), 1, r"--topics 77: there is no topic 77; there are 8, 1 to 8"),
+        (("--train-topics", "20-30"), 1, "--train-topics 20-30: no topic is named"),
+        (("--topics", "@absent"), 1, "absent"),
+        (("--bins", "-1"), 2, "--bins"),
+        (("--bins", "0", "--train-topics", "1"), 2, "--bins 0 takes no thresholds"),
+        (("--form", "rank"), 2, "--form"),
+        (("--thresholds-from", "x", "--bins", "3"), 2, "--thresholds-from"),
+        (("--thresholds-from", "absent"), 1, "absent"),
+    ],
+    ids=str,
+)
+def test_mistakes(features, arguments, status, message):
+    result, out = features(*arguments)
+    assert result.exit_code == status
+    assert message in " ".join(result.stderr.replace("│", " ").split())
+    assert not out.exists()
+
+
+def test_runs_in_another_order_are_refused(features, tmp_path):
+    features("--thresholds", tmp_path / "t")
+    for runs, there in [
+        (("b.res", "a.res"), "number 1 of them A; given are 2, there B"),
+        (("a.res",), "number 2"),
+    ]:
+        result, _ = features("--thresholds-from", tmp_path / "t", runs=runs)
+        assert result.exit_code == 1
+        assert there in result.stderr
+        assert "are needed: A B." in result.stderr
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda content: content.update(format="other"),
+        lambda content: content.pop("runs"),
+        lambda content: content.update(form="rank"),
+        lambda content: content["runs"][0].update(thresholds=[2.0, 1.0]),
+        lambda content: content["runs"][0].update(thresholds=["1"]),
+        lambda content: content["runs"][0].update(thresholds=[[1.0]]),
+        lambda content: content["runs"][0].update(thresholds=[float("nan")]),
+        lambda content: content.update(runs=7),
+    ],
+)
+def test_files_that_hold_no_thresholds(features, tmp_path, change):
+    features("--bins", "2", "--thresholds", tmp_path / "t")
+    content = json.loads((tmp_path / "t").read_text())
+    change(content)
+    (tmp_path / "t").write_text(json.dumps(content))
+    result, _ = features("--thresholds-from", tmp_path / "t")
+    assert result.exit_code == 1
+    assert f"{tmp_path / 't'}: is no file of thresholds" in result.stderr
+
+
+def test_an_input_is_never_overwritten(run, here, tmp_path):
+    before = (here / "a.res").read_bytes()
+    for option in ("-o", "--thresholds"):
+        out = () if option == "-o" else ("-o", tmp_path / "out")
+        result = run("features", here / "a.res", "--qrels", here / "qrels", option, here / "a.res", *out)
+        assert result.exit_code == 1
+        assert "the same file" in result.stderr
+    assert (here / "a.res").read_bytes() == before
+
+
+def test_runs_of_several_files_are_needed_and_judgements(run, here, tmp_path):
+    assert run("features", "--qrels", here / "qrels", "-o", tmp_path / "o").exit_code == 2
+    assert run("features", here / "a.res", "-o", tmp_path / "o").exit_code == 2
+
+
+def test_topics_that_are_no_numbers(run, tmp_path):
+    (tmp_path / "r").write_text("MB1 Q0 d 1 1 A\n")
+    (tmp_path / "q").write_text("MB1 0 d 1\n")
+    result = run("features", tmp_path / "r", "--qrels", tmp_path / "q", "-o", tmp_path / "o")
+    assert result.exit_code == 1
+    assert "the topics (MB1, ...) are not all different integers" in result.stderr
+
+
+def test_the_last_feature_is_always_there(scores, tmp_path):
+    """Where no first row has it, it is written as 0, so that the width is kept."""
+    high = RunThresholds("score", scores.tags, [np.array([0.5]), np.array([0.5, 99.0])])
+    write_runs(scores, tmp_path / "high", high)
+    first = (tmp_path / "high").read_text().splitlines()[0]
+    assert " 3:0 #docid" in first
+    assert dx.read_letor(tmp_path / "high").n_features == 3
+    low = RunThresholds("score", scores.tags, [np.array([0.5]), np.array([-99.0])])
+    write_runs(scores, tmp_path / "low", low)
+    assert dx.read_letor(tmp_path / "low").n_features == 2
+    assert (tmp_path / "low").read_text().count(" 2:1 ") == int((~np.isnan(scores.scores[:, 1])).sum())
+    none = RunThresholds("score", scores.tags, [np.array([0.5]), np.array([])])
+    write_runs(scores, tmp_path / "none", none)
+    assert dx.read_letor(tmp_path / "none").n_features == 1
+
+
+def test_trec7(run, data_dir, tmp_path):
+    """Ten of its topics: as wide as 23 runs of 50 thresholds."""
+    runs = sorted((data_dir / "trec7" / "runs").glob("*.gz"))
+    arguments = (
+        "--qrels",
+        data_dir / "trec7" / "qrels.trec7.txt",
+        "--topics",
+        "351-352",
+        "--train-topics",
+        "351-360",
+    )
+    result = run("features", "--runs", *runs, *arguments, "-o", tmp_path / "o.txt")
+    assert result.exit_code == 0, result.stderr
+    q = dx.read_letor(tmp_path / "o.txt")
+    assert (q.n_features, list(q.query_ids)) == (23 * 50, [351, 352])
+    assert set(np.unique(q.features.data if sp.issparse(q.features) else q.features)) <= {0.0, 1.0}

@@ -1,0 +1,249 @@
+"""DORM against all rankings, against SciPy's assignment, and the shape that its two rules for ties have."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import directrix as dx
+from directrix.surrogates._kernels import dorm_top
+from tests.reference import dorm
+
+RULES = ["score", "mean"]
+
+
+@st.composite
+def queries(draw, largest=6):
+    """Scores, labels of one query and a cut-off: ties, close and far scores, any number of levels."""
+    n = draw(st.integers(1, largest))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    scores = rng.standard_normal(n) * draw(st.sampled_from([0.01, 0.1, 0.5, 3.0]))
+    if draw(st.booleans()):
+        scores = np.round(4 * scores) / 4
+    levels = draw(st.sampled_from([1, 2, 3, 4, 5, 0]))
+    labels = rng.integers(0, levels, n) * 1.0 if levels else np.round(3 * rng.random(n), 2)
+    return scores, labels, draw(st.none() | st.integers(1, n + 2))
+
+
+def one(surrogate, scores, labels):
+    value, grad = surrogate.value_and_grad(scores, labels, np.array([0, len(scores)]))
+    return value[0], grad
+
+
+def filled(surrogate, prepared, scores):
+    """Value and gradient of one query, with given preparation."""
+    out = np.zeros(1), np.zeros(len(scores))
+    surrogate.fill(scores, prepared, np.array([0, len(scores)]), (0, 1), out)
+    return out[0][0], out[1]
+
+
+def held(surrogate, scores, labels):
+    """What one query prepares when it is held at these scores."""
+    qptr = np.array([0, len(scores)])
+    return surrogate.hold(scores, surrogate.prepare(labels, qptr), qptr)
+
+
+@pytest.mark.parametrize("ties", RULES)
+@settings(max_examples=50)
+@given(query=queries())
+def test_values_are_the_maximum_over_all_rankings(ties, query):
+    *data, k = query
+    expected = dorm.by_rankings(*data, k, ties)
+    np.testing.assert_allclose(one(dx.Dorm(k, ties), *data)[0], expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("ties", RULES)
+@given(query=queries(largest=60))
+def test_values_are_those_of_scipys_assignment(ties, query):
+    *data, k = query
+    expected = dorm.by_assignment(*data, k, ties)
+    np.testing.assert_allclose(one(dx.Dorm(k, ties), *data)[0], expected, rtol=1e-12, atol=1e-11)
+
+
+@pytest.mark.parametrize("way", ["counts", "assignment"])
+@given(query=queries(largest=25))
+def test_both_ways_to_fill_the_top_are_exact(way, query):
+    """Each on queries that the choice between them would give to the other."""
+    scores, labels, k = query
+    n = len(scores)
+    k = 1 + (k or 3) % 6 if way == "counts" else k or n
+    if k >= n:
+        return
+    order = np.lexsort((-scores, -labels))
+    t, starts = scores[order], np.append(np.flatnonzero(np.diff(labels[order], prepend=-1)), n)
+    u = t - np.exp2(labels[order]) / 10
+    c = 1 / np.log2(np.arange(2, n + 2))
+    by_score, by_u = np.argsort(-t, kind="stable"), np.argsort(-u, kind="stable")
+    chosen = np.zeros(n, dtype=bool)
+    if way == "counts":
+        level = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+        inside = np.arange(n) - starts[level]
+        dorm_top._by_counts(t, u, starts, level, inside, by_score, by_u, c, k, chosen)
+    else:
+        dorm_top._by_assignment(t, u, by_score, by_u, c, k, chosen)
+    assert chosen.sum() == k
+    got = c[:k] @ np.sort(u[chosen])[::-1] + c[k:] @ np.sort(t[~chosen])[::-1]
+    worth = np.where(np.arange(n) < k, np.outer(u, c), np.outer(t, c))
+    rows, columns = dorm.linear_sum_assignment(worth, maximize=True)
+    np.testing.assert_allclose(got, worth[rows, columns].sum(), rtol=1e-12, atol=1e-11)
+
+
+def test_a_cut_off_has_the_ways_it_says():
+    """Few labels go to the splits, many labels and deep cut-offs to the assignment."""
+    rng = np.random.default_rng(0)
+    used = []
+    for n, levels, k in [(300, 3, 10), (300, 300, 10), (300, 2, 200)]:
+        starts = np.linspace(0, n, levels + 1).astype(np.int64)
+        used.append(dorm_top.splits_are_cheaper(starts, k))
+        labels = np.repeat(np.arange(levels)[::-1], np.diff(starts)) / levels
+        data = rng.standard_normal(n) / 4, labels
+        expected = dorm.by_assignment(*data, k)
+        np.testing.assert_allclose(one(dx.Dorm(k), *data)[0], expected, rtol=1e-12, atol=1e-11)
+    assert used == [True, False, False]
+
+
+@pytest.mark.parametrize("ties", RULES)
+@given(query=queries(largest=12), seed=st.integers(0, 2**32 - 1))
+def test_the_gradient_supports_the_loss(ties, query, seed):
+    """The cutting plane at s lies above the value everywhere; with ties by score, once it is held."""
+    scores, labels, k = query
+    surrogate = dx.Dorm(k, ties)
+    value, grad = one(surrogate, scores, labels)
+    prepared = held(surrogate, scores, labels)
+    other = scores + np.random.default_rng(seed).standard_normal(len(scores))
+    assert filled(surrogate, prepared, other)[0] <= value + grad @ (other - scores) + 1e-12
+    np.testing.assert_allclose(grad.sum(), 0.0, rtol=0, atol=1e-14)
+
+
+@given(query=queries(largest=12), seed=st.integers(0, 2**32 - 1), share=st.floats(0, 1))
+def test_held_it_is_concave_and_below_and_meets_it_where_it_is_held(query, seed, share):
+    scores, labels, k = query
+    surrogate, rng = dx.Dorm(k), np.random.default_rng(seed)
+    prepared = held(surrogate, scores, labels)
+    value, grad = filled(surrogate, prepared, scores)
+    here, slope = one(surrogate, scores, labels)
+    assert value == here
+    assert np.array_equal(grad, slope)
+    ends = [scores + rng.standard_normal(len(scores)) for _ in range(2)]
+    values = [filled(surrogate, prepared, end)[0] for end in ends]
+    for end, at_end in zip(ends, values, strict=True):
+        assert at_end <= one(surrogate, end, labels)[0] + 1e-12
+    between = share * ends[0] + (1 - share) * ends[1]
+    chord = share * values[0] + (1 - share) * values[1]
+    assert filled(surrogate, prepared, between)[0] >= chord - 1e-12
+
+
+@pytest.mark.parametrize("k", [None, 2, 5])
+def test_seven_documents_with_ties_by_all_rankings(k):
+    scores, labels = (
+        np.array([0.25, 0.0, 0.25, 0.5, 0.0, 0.0, 0.5]),
+        np.array([0.0, 1.0, 1.0, 0.0, 2.0, 0.0, 0.0]),
+    )
+    for ties in RULES:
+        expected = dorm.by_rankings(scores, labels, k, ties)
+        np.testing.assert_allclose(one(dx.Dorm(k, ties), scores, labels)[0], expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("k", [None, 2, 5])
+def test_the_mean_over_orders_makes_it_concave(k):
+    rng = np.random.default_rng(1)
+    surrogate = dx.Dorm(k, "mean")
+    for _ in range(200):
+        labels = rng.integers(0, 3, 9) * 1.0
+        a, b = rng.standard_normal((2, 9)) * rng.choice([0.1, 1.0])
+        middle = one(surrogate, (a + b) / 2, labels)[0]
+        assert middle >= (one(surrogate, a, labels)[0] + one(surrogate, b, labels)[0]) / 2 - 1e-12
+
+
+def test_ties_by_score_are_not_concave_unless_held():
+    """Two relevant documents trade places below an irrelevant one: halfway the value is lower.
+
+    At the ends the better of them gains c(1) - c(2) in the perfect order, and in the worst c(2) - c(3).
+    """
+    labels = np.array([1.0, 1.0, 0.0])
+    a, b = np.array([1.0, 0.0, 3.0]), np.array([0.0, 1.0, 3.0])
+    surrogate = dx.Dorm()
+    ends = one(surrogate, a, labels)[0], one(surrogate, b, labels)[0]
+    c = 1 / np.log2([2, 3, 4])
+    np.testing.assert_allclose(np.ptp(ends), 0.0, rtol=0, atol=1e-15)
+    lower = ends[0] - one(surrogate, (a + b) / 2, labels)[0]
+    np.testing.assert_allclose(lower, (c[0] - 2 * c[1] + c[2]) / 2, rtol=1e-12)
+    prepared = held(surrogate, a, labels)
+    assert (
+        filled(surrogate, prepared, (a + b) / 2)[0]
+        > (ends[0] + filled(surrogate, prepared, b)[0]) / 2 - 1e-15
+    )
+
+
+@pytest.mark.parametrize("ties", RULES)
+@given(query=queries(largest=12))
+def test_it_bounds_the_worst_order_of_ties(ties, query):
+    scores, labels, k = query
+    worst = dx.NDCG(k=k, ties="worst")(scores, labels, np.array([0, len(scores)]))[0]
+    assert one(dx.Dorm(k, ties), scores, labels)[0] <= worst + 1e-12
+
+
+@given(query=queries(largest=30))
+def test_ties_by_score_are_the_tighter_bound(query):
+    *data, k = query
+    assert one(dx.Dorm(k), *data)[0] >= one(dx.Dorm(k, "mean"), *data)[0] - 1e-12
+
+
+@pytest.mark.parametrize("ties", RULES)
+@pytest.mark.parametrize("k", [None, 1, 3, 8])
+def test_alike_documents_have_the_same_gradient(ties, k):
+    scores = np.array([0.5, 0.0, 0.5, 0.5, 0.0, 0.0, 0.5, 0.0, 0.0])
+    labels = np.array([1.0, 0.0, 1.0, 0.0, 2.0, 0.0, 2.0, 2.0, 1.0])
+    _, grad = one(dx.Dorm(k, ties), scores, labels)
+    for pair in {(s, y) for s, y in zip(scores, labels, strict=True)}:
+        group = grad[(scores == pair[0]) & (labels == pair[1])]
+        assert np.ptp(group) == 0.0
+
+
+def test_a_query_without_a_gain_has_the_value_of_the_measure_and_no_gradient():
+    for surrogate in (dx.Dorm(), dx.Dorm(2, "mean")):
+        value, grad = one(surrogate, np.array([0.3, 0.1, 0.2]), np.zeros(3))
+        assert value == 0.0 == surrogate.measure([0.3, 0.1, 0.2], [0.0, 0.0, 0.0], [0, 3])[0]
+        assert not grad.any()
+
+
+def test_known_values_by_hand():
+    """Two documents: the wrong order costs c(1) - c(2) = d, so the margin asks for scores apart by d/d."""
+    d = 1 - 1 / np.log2(3)
+    for apart, expected in [(0.0, 1 - d), (0.25, 1 - 0.75 * d), (1.0, 1.0), (2.0, 1.0), (-1.0, 1 - 2 * d)]:
+        value, grad = one(dx.Dorm(), np.array([apart, 0.0]), np.array([1.0, 0.0]))
+        np.testing.assert_allclose(value, expected, rtol=1e-14)
+        if apart < 1.0:
+            np.testing.assert_allclose(grad, [d, -d], rtol=1e-14)
+
+
+def test_a_cut_off_counts_ranks_below_it_in_the_feature():
+    """Only nDCG is cut off: order below the cut-off is still asked for, without a margin."""
+    labels, scores = np.array([2.0, 1.0, 0.0]), np.array([9.0, 0.0, 0.5])
+    value, grad = one(dx.Dorm(1), scores, labels)
+    d = 1 / np.log2(3) - 1 / np.log2(4)
+    np.testing.assert_allclose(value, 1 - 0.5 * d, rtol=1e-13)
+    np.testing.assert_allclose(grad, [0.0, d, -d], rtol=1e-13, atol=1e-15)
+
+
+@pytest.mark.parametrize("k", [None, 3])
+def test_huge_scores_with_many_levels_are_finite(k):
+    rng = np.random.default_rng(0)
+    for spread in (1e30, 1e-30):
+        value, grad = one(dx.Dorm(k), rng.standard_normal(200) * spread, rng.random(200))
+        assert np.isfinite(value)
+        assert np.isfinite(grad).all()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: dx.Dorm(k=0), r"Dorm\(k=0\): k must be an integer >= 1"),
+        (lambda: dx.Dorm(ties="label"), r"Dorm\(ties='label'\).*type 'score'.*'mean'"),
+        (lambda: dx.Dorm().prepare(np.ones(2), np.array([0, 2]), np.ones(2)), "takes no document weights"),
+        (lambda: one(dx.Dorm(), np.zeros(2), np.array([0.0, 2000.0])), "too large"),
+    ],
+)
+def test_refusals(make, message):
+    with pytest.raises(dx.InputError, match=message):
+        make()
