@@ -9,13 +9,13 @@ from directrix.experiments.yue2007.collection import ALL, WITHOUT_BEST
 from directrix.experiments.yue2007.methods import METHODS
 from directrix.experiments.yue2007.protocol import Settings
 from directrix.experiments.yue2007.results import ColumnResult, Figure
-from directrix.reports.tables import Table, Value
+from directrix.reports.tables import Table, Value, notes_once
 
 __all__ = ["SOURCE", "page", "tables"]
 
 SOURCE = (
-    'Yue, Finley, Radlinski and Joachims (2007), "A support vector method for optimizing average precision", '
-    "SIGIR, https://doi.org/10.1145/1277741.1277790"
+    'Yue, Finley, Radlinski and Joachims (2007), "A support vector method for optimizing average\n'
+    'precision", SIGIR, https://doi.org/10.1145/1277741.1277790'
 )
 
 _Published = tuple[tuple[float, str, float, str], ...]
@@ -110,11 +110,13 @@ that their features are made of.
 - Features: [score > threshold] for up to {grid.bins} thresholds a run. Those of scores lie where the training
   topics are sensitive (`RunScores.thresholds`), those of percentiles (SVMacc3) and of scores scaled
   to 0..1 within their topic (SVMacc4) evenly within (0, 1).
-- {settings.trials} trials, seed {settings.seed}: {settings.n_train} topics train, {settings.n_valid} choose
-  C by MAP (the smallest of equals), the others test. Topics serve in each part equally often if the number of
+- {settings.trials} trials, seed {settings.seed}: {settings.n_train} topics train, {settings.n_valid} choose C by
+  MAP (the smallest of equals), the others test. Topics serve in each part equally often if the number of
   trials is a multiple of 10 (`directrix.experiments.trials`).
-- C of SVMmap and SVMroc (1/2 |w|^2 + C/n sum xi): {hinge_c}; to a gap of {grid.epsilon:g} of the mean hinge.
-- C of the classification (1/2 |w|^2 + C sum xi, {loss}): {accuracy_c}; at most {grid.max_iter} passes.
+- C of SVMmap and SVMroc (1/2 |w|^2 + C/n sum xi): {hinge_c};
+  to a gap of {grid.epsilon:g} of the mean hinge.
+- C of the classification (1/2 |w|^2 + C sum xi, {loss}): {accuracy_c};
+  at most {grid.max_iter} passes.
 - AP divides by all relevant documents of the judgements, as trec_eval does, for models and runs alike.
   Documents that no run retrieved earn nothing, and take no part in training. A model orders the whole
   union, a run its own documents. Equal scores count by expectation.
@@ -191,7 +193,7 @@ def page(found: Sequence[ColumnResult], settings: Settings, command: str) -> str
         hinge_c=_listed(grid.hinge_c),
         accuracy_c=_listed(grid.accuracy_c),
         loss=grid.accuracy_loss.replace("_", " "),
-        tables="\n\n".join(table.markdown() for table in tables(found)),
+        tables="\n\n".join(table.markdown() for table in notes_once(tables(found))),
         hours=total / 3600,
         unconverged=sum(sum(column.not_converged.values()) for column in found),
         command=command,
