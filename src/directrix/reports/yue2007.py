@@ -110,8 +110,8 @@ that their features are made of.
 - Features: [score > threshold] for up to {grid.bins} thresholds a run. Those of scores lie where the training
   topics are sensitive (`RunScores.thresholds`), those of percentiles (SVMacc3) and of scores scaled
   to 0..1 within their topic (SVMacc4) evenly within (0, 1).
-- {settings.trials} trials, seed {settings.seed}: {settings.n_train} topics train, {settings.n_valid} choose C by
-  MAP (the smallest of equals), the others test. Topics serve in each part equally often if the number of
+- {settings.trials} trials, seed {settings.seed}: {settings.n_train} topics train, {settings.n_valid} choose
+  C by MAP (the smallest of equals), the others test. Topics serve in each part equally often if the number of
   trials is a multiple of 10 (`directrix.experiments.trials`).
 - C of SVMmap and SVMroc (1/2 |w|^2 + C/n sum xi): {hinge_c};
   to a gap of {grid.epsilon:g} of the mean hinge.

@@ -80,7 +80,7 @@ class Grid:
     accuracy_loss: Literal["hinge", "squared_hinge"] = "hinge"
     bins: int = 50
     epsilon: float = 1e-3
-    max_iter: int = 300
+    max_iter: int = 200
 
     def c_of(self, method: Method) -> tuple[float, ...]:
         """The C that a method is trained with."""
