@@ -1,4 +1,4 @@
-"""A small collection in the shape of TREC-7: runs that know something of what is relevant, each with noise."""
+"""A small collection in the shape of TREC-7: runs that know something of relevance, each with noise."""
 
 import gzip
 from pathlib import Path

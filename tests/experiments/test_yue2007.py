@@ -107,7 +107,12 @@ def test_validation_chooses_the_smallest_c_of_equals(cells):
         for method in METHODS:
             found = cell["methods"][method.name]
             grid = SMALL.c_of(method)
-            assert found["c"] == next(c for c, v in zip(grid, found["valid"], strict=True) if v == max(found["valid"]))
+            assert found["c"] == next(
+                c for c, v in zip(grid, found["valid"], strict=True) if v == max(found["valid"])
+            )
+            assert found["test_by_c"][grid.index(found["c"])] == pytest.approx(
+                np.mean(found["test"]), rel=1e-12
+            )
             assert len(found["test"]) == len(cell["test"]) == 35
 
 
@@ -127,7 +132,7 @@ def test_comparisons_are_those_of_the_values_by_topic(collection, settings, cell
     for figure in (*column.methods[1:], *column.base):
         assert figure.against == paired(reference.values, figure.values)
         assert sum(figure.against[:3]) == 50
-    assert [figure.run for figure in column.base][0] == "extra-A_0"
+    assert column.base[0].run == "extra-A_0"
 
 
 def test_svmmap_is_above_the_best_run_of_this_collection(collection, settings, cells):
@@ -155,7 +160,9 @@ def test_one_process_and_two_give_the_same_numbers(collection, settings, cells, 
 
 
 def test_what_is_missing_is_named(tmp_path):
-    with pytest.raises(InputError, match=r"has no .*runs/basic-\*\.res\.gz, no .*plain-.*, no .*qrels\.trec7\.txt"):
+    with pytest.raises(
+        InputError, match=r"has no .*runs/basic-\*\.res\.gz, no .*plain-.*, no .*qrels\.trec7\.txt"
+    ):
         read_collection(tmp_path)
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from directrix import InputError
-from directrix.reports.tables import Table
+from directrix.reports.tables import Table, notes_once
 
 TABLE = Table(
     "Figures of 50 % & more",
@@ -44,8 +44,20 @@ def test_markdown_escapes_what_would_be_markup():
         r"| SVM\_map | 0.250 | - | 0.500 |",
         r"| best | 0.125 | 39/11 \*\* | 1.000 |",
         "",
-        "a < b.",
+        r"a \< b.",
     ]
+
+
+def test_notes_and_titles_are_no_markup_either():
+    table = Table("best * of", ("a",), (("x",),), notes=("**: p < .05", "a_b"))
+    lines = table.markdown().splitlines()
+    assert (lines[0], lines[-1]) == (r"**best \* of**", r"\*\*: p \< .05 a\_b")
+
+
+def test_a_note_stands_under_the_first_table_that_has_it():
+    tables = [Table(t, ("a",), (), notes=notes) for t, notes in (("1", ("x", "y")), ("2", ("y", "z", "x")))]
+    assert [table.notes for table in notes_once(tables)] == [("x", "y"), ("z",)]
+    assert tables[1].notes == ("y", "z", "x")
 
 
 def test_latex_is_a_whole_escaped_table():

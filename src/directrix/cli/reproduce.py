@@ -64,29 +64,29 @@ def reproduce(
     folder = Path(name) if output is None else output
     command = f"directrix reproduce {name} --data DIR"
     command += f" --trials {trials}" * (trials != 50) + " --quick" * quick + f" --seed {seed}" * (seed != 0)
-    document, texts = _yue2007(data, folder, (trials, quick, seed, jobs), command)
+    document, text = _yue2007(data, folder, (trials, quick, seed, jobs), command)
     if form is Form.json:
         print_json(document)
     else:
-        typer.echo("\n\n\n".join(texts))
+        typer.echo(text)
     remark(f"written: {folder}/tables.txt, tables.json, tables.tex, page.md")
 
 
 def _yue2007(
     data: Path, folder: Path, options: tuple[int, bool, int, int], command: str
-) -> tuple[dict[str, Any], list[str]]:
+) -> tuple[dict[str, Any], str]:
     """Run what is left of the trials, write the folder, and return the tables."""
     from directrix.experiments.yue2007.collection import read_collection
     from directrix.experiments.yue2007.methods import QUICK, Grid
     from directrix.experiments.yue2007.protocol import Settings, run_trials
     from directrix.experiments.yue2007.results import results
-    from directrix.reports.folder import open_folder, write_settings, write_tables
+    from directrix.reports.folder import open_folder, text_of, write_settings, write_tables
     from directrix.reports.yue2007 import page, tables
 
     trials, quick, seed, jobs = options
     chosen = Settings(trials=trials, seed=seed, grid=QUICK if quick else Grid())
     collection = read_collection(data)
-    installation = environment()
+    installation = {name: what for name, what in environment().items() if name != "numba cache"}  # a path
     fixed = {**chosen.fixed(), "data": collection.digest, "directrix": installation["directrix"]}
     settings = {"name": "yue2007", "fixed": fixed, "trials": trials, "installation": installation}
     open_folder(folder, settings)
@@ -99,7 +99,7 @@ def _yue2007(
         "this call": round(time.monotonic() - begun, 1),
     }
     write_settings(folder, settings)
-    shown = tables(found, chosen)
+    shown = tables(found)
     document = {
         "name": "yue2007",
         "settings": settings,
@@ -107,7 +107,7 @@ def _yue2007(
         "columns": [column.to_dict() for column in found],
     }
     write_tables(folder, shown, document, page(found, chosen, command))
-    return document, [table.text() for table in shown]
+    return document, text_of(shown)
 
 
 @contextmanager

@@ -62,7 +62,7 @@ def balanced_trials(n_queries: int, n_train: int, n_valid: int, n_trials: int, *
     if n_train + n_valid >= n_queries:
         raise InputError(
             f"{n_queries} queries cannot be split into {n_train} to train, {n_valid} to validate and "
-            f"at least one to test: {n_train + n_valid + 1} or more are needed. Give more queries or smaller parts."
+            f"at least one to test: {n_train + n_valid + 1} or more are needed. Give smaller parts."
         )
     step = math.gcd(n_queries, n_train, n_valid)
     turns = n_queries // step

@@ -9,9 +9,9 @@ from typing import Any
 
 from directrix.data.letor_write import replacing
 from directrix.errors import InputError
-from directrix.reports.tables import Table
+from directrix.reports.tables import Table, notes_once
 
-__all__ = ["open_folder", "write_settings", "write_tables"]
+__all__ = ["open_folder", "text_of", "write_settings", "write_tables"]
 
 _SETTINGS = "settings.json"
 
@@ -70,7 +70,7 @@ def write_tables(folder: Path, tables: Sequence[Table], document: Mapping[str, A
         Markdown.
     """
     texts = {
-        "tables.txt": "\n\n\n".join(table.text() for table in tables) + "\n",
+        "tables.txt": text_of(tables) + "\n",
         "tables.json": json.dumps(document, indent=1, allow_nan=False) + "\n",
         "tables.tex": "\n\n".join([r"% needs \usepackage{booktabs}", *(t.latex() for t in tables)]) + "\n",
         "page.md": page,
@@ -78,6 +78,11 @@ def write_tables(folder: Path, tables: Sequence[Table], document: Mapping[str, A
     for name, text in texts.items():
         with replacing(folder / name) as file:
             file.write(text.encode())
+
+
+def text_of(tables: Sequence[Table]) -> str:
+    """All tables as text, each note once."""
+    return "\n\n\n".join(table.text() for table in notes_once(tables))
 
 
 def _fixed(path: Path) -> dict[str, Any]:

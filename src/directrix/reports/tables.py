@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from directrix.errors import InputError
 
-__all__ = ["Table", "Value"]
+__all__ = ["Table", "Value", "notes_once"]
 
 Value = str | float | int | None
 
@@ -116,11 +116,10 @@ class Table:
         over = [name for name, n in self.groups for _ in range(n)] or [""] * len(self.columns)
         heads = [f"{name} {head}".strip() for name, head in zip(over, self.columns, strict=True)]
         rules = ["---:" if right else "---" for right in self._numeric()]
-        escaped = [[re.sub(r"([|*_<\\])", r"\\\1", cell) for cell in row] for row in [heads, *self._shown()]]
+        escaped = [[_plain(cell) for cell in row] for row in [heads, *self._shown()]]
         lines = ["| " + " | ".join(row) + " |" for row in [escaped[0], rules, *escaped[1:]]]
-        return "\n".join(
-            [f"**{self.title}**", "", *lines, *(["", " ".join(self.notes)] if self.notes else [])]
-        )
+        notes = ["", _plain(" ".join(self.notes))] if self.notes else []
+        return "\n".join([f"**{_plain(self.title)}**", "", *lines, *notes])
 
     def latex(self) -> str:
         r"""A ``table`` environment for a document with ``\usepackage{booktabs}``."""
@@ -159,11 +158,25 @@ class Table:
         ]
 
 
+def notes_once(tables: Sequence[Table]) -> list[Table]:
+    """Tables to be read one after the other: a note stands under the first that has it."""
+    seen: set[str] = set()
+    shown = []
+    for table in tables:
+        shown.append(replace(table, notes=tuple(note for note in table.notes if note not in seen)))
+        seen.update(table.notes)
+    return shown
+
+
 def _joined(line: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
     pad: Callable[[str, int, bool], str] = lambda cell, n, to_the_right: (  # noqa: E731
         cell.rjust(n) if to_the_right else cell.ljust(n)
     )
     return "  ".join(map(pad, line, widths, right)).rstrip()
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"([|*_<\\])", r"\\\1", text)
 
 
 def _escaped(text: str) -> str:

@@ -9,13 +9,13 @@ from directrix.experiments.yue2007.collection import ALL, WITHOUT_BEST
 from directrix.experiments.yue2007.methods import METHODS
 from directrix.experiments.yue2007.protocol import Settings
 from directrix.experiments.yue2007.results import ColumnResult, Figure
-from directrix.reports.tables import Table, Value
+from directrix.reports.tables import Table, Value, notes_once
 
 __all__ = ["SOURCE", "page", "tables"]
 
 SOURCE = (
-    'Yue, Finley, Radlinski and Joachims (2007), "A support vector method for optimizing average precision", '
-    "SIGIR, https://doi.org/10.1145/1277741.1277790"
+    'Yue, Finley, Radlinski and Joachims (2007), "A support vector method for optimizing average\n'
+    'precision", SIGIR, https://doi.org/10.1145/1277741.1277790'
 )
 
 _Published = tuple[tuple[float, str, float, str], ...]
@@ -89,12 +89,14 @@ _PUBLISHED: dict[int, tuple[str, tuple[str, ...], _Published]] = {
     ),
 }
 _NOTES = (
-    "MAP: mean over topics of the mean over trials, with all relevant documents of the judgements. W/L: topics "
-    "on which SVMmap is higher/lower, and level where there are three numbers. **: p < .05, two-tailed Wilcoxon "
-    "signed-rank test over the topics.",
+    "MAP: mean over topics of the mean over trials, with all relevant documents of the judgements.",
+    "W/L: topics on which SVMmap is higher/lower, and level where there are three numbers.",
+    "**: p < .05, two-tailed Wilcoxon signed-rank test over the topics.",
     "TREC 9 and TREC 10: as published, of other topics, documents and runs; no figures to be met.",
 )
 
+
+_BY_C = "The mean over trials, whatever validation chose: what a choice without error could gain."
 
 _PAGE = """# Yue et al. (2007) on TREC-7
 
@@ -111,8 +113,10 @@ that their features are made of.
 - {settings.trials} trials, seed {settings.seed}: {settings.n_train} topics train, {settings.n_valid} choose
   C by MAP (the smallest of equals), the others test. Topics serve in each part equally often if the number of
   trials is a multiple of 10 (`directrix.experiments.trials`).
-- C of SVMmap and SVMroc (1/2 |w|^2 + C/n sum xi): {hinge_c}; to a gap of {grid.epsilon:g} of the mean hinge.
-- C of the classification (1/2 |w|^2 + C sum xi, {loss}): {accuracy_c}; at most {grid.max_iter} passes.
+- C of SVMmap and SVMroc (1/2 |w|^2 + C/n sum xi): {hinge_c};
+  to a gap of {grid.epsilon:g} of the mean hinge.
+- C of the classification (1/2 |w|^2 + C sum xi, {loss}): {accuracy_c};
+  at most {grid.max_iter} passes.
 - AP divides by all relevant documents of the judgements, as trec_eval does, for models and runs alike.
   Documents that no run retrieved earn nothing, and take no part in training. A model orders the whole
   union, a run its own documents. Equal scores count by expectation.
@@ -142,14 +146,13 @@ what they depend on (`settings.json`). Stopped and started again it goes on wher
 """
 
 
-def tables(found: Sequence[ColumnResult], settings: Settings) -> tuple[Table, ...]:
-    """Tables 6 to 11, and how often validation chose each C.
+def tables(found: Sequence[ColumnResult]) -> tuple[Table, ...]:
+    """Tables 6 to 11, how often validation chose each C, and what each C is worth.
 
     Parameters
     ----------
     found : sequence of ColumnResult
         Of `directrix.experiments.yue2007.results.results`.
-    settings : Settings
 
     Returns
     -------
@@ -157,12 +160,14 @@ def tables(found: Sequence[ColumnResult], settings: Settings) -> tuple[Table, ..
     """
     by_name = {column.name: column for column in found}
     numbered = [_compared(number, by_name) for number in _PUBLISHED]
-    hinge = [method.name for method in METHODS if method.is_structural]
-    rest = [method.name for method in METHODS if method.name not in hinge]
+    kinds = [
+        (kind, [method.name for method in METHODS if method.is_structural == structural])
+        for kind, structural in (("structural SVMs", True), ("classification", False))
+    ]
     return (
         *numbered,
-        _chosen(f"Trials of {settings.trials} in which validation chose C", found, hinge),
-        _chosen(f"Trials of {settings.trials} in which validation chose C, classification", found, rest),
+        *(_chosen(f"How often validation chose each C: {kind}", found, names) for kind, names in kinds),
+        *(_by_c(f"MAP of the test topics at each C: {kind}", found, names) for kind, names in kinds),
     )
 
 
@@ -171,8 +176,10 @@ def page(found: Sequence[ColumnResult], settings: Settings, command: str) -> str
 
     Parameters
     ----------
-    found, settings
+    found : sequence of ColumnResult
         As for `tables`.
+    settings : Settings
+        What they depend on.
     command : str
         Prints it again.
     """
@@ -186,7 +193,7 @@ def page(found: Sequence[ColumnResult], settings: Settings, command: str) -> str
         hinge_c=_listed(grid.hinge_c),
         accuracy_c=_listed(grid.accuracy_c),
         loss=grid.accuracy_loss.replace("_", " "),
-        tables="\n\n".join(table.markdown() for table in tables(found, settings)),
+        tables="\n\n".join(table.markdown() for table in notes_once(tables(found))),
         hours=total / 3600,
         unconverged=sum(sum(column.not_converged.values()) for column in found),
         command=command,
@@ -224,18 +231,21 @@ def _wins(against: Paired | None) -> str | None:
 
 
 def _chosen(title: str, found: Sequence[ColumnResult], methods: Sequence[str]) -> Table:
-    grid = list(found[0].chosen[methods[0]])
     rows: list[tuple[Value, ...]] = []
     for column in found:
         for method in methods:
             counts = column.chosen[method].values()
             rows.append((column.name, method, *counts, column.seconds[method] / sum(counts)))
-    return Table(
-        title=title,
-        columns=("data set", "model", *(f"{c:g}" for c in grid), "seconds a trial"),
-        rows=tuple(rows),
-        digits=1,
-    )
+    heads = ("data set", "model", *(f"{c:g}" for c in found[0].chosen[methods[0]]), "seconds a trial")
+    return Table(title, heads, tuple(rows), digits=1)
+
+
+def _by_c(title: str, found: Sequence[ColumnResult], methods: Sequence[str]) -> Table:
+    rows: list[tuple[Value, ...]] = [
+        (column.name, method, *column.by_c[method].values()) for column in found for method in methods
+    ]
+    heads = ("data set", "model", *(f"{c:g}" for c in found[0].by_c[methods[0]]))
+    return Table(title, heads, tuple(rows), notes=(_BY_C,))
 
 
 def _listed(numbers: Sequence[float]) -> str:

@@ -68,8 +68,8 @@ def run_trials(
     -------
     dict
         From the name of a data set and the number of a trial to its ``test`` topics (positions) and, for
-        each method, ``c``, ``valid`` (MAP for every C), ``test`` (AP of the test topics), ``converged`` (for
-        every C) and ``seconds`` (of the processor).
+        each method, ``c``, ``valid`` (MAP for every C), ``test`` (AP of the test topics at the chosen C),
+        ``test_by_c`` (their MAP for every C), ``converged`` (for every C) and ``seconds`` (of the processor).
     """
     trials = _trials(collection, settings)
     cells = [
@@ -96,11 +96,13 @@ def _run_trial(runs: RunScores, trial: Trial, settings: Settings) -> dict[str, A
             begun = time.process_time()
             steps = list(path(method, queries, model, settings.grid, seed=settings.seed))
             means = [float(judged_valid(step.params).mean()) for step in steps]
-            best = steps[int(np.argmax(means))]  # the first, so the smallest C, of equals
+            tests = [judged_test(step.params) for step in steps]
+            best = int(np.argmax(means))  # the first, so the smallest C, of equals
             found[method.name] = {
-                "c": best.c,
+                "c": steps[best].c,
                 "valid": means,
-                "test": judged_test(best.params).tolist(),
+                "test": tests[best].tolist(),
+                "test_by_c": [float(values.mean()) for values in tests],
                 "converged": [step.is_converged for step in steps],
                 "seconds": round(time.process_time() - begun, 2),
             }

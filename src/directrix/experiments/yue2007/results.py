@@ -74,6 +74,8 @@ class ColumnResult:
         The trained methods, SVMmap first; the three best runs.
     chosen : dict of str to dict of float to int
         For each method, how often validation chose which C.
+    by_c : dict of str to dict of float to float
+        For each method, MAP of the test topics at each C, whatever validation chose; the mean over trials.
     seconds : dict of str to float
         For each method, processor time of all trials.
     not_converged : dict of str to int
@@ -86,6 +88,7 @@ class ColumnResult:
     methods: tuple[Figure, ...]
     base: tuple[Figure, ...]
     chosen: dict[str, dict[float, int]]
+    by_c: dict[str, dict[float, float]]
     seconds: dict[str, float]
     not_converged: dict[str, int]
 
@@ -93,7 +96,8 @@ class ColumnResult:
         """The same as JSON."""
         figures = {name: [f.to_dict() for f in getattr(self, name)] for name in ("methods", "base")}
         rest = {
-            name: getattr(self, name) for name in ("n_runs", "topics", "chosen", "seconds", "not_converged")
+            name: getattr(self, name)
+            for name in ("n_runs", "topics", "chosen", "by_c", "seconds", "not_converged")
         }
         return {"column": self.name, **rest, **figures}
 
@@ -144,6 +148,10 @@ def _column(
             for place, run in zip(_BASE, base, strict=False)
         ),
         chosen={m: {c: sum(t["c"] == c for t in of[m]) for c in grids[m]} for m in of},
+        by_c={
+            m: dict(zip(grids[m], np.mean([t["test_by_c"] for t in of[m]], axis=0).tolist(), strict=True))
+            for m in of
+        },
         seconds={m: float(sum(t["seconds"] for t in of[m])) for m in of},
         not_converged={m: sum(t["converged"].count(False) for t in of[m]) for m in of},
     )
