@@ -57,6 +57,28 @@ def test_a_smooth_loss_has_the_minimum_that_lbfgs_finds(slack):
     assert result.dual <= expected.value + 1e-9
 
 
+class Slope:
+    """S = sum of label times score: the loss is a slope, without a bound."""
+
+    traits = frozenset({"convex"})
+
+    def value_and_grad(self, scores, labels, qptr):
+        return np.add.reduceat(labels * scores, qptr[:-1]), labels.astype(scores.dtype)
+
+
+@pytest.mark.parametrize("slack", ["one", "each"])
+def test_a_slope_and_a_penalty_have_a_minimum_in_closed_form(slack):
+    r"""-g.w + l \|w\|^2 is lowest at g/(2 l)."""
+    result = dx.CuttingPlane(slack=slack, epsilon=1e-2).minimise(problem(Slope(), queries=Q), ZERO)
+    g = (Q.labels @ Q.features) / 15
+    lowest = -g @ g / (4 * 0.01)
+    assert lowest < -100.0  # far below any loss that bounds a measure
+    assert result.status == "converged"
+    np.testing.assert_allclose(result.dual, lowest, rtol=1e-6)
+    np.testing.assert_allclose(result.value, lowest, rtol=0.0, atol=1e-2)
+    np.testing.assert_allclose(result.params, g / (2 * 0.01), rtol=0.0, atol=1.0)  # sqrt(1e-2/0.01)
+
+
 @pytest.mark.parametrize("slack", ["one", "each"])
 def test_the_classic_step_has_the_same_minimum_and_needs_more_planes(slack):
     objective = problem(C=1000.0)

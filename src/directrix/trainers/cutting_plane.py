@@ -207,7 +207,7 @@ class CuttingPlane:
         last: Proof | None = None
         for strength in strengths:
             penalty = L2(strength, objective.penalty.center)
-            proof = self._proof(objective.penalised(penalty), start if last is None else last.params, None)
+            proof = self._proof(objective.penalised(penalty), start, None)
             if last is None or slacks is None:
                 slacks = self._slacks(proof)
             elif last.has_value:
