@@ -388,3 +388,21 @@ def test_a_path_needs_planes_that_stay():
         dx.CuttingPlane().path(dx.linear_objective(Q, "Dorm"), ZERO, C=[1.0])
     mean = dx.CuttingPlane().minimise(problem("Dorm(ties='mean')", queries=Q), ZERO)
     assert mean.gap <= 1e-3  # convex as it is
+
+
+class Breaks(Slope):
+    """As `Slope` where all scores are 0; no number elsewhere."""
+
+    def value_and_grad(self, scores, labels, qptr):
+        value, grad = super().value_and_grad(scores, labels, qptr)
+        return (np.full_like(value, np.nan) if scores.any() else value), grad
+
+
+@pytest.mark.parametrize("slack", ["one", "each"])
+def test_a_loss_that_breaks_on_the_way_keeps_the_last_parameters(slack):
+    result = dx.CuttingPlane(slack=slack).minimise(problem(Breaks(), queries=Q), ZERO)
+    assert (result.status, len(result.trace), result.value) == ("not_finite", 1, 0.0)
+    assert np.array_equal(result.params, ZERO)
+    assert "scale='standard'" in result.message
+    path = dx.CuttingPlane(slack=slack).path(problem(Breaks(), queries=Q), ZERO, C=[1.0, 2.0])
+    assert [one.status for one in path] == ["not_finite", "not_finite"]
