@@ -30,7 +30,7 @@ import directrix as dx
 from directrix.objectives.objective import Objective
 from directrix.trainers import bundle
 
-CS = (0.01, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4, 1e5)
+CS = (3.0, 10.0, 30.0, 100.0, 300.0, 1e3, 3e3, 1e4)
 STEPS = (1.0, 0.5, 0.2, 0.1, 0.05)
 
 

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import directrix as dx
+from directrix.objectives.objective import Objective
+from directrix.objectives.penalty import L2
 
 
 def lowest_of_others(objective, optimum, rng):
@@ -34,3 +36,19 @@ def test_ohsumed_is_trained_to_a_thousandth_of_the_primal(data_dir, surrogate, C
     published = dx.CuttingPlane(epsilon=1e-2, slack="each").minimise(objective, start)
     assert published.dual <= result.value
     assert result.dual <= published.value <= result.value + 1e-2
+
+
+def test_a_trial_of_trec7_is_trained_to_a_thousandth_of_the_primal(data_dir):
+    folder = data_dir / "trec7"
+    if not folder.is_dir():
+        pytest.skip(f"no TREC-7 in {folder}")
+    paths = sorted((folder / "runs").glob("basic-*.gz"))
+    runs = dx.runs_as_features(paths, folder / "qrels.trec7.txt", depth=300).take(range(10))
+    steps = dx.StumpModel(runs.thresholds(50))
+    objective = Objective(runs.queries(), "SVMMap", steps, penalty=L2(1 / (2 * 10.0)))
+    result = dx.CuttingPlane(epsilon=5e-4).minimise(objective, np.zeros(steps.n_params))
+    assert result.status == "converged"
+    assert result.gap <= 1e-3 * (1.0 + result.value)
+    assert lowest_of_others(objective, result.params, np.random.default_rng(0)) >= result.dual
+    along = dx.CuttingPlane().path(objective, np.zeros(steps.n_params), C=[0.1, 1.0, 10.0])
+    assert max(result.dual, along[-1].dual) <= min(result.value, along[-1].value)

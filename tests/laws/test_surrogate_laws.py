@@ -197,7 +197,8 @@ class _Folded:
         sign = np.sign(scores[qptr[:-1]] - scores[qptr[1:] - 1])
         out = np.zeros(len(qptr) - 1), np.zeros_like(scores)
         self.fill(scores, prepared, qptr, (0, len(qptr) - 1), out)
-        by_name = {"sign": sign, "half": 0.5 * sign, "free": None, "plane": (scores, *out)}
+        low = scores, out[0] - 1e-6, out[1]
+        by_name = {"sign": sign, "half": 0.5 * sign, "free": None, "plane": (scores, *out), "low": low}
         return prepared[0], by_name[self.held]
 
     def fill(self, scores, prepared, qptr, chunk, out):
@@ -219,9 +220,14 @@ def test_a_surrogate_that_is_convex_when_held_keeps_that_law():
 
 @pytest.mark.parametrize(
     ("held", "message"),
-    [("half", "held, it is .* not"), ("plane", "above what it stands for"), ("free", "above the plane")],
+    [
+        ("half", "held, it is .* not"),
+        ("low", "held, it is .* not"),
+        ("plane", "above what it stands for"),
+        ("free", "above the plane"),
+    ],
 )
-def test_what_is_held_can_be_wrong_in_three_ways(held, message):
+def test_what_is_held_can_be_wrong_in_four_ways(held, message):
     broken = list(convex_when_held(_Folded(held), np.random.default_rng(0), 1e-5))
     assert re.search(message, broken[0], re.DOTALL)
 

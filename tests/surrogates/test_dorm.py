@@ -1,9 +1,12 @@
 """DORM against all rankings, against SciPy's assignment, and the shape that its two rules for ties have."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 import directrix as dx
 from directrix.surrogates._kernels import dorm_top
@@ -60,14 +63,14 @@ def test_values_are_those_of_scipys_assignment(ties, query):
     np.testing.assert_allclose(one(dx.Dorm(k, ties), *data)[0], expected, rtol=1e-12, atol=1e-11)
 
 
-@pytest.mark.parametrize("way", ["counts", "assignment"])
+@pytest.mark.parametrize("way", ["levels", "documents"])
 @given(query=queries(largest=25))
 def test_both_ways_to_fill_the_top_are_exact(way, query):
     """Each on queries that the choice between them would give to the other."""
     scores, labels, k = query
     n = len(scores)
-    k = 1 + (k or 3) % 6 if way == "counts" else k or n
-    if k >= n:
+    k = 1 + (k or n) % n
+    if k == n:
         return
     order = np.lexsort((-scores, -labels))
     t, starts = scores[order], np.append(np.flatnonzero(np.diff(labels[order], prepend=-1)), n)
@@ -75,12 +78,10 @@ def test_both_ways_to_fill_the_top_are_exact(way, query):
     c = 1 / np.log2(np.arange(2, n + 2))
     by_score, by_u = np.argsort(-t, kind="stable"), np.argsort(-u, kind="stable")
     chosen = np.zeros(n, dtype=bool)
-    if way == "counts":
-        level = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-        inside = np.arange(n) - starts[level]
-        dorm_top._by_counts(t, u, starts, level, inside, by_score, by_u, c, k, chosen)
+    if way == "levels":
+        assert dorm_top._by_levels(t, u, starts, by_score, by_u, c, k, chosen)
     else:
-        dorm_top._by_assignment(t, u, by_score, by_u, c, k, chosen)
+        dorm_top._by_documents(t, u, by_score, by_u, c, k, chosen)
     assert chosen.sum() == k
     got = c[:k] @ np.sort(u[chosen])[::-1] + c[k:] @ np.sort(t[~chosen])[::-1]
     worth = np.where(np.arange(n) < k, np.outer(u, c), np.outer(t, c))
@@ -89,17 +90,40 @@ def test_both_ways_to_fill_the_top_are_exact(way, query):
 
 
 def test_a_cut_off_has_the_ways_it_says():
-    """Few labels go to the splits, many labels and deep cut-offs to the assignment."""
+    """Few labels go over levels, as many labels as documents over documents."""
     rng = np.random.default_rng(0)
     used = []
-    for n, levels, k in [(300, 3, 10), (300, 300, 10), (300, 2, 200)]:
-        starts = np.linspace(0, n, levels + 1).astype(np.int64)
-        used.append(dorm_top.splits_are_cheaper(starts, k))
-        labels = np.repeat(np.arange(levels)[::-1], np.diff(starts)) / levels
+    for n, levels, k in [(300, 3, 10), (300, 300, 10), (300, 5, 200)]:
+        used.append(dorm_top.levels_are_cheaper(n, levels, k))
+        labels = np.repeat(np.arange(levels)[::-1], n // levels) / levels
         data = rng.standard_normal(n) / 4, labels
         expected = dorm.by_assignment(*data, k)
         np.testing.assert_allclose(one(dx.Dorm(k), *data)[0], expected, rtol=1e-12, atol=1e-11)
-    assert used == [True, False, False]
+    assert used == [True, False, True]
+
+
+@given(
+    at_start=arrays(float, 4, elements=st.integers(-3, 3)),
+    at_end=arrays(float, 4, elements=st.integers(-3, 0)),
+    swaps=arrays(float, (2, 4, 4), elements=st.integers(-9, -3)),
+)
+def test_a_path_is_the_best_of_all_paths(at_start, at_end, swaps):
+    """Bellman and Ford against all sequences of levels; without cycles that gain."""
+    np.einsum("wii->wi", swaps)[:] = -np.inf
+    taken = np.full(4, 2)
+    gain = dorm_top._add_rank_by_levels((at_start, at_end, swaps[0], swaps[1]), 1e-12, taken)
+    best = max(
+        at_start[path[0]]
+        + at_end[path[-1]]
+        + sum(
+            swaps[0][a, b] + swaps[1][b, c]
+            for a, b, c in zip(path[::2], path[1::2], path[2::2], strict=False)
+        )
+        for length in (1, 3, 5)
+        for path in product(range(4), repeat=length)
+    )
+    assert gain == best
+    assert taken.sum() == 9
 
 
 @pytest.mark.parametrize("ties", RULES)

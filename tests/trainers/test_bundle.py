@@ -80,12 +80,16 @@ class Broken:
             self.result = type("Result", (), {"x": np.full(self.n, Broken.answer)})
 
 
-@pytest.mark.parametrize("answer", [np.nan, -1.0, np.inf, 0.0, 7.0])
+@pytest.mark.parametrize("answer", [np.nan, -1.0, np.inf, 0.0, 7.0, np.resize([-1.0, 3.0, 0.5], 25)])
 def test_an_answer_of_any_kind_gives_a_lower_bound(monkeypatch, answer):
     given = planes(3)
     exact = filled(*given).minimum(0.1)
     monkeypatch.setattr(Broken, "answer", answer)
     monkeypatch.setattr(simplex_qp, "check_solver", lambda: Broken)
+    value, grad, group, mass = given
+    alpha = simplex_qp.solve(grad @ grad.T, value, group, mass)
+    assert (alpha >= 0.0).all()
+    np.testing.assert_allclose(np.bincount(group, weights=alpha), mass, rtol=1e-12)
     low = filled(*given).minimum(0.1)
     assert np.isfinite(low.params).all()
     assert low.dual <= exact.dual + 1e-7

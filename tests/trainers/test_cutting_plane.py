@@ -57,6 +57,28 @@ def test_a_smooth_loss_has_the_minimum_that_lbfgs_finds(slack):
     assert result.dual <= expected.value + 1e-9
 
 
+class Slope:
+    """S = sum of label times score: the loss is a slope, without a bound."""
+
+    traits = frozenset({"convex"})
+
+    def value_and_grad(self, scores, labels, qptr):
+        return np.add.reduceat(labels * scores, qptr[:-1]), labels.astype(scores.dtype)
+
+
+@pytest.mark.parametrize("slack", ["one", "each"])
+def test_a_slope_and_a_penalty_have_a_minimum_in_closed_form(slack):
+    r"""-g.w + l \|w\|^2 is lowest at g/(2 l)."""
+    result = dx.CuttingPlane(slack=slack, epsilon=1e-2).minimise(problem(Slope(), queries=Q), ZERO)
+    g = (Q.labels @ Q.features) / 15
+    lowest = -g @ g / (4 * 0.01)
+    assert lowest < -100.0  # far below any loss that bounds a measure
+    assert result.status == "converged"
+    np.testing.assert_allclose(result.dual, lowest, rtol=1e-6)
+    np.testing.assert_allclose(result.value, lowest, rtol=0.0, atol=1e-2)
+    np.testing.assert_allclose(result.params, g / (2 * 0.01), rtol=0.0, atol=1.0)  # sqrt(1e-2/0.01)
+
+
 @pytest.mark.parametrize("slack", ["one", "each"])
 def test_the_classic_step_has_the_same_minimum_and_needs_more_planes(slack):
     objective = problem(C=1000.0)
@@ -97,6 +119,11 @@ def test_weights_of_queries_are_repetitions(slack):
     np.testing.assert_allclose(weighted.value, expected.value, rtol=0.0, atol=1e-5)
     plain = trainer.minimise(problem(), ZERO)
     assert abs(weighted.value - plain.value) > 1e-3
+    one = np.where(np.arange(15) == 2, 1.0, 0.0)  # 15 times the mean: its loss is far below -1 there
+    alone = trainer.minimise(problem("SVMRoc", C=1e4, query_weight=one), ZERO)
+    expected = trainer.minimise(problem("SVMRoc", C=1e4, queries=BINARY.take([2])), ZERO)
+    assert expected.value < -0.5
+    np.testing.assert_allclose([alone.value, alone.dual], [expected.value] * 2, rtol=0.0, atol=2e-5)
 
 
 def test_sparse_features_and_stumps_are_linear_too():
@@ -191,6 +218,9 @@ def test_a_path_has_the_same_minima_with_fewer_calls(slack):
         assert one.dual <= other.value
     calls = [sum(result.counts["oracle_calls"] for result in results) for results in (path, apart)]
     assert calls[0] < 0.8 * calls[1]
+    again = trainer.path(dx.linear_objective(BINARY, "SVMMap"), ZERO, C=[10.0, 10.0])
+    assert again[1].value == again[0].value
+    assert (again[1].counts["oracle_calls"], again[1].counts["iterations"]) == (0, 0)
     by_l2 = trainer.path(dx.linear_objective(BINARY, "SVMMap"), ZERO, l2=[1 / (2 * c) for c in C])
     assert [r.value for r in by_l2] == [r.value for r in path]
 
@@ -203,6 +233,8 @@ def test_C_is_the_papers():
     assert by_C.value == by_l2.value
     assert by_C.dual == by_l2.dual
     assert (by_C.own_loss, by_l2.own_loss) == (True, False)
+    centred = dx.CuttingPlane(C=20.0).minimise(dx.linear_objective(BINARY, "SVMMap", w0=np.ones(5)), ZERO)
+    assert centred.value == problem(C=20.0, w0=np.ones(5)).value_and_grad(centred.params)[0]
     slacks = 1 - dx.SVMMap().value_and_grad(bare.scores(by_C.params), BINARY.labels, BINARY.qptr)[0]
     published = 0.5 * by_C.params @ by_C.params + 20.0 / 15 * slacks.sum()
     np.testing.assert_allclose(20.0 * (by_C.value + 1), published, rtol=1e-12)
@@ -232,6 +264,18 @@ def test_a_gap_below_rounding_ends_in_words():
     assert "the gap of 0.5 does not fall any more" in message
     result = proof.result(status, message, {})
     np.testing.assert_allclose(result.gap, 0.5, rtol=1e-6)
+
+
+def test_a_bound_is_no_higher_than_a_loss_that_was_met():
+    """Rounding may put it there."""
+    proof = Proof(problem(), ZERO, 1e-9, 10)
+    proof.offer(ZERO, 0.25)
+    status, message = proof.step(0.25 + 1e-12)
+    assert (status, proof.result(status, message, {}).dual, proof.trace[0]["dual"]) == (
+        "converged",
+        0.25,
+        0.25,
+    )
 
 
 def test_queries_that_say_nothing():
@@ -307,21 +351,23 @@ def test_without_the_solver_the_install_line_is_given(monkeypatch):
 
 @pytest.mark.parametrize("slack", ["one", "each"])
 def test_what_is_convex_only_when_held_is_trained_in_rounds(slack):
-    objective = problem("Dorm(k=5)", queries=Q, C=100.0)
+    objective = problem("Dorm", queries=Q, C=100.0)
     trainer = dx.CuttingPlane(slack=slack, epsilon=1e-3)
-    start = dx.LBFGS(max_iter=3).minimise(problem("RankSVM", queries=Q), ZERO).params
+    start = np.ones(5)  # far off: several rounds
     seen = []
     result = trainer.minimise(objective, start, callback=lambda step: seen.append(step.params.copy()))
     assert result.status == "converged"
     assert (result.dual, result.gap) == (None, None)
-    assert result.counts["rounds"] == len(seen) - 1 == len(result.trace) - 1 >= 1
+    assert result.counts["rounds"] == len(seen) - 1 == len(result.trace) - 1 >= 3
     losses = [row["loss"] for row in result.trace]
     assert losses == [objective.value_and_grad(params)[0] for params in seen]
     assert all(after <= before for before, after in pairwise(losses))
     assert result.value == losses[-1] < losses[0]
     for before, after in pairwise(seen):  # each is the minimum of what was held at the one before
         held = objective.held(before)
-        assert held.value_and_grad(after)[0] - 1e-3 <= held.value_and_grad(before)[0]
+        ends = [dx.LBFGS(max_iter=50).minimise(held, params).params for params in (before, after)]
+        lowest = min(held.value_and_grad(params)[0] for params in (before, *ends))
+        assert held.value_and_grad(after)[0] <= lowest + 1e-3
         assert objective.value_and_grad(after)[0] <= held.value_and_grad(after)[0] + 1e-9
     stopped = trainer.minimise(objective, start, callback=lambda step: step.iteration == 1)
     assert (stopped.status, stopped.counts["rounds"]) == ("stopped", 1)
@@ -329,6 +375,10 @@ def test_what_is_convex_only_when_held_is_trained_in_rounds(slack):
     short = dx.CuttingPlane(slack=slack, epsilon=1e-6, max_iter=1).minimise(objective, start)
     assert (short.status, short.counts["rounds"]) == ("max_iter", 1)
     assert "round 1: " in short.message
+    told = dx.CuttingPlane(slack=slack, epsilon=1e-6, max_iter=1).minimise(
+        objective, start, callback=lambda step: step.iteration == 1
+    )
+    assert told.status == "stopped"
     lost = trainer.minimise(objective, np.full(5, np.nan))
     assert (lost.status, lost.trace) == ("not_finite", [])
 
@@ -338,3 +388,21 @@ def test_a_path_needs_planes_that_stay():
         dx.CuttingPlane().path(dx.linear_objective(Q, "Dorm"), ZERO, C=[1.0])
     mean = dx.CuttingPlane().minimise(problem("Dorm(ties='mean')", queries=Q), ZERO)
     assert mean.gap <= 1e-3  # convex as it is
+
+
+class Breaks(Slope):
+    """As `Slope` where all scores are 0; no number elsewhere."""
+
+    def value_and_grad(self, scores, labels, qptr):
+        value, grad = super().value_and_grad(scores, labels, qptr)
+        return (np.full_like(value, np.nan) if scores.any() else value), grad
+
+
+@pytest.mark.parametrize("slack", ["one", "each"])
+def test_a_loss_that_breaks_on_the_way_keeps_the_last_parameters(slack):
+    result = dx.CuttingPlane(slack=slack).minimise(problem(Breaks(), queries=Q), ZERO)
+    assert (result.status, len(result.trace), result.value) == ("not_finite", 1, 0.0)
+    assert np.array_equal(result.params, ZERO)
+    assert "scale='standard'" in result.message
+    path = dx.CuttingPlane(slack=slack).path(problem(Breaks(), queries=Q), ZERO, C=[1.0, 2.0])
+    assert [one.status for one in path] == ["not_finite", "not_finite"]

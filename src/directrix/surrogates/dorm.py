@@ -56,11 +56,9 @@ class Dorm(KernelSurrogate):
     of ``"mean"``, and reaches 1 as documents of different labels move apart. Queries without a gain
     have the value 0, as nDCG has, and no gradient.
 
-    The ranking that attains the maximum is found exactly. Without a cut-off by sorting: O(n log n). With one,
-    the documents above it are so many of the best of each label: all splits of k among the L labels are
-    tried, O(n k + L k splits), at most (k + L - 1 over L - 1) of them; or, where that is cheaper, the
-    assignment problem is solved by shortest augmenting paths, O(min(k, n - k) n^2). Memory O(n), but O(n k)
-    for the splits, which are tried for k <= 64 only.
+    The ranking that attains the maximum is found exactly, in memory O(n). Without a cut-off by sorting:
+    O(n log n). With one, an assignment problem is solved by shortest augmenting paths: O(k (n + L^2)) for L
+    labels, or O(min(k, n - k) n^2) where that is less (docs/decisions/0070).
 
     Documents of equal label and score have the mean of their coefficients, so that the gradient does not
     depend on their order. It is a subgradient (of the held loss, for ``"score"``) everywhere.

@@ -88,7 +88,6 @@ class Interleaved(KernelSurrogate):
             If a label is too large for the measure, or there are document weights.
         """
         refuse_doc_weight(self, doc_weight)
-        self.measure.check_labels(float(labels.max(initial=0.0)))
         relevant = labels >= self.rel
         sizes, n_relevant = np.diff(qptr).astype(np.float64), query_sums(relevant.astype(np.float64), qptr)
         pairs = n_relevant * (sizes - n_relevant)

@@ -50,7 +50,8 @@ class Result:
     status : {"converged", "stopped", "max_iter", "line_search", "not_finite"}
         "converged": the trainer's own criterion was met. "stopped": a callback (early
         stopping) asked for it. "max_iter": the budget was used up. "line_search": no step
-        along the search direction lowers the loss, usually because it is flat to rounding.
+        along the search direction lowers the loss, usually because it is flat to rounding; of
+        `CuttingPlane`, the gap does not fall any more.
         "not_finite": the loss or its gradient became NaN or infinite; ``params`` are the last before that.
     message : str
         The same in words, with the remedy where there is one.

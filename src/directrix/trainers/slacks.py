@@ -117,12 +117,12 @@ class EachSlack(_Slacks):
 
     def _pass(self, proof: Proof, low: Minimum) -> Minimum | None:
         """One round of the outer loop; None if a loss is not finite."""
-        for q, weight in enumerate(proof.loss.query_weight):
+        for q in range(proof.loss.n_queries):
             bare, grad, value = proof.oracle(proof.center + low.params, np.array([q]))
             if not (np.isfinite(bare) and np.isfinite(grad).all()):
                 return None
             # a thousandth of epsilon is left to the error of the quadratic program's solution
-            if bare > low.highest[q] + 0.999 * proof.epsilon * weight:
+            if bare > low.highest[q] + 0.999 * proof.epsilon:
                 self._add(value, grad, q)
                 low = self._minimum(proof)
         return low

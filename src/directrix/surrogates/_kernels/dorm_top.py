@@ -4,15 +4,17 @@ The order maximises :math:`\sum_{p \le k} c(p) u_{d(p)} + \sum_{p > k} c(p) s_{d
 the first k are known, they are sorted by u and the rest by s. Of two documents of one label, u differs as
 s does, so that the better one belongs above: of each label some number is above, from its best down.
 
-Two exact ways, of which the cheaper is taken:
+The ranks 1..k are added one at a time to the others, k + 1..n, which start sorted by s with the k worst
+documents left out. A rank that is added changes the optimum along the path of most gain from it to a
+document left out (shortest augmenting paths). Two ways to find such a path, of which the cheaper is taken:
 
-- *counts*: all ways to split k among the labels. With sums of c(p) s over the documents by score, one
-  table row for every number of places that they can be shifted by, a split costs O(candidates);
-- *assignment*: documents to ranks by shortest augmenting paths (Jonker, Volgenant 1987), with weights
-  computed when they are needed. All ranks on one side of the cut-off start from the order that
-  sorting gives; the others are added one at a time, O(n^2) each.
+- over *levels*, O(n + L^2) for L labels and each rank. On either side, documents between one that comes and
+  one that goes move by one rank, whose gain prefix sums tell in O(1); and of a label only the best document
+  below can rise, only the worst above can fall. Bellman and Ford on that graph;
+- over *documents* (Jonker, Volgenant 1987), O(n^2) each, with weights computed when they are needed. Here the
+  longer one of the two sides of the cut-off starts sorted.
 
-Memory O(n) for the second, O(k n) for the first, which is not taken for k > 64.
+Memory O(n) for both.
 """
 
 import numba
@@ -20,100 +22,157 @@ import numpy as np
 
 from directrix.surrogates._kernels.sorting import descending_order
 
-_DEEPEST = 64
-"""Largest cut-off of `counts`: its table has a row more."""
+_MOST_LEVELS = 64
+_ROUNDING = 1e-14
+"""Of sums over documents, relative to the sum of their magnitudes: smaller gains count as none."""
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def _splits(starts, k, enough):
-    """Number of ways to take at most k documents from all levels but the last; any number above enough."""
-    ways = np.zeros(k + 1)
-    ways[0] = 1.0
-    for level in range(len(starts) - 2):
-        if ways.sum() > enough:
-            break
-        most = starts[level + 1] - starts[level]
-        for j in range(k, -1, -1):
-            total = 0.0
-            for x in range(min(j, most) + 1):
-                total += ways[j - x]
-            ways[j] = total
-    return ways.sum()
+def _side(order, chosen, wanted, worth, c, length, place, sums):
+    """Lay out one side of the cut-off: places of all documents in it, and prefix sums for shifts.
 
-
-@numba.njit(nogil=True, cache=True, error_model="numpy")
-def _next_split(taken, starts, k):
-    """Turn to the next way to take at most k documents from all levels but the last, which fills up.
-
-    False after the last way. ``taken`` starts from zeros.
+    Parameters
+    ----------
+    order : int64 (n,)          documents sorted for this side
+    chosen : bool (n,)          whether a document is above
+    wanted : bool               the side: True is above
+    worth : float64 (n,)        what the side's ranks multiply with c
+    c : float64 (>= length,)    of the side's ranks
+    length : int                ranks on this side; documents beyond are left out
+    place : int64 (n,)          out: number of the side's documents before this one
+    sums : float64 (3, n + 2)   out: of c worth over the first documents at their rank, one up, one down
     """
-    last = len(taken) - 1
-    for level in range(last):
-        taken[level] += 1
-        taken[last] -= 1
-        if taken[last] >= 0 and taken[level] <= starts[level + 1] - starts[level]:
-            return True
-        taken[last] += taken[level]
-        taken[level] = 0
-    return False
-
-
-@numba.njit(nogil=True, cache=True, error_model="numpy")
-def _shifted_sums(t, by_score, discount, k):
-    """Row j: sums of c(p + j) s over the first documents by score, p their places in that order."""
-    n = len(t)
-    sums = np.zeros((k + 1, n + 1))
-    for j in range(k + 1):
-        row, total = sums[j], 0.0
-        for p in range(n - j):
-            total += discount[p + j] * t[by_score[p]]
-            row[p + 1] = total
-    return sums
-
-
-@numba.njit(nogil=True, cache=True, error_model="numpy")
-def _candidates(order, level, inside, k, place):
-    """Those of a sorted order that are among the first k of their level, and their places in it."""
-    found, count = np.empty(len(order), dtype=np.int64), 0
-    for p in range(len(order)):
-        if inside[order[p]] < k:
-            found[count], place[count] = order[p], p
+    count = 0
+    for i in order:
+        place[i] = count
+        if chosen[i] == wanted:
+            w = worth[i]
+            sums[0, count + 1] = sums[0, count] + (c[count] * w if count < length else 0.0)
+            sums[1, count + 1] = sums[1, count] + (c[count - 1] * w if 0 < count <= length else 0.0)
+            sums[2, count + 1] = sums[2, count] + (c[count + 1] * w if count + 1 < length else 0.0)
             count += 1
-    return found[:count]
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def _by_counts(t, u, starts, level, inside, by_score, by_u, discount, k, chosen):
-    """Fill ``chosen``, whether a document is above the cut-off, from the best of all splits."""
+def _exchange(sums, c, gone, lost, come, won):
+    """Gain of a side when the document at place ``gone`` goes and one comes before place ``come``."""
+    if come <= gone:
+        moved = sums[2, gone] - sums[2, come] - sums[0, gone] + sums[0, come]
+        return c[come] * won - c[gone] * lost + moved
+    moved = sums[1, come] - sums[1, gone + 1] - sums[0, come] + sums[0, gone + 1]
+    return c[come - 1] * won - c[gone] * lost + moved
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def _relax(here, there, swaps, before, least):
+    """Improve ``there`` by ``here`` and a swap each, by at least so much; whether anything improved."""
+    improved = False
+    for v in range(len(there)):
+        for w in range(len(here)):
+            if here[w] + swaps[w, v] > there[v] + least:
+                there[v], before[v], improved = here[w] + swaps[w, v], w, True
+    return improved
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def _gains(t, u, c, k, j, rising, falling, sides):
+    """Gains of all single moves, -inf for those that there are not.
+
+    Returns
+    -------
+    enter : float64 (L,)        the document ``rising`` of a level takes part in the ranks 1..j + 1
+    leave : float64 (L,)        it is gone from below, and the best document left out fills up
+    below : float64 (L, L)      it is gone from below, ``falling`` of the second level comes
+    above : float64 (L, L)      ``falling`` of the first level goes from above, ``rising`` of the second comes
+    """
+    levels, length = len(rising), len(t) - k
+    place_above, sums_above, place_below, sums_below = sides
+    rest = c[k:]
+    enter, leave = np.full(levels, -np.inf), np.full(levels, -np.inf)
+    below, above = np.full((levels, levels), -np.inf), np.full((levels, levels), -np.inf)
+    for m in range(levels):
+        i = rising[m]
+        if i < 0:
+            continue
+        h, q = place_above[i], place_below[i]
+        pushed = sums_above[2, j] - sums_above[2, h] - sums_above[0, j] + sums_above[0, h]
+        enter[m], leave[m] = c[h] * u[i] + pushed, 0.0
+        if q < length:
+            pulled = sums_below[1, length + 1] - sums_below[1, q + 1]
+            leave[m] = pulled - sums_below[0, length] + sums_below[0, q + 1] - rest[q] * t[i]
+        for other in range(levels):
+            f = falling[other]
+            if f >= 0 and other != m:
+                above[other, m] = _exchange(sums_above, c, place_above[f], u[f], h, u[i])
+                if q < length:
+                    come = min(place_below[f], length)
+                    below[m, other] = _exchange(sums_below, rest, q, t[i], come, t[f])
+    return enter, leave, below, above
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def _add_rank_by_levels(gains, least, taken):
+    """Follow the path of most gain: changes ``taken``, the number above of each level; returns its gain.
+
+    Of paths of equal gain it is one with the fewest levels: only those are sure to use no document twice.
+    """
+    enter, leave, below, above = gains
+    levels = len(taken)
+    risen, fallen = enter.copy(), np.full(levels, -np.inf)
+    after_fall, after_rise = np.full(levels, -1), np.full(levels, -1)
+    end = -1
+    for _ in range(levels):
+        for m in range(levels):
+            if risen[m] > -np.inf and (end < 0 or risen[m] + leave[m] > risen[end] + leave[end] + least):
+                end = m
+        _relax(risen, fallen, below, after_rise, least)
+        if not _relax(fallen, risen, above, after_fall, least):
+            break
+    gain, m = risen[end] + leave[end], end
+    for _ in range(levels):
+        taken[m] += 1
+        if after_fall[m] < 0:
+            return gain
+        taken[after_fall[m]] -= 1
+        m = after_rise[after_fall[m]]
+    return np.inf  # a cycle, made of rounding: the caller sees that the gain did not come
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def _by_levels(t, u, starts, by_score, by_u, c, k, chosen):
+    """Fill ``chosen``, whether a document is above the cut-off; False if rounding led astray.
+
+    That the value after every rank is the one that the longest path promised proves the optimum.
+    """
     n, levels = len(t), len(starts) - 1
-    place = np.empty(n, dtype=np.int64)
-    above = _candidates(by_u, level, inside, k, place)
-    below = _candidates(by_score, level, inside, k, place)
-    sums = _shifted_sums(t, by_score, discount, k)
-    taken, best_taken, best = np.zeros(levels, dtype=np.int64), np.zeros(levels, dtype=np.int64), -np.inf
-    taken[levels - 1] = k
-    more = True
-    while more:
-        if taken[levels - 1] <= starts[levels] - starts[levels - 1]:
-            total, p = 0.0, 0
-            for i in above:
-                if inside[i] < taken[level[i]]:
-                    total += discount[p] * u[i]
-                    p += 1
-            begin, shift = 0, k
-            for x in range(len(below)):
-                i = below[x]
-                if inside[i] < taken[level[i]]:
-                    total += sums[shift, place[x]] - sums[shift, begin]
-                    begin, shift = place[x] + 1, shift - 1
-            total += sums[0, n] - sums[0, begin]
-            if total > best:
-                best = total
-                for m in range(levels):
-                    best_taken[m] = taken[m]
-        more = _next_split(taken, starts, k)
-    for i in range(n):
-        chosen[i] = inside[i] < best_taken[level[i]]
+    taken = np.zeros(levels, dtype=np.int64)
+    rising, falling = np.empty(levels, dtype=np.int64), np.empty(levels, dtype=np.int64)
+    sides = (
+        np.empty(n, dtype=np.int64),
+        np.zeros((3, n + 2)),
+        np.empty(n, dtype=np.int64),
+        np.zeros((3, n + 2)),
+    )
+    least, promised = 1.0, -np.inf
+    for p in range(n):
+        least += c[p] * abs(t[by_score[p]])
+    least *= _ROUNDING
+    for j in range(k + 1):
+        for m in range(levels):
+            first, last = starts[m], starts[m + 1]
+            rising[m] = first + taken[m] if first + taken[m] < last else -1
+            falling[m] = first + taken[m] - 1 if taken[m] > 0 else -1
+            for i in range(first, last):
+                chosen[i] = i < first + taken[m]
+        _side(by_u, chosen, True, u, c, j + 1, sides[0], sides[1])
+        _side(by_score, chosen, False, t, c[k:], n - k, sides[2], sides[3])
+        value = sides[1][0, j] + sides[3][0, n - k]
+        if value < promised - 8.0 * least:
+            return False
+        if j < k:
+            gains = _gains(t, u, c, k, j, rising, falling, sides)
+            promised = value + _add_rank_by_levels(gains, least, taken)
+    return True
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
@@ -153,7 +212,7 @@ def _add_rank(rank, t, u, discount, k, y, rank_of, work):
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def _by_assignment(t, u, by_score, by_u, discount, k, chosen):
+def _by_documents(t, u, by_score, by_u, discount, k, chosen):
     """Fill ``chosen`` from the best assignment of documents to ranks."""
     n = len(t)
     y, rank_of = np.zeros(n), np.full(n, -1)
@@ -175,13 +234,9 @@ def _by_assignment(t, u, by_score, by_u, discount, k, chosen):
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def splits_are_cheaper(starts, k):
-    """Whether to try all splits of k among the levels, by a rough count of operations."""
-    n, candidates = starts[-1], 0
-    for level in range(len(starts) - 1):
-        candidates += min(k, starts[level + 1] - starts[level])
-    enough = (0.5 * n * n * min(k, n - k) - n * k) / (2.0 * candidates)
-    return k <= _DEEPEST and _splits(starts, k, enough) <= enough
+def levels_are_cheaper(n, levels, k):
+    """Whether to look for paths over levels, by a rough count of operations."""
+    return levels <= _MOST_LEVELS and k * (4.0 * n + 20.0 * levels * levels) <= 0.5 * n * n * min(k, n - k)
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
@@ -197,19 +252,15 @@ def choose_top(t, u, starts, discount, k, order):
     k : int                        1 <= k < n
     order : int64 (n,)             out
     """
-    n, levels = len(t), len(starts) - 1
-    level, inside = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
-    for m in range(levels):
-        for i in range(starts[m], starts[m + 1]):
-            level[i], inside[i] = m, i - starts[m]
+    n, done = len(t), False
     by_score, by_u = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
     descending_order(t, by_score)
     descending_order(u, by_u)
     chosen = np.empty(n, dtype=np.bool_)
-    if splits_are_cheaper(starts, k):
-        _by_counts(t, u, starts, level, inside, by_score, by_u, discount, k, chosen)
-    else:
-        _by_assignment(t, u, by_score, by_u, discount, k, chosen)
+    if levels_are_cheaper(n, len(starts) - 1, k):
+        done = _by_levels(t, u, starts, by_score, by_u, discount, k, chosen)
+    if not done:
+        _by_documents(t, u, by_score, by_u, discount, k, chosen)
     above, below = 0, k
     for p in range(n):
         if chosen[by_u[p]]:

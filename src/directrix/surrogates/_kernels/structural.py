@@ -125,10 +125,6 @@ def _query(s, relevant, gains, discount, twice, grad, floats, integers):
     n_relevant = 0
     for i in range(n):
         n_relevant += relevant[i]
-    if n_relevant == 0 or n_relevant == n:
-        for i in range(n):
-            grad[i] = 0.0
-        return 0.0
     k, j = 0, n_relevant
     for p in range(n):
         i = order[p]
