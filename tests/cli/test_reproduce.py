@@ -57,6 +57,7 @@ def test_settings_say_what_the_figures_depend_on(done):
     settings = json.loads((done[0] / "settings.json").read_text())
     assert settings["fixed"]["seed"] == 0
     assert settings["fixed"]["grid"]["bins"] == 50
+    assert len(settings["fixed"]["grid"]["hinge_c"]) == 3  # --quick
     assert settings["trials"] == 2
     assert len(settings["fixed"]["data"]) == 64
     assert {"numpy", "scikit-learn", "python"} <= settings["installation"].keys()

@@ -46,6 +46,12 @@ def test_finished_cells_are_not_run_again(tmp_path):
     assert found["square", 1] == {"square": 1}
 
 
+def test_results_are_those_that_are_asked_for_whatever_the_file_has(tmp_path):
+    path, cells = tmp_path / "cells.jsonl", cells_of(tmp_path / "marks")
+    run_cells(cells, path)
+    assert list(run_cells(cells[3:0:-1], path)) == [("square", 3), ("square", 2), ("square", 1)]
+
+
 def test_a_line_cut_off_by_a_kill_is_dropped_and_its_cell_run_again(tmp_path):
     path, marks = tmp_path / "cells.jsonl", tmp_path / "marks"
     whole = run_cells(cells_of(marks), path)

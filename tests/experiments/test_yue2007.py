@@ -1,15 +1,21 @@
 """The experiment of Yue et al. (2007) on a small collection, and what is known of the real one."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import directrix as dx
 from directrix import InputError
 from directrix.experiments.significance import paired
+from directrix.experiments.trials import balanced_trials
 from directrix.experiments.yue2007.collection import average_precision, read_collection
 from directrix.experiments.yue2007.methods import METHODS, Grid, features_of, path
 from directrix.experiments.yue2007.protocol import Settings, run_trials
 from directrix.experiments.yue2007.results import results
+from directrix.objectives.objective import Objective
+from directrix.objectives.penalty import L2
+from directrix.trainers.cutting_plane import CuttingPlane
 from tests.experiments.artificial import NOISE, write_collection
 
 SMALL = Grid(hinge_c=(1e-2, 1.0), accuracy_c=(1e-3, 1e-1), epsilon=1e-2, bins=8)
@@ -83,16 +89,54 @@ def test_relevant_documents_that_no_run_has_count(collection):
     assert perfect.max() <= 3 / 4
 
 
-def test_a_method_sees_the_training_topics_alone(collection):
-    """Other scores and labels elsewhere give the same thresholds, parameters and values."""
+def test_structural_methods_end_at_the_minimum_of_their_own_loss(collection):
+    queries, model = features_of("score", collection.columns["basic"].take(range(10)), SMALL.bins)
+    ends = [path(method, queries, model, SMALL, seed=0) for method in METHODS[:2]]
+    assert [step.c for step in ends[0]] == list(SMALL.hinge_c)
+    for i, c in enumerate(SMALL.hinge_c):
+        for own, surrogate in enumerate((dx.SVMMap(), dx.SVMRoc())):
+            objective = Objective(queries, surrogate, model, penalty=L2(1 / (2 * c)))
+            best = CuttingPlane(epsilon=1e-4).minimise(objective, np.zeros(model.n_params)).value
+            value = objective.value_and_grad(ends[own][i].params)[0]
+            assert best - 1e-4 <= value <= best + SMALL.epsilon
+            assert all(step.is_converged for step in ends[own])
+    assert not np.allclose(ends[0][1].params, ends[1][1].params)
+
+
+@pytest.mark.parametrize("method", METHODS[2:], ids=lambda method: method.name)
+def test_classifiers_are_svmacc_of_the_steps(collection, method):
+    queries, model = features_of(method.form, collection.columns["basic"].take(range(10)), SMALL.bins)
+    objective, start = Objective(queries, dx.SVMRoc(), model), np.zeros(model.n_params)
+    for step in path(method, queries, model, SMALL, seed=5):
+        trainer = dx.SVMAcc(
+            C=step.c, loss="hinge", balanced=method.name == "SVMacc2", max_iter=SMALL.max_iter, random_state=5
+        )
+        np.testing.assert_array_equal(step.params, trainer.minimise(objective, start).params)
+
+
+def test_each_method_cuts_what_the_paper_says(collection):
+    train = collection.columns["basic"].take(range(10))
+    for method, form in zip(METHODS, ["score"] * 4 + ["percentile", "minmax"], strict=True):
+        queries, model = features_of(method.form, train, 5)
+        np.testing.assert_array_equal(queries.features, train.queries(form).features)
+        if form == "score":
+            np.testing.assert_array_equal(model.values, np.concatenate(train.thresholds(5)))
+
+
+def test_what_is_learned_does_not_depend_on_test_topics(collection, settings, tmp_path):
     runs = collection.columns["basic"]
-    train = runs.take(range(10))
+    trial = balanced_trials(50, 10, 5, 1, seed=settings.seed)[0]
+    changed = runs.scores.copy()
+    for t in trial.test:
+        rows = slice(runs.qptr[t], runs.qptr[t + 1])
+        changed[rows] = changed[rows][::-1]
+    other = replace(collection, columns={"basic": replace(runs, scores=changed)})
+    few = Settings(trials=1, grid=SMALL)
+    found = [run_trials(c, few, tmp_path / f"{i}.jsonl") for i, c in enumerate((collection, other))]
     for method in METHODS:
-        queries, model = features_of(method.form, train, SMALL.bins)
-        steps = path(method, queries, model, SMALL, seed=0)
-        assert [step.c for step in steps] == list(SMALL.c_of(method))
-        assert all(step.params.shape == (model.n_params,) for step in steps)
-        assert queries.n_queries == 10
+        there, here = (cells["basic", 0]["methods"][method.name] for cells in found)
+        assert there["valid"] == here["valid"]
+        assert there["test"] != here["test"]
 
 
 def test_evenly_spaced_thresholds_lie_within_0_and_1(collection):
@@ -114,6 +158,16 @@ def test_validation_chooses_the_smallest_c_of_equals(cells):
                 np.mean(found["test"]), rel=1e-12
             )
             assert len(found["test"]) == len(cell["test"]) == 35
+
+
+def test_of_equal_c_the_smallest_is_taken(collection, tmp_path):
+    small = (2.0**-30, 2.0**-29)  # no margin is met: twice the same weights, to the last bit
+    tiny = Grid(hinge_c=small, accuracy_c=small, bins=4)
+    basic = replace(collection, columns={"basic": collection.columns["basic"]})
+    cell = run_trials(basic, Settings(trials=1, grid=tiny), tmp_path / "c")["basic", 0]
+    for found in cell["methods"].values():
+        assert found["valid"][0] == found["valid"][1]
+        assert found["c"] == small[0]
 
 
 def test_map_is_the_mean_over_topics_and_over_balanced_trials(collection, settings, cells):
@@ -140,10 +194,22 @@ def test_svmmap_is_above_the_best_run_of_this_collection(collection, settings, c
         assert column.methods[0].mean > column.base[0].mean
 
 
+def test_choices_of_c_are_counted(collection, settings, cells):
+    for column in results(collection, settings, cells):
+        for method in METHODS:
+            of = [cells[column.name, t]["methods"][method.name] for t in range(settings.trials)]
+            chosen, first = [t["c"] for t in of], SMALL.c_of(method)[0]
+            assert column.chosen[method.name] == {c: chosen.count(c) for c in SMALL.c_of(method)}
+            np.testing.assert_allclose(
+                column.by_c[method.name][first], np.mean([t["test_by_c"][0] for t in of]), rtol=1e-12, atol=0
+            )
+
+
 def test_unbalanced_trials_leave_out_topics_that_none_tests(collection, settings, cells):
     few = Settings(trials=1, grid=SMALL)
     column = results(collection, few, cells)[0]
     tested = cells["basic", 0]["test"]
+    np.testing.assert_array_equal(column.base[0].values, collection.base["basic"][0].values[tested])
     assert column.topics == tuple(collection.topics[t] for t in tested)
     np.testing.assert_allclose(
         column.methods[0].values, cells["basic", 0]["methods"]["SVMmap"]["test"], rtol=1e-12, atol=0

@@ -1,0 +1,61 @@
+"""The folder of a run: what it depends on is there before the first result."""
+
+import json
+
+import pytest
+
+from directrix import InputError
+from directrix.reports.folder import open_folder, text_of, write_tables
+from directrix.reports.tables import Table
+
+SETTINGS = {"name": "x", "fixed": {"seed": 0, "grid": {"c": (1.0, 2.0)}}, "trials": 2}
+
+
+def test_settings_are_there_before_the_work(tmp_path):
+    open_folder(tmp_path / "a" / "b", SETTINGS)
+    assert json.loads((tmp_path / "a" / "b" / "settings.json").read_text())["fixed"]["grid"] == {
+        "c": [1.0, 2.0]
+    }
+
+
+def test_the_same_run_may_go_on_and_be_made_longer(tmp_path):
+    open_folder(tmp_path, SETTINGS)
+    open_folder(tmp_path, {**SETTINGS, "trials": 50})
+    assert json.loads((tmp_path / "settings.json").read_text())["trials"] == 50
+
+
+@pytest.mark.parametrize(
+    ("fixed", "message"),
+    [
+        (
+            {"seed": 1, "grid": {"c": (1.0, 2.0)}},
+            r"run with seed 0, which cannot be gone on with seed 1: .*-o .*-2",
+        ),
+        ({"seed": 0, "grid": {"c": (1.0,)}}, r'grid \{"c": \[1\.0, 2\.0\]\}, .* grid \{"c": \[1\.0\]\}'),
+        ({"seed": 0}, r"with grid null"),
+    ],
+)
+def test_another_run_is_refused_and_nothing_is_changed(tmp_path, fixed, message):
+    open_folder(tmp_path, SETTINGS)
+    before = (tmp_path / "settings.json").read_bytes()
+    with pytest.raises(InputError, match=message):
+        open_folder(tmp_path, {**SETTINGS, "fixed": fixed})
+    assert (tmp_path / "settings.json").read_bytes() == before
+
+
+@pytest.mark.parametrize("text", ["no JSON", "[]", "{}", '{"fixed": 3}'])
+def test_a_file_that_is_none_of_ours_is_refused(tmp_path, text):
+    (tmp_path / "settings.json").write_text(text)
+    with pytest.raises(InputError, match="does not say what the run in this folder depends on; give another"):
+        open_folder(tmp_path, SETTINGS)
+
+
+def test_tables_are_written_in_every_form(tmp_path):
+    tables = [Table("One", ("a",), ((1,),), notes=("n",)), Table("Two", ("b",), ((0.5,),), notes=("n",))]
+    write_tables(tmp_path, tables, {"tables": [table.json() for table in tables]}, "# Page\n")
+    assert (tmp_path / "tables.txt").read_text() == text_of(tables) + "\n"
+    assert text_of(tables).count("n\n") == 1
+    assert (tmp_path / "tables.tex").read_text().startswith("% needs \\usepackage{booktabs}\n")
+    assert (tmp_path / "tables.tex").read_text().count(r"\footnotesize n") == 2
+    assert json.loads((tmp_path / "tables.json").read_text())["tables"][1]["rows"] == [[0.5]]
+    assert (tmp_path / "page.md").read_text() == "# Page\n"
