@@ -406,3 +406,12 @@ def test_a_loss_that_breaks_on_the_way_keeps_the_last_parameters(slack):
     assert "scale='standard'" in result.message
     path = dx.CuttingPlane(slack=slack).path(problem(Breaks(), queries=Q), ZERO, C=[1.0, 2.0])
     assert [one.status for one in path] == ["not_finite", "not_finite"]
+
+
+def test_a_start_far_away_costs_little():
+    far = np.full(5, 30.0)
+    result = dx.CuttingPlane().minimise(problem(C=0.1), far)
+    near = dx.CuttingPlane().minimise(problem(C=0.1), ZERO)
+    assert result.status == "converged"
+    # a tenth of the way a step, from there alone, would take log(30)/-log(0.9) = 32 steps and more
+    assert result.counts["added"] <= near.counts["added"] + 2

@@ -86,6 +86,9 @@ MACHINES = (
         fixed={"scale": "query-percentile", "thresholds": _STEPS},
     ),
     _classifier(
-        "4", " by features from 0 to 1 in each query", "stumps", fixed={"scale": "query-minmax", "thresholds": _STEPS}
+        "4",
+        " by features from 0 to 1 in each query",
+        "stumps",
+        fixed={"scale": "query-minmax", "thresholds": _STEPS},
     ),
 )

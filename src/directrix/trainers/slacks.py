@@ -60,7 +60,7 @@ class OneSlack(_Slacks):
 
     def run(self, proof: Proof) -> tuple[Status, str]:
         """Add planes until the proof ends; at parameters whose loss it knows there is one already."""
-        if not proof.has_value and not self._ask(proof, proof.params):
+        if not proof.has_value and not all(self._ask(proof, point) for point in self._first(proof)):
             return _NOT_FINITE
         while True:
             low = self._minimum(proof)
@@ -71,6 +71,11 @@ class OneSlack(_Slacks):
             point = proof.params + self._step * (proof.center + low.params - proof.params)
             if not self._ask(proof, point):
                 return _NOT_FINITE
+
+    def _first(self, proof: Proof) -> list[Float64Array]:
+        """The start, and the penalty's centre: small steps from a start far away would take long."""
+        center = proof.center + np.zeros(len(proof.params))
+        return [proof.params] if np.array_equal(proof.params, center) else [proof.params, center]
 
     def _ask(self, proof: Proof, point: Float64Array) -> bool:
         bare, grad, value = proof.oracle(point)
