@@ -115,7 +115,7 @@ def test_the_page_says_how_to_make_it_again_and_has_nothing_that_a_test_would_ru
 
 def test_latex_has_a_table_for_each(done):
     text = (done[0] / "tables.tex").read_text()
-    assert text.count(r"\begin{table}") == text.count(r"\end{table}") == 10
+    assert text.count(r"\begin{table}") == text.count(r"\end{table}") == 12
     assert text.count("{") - text.count(r"\{") == text.count("}") - text.count(r"\}")
     assert r"39/11 **" in text
 

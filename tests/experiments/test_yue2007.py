@@ -18,7 +18,7 @@ from directrix.objectives.penalty import L2
 from directrix.trainers.cutting_plane import CuttingPlane
 from tests.experiments.artificial import NOISE, write_collection
 
-SMALL = Grid(hinge_c=(1e-2, 1.0), accuracy_c=(1e-3, 1e-1), epsilon=1e-2, bins=8)
+SMALL = Grid(hinge_c=(1e-2, 1.0), accuracy_c=(1e-3, 1e-1), balanced_c=(1e-4, 1e-2), epsilon=1e-2, bins=8)
 
 
 @pytest.fixture(scope="module")
@@ -103,13 +103,14 @@ def test_structural_methods_end_at_the_minimum_of_their_own_loss(collection):
     assert not np.allclose(ends[0][1].params, ends[1][1].params)
 
 
+@pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
 @pytest.mark.parametrize("method", METHODS[2:], ids=lambda method: method.name)
-def test_classifiers_are_svmacc_of_the_steps(collection, method):
+def test_classifiers_are_svmacc_of_the_steps(collection, method, loss):
     queries, model = features_of(method.form, collection.columns["basic"].take(range(10)), SMALL.bins)
     objective, start = Objective(queries, dx.SVMRoc(), model), np.zeros(model.n_params)
-    for step in path(method, queries, model, SMALL, seed=5):
+    for step in path(method, queries, model, replace(SMALL, accuracy_loss=loss), seed=5):
         trainer = dx.SVMAcc(
-            C=step.c, loss="hinge", balanced=method.name == "SVMacc2", max_iter=SMALL.max_iter, random_state=5
+            C=step.c, loss=loss, balanced=method.name == "SVMacc2", max_iter=SMALL.max_iter, random_state=5
         )
         np.testing.assert_array_equal(step.params, trainer.minimise(objective, start).params)
 
@@ -162,7 +163,7 @@ def test_validation_chooses_the_smallest_c_of_equals(cells):
 
 def test_of_equal_c_the_smallest_is_taken(collection, tmp_path):
     small = (2.0**-30, 2.0**-29)  # no margin is met: twice the same weights, to the last bit
-    tiny = Grid(hinge_c=small, accuracy_c=small, bins=4)
+    tiny = Grid(small, small, small, accuracy_loss="hinge", bins=4)
     basic = replace(collection, columns={"basic": collection.columns["basic"]})
     cell = run_trials(basic, Settings(trials=1, grid=tiny), tmp_path / "c")["basic", 0]
     for found in cell["methods"].values():

@@ -77,18 +77,23 @@ def test_published_figures_of_one_model_are_the_same_in_both_tables(found):
 
 
 def test_choices_and_worth_of_c_are_shown(found):
-    chosen, _, worth, _ = tables(found)[6:]
+    chosen, _, balanced, worth, _, _ = tables(found)[6:]
+    assert [row[1] for row in balanced.rows] == ["SVMacc2"] * 4
     assert chosen.columns == ("data set", "model", "0.01", "1", "seconds a trial")
     assert chosen.rows[1] == ("basic", "SVMroc", 1, 3, 10.0 / 4)
     assert worth.rows[0] == ("basic", "SVMmap", 0.25, 0.125)
 
 
 def test_the_page_has_the_settings_and_what_did_not_converge(found):
-    settings = Settings(trials=4, seed=7, grid=replace(Grid(), hinge_c=(0.01, 1.0), max_iter=123))
+    settings = Settings(
+        trials=4,
+        seed=7,
+        grid=replace(Grid(), hinge_c=(0.01, 1.0), accuracy_c=(0.5, 2.0), accuracy_loss="hinge"),
+    )
     text = page(found, settings, "directrix reproduce yue2007 --data DIR --seed 7")
     assert "- 4 trials, seed 7: 10 topics train, 5 choose" in text
     assert ": 0.01, 1;\n" in text
-    assert "at most 123 passes" in text
+    assert "sum over documents of the hinge): 0.5, 2;" in text
     assert f"{4 * 6 * 2} trainings ended before" in text
     assert "$ directrix reproduce yue2007 --data DIR --seed 7\n" in text
     assert text.count("**: p < .05") + text.count(r"\*\*: p \< .05") == 1
