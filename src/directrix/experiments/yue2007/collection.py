@@ -155,7 +155,7 @@ def _paths(folder: Path) -> list[Path]:
     if missing:
         raise InputError(
             f"{folder}: has no {', no '.join(missing)}; the judgements and runs of TREC-7 are needed. Give "
-            "the folder that holds trec7/, e.g. --data ../shared/data."
+            "the folder that holds trec7/, e.g. --data data."
         )
     return paths
 
