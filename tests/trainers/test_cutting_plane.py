@@ -163,12 +163,12 @@ def test_the_mean_hinge_bounds_the_training_loss(surrogate, slack):
 
 def test_each_slack_adds_no_more_planes_than_theorem_1_allows():
     """At most max{2 n D/eps, 8 C D R^2/eps^2}: D the largest loss, R the longest psi(y*) - psi(y)."""
-    C, epsilon = 2.0, 0.1
+    C, epsilon = 1e4, 0.01
     result = dx.CuttingPlane(slack="each", epsilon=epsilon).minimise(problem(C=C), ZERO)
     X = BINARY.features.reshape(15, 20, 5)
     longest = 2 * max(np.linalg.norm(x[:, None] - x[None], axis=2).max() for x in X)
     assert 0 < result.counts["added"] <= max(2 * 15 / epsilon, 8 * C * longest**2 / epsilon**2)
-    assert result.counts["added"] <= 2 * 15 / epsilon  # by far: three a query were enough
+    assert result.counts["added"] < 15 * result.counts["iterations"]  # only what is violated
     assert result.counts["qps"] == result.counts["added"] + 1
 
 
@@ -334,6 +334,7 @@ def test_one_penalty_is_needed_and_no_more():
         (dx.CuttingPlane(), {}),
         (dx.CuttingPlane(), {"C": [1.0], "l2": [1.0]}),
         (dx.CuttingPlane(C=3.0), {"C": [1.0]}),
+        (dx.CuttingPlane(), {"C": 3.0}),
     ):
         with pytest.raises(dx.InputError, match=r"path needs the strengths of the penalty, once"):
             trainer.path(problem(), ZERO, **strengths)

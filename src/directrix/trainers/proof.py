@@ -100,7 +100,8 @@ class Proof:
         gap = self.value - self.dual
         if gap <= self.epsilon:
             return "converged", (
-                f"converged after {number} iterations: no more than {max(gap, 0.0):.2g} above the minimum"
+                f"converged after {number} iterations: the last is no more than {max(gap, 0.0):.2g} "
+                "above the minimum"
             )
         if gap < _FALL * self._mark[1]:
             self._mark = number, gap

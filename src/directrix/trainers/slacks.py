@@ -122,12 +122,9 @@ class EachSlack(_Slacks):
         """Pass over the queries until the proof ends."""
         if not proof.has_value and not self._value(proof, proof.params):
             return _NOT_FINITE
-        lowest = np.full(proof.loss.n_queries, -np.inf)
-        low = (
-            self._minimum(proof)
-            if len(self.bundle)
-            else Minimum(proof.params - proof.center, -np.inf, lowest)
-        )
+        low = Minimum(proof.params - proof.center, -np.inf, np.full(proof.loss.n_queries, -np.inf))
+        if len(self.bundle):
+            low = self._minimum(proof)
         while True:
             ended = proof.step(low.dual)
             if ended:
