@@ -60,8 +60,9 @@ class OneSlack(_Slacks):
 
     def run(self, proof: Proof) -> tuple[Status, str]:
         """Add planes until the proof ends; at parameters whose loss it knows there is one already."""
-        if not proof.has_value and not self._first(proof):
-            return _NOT_FINITE
+        ended = None if proof.has_value else self._first(proof)
+        if ended:
+            return ended
         while True:
             low = self._minimum(proof)
             ended = proof.step(low.dual)
@@ -74,22 +75,25 @@ class OneSlack(_Slacks):
                 return _NOT_FINITE
             self._add(*plane)
 
-    def _first(self, proof: Proof) -> bool:
-        """Begin at the start, or at the penalty's centre if the loss is lower there.
+    def _first(self, proof: Proof) -> tuple[Status, str] | None:
+        """Begin at the start, and go on from the penalty's centre if the loss is lower there.
 
         From a start far away small steps would take long, and rounding leaves nothing of its plane.
         """
         start, center = proof.params, proof.center + np.zeros(len(proof.params))
         planes = [self._plane(proof, start)]
         if planes[0] is not None and not np.array_equal(start, center):
+            ended = proof.step(self._minimum(proof).dual if len(self.bundle) else -np.inf)
+            if ended:
+                return ended
             planes.append(self._plane(proof, center))
             if not np.array_equal(proof.params, start):
                 del planes[0]
         for plane in planes:
             if plane is None:
-                return False
+                return _NOT_FINITE
             self._add(*plane)
-        return True
+        return None
 
     def _plane(self, proof: Proof, point: Float64Array) -> tuple[float, Float64Array] | None:
         """Offer a point; return its plane, or None if that is not finite."""
