@@ -89,10 +89,10 @@ def _yue2007(
     installation = {name: what for name, what in environment().items() if name != "numba cache"}  # a path
     fixed = {**chosen.fixed(), "data": collection.digest, "directrix": installation["directrix"]}
     settings = {"name": "yue2007", "fixed": fixed, "trials": trials, "installation": installation}
-    open_folder(folder, settings)
+    path = open_folder(folder, settings)
     begun = time.monotonic()
     with _progress("trials") as progress:
-        cells = run_trials(collection, chosen, folder / "cells.jsonl", n_jobs=jobs, progress=progress)
+        cells = run_trials(collection, chosen, path, n_jobs=jobs, progress=progress)
     found = results(collection, chosen, cells)
     settings["seconds"] = {
         "training": round(sum(sum(column.seconds.values()) for column in found), 1),
