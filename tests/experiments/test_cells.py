@@ -95,7 +95,9 @@ def test_two_processes_never_add_to_one_file(tmp_path):
     path, marks = tmp_path / "cells.jsonl", tmp_path / "marks"
 
     def second():
-        with pytest.raises(InputError, match=r"cells\.jsonl: another process is adding to it.*another folder"):
+        with pytest.raises(
+            InputError, match=r"cells\.jsonl: another process is adding to it.*another folder"
+        ):
             run_cells(cells_of(marks), path)
 
     run_cells(cells_of(marks, 2), path, progress=lambda *_: second())

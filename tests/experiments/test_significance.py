@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from directrix import InputError
-from directrix.experiments.significance import paired, wilcoxon
+from directrix.experiments.significance import Paired, paired, wilcoxon
 
 
 def by_enumeration(gaps):
@@ -34,6 +34,10 @@ def test_equal_gaps_share_ranks_and_zeros_are_left_out():
     from scipy.special import ndtr
 
     np.testing.assert_allclose(wilcoxon([1, -1, 2, 3, 0], [0] * 5), 2 * ndtr(z), rtol=1e-12, atol=0)
+
+
+def test_two_stars_are_for_p_below_a_twentieth():
+    assert [Paired(1, 0, 0, p).is_clear for p in (0.0499, 0.05, 1.0)] == [True, False, False]
 
 
 def test_all_level_is_no_difference():

@@ -135,8 +135,8 @@ def _thresholds(scores: RunScores, bins: int, form: Form, train_topics: str | No
         )
     if form == "score" and not (scores.labels > 0.0).any():
         remark(
-            "note: no relevant document was retrieved for the topics that thresholds are taken from, so they lie at "
-            "quantiles of all scores there; give topics with relevant documents as --train-topics."
+            "note: no relevant document was retrieved for the topics that thresholds are taken from, so they "
+            "lie at quantiles of all scores there; give topics with relevant documents as --train-topics."
         )
     return RunThresholds.of(scores, bins, form)
 

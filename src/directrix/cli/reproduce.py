@@ -81,7 +81,8 @@ def _yue2007(
     from directrix.experiments.yue2007.protocol import Settings, run_trials
     from directrix.experiments.yue2007.results import results
     from directrix.reports.folder import open_folder, text_of, write_settings, write_tables
-    from directrix.reports.yue2007 import page, tables
+    from directrix.reports.yue2007 import tables
+    from directrix.reports.yue2007_page import page
 
     trials, quick, seed, jobs = options
     chosen = Settings(trials=trials, seed=seed, grid=QUICK if quick else Grid())

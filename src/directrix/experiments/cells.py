@@ -116,8 +116,8 @@ def _lock(file: BinaryIO) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise InputError(
-            f"{file.name}: another process is adding to it; one at a time is needed. Wait until it has ended, or "
-            "give another folder."
+            f"{file.name}: another process is adding to it; one at a time is needed. Wait until it has "
+            "ended, or give another folder."
         ) from None
 
 
@@ -141,8 +141,8 @@ def _read(file: BinaryIO) -> dict[tuple[str | int, ...], Any]:
 
 def _not_ours(file: BinaryIO, number: int, line: bytes) -> InputError:
     return InputError(
-        f"{file.name}:{number}: {line[:40].decode(errors='replace')!r} is no finished cell; lines of an earlier "
-        "run are needed, or no file. Remove it, or give another folder."
+        f"{file.name}:{number}: {line[:40].decode(errors='replace')!r} is no finished cell; lines of an "
+        "earlier run are needed, or no file. Remove it, or give another folder."
     )
 
 

@@ -31,6 +31,11 @@ class Paired(NamedTuple):
     ties: int
     p: float
 
+    @property
+    def is_clear(self) -> bool:
+        """Whether p is below .05, which tables mark with two stars."""
+        return self.p < 0.05
+
 
 def paired(first: Any, second: Any) -> Paired:
     """Compare two systems by their values on the same queries.

@@ -35,7 +35,8 @@ def open_folder(folder: Path, settings: Mapping[str, Any]) -> Path:
     Raises
     ------
     InputError
-        If ``folder`` is a file, or holds cells of other settings, which the message names, or of unknown ones.
+        If ``folder`` is a file, or holds cells of other settings, which the message names, or of
+        unknown ones.
     """
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder}: is a file; a folder is needed for the tables, e.g. -o {folder}-tables.")
