@@ -45,16 +45,16 @@ TREC-7 is not the data of the paper, so the order of the methods may be compared
 
 ## Which C
 
-Validation on {n_valid} topics chooses C in every trial. Three tables say how often it chose which, three what
-each C was worth on the test topics.
+Validation on {settings.n_valid} topics chooses C in every trial. Three tables say how often it chose which,
+three what each C was worth on the test topics.
 
 {choices}
 
 ## What was done
 
-- Data: runs of single retrieval functions for the topics of TREC-7's ad hoc track, `basic-` with stemming and
-  a stop list, `plain-` without either. The documents of a topic are the union of what the runs of the data set
-  retrieved, at most 1,000 each. {topics} topics are tested.
+- Data: runs of single retrieval functions for the topics of TREC-7's ad hoc track, `basic-` with stemming
+  and a stop list, `plain-` without either. The documents of a topic are the union of what the runs of the
+  data set retrieved, at most 1,000 each. {topics} topics are tested.
 - Features: [score > threshold] for up to {grid.bins} thresholds a run. Those of scores lie where the training
   topics are sensitive (`RunScores.thresholds`), those of percentiles (SVMacc3) and of scores scaled
   to 0..1 within their topic (SVMacc4) evenly within (0, 1).
@@ -69,8 +69,8 @@ each C was worth on the test topics.
   Documents that no run retrieved earn nothing, and take no part in training. A model orders the whole
   union, a run its own documents. Equal scores count by expectation.
 
-Training and measuring took {hours:.1f} hours of one core. Of {trainings:,} trainings {unconverged} ended before
-their criterion was met.
+Training and measuring took {hours:.1f} hours of one core. Of {trainings:,} trainings {unconverged} ended
+before their criterion was met.
 
 ## What differs from the paper
 
@@ -105,7 +105,7 @@ def page(found: Sequence[ColumnResult], settings: Settings, command: str) -> str
     settings : Settings
         What they depend on.
     command : str
-        Prints it again.
+        Writes it again.
     """
     grid = settings.grid
     shown = [
@@ -121,7 +121,6 @@ def page(found: Sequence[ColumnResult], settings: Settings, command: str) -> str
         methods="\n\n".join(shown[3:6]),
         choices="\n\n".join(shown[6:]),
         topics=max(len(column.topics) for column in found),
-        n_valid=settings.n_valid,
         settings=settings,
         grid=grid,
         hinge_c=_listed(grid.hinge_c),

@@ -67,7 +67,7 @@ class Grid:
     accuracy_c : tuple of float
         Ascending C of SVMacc, SVMacc3 and SVMacc4: 1/2 |w|^2 + C sum xi^2 over the documents.
     balanced_c : tuple of float
-        Ascending C of SVMacc2, where relevant documents weigh more; below the smallest likewise.
+        Ascending C of SVMacc2, where relevant documents weigh more; likewise.
     accuracy_loss : {"squared_hinge", "hinge"}
         Of SVMacc and its kin: squared, which can be minimised to the end, or as published.
     bins : int
