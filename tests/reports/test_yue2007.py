@@ -97,7 +97,7 @@ def test_the_page_has_the_settings_and_what_did_not_converge(shown):
     assert "- 4 trials, seed 7: 10 topics train, 5 choose" in shown
     assert ": 0.01, 1;\n" in shown
     assert "sum over documents of the hinge): 0.5, 2;" in shown
-    assert f"Of {4 * 6 * 2 * 4} trainings {4 * 6 * 2} ended before" in shown
+    assert f"Of {4 * 6 * 2 * 4} trainings {4 * 6 * 2} ended" in shown
     assert "4 topics are tested" in shown
     assert "basic (5 runs), plain + basic (5 runs)" in shown
 
