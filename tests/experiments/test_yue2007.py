@@ -124,20 +124,26 @@ def test_each_method_cuts_what_the_paper_says(collection):
             np.testing.assert_array_equal(model.values, np.concatenate(train.thresholds(5)))
 
 
-def test_what_is_learned_does_not_depend_on_test_topics(collection, settings, tmp_path):
+@pytest.mark.parametrize(
+    ("part", "stays", "changes"), [("valid", "test_by_c", "valid"), ("test", "valid", "test")]
+)
+def test_what_is_learned_depends_on_training_topics_alone(
+    collection, settings, tmp_path, part, stays, changes
+):
+    """With other scores and judgements of one part, figures of the other part are the same at every C."""
     runs = collection.columns["basic"]
     trial = balanced_trials(50, 10, 5, 1, seed=settings.seed)[0]
-    changed = runs.scores.copy()
-    for t in trial.test:
+    scores, labels = runs.scores.copy(), runs.labels.copy()
+    for t in getattr(trial, part):
         rows = slice(runs.qptr[t], runs.qptr[t + 1])
-        changed[rows] = changed[rows][::-1]
-    other = replace(collection, columns={"basic": replace(runs, scores=changed)})
+        scores[rows], labels[rows] = scores[rows][::-1], np.roll(labels[rows], 1)
+    other = replace(collection, columns={"basic": replace(runs, scores=scores, labels=labels)})
     few = Settings(trials=1, grid=SMALL)
     found = [run_trials(c, few, tmp_path / f"{i}.jsonl") for i, c in enumerate((collection, other))]
     for method in METHODS:
         there, here = (cells["basic", 0]["methods"][method.name] for cells in found)
-        assert there["valid"] == here["valid"]
-        assert there["test"] != here["test"]
+        assert there[stays] == here[stays]
+        assert there[changes] != here[changes]
 
 
 def test_evenly_spaced_thresholds_lie_within_0_and_1(collection):
