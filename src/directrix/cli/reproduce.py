@@ -43,7 +43,7 @@ def reproduce(
         bool, typer.Option("--quick", help="Few trials and settings: a look, no result.")
     ] = False,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Of the splits.")] = 0,
-    jobs: Annotated[int, typer.Option(help="Trials at a time; -1 = one a core.")] = -1,
+    jobs: Annotated[int, typer.Option(help="Trials of a data set at a time; -1 = one a core.")] = -1,
     form: Annotated[Form, typer.Option("--format", "-f", help="How to print the tables.")] = Form.table,
 ) -> None:
     """Repeat the experiment of a paper, and print its tables; a run that was stopped goes on.
@@ -92,7 +92,7 @@ def _yue2007(
     settings = {"name": "yue2007", "fixed": fixed, "trials": trials, "installation": installation}
     path = open_folder(folder, settings)
     begun = time.monotonic()
-    with _progress("trials") as progress:
+    with _progress("trials of a data set") as progress:
         cells = run_trials(collection, chosen, path, n_jobs=jobs, progress=progress)
     found = results(collection, chosen, cells)
     settings["seconds"] = {
