@@ -1,5 +1,6 @@
 """The experiment of Yue et al. (2007) on a small collection, and what is known of the real one."""
 
+import gzip
 from dataclasses import replace
 
 import numpy as np
@@ -65,6 +66,16 @@ def test_base_functions_are_the_runs_of_the_data_set_by_falling_map(collection, 
         np.testing.assert_allclose(run.values.mean(), map_of(folder, run.name), rtol=1e-12, atol=0)
     means = [run.values.mean() for run in collection.base["all"]]
     assert means == sorted(means, reverse=True)
+
+
+def test_a_topic_that_a_run_lacks_counts_0_for_it(tmp_path):
+    path = write_collection(tmp_path) / "trec7" / "runs" / "basic-A_0.res.gz"
+    lines = gzip.decompress(path.read_bytes()).splitlines(keepends=True)
+    path.write_bytes(gzip.compress(b"".join(line for line in lines if not line.startswith(b"352 "))))
+    collection = read_collection(tmp_path)
+    (run,) = (run for run in collection.base["all"] if run.name == "basic-A_0")
+    assert np.flatnonzero(run.values == 0.0).tolist() == [collection.topics.index("352")]
+    assert len(run.values) == 50
 
 
 def test_without_the_best_run_the_comparison_is_still_with_it(collection):
@@ -207,6 +218,7 @@ def test_choices_of_c_are_counted(collection, settings, cells):
             of = [cells[column.name, t]["methods"][method.name] for t in range(settings.trials)]
             chosen, first = [t["c"] for t in of], SMALL.c_of(method)[0]
             assert column.chosen[method.name] == {c: chosen.count(c) for c in SMALL.c_of(method)}
+            assert column.not_converged[method.name] == sum(not c for t in of for c in t["converged"])
             np.testing.assert_allclose(
                 column.by_c[method.name][first], np.mean([t["test_by_c"][0] for t in of]), rtol=1e-12, atol=0
             )
