@@ -1,5 +1,6 @@
 """Structural surrogates against all rankings, and against the published loops."""
 
+import dataclasses
 from functools import lru_cache
 
 import numba
@@ -94,6 +95,18 @@ def test_permurank_is_that_of_all_pairs(query, rel):
     """Pairs of two relevant documents, or two irrelevant ones, cancel."""
     value, _ = alone(dx.PermuRank(rel=rel), *query)
     np.testing.assert_allclose(value, reference.permurank(*query, rel), rtol=1e-12, atol=1e-12)
+
+
+@by_name
+@settings(deadline=None, max_examples=60)
+@given(query=queries(largest=12), rel=st.sampled_from([1, 2]), offset=st.sampled_from([0.0, 1e30]))
+def test_it_bounds_the_worst_order_of_ties(kind, loss, query, rel, offset):
+    scores, labels = query[0] + offset, query[1]
+    surrogate = kind(rel=rel)
+    worst = dataclasses.replace(surrogate.measure, ties="worst")(scores, labels, np.array([0, len(scores)]))[
+        0
+    ]
+    assert not alone(surrogate, scores, labels)[0] > worst + 1e-12  # an area may be undefined
 
 
 @settings(deadline=None, max_examples=60)

@@ -240,7 +240,7 @@ def levels_are_cheaper(n, levels, k):
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def choose_top(t, u, starts, discount, k, order):
+def choose_top(t, u, starts, by_score, discount, k, order):
     """Fill order (int64) with the documents of the most violating order.
 
     Parameters
@@ -248,13 +248,13 @@ def choose_top(t, u, starts, discount, k, order):
     t : float64 (n,)               scores, by label, highest first, and descending within a label
     u : float64 (n,)               t less the gain over the ideal
     starts : int64 (levels + 1,)   first document of every label; n
+    by_score : int64 (n,)          documents by descending t
     discount : float64 (>= n,)     c of ranks 1, 2, ...
     k : int                        1 <= k < n
     order : int64 (n,)             out
     """
     n, done = len(t), False
-    by_score, by_u = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
-    descending_order(t, by_score)
+    by_u = np.empty(n, dtype=np.int64)
     descending_order(u, by_u)
     chosen = np.empty(n, dtype=np.bool_)
     if levels_are_cheaper(n, len(starts) - 1, k):
