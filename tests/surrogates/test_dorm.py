@@ -253,7 +253,7 @@ def test_a_cut_off_counts_ranks_below_it_in_the_feature():
 @pytest.mark.parametrize("k", [None, 1, 5, 40])
 @pytest.mark.parametrize("far", [1e10, 1e18, 1e30])
 def test_a_score_far_from_all_others_does_not_drown_them(k, far):
-    """The best document far above, the worst far below: as with any distance that settles where they stand."""
+    """The best document far above, the worst far below: as with any distance that settles where they are."""
     rng = np.random.default_rng(3)
     for n in (8, 150):  # over documents, over levels
         labels = np.append(rng.integers(1, 4, n), [4, 0]) * 1.0
