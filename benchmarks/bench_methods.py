@@ -43,6 +43,7 @@ PUBLISHED = {
         "ListNet": (0.446, 0.441),
         "AdaRank-MAP": (0.449, 0.443),
         "AdaRank-NDCG": (0.450, 0.450),
+        "SVMMap": (0.445, 0.432),
     },
     "MQ2008": {
         "RankSVM": (0.470, None),

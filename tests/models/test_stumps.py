@@ -54,6 +54,22 @@ def test_rows_cut_in_two_give_the_same(sparse):
     np.testing.assert_allclose(parts, model.backward(both[1], g), rtol=0, atol=1e-13)
 
 
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize(("n_thresholds", "kind"), [(3, np.uint8), (255, np.uint8), (256, np.uint16)])
+def test_prepared_rows_give_the_same_bits(sparse, n_thresholds, kind):
+    X, _, g = data()
+    model = dx.StumpModel([np.linspace(-2, 2, n_thresholds), [], [0.25], [-2.0, 2.0]])
+    w = np.random.default_rng(2).standard_normal(model.n_params)
+    rows = rows_of(sp.csr_array(X) if sparse else X, 5, 20)
+    prepared = model.prepare(rows)
+    assert prepared.stairs.dtype == kind
+    assert model.prepare(prepared) is prepared
+    (a, cached), (b, other) = model.forward(w, rows), model.forward(w, prepared)
+    assert np.array_equal(a, b)
+    assert np.array_equal(model.backward(cached, g[5:20]), model.backward(other, g[5:20]))
+    np.testing.assert_allclose(a, model.forward(w, X[5:20])[0], rtol=0, atol=1e-12)
+
+
 def test_bins_count_the_thresholds_below():
     X, _, _ = data()
     model = dx.StumpModel(THRESHOLDS)

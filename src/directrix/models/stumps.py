@@ -2,15 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from directrix.errors import InputError
 from directrix.models.linear import SparseRows
-from directrix.types import Float64Array, FloatArray
+from directrix.types import Array, Float64Array, FloatArray
 
-__all__ = ["StumpModel", "quantile_thresholds"]
+__all__ = ["Stairs", "StumpModel", "quantile_thresholds"]
+
+
+class Stairs(NamedTuple):
+    """Rows as the stairs on which they stand: all that a `StumpModel` sees of them.
+
+    Parameters
+    ----------
+    stairs : unsigned int (n_rows, n_features), or (n_nonzero,) for CSR rows
+        Number of thresholds below every value that is stored.
+    indices, indptr : int arrays, or None
+        As in `SparseRows`, ``indptr`` from 0; None for dense rows.
+    shape : (n_rows, n_features)
+    dtype : dtype
+        Of the features, and so of the scores.
+    """
+
+    stairs: Array
+    indices: Array | None
+    indptr: Array | None
+    shape: tuple[int, int]
+    dtype: Any
 
 
 class StumpModel:
@@ -67,8 +88,8 @@ class StumpModel:
         ----------
         params : float64 (n_params,)
             The steps.
-        X : array (n_rows, n_features) or SparseRows
-            As made by `rows_of`.
+        X : array (n_rows, n_features), SparseRows or Stairs
+            As made by `rows_of`, or what `prepare` made of that.
 
         Returns
         -------
@@ -79,7 +100,8 @@ class StumpModel:
 
         Notes
         -----
-        A binary search in the thresholds for every value, then a look at sums of steps: O(n d log T).
+        A binary search in the thresholds for every value, O(n d log T), unless the rows are prepared, and a
+        look at sums of steps, O(n d).
 
         Raises
         ------
@@ -94,29 +116,61 @@ class StumpModel:
             )
         from directrix.models._kernels.stumps import csr_scores, dense_scores, heights
 
+        rows = self.prepare(X)
         levels = np.empty(self.n_params + self.n_features)
         heights(np.ascontiguousarray(params, dtype=np.float64), self.ptr, levels)
-        if isinstance(X, SparseRows):
-            scores = np.empty(X.shape[0], dtype=X.data.dtype)
-            csr_scores(X.data, X.indices, X.indptr, self.values, self.ptr, levels, scores)
+        scores = np.empty(rows.shape[0], dtype=rows.dtype)
+        if rows.indptr is None:
+            dense_scores(rows.stairs, self.ptr, levels, scores)
         else:
-            scores = np.empty(X.shape[0], dtype=X.dtype)
-            dense_scores(X, self.values, self.ptr, levels, scores)
-        return scores, X
+            csr_scores(rows.stairs, rows.indices, rows.indptr, self.values, self.ptr, levels, scores)
+        return scores, rows
 
     def backward(self, cache: Any, dscores: FloatArray) -> Float64Array:
         """Gradient float64 (n_params,): for every step the sum of ``dscores`` over rows above it."""
         from directrix.models._kernels.stumps import csr_add, dense_add, sums_above
 
-        X = cache
+        rows: Stairs = cache
         mass = np.zeros(self.n_params + self.n_features)
-        if isinstance(X, SparseRows):
-            csr_add(X.data, X.indices, X.indptr, self.values, self.ptr, dscores, mass)
+        if rows.indptr is None:
+            dense_add(rows.stairs, self.ptr, dscores, mass)
         else:
-            dense_add(X, self.values, self.ptr, dscores, mass)
+            csr_add(rows.stairs, rows.indices, rows.indptr, self.values, self.ptr, dscores, mass)
         grad = np.empty(self.n_params)
         sums_above(mass, self.ptr, grad)
         return grad
+
+    def prepare(self, X: Any) -> Stairs:
+        """Rows in the form that `forward` looks at, made once where rows are used again; O(n d log T).
+
+        Parameters
+        ----------
+        X : array (n_rows, n_features), SparseRows or Stairs
+
+        Returns
+        -------
+        Stairs
+            A byte a value for up to 255 thresholds a feature.
+        """
+        if isinstance(X, Stairs):
+            return X
+        from directrix.models._kernels.stumps import csr_stairs, dense_stairs
+
+        if not isinstance(X, SparseRows):
+            stairs = np.empty(X.shape, dtype=self._kind)
+            dense_stairs(X, self.values, self.ptr, stairs)
+            return Stairs(stairs, None, None, X.shape, X.dtype)
+        first, last = int(X.indptr[0]), int(X.indptr[-1])
+        data, indices = X.data[first:last], X.indices[first:last]
+        stairs = np.empty(len(data), dtype=self._kind)
+        csr_stairs(data, indices, self.values, self.ptr, stairs)
+        return Stairs(stairs, indices, X.indptr - X.indptr[0], X.shape, X.data.dtype)
+
+    @property
+    def _kind(self) -> Any:
+        """The smallest type that holds the number of a feature's thresholds."""
+        most = int(np.diff(self.ptr).max(initial=0))
+        return np.uint8 if most < 1 << 8 else np.uint16 if most < 1 << 16 else np.int64
 
     def bins(self, X: Any) -> Any:
         """Number of thresholds below each value, by feature.
@@ -130,9 +184,7 @@ class StumpModel:
         uint8, uint16 or int64 (n_features, n_docs)
             The smallest type that holds them.
         """
-        most = int(np.diff(self.ptr).max(initial=0))
-        kind = np.uint8 if most < 1 << 8 else np.uint16 if most < 1 << 16 else np.int64
-        found = np.empty((self.n_features, X.shape[0]), dtype=kind)
+        found = np.empty((self.n_features, X.shape[0]), dtype=self._kind)
         for f, x in enumerate(_columns(X)):
             found[f] = np.searchsorted(self.values[self.ptr[f] : self.ptr[f + 1]], x, side="left")
         return found

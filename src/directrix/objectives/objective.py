@@ -18,7 +18,7 @@ import numpy as np
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.models.linear import rows_of
-from directrix.objectives.parts import Part, docs_per_part
+from directrix.objectives.parts import Part, docs_per_part, prepared_rows
 from directrix.objectives.penalty import L2
 from directrix.objectives.weights import weights_of
 from directrix.surrogates.base import KernelSurrogate, refuse_doc_weight
@@ -103,7 +103,7 @@ class Objective:
         else:
             refuse_doc_weight(self.surrogate, weight)
             prepared = None
-        rows = rows_of(self.queries.features, lo, hi)
+        rows = prepared_rows(self.queries.features, self.model, lo, hi)
         return self._hold(Part(rows, labels, qptr, self._query_weight[first:last], prepared))
 
     def _hold(self, part: Part) -> Part:

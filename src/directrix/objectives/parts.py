@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 
 import scipy.sparse as sp
 
+from directrix.models.linear import rows_of
 from directrix.types import Float64Array, Int64Array, Model
 
-__all__ = ["Part", "docs_per_part"]
+__all__ = ["Part", "docs_per_part", "prepared_rows"]
 
 _BYTES_PER_PART = 2 << 20
 
@@ -32,3 +33,9 @@ def docs_per_part(features: Any, model: Model) -> int:
         per_doc = float(n_features * features.itemsize)
     per_doc = max(per_doc, float(getattr(model, "floats_per_row", 0) * features.dtype.itemsize))
     return max(256, int(_BYTES_PER_PART / max(per_doc, 1.0)))
+
+
+def prepared_rows(features: Any, model: Model, first: int, last: int) -> Any:
+    """Rows of the features as the model likes to have them, see `StumpModel.prepare`."""
+    rows = rows_of(features, first, last)
+    return model.prepare(rows) if hasattr(model, "prepare") else rows

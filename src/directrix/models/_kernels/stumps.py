@@ -43,28 +43,42 @@ def sums_above(mass, ptr, grad):
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def dense_scores(X, values, ptr, levels, scores):
-    """Sum the heights at which the features of every row stand."""
+def dense_stairs(X, values, ptr, stairs):
+    """Fill the number of thresholds below every value."""
     for i in range(X.shape[0]):
-        total = 0.0
         for f in range(X.shape[1]):
-            stair = _below(np.float64(X[i, f]), values[ptr[f] : ptr[f + 1]])
-            total += levels[ptr[f] + f + stair]
+            stairs[i, f] = _below(np.float64(X[i, f]), values[ptr[f] : ptr[f + 1]])
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def csr_stairs(data, indices, values, ptr, stairs):
+    """Do the same for the values that are stored."""
+    for e in range(len(data)):
+        f = indices[e]
+        stairs[e] = _below(np.float64(data[e]), values[ptr[f] : ptr[f + 1]])
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def dense_scores(stairs, ptr, levels, scores):
+    """Sum the heights at which the features of every row stand."""
+    for i in range(stairs.shape[0]):
+        total = 0.0
+        for f in range(stairs.shape[1]):
+            total += levels[ptr[f] + f + np.int64(stairs[i, f])]
         scores[i] = total
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def dense_add(X, values, ptr, g, mass):
+def dense_add(stairs, ptr, g, mass):
     """Add g of every row to the stairs on which its features stand."""
-    for i in range(X.shape[0]):
-        for f in range(X.shape[1]):
-            stair = _below(np.float64(X[i, f]), values[ptr[f] : ptr[f + 1]])
-            mass[ptr[f] + f + stair] += g[i]
+    for i in range(stairs.shape[0]):
+        for f in range(stairs.shape[1]):
+            mass[ptr[f] + f + np.int64(stairs[i, f])] += g[i]
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def csr_scores(data, indices, indptr, values, ptr, levels, scores):
-    """Do the same as `dense_scores` for the rows that ``indptr`` spans: zeros once, then what differs."""
+def csr_scores(stairs, indices, indptr, values, ptr, levels, scores):
+    """Do the same as `dense_scores` for rows that begin at ``indptr``: zeros once, then what differs."""
     zero = np.empty(len(ptr) - 1)
     ground = 0.0
     for f in range(len(zero)):
@@ -74,13 +88,12 @@ def csr_scores(data, indices, indptr, values, ptr, levels, scores):
         total = ground
         for e in range(indptr[i], indptr[i + 1]):
             f = indices[e]
-            stair = _below(np.float64(data[e]), values[ptr[f] : ptr[f + 1]])
-            total += levels[ptr[f] + f + stair] - zero[f]
+            total += levels[ptr[f] + f + np.int64(stairs[e])] - zero[f]
         scores[i] = total
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def csr_add(data, indices, indptr, values, ptr, g, mass):
+def csr_add(stairs, indices, indptr, values, ptr, g, mass):
     """Do the same as `dense_add`."""
     zero = np.empty(len(ptr) - 1, np.int64)
     for f in range(len(zero)):
@@ -90,8 +103,7 @@ def csr_add(data, indices, indptr, values, ptr, g, mass):
         total += g[i]
         for e in range(indptr[i], indptr[i + 1]):
             f = indices[e]
-            stair = _below(np.float64(data[e]), values[ptr[f] : ptr[f + 1]])
-            mass[ptr[f] + f + stair] += g[i]
+            mass[ptr[f] + f + np.int64(stairs[e])] += g[i]
             mass[zero[f]] -= g[i]
     for f in range(len(zero)):
         mass[zero[f]] += total
