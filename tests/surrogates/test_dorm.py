@@ -100,6 +100,8 @@ def test_a_cut_off_has_the_ways_it_says():
         expected = dorm.by_assignment(*data, k)
         np.testing.assert_allclose(one(dx.Dorm(k), *data)[0], expected, rtol=1e-12, atol=1e-11)
     assert used == [True, False, True]
+    assert dorm_top.levels_are_cheaper(10_000, 100, 10)
+    assert not dorm_top.levels_are_cheaper(9_999, 100, 10)
 
 
 @given(
