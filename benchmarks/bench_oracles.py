@@ -6,8 +6,8 @@ of bytes, which also orders the documents. NumPy's own np.sort, which on some ma
 instructions for it, is printed as well. Then the search alone, in ms, sorted scores given: ours, and the
 published loop over all pairs (tests/reference), which must find the same value.
 
-Dorm needs several sorts, and with a cut-off a search of its own: it is timed as a whole, and compared with SciPy's
-assignment on the full matrix up to 1,000 documents.
+Dorm needs several sorts, and with a cut-off a search of its own: it is timed as a whole, and compared with
+SciPy's assignment on the full matrix up to 1,000 documents.
 
     python benchmarks/bench_oracles.py [--sizes 1000/20 10000/500 100000/5000] [--repeats 30]
 """

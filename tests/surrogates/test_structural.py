@@ -221,6 +221,17 @@ def test_large_scores_that_are_close_together_do_not_cancel(kind, offset):
     )
 
 
+@pytest.mark.parametrize("kind", LOOPS)
+@pytest.mark.parametrize("far", [1e18, 1e30])
+def test_scores_far_from_all_others_do_not_drown_them(kind, far):
+    """One of each kind far above, one of each far below: the others do what they do at any such distance."""
+    rng = np.random.default_rng(5)
+    labels = np.append(rng.random(60) < 0.3, [1, 1, 0, 0]).astype(float)
+    near = np.append(0.2 * rng.standard_normal(60), [1e4, -1e4, 1e4, -1e4])
+    scores = np.append(near[:-4], np.sign(near[-4:]) * far)
+    assert np.array_equal(alone(kind(), scores, labels)[1], alone(kind(), near, labels)[1])
+
+
 def test_float32_scores_are_those_numbers():
     rng = np.random.default_rng(2)
     labels = (rng.random(500) < 0.1).astype(float)
