@@ -18,15 +18,10 @@ from typing import Any
 import numpy as np
 
 import directrix as dx
+from directrix.experiments.yue2007.collection import average_precision
 
 Rows = list[np.ndarray]
 BINS = (5, 10, 50)
-
-
-def mean_ap(test: dx.RunScores, scores: np.ndarray) -> float:
-    """AP over all relevant documents, also those that no run retrieved."""
-    found = np.add.reduceat(test.labels > 0.0, test.qptr[:-1])
-    return float((dx.AP()(scores, test.labels, test.qptr) * found / test.n_relevant).mean())
 
 
 def placed(train: dx.RunScores, bins: int) -> Iterator[tuple[str, Rows]]:
@@ -39,7 +34,8 @@ def placed(train: dx.RunScores, bins: int) -> Iterator[tuple[str, Rows]]:
 
 def fitted_ap(train: dx.RunScores, test: dx.RunScores, rows: Rows) -> float:
     ranker = dx.StumpRanker("RankSVM", trainer="lbfgs", l2=10.0, max_iter=60, thresholds=rows)
-    return mean_ap(test, ranker.fit_queries(train.queries()).predict_queries(test.queries()))
+    scores = ranker.fit_queries(train.queries()).predict_queries(test.queries())
+    return float(average_precision(test, scores).mean())
 
 
 def compare_thresholds(scores: dx.RunScores, splits: int) -> None:
@@ -49,7 +45,7 @@ def compare_thresholds(scores: dx.RunScores, splits: int) -> None:
         order = np.random.default_rng(seed).permutation(scores.n_queries)
         train, test = scores.take(np.sort(order[:20])), scores.take(np.sort(order[20:]))
         values = test.queries().features
-        best.append(max(mean_ap(test, values[:, f]) for f in range(values.shape[1])))
+        best.append(max(average_precision(test, values[:, f]).mean() for f in range(values.shape[1])))
         for bins in BINS:
             for name, rows in placed(train, bins):
                 found.setdefault((name, bins), []).append(fitted_ap(train, test, rows))

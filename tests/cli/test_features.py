@@ -243,6 +243,32 @@ def test_an_input_is_never_overwritten(run, here, tmp_path):
     assert (here / "a.res").read_bytes() == before
 
 
+def test_thresholds_never_overwrite_the_data(features, tmp_path):
+    result, out = features("--thresholds", tmp_path / "x" / ".." / "out.txt")
+    assert result.exit_code == 2
+    assert "is the file of -o too" in " ".join(result.stderr.replace("│", " ").split())
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("folder", [".", "/", "runs/.."])
+def test_an_output_that_is_a_folder(run, here, tmp_path, monkeypatch, folder):
+    (tmp_path / "runs").mkdir()
+    monkeypatch.chdir(tmp_path)
+    result = run("features", here / "a.res", "--qrels", here / "qrels", "-o", folder)
+    assert result.exit_code == 1
+    assert "is a folder; give the name of a file in it" in result.stderr
+
+
+def test_training_topics_without_a_relevant_document_are_remarked_on(run, here, tmp_path):
+    (tmp_path / "qrels").write_text("1 0 d0 0\n2 0 d0 1\n")
+    arguments = ("features", here / "a.res", "--qrels", tmp_path / "qrels", "-o", tmp_path / "o")
+    for topics, is_said in (("1", True), ("1-2", False)):
+        result = run(*arguments, "--train-topics", topics)
+        assert result.exit_code == 0, result.stderr
+        assert ("no relevant document was retrieved for the topics that" in result.stderr) == is_said
+    assert "no relevant" not in run(*arguments, "--train-topics", "1", "--form", "minmax").stderr
+
+
 def test_runs_of_several_files_are_needed_and_judgements(run, here, tmp_path):
     assert run("features", "--qrels", here / "qrels", "-o", tmp_path / "o").exit_code == 2
     assert run("features", here / "a.res", "-o", tmp_path / "o").exit_code == 2

@@ -69,6 +69,43 @@ def test_other_files_are_refused_and_left_as_they_are(tmp_path):
     assert path.read_text() == "my notes\n"
 
 
+def test_a_last_line_that_is_none_of_ours_is_no_cut_off_cell(tmp_path):
+    path, marks = tmp_path / "cells.jsonl", tmp_path / "marks"
+    run_cells(cells_of(marks, 1), path)
+    for text in ("my notes", "\xff"):
+        path.write_bytes(before := path.read_bytes().split(b"\n")[0] + b"\n" + text.encode("latin-1"))
+        with pytest.raises(InputError, match=r"cells\.jsonl:2: '.*' is no finished cell"):
+            run_cells(cells_of(marks), path)
+        assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("n_kept", [0, 1, 8, 9, 30])
+def test_a_line_may_be_cut_off_anywhere(tmp_path, n_kept):
+    path, marks = tmp_path / "cells.jsonl", tmp_path / "marks"
+    whole = run_cells(cells_of(marks, 2), path)
+    first, second = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(first + second[:n_kept])
+    assert run_cells(cells_of(marks, 2), path) == whole
+    assert path.read_bytes().splitlines()[0] == first.strip()
+    assert len(path.read_bytes().splitlines()) == 2
+
+
+def test_two_processes_never_add_to_one_file(tmp_path):
+    """The second could take off a line that the first is writing."""
+    path, marks = tmp_path / "cells.jsonl", tmp_path / "marks"
+
+    def second():
+        with pytest.raises(
+            InputError, match=r"cells\.jsonl: another process is adding to it.*another folder"
+        ):
+            run_cells(cells_of(marks), path)
+
+    run_cells(cells_of(marks, 2), path, progress=lambda *_: second())
+    assert marks.read_text().split() == ["0", "1"]
+    run_cells(cells_of(marks, 3), path)  # free again
+    assert marks.read_text().split() == ["0", "1", "2"]
+
+
 def test_progress_counts_what_was_there(tmp_path):
     path, said = tmp_path / "cells.jsonl", []
     run_cells(cells_of(tmp_path / "marks", 2), path)

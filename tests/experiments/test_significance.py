@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from directrix import InputError
-from directrix.experiments.significance import paired, wilcoxon
+from directrix.experiments.significance import Paired, paired
 
 
 def by_enumeration(gaps):
@@ -25,7 +25,7 @@ def test_wins_losses_and_ties_are_counted_apart():
 @pytest.mark.parametrize("seed", range(5))
 def test_few_different_gaps_give_the_exact_distribution(seed):
     gaps = np.random.default_rng(seed).normal(0.4, 1.0, 9)
-    np.testing.assert_allclose(wilcoxon(gaps, np.zeros(9)), by_enumeration(gaps), rtol=1e-12, atol=0)
+    np.testing.assert_allclose(paired(gaps, np.zeros(9)).p, by_enumeration(gaps), rtol=1e-12, atol=0)
 
 
 def test_equal_gaps_share_ranks_and_zeros_are_left_out():
@@ -33,7 +33,11 @@ def test_equal_gaps_share_ranks_and_zeros_are_left_out():
     z = (1.5 - 5.0) / np.sqrt(4 * 5 * 9 / 24 - 6 / 48)
     from scipy.special import ndtr
 
-    np.testing.assert_allclose(wilcoxon([1, -1, 2, 3, 0], [0] * 5), 2 * ndtr(z), rtol=1e-12, atol=0)
+    np.testing.assert_allclose(paired([1, -1, 2, 3, 0], [0] * 5).p, 2 * ndtr(z), rtol=1e-12, atol=0)
+
+
+def test_two_stars_are_for_p_below_a_twentieth():
+    assert [Paired(1, 0, 0, p).is_clear for p in (0.0499, 0.05, 1.0)] == [True, False, False]
 
 
 def test_all_level_is_no_difference():

@@ -1,5 +1,6 @@
 """The experiment of Yue et al. (2007) on a small collection, and what is known of the real one."""
 
+import gzip
 from dataclasses import replace
 
 import numpy as np
@@ -67,6 +68,16 @@ def test_base_functions_are_the_runs_of_the_data_set_by_falling_map(collection, 
     assert means == sorted(means, reverse=True)
 
 
+def test_a_topic_that_a_run_lacks_counts_0_for_it(tmp_path):
+    path = write_collection(tmp_path) / "trec7" / "runs" / "basic-A_0.res.gz"
+    lines = gzip.decompress(path.read_bytes()).splitlines(keepends=True)
+    path.write_bytes(gzip.compress(b"".join(line for line in lines if not line.startswith(b"352 "))))
+    collection = read_collection(tmp_path)
+    (run,) = (run for run in collection.base["all"] if run.name == "basic-A_0")
+    assert np.flatnonzero(run.values == 0.0).tolist() == [collection.topics.index("352")]
+    assert len(run.values) == 50
+
+
 def test_without_the_best_run_the_comparison_is_still_with_it(collection):
     assert collection.base["all without the best"][0].name == "extra-A_0"
     assert "extra-A_0" not in collection.columns["all without the best"].tags
@@ -124,20 +135,26 @@ def test_each_method_cuts_what_the_paper_says(collection):
             np.testing.assert_array_equal(model.values, np.concatenate(train.thresholds(5)))
 
 
-def test_what_is_learned_does_not_depend_on_test_topics(collection, settings, tmp_path):
+@pytest.mark.parametrize(
+    ("part", "stays", "changes"), [("valid", "test_by_c", "valid"), ("test", "valid", "test")]
+)
+def test_what_is_learned_depends_on_training_topics_alone(
+    collection, settings, tmp_path, part, stays, changes
+):
+    """With other scores and judgements of one part, figures of the other part are the same at every C."""
     runs = collection.columns["basic"]
     trial = balanced_trials(50, 10, 5, 1, seed=settings.seed)[0]
-    changed = runs.scores.copy()
-    for t in trial.test:
+    scores, labels = runs.scores.copy(), runs.labels.copy()
+    for t in getattr(trial, part):
         rows = slice(runs.qptr[t], runs.qptr[t + 1])
-        changed[rows] = changed[rows][::-1]
-    other = replace(collection, columns={"basic": replace(runs, scores=changed)})
+        scores[rows], labels[rows] = scores[rows][::-1], np.roll(labels[rows], 1)
+    other = replace(collection, columns={"basic": replace(runs, scores=scores, labels=labels)})
     few = Settings(trials=1, grid=SMALL)
     found = [run_trials(c, few, tmp_path / f"{i}.jsonl") for i, c in enumerate((collection, other))]
     for method in METHODS:
         there, here = (cells["basic", 0]["methods"][method.name] for cells in found)
-        assert there["valid"] == here["valid"]
-        assert there["test"] != here["test"]
+        assert there[stays] == here[stays]
+        assert there[changes] != here[changes]
 
 
 def test_evenly_spaced_thresholds_lie_within_0_and_1(collection):
@@ -201,6 +218,7 @@ def test_choices_of_c_are_counted(collection, settings, cells):
             of = [cells[column.name, t]["methods"][method.name] for t in range(settings.trials)]
             chosen, first = [t["c"] for t in of], SMALL.c_of(method)[0]
             assert column.chosen[method.name] == {c: chosen.count(c) for c in SMALL.c_of(method)}
+            assert column.not_converged[method.name] == sum(not c for t in of for c in t["converged"])
             np.testing.assert_allclose(
                 column.by_c[method.name][first], np.mean([t["test_by_c"][0] for t in of]), rtol=1e-12, atol=0
             )

@@ -12,7 +12,7 @@ SETTINGS = {"name": "x", "fixed": {"seed": 0, "grid": {"c": (1.0, 2.0)}}, "trial
 
 
 def test_settings_are_there_before_the_work(tmp_path):
-    open_folder(tmp_path / "a" / "b", SETTINGS)
+    assert open_folder(tmp_path / "a" / "b", SETTINGS) == tmp_path / "a" / "b" / "cells.jsonl"
     assert json.loads((tmp_path / "a" / "b" / "settings.json").read_text())["fixed"]["grid"] == {
         "c": [1.0, 2.0]
     }
@@ -48,6 +48,13 @@ def test_a_file_that_is_none_of_ours_is_refused(tmp_path, text):
     (tmp_path / "settings.json").write_text(text)
     with pytest.raises(InputError, match="does not say what the run in this folder depends on; give another"):
         open_folder(tmp_path, SETTINGS)
+
+
+def test_cells_of_unknown_settings_are_refused(tmp_path):
+    (tmp_path / "cells.jsonl").write_text('{"key": ["a", 0], "seconds": 1.0, "result": 1}\n')
+    with pytest.raises(InputError, match=r"has cells\.jsonl, but no settings\.json .*; give another folder"):
+        open_folder(tmp_path, SETTINGS)
+    assert not (tmp_path / "settings.json").exists()
 
 
 def test_tables_are_written_in_every_form(tmp_path):

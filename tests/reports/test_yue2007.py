@@ -9,7 +9,8 @@ from directrix.experiments.significance import Paired
 from directrix.experiments.yue2007.methods import METHODS, Grid
 from directrix.experiments.yue2007.protocol import Settings
 from directrix.experiments.yue2007.results import ColumnResult, Figure
-from directrix.reports.yue2007 import page, tables
+from directrix.reports.yue2007 import NOTES, tables
+from directrix.reports.yue2007_page import page
 
 NAMES = ("basic", "plain + basic", "all", "all without the best")
 
@@ -52,7 +53,7 @@ def test_runs_stand_beside_the_published_functions(found):
     assert six.rows[1] == ("Best run", 0.59, "3/1 **", 0.69, "3/1 **", 0.204, "39/11 **", 0.181, "37/13 **")
     assert six.rows[2][:3] == ("2nd best", 0.58, "2/1/1")
     assert len(six.rows) == 4
-    assert "Runs of 'basic': run-1, run-2, run-3." in six.notes
+    assert "Best runs of 'basic', in order: run-1, run-2, run-3." in six.notes
 
 
 def test_methods_stand_beside_the_published_methods(found):
@@ -84,16 +85,47 @@ def test_choices_and_worth_of_c_are_shown(found):
     assert worth.rows[0] == ("basic", "SVMmap", 0.25, 0.125)
 
 
-def test_the_page_has_the_settings_and_what_did_not_converge(found):
-    settings = Settings(
-        trials=4,
-        seed=7,
-        grid=replace(Grid(), hinge_c=(0.01, 1.0), accuracy_c=(0.5, 2.0), accuracy_loss="hinge"),
+@pytest.fixture(scope="module")
+def shown(found):
+    """The page of a run with settings of its own."""
+    grid = replace(Grid(), hinge_c=(0.01, 1.0), accuracy_c=(0.5, 2.0), accuracy_loss="hinge")
+    settings = Settings(trials=4, seed=7, grid=grid)
+    return page(found, settings, "directrix reproduce yue2007 --data DIR --seed 7")
+
+
+def test_the_page_has_the_settings_and_what_did_not_converge(shown):
+    assert "- 4 trials, seed 7: 10 topics train, 5 choose" in shown
+    assert ": 0.01, 1;\n" in shown
+    assert "sum over documents of the hinge): 0.5, 2;" in shown
+    assert f"Of {4 * 6 * 2 * 4} trainings {4 * 6 * 2} ended" in shown
+    assert "4 topics are tested" in shown
+    assert "basic (5 runs), plain + basic (5 runs)" in shown
+
+
+def test_the_page_says_at_both_ends_what_writes_it(shown):
+    command = "directrix reproduce yue2007 --data DIR --seed 7"
+    assert f"This page is what `{command}` writes." in shown.split("##")[0]
+    assert f"```console\n$ {command}\n```" in shown.split("##")[-1]
+
+
+def test_the_page_has_every_table_and_every_note_once(found, shown):
+    assert [line for line in shown.splitlines() if line.startswith("**")] == [
+        f"**{table.title}**" for table in tables(found)
+    ]
+    assert [shown.count(note) for note in NOTES] == [1] * len(NOTES)
+    before, after = shown.split("**Table 9")
+    assert "## Against other SVMs" in before.splitlines()[-1] + before.splitlines()[-2]
+    assert "## Which C" in after
+
+
+def test_the_page_begins_with_what_svmmap_is_better_than(found, shown):
+    line = next(line for line in shown.splitlines() if line.startswith("- **basic**"))
+    assert line == (
+        "- **basic**: SVMmap has MAP 0.600: better than SVMroc 0.500, SVMacc2 0.300, SVMacc3 0.200, SVMacc4 "
+        "0.100, best run (`run-1`) 0.590; no clear difference to SVMacc 0.400."
     )
-    text = page(found, settings, "directrix reproduce yue2007 --data DIR --seed 7")
-    assert "- 4 trials, seed 7: 10 topics train, 5 choose" in text
-    assert ": 0.01, 1;\n" in text
-    assert "sum over documents of the hinge): 0.5, 2;" in text
-    assert f"{4 * 6 * 2} trainings ended before" in text
-    assert "$ directrix reproduce yue2007 --data DIR --seed 7\n" in text
-    assert text.count("**: p < .05") + text.count(r"\*\*: p \< .05") == 1
+    lost = [replace(f, against=Paired(1, 3, 0, 0.01)) if f.against else f for f in found[0].methods]
+    turned = replace(found[0], methods=tuple(lost))
+    assert "MAP 0.600: better than best run (`run-1`) 0.590; worse than SVMroc 0.500, SVMacc 0.400," in page(
+        (turned, *found[1:]), Settings(), "x"
+    )

@@ -94,9 +94,11 @@ def features(
     from directrix.data.run_thresholds import RunThresholds, write_runs
     from directrix.data.runs import runs_as_features
 
-    keep = thresholds or output.with_name(f"{output.name}.thresholds.json")
+    keep = thresholds or Path(f"{output}.thresholds.json")
+    if keep.resolve() == output.resolve():
+        raise typer.BadParameter(f"--thresholds {keep}: is the file of -o too; give another name.")
     check_writable(output, *runs, qrels, thresholds_from)
-    check_writable(keep, *runs, qrels, output)
+    check_writable(keep, *runs, qrels)
     kept = None if thresholds_from is None else RunThresholds.read(thresholds_from)
     with progress_bar("runs") as report:
 
@@ -130,6 +132,11 @@ def _thresholds(scores: RunScores, bins: int, form: Form, train_topics: str | No
         remark(
             f"note: thresholds are taken from all {scores.n_queries} topics with their judgements, so none "
             "of them is unseen; to test on some, give the others as --train-topics."
+        )
+    if form == "score" and not (scores.labels > 0.0).any():
+        remark(
+            "note: no relevant document was retrieved for the topics that thresholds are taken from, so they "
+            "lie at quantiles of all scores there; give topics with relevant documents as --train-topics."
         )
     return RunThresholds.of(scores, bins, form)
 

@@ -43,7 +43,7 @@ def reproduce(
         bool, typer.Option("--quick", help="Few trials and settings: a look, no result.")
     ] = False,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Of the splits.")] = 0,
-    jobs: Annotated[int, typer.Option(help="Trials at a time; -1 = one a core.")] = -1,
+    jobs: Annotated[int, typer.Option(help="Trials of a data set at a time; -1 = one a core.")] = -1,
     form: Annotated[Form, typer.Option("--format", "-f", help="How to print the tables.")] = Form.table,
 ) -> None:
     """Repeat the experiment of a paper, and print its tables; a run that was stopped goes on.
@@ -81,7 +81,8 @@ def _yue2007(
     from directrix.experiments.yue2007.protocol import Settings, run_trials
     from directrix.experiments.yue2007.results import results
     from directrix.reports.folder import open_folder, text_of, write_settings, write_tables
-    from directrix.reports.yue2007 import page, tables
+    from directrix.reports.yue2007 import tables
+    from directrix.reports.yue2007_page import page
 
     trials, quick, seed, jobs = options
     chosen = Settings(trials=trials, seed=seed, grid=QUICK if quick else Grid())
@@ -89,10 +90,10 @@ def _yue2007(
     installation = {name: what for name, what in environment().items() if name != "numba cache"}  # a path
     fixed = {**chosen.fixed(), "data": collection.digest, "directrix": installation["directrix"]}
     settings = {"name": "yue2007", "fixed": fixed, "trials": trials, "installation": installation}
-    open_folder(folder, settings)
+    path = open_folder(folder, settings)
     begun = time.monotonic()
-    with _progress("trials") as progress:
-        cells = run_trials(collection, chosen, folder / "cells.jsonl", n_jobs=jobs, progress=progress)
+    with _progress("trials of a data set") as progress:
+        cells = run_trials(collection, chosen, path, n_jobs=jobs, progress=progress)
     found = results(collection, chosen, cells)
     settings["seconds"] = {
         "training": round(sum(sum(column.seconds.values()) for column in found), 1),

@@ -7,9 +7,8 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
-from directrix.data.letor_write import replacing
 from directrix.errors import InputError
 from directrix.threads import one_blas_thread, serially
 
@@ -17,6 +16,9 @@ __all__ = ["Cell", "run_cells"]
 
 Progress = Callable[[int, int, str], None]
 """Called with the cells that are done, how many there are, and how much time is left."""
+
+
+_START = b'{"key": '  # of every line
 
 
 class Cell(NamedTuple):
@@ -62,7 +64,7 @@ def run_cells(
     Raises
     ------
     InputError
-        If the file holds something else.
+        If the file holds something else, or another process is adding to it.
 
     Notes
     -----
@@ -71,16 +73,16 @@ def run_cells(
     """
     from joblib import Parallel, delayed
 
-    path = Path(path)
-    done = _read(path)
-    left = [cell for cell in cells if cell.key not in done]
-    begun, before = time.monotonic(), len(cells) - len(left)
-    jobs = (delayed(_run)(cell) for cell in left)
-    # no memory maps: read-only arrays would be another type, for which Numba compiles anew
-    parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", max_nbytes=None)
-    with path.open("a", encoding="utf-8") as file:
+    with Path(path).open("a+b") as file:
+        _lock(file)
+        done = _read(file)
+        left = [cell for cell in cells if cell.key not in done]
+        begun, before = time.monotonic(), len(cells) - len(left)
+        jobs = (delayed(_run)(cell) for cell in left)
+        # no memory maps: read-only arrays would be another type, for which Numba compiles anew
+        parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", max_nbytes=None)
         for count, line in enumerate(parallel(jobs), start=1):
-            file.write(line + "\n")
+            file.write(line.encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
             key, result = _parsed(line)
@@ -99,31 +101,49 @@ def _run(cell: Cell) -> str:
     return json.dumps({"key": cell.key, "seconds": round(seconds, 3), "result": result}, allow_nan=False)
 
 
-def _parsed(line: str) -> tuple[tuple[str | int, ...], Any]:
+def _parsed(line: str | bytes) -> tuple[tuple[str | int, ...], Any]:
     entry = json.loads(line)
     return tuple(entry["key"]), entry["result"]
 
 
-def _read(path: Path) -> dict[tuple[str | int, ...], Any]:
+def _lock(file: BinaryIO) -> None:
+    """Keep other processes out until this one ends, however it does; where there is no `flock`, nothing."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise InputError(
+            f"{file.name}: another process is adding to it; one at a time is needed. Wait until it has "
+            "ended, or give another folder."
+        ) from None
+
+
+def _read(file: BinaryIO) -> dict[tuple[str | int, ...], Any]:
     """Results of an earlier run; what a kill left of a last line is taken off the file."""
-    if not path.exists():
-        return {}
-    text = path.read_text(encoding="utf-8")
-    whole = text[: text.rfind("\n") + 1]
+    file.seek(0)
+    lines = file.read().split(b"\n")
+    cut = lines.pop()  # nothing, if the file is whole
     found = {}
-    for number, line in enumerate(whole.splitlines(), start=1):
+    for number, line in enumerate(lines, start=1):
         try:
             key, result = _parsed(line)
         except (ValueError, TypeError, KeyError):
-            raise InputError(
-                f"{path}:{number}: {line[:40]!r} is no finished cell; lines of an earlier run are needed, "
-                "or no file. Remove it, or give another folder."
-            ) from None
+            raise _not_ours(file, number, line) from None
         found[key] = result
-    if whole != text:
-        with replacing(path) as file:
-            file.write(whole.encode())
+    if not cut.startswith(_START[: len(cut)]):
+        raise _not_ours(file, len(lines) + 1, cut)
+    file.truncate(file.tell() - len(cut))
     return found
+
+
+def _not_ours(file: BinaryIO, number: int, line: bytes) -> InputError:
+    return InputError(
+        f"{file.name}:{number}: {line[:40].decode(errors='replace')!r} is no finished cell; lines of an "
+        "earlier run are needed, or no file. Remove it, or give another folder."
+    )
 
 
 def _left(seconds: float) -> str:

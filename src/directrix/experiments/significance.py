@@ -9,7 +9,7 @@ import numpy as np
 from directrix.errors import InputError
 from directrix.types import Float64Array
 
-__all__ = ["Paired", "paired", "wilcoxon"]
+__all__ = ["Paired", "paired"]
 
 _ZERO = 1e-12  # values of equal rankings may differ by the rounding of another order of sums
 _EXACT = 50  # pairs up to which SciPy has the exact distribution
@@ -23,13 +23,18 @@ class Paired(NamedTuple):
     wins, losses, ties : int
         Queries on which the first system is higher, lower, level.
     p : float
-        Two-tailed Wilcoxon signed-rank test, see `wilcoxon`.
+        Two-tailed p-value of the Wilcoxon signed-rank test, in [0, 1]; 1 if all queries are level.
     """
 
     wins: int
     losses: int
     ties: int
     p: float
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether p is below .05, which tables mark with two stars."""
+        return self.p < 0.05
 
 
 def paired(first: Any, second: Any) -> Paired:
@@ -50,50 +55,20 @@ def paired(first: Any, second: Any) -> Paired:
     InputError
         If the values are not finite, or not equally many.
 
-    Examples
-    --------
-    >>> paired([0.5, 0.4, 0.2, 0.3], [0.1, 0.2, 0.3, 0.3])
-    Paired(wins=2, losses=1, ties=1, p=0.5)
-    """
-    gaps = _differences(first, second)
-    wins, losses = int((gaps > 0.0).sum()), int((gaps < 0.0).sum())
-    return Paired(wins, losses, len(gaps) - wins - losses, _signed_rank(gaps))
-
-
-def wilcoxon(first: Any, second: Any) -> float:
-    """Two-tailed p-value of the Wilcoxon signed-rank test.
-
-    Parameters
-    ----------
-    first, second : float (n_queries,)
-        In the same order of queries.
-
-    Returns
-    -------
-    float
-        In [0, 1]; 1 if all pairs are level.
-
-    Raises
-    ------
-    InputError
-        If the values are not finite, or not equally many.
-
     Notes
     -----
-    Pairs that differ by at most 1e-12 are level and are left out, as Wilcoxon (1945) does; equal
+    Pairs that differ by at most 1e-12 are level and are left out of the test, as Wilcoxon (1945) does; equal
     differences share the mean of their ranks. The exact distribution for up to 50 pairs without equal
     differences, else the normal approximation with the variance corrected for ties and no correction for
     continuity.
 
     Examples
     --------
-    >>> wilcoxon([1, 2, 3], [0, 0, 0])  # 1 of the 8 signs is as extreme, in either tail: 2 / 8
-    0.25
+    >>> paired([1, 2, 3], [0, 0, 0])  # 1 of the 8 signs is as extreme, in either tail: 2 / 8
+    Paired(wins=3, losses=0, ties=0, p=0.25)
+    >>> paired([0.5, 0.4, 0.2, 0.3], [0.1, 0.2, 0.3, 0.3])
+    Paired(wins=2, losses=1, ties=1, p=0.5)
     """
-    return _signed_rank(_differences(first, second))
-
-
-def _differences(first: Any, second: Any) -> Float64Array:
     a, b = np.asarray(first, dtype=np.float64).ravel(), np.asarray(second, dtype=np.float64).ravel()
     if len(a) != len(b) or not (np.isfinite(a).all() and np.isfinite(b).all()):
         raise InputError(
@@ -102,7 +77,8 @@ def _differences(first: Any, second: Any) -> Float64Array:
         )
     gaps = a - b
     gaps[np.abs(gaps) <= _ZERO] = 0.0
-    return gaps
+    wins, losses = int((gaps > 0.0).sum()), int((gaps < 0.0).sum())
+    return Paired(wins, losses, len(gaps) - wins - losses, _signed_rank(gaps))
 
 
 def _signed_rank(gaps: Float64Array) -> float:

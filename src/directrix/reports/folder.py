@@ -13,10 +13,10 @@ from directrix.reports.tables import Table, notes_once
 
 __all__ = ["open_folder", "text_of", "write_settings", "write_tables"]
 
-_SETTINGS = "settings.json"
+_SETTINGS, _CELLS = "settings.json", "cells.jsonl"
 
 
-def open_folder(folder: Path, settings: Mapping[str, Any]) -> None:
+def open_folder(folder: Path, settings: Mapping[str, Any]) -> Path:
     """Make a folder for a run, or take up the run that is in it.
 
     Parameters
@@ -27,15 +27,21 @@ def open_folder(folder: Path, settings: Mapping[str, Any]) -> None:
         JSON. Written to ``settings.json``; of a run that is there ``settings["fixed"]``, what its
         figures depend on, must be the same.
 
+    Returns
+    -------
+    Path
+        Of the file of cells in it.
+
     Raises
     ------
     InputError
-        If ``folder`` is a file, or holds a run of other settings; the message names them.
+        If ``folder`` is a file, or holds cells of other settings, which the message names, or of
+        unknown ones.
     """
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder}: is a file; a folder is needed for the tables, e.g. -o {folder}-tables.")
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / _SETTINGS
+    path, cells = folder / _SETTINGS, folder / _CELLS
     if path.exists():
         before = _fixed(path)
         now = json.loads(json.dumps(settings["fixed"]))
@@ -47,7 +53,13 @@ def open_folder(folder: Path, settings: Mapping[str, Any]) -> None:
                 f"{path}: is of a run with {there}, which cannot be gone on with {wanted}: figures of both "
                 f"would stand in one table. Give another folder, e.g. -o {folder}-2, or those settings."
             )
+    elif cells.exists():
+        raise InputError(
+            f"{folder}: has {_CELLS}, but no {_SETTINGS} that says what they depend on; give another folder, "
+            f"e.g. -o {folder}-2."
+        )
     write_settings(folder, settings)
+    return cells
 
 
 def write_settings(folder: Path, settings: Mapping[str, Any]) -> None:

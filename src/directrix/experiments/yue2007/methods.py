@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from directrix.data.queries import Queries
 from directrix.data.run_scores import Form, RunScores
+from directrix.data.run_thresholds import RunThresholds
 from directrix.models.linear import LinearModel
 from directrix.models.stumps import StumpModel
 from directrix.objectives.objective import Objective
@@ -62,11 +63,11 @@ class Grid:
     ----------
     hinge_c : tuple of float
         Ascending C of SVMmap and SVMroc, in the paper's units: 1/2 |w|^2 + C/n sum xi. Below the
-        smallest the ranking stays the same.
+        smallest the ranking hardly changes.
     accuracy_c : tuple of float
         Ascending C of SVMacc, SVMacc3 and SVMacc4: 1/2 |w|^2 + C sum xi^2 over the documents.
     balanced_c : tuple of float
-        Ascending C of SVMacc2, where relevant documents weigh more; below the smallest likewise.
+        Ascending C of SVMacc2, where relevant documents weigh more; likewise.
     accuracy_loss : {"squared_hinge", "hinge"}
         Of SVMacc and its kin: squared, which can be minimised to the end, or as published.
     bins : int
@@ -110,11 +111,7 @@ def features_of(form: Form, train: RunScores, bins: int) -> tuple[Queries, Stump
     Scores are cut where those of the training topics are sensitive, percentiles and scaled scores at
     ``bins`` evenly spaced places within (0, 1).
     """
-    if form == "score":
-        thresholds: Any = train.thresholds(bins)
-    else:
-        thresholds = [np.arange(1, bins + 1) / (bins + 1.0)] * train.scores.shape[1]
-    return train.queries(form), StumpModel(thresholds)
+    return train.queries(form), StumpModel(RunThresholds.of(train, bins, form).values)
 
 
 def path(method: Method, train: Queries, model: StumpModel, grid: Grid, *, seed: int) -> list[Step]:

@@ -94,7 +94,7 @@ def _run_trial(runs: RunScores, trial: Trial, settings: Settings) -> dict[str, A
         judged_valid, judged_test = (_Judge(part, form, model) for part in (valid, test))
         for method in (method for method in METHODS if method.form == form):
             begun = time.process_time()
-            steps = list(path(method, queries, model, settings.grid, seed=settings.seed))
+            steps = path(method, queries, model, settings.grid, seed=settings.seed)
             means = [float(judged_valid(step.params).mean()) for step in steps]
             tests = [judged_test(step.params) for step in steps]
             best = int(np.argmax(means))  # the first, so the smallest C, of equals
