@@ -22,6 +22,14 @@ def test_it_prints_the_candidates_and_says_what_it_chose(run, files, tmp_path):
     assert [entry.name for entry in tmp_path.iterdir()] == ["m.json"]
 
 
+def test_it_says_how_near_the_minimum_a_proof_puts_it(run, files, tmp_path):
+    out = tmp_path / "m.json"
+    result = run("train", files.train, "--method", "SVMMap", "--set", "C=10", "-m", "AP", "-o", out)
+    line = f"proven: no parameters have a training loss lower by more than {dx.load(out).result_.gap:.2g}"
+    assert line in result.stderr
+    assert 0.0 < dx.load(out).result_.gap <= 1e-3
+
+
 def test_json_holds_every_candidate_and_the_gap(run, files, tmp_path):
     out = tmp_path / "m.json"
     result = run(

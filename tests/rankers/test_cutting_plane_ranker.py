@@ -65,3 +65,19 @@ def test_a_damaged_bound_is_refused(tmp_path):
     path.write_text(json.dumps(content))
     with pytest.raises(dx.InputError, match=r'"dual" is text, must be number'):
         dx.load(path)
+
+
+@pytest.mark.parametrize(
+    "name", ["SVMMap", "SVMRoc", "SVMNdcg", "Dorm", "PermuRank", "SVMacc", "SVMacc2", "SVMacc3", "SVMacc4"]
+)
+def test_a_method_trains_as_it_comes(name):
+    ranker = dx.method(name).ranker(measure=dx.measure("AP(rel=3)")).fit_queries(TRAIN)
+    assert ranker.result_.status == "converged"
+    knows = ranker.trainer if "acc" in name else ranker.surrogate_
+    assert getattr(knows, "rel", 3) == 3  # the measure says what is relevant
+
+
+def test_a_strength_that_numpy_made_is_read_back(tmp_path):
+    ranker = dx.LinearRanker("SVMMap(rel=3)", trainer=dx.CuttingPlane(C=np.logspace(0, 1, 2)[1]))
+    ranker.fit_queries(TRAIN).save(tmp_path / "model.json")
+    assert dx.load(tmp_path / "model.json").trainer == dx.CuttingPlane(C=10.0)

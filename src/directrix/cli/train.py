@@ -117,6 +117,9 @@ def train(
     if not math.isnan(found.gap):
         surrogate = found.ranker.surrogate_
         remark(f"mean |{surrogate} - {surrogate.measure.name}| on the training queries: {found.gap:.4f}")
+    above = found.ranker.result_.gap
+    if above is not None:
+        remark(f"proven: no parameters have a training loss lower by more than {above:.2g}")
     remark(f"saved: {output} ({time.perf_counter() - begun:.1f} s)")
 
 

@@ -143,10 +143,7 @@ class Method:
         if "trainer" in self._of_ranker:
             own.setdefault("trainer", self.trainer)
         elif callable(self.trainer):
-            given = {name: chosen[name] for name in self._of_trainer if name in chosen}
-            if "measure" in self._of_trainer and measure is not None:
-                given.setdefault("measure", measure)
-            own["trainer"] = self.trainer(**given)
+            own["trainer"] = self.trainer(**self._given(self._of_trainer, chosen, measure))
         return RANKERS[self.model].load()(**self._with_surrogate(chosen, measure), **own)
 
     def candidates(
@@ -222,12 +219,16 @@ class Method:
 
     def _surrogate(self, settings: Mapping[str, Any], measure: RankingMeasure | None) -> Any:
         assert self.surrogate is not None
-        chosen = {name: settings[name] for name in self._of_surrogate if name in settings}
-        for name in self.from_measure:
-            value = measure if name == "measure" else getattr(measure, name, None)
-            if value is not None:
-                chosen.setdefault(name, value)
-        return self.surrogate(**chosen)
+        return self.surrogate(**self._given(self._of_surrogate, settings, measure))
+
+    def _given(
+        self, names: tuple[str, ...], settings: Mapping[str, Any], measure: RankingMeasure | None
+    ) -> dict[str, Any]:
+        """Settings of these names: those that are set, and those that the measure says."""
+        said = {name: getattr(measure, name, None) for name in self.from_measure} | {"measure": measure}
+        return {name: value for name, value in said.items() if name in names and value is not None} | {
+            name: settings[name] for name in names if name in settings
+        }
 
 
 def _json(value: Any) -> Any:

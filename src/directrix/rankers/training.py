@@ -52,8 +52,8 @@ def training_record(
     seed, smoothing = ranker.random_state, last_smoothing(result)
     return {
         "measure": repr(ranker.measure_),
-        "surrogate": repr(surrogate),
-        "trainer": repr(trainer),
+        "surrogate": _text(surrogate),
+        "trainer": _text(trainer),
         "seed": int(seed) if isinstance(seed, Integral) else None,
         "parameters": {name: _json_value(name, getattr(ranker, name)) for name in ranker.saved_parameters},
         "versions": {name: _version(name) for name in ("directrix", "numpy", "scipy", "numba")}
@@ -89,7 +89,13 @@ def _json_value(name: str, value: Any) -> Any:
         return value.item()
     if isinstance(value, tuple | list | np.ndarray):
         return [_json_value(name, entry) for entry in value]
-    return repr(value) if name == "trainer" and not isinstance(value, str) else value
+    return _text(value) if name == "trainer" and not isinstance(value, str) else value
+
+
+def _text(value: Any) -> str:
+    """What it prints as, with NumPy's numbers as plain ones, so that it can be read back."""
+    with np.printoptions(legacy="1.25"):
+        return repr(value)
 
 
 def kept_start(objective: Objective, start: Float64Array) -> Result:

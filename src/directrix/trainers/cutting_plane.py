@@ -55,8 +55,12 @@ class CuttingPlane:
     A step costs one gradient and one quadratic program in as many variables as there are planes, solved by
     PIQP (``pip install "directrix[qp]"``). Planes that had no part in the last 50 solutions are dropped. With
     "each" a pass costs as much as a gradient, but a program for every plane, in no fewer variables than there
-    are queries: for a few hundred queries at most. Planes are exact to the rounding of scores, which have the
-    precision of the features.
+    are queries: for a few hundred queries at most.
+
+    The bound is one of the loss of exact scores. Scores have the precision of the features, and planes are
+    lowered by what its rounding may have raised them by: some 1e-7 of the scores' size for float32, so
+    that a gap of 1e-3 is out of reach of scores in the thousands (status "line_search"). An offset that
+    all values of a feature share cancels in the gradient and is not seen; ``scale="standard"`` takes it off.
 
     A step that a callback sees is the best so far, so its loss never rises.
 
@@ -119,7 +123,7 @@ class CuttingPlane:
         objective : Objective
             Of a convex surrogate and a `LinearModel` or `StumpModel`, with l2 > 0 unless there is a ``C``.
         start : float64 (n_params,)
-            Where the first plane is taken.
+            Where the first plane is taken, unless the loss is lower at the penalty's centre.
         callback : callable, optional
             Called with a `Step` at the start and after every step; returning True stops.
 
@@ -169,7 +173,7 @@ class CuttingPlane:
         objective : Objective
             As for `minimise`; the strength of its own penalty does not count.
         start : float64 (n_params,)
-            Where the first plane is taken.
+            As for `minimise`.
         l2 : floats > 0
             Strengths lambda, in the order of training.
         C : floats > 0
@@ -192,16 +196,18 @@ class CuttingPlane:
                 f"CuttingPlane.path keeps planes, and those of {objective.surrogate!r} change whenever it is "
                 "held anew; call minimise for each strength."
             )
-        if self.C is not None or (l2 is None) == (C is None):
+        given = l2 if C is None else C
+        if self.C is not None or (l2 is None) == (C is None) or isinstance(given, Real):
             raise InputError(
                 "CuttingPlane.path needs the strengths of the penalty, once: "
                 "CuttingPlane().path(objective, start, C=[1.0, 10.0, 100.0]), or l2=[0.5, 0.05, 0.005]."
             )
         check_solver()
-        given = list(l2 if C is None else C)  # type: ignore[arg-type]
-        for one in given:
+        strengths = list(given)  # type: ignore[arg-type]
+        for one in strengths:
             _check_positive(one, *("C", "[1.0]") if l2 is None else ("l2", "[1e-3]"), "CuttingPlane.path")
-        strengths = given if C is None else [_strength_of(one) for one in given]
+        if l2 is None:
+            strengths = [_strength_of(one) for one in strengths]
         results: list[Result] = []
         slacks: OneSlack | EachSlack | None = None
         last: Proof | None = None

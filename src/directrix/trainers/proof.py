@@ -53,6 +53,7 @@ class Proof:
         self.oracle_calls = 0
         self.trace: list[dict[str, Any]] = []
         self._mark = (0, np.inf)
+        self._rounding = float(np.finfo(self.loss.queries.features.dtype).eps)
 
     @property
     def iterations(self) -> int:
@@ -72,10 +73,16 @@ class Proof:
     def oracle(
         self, params: Float64Array, queries: Int64Array | None = None
     ) -> tuple[float, Float64Array, float]:
-        """Loss without penalty, its gradient, and the value of their plane at the penalty's centre."""
+        """Loss without penalty, its gradient, and the value of their plane at the penalty's centre.
+
+        That value is lowered by what rounding of the scores may have raised it by, about the precision of
+        the features times what it is added up of: much for parameters far away, whose plane proves little.
+        """
         value, grad = self.loss.value_and_grad(params, queries)
         self.oracle_calls += self.loss.n_queries if queries is None else len(queries)
-        return value, grad, value - float(grad @ (params - self.center))
+        change = grad * (params - self.center)
+        error = self._rounding * (abs(value) + float(np.abs(change).sum()))
+        return value, grad, value - float(change.sum()) - error
 
     def offer(self, params: Float64Array, bare: float) -> None:
         """Keep the parameters if they are the best so far; ``bare`` is their loss without penalty."""
@@ -93,7 +100,8 @@ class Proof:
         gap = self.value - self.dual
         if gap <= self.epsilon:
             return "converged", (
-                f"converged after {number} iterations: no more than {max(gap, 0.0):.2g} above the minimum"
+                f"converged after {number} iterations: the last is no more than {max(gap, 0.0):.2g} "
+                "above the minimum"
             )
         if gap < _FALL * self._mark[1]:
             self._mark = number, gap

@@ -60,8 +60,9 @@ class OneSlack(_Slacks):
 
     def run(self, proof: Proof) -> tuple[Status, str]:
         """Add planes until the proof ends; at parameters whose loss it knows there is one already."""
-        if not proof.has_value and not all(self._ask(proof, point) for point in self._first(proof)):
-            return _NOT_FINITE
+        ended = None if proof.has_value else self._first(proof)
+        if ended:
+            return ended
         while True:
             low = self._minimum(proof)
             ended = proof.step(low.dual)
@@ -69,21 +70,38 @@ class OneSlack(_Slacks):
                 return ended
             self.bundle.drop(_IDLE)
             point = proof.params + self._step * (proof.center + low.params - proof.params)
-            if not self._ask(proof, point):
+            plane = self._plane(proof, point)
+            if plane is None:
                 return _NOT_FINITE
+            self._add(*plane)
 
-    def _first(self, proof: Proof) -> list[Float64Array]:
-        """The start, and the penalty's centre: small steps from a start far away would take long."""
-        center = proof.center + np.zeros(len(proof.params))
-        return [proof.params] if np.array_equal(proof.params, center) else [proof.params, center]
+    def _first(self, proof: Proof) -> tuple[Status, str] | None:
+        """Begin at the start, and go on from the penalty's centre if the loss is lower there.
 
-    def _ask(self, proof: Proof, point: Float64Array) -> bool:
+        From a start far away small steps would take long, and rounding leaves nothing of its plane.
+        """
+        start, center = proof.params, proof.center + np.zeros(len(proof.params))
+        planes = [self._plane(proof, start)]
+        if planes[0] is not None and not np.array_equal(start, center):
+            ended = proof.step(self._minimum(proof).dual if len(self.bundle) else -np.inf)
+            if ended:
+                return ended
+            planes.append(self._plane(proof, center))
+            if not np.array_equal(proof.params, start):
+                del planes[0]
+        for plane in planes:
+            if plane is None:
+                return _NOT_FINITE
+            self._add(*plane)
+        return None
+
+    def _plane(self, proof: Proof, point: Float64Array) -> tuple[float, Float64Array] | None:
+        """Offer a point; return its plane, or None if that is not finite."""
         bare, grad, value = proof.oracle(point)
         if not (np.isfinite(bare) and np.isfinite(grad).all()):
-            return False
-        self._add(value, grad)
+            return None
         proof.offer(point, bare)
-        return True
+        return value, grad
 
 
 class EachSlack(_Slacks):
@@ -108,8 +126,9 @@ class EachSlack(_Slacks):
         """Pass over the queries until the proof ends."""
         if not proof.has_value and not self._value(proof, proof.params):
             return _NOT_FINITE
-        lowest = np.full(proof.loss.n_queries, -np.inf)
-        low = self._minimum(proof) if len(self.bundle) else Minimum(proof.params, -np.inf, lowest)
+        low = Minimum(proof.params - proof.center, -np.inf, np.full(proof.loss.n_queries, -np.inf))
+        if len(self.bundle):
+            low = self._minimum(proof)
         while True:
             ended = proof.step(low.dual)
             if ended:
