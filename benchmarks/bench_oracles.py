@@ -6,6 +6,9 @@ of bytes, which also orders the documents. NumPy's own np.sort, which on some ma
 instructions for it, is printed as well. Then the search alone, in ms, sorted scores given: ours, and the
 published loop over all pairs (tests/reference), which must find the same value.
 
+Dorm needs several sorts, and with a cut-off a search of its own: it is timed as a whole, and compared with
+SciPy's assignment on the full matrix up to 1,000 documents.
+
     python benchmarks/bench_oracles.py [--sizes 1000/20 10000/500 100000/5000] [--repeats 30]
 """
 
@@ -27,6 +30,7 @@ from directrix.surrogates._kernels.sorting import descending_order
 from directrix.surrogates._kernels.structural import most_violated
 
 sys.path.append(str(Path(__file__).parents[1]))  # the loops are those that the tests compare with
+from tests.reference import dorm as assignment
 from tests.reference import structural as reference
 
 ORACLES = {
@@ -35,7 +39,9 @@ ORACLES = {
     dx.PermuRank(): numba.njit(error_model="numpy")(reference.opt_map),
     dx.SVMRoc(): numba.njit(error_model="numpy")(reference.opt_roc),
 }
+DORMS = dx.Dorm(), dx.Dorm(k=10), dx.Dorm(k=10, ties="mean")
 GOAL = 3.0
+LARGEST_MATRIX = 1000  # documents
 
 
 @numba.njit
@@ -102,13 +108,33 @@ def report(n: int, n_relevant: int, repeats: int) -> None:
         print(f"{'':12}{'ms':>9}{'/ np.sort':>10}{'/ ours':>8}{'search':>10}{'all pairs':>11}")
         for surrogate, loop in ORACLES.items():
             row(surrogate, loop, (scores, labels, qptr), sorts, repeats)
+        for dorm in DORMS:
+            row_of_dorm(dorm, (scores, labels, qptr), sorts, repeats)
+
+
+def filled(surrogate: Any, query: tuple[Any, Any, Any], repeats: int) -> tuple[Any, float, float]:
+    """What is prepared, the value, and the time of value and gradient."""
+    scores, labels, qptr = query
+    prepared, out = surrogate.prepare(labels, qptr), (np.zeros(1), np.zeros_like(scores))
+    whole = milliseconds(lambda: surrogate.fill(scores, prepared, qptr, (0, 1), out), repeats)
+    return prepared, float(out[0][0]), whole
+
+
+def row_of_dorm(dorm: dx.Dorm, query: tuple[Any, Any, Any], sorts: list[float], repeats: int) -> None:
+    scores, labels, _ = query
+    _, value, whole = filled(dorm, query, repeats)
+    matrix = ""
+    if len(scores) <= LARGEST_MATRIX:
+        expected, taken = timed_once(lambda: assignment.by_assignment(scores, labels, dorm.k, dorm.ties))
+        np.testing.assert_allclose(value, expected, rtol=1e-10, atol=1e-10)
+        matrix = f"  SciPy's assignment {taken:.1f} ms"
+    name = f"Dorm {dorm.k or ''} {dorm.ties}".replace("  ", " ")
+    print(f"{name:14}{whole:7.3f}{whole / sorts[0]:10.2f}{whole / sorts[2]:8.2f}{matrix}")
 
 
 def row(surrogate: Any, loop: Any, query: tuple[Any, Any, Any], sorts: list[float], repeats: int) -> None:
-    scores, labels, qptr = query
-    prepared = surrogate.prepare(labels, qptr)
-    out = np.zeros(1), np.zeros_like(scores)
-    whole = milliseconds(lambda: surrogate.fill(scores, prepared, qptr, (0, 1), out), repeats)
+    scores, labels, _ = query
+    prepared, value, whole = filled(surrogate, query, repeats)
     x, z = (np.sort(scores[which])[::-1].copy() for which in (labels > 0, labels == 0))
     twice = float(prepared.twice[0])
     lists = x, z, prepared.gains[: len(x)].copy(), prepared.discount, twice
@@ -120,7 +146,7 @@ def row(surrogate: Any, loop: Any, query: tuple[Any, Any, Any], sorts: list[floa
         return twice * float((passed * x).sum() - ((len(x) + 1 - opt) * z).sum())
 
     hinges = [value_of(opt, x, *lists[2:4], margin) for opt in (found + 1, pairs)]
-    np.testing.assert_allclose(hinges, prepared.perfect[0] - out[0][0], rtol=1e-11, atol=1e-12)
+    np.testing.assert_allclose(hinges, prepared.perfect[0] - value, rtol=1e-11, atol=1e-12)
     missed = "" if max(whole / sorts[0], whole / sorts[2]) <= GOAL else "  goal missed"
     print(
         f"{type(surrogate).__name__:12}{whole:9.3f}{whole / sorts[0]:10.2f}{whole / sorts[2]:8.2f}"

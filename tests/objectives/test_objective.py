@@ -308,3 +308,17 @@ def test_only_what_can_be_held_is_held():
     for surrogate in ("ApproxNDCG", "Dorm(ties='mean')", "RankSVM"):
         with pytest.raises(dx.InputError, match=r"has nothing to hold: .*e\.g\. Dorm\(\)"):
             dx.linear_objective(q, surrogate).held(np.zeros(q.n_features))
+
+
+def test_a_surrogate_whose_held_data_would_not_be_used_is_refused():
+    """Without `fill` there is no way to pass them: the loss would go on as if it were not held."""
+    q, _ = problem()
+
+    class Own:
+        traits = dx.Dorm().traits
+        measure = dx.NDCG()
+        value_and_grad = staticmethod(dx.Dorm().value_and_grad)
+        hold = staticmethod(dx.Dorm().hold)
+
+    with pytest.raises(dx.InputError, match="take a KernelSurrogate with the trait convex_when_held"):
+        dx.linear_objective(q, Own()).held(np.zeros(q.n_features))

@@ -100,6 +100,8 @@ def test_a_cut_off_has_the_ways_it_says():
         expected = dorm.by_assignment(*data, k)
         np.testing.assert_allclose(one(dx.Dorm(k), *data)[0], expected, rtol=1e-12, atol=1e-11)
     assert used == [True, False, True]
+    assert dorm_top.levels_are_cheaper(10_000, 100, 10)
+    assert not dorm_top.levels_are_cheaper(9_999, 100, 10)
 
 
 @given(
@@ -246,6 +248,37 @@ def test_a_cut_off_counts_ranks_below_it_in_the_feature():
     d = 1 / np.log2(3) - 1 / np.log2(4)
     np.testing.assert_allclose(value, 1 - 0.5 * d, rtol=1e-13)
     np.testing.assert_allclose(grad, [0.0, d, -d], rtol=1e-13, atol=1e-15)
+
+
+@pytest.mark.parametrize("k", [None, 1, 5, 40])
+@pytest.mark.parametrize("far", [1e10, 1e18, 1e30])
+def test_a_score_far_from_all_others_does_not_drown_them(k, far):
+    """The best document far above, the worst far below: as with any distance that settles where they are."""
+    rng = np.random.default_rng(3)
+    for n in (8, 150):  # over documents, over levels
+        labels = np.append(rng.integers(1, 4, n), [4, 0]) * 1.0
+        near = np.append(0.2 * rng.standard_normal(n), [1e3, -1e3])
+        scores = np.append(near[:-2], [far, -far])
+        (value, grad), (expected, slope) = one(dx.Dorm(k), scores, labels), one(dx.Dorm(k), near, labels)
+        np.testing.assert_allclose(value, expected, rtol=1e-12)
+        np.testing.assert_allclose(grad, slope, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("ties", RULES)
+@pytest.mark.parametrize("k", [None, 1, 5])
+@pytest.mark.parametrize("offset", [1e9, -1e15, 1e30])
+def test_what_is_added_to_all_scores_does_not_matter(ties, k, offset):
+    rng = np.random.default_rng(4)
+    for n in (8, 150):
+        labels = rng.integers(0, 4, n) * 1.0
+        moved = np.round(4 * rng.standard_normal(n)) / 4 + offset  # at 1e30 all are tied
+        scores = moved - offset
+        (value, grad), (expected, slope) = (
+            one(dx.Dorm(k, ties), moved, labels),
+            one(dx.Dorm(k, ties), scores, labels),
+        )
+        np.testing.assert_allclose(value, expected, rtol=1e-12, atol=1e-13)
+        assert np.array_equal(grad, slope)
 
 
 @pytest.mark.parametrize("k", [None, 3])

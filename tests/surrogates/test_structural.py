@@ -1,5 +1,6 @@
 """Structural surrogates against all rankings, and against the published loops."""
 
+import dataclasses
 from functools import lru_cache
 
 import numba
@@ -94,6 +95,18 @@ def test_permurank_is_that_of_all_pairs(query, rel):
     """Pairs of two relevant documents, or two irrelevant ones, cancel."""
     value, _ = alone(dx.PermuRank(rel=rel), *query)
     np.testing.assert_allclose(value, reference.permurank(*query, rel), rtol=1e-12, atol=1e-12)
+
+
+@by_name
+@settings(deadline=None, max_examples=60)
+@given(query=queries(largest=12), rel=st.sampled_from([1, 2]), offset=st.sampled_from([0.0, 1e30]))
+def test_it_bounds_the_worst_order_of_ties(kind, loss, query, rel, offset):
+    scores, labels = query[0] + offset, query[1]
+    surrogate = kind(rel=rel)
+    worst = dataclasses.replace(surrogate.measure, ties="worst")(scores, labels, np.array([0, len(scores)]))[
+        0
+    ]
+    assert not alone(surrogate, scores, labels)[0] > worst + 1e-12  # an area may be undefined
 
 
 @settings(deadline=None, max_examples=60)
@@ -206,6 +219,17 @@ def test_large_scores_that_are_close_together_do_not_cancel(kind, offset):
     np.testing.assert_allclose(
         alone(kind(), scores + offset, labels)[0], alone(kind(), scores, labels)[0], rtol=1e-13
     )
+
+
+@pytest.mark.parametrize("kind", LOOPS)
+@pytest.mark.parametrize("far", [1e18, 1e30])
+def test_scores_far_from_all_others_do_not_drown_them(kind, far):
+    """One of each kind far above, one of each far below: the others do what they do at any such distance."""
+    rng = np.random.default_rng(5)
+    labels = np.append(rng.random(60) < 0.3, [1, 1, 0, 0]).astype(float)
+    near = np.append(0.2 * rng.standard_normal(60), [1e4, -1e4, 1e4, -1e4])
+    scores = np.append(near[:-4], np.sign(near[-4:]) * far)
+    assert np.array_equal(alone(kind(), scores, labels)[1], alone(kind(), near, labels)[1])
 
 
 def test_float32_scores_are_those_numbers():

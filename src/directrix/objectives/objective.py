@@ -4,9 +4,8 @@ r"""The loss that trainers minimise: surrogate of model, weighted, negated, pena
 
 Weights of queries, the mean, the sign and the penalty live here and nowhere else.
 
-The queries are cut into parts of a cache-sized block of features. One thread takes a part
-through model, surrogate and back while the block is in its cache: a full gradient reads the
-features from memory once, whatever the surrogate.
+The queries are cut into parts whose features fit in a cache. One thread takes a part through model,
+surrogate and back: a full gradient reads the features from memory once, whatever the surrogate.
 """
 
 from __future__ import annotations
@@ -232,11 +231,11 @@ class Objective:
         Raises
         ------
         InputError
-            If the surrogate has not the trait ``convex_when_held``.
+            If the surrogate is no `KernelSurrogate` with the trait ``convex_when_held``.
         """
-        if "convex_when_held" not in self.surrogate.traits:
-            hint = "minimise its loss as it is, or take one with the trait convex_when_held, e.g. Dorm()."
-            raise InputError(f"{self.surrogate!r} has nothing to hold: {hint}")
+        if not (isinstance(self.surrogate, KernelSurrogate) and "convex_when_held" in self.surrogate.traits):
+            hint = "take a KernelSurrogate with the trait convex_when_held, e.g. Dorm()."
+            raise InputError(f"{self.surrogate!r} has nothing to hold: minimise its loss as it is, or {hint}")
         other, parts = self._with(_held_at=self._check_params(params).copy()), list(self._parts)
 
         def work(p: int) -> None:

@@ -51,7 +51,7 @@ def _classifier(number: str, what: str, model: str = "linear", **more: Any) -> M
         "passes over the documents",
         f"a published baseline that classifies documents{what}",
         **{
-            "grid": {"C": (1e-4, 1e-3, 1e-2, 1e-1, 1.0)},
+            "grid": {"C": (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)},
             "from_measure": ("rel",),
             "selection": "AP",
             "without": ("l2",),

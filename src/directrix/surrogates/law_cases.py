@@ -43,6 +43,7 @@ def hard_cases() -> Iterator[Case]:
     yield Case("all labels equal", ramp, np.ones(6), six)
     yield Case("no relevant document", ramp, np.zeros(6), six)
     yield Case("scores of 1e30", np.where(ramp % 2 == 0, 1e30, -1e30), mixed, six)
+    yield Case("all scores tied at 1e30", np.full(6, 1e30), mixed, six)
     yield Case("scores of 1e30 and 0", np.where(ramp % 2 == 0, 1e30, ramp), mixed, six)
     for tiny in (1e-30, 1e-40, 1e-310):  # denormal in float32, and in float64
         yield Case(f"scores of {tiny:g}", ramp * tiny, mixed, six)

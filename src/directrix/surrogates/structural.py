@@ -181,8 +181,7 @@ class SVMNdcg(Interleaved):
 
     References
     ----------
-    Chakrabarti, Khanna, Sawant, Bhattacharyya (2008), Structured learning for non-smooth ranking
-    losses,
+    Chakrabarti, Khanna, Sawant, Bhattacharyya (2008), Structured learning for non-smooth ranking losses,
     doi:10.1145/1401890.1401906.
 
     Examples

@@ -5,7 +5,8 @@ With :math:`a_i = g_i / Z_k` the order maximises
 .. math:: \sum_{p \le k} c(p)\,(s_{d(p)} - a_{d(p)}) + \sum_{p > k} c(p)\, s_{d(p)},
 
 which sorting by s - a does if every rank is above the cut-off, since c descends; else `dorm_top` says which
-documents are.
+documents are. Gaps between scores that are longer than any order of the documents on either side could make
+up for are shortened first: next to scores of 1e30, or with 1e9 added to all, a would be lost.
 
 Documents are taken by label, highest first, and by score within a label: the order that the perfect
 ranking has. Only documents that are alike in both depend on the order of the input, and they
@@ -19,6 +20,7 @@ from directrix.surrogates._kernels.dorm_top import choose_top
 from directrix.surrogates._kernels.sorting import descending_order, finite_or_nan
 
 _GAP = 128  # between rows of work space, as in `softrank.scratch`
+_FAR = 2.0**20  # scores so many times the highest a leave it 32 of its 52 bits
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
@@ -65,6 +67,25 @@ def perfect_query(s, labels, by_label, discount, star, space):
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
+def _close_gaps(t, by_score, longest):
+    """Shift runs of scores so that no gap between neighbours is longer than that, and the lowest is 0.
+
+    Documents above a gap longer than max(a) c(k)/(c(k) - c(k + 1)), or than max(a) if all ranks are
+    above the cut-off, precede those below it in every most violating order: exchanging two that do not would
+    gain more than it costs. So these orders are the same for any gap that is longer.
+    """
+    base = previous = t[by_score[len(t) - 1]]
+    height = 0.0  # where base comes to
+    for i in by_score[::-1]:
+        here = t[i]
+        if here - previous > longest:
+            height += (previous - base) + longest
+            base = here
+        previous = here
+        t[i] = height + (here - base)
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
 def dorm_query(s, labels, worth, by_label, discount, k, star, fixed, grad, space):
     """Value and gradient of one query; 0 if no document has a gain, NaN if a score is not finite.
 
@@ -90,14 +111,20 @@ def dorm_query(s, labels, worth, by_label, discount, k, star, fixed, grad, space
         grad[i] = s.dtype.type(0.0)
     if not gained:
         return 0.0
-    order, worst = ints[0, :n], ints[1, :n]
+    order, worst, by_score = ints[0, :n], ints[1, :n], ints[3, :n]
     t, a, u, coefficient = floats[0, :n], floats[1, :n], floats[2, :n], floats[3, :n]
     if fixed:
         _perfect_order(s, labels, by_label, picked, worst, order)
     else:
         perfect_query(s, labels, by_label, discount, star, space)
     for i in range(n):
-        t[i], a[i] = np.float64(s[order[i]]), worth[order[i]]
+        t[i], a[i] = s[order[i]], worth[order[i]]
+    highest = a.max()
+    if k < n or max(t.max(), -t.min()) > _FAR * highest:
+        descending_order(t, by_score)
+        steepest = discount[k - 1] / (discount[k - 1] - discount[k]) if k < n else 1.0
+        _close_gaps(t, by_score, 2.0 * steepest * highest)
+    for i in range(n):
         u[i] = t[i] - a[i]
     if k >= n:
         descending_order(u, worst)
@@ -108,8 +135,8 @@ def dorm_query(s, labels, worth, by_label, discount, k, star, fixed, grad, space
                 starts[levels] = i
                 levels += 1
         starts[levels] = n
-        choose_top(t, u, starts[: levels + 1], discount, k, worst)
-    value = 0.0
+        choose_top(t, u, starts[: levels + 1], by_score, discount, k, worst)
+    value, middle = 0.0, np.float64(s[order[worst[n // 2]]])  # slopes add up to 0: any score can be taken off
     for p in range(n):
         coefficient[worst[p]] = discount[p]
         if p < k:
@@ -117,7 +144,7 @@ def dorm_query(s, labels, worth, by_label, discount, k, star, fixed, grad, space
     _share_between_alike(s, labels, order, coefficient)
     for i in range(n):
         slope = star[order[i]] - coefficient[i]
-        value += slope * t[i]
+        value += slope * (s[order[i]] - middle)
         grad[order[i]] = s.dtype.type(slope)
     return value
 
@@ -128,7 +155,7 @@ def _space(scores, qptr, first, last):
     for q in range(first, last):
         n = max(n, qptr[q + 1] - qptr[q])
     floats, picked = np.empty((4, n + _GAP)), np.empty(n + _GAP, dtype=scores.dtype)
-    return floats, picked, np.empty((3, n + _GAP), dtype=np.int64)
+    return floats, picked, np.empty((4, n + _GAP), dtype=np.int64)
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")

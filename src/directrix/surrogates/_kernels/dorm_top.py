@@ -8,9 +8,10 @@ The ranks 1..k are added one at a time to the others, k + 1..n, which start sort
 documents left out. A rank that is added changes the optimum along the path of most gain from it to a
 document left out (shortest augmenting paths). Two ways to find such a path, of which the cheaper is taken:
 
-- over *levels*, O(n + L^2) for L labels and each rank. On either side, documents between one that comes and
-  one that goes move by one rank, whose gain prefix sums tell in O(1); and of a label only the best document
-  below can rise, only the worst above can fall. Bellman and Ford on that graph;
+- over *levels*, O(n + L^2) for L labels and each rank, as long as paths have few levels. On either side,
+  documents between one that comes and one that goes move by one rank, whose gain prefix sums tell in O(1);
+  and of a label only the best document below can rise, only the worst above can fall. Bellman and Ford on
+  that graph;
 - over *documents* (Jonker, Volgenant 1987), O(n^2) each, with weights computed when they are needed. Here the
   longer one of the two sides of the cut-off starts sorted.
 
@@ -22,7 +23,7 @@ import numpy as np
 
 from directrix.surrogates._kernels.sorting import descending_order
 
-_MOST_LEVELS = 64
+_PAIRS_OF_LEVELS = 64**2  # whose gains are kept, if they are not fewer than documents
 _ROUNDING = 1e-14
 """Of sums over documents, relative to the sum of their magnitudes: smaller gains count as none."""
 
@@ -235,12 +236,14 @@ def _by_documents(t, u, by_score, by_u, discount, k, chosen):
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def levels_are_cheaper(n, levels, k):
-    """Whether to look for paths over levels, by a rough count of operations."""
-    return levels <= _MOST_LEVELS and k * (4.0 * n + 20.0 * levels * levels) <= 0.5 * n * n * min(k, n - k)
+    """Whether to look for paths over levels, by a rough count of operations, and in memory O(n)."""
+    return levels * levels <= max(_PAIRS_OF_LEVELS, n) and k * (
+        4.0 * n + 20.0 * levels * levels
+    ) <= 0.5 * n * n * min(k, n - k)
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def choose_top(t, u, starts, discount, k, order):
+def choose_top(t, u, starts, by_score, discount, k, order):
     """Fill order (int64) with the documents of the most violating order.
 
     Parameters
@@ -248,13 +251,13 @@ def choose_top(t, u, starts, discount, k, order):
     t : float64 (n,)               scores, by label, highest first, and descending within a label
     u : float64 (n,)               t less the gain over the ideal
     starts : int64 (levels + 1,)   first document of every label; n
+    by_score : int64 (n,)          documents by descending t
     discount : float64 (>= n,)     c of ranks 1, 2, ...
     k : int                        1 <= k < n
     order : int64 (n,)             out
     """
     n, done = len(t), False
-    by_score, by_u = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
-    descending_order(t, by_score)
+    by_u = np.empty(n, dtype=np.int64)
     descending_order(u, by_u)
     chosen = np.empty(n, dtype=np.bool_)
     if levels_are_cheaper(n, len(starts) - 1, k):

@@ -38,11 +38,11 @@ def best_above(j, lowest, highest, x, z, gains, discount, twice):
 
     The highest of several: then fewest pairs are in the wrong order.
     """
-    best, total, above = 0.0, 0.0, highest
+    since, above = 0.0, highest  # what came since the best: the best itself, if it is huge, does not drown it
     for k in range(highest - 1, lowest - 1, -1):
-        total += gains[k] * (discount[k + j] - discount[k + j + 1]) - twice * (x[k] - z[j])
-        if total > best:
-            best, above = total, k
+        since += gains[k] * (discount[k + j] - discount[k + j + 1]) - twice * (x[k] - z[j])
+        if since > 0.0:
+            since, above = 0.0, k
     return above
 
 
