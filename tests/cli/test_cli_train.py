@@ -24,10 +24,13 @@ def test_it_prints_the_candidates_and_says_what_it_chose(run, files, tmp_path):
 
 def test_it_says_how_near_the_minimum_a_proof_puts_it(run, files, tmp_path):
     out = tmp_path / "m.json"
-    result = run("train", files.train, "--method", "SVMMap", "--set", "C=10", "-m", "AP", "-o", out)
+    result = run(
+        "train", files.train, "--method", "SVMMap", "--set", "C=10", "-m", "AP", "-o", out, "-f", "json"
+    )
     line = f"proven: no parameters have a training loss lower by more than {dx.load(out).result_.gap:.2g}"
     assert line in result.stderr
     assert 0.0 < dx.load(out).result_.gap <= 1e-3
+    assert json.loads(result.stdout)["above_minimum"] == dx.load(out).result_.gap
 
 
 def test_json_holds_every_candidate_and_the_gap(run, files, tmp_path):
@@ -37,7 +40,8 @@ def test_json_holds_every_candidate_and_the_gap(run, files, tmp_path):
         *("--set", "alpha=5", "-o", out, "-f", "json"),
     )
     found = json.loads(result.stdout)
-    assert list(found) == ["measure", "selection", "why", "chosen", "gap", "candidates"]
+    assert list(found) == ["measure", "selection", "why", "chosen", "gap", "above_minimum", "candidates"]
+    assert found["above_minimum"] is None
     assert {c["method"] for c in found["candidates"]} == {"ApproxAP"}
     assert {c["settings"]["alpha"] for c in found["candidates"]} == {5}
     best = max(c["valid"] for c in found["candidates"])

@@ -155,6 +155,7 @@ def _report(found: Search, goal: str, form: Format) -> None:
             "why": found.why,
             "chosen": found.candidates.index(found.chosen),
             "gap": found.gap,
+            "above_minimum": found.ranker.result_.gap,
             "candidates": entries,
         }
     )
