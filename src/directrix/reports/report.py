@@ -1,0 +1,177 @@
+"""The report of an experiment as a value: tables, figures, claims that were checked, values by query."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from directrix.errors import InputError
+from directrix.reports.tables import Table
+from directrix.types import Float64Array
+
+__all__ = ["Claim", "Curve", "Figure", "Panel", "PerQuery", "Report", "Verdict"]
+
+Verdict = Literal["holds", "does not hold", "not significant"]
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """A line, or a set of points, of a panel.
+
+    Parameters
+    ----------
+    label : str
+        For the legend; "" = not in it.
+    x, y : float (n,)
+        Points; NaN in ``y`` breaks the line.
+    style : {"line", "points", "dashed", "bars"}
+        Dashed lines are bounds and published figures.
+    """
+
+    label: str
+    x: Float64Array
+    y: Float64Array
+    style: Literal["line", "points", "dashed", "bars"] = "line"
+
+    def __post_init__(self) -> None:
+        if np.shape(self.x) != np.shape(self.y) or np.ndim(self.x) != 1:
+            raise InputError(
+                f"curve {self.label!r}: x has shape {np.shape(self.x)}, y {np.shape(self.y)}; "
+                "both need the same number of points, shape (n,)."
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """One pair of axes.
+
+    Parameters
+    ----------
+    title : str
+    curves : tuple of Curve
+    x_label, y_label : str
+        With the unit.
+    x_scale, y_scale : {"linear", "log"}
+    """
+
+    title: str
+    curves: tuple[Curve, ...]
+    x_label: str
+    y_label: str
+    x_scale: Literal["linear", "log"] = "linear"
+    y_scale: Literal["linear", "log"] = "linear"
+
+
+@dataclass(frozen=True, eq=False)
+class Figure:
+    """Panels side by side, written as ``NAME.png`` and ``NAME.svg``.
+
+    Parameters
+    ----------
+    name : str
+        Stem of the files: lower-case letters, digits, hyphens.
+    title : str
+        What it shows, and which figure of the paper it stands for.
+    panels : tuple of Panel
+    alt : str
+        What one sees, for who cannot see it.
+    """
+
+    name: str
+    title: str
+    panels: tuple[Panel, ...]
+    alt: str
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of a paper, checked.
+
+    Parameters
+    ----------
+    text : str
+        What is claimed.
+    source : str
+        Where: "Table 2", "Sect. 6.3".
+    verdict : {"holds", "does not hold", "not significant"}
+        The last: the difference has that sign or the other, but p >= .05 at this number of queries.
+    evidence : str
+        Our figures, with the test.
+    """
+
+    text: str
+    source: str
+    verdict: Verdict
+    evidence: str
+
+
+@dataclass(frozen=True, eq=False)
+class PerQuery:
+    """Values and rankings of several methods on the same queries, to look into a report.
+
+    Parameters
+    ----------
+    name : str
+        Of the data.
+    measure : str
+        Name of the measure.
+    query_ids : tuple of str
+    values : mapping of str to float64 (n_queries,)
+        Of each method.
+    rankings : mapping of str to (tuple of (str, int, float) tuples)
+        For each method and query the first documents: id, label, score; () = none.
+    """
+
+    name: str
+    measure: str
+    query_ids: tuple[str, ...]
+    values: Mapping[str, Float64Array]
+    rankings: Mapping[str, tuple[tuple[tuple[str, int, float], ...], ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """All that a reproduction shows.
+
+    Parameters
+    ----------
+    name : str
+        "qin2010", ...: of the folder.
+    title : str
+        Head of the page.
+    paper : str
+        Authors, year, title, where it appeared, DOI.
+    summary : tuple of str
+        What was found, sentences made of the figures; Markdown.
+    tables : tuple of Table
+        In the order of the paper, published figures beside ours with the difference.
+    figures : tuple of Figure
+    claims : tuple of Claim
+        The paper's orderings and sentences, one by one.
+    missing : tuple of (str, str)
+        What could not be done, and why (data that are not there, ...).
+    how : tuple of str
+        What was done: data, protocol, settings, differences from the paper; paragraphs of Markdown.
+    settings : mapping
+        JSON: what the figures depend on, versions, seeds, seconds.
+    command : str
+        Writes it again.
+    per_query : tuple of PerQuery
+        For the drill-down, one a data set and measure.
+    """
+
+    name: str
+    title: str
+    paper: str
+    summary: tuple[str, ...]
+    tables: tuple[Table, ...]
+    figures: tuple[Figure, ...]
+    claims: tuple[Claim, ...]
+    missing: tuple[tuple[str, str], ...]
+    how: tuple[str, ...]
+    settings: Mapping[str, Any]
+    command: str
+    per_query: tuple[PerQuery, ...] = ()
