@@ -6,7 +6,10 @@ import pytest
 from tests.docs.blocks import blocks
 from tests.experiments.artificial import write_collection
 
-FILES = {"cells.jsonl", "page.md", "settings.json", "tables.json", "tables.tex", "tables.txt"}
+FILES = {
+    *("cells.jsonl", "page.md", "report.html", "settings.json", "tables.json", "tables.tex", "tables.txt"),
+    *("tables", "figures"),
+}
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +111,7 @@ def test_a_run_of_other_settings_is_refused(run, data, done):
 
 def test_the_page_says_how_to_make_it_again_and_has_nothing_that_a_test_would_run(done):
     page = (done[0] / "page.md").read_text()
-    assert "$ directrix reproduce yue2007 --data DIR --trials 2 --quick" in page
+    assert "$ directrix reproduce yue2007 --data DIR --quick" in page
     assert "**Table 6: Comparison with base functions**" in page
     assert blocks(page) == []
 
