@@ -124,7 +124,8 @@ def _draw_panel(panel: Panel, ax: Any) -> list[tuple[Any, str]]:
     bars = [curve for curve in panel.curves if curve.style == "bars"]
     handles = []
     for curve in panel.curves:
-        x, y = np.asarray(curve.x, dtype=np.float64), np.asarray(curve.y, dtype=np.float64)
+        x, y = (np.array(part, dtype=np.float64) for part in (curve.x, curve.y))
+        y[~np.isfinite(y)] = np.nan
         colour, mark = next(colours), next(marks)
         if curve.style == "bars":
             width = 0.8 * _spacing(x) / len(bars)

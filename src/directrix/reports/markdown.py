@@ -54,7 +54,7 @@ def _block(text: str) -> str:
     if text.startswith("#"):
         return f"<h4>{_inline(text.lstrip('#').strip())}</h4>"
     before, *items = _ITEM.split(text)
-    parts = [f"<p>{_inline(before)}</p>"] if before.strip() else []
+    parts = [f"<p>{_inline(before.strip())}</p>"] if before.strip() else []
     if items:
         parts.append("<ul>" + "".join(f"<li>{_inline(item.strip())}</li>" for item in items) + "</ul>")
     return "\n".join(parts)
