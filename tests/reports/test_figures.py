@@ -84,11 +84,10 @@ def test_values_that_an_axis_cannot_show_are_left_out_without_a_warning():
     nan, inf = np.nan, np.inf
     x = np.array([0.0, 1.0, 2.0])
     rows = ([nan, 1.0, 2.0], [0.0] * 3, [-1.0, -2.0, -3.0], [nan] * 3, [0.0, 1.0, 10.0], [inf, 1.0, 2.0])
-    curves = [
-        Curve("c", x, np.array(y), style) for y in rows for style in ("line", "points", "dashed", "bars")
-    ]
-    curves.append(Curve("c", np.zeros(0), np.zeros(0)))
-    panels = tuple(Panel("p", (curve,), "x", "y", x_scale="log", y_scale="log") for curve in curves)
+    styles = ("line", "points", "dashed", "bars")
+    sets = [tuple(Curve("c", x, np.array(y), style) for style in styles) for y in rows]
+    sets.append((Curve("c", np.zeros(0), np.zeros(0)),))
+    panels = tuple(Panel("p", curves, "x", "y", x_scale="log", y_scale="log") for curves in sets)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert draw(Figure("f", "t", panels, "a"), "svg").startswith(b"<?xml")

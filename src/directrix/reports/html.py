@@ -23,7 +23,7 @@ from directrix.reports.tables import Table, Value
 __all__ = ["html"]
 
 _PANEL = 15  # rem: narrower is not read; the frame scrolls
-_CLASSES = {"holds": "holds", "does not hold": "fails", "not significant": "open"}
+_CLASSES = {"holds": "holds", "not significant": "open", "does not hold": "fails"}  # in the order of sorting
 _IN_SCRIPT = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 
@@ -122,7 +122,7 @@ def _claims(claims: Sequence[Claim]) -> str:
         [
             f'<th scope="row">{escape(claim.text)}</th>',
             f"<td>{escape(claim.source)}</td>",
-            f'<td><span class="verdict {_CLASSES[claim.verdict]}"><span aria-hidden="true">'
+            f'<td data-value="{list(_CLASSES).index(claim.verdict)}"><span class="verdict {_CLASSES[claim.verdict]}"><span aria-hidden="true">'
             f"{MARKS[claim.verdict]}</span> {claim.verdict}</span></td>",
             f"<td>{escape(claim.evidence)}</td>",
         ]
