@@ -17,13 +17,14 @@ from directrix.reports.claims import MARKS, tally
 from directrix.reports.figures import GRID, INK, across
 from directrix.reports.markdown import to_html
 from directrix.reports.page import joined, sections_of
-from directrix.reports.report import Claim, Figure, PerQuery, Report
+from directrix.reports.report import Claim, Figure, PerQuery, Report, Verdict
 from directrix.reports.tables import Table, Value
 
 __all__ = ["html"]
 
 _PANEL = 15  # rem: narrower is not read; the frame scrolls
-_CLASSES = {"holds": "holds", "not significant": "open", "does not hold": "fails"}  # in the order of sorting
+# in the order of sorting
+_CLASSES: dict[Verdict, str] = {"holds": "holds", "not significant": "open", "does not hold": "fails"}
 _IN_SCRIPT = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 
@@ -122,8 +123,7 @@ def _claims(claims: Sequence[Claim]) -> str:
         [
             f'<th scope="row">{escape(claim.text)}</th>',
             f"<td>{escape(claim.source)}</td>",
-            f'<td data-value="{list(_CLASSES).index(claim.verdict)}"><span class="verdict {_CLASSES[claim.verdict]}"><span aria-hidden="true">'
-            f"{MARKS[claim.verdict]}</span> {claim.verdict}</span></td>",
+            _verdict(claim.verdict),
             f"<td>{escape(claim.evidence)}</td>",
         ]
         for claim in claims
@@ -133,6 +133,12 @@ def _claims(claims: Sequence[Claim]) -> str:
     return f"<p>{escape(tally(claims))}</p>" + _framed(
         "Claims of the paper", f"<tr>{heads}</tr>", body, "claims"
     )
+
+
+def _verdict(verdict: Verdict) -> str:
+    place = list(_CLASSES).index(verdict)
+    mark = f'<span aria-hidden="true">{MARKS[verdict]}</span> {verdict}'
+    return f'<td data-value="{place}"><span class="verdict {_CLASSES[verdict]}">{mark}</span></td>'
 
 
 def _table(table: Table) -> str:
