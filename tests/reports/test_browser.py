@@ -232,6 +232,8 @@ def test_the_page_is_light_or_dark_as_asked_and_can_be_changed(look, scheme):
     other = {"light": "dark", "dark": "light"}[scheme]
     assert (page.evaluate(ground), page.evaluate(ink)) == colours[other]
     assert button.inner_text() == scheme.capitalize()
+    page.emulate_media(media="print")
+    assert page.evaluate(ground) == colours["light"][0]  # paper is white
 
 
 def test_on_a_phone_tables_scroll_and_the_page_does_not(look):
