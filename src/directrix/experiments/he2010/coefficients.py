@@ -1,4 +1,4 @@
-"""Tendency correlation of the paper's surrogates: on the training queries of each fold, and where theorems hold."""
+"""Tendency correlation of the paper's surrogates: on training queries, and where the theorems apply."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from directrix.experiments.cells import Cell
 from directrix.experiments.splits import Split
 from directrix.experiments.tendencies import random_models, tendencies
 from directrix.experiments.tendency import tendency
-from directrix.surrogates.names import surrogate as parse_surrogate
 from directrix.surrogates.bounds import ap_bound, ndcg_bound, rank_bound
+from directrix.surrogates.names import surrogate as parse_surrogate
 
 __all__ = ["QUICK_SWEEP", "STRUCTURAL", "Sweep", "apart", "apart_cell", "fold_cells"]
 
@@ -100,9 +100,9 @@ def apart(sweep: Sweep, seed: int) -> dict[str, Any]:
     Returns
     -------
     dict
-        From a family to a list of ``coefficient``, ``range`` (the coefficient of a surrogate that says nothing)
-        and ``bound``, a surrogate each. The bound is twice that of Qin, Liu and Li (2010) on the error, by
-        Lemma 1; None where there is none.
+        From a family to a list of ``coefficient``, ``range`` (the coefficient of a surrogate that says
+        nothing) and ``bound``, a surrogate each. The bound is twice that of Qin, Liu and Li (2010) on the
+        error, by Lemma 1; None where there is none.
     """
     rng = np.random.default_rng(seed)
     labels = rng.choice(3, size=_QUERIES * _DOCS, p=_SHARES).astype(np.float64)

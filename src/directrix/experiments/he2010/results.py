@@ -135,7 +135,8 @@ def agreement(found: Found, measure: str) -> Agreement:
     Returns
     -------
     Agreement
-        Smooth surrogates with each parameter that was trained; structural ones with the C that validation chose.
+        Smooth surrogates with each parameter that was trained; structural ones with the C that validation
+        chose.
     """
     from scipy.stats import kendalltau, spearmanr
 
