@@ -12,7 +12,8 @@ from directrix.experiments.he2010.protocol import Settings, coefficients, digest
 from directrix.experiments.he2010.results import Found, agreement, found_of, trade_off
 from directrix.reports.he2010.claims import claims
 from directrix.reports.he2010.figures import figures
-from directrix.reports.he2010.tables import PERFORMANCE, sections, tables
+from directrix.reports.he2010.performance import PERFORMANCE
+from directrix.reports.he2010.tables import sections, tables
 from directrix.reports.he2010.text import PAPER, TITLE, differs, how, missing, summary
 from directrix.reports.report import PerQuery, Report
 from directrix.reports.request import Request

@@ -11,7 +11,8 @@ from directrix.experiments.he2010.coefficients import STRUCTURAL, Sweep
 from directrix.experiments.he2010.methods import LISTNET, MAP, NDCG
 from directrix.experiments.he2010.results import Agreement, Found, TradeOff
 from directrix.experiments.significance import Significance, paired_t
-from directrix.reports.he2010.tables import PERFORMANCE
+from directrix.reports.he2010.performance import PERFORMANCE
+from directrix.reports.he2010.tables import BOUNDS
 from directrix.reports.report import Claim, Verdict
 from directrix.types import Float64Array
 
@@ -44,7 +45,12 @@ def _theorems(apart: Mapping[str, Any], sweep: Sweep) -> Iterable[Claim]:
     families = sweep.families()
     for family, source in (("SoftRank", "Theorem 2"), (MAP, "Theorem 3"), (NDCG, "Theorem 3")):
         values = [each["coefficient"] for each in apart[family]]
-        bounds = [(each["coefficient"], each["bound"]) for each in apart[family] if each["bound"] is not None]
+        bounds = [
+            (each["coefficient"], bound)
+            for label, each in zip(families[family], apart[family], strict=True)
+            for bound in (BOUNDS.get(_value(label)) if family == "SoftRank" else each["bound"],)
+            if bound is not None
+        ]
         best = min(values)
         kept = all(value <= bound + 1e-12 for value, bound in bounds)
         label = list(families[family])[values.index(best)]
@@ -218,6 +224,10 @@ def _signed(effect: float, p: float) -> Verdict:
     if not p < _LEVEL:
         return "not significant"
     return "holds" if effect > 0.0 else "does not hold"
+
+
+def _value(label: str) -> float:
+    return float(label.partition("=")[2])
 
 
 def _listed(values: Mapping[str, float], form: str) -> str:

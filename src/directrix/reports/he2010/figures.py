@@ -9,7 +9,7 @@ import numpy as np
 from directrix.experiments.he2010.coefficients import STRUCTURAL
 from directrix.experiments.he2010.methods import MAP, NDCG
 from directrix.experiments.he2010.results import Agreement, Found, TradeOff
-from directrix.reports.he2010.tables import PERFORMANCE
+from directrix.reports.he2010.performance import PERFORMANCE
 from directrix.reports.report import Curve, Figure, Panel
 
 __all__ = ["figures"]

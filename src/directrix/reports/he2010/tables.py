@@ -8,19 +8,18 @@ from typing import Any
 import numpy as np
 
 from directrix.experiments.he2010.coefficients import STRUCTURAL, Sweep
-from directrix.experiments.he2010.methods import LISTNET, MAP, NDCG, ONE_START
+from directrix.experiments.he2010.methods import MAP, NDCG
 from directrix.experiments.he2010.results import Agreement, Found, TradeOff
-from directrix.experiments.significance import paired_t
+from directrix.reports.he2010.performance import PERFORMANCE, chosen, test, training
 from directrix.reports.report import Section
 from directrix.reports.tables import Table, Value
 
-__all__ = ["PERFORMANCE", "PUBLISHED", "sections", "tables"]
+__all__ = ["BOUNDS", "PUBLISHED", "sections", "tables"]
 
-PERFORMANCE = {"AP": ("MAP", 4, 7), "nDCG@5": ("NDCG@5", 5, 8), "nDCG@10": ("NDCG@10", 6, 9)}
-"""Measure: its name in the paper, the tables of training and of test queries."""
 PUBLISHED = {("TD2003", 300.0): (0.3372, 0.3652)}
 """Training MAP of ApproxRank-MAP from one start and with 30, Sect. 6.3: the digits that the text has."""
-_BOUNDS = {0.02: 1000.0, 0.01: 0.02}  # of SoftRank's coefficient by sigma, after Theorem 2
+BOUNDS = {0.02: 1000.0, 0.01: 0.02}
+"""Of SoftRank's coefficient by sigma, after Theorem 2: N = 200, L = 3, delta = .1."""
 _SHOWN = {  # of Table 3; the appendix has all
     "SoftRank": ("sigma=0.1", "sigma=0.01", "sigma=0.001"),
     MAP: ("alpha=10", "alpha=100", "alpha=400"),
@@ -30,7 +29,6 @@ _EPS = "eps*: random linear models on the training queries of a fold; 0 = moves 
 _MEASURE = (
     "SoftRank, ApproxRank-NDCG, SVMndcg and DORM against NDCG of the whole list, the others against AP."
 )
-_LISTNET = "- ListNet: difference from ListNet; above 0 the paper prints bold."
 
 
 def tables(
@@ -46,9 +44,9 @@ def tables(
         _apart(apart, sweep),
         *(_trade_off(one.name, trade) for one, trade in zip(found, trades, strict=True)),
         _said(found, trades, apart, sweep),
-        *(_training(found, measure) for measure in PERFORMANCE),
-        *(_test(found, measure) for measure in PERFORMANCE),
-        _chosen(found),
+        *(training(found, measure) for measure in PERFORMANCE),
+        *(test(found, measure) for measure in PERFORMANCE),
+        chosen(found),
         _agreement(agreements),
         *(_points(name, each) for name, each in agreements),
         _appendix(10, "SoftRank", found, {"SoftRank": sweep.families()["SoftRank"]}, "sigma"),
@@ -98,7 +96,7 @@ def _apart(apart: Mapping[str, Any], sweep: Sweep) -> Table:
             continue
         for label, each in zip(surrogates, apart[family], strict=True):
             sigma = float(label.partition("=")[2]) if label.startswith("sigma") else None
-            published = None if sigma is None else _BOUNDS.get(sigma)
+            published = None if sigma is None else BOUNDS.get(sigma)
             bound = each["bound"] if published is None else published
             name = label if family == "structural" else f"{family} {label}"
             shown = None if bound is None else f"{bound:.2g}"
@@ -143,13 +141,13 @@ def _said(
     rows: list[tuple[Value, ...]] = []
     for (name, alpha), published in PUBLISHED.items():
         trade = by_name.get(name)
-        at = [] if trade is None else np.flatnonzero(trade.alphas == alpha)
+        at = np.flatnonzero(trade.alphas == alpha) if trade is not None else np.empty(0, dtype=int)
         for what, number, of in zip(("one start", "30 starts"), published, ("one", "many"), strict=True):
             ours = float(getattr(trade, of)[at[0]].mean()) if len(at) else None
             text = f"training MAP of ApproxRank-MAP on {name}, alpha = {alpha:g}, {what}"
             rows.append((text, number, ours, None if ours is None else ours - number))
     for label, each in zip(sweep.families()["SoftRank"], apart["SoftRank"], strict=True):
-        bound = _BOUNDS.get(float(label.partition("=")[2]))
+        bound = BOUNDS.get(float(label.partition("=")[2]))
         if bound is not None:
             text = f"bound of eps* of SoftRank, {label}, N = 200, L = 3, delta = .1"
             rows.append((text, bound, each["coefficient"], each["coefficient"] - bound))
@@ -164,76 +162,6 @@ def _said(
 
 def _whole(value: float) -> float | int:
     return int(value) if float(value).is_integer() else float(value)
-
-
-def _training(found: Sequence[Found], measure: str) -> Table:
-    name, number, _ = PERFORMANCE[measure]
-    rows: list[tuple[Value, ...]] = []
-    for entry in _entries(found):
-        cells: list[Value] = []
-        for one in found:
-            value, base = (one.crossval.train(e, measure) for e in (entry, LISTNET))
-            cells += [value, None if entry == LISTNET else value - base]
-        rows.append((entry, *cells))
-    return Table(
-        f"Table {number}: training performance, {name}",
-        ("method", *(head for _ in found for head in (name, "- ListNet"))),
-        tuple(rows),
-        groups=(("", 1), *((one.name, 2) for one in found)),
-        notes=("Mean over the folds, convention letor3.", _LISTNET),
-        digits=4,
-    )
-
-
-def _test(found: Sequence[Found], measure: str) -> Table:
-    name, _, number = PERFORMANCE[measure]
-    rows: list[tuple[Value, ...]] = []
-    for entry in _entries(found):
-        cells: list[Value] = []
-        for one in found:
-            cells.append(one.crossval.mean(entry, measure))
-            if entry == LISTNET:
-                cells += [None, None]
-                continue
-            test = paired_t(*(one.crossval.values(e, measure) for e in (entry, LISTNET)))
-            cells += [float(test.difference), float(test.p)]
-        rows.append((entry, *cells))
-    return Table(
-        f"Table {number}: test performance, {name}",
-        ("method", *(head for _ in found for head in (name, "- ListNet", "p"))),
-        tuple(rows),
-        groups=(("", 1), *((one.name, 3) for one in found)),
-        notes=(
-            "Mean over the folds, convention letor3; - ListNet: mean difference over all test queries, p "
-            "of the "
-            "paired t-test, two-sided.",
-        ),
-        digits=4,
-    )
-
-
-def _entries(found: Sequence[Found]) -> list[str]:
-    return [entry for entry in found[0].crossval.entries if entry != ONE_START]
-
-
-def _chosen(found: Sequence[Found]) -> Table:
-    rows: list[tuple[Value, ...]] = []
-    shown = ("alpha", "sigma", "C", "target", "temperature", "l2")
-    for one in found:
-        for entry in one.crossval.entries:
-            chosen = [
-                " ".join(f"{k}={_plain(v)}" for k, v in settings.items() if k in shown)
-                for settings in one.crossval.selected(entry)
-            ]
-            rows.append((one.name, entry, *chosen, one.crossval.seconds(entry)))
-    folds = found[0].crossval.folds
-    return Table(
-        "Settings that validation chose", ("data", "method", *folds, "seconds"), tuple(rows), digits=0
-    )
-
-
-def _plain(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _agreement(agreements: Sequence[tuple[str, Agreement]]) -> Table:
