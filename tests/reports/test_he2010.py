@@ -82,6 +82,9 @@ def test_rankings_of_queries_can_be_looked_at(run):
         scores = [score for _, _, score in queries[0]]
         assert scores == sorted(scores, reverse=True)
         assert queries[0][0][0].startswith("D")
+        for ranked, value in zip(queries, drill.values[method], strict=True):  # all 8 documents of the query
+            places = np.flatnonzero([label >= 1 for _, label, _ in ranked]) + 1.0
+            np.testing.assert_allclose((np.arange(1, len(places) + 1) / places).mean(), value, rtol=1e-12)
 
 
 def test_without_a_collection_it_says_what_is_needed(tmp_path):
