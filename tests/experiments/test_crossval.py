@@ -339,6 +339,14 @@ def test_threads_are_used_when_joblib_is_told_to(splits, tmp_path):
     assert seen == [1] * 12
 
 
+def test_workers_that_are_still_there_read_the_folds_of_the_next_run(splits, tmp_path):
+    """Both runs have one path, so their folds are files of the same name."""
+    path = tmp_path / "cells.jsonl"
+    for part in (splits[:1], splits[1:2]):
+        found = cross_validate(part, ENTRIES, ["AP"], n_jobs=2, path=path)
+        assert numbers(found) == numbers(cross_validate(part, ENTRIES, ["AP"]))
+
+
 def test_a_finished_file_is_not_computed_again(splits, tmp_path):
     path = tmp_path / "cells.jsonl"
     first = cross_validate(splits, ENTRIES, ["AP"], path=path)
