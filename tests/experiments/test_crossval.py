@@ -180,7 +180,7 @@ def test_auto_chooses_what_a_search_chooses(splits):
 
 
 def test_without_a_validation_part_the_training_queries_judge_as_in_a_search(splits):
-    split = Split("Fold1", splits[0].train, None, splits[0].test)
+    split = Split("Fold1", letor_queries(12, seed=7), None, splits[0].test)  # from 10 queries on in turns
     found = cross_validate([split], [ENTRIES[1]], ["AP"])
     fixed = Entry("", "RankCosine", grid={"l2": [1e-5, 1e-1, 1.0]})
     alone = search(
