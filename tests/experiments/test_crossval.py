@@ -12,10 +12,16 @@ import pytest
 from directrix.data.letor import read_letor
 from directrix.errors import InputError
 from directrix.experiments.crossval import Entry, Split, cross_validate, k_fold_splits, letor_splits
+from directrix.experiments.contest import Contest
+from directrix.experiments.crossval_cells import Job
+from directrix.experiments.rules import Rules
+from directrix.experiments.splits import StoredSplit
+from directrix.experiments.tuning import candidates_of, check_candidates
+from directrix.measures.convention import conventions
 from directrix.measures.dcg import NDCG
 from directrix.measures.evaluation import evaluate
 from directrix.measures.precision import AP
-from directrix.rankers.methods import method
+from directrix.rankers.methods import method, methods
 from directrix.rankers.search import search
 from directrix.rankers.training import mean_of, values_of
 from tests.experiments.letor_folder import letor_folder, letor_queries
@@ -179,6 +185,22 @@ def test_auto_chooses_what_a_search_chooses(splits):
     assert set(values) == {each.method for each in alone.candidates}
 
 
+@pytest.mark.parametrize(("others", "chosen"), [((0.6, 0.6, 0.7, 0.6), 0), ((0.6, 0.7, 0.7, 0.7), 1)])
+def test_the_first_method_is_chosen_within_one_standard_error(splits, tmp_path, others, chosen):
+    """Ahead by .025 +- .048, and by .075 +- .025."""
+    trials = [(method("ListNet"), {}), (method("RankSVM"), {})]
+    job = Job(AP(), AP(), (AP(),), 0, 0, keeps_judged=True)
+    contest = Contest("auto", StoredSplit(splits[0], tmp_path / "x"), trials, job, "", [(2, 6)])
+    keys = [cell.key for cell in contest.cells(0)]
+    results = {}
+    for key, judged in zip(keys, [(0.5, 0.7, 0.6, 0.6), others], strict=True):
+        means = {part: [0.5] for part in ("train", "valid", "test")}
+        common = {"status": "converged", "steps": 1, "seconds": 0.1, "values": [[0.5] * 6]}
+        results[key] = {**common, **means, "chosen_by": sum(judged) / 4, "judged": list(judged)}
+    contest.end(0, results)
+    assert contest.result(("AP",)).chosen == chosen
+
+
 def test_without_a_validation_part_the_training_queries_judge_as_in_a_search(splits):
     split = Split("Fold1", letor_queries(12, seed=7), None, splits[0].test)  # from 10 queries on in turns
     found = cross_validate([split], [ENTRIES[1]], ["AP"])
@@ -281,7 +303,8 @@ def test_a_random_search_draws_from_distributions(splits):
 
 
 def test_halving_goes_on_with_the_better_third_on_more_queries():
-    from directrix.experiments.tuning import subset
+    from directrix.experiments.splits import StoredSplit
+from directrix.experiments.tuning import subset
 
     q = letor_queries(90, seed=1)
     (split, *_) = k_fold_splits(q, 3)
@@ -370,7 +393,7 @@ def test_cells_of_other_data_or_settings_are_other_cells(splits, tmp_path):
         {"seed": 1},
         {"keep_top": 1},
         {"convention": "letor3"},
-        {"splits": [splits[1]]},
+        {"splits": [replace(splits[1], name="Fold1")]},
         {"entries": [Entry("a", replace(method("RankCosine"), fixed={"centred": False}), one)]},
     ]
     for count, other in enumerate(others, start=1):
@@ -471,3 +494,26 @@ def test_messages(splits):
         found.values("Regression", "RR")
     with pytest.raises(InputError, match="there is no fold 'Fold9'; folds are Fold1, Fold2, Fold3"):
         found.candidates("Regression", "Fold9")
+
+
+@pytest.mark.parametrize("name", ["nDCG@10", "AP"])
+def test_every_method_can_be_made_under_every_convention(name):
+    """Ties and empty queries of a tool are for judging; LambdaRank can be trained for neither."""
+    for tool in conventions():
+        goal = Rules(tool).trained_for(name)
+        for way in methods():
+            check_candidates(candidates_of(Entry("a", way), goal, "grid", None, 0), goal)
+        judged = Rules(tool)(name)
+        assert getattr(goal, "gain", None) == getattr(judged, "gain", None)
+        assert goal.ties == "expected"
+
+
+def test_lambdarank_is_judged_by_the_convention_that_it_cannot_be_trained_for(splits):
+    entry = Entry("a", "LambdaRank", {"rate": 0.01, "epochs": 2})
+    found = cross_validate(splits[:1], [entry], ["nDCG@3"], convention="trec_eval")
+    ranker = entry.way.ranker(measure=NDCG(k=3, gain="linear"), random_state=0, **entry.settings)
+    goal = NDCG(k=3).under("trec_eval")
+    ranker.fit_queries(splits[0].train, splits[0].valid, measure=goal)
+    q = splits[0].test
+    wanted = values_of(goal, ranker.predict_queries(q), q)
+    assert found.values("a", "nDCG@3").tolist() == wanted.tolist()
