@@ -11,12 +11,12 @@ import pytest
 
 from directrix.data.letor import read_letor
 from directrix.errors import InputError
-from directrix.experiments.crossval import Entry, Split, cross_validate, k_fold_splits, letor_splits
 from directrix.experiments.contest import Contest
+from directrix.experiments.crossval import Entry, Split, cross_validate, k_fold_splits, letor_splits
 from directrix.experiments.crossval_cells import Job
 from directrix.experiments.rules import Rules
 from directrix.experiments.splits import StoredSplit
-from directrix.experiments.tuning import candidates_of, check_candidates
+from directrix.experiments.tuning import candidates_of, check_candidates, subset
 from directrix.measures.convention import conventions
 from directrix.measures.dcg import NDCG
 from directrix.measures.evaluation import evaluate
@@ -303,9 +303,6 @@ def test_a_random_search_draws_from_distributions(splits):
 
 
 def test_halving_goes_on_with_the_better_third_on_more_queries():
-    from directrix.experiments.splits import StoredSplit
-from directrix.experiments.tuning import subset
-
     q = letor_queries(90, seed=1)
     (split, *_) = k_fold_splits(q, 3)
     split = replace(split, train=q.take(range(60)))
