@@ -95,8 +95,12 @@ def test_values_that_an_axis_cannot_show_are_left_out_without_a_warning():
 
 def test_bars_of_two_curves_stand_beside_each_other():
     svg = drawn(*(Curve(name, np.arange(2.0), np.ones(2), "bars") for name in "ab"))
-    left = sorted(
-        float(x)
-        for x in re.findall(r'<path d="M ([\d.]+) [\d.]+ \nL [\d.]+ [\d.]+ \nL [\d.]+ [\d.]+ \nL', svg)
-    )
-    assert len(set(left)) >= 4
+    bars = re.findall(r'<path d="([^"]+)" clip-path="[^"]+" style="fill: (#\w+)"', svg)
+    edges = {}
+    for path, colour in bars:
+        x = [float(text) for text in re.findall(r"[ML] ([\d.]+)", path)]
+        edges.setdefault(colour, []).append((min(x), max(x)))
+    first, second = (sorted(spans) for spans in edges.values())
+    for (_, right), (left, _) in zip(first, second, strict=True):
+        np.testing.assert_allclose(right, left, rtol=0, atol=1e-3)  # side by side
+    assert second[0][1] < first[1][0]  # with room between the groups
