@@ -203,6 +203,21 @@ def test_the_two_rankings_stand_side_by_side_with_their_labels(look):
     assert left["x"] + left["width"] <= right["x"]
 
 
+def test_measures_of_the_same_rankings_share_them(look, tmp_path):
+    first, other = report().per_query
+    again = replace(first, measure="AP", values={name: 1 - v for name, v in first.values.items()})
+    text = page_of(report(per_query=(first, other, again), figures=()))
+    assert text.count('"D003"') == page_of(report(figures=())).count('"D003"')
+    (tmp_path / "report.html").write_text(text, encoding="utf-8")
+    page = look(tmp_path / "report.html")
+    page.locator("#set").select_option("OHSUMED, AP")
+    page.locator("#query").select_option(index=0)
+    query = page.locator("#chosen").inner_text().split()[1].rstrip(":")
+    shown = page.locator("#ranking-1 tbody th").all_inner_texts()
+    kept = first.rankings["ListNet"][first.query_ids.index(query)]
+    assert shown == [doc for doc, _, _ in kept]
+
+
 def test_a_query_without_ranking_says_so(look):
     page = look()
     place = [query for query, _ in differences()].index("129")  # the last, of which none was kept

@@ -80,6 +80,12 @@ def test_panels_stand_in_rows():
     assert len(re.findall(r'id="axes_\d+"', svg)) == 5
 
 
+@pytest.mark.parametrize(("most", "expected"), [(50.0, ["1", "2", "5", "10", "20", "50"]), (1000.0, [])])
+def test_a_short_logarithmic_axis_has_plain_numbers(most, expected):
+    svg = drawn(Curve("", np.array([1.0, most]), np.array([0.31, 0.32])), x_scale="log")
+    assert [text for text in texts(svg) if text in ("1", "2", "5", "10", "20", "50")] == expected
+
+
 def test_values_that_an_axis_cannot_show_are_left_out_without_a_warning():
     nan, inf = np.nan, np.inf
     x = np.array([0.0, 1.0, 2.0])
