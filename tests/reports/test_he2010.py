@@ -75,7 +75,8 @@ def test_a_run_goes_on_where_it_was(run):
 
 
 def test_rankings_of_queries_can_be_looked_at(run):
-    (drill,) = run[0].per_query
+    drill = run[0].per_query[0]
+    assert [part.measure for part in run[0].per_query] == ["AP", "nDCG@5", "nDCG@10"]
     assert len(drill.query_ids) == 15
     for method, queries in drill.rankings.items():
         assert len(queries) == len(drill.values[method]) == 15

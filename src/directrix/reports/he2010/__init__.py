@@ -93,22 +93,28 @@ def report(
         how=how(found, settings),
         settings=record,
         command=command,
-        per_query=tuple(_per_query(one) for one in found),
+        per_query=tuple(part for one in found for part in _per_query(one)),
         sections=sections(len(found), len(agreements)),
         differs=differs(settings),
     )
 
 
-def _per_query(one: Found) -> PerQuery:
+def _per_query(one: Found) -> list[PerQuery]:
+    """Every measure of the same rankings."""
     entries = [entry for entry in one.crossval.entries if entry != ONE_START]
     tests = [split.test for split in one.splits]
-    return PerQuery(
-        one.name,
-        "AP",
-        tuple(map(str, one.crossval.query_ids)),
-        {entry: one.crossval.values(entry, "AP") for entry in entries},
-        {entry: tuple(_ranked(tests, one.crossval.top(entry))) for entry in entries},
-    )
+    query_ids = tuple(map(str, one.crossval.query_ids))
+    rankings = {entry: tuple(_ranked(tests, one.crossval.top(entry))) for entry in entries}
+    return [
+        PerQuery(
+            one.name,
+            measure,
+            query_ids,
+            {entry: one.crossval.values(entry, measure) for entry in entries},
+            rankings,
+        )
+        for measure in PERFORMANCE
+    ]
 
 
 def _ranked(
