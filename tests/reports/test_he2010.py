@@ -175,7 +175,9 @@ def test_verdicts_follow_the_figures():
     assert said["eps* of SVMmap, DORM, PermuRank and SVMndcg is big"] == "holds"
     assert said["with proper parameters the three have very strong tendency correlation"] == "holds"
     assert said["training MAP with restarts keeps increasing for alpha in [50, 400]"] == "holds"
-    assert said["test MAP of ApproxRank-MAP is the best (second: ApproxRank-NDCG)"] == "holds"
+    assert said["test MAP of ApproxRank-MAP is the best"] == "holds"
+    trade = "there is a trade-off: as alpha grows training MAP with restarts rises, then falls"
+    assert said[trade] == "does not hold"  # it only rises
     assert said["test MAP of ListNet is above that of SVMmap"] == "holds"
     assert said["test MAP of ListNet is above that of PermuRank"] == "not significant"
     assert said["test NDCG@5 of SoftRank is above that of ListNet"] == "does not hold"
