@@ -127,6 +127,15 @@ def test_what_can_be_seen_is_that_of_statsmodels(n, alpha, power):
     np.testing.assert_allclose(found, size * gaps.std(ddof=1), rtol=1e-5, atol=0)
 
 
+def test_two_pairs_can_show_large_differences_alone():
+    # |T| with 1 degree of freedom, by drawing: statsmodels finds too small a difference here
+    z = np.random.default_rng(0).normal(size=(2, 200_000))
+    least = detectable([0.0, np.sqrt(2.0)], [0.0, 0.0], power=0.9)  # their scatter is 1
+    t = (z[0] + least * np.sqrt(2)) / np.abs(z[1])
+    seen = np.mean(np.abs(t) > scipy.stats.t.ppf(0.975, 1))
+    np.testing.assert_allclose(seen, 0.9, atol=0.003, rtol=0)
+
+
 @pytest.mark.parametrize("test", TESTS)
 def test_undefined_pairs_do_not_count(test):
     a, b = np.random.default_rng(0).random((2, 12))
