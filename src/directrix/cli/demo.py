@@ -131,9 +131,10 @@ def _against(values: Float64Array, base: Float64Array, name: str) -> dict[str, A
     """Mean difference over queries, and the p-value of the two-sided paired t-test."""
     if name == _BASELINE:
         return {"difference": None, "p": None}
-    from scipy.stats import ttest_rel
+    from directrix.experiments.significance import paired_t
 
-    return {"difference": float((values - base).mean()), "p": float(ttest_rel(values, base).pvalue)}
+    found = paired_t(values, base)
+    return {"difference": found.difference, "p": found.p}
 
 
 def _print(rows: list[dict[str, Any]], form: Format) -> None:
