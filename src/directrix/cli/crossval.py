@@ -121,7 +121,7 @@ def crossval(
             )
         if folds is not None and data.is_dir():
             raise InputError(
-                f"--folds {folds}: {data} is a folder, whose folds are those in it; leave it out, or give one file."
+                f"--folds {folds}: {data} is a folder, which has its own folds; leave it out, or give a file."
             )
     splits = _splits(data, missing, 5 if folds is None else folds, seed)
     installation = {key: what for key, what in environment().items() if key != "numba cache"}  # a path
@@ -214,8 +214,8 @@ def _print(found: CrossValidation, select: str, form: Form) -> None:
             {
                 "method": entry,
                 "measure": measure,
-                "difference": test and test.difference,
-                "p": test and test.p,
+                "difference": None if test is None else float(test.difference),
+                "p": None if test is None else float(test.p),
             }
             for (entry, measure), test in tests.items()
         ]

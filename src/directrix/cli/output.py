@@ -94,7 +94,7 @@ def progress_bar(text: str) -> Iterator[Callable[[int, int, str], None]]:
 
 @contextmanager
 def progress_of(text: str) -> Iterator[Callable[[int, int, str], None]]:
-    """Show how far a long run is: a bar on a terminal; elsewhere, as in a log, a line for every twentieth part.
+    """Show how far a long run is: a bar on a terminal, else, as in a log, a line every twentieth part.
 
     Yields a function of the number done, the number in all, and the time left in words.
     """

@@ -199,7 +199,7 @@ class _Rules:
 
     def warn(self, names: Sequence[str], measures: Sequence[RankingMeasure]) -> None:
         if self._tool is not None:
-            warn_lacking(self._tool, list(names), list(measures))
+            warn_lacking(self._tool, list(names), list(measures), "Leave those out, or convention=.")
 
 
 def _names(measures: Iterable[RankingMeasure | str]) -> list[str]:

@@ -88,7 +88,7 @@ def candidates_of(
         if search == "grid":
             raise InputError(
                 f"n_candidates={n_candidates} has no effect on a search over the whole grid; leave it out, "
-                "or draw from the grid with search='random'."
+                "or draw from the grid: search='random'."
             )
     axes = {name: values for name, values in (entry.grid or {}).items() if name not in entry.settings}
     drawn = [name for name, values in axes.items() if hasattr(values, "rvs")]
