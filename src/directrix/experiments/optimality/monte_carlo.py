@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.experiments.optimality.certificate import Certificate
+from directrix.experiments.optimality.certificate import Certificate, ExactRise
 from directrix.experiments.optimality.directions import OneWeight, RandomDirections, n_directions
+from directrix.experiments.optimality.exact import exact_rises, line_search_of
 from directrix.experiments.optimality.point import Judge, point_of
 from directrix.measures.base import RankingMeasure
 from directrix.trainers.exact import features_of
@@ -120,9 +121,14 @@ def certify(  # noqa: PLR0913
         directions = RandomDirections(count, len(point.params), seeds)
     judge = Judge(point, goal)
     unit = unit_of(steps, point.params, relative=relative)
-    curves = tested(judge, point.params, directions, np.array(steps) * unit, progress)
+    lengths = np.array(steps, dtype=np.float64) * unit
+    search = line_search_of(point, goal) if exact else None  # refuses before the work
+    curves = tested(judge, point.params, directions, lengths, progress)
+    rises: tuple[ExactRise, ...] = ()
+    if search is not None:
+        rises = exact_rises(point, judge, search, directions, float(lengths.max()), progress)
     shape = tuple(map(float, steps)), unit
-    return Certificate(goal.name, judge.value, directions, eps, delta, *shape, curves)
+    return Certificate(goal.name, judge.value, directions, eps, delta, *shape, curves, rises)
 
 
 def seed_of(seed: Any) -> tuple[int, ...]:
