@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.experiments.optimality.certificate import ExactRise
+from directrix.experiments.optimality.certificate import LEVEL, ExactRise
 from directrix.experiments.optimality.directions import OneWeight, RandomDirections
 from directrix.experiments.optimality.point import Judge, Point
 from directrix.measures.base import RankingMeasure
@@ -58,7 +58,7 @@ def exact_rises(
             rises[k, row], places[k, row] = best.value - base, best.t
         if progress is not None:
             progress(row + 1, len(lines), "lines")
-    level = 1e-12 * abs(base)
+    level = LEVEL * abs(base)
     found = []
     for k, far in enumerate(reaches):
         best_row, n_rising = int(rises[k].argmax()), int((rises[k] > level).sum())

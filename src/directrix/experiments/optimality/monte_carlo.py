@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.experiments.optimality.certificate import Certificate, ExactRise
+from directrix.experiments.optimality.certificate import LEVEL, Certificate, ExactRise
 from directrix.experiments.optimality.directions import OneWeight, RandomDirections, n_directions
 from directrix.experiments.optimality.exact import exact_rises, line_search_of
 from directrix.experiments.optimality.point import Judge, point_of
@@ -17,7 +17,7 @@ from directrix.measures.base import RankingMeasure
 from directrix.trainers.exact import features_of
 from directrix.types import Float64Array
 
-__all__ = ["STEPS", "Progress", "certify", "seed_of", "tested", "unit_of"]
+__all__ = ["STEPS", "Progress", "certify", "changes_along", "seed_of", "unit_of"]
 
 Progress = Callable[[int, int, str], None]
 """Called with the directions that are done, how many there are, and what is being done."""
@@ -123,7 +123,7 @@ def certify(  # noqa: PLR0913
     unit = unit_of(steps, point.params, relative=relative)
     lengths = np.array(steps, dtype=np.float64) * unit
     search = line_search_of(point, goal) if exact else None  # refuses before the work
-    curves = tested(judge, point.params, directions, lengths, progress)
+    curves = changes_along(judge, point.params, judge.value, directions, lengths, progress)
     rises: tuple[ExactRise, ...] = ()
     if search is not None:
         rises = exact_rises(point, judge, search, directions, float(lengths.max()), progress)
@@ -155,22 +155,29 @@ def unit_of(steps: Sequence[float], params: Float64Array, *, relative: bool) -> 
     return norm
 
 
-def tested(
+def changes_along(
     judge: Judge,
     params: Float64Array,
+    value: float,
     directions: RandomDirections | OneWeight,
     lengths: Float64Array,
-    progress: Progress | None,
+    progress: Progress | None = None,
+    *,
+    until_rise: bool = False,
 ) -> Float64Array:
-    """Change of the measure by every step in every direction, float64 (n_directions, n_steps)."""
+    """Change of the measure by every step in every direction, float64 (n_directions, n_steps).
+
+    With ``until_rise`` only as far as the first block with a direction that rises.
+    """
     curves = np.empty((directions.count, len(lengths)))
     at_once = min(_DIRECTIONS_AT_ONCE, max(1, _FLOATS_AT_ONCE // (len(lengths) * len(params))))
-    base = judge.value
     for first in range(0, directions.count, at_once):
         last = min(first + at_once, directions.count)
         moves = directions.block(first, last)[:, None, :] * lengths[:, None]
         means = judge.means((params + moves).reshape(-1, len(params)))
-        curves[first:last] = means.reshape(last - first, -1) - base
+        curves[first:last] = means.reshape(last - first, -1) - value
         if progress is not None:
             progress(last, directions.count, "directions")
+        if until_rise and (curves[first:last] > LEVEL * abs(value)).any():
+            return curves[:last]
     return curves
