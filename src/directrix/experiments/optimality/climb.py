@@ -10,7 +10,7 @@ from directrix.errors import InputError
 from directrix.experiments.optimality.certificate import LEVEL
 from directrix.experiments.optimality.directions import OneWeight, RandomDirections
 from directrix.experiments.optimality.exact import line_search_of
-from directrix.experiments.optimality.monte_carlo import changes_along
+from directrix.experiments.optimality.monte_carlo import changes_along, unit_of
 from directrix.experiments.optimality.point import Judge, Point
 from directrix.measures.base import RankingMeasure
 from directrix.measures.line_search import LineSearch
@@ -68,7 +68,7 @@ class Climb:
     @property
     def unit(self) -> float:
         """What steps are multiplied with: 1, or the norm of the weights."""
-        return float(np.linalg.norm(self.params)) if self._relative else 1.0
+        return unit_of(self.params, relative=self._relative)
 
     @property
     def lengths(self) -> Float64Array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,7 +9,13 @@ import numpy as np
 
 from directrix.errors import InputError
 from directrix.experiments.optimality.certificate import LEVEL, Certificate, ExactRise
-from directrix.experiments.optimality.directions import OneWeight, RandomDirections, n_directions
+from directrix.experiments.optimality.directions import (
+    OneWeight,
+    RandomDirections,
+    check_steps,
+    n_directions,
+    seed_of,
+)
 from directrix.experiments.optimality.exact import exact_rises, line_search_of
 from directrix.experiments.optimality.point import Judge, point_of
 from directrix.measures.base import RankingMeasure
@@ -108,7 +113,7 @@ def certify(  # noqa: PLR0913
     >>> found.n_directions, found.n_rising, found.is_local_optimum
     (459, 0, True)
     """
-    count = n_directions(eps, delta)
+    count, given = n_directions(eps, delta), check_steps(steps)
     point, goal = point_of(ranker_or_params, data, measure)
     seeds = seed_of(seed)
     directions: RandomDirections | OneWeight
@@ -120,33 +125,19 @@ def certify(  # noqa: PLR0913
     else:
         directions = RandomDirections(count, len(point.params), seeds)
     judge = Judge(point, goal)
-    unit = unit_of(steps, point.params, relative=relative)
-    lengths = np.array(steps, dtype=np.float64) * unit
+    unit = unit_of(point.params, relative=relative)
+    lengths = np.array(given) * unit
     search = line_search_of(point, goal) if exact else None  # refuses before the work
     curves = changes_along(judge, point.params, judge.value, directions, lengths, progress)
     rises: tuple[ExactRise, ...] = ()
     if search is not None:
         rises = exact_rises(point, judge, search, directions, float(lengths.max()), progress)
-    shape = tuple(map(float, steps)), unit
+    shape = tuple(given), unit
     return Certificate(goal.name, judge.value, directions, eps, delta, *shape, curves, rises)
 
 
-def seed_of(seed: Any) -> tuple[int, ...]:
-    """Check a seed."""
-    try:
-        number = operator.index(seed)
-    except TypeError:
-        number = -1
-    if number < 0:
-        raise InputError(f"seed={seed!r}: an integer >= 0 is needed, e.g. seed=0.")
-    return (number,)
-
-
-def unit_of(steps: Sequence[float], params: Float64Array, *, relative: bool) -> float:
-    """Check the steps, and return what they are multiplied with."""
-    lengths = np.asarray(steps, dtype=np.float64)
-    if lengths.ndim != 1 or not len(lengths) or not ((lengths > 0.0) & (lengths < np.inf)).all():
-        raise InputError(f"steps={steps!r}: lengths > 0 are needed, e.g. steps=[0.1, 0.5, 1.0].")
+def unit_of(params: Float64Array, *, relative: bool) -> float:
+    """Return what steps are multiplied with: 1, or the norm of the weights."""
     if not relative:
         return 1.0
     norm = float(np.linalg.norm(params))

@@ -11,8 +11,8 @@ import numpy as np
 from directrix.errors import InputError
 from directrix.experiments.optimality.certificate import LEVEL, Certificate
 from directrix.experiments.optimality.climb import Climb
-from directrix.experiments.optimality.directions import RandomDirections, n_directions
-from directrix.experiments.optimality.monte_carlo import STEPS, Progress, changes_along, seed_of, unit_of
+from directrix.experiments.optimality.directions import RandomDirections, check_steps, n_directions, seed_of
+from directrix.experiments.optimality.monte_carlo import STEPS, Progress, changes_along, unit_of
 from directrix.experiments.optimality.point import Judge, point_of
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.parameters import with_parameters
@@ -115,13 +115,14 @@ def polish(  # noqa: PLR0913
     (True, 1.0, True)
     """
     n_directions(eps, delta)  # refuses what is no share
+    given = check_steps(steps)
     if max_moves < 0:
         raise InputError(f"max_moves={max_moves!r}: an integer >= 0 is needed, e.g. max_moves=1000.")
     point, goal = point_of(ranker_or_params, data, measure)
     (root,) = seed_of(seed)
     judge = Judge(point, goal)
-    unit_of(steps, point.params, relative=relative)  # refuses what are no steps
-    climb = Climb(point, judge, goal, np.array(steps, dtype=np.float64), relative=relative, seed=root)
+    unit_of(point.params, relative=relative)  # refuses weights without a length
+    climb = Climb(point, judge, goal, np.array(given), relative=relative, seed=root)
     spent, number = 0.0, 0
     while True:
         climb.up(max_moves)
@@ -136,7 +137,7 @@ def polish(  # noqa: PLR0913
             break
         spent += (1.0 - eps) ** count
         climb.follow(directions.block(0, len(curves)), curves)
-    shape = tuple(map(float, steps)), climb.unit
+    shape = tuple(given), climb.unit
     found = Certificate(goal.name, climb.value, directions, eps, delta, *shape, np.array(curves), spent=spent)
     better = None
     if point.ranker is not None:
