@@ -27,7 +27,9 @@ _LEVELS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 
 
 def demo(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for model and report.")] = Path("demo"),
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for model and report.")] = Path(
+        "demo"
+    ),
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Of the data and of the training.")] = 0,
     form: FormatOption = Format.table,
 ) -> None:
