@@ -94,7 +94,7 @@ def test_demo_compares_the_methods_and_saves_the_chosen_model(run, tmp_path):
     assert dx.load(tmp_path / "demo" / "model.json").n_features_in_ == 60
     assert "459 random directions" in result.stderr
     page = (tmp_path / "demo" / "report.html").read_text(encoding="utf-8")
-    assert page.startswith("<!doctype html>")
+    assert page.startswith("<!DOCTYPE html>")
     assert "test queries" in page
 
 
