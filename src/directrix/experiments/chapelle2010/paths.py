@@ -16,19 +16,21 @@ from directrix.objectives.linear import linear_objective
 from directrix.surrogates.smooth import SmoothNDCG
 from directrix.trainers.anneal import Anneal
 from directrix.trainers.cg import CG
+from directrix.trainers.lbfgs import LBFGS
 from directrix.trainers.regression import regression_start
 from directrix.trainers.result import Result, Step
 from directrix.types import Float64Array, Int64Array, Objective
 
-__all__ = ["Path", "PathResult", "path_cells", "path_results"]
+__all__ = ["PathResult", "SmoothingPath", "path_cells", "path_results"]
 
 _Callback = Callable[[Step], bool | None] | None
 _K = 50
+_FURTHER = 200
 _MEASURE = f"nDCG@{_K}"
 
 
 @dataclass(frozen=True)
-class Path:
+class SmoothingPath:
     """One way to the end.
 
     Parameters
@@ -63,6 +65,8 @@ class PathResult:
         nDCG@50 of every test query, fold after fold.
     fold_of : int64 (n_test_queries,)
         Number of each test query's fold.
+    further : float64 (n_folds,)
+        What another optimiser, L-BFGS, makes of the objective from the end of the path.
     statuses : dict of str to int
         How many rounds ended so.
     evaluations : int
@@ -75,6 +79,7 @@ class PathResult:
     valid: Float64Array
     test: Float64Array
     fold_of: Int64Array
+    further: Float64Array
     statuses: dict[str, int]
     evaluations: int
 
@@ -111,7 +116,7 @@ class _Watched:
         return result
 
 
-def follow(fold: StoredSplit, path: Path) -> dict[str, Any]:
+def follow(fold: StoredSplit, path: SmoothingPath) -> dict[str, Any]:
     """Train along a path on one fold; JSON."""
     split = fold.split
     w0 = regression_start(split.train)
@@ -130,16 +135,22 @@ def follow(fold: StoredSplit, path: Path) -> dict[str, Any]:
 
     trainer = _Watched(CG(max_iter=path.iterations))
     result = Anneal(trainer, start=path.first, stop=path.last).minimise(goal, w0, callback=watch)
-    return {"rows": rows, "ends": trainer.ends, "evaluations": result.counts["evaluations"]}
+    further = -LBFGS(max_iter=_FURTHER).minimise(goal, result.params).value
+    return {
+        "rows": rows,
+        "ends": trainer.ends,
+        "evaluations": result.counts["evaluations"],
+        "further": further,
+    }
 
 
-def path_cells(folds: Sequence[StoredSplit], paths: Sequence[Path], name: str) -> list[Cell]:
+def path_cells(folds: Sequence[StoredSplit], paths: Sequence[SmoothingPath], name: str) -> list[Cell]:
     """All paths on all folds of a collection."""
     return [Cell(_key(name, path, fold), follow, (fold, path)) for path in paths for fold in folds]
 
 
 def path_results(
-    folds: Sequence[StoredSplit], path: Path, name: str, results: Mapping[tuple[str | int, ...], Any]
+    folds: Sequence[StoredSplit], path: SmoothingPath, name: str, results: Mapping[tuple[str | int, ...], Any]
 ) -> PathResult:
     """One path, of what `run_cells` gave."""
     found = [results[_key(name, path, fold)] for fold in folds]
@@ -157,6 +168,7 @@ def path_results(
         valid=column("valid"),
         test=np.concatenate([[row["test"] for row in each["rows"]] for each in found], axis=1),
         fold_of=np.repeat(np.arange(len(found)), sizes),
+        further=np.array([each["further"] for each in found]),
         statuses={end: ends.count(end) for end in dict.fromkeys(ends)},
         evaluations=sum(each["evaluations"] for each in found),
     )
@@ -167,6 +179,6 @@ def _values(q: Queries, params: Float64Array) -> Float64Array:
     return measure(_MEASURE)(scores, q.labels, q.qptr)
 
 
-def _key(name: str, path: Path, fold: StoredSplit) -> tuple[str | int, ...]:
+def _key(name: str, path: SmoothingPath, fold: StoredSplit) -> tuple[str | int, ...]:
     settings = f"{path.first:g} {path.last:g} {path.l2:g} {path.iterations}"
-    return ("path", name, settings, fold.split.name, fold.split.digest[7:19])
+    return ("smoothing", name, settings, fold.split.name, fold.split.digest[7:19])

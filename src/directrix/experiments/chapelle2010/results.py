@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path as File
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from directrix.data.queries import Queries
 from directrix.experiments.cells import Cell, Progress, run_cells
-from directrix.experiments.chapelle2010.paths import Path, PathResult, path_cells, path_results
+from directrix.experiments.chapelle2010.paths import PathResult, SmoothingPath, path_cells, path_results
 from directrix.experiments.chapelle2010.plan import MEASURES, Plan
 from directrix.experiments.chapelle2010.theory import Theory, check_theory
 from directrix.experiments.crossval import CrossValidation, Split, cross_validate, letor_splits
 from directrix.experiments.splits import StoredSplit, stored
 from directrix.types import FloatArray
 
-__all__ = ["Results", "run"]
+__all__ = ["Results", "paths_of", "read", "run", "whole_path"]
 
 _TOP = 10  # documents of a ranking that are kept
 _COMPONENTS = 100
@@ -36,7 +36,7 @@ class Results:
         The same.
     mapped : CrossValidation or None
         SmoothNDCG on mapped features of the first collection.
-    paths : mapping of Path to PathResult
+    paths : mapping of SmoothingPath to PathResult
         On the first collection.
     theory : Theory
         On its first fold.
@@ -45,7 +45,7 @@ class Results:
     splits: Mapping[str, tuple[Split, ...]]
     compared: Mapping[str, CrossValidation]
     mapped: CrossValidation | None
-    paths: Mapping[Path, PathResult]
+    paths: Mapping[SmoothingPath, PathResult]
     theory: Theory
 
     @property
@@ -54,17 +54,22 @@ class Results:
         return next(iter(self.compared))
 
 
-def paths_of(plan: Plan) -> list[Path]:
+def whole_path(plan: Plan) -> SmoothingPath:
+    """The annealing of the paper, at the penalty at which others are compared with it."""
+    return SmoothingPath(plan.sigma_first, plan.sigma_last, plan.middle, plan.iterations)
+
+
+def paths_of(plan: Plan) -> list[SmoothingPath]:
     """Penalties, starts of the annealing, and smoothings without it."""
     ends = {"last": plan.sigma_last, "iterations": plan.iterations}
-    by_l2 = [Path(plan.sigma_first, l2=l2, **ends) for l2 in plan.path_l2]  # type: ignore[arg-type]
-    by_start = [Path(first, l2=plan.middle, **ends) for first in plan.starts]  # type: ignore[arg-type]
+    by_l2 = [SmoothingPath(plan.sigma_first, l2=l2, **ends) for l2 in plan.path_l2]  # type: ignore[arg-type]
+    by_start = [SmoothingPath(first, l2=plan.middle, **ends) for first in plan.starts]  # type: ignore[arg-type]
     # as many iterations as all rounds together
-    alone = [Path(sigma, sigma, plan.middle, plan.iterations * plan.rounds) for sigma in plan.alone]
+    alone = [SmoothingPath(sigma, sigma, plan.middle, plan.iterations * plan.rounds) for sigma in plan.alone]
     return list(dict.fromkeys([*by_l2, *by_start, *alone]))
 
 
-def read(data: File, names: Sequence[str], plan: Plan) -> dict[str, tuple[Split, ...]]:
+def read(data: Path, names: Sequence[str], plan: Plan) -> dict[str, tuple[Split, ...]]:
     """Folds of the collections."""
     return {name: letor_splits(data / "letor" / name)[: plan.folds] for name in names}
 
@@ -72,7 +77,7 @@ def read(data: File, names: Sequence[str], plan: Plan) -> dict[str, tuple[Split,
 def run(
     splits: Mapping[str, tuple[Split, ...]],
     plan: Plan,
-    path: File,
+    path: Path,
     *,
     seed: int,
     n_jobs: int,
@@ -104,28 +109,14 @@ def run(
         cells.append(Cell(("theory", first, folds[0].split.digest[7:19]), _theory, (folds[0], seed)))
         done = run_cells(cells, path, n_jobs=n_jobs, progress=progress)
         followed = {each: path_results(folds, each, first, done) for each in paths}
-    compared = {
-        name: cross_validate(
-            each,
-            plan.entries(is_first=name == first),
-            MEASURES,
-            select=plan.chosen_by,
-            convention="letor3",
-            keep_top=_TOP,
-            **options,  # type: ignore[arg-type]
-        )
-        for name, each in splits.items()
-    }
-    mapped = None
-    if plan.extensions:
-        mapped = cross_validate(
-            [_mapped(split, seed) for split in splits[first]],
-            [plan.kernel_entry()],
-            MEASURES,
-            select=plan.chosen_by,
-            convention="letor3",
-            **options,  # type: ignore[arg-type]
-        )
+    same: dict[str, Any] = {"select": plan.chosen_by, "convention": "letor3", "keep_top": _TOP, **options}
+    compared, mapped = {}, None
+    for name, each in splits.items():
+        compared[name] = cross_validate(each, plan.entries(is_first=name == first), MEASURES, **same)
+        if plan.extensions and mapped is None:  # of the first
+            mapped = cross_validate(
+                [_mapped(split, seed) for split in each], [plan.kernel_entry()], MEASURES, **same
+            )
     theory = Theory(**done[cells[-1].key])
     return Results(splits, compared, mapped, followed, theory)
 

@@ -9,9 +9,9 @@ from typing import Any
 from directrix.experiments.chapelle2010.plan import FULL, QUICK, Plan, there
 from directrix.experiments.chapelle2010.results import Results, read, run
 from directrix.experiments.crossval import CrossValidation, Split
-from directrix.reports.chapelle2010.claims import claims
-from directrix.reports.chapelle2010.figures import figures
-from directrix.reports.chapelle2010.tables import LINEAR, rivals, tables
+from directrix.reports.chapelle2010.claims import claims_of
+from directrix.reports.chapelle2010.figures import figures_of
+from directrix.reports.chapelle2010.tables import LINEAR, rivals, tables_of
 from directrix.reports.report import Claim, PerQuery, Report
 from directrix.reports.request import Request
 
@@ -52,14 +52,14 @@ def reproduce(request: Request) -> Report:
     path, settings = request.open({**plan.fixed(), "data": digests})
     with request.progress("trainings") as progress:
         found = run(splits, plan, path, seed=request.seed, n_jobs=request.jobs, progress=progress)
-    checked = claims(found, plan)
+    checked = claims_of(found, plan)
     return Report(
         name="chapelle2010",
         title="SmoothRank: gradient descent on smoothed measures",
         paper=_PAPER,
         summary=_summary(found, checked, plan),
-        tables=tables(found, plan),
-        figures=figures(found, plan),
+        tables=tables_of(found, plan),
+        figures=figures_of(found, plan),
         claims=checked,
         missing=_missing(absent, plan, request.data),
         how=_how(found, plan),

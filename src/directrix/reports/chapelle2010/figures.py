@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from directrix.experiments.chapelle2010.paths import Path
+from directrix.experiments.chapelle2010.paths import SmoothingPath
 from directrix.experiments.chapelle2010.plan import Plan
 from directrix.experiments.chapelle2010.results import Results
 from directrix.experiments.chapelle2010.theory import Theory
@@ -12,12 +12,12 @@ from directrix.experiments.crossval import CrossValidation
 from directrix.reports.chapelle2010.tables import LINEAR, rivals, truncations
 from directrix.reports.report import Curve, Figure, Panel
 
-__all__ = ["figures"]
+__all__ = ["figures_of"]
 
 _CUTS = (1, 3, 5, 10)
 
 
-def figures(found: Results, plan: Plan) -> tuple[Figure, ...]:
+def figures_of(found: Results, plan: Plan) -> tuple[Figure, ...]:
     """All figures, in the order of the paper."""
     return (
         _annealing(found, plan),
@@ -32,7 +32,7 @@ def _annealing(found: Results, plan: Plan) -> Figure:
     for what in ("training", "test"):
         curves = []
         for l2 in plan.path_l2:
-            path = found.paths[Path(plan.sigma_first, plan.sigma_last, l2, plan.iterations)]
+            path = found.paths[SmoothingPath(plan.sigma_first, plan.sigma_last, l2, plan.iterations)]
             means = path.train.mean(axis=0) if what == "training" else path.test.mean(axis=1)
             curves.append(Curve(f"lambda = {l2:g}", path.sigmas, means[1:]))
         panels.append(

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from directrix.experiments.chapelle2010.paths import Path, PathResult
+from directrix.experiments.chapelle2010.paths import PathResult, SmoothingPath
 from directrix.experiments.chapelle2010.plan import Plan
-from directrix.experiments.chapelle2010.results import Results
+from directrix.experiments.chapelle2010.results import Results, whole_path
 from directrix.experiments.crossval import CrossValidation
 from directrix.experiments.significance import compare
 from directrix.reports.tables import Table, Value
 
-__all__ = ["LINEAR", "TRUNCATED", "rivals", "tables", "truncations"]
+__all__ = ["LINEAR", "TRUNCATED", "rivals", "tables_of", "truncations"]
 
 LINEAR = "SmoothNDCG"
 TRUNCATED = "SmoothNDCG, k = "
@@ -58,11 +58,11 @@ def truncations(found: CrossValidation) -> dict[str, str]:
     return {k: every[k] for k in sorted(every, key=lambda k: np.inf if k == "all" else int(k))}
 
 
-def tables(found: Results, plan: Plan) -> tuple[Table, ...]:
+def tables_of(found: Results, plan: Plan) -> tuple[Table, ...]:
     """All tables, in the order of the paper."""
     first = found.compared[found.first]
     return (
-        _annealing(found.paths[Path(plan.sigma_first, plan.sigma_last, plan.middle, plan.iterations)], plan),
+        _annealing(found.paths[whole_path(plan)], plan),
         *(_compared(name, each) for name, each in found.compared.items()),
         _truncated(first),
         _paths(found.paths, plan),
@@ -148,7 +148,7 @@ def _annealing(path: PathResult, plan: Plan) -> Table:
     )
 
 
-def _paths(paths: Mapping[Path, PathResult], plan: Plan) -> Table:
+def _paths(paths: Mapping[SmoothingPath, PathResult], plan: Plan) -> Table:
     same = [path for path in paths if path.l2 == plan.middle]
     ordered = sorted(same, key=lambda path: (path.first == path.last, -path.first))
     full = paths[ordered[0]]
