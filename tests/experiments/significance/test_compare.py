@@ -1,6 +1,7 @@
 """`compare`: every pair as the single tests say it, adjusted, with letters; and its tables."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -168,6 +169,13 @@ def test_tables_against_one_have_stars(values):
     assert by_name["D"][3] == "***"
     assert by_name["D"][2] == np.mean(values["D"] - values["A"])
     assert [stars(p) for p in (0.05, 0.049, 0.0099, 0.0009)] == ["", "*", "**", "***"]
+
+
+def test_stars_are_for_the_corrected_p(values):
+    found = compare(values, against="A")
+    pairs = tuple(replace(pair, p=0.0001, adjusted=0.02) for pair in found.pairs)
+    systems, _ = comparison_tables(replace(found, pairs=pairs), "AP")
+    assert [row[3] for row in systems.rows if row[0] != "A"] == ["*", "*", "*"]
 
 
 def test_many_systems_have_no_table_of_pairs_unless_asked(values):

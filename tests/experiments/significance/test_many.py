@@ -86,6 +86,11 @@ def test_randomised_tukey_is_near_tukey_and_again_the_same():
     np.testing.assert_allclose(again.p, tukey(y).p, atol=0.06, rtol=0)
 
 
+def test_a_random_p_of_many_systems_is_never_zero():
+    y = np.arange(40.0)[:, None] + np.array([0.0, 0.1, 500.0])
+    assert randomised_tukey(y, n_resamples=99).p[0, 2] == 1 / 100
+
+
 def test_systems_without_scatter_differ_or_are_the_same():
     y = np.arange(6.0)[:, None] + np.array([0.0, 0.3, 0.3])
     np.testing.assert_array_equal(tukey(y).p, [[1, 0, 0], [0, 1, 1], [0, 1, 1]])
@@ -104,6 +109,7 @@ def test_queries_that_a_system_lacks_do_not_count():
 EXAMPLES = [
     (2, [], ["a", "a"]),
     (2, [(0, 1)], ["a", "b"]),
+    (3, [], ["a", "a", "a"]),
     (3, [(0, 2)], ["a", "ab", "b"]),
     (3, [(0, 1), (0, 2), (1, 2)], ["a", "b", "c"]),
     (4, [(0, 2), (0, 3), (1, 3)], ["a", "ab", "bc", "c"]),
@@ -135,6 +141,9 @@ def test_two_systems_share_a_letter_just_when_they_do_not_differ(seed):
     for i, j in itertools.combinations(range(n), 2):
         assert (not set(marks[i]) & set(marks[j])) == differ[i, j]
     assert all(marks)
+    for letter in set("".join(marks)):  # each says something that no other does
+        pairs = itertools.combinations_with_replacement([i for i in range(n) if letter in marks[i]], 2)
+        assert any(set(marks[i]) & set(marks[j]) == {letter} for i, j in pairs)
     holders = [{i for i in range(n) if letter in marks[i]} for letter in set("".join(marks))]
     for group in holders:  # nobody can be added, so no letter is part of another
         assert not any(all(not differ[k, i] for i in group) for k in set(range(n)) - group)

@@ -107,6 +107,15 @@ def test_bootstrap_intervals_are_those_of_scipy(method):
     np.testing.assert_allclose(found, tuple(expected.confidence_interval), atol=0.006, rtol=0)
 
 
+def test_few_skewed_differences_have_a_biased_bootstrap():
+    gaps = np.array([0.2, 0.5, 0.1, 0.9, 1.3, 2.0, 9.0, 0.4, 0.3, 0.2, 0.6])
+    random = {"random_state": np.random.default_rng(0)}
+    expected = scipy.stats.bootstrap((gaps,), np.mean, method="BCa", n_resamples=40_000, **random)
+    found = bootstrap_interval(gaps, np.zeros(11), n_resamples=40_000)
+    # the bias moves the ends by .1 and more
+    np.testing.assert_allclose(found, tuple(expected.confidence_interval), atol=0.03, rtol=0)
+
+
 def test_bca_differs_from_percentile_where_differences_are_skewed():
     gaps = np.random.default_rng(3).exponential(1.0, 40) - 0.4
     plain, moved = (bootstrap_interval(gaps, np.zeros(40), method=m) for m in ("percentile", "bca"))
@@ -119,7 +128,9 @@ def test_effect_is_the_t_statistic_by_the_root_of_n(values):
     np.testing.assert_allclose(effect_size(*values), t / np.sqrt(60), **CLOSE)
 
 
-@pytest.mark.parametrize(("n", "alpha", "power"), [(105, 0.05, 0.8), (12, 0.01, 0.5), (4, 0.05, 0.9)])
+@pytest.mark.parametrize(
+    ("n", "alpha", "power"), [(105, 0.05, 0.8), (12, 0.01, 0.5), (4, 0.05, 0.9), (30, 0.3, 0.4)]
+)
 def test_what_can_be_seen_is_that_of_statsmodels(n, alpha, power):
     gaps = np.random.default_rng(n).normal(size=n)
     size = TTestPower().solve_power(nobs=n, alpha=alpha, power=power)
