@@ -121,7 +121,7 @@ def k_fold_splits(q: Queries, k: int = 5, *, seed: int = 0) -> tuple[Split, ...]
     --------
     >>> from directrix.data.synthetic import make_linear
     >>> [fold.test.query_ids for fold in k_fold_splits(make_linear(6, 5, 2)[0], 3)]
-    [(0, 5), (1, 3), (2, 4)]
+    [(3, 4), (0, 2), (1, 5)]
     """
     if check_count("k", k, 3) > q.n_queries:
         raise InputError(
