@@ -266,6 +266,14 @@ def test_queries_without_a_value_are_nan_and_do_not_count(splits):
     json.dumps(found.to_dict(), allow_nan=False)
 
 
+def test_one_entry_and_one_measure_need_no_list(splits):
+    found = cross_validate(splits[:1], ENTRIES[0], "AP")
+    assert (found.entries, found.measures) == (("Regression",), ("AP",))
+    assert found.to_dict() | {"rows": []} == {"convention": "default", "rows": []}
+    by_object = cross_validate(splits[:1], "Regression", AP())
+    assert by_object.mean("Regression", "AP") == found.mean("Regression", "AP")
+
+
 # searches
 
 
@@ -484,6 +492,13 @@ def test_messages(splits):
     wide = replace(splits[0], valid=splits[0].valid.widened(9))
     with pytest.raises(InputError, match="Fold1: the validation data have 9 features"):
         run(given=[wide])
+    for part, name in (("train", "training"), ("test", "test")):
+        q = getattr(splits[0], part)
+        missing = q.features.copy()
+        missing[3, 1] = np.nan
+        bad = replace(splits[0], **{part: replace(q, features=missing)})
+        with pytest.raises(InputError, match=f"Fold1: row 3 of the {name} data: feature 2 is nan"):
+            run(given=[bad])
     found = run(["Regression"])
     with pytest.raises(InputError, match="there is no entry 'x'; entries are Regression"):
         found.mean("x", "AP")

@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from directrix.data.letor import read_letor
+from directrix.data.letor_write import replacing
 from directrix.data.options import check_count
 from directrix.data.queries import Queries
 from directrix.data.split import fold_numbers, letor_folds
@@ -162,7 +163,8 @@ class StoredSplit:
     def __reduce__(self) -> tuple[Any, ...]:
         """Write the fold, once, and give its file and what tells it from others in its place."""
         if not self._is_written:
-            self.path.write_bytes(pickle.dumps(self.split, protocol=pickle.HIGHEST_PROTOCOL))
+            with replacing(self.path) as file:  # whole or not at all: another process may be reading it
+                pickle.dump(self.split, file, protocol=pickle.HIGHEST_PROTOCOL)
             self._is_written = True
         return _again, (self.path, self.split.digest)
 
