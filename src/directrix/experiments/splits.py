@@ -54,7 +54,7 @@ class Split:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of all that figures depend on: features, labels, queries, identifiers of documents."""
-        state = hashlib.sha256(repr(self.valid is None).encode())
+        state = hashlib.sha256()
         for part in self.parts:
             names = None if part.doc_ids is None else part.doc_ids.tolist()
             state.update(digest(part).encode() + repr((part.query_ids, names)).encode())
