@@ -2,6 +2,8 @@
 
 import json
 import math
+import threading
+import time
 from collections import Counter
 from dataclasses import replace
 
@@ -11,11 +13,18 @@ import pytest
 
 from directrix.data.letor import read_letor
 from directrix.errors import InputError
+from directrix.experiments import crossval_cells
+from directrix.experiments.contest import Contest
 from directrix.experiments.crossval import Entry, Split, cross_validate, k_fold_splits, letor_splits
+from directrix.experiments.crossval_cells import Job
+from directrix.experiments.rules import Rules
+from directrix.experiments.splits import StoredSplit
+from directrix.experiments.tuning import candidates_of, check_candidates, subset
+from directrix.measures.convention import conventions
 from directrix.measures.dcg import NDCG
 from directrix.measures.evaluation import evaluate
 from directrix.measures.precision import AP
-from directrix.rankers.methods import method
+from directrix.rankers.methods import method, methods
 from directrix.rankers.search import search
 from directrix.rankers.training import mean_of, values_of
 from tests.experiments.letor_folder import letor_folder, letor_queries
@@ -179,6 +188,22 @@ def test_auto_chooses_what_a_search_chooses(splits):
     assert set(values) == {each.method for each in alone.candidates}
 
 
+@pytest.mark.parametrize(("others", "chosen"), [((0.6, 0.6, 0.7, 0.6), 0), ((0.6, 0.7, 0.7, 0.7), 1)])
+def test_the_first_method_is_chosen_within_one_standard_error(splits, tmp_path, others, chosen):
+    """Ahead by .025 +- .048, and by .075 +- .025."""
+    trials = [(method("ListNet"), {}), (method("RankSVM"), {})]
+    job = Job(AP(), AP(), (AP(),), 0, 0, keeps_judged=True)
+    contest = Contest("auto", StoredSplit(splits[0], tmp_path / "x"), trials, job, "", [(2, 6)])
+    keys = [cell.key for cell in contest.cells(0)]
+    results = {}
+    for key, judged in zip(keys, [(0.5, 0.7, 0.6, 0.6), others], strict=True):
+        means = {part: [0.5] for part in ("train", "valid", "test")}
+        common = {"status": "converged", "steps": 1, "seconds": 0.1, "values": [[0.5] * 6]}
+        results[key] = {**common, **means, "chosen_by": sum(judged) / 4, "judged": list(judged)}
+    contest.end(0, results)
+    assert contest.result(("AP",)).chosen == chosen
+
+
 def test_without_a_validation_part_the_training_queries_judge_as_in_a_search(splits):
     split = Split("Fold1", letor_queries(12, seed=7), None, splits[0].test)  # from 10 queries on in turns
     found = cross_validate([split], [ENTRIES[1]], ["AP"])
@@ -244,6 +269,14 @@ def test_queries_without_a_value_are_nan_and_do_not_count(splits):
     json.dumps(found.to_dict(), allow_nan=False)
 
 
+def test_one_entry_and_one_measure_need_no_list(splits):
+    found = cross_validate(splits[:1], ENTRIES[0], "AP")
+    assert (found.entries, found.measures) == (("Regression",), ("AP",))
+    assert found.to_dict() | {"rows": []} == {"convention": "default", "rows": []}
+    by_object = cross_validate(splits[:1], "Regression", AP())
+    assert by_object.mean("Regression", "AP") == found.mean("Regression", "AP")
+
+
 # searches
 
 
@@ -281,8 +314,6 @@ def test_a_random_search_draws_from_distributions(splits):
 
 
 def test_halving_goes_on_with_the_better_third_on_more_queries():
-    from directrix.experiments.tuning import subset
-
     q = letor_queries(90, seed=1)
     (split, *_) = k_fold_splits(q, 3)
     split = replace(split, train=q.take(range(60)))
@@ -311,9 +342,14 @@ def test_halving_goes_on_with_the_better_third_on_more_queries():
 def test_numbers_do_not_depend_on_workers(splits, kind, tmp_path):
     kinds = {"search": kind, "keep_top": 3} | ({"n_candidates": 2} if kind != "grid" else {})
     alone = cross_validate(splits, ENTRIES, ["AP", "nDCG@3"], **kinds)
-    path = tmp_path / "cells.jsonl"
-    two = cross_validate(splits, ENTRIES, ["AP", "nDCG@3"], n_jobs=2, path=path, **kinds)
+    path, seen = tmp_path / "cells.jsonl", set()
+
+    def look(*_):
+        seen.update(file.name for file in tmp_path.iterdir())
+
+    two = cross_validate(splits, ENTRIES, ["AP", "nDCG@3"], n_jobs=2, path=path, progress=look, **kinds)
     assert numbers(two) == numbers(alone)
+    assert ".fold-2.pickle" in seen  # there were other processes
     assert [file.name for file in tmp_path.iterdir()] == ["cells.jsonl"]
 
 
@@ -325,18 +361,23 @@ def test_numbers_do_not_depend_on_the_backend_of_joblib(splits, backend):
     assert numbers(other) == numbers(alone)
 
 
-def test_threads_are_used_when_joblib_is_told_to(splits, tmp_path):
+def test_threads_are_used_when_joblib_is_told_to(splits, tmp_path, monkeypatch):
     """No file of a fold is written, for threads share it."""
-    seen = []
+    seen, threads, plain = [], set(), crossval_cells.attempt
+
+    def slowly(*arguments):
+        threads.add(threading.get_ident())
+        time.sleep(0.02)  # long enough for the other one to begin
+        return plain(*arguments)
+
+    def look(*_):
+        seen.append(len(list(tmp_path.iterdir())))
+
+    monkeypatch.setattr(crossval_cells, "attempt", slowly)
     with joblib.parallel_config("threading", n_jobs=2):
-        cross_validate(
-            splits,
-            ENTRIES,
-            ["AP"],
-            path=tmp_path / "cells.jsonl",
-            progress=lambda *_: seen.append(len(list(tmp_path.iterdir()))),
-        )
+        cross_validate(splits, ENTRIES, ["AP"], path=tmp_path / "cells.jsonl", progress=look)
     assert seen == [1] * 12
+    assert len(threads) == 2
 
 
 def test_workers_that_are_still_there_read_the_folds_of_the_next_run(splits, tmp_path):
@@ -370,7 +411,7 @@ def test_cells_of_other_data_or_settings_are_other_cells(splits, tmp_path):
         {"seed": 1},
         {"keep_top": 1},
         {"convention": "letor3"},
-        {"splits": [splits[1]]},
+        {"splits": [replace(splits[1], name="Fold1")]},
         {"entries": [Entry("a", replace(method("RankCosine"), fixed={"centred": False}), one)]},
     ]
     for count, other in enumerate(others, start=1):
@@ -393,8 +434,6 @@ def test_progress_counts_all_rungs(splits):
 
 
 def test_a_candidate_that_cannot_be_trained_is_reported(splits, monkeypatch):
-    from directrix.experiments import crossval_cells
-
     def fussy(each, settings, *rest):
         if settings.get("l2") == 1e-5:
             raise InputError("labels 0 and 1 are needed")
@@ -415,8 +454,6 @@ def test_a_candidate_that_cannot_be_trained_is_reported(splits, monkeypatch):
 
 
 def test_halving_drops_nobody_where_nobody_could_be_trained(splits, monkeypatch):
-    from directrix.experiments import crossval_cells
-
     def fussy(each, settings, folds, *rest):
         if folds[0].train.n_queries < 60 and each.name == "RankCosine":
             raise InputError("too few")
@@ -464,10 +501,41 @@ def test_messages(splits):
     wide = replace(splits[0], valid=splits[0].valid.widened(9))
     with pytest.raises(InputError, match="Fold1: the validation data have 9 features"):
         run(given=[wide])
+    for part, name in (("train", "training"), ("test", "test")):
+        q = getattr(splits[0], part)
+        missing = q.features.copy()
+        missing[3, 1] = np.nan
+        bad = replace(splits[0], **{part: replace(q, features=missing)})
+        with pytest.raises(InputError, match=f"Fold1: row 3 of the {name} data: feature 2 is nan"):
+            run(given=[bad])
     found = run(["Regression"])
+    assert found.top("Regression") == ()  # none were asked for
     with pytest.raises(InputError, match="there is no entry 'x'; entries are Regression"):
         found.mean("x", "AP")
     with pytest.raises(InputError, match="'RR' was not measured; there are AP"):
         found.values("Regression", "RR")
     with pytest.raises(InputError, match="there is no fold 'Fold9'; folds are Fold1, Fold2, Fold3"):
         found.candidates("Regression", "Fold9")
+
+
+@pytest.mark.parametrize("name", ["nDCG@10", "AP"])
+def test_every_method_can_be_made_under_every_convention(name):
+    """Ties and empty queries of a tool are for judging; LambdaRank can be trained for neither."""
+    for tool in conventions():
+        goal = Rules(tool).trained_for(name)
+        for way in methods():
+            check_candidates(candidates_of(Entry("a", way), goal, "grid", None, 0), goal)
+        judged = Rules(tool)(name)
+        assert getattr(goal, "gain", None) == getattr(judged, "gain", None)
+        assert goal.ties == "expected"
+
+
+def test_lambdarank_is_judged_by_the_convention_that_it_cannot_be_trained_for(splits):
+    entry = Entry("a", "LambdaRank", {"rate": 0.01, "epochs": 2})
+    found = cross_validate(splits[:1], [entry], ["nDCG@3"], convention="trec_eval")
+    ranker = entry.way.ranker(measure=NDCG(k=3, gain="linear"), random_state=0, **entry.settings)
+    goal = NDCG(k=3).under("trec_eval")
+    ranker.fit_queries(splits[0].train, splits[0].valid, measure=goal)
+    q = splits[0].test
+    wanted = values_of(goal, ranker.predict_queries(q), q)
+    assert found.values("a", "nDCG@3").tolist() == wanted.tolist()

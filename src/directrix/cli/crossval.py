@@ -182,12 +182,13 @@ def _check(
     entries: list[Entry], names: list[str], select: str, tool: str | None, how: tuple[How, int | None, int]
 ) -> None:
     """Refuse what is wrong with the options before any data are read."""
+    from directrix.experiments.rules import Rules
     from directrix.experiments.tuning import candidates_of, check_candidates
     from directrix.measures.names import measure as parse_measure
 
     for name in names:
         parse_measure(name)
-    goal = parse_measure(select) if tool is None else parse_measure(select).under(tool)
+    goal = Rules(tool).trained_for(select)
     for entry in entries:
         check_candidates(candidates_of(entry, goal, *how), goal)
 

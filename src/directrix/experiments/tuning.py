@@ -18,7 +18,15 @@ from directrix.rankers.methods import Method
 from directrix.rankers.methods import method as find_method
 from directrix.types import Int64Array
 
-__all__ = ["Entry", "Search", "candidates_of", "canonical", "check_candidates", "halving_rungs", "subset"]
+__all__ = [
+    "Entry",
+    "Search",
+    "candidates_of",
+    "canonical",
+    "check_candidates",
+    "halving_rungs",
+    "subset",
+]
 
 Search = Literal["grid", "random", "halving"]
 _FACTOR = 3  # of successive halving; 3 and 4 are what its authors advise
