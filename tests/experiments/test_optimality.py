@@ -213,10 +213,12 @@ def test_polish_of_a_measure_without_line_search(noisy):
     assert checked_polish(linear(noisy), noisy, "KendallTau", eps=0.05).moves > 0
 
 
-def test_directions_that_certify_had_no_part_in_the_weights(noisy):
-    """Tests and climbing draw from different seeds; a test after a failed one draws new directions."""
-    found = polish(linear(noisy), noisy, "nDCG@3")
-    assert found.certificate.directions.seed == (0, 1, found.tests)
+def test_a_test_after_a_failed_one_draws_new_and_more_directions(noisy, monkeypatch):
+    """Where climbing looks in two directions only, the first tests fail."""
+    monkeypatch.setattr("directrix.experiments.optimality.climb._LOOKED_AT", 2)
+    found = polish(linear(noisy), noisy, "nDCG@3", seed=1)
+    assert found.tests > 1
+    assert found.certificate.directions.seed == (1, 1, found.tests)
     count = n_directions(0.01, 0.01 / (found.tests * (found.tests + 1)))
     assert found.certificate.n_directions == count
     left = 0.99 ** np.array([n_directions(0.01, 0.01 / (a * (a + 1))) for a in range(1, found.tests + 1)])
@@ -282,6 +284,7 @@ def test_exact_lines_of_single_weights_are_those_of_their_features(noisy):
         for x in noisy.features.T
     ]
     _, anywhere = found.exact
+    assert anywhere.n_rising == (np.array(rises) > 1e-12).sum() > 0
     assert anywhere.direction == 2 * int(np.argmax(rises))
     np.testing.assert_allclose(anywhere.largest_rise, max(rises), rtol=0, atol=1e-12)
     assert found.directions.name(anywhere.direction) == f"weight {np.argmax(rises)} up"
