@@ -48,16 +48,16 @@ def timed(ranker: Any, q: Any, measure: str, goal: float) -> bool:
     """Print a row; False if values differ."""
     certify(ranker, q, measure, eps=0.5, delta=0.5)  # compiles
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    begun = time.perf_counter()
+    begun, used = time.perf_counter(), time.process_time()
     found = certify(ranker, q, measure)
-    seconds = time.perf_counter() - begun
+    seconds, used = time.perf_counter() - begun, time.process_time() - used
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
     each, gap = by_loop(ranker, q, measure, found)
     loop = each * found.n_directions
     kept = "met" if seconds < goal else "MISSED"
     print(
-        f"{type(ranker).__name__:<13}{measure:<9}{q.n_docs:>9,} x {q.n_features:<5}{seconds:8.1f}"
-        f"{goal:7.0f} {kept:<7}{loop:8.1f}{grown:9.0f}{gap:12.1e}{found.n_rising:8d}"
+        f"{type(ranker).__name__:<13}{measure:<9}{q.n_docs:>9,} x {q.n_features:<5}{seconds:9.1f}"
+        f"{goal:7.0f} {kept:<7}{used:6.1f}{loop:8.1f}{grown:9.0f}{gap:12.1e}{found.n_rising:8d}"
     )
     return gap == 0.0
 
@@ -78,10 +78,11 @@ def main() -> int:
     parser.add_argument("--queries", type=int, default=2000)
     options = parser.parse_args()
     print(f"Python {platform.python_version()}, NumPy {np.__version__}, {os.cpu_count()} cores")
-    print(f"459 directions x 10 steps, {get_threads()} threads; seconds, MiB above the data\n")
+    print(f"459 directions x 10 steps, {get_threads()} threads; seconds, MiB above the data")
+    print(f"load average at the start: {os.getloadavg()[0]:.1f}\n")
     print(
-        f"{'ranker':<13}{'measure':<9}{'documents x features':>17}{'certify':>6}{'goal':>7} {'':<7}"
-        f"{'a loop':>8}{'memory':>9}{'difference':>12}{'rising':>8}"
+        f"{'ranker':<13}{'measure':<9}{'docs x features':>17}{'certify':>9}{'goal':>7} {'':<7}"
+        f"{'CPU':>6}{'a loop':>8}{'memory':>9}{'difference':>12}{'rising':>8}"
     )
     same = True
     train = options.data / "letor" / "OHSUMED" / "Fold1" / "train.txt"
