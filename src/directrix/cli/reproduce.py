@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
@@ -14,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from directrix.cli.doctor import environment
-from directrix.cli.output import print_json, progress_bar, remark
+from directrix.cli.output import print_json, progress_of, remark
 
 if TYPE_CHECKING:
     from directrix.reports.report import Report
@@ -100,7 +98,7 @@ def reproduce(
         jobs=jobs,
         command=_command(name, trials, quick=quick, seed=seed),
         installation=installation,
-        progress=_progress,
+        progress=progress_of,
         trials=trials,
     )
     work: Callable[[Request], Report] = importlib.import_module(paper.module).reproduce
@@ -141,21 +139,3 @@ def _command(name: str, trials: int | None, *, quick: bool, seed: int) -> str:
     command = f"directrix reproduce {name} --data DIR"
     command += "" if trials is None else f" --trials {trials}"
     return command + " --quick" * quick + f" --seed {seed}" * (seed != 0)
-
-
-@contextmanager
-def _progress(text: str) -> Iterator[Callable[[int, int, str], None]]:
-    """A bar on a terminal; elsewhere, as in a log, a line for every twentieth part."""
-    if sys.stderr.isatty():
-        with progress_bar(text) as report:
-            yield report
-        return
-    shown = 0
-
-    def say(done: int, total: int, now: str) -> None:
-        nonlocal shown
-        if done * 20 // total > shown:
-            shown = done * 20 // total
-            remark(f"{text}: {done} of {total}, {now}")
-
-    yield say
