@@ -134,8 +134,8 @@ def how(found: Mapping[str, Found], settings: Settings) -> tuple[str, ...]:
         "and SoftRank. SoftRank is its surrogate with L-BFGS and a linear model; AdaRank lets a chosen "
         "feature rest, and AdaRank.NDCG boosts NDCG@10.",
         "**Measures.** NDCG with the discount of LETOR's script, as the published figures have it, though "
-        "Eq. 5 has another; equal scores count by expectation, not in the order of the file, which knows "
-        "the labels (decision 0106).",
+        "Eq. 5 has another; equal scores count by expectation, not in the order of the file, where "
+        "relevant documents stand nearer the top (decision 0106).",
         "**Approximation.** The training queries of fold 1; errors are measured after every epoch, the "
         "first included, where weights are small and soft positions are still near the middle. Bounds are "
         "those of the theorems where they say something (decision 0105).",
