@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from directrix.cli.doctor import environment
-from directrix.cli.output import print_json, progress_bar, remark
+from directrix.cli.output import print_json, progress_of, remark
 
 _NAMES = {"yue2007": "Yue et al. (2007): SVMmap on runs as features, TREC-7"}
 _QUICK_TRIALS = 2
@@ -92,7 +89,7 @@ def _yue2007(
     settings = {"name": "yue2007", "fixed": fixed, "trials": trials, "installation": installation}
     path = open_folder(folder, settings)
     begun = time.monotonic()
-    with _progress("trials of a data set") as progress:
+    with progress_of("trials of a data set") as progress:
         cells = run_trials(collection, chosen, path, n_jobs=jobs, progress=progress)
     found = results(collection, chosen, cells)
     settings["seconds"] = {
@@ -109,21 +106,3 @@ def _yue2007(
     }
     write_tables(folder, shown, document, page(found, chosen, command))
     return document, text_of(shown)
-
-
-@contextmanager
-def _progress(text: str) -> Iterator[Callable[[int, int, str], None]]:
-    """A bar on a terminal; elsewhere, as in a log, a line for every twentieth part."""
-    if sys.stderr.isatty():
-        with progress_bar(text) as report:
-            yield report
-        return
-    shown = 0
-
-    def say(done: int, total: int, now: str) -> None:
-        nonlocal shown
-        if done * 20 // total > shown:
-            shown = done * 20 // total
-            remark(f"{text}: {done} of {total}, {now}")
-
-    yield say

@@ -17,7 +17,14 @@ from directrix.experiments.contest import Contest
 from directrix.experiments.crossval_cells import Job
 from directrix.experiments.crossval_result import CrossValidation, Tried
 from directrix.experiments.splits import Split, k_fold_splits, letor_splits, stored
-from directrix.experiments.tuning import Entry, Search, candidates_of, canonical, halving_rungs
+from directrix.experiments.tuning import (
+    Entry,
+    Search,
+    candidates_of,
+    canonical,
+    check_candidates,
+    halving_rungs,
+)
 from directrix.measures.base import RankingMeasure
 from directrix.measures.convention import Convention
 from directrix.measures.convention import convention as find_convention
@@ -145,7 +152,7 @@ def cross_validate(  # noqa: PLR0913 - all but the first three are optional and 
     for entry in chosen:
         own = goal if entry.measure is None else rules(entry.measure)
         trials = candidates_of(entry, own, search, n_candidates, seed)
-        _check_settings(trials, own)
+        check_candidates(trials, own)
         plans.append((entry, trials, Job(own, reported, seed, keep_top, _n_methods(trials) > 1)))
     for split in splits:
         _check_data(split, {job.goal for _, _, job in plans})
@@ -192,7 +199,7 @@ class _Rules:
 
     def warn(self, names: Sequence[str], measures: Sequence[RankingMeasure]) -> None:
         if self._tool is not None:
-            warn_lacking(self._tool, list(names), list(measures))
+            warn_lacking(self._tool, list(names), list(measures), "Leave those out, or convention=.")
 
 
 def _names(measures: Iterable[RankingMeasure | str]) -> list[str]:
@@ -206,20 +213,6 @@ def _check_unlike(what: str, names: Sequence[str]) -> None:
                 f"{what} {name!r} is there {names.count(name)} times; names tell results apart: give "
                 f"each its own, e.g. {name + ' 2'!r}."
             )
-
-
-def _check_settings(trials: Sequence[Trial], goal: RankingMeasure) -> None:
-    """Raise what is wrong with the settings, if no candidate can even be made."""
-    wrong = None
-    for method, settings in trials:
-        try:
-            method.ranker(measure=goal, **settings).check_parameters()
-        except InputError as error:
-            wrong = wrong or error
-        else:
-            return
-    if wrong is not None:
-        raise wrong
 
 
 def _check_data(split: Split, goals: Iterable[RankingMeasure]) -> None:
