@@ -9,8 +9,10 @@ from directrix.experiments.significance import Paired
 from directrix.experiments.yue2007.methods import METHODS, Grid
 from directrix.experiments.yue2007.protocol import Settings
 from directrix.experiments.yue2007.results import ColumnResult, Figure
-from directrix.reports.yue2007 import NOTES, tables
-from directrix.reports.yue2007_page import page
+from directrix.reports.page import page
+from directrix.reports.tables import escaped_markdown
+from directrix.reports.yue2007 import report
+from directrix.reports.yue2007.tables import NOTES, tables
 
 NAMES = ("basic", "plain + basic", "all", "all without the best")
 
@@ -90,7 +92,7 @@ def shown(found):
     """The page of a run with settings of its own."""
     grid = replace(Grid(), hinge_c=(0.01, 1.0), accuracy_c=(0.5, 2.0), accuracy_loss="hinge")
     settings = Settings(trials=4, seed=7, grid=grid)
-    return page(found, settings, "directrix reproduce yue2007 --data DIR --seed 7")
+    return page(report(found, settings, {}, "directrix reproduce yue2007 --data DIR --seed 7"))
 
 
 def test_the_page_has_the_settings_and_what_did_not_converge(shown):
@@ -112,7 +114,7 @@ def test_the_page_has_every_table_and_every_note_once(found, shown):
     assert [line for line in shown.splitlines() if line.startswith("**")] == [
         f"**{table.title}**" for table in tables(found)
     ]
-    assert [shown.count(note) for note in NOTES] == [1] * len(NOTES)
+    assert [shown.count(escaped_markdown(note)) for note in NOTES] == [1] * len(NOTES)
     before, after = shown.split("**Table 9")
     assert "## Against other SVMs" in before.splitlines()[-1] + before.splitlines()[-2]
     assert "## Which C" in after
@@ -127,5 +129,5 @@ def test_the_page_begins_with_what_svmmap_is_better_than(found, shown):
     lost = [replace(f, against=Paired(1, 3, 0, 0.01)) if f.against else f for f in found[0].methods]
     turned = replace(found[0], methods=tuple(lost))
     assert "MAP 0.600: better than best run (`run-1`) 0.590; worse than SVMroc 0.500, SVMacc 0.400," in page(
-        (turned, *found[1:]), Settings(), "x"
+        report((turned, *found[1:]), Settings(), {}, "x")
     )
