@@ -1,6 +1,7 @@
 """The reproduction of Qin et al. (2010), end to end on a small collection; its claims on made-up values."""
 
 import json
+import re
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -16,11 +17,14 @@ from directrix.experiments.qin2010.methods import MAP, NDCG_ALL, Grids, entries
 from directrix.experiments.qin2010.protocol import QUICK, Collection, Found, Settings, read_collections
 from directrix.experiments.significance import paired_t
 from directrix.measures.precision import AP
+from directrix.reports.page import page
 from directrix.reports.qin2010 import reproduce
 from directrix.reports.qin2010.claims import claims, comparable, falls, ordering
 from directrix.reports.qin2010.tables import SHORT
 from directrix.reports.request import Request
+from directrix.reports.write import document
 from directrix.surrogates.approx import ApproxAP, ApproxNDCG
+from directrix.surrogates.bounds import BOUNDS
 from directrix.trainers.sgd import SGD
 from tests.experiments.letor_folder import letor_folder
 
@@ -111,8 +115,19 @@ def test_error_curves_are_those_of_the_first_fold(report, data):
         np.testing.assert_allclose(curve.y, found.rho, rtol=1e-9, atol=0)
         bounds = table(report, "Bounds of the theorems, OHSUMED").rows
         name = f"{type(surrogate).__name__}, {label}"
-        covered = [row[2] for row in bounds if row[0] == name and row[1] == "ranks of relevant"]
-        np.testing.assert_allclose(covered[0], 100 * found.covered("relevant").mean(), rtol=1e-9, atol=0)
+        (row,) = (row for row in bounds if row[0] == name)
+        shares = [float(found.covered(kind).mean()) for kind in BOUNDS]
+        np.testing.assert_allclose([row[1], row[4], row[7]], shares, rtol=1e-9, atol=0)
+        known = ~np.isnan(found.bounds["relevant"])
+        np.testing.assert_allclose(row[8], found.bounds["relevant"][known].mean(), rtol=1e-9, atol=0)
+        np.testing.assert_allclose(row[9], found.errors[known].mean(), rtol=1e-9, atol=0)
+
+
+def test_what_validation_chose_names_settings_that_were_chosen_among(report):
+    rows = {row[0]: row[1:-1] for row in table(report, "What validation chose, OHSUMED").rows}
+    assert len(rows["ApproxAP"]) == 2  # folds
+    assert all(re.fullmatch(r"alpha 10+, beta 10+ \(\d+\)", cell) for cell in rows["ApproxAP"])
+    assert all(re.fullmatch(r"- \(\d+\)", cell) for cell in rows["AdaRank.MAP"])  # one candidate
 
 
 def test_what_is_absent_is_named_and_what_is_there_is_claimed(report):
@@ -125,6 +140,8 @@ def test_what_is_absent_is_named_and_what_is_there_is_claimed(report):
     assert "TD2004: AdaRank.MAP has higher MAP than SVMmap" in texts
     assert not any(text.startswith(("TD2003", "MQ2008")) for text in texts)
     assert report.claims[0].verdict == "holds"
+    assert sum(section.n_tables for section in report.sections) == len(report.tables) == 1 + 2 * 2 + 5 + 1 + 2
+    assert "quick look" in report.how[0]
     assert any(
         "no error is above the bound" in claim.text and claim.verdict == "holds" for claim in report.claims
     )
@@ -138,6 +155,13 @@ def test_a_run_is_taken_up_again(report, data, folder):
     with pytest.raises(InputError, match="seed"):
         reproduce(request_of(data, folder, seed=1))
     assert json.loads((folder / "settings.json").read_text())["fixed"]["grids"]["epochs"] == 40
+
+
+def test_every_form_of_it_can_be_written(report):
+    page_of_it = page(report)
+    assert "| SVMmap | 0.198 | 0.304 |" in page_of_it
+    assert document(report)["name"] == "qin2010"
+    json.dumps(document(report), allow_nan=False)
 
 
 def test_a_folder_without_a_collection(tmp_path):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from directrix.experiments.qin2010.protocol import QUICK, Settings, read_collections, run
 from directrix.reports.qin2010.claims import claims
 from directrix.reports.qin2010.figures import figures, per_query
-from directrix.reports.qin2010.prose import PAPER, TITLE, how, missing, summary
+from directrix.reports.qin2010.prose import PAPER, TITLE, differs, how, missing, sections, summary
 from directrix.reports.qin2010.tables import SHORT, tables
 from directrix.reports.report import Report
 from directrix.reports.request import Request
@@ -57,4 +57,6 @@ def reproduce(request: Request) -> Report:
         settings=settings,
         command=request.command,
         per_query=per_query(found),
+        sections=sections(found),
+        differs=differs(found),
     )

@@ -82,7 +82,7 @@ def ordering(found: Found, first: str, second: str, measure: str, source: str, s
         source,
         verdict(test),
         f"{_means(found, first, second, measure)}, difference over queries {test.difference:+.4f}, "
-        f"paired t-test p = {test.p:.3f}, signed ranks p = {pair.p:.3f}, "
+        f"paired t-test {_p(test.p)}, signed ranks {_p(pair.p)}, "
         f"higher on {pair.wins}, lower on {pair.losses}, level on {pair.ties} of {test.n} queries",
     )
 
@@ -164,7 +164,7 @@ def falls(text: str, source: str, curves: Mapping[float, ErrorCurve]) -> Claim:
     for (low, before), (high, after) in pairwise(curves.items()):
         test = paired_t(before.by_query, after.by_query)
         said.append(verdict(test))
-        steps.append(f"{low:g} to {high:g}: {-test.difference:+.4f} (p = {test.p:.3f})")
+        steps.append(f"{low:g} to {high:g}: {-test.difference:+.5f} ({_p(test.p)})")
     whole = "holds" if set(said) == {"holds"} else "not significant"
     means = ", ".join(f"{value:g}: {curve.rho.mean():.4f}" for value, curve in curves.items())
     return Claim(
@@ -185,6 +185,10 @@ def _bounds_hold(name: str, curves: Mapping[str, Mapping[float, ErrorCurve]]) ->
         "holds" if broken == 0 else "does not hold",
         f"{broken} above; a theorem covers {covered} of the queries",
     )
+
+
+def _p(p: float) -> str:
+    return "p < .001" if p < 0.001 else f"p = {p:.3f}"
 
 
 def _range(shares: Sequence[float]) -> str:
