@@ -34,7 +34,7 @@ def reproduce(request: Request) -> Report:
 
     Notes
     -----
-    OHSUMED and MQ2008 take some five minutes of one core, of which most goes into Algorithm 1 and SoftRank;
+    OHSUMED and MQ2008 take three to four minutes of one core, most of it for Algorithm 1 and SoftRank;
     ``quick`` a tenth of that.
     """
     chosen = replace(QUICK if request.quick else Settings(), seed=request.seed)
