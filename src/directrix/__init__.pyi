@@ -23,6 +23,15 @@ from directrix.data.trec import write_trec_run as write_trec_run
 from directrix.errors import InputError as InputError
 from directrix.errors import MissingExtra as MissingExtra
 from directrix.errors import NotConverged as NotConverged
+from directrix.experiments.crossval import CrossValidation as CrossValidation
+from directrix.experiments.crossval import Entry as Entry
+from directrix.experiments.crossval import Split as Split
+from directrix.experiments.crossval import cross_validate as cross_validate
+from directrix.experiments.crossval import k_fold_splits as k_fold_splits
+from directrix.experiments.crossval import letor_splits as letor_splits
+from directrix.experiments.optimality import certify as certify
+from directrix.experiments.optimality import polish as polish
+from directrix.experiments.significance import compare as compare
 from directrix.measures.cascade import ERR as ERR
 from directrix.measures.cascade import RBP as RBP
 from directrix.measures.convention import Convention as Convention

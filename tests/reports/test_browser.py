@@ -1,6 +1,7 @@
 """The HTML page in a browser: sorting, queries by mouse and by keys, dark, a phone, hostile names."""
 
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -92,6 +93,8 @@ def test_a_click_sorts_up_then_down_then_as_it_was(look):
 
 def test_numbers_sort_by_their_digits_and_cells_without_value_stand_last(look):
     page = look()
+    sort(page, "Table 3", 1).locator("button").click()
+    assert column(page, "Table 3", 1) == ["20", "100"]
     head = sort(page, "Table 2", 4)
     head.locator("button").click()
     assert column(page, "Table 2", 4) == ["0.003", "0.006", "3", "–"]  # not as text, not as rounded
@@ -200,6 +203,21 @@ def test_the_two_rankings_stand_side_by_side_with_their_labels(look):
     assert left["x"] + left["width"] <= right["x"]
 
 
+def test_measures_of_the_same_rankings_share_them(look, tmp_path):
+    first, other = report().per_query
+    again = replace(first, measure="AP", values={name: 1 - v for name, v in first.values.items()})
+    text = page_of(report(per_query=(first, other, again), figures=()))
+    assert text.count('"D003"') == page_of(report(figures=())).count('"D003"')
+    (tmp_path / "report.html").write_text(text, encoding="utf-8")
+    page = look(tmp_path / "report.html")
+    page.locator("#set").select_option("OHSUMED, AP")
+    page.locator("#query").select_option(index=0)
+    query = page.locator("#chosen").inner_text().split()[1].rstrip(":")
+    shown = page.locator("#ranking-1 tbody th").all_inner_texts()
+    kept = first.rankings["ListNet"][first.query_ids.index(query)]
+    assert shown == [doc for doc, _, _ in kept]
+
+
 def test_a_query_without_ranking_says_so(look):
     page = look()
     place = [query for query, _ in differences()].index("129")  # the last, of which none was kept
@@ -220,7 +238,7 @@ def test_another_measure_has_its_own_queries_and_methods(look):
 def test_the_page_is_light_or_dark_as_asked_and_can_be_changed(look, scheme):
     page = look(color_scheme=scheme)
     ground = "getComputedStyle(document.body).backgroundColor"
-    ink = "getComputedStyle(document.querySelector('figure svg')).color"
+    ink = "getComputedStyle(document.querySelector('figure svg text')).fill"
     colours = {
         "light": ("rgb(255, 255, 255)", "rgb(34, 38, 43)"),
         "dark": ("rgb(21, 24, 28)", "rgb(228, 231, 235)"),
@@ -257,12 +275,15 @@ def test_the_first_tab_skips_to_the_content(look):
     assert page.evaluate("document.activeElement.id") == "content"
 
 
-def test_everything_has_a_name_and_no_id_stands_twice(look):
-    page = look()
+def test_everything_has_a_name_and_no_id_stands_twice(look, tmp_path):
+    (one,) = report().figures
+    value = report(figures=(one, replace(one, name="again")))
+    (tmp_path / "report.html").write_text(page_of(value), encoding="utf-8")
+    page = look(tmp_path / "report.html")
     unnamed = """[...document.querySelectorAll('button, select, [role=slider], [role=img], [role=region]')]
         .filter(n => !(n.getAttribute('aria-label') || n.textContent.trim() || n.labels?.length)).length"""
     assert page.evaluate(unnamed) == 0
-    assert page.get_by_role("img", name="Errors fall as alpha grows").count() == 1
+    assert page.get_by_role("img", name="Errors fall as alpha grows").count() == 2
     assert page.get_by_role("slider").count() == 1
     assert (
         page.evaluate(

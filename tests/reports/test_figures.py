@@ -80,6 +80,12 @@ def test_panels_stand_in_rows():
     assert len(re.findall(r'id="axes_\d+"', svg)) == 5
 
 
+@pytest.mark.parametrize(("most", "expected"), [(50.0, ["1", "2", "5", "10", "20", "50"]), (1000.0, [])])
+def test_a_short_logarithmic_axis_has_plain_numbers(most, expected):
+    svg = drawn(Curve("", np.array([1.0, most]), np.array([0.31, 0.32])), x_scale="log")
+    assert [text for text in texts(svg) if text in ("1", "2", "5", "10", "20", "50")] == expected
+
+
 def test_values_that_an_axis_cannot_show_are_left_out_without_a_warning():
     nan, inf = np.nan, np.inf
     x = np.array([0.0, 1.0, 2.0])
@@ -95,8 +101,12 @@ def test_values_that_an_axis_cannot_show_are_left_out_without_a_warning():
 
 def test_bars_of_two_curves_stand_beside_each_other():
     svg = drawn(*(Curve(name, np.arange(2.0), np.ones(2), "bars") for name in "ab"))
-    left = sorted(
-        float(x)
-        for x in re.findall(r'<path d="M ([\d.]+) [\d.]+ \nL [\d.]+ [\d.]+ \nL [\d.]+ [\d.]+ \nL', svg)
-    )
-    assert len(set(left)) >= 4
+    bars = re.findall(r'<path d="([^"]+)" clip-path="[^"]+" style="fill: (#\w+)"', svg)
+    edges = {}
+    for path, colour in bars:
+        x = [float(text) for text in re.findall(r"[ML] ([\d.]+)", path)]
+        edges.setdefault(colour, []).append((min(x), max(x)))
+    first, second = (sorted(spans) for spans in edges.values())
+    for (_, right), (left, _) in zip(first, second, strict=True):
+        np.testing.assert_allclose(right, left, rtol=0, atol=1e-3)  # side by side
+    assert second[0][1] < first[1][0]  # with room between the groups

@@ -164,9 +164,19 @@ def _legend(of: Any, handles: Sequence[tuple[Any, str]], **place: Any) -> None:
 
 
 def _scale(ax: Any, axis: Literal["x", "y"], scale: str, values: Sequence[Any]) -> None:
-    """A logarithmic axis needs a value above 0."""
-    if scale == "log" and any(np.any(np.asarray(part, dtype=np.float64) > 0) for part in values):
-        getattr(ax, f"set_{axis}scale")("log")
+    """A logarithmic axis needs a value above 0, and within two decades its ticks are plain numbers."""
+    found = np.concatenate([np.asarray(part, dtype=np.float64).ravel() for part in (*values, ())])
+    found = found[(found > 0) & np.isfinite(found)]
+    if scale == "linear" or not found.size:
+        return
+    getattr(ax, f"set_{axis}scale")("log")
+    if found.max() < 100 * found.min():
+        from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+        ticks = getattr(ax, f"{axis}axis")
+        ticks.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        ticks.set_major_formatter(StrMethodFormatter("{x:g}"))
+        ticks.set_minor_formatter(NullFormatter())
 
 
 def _spacing(x: Any) -> float:

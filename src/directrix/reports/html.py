@@ -77,7 +77,7 @@ def html(report: Report, drawn: Mapping[str, str]) -> str:
         "style": _asset("report.css"),
         "script": script,
         "digest": digest,
-        "data": _json([_queries(part) for part in report.per_query]),
+        "data": _json(_queries(report.per_query)),
     }
     return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], _asset("report.html"))
 
@@ -92,24 +92,36 @@ def _json(value: Any) -> str:
     return re.sub("[<>&\u2028\u2029]", lambda match: _IN_SCRIPT[match[0]], text)
 
 
-def _queries(part: PerQuery) -> dict[str, Any]:
-    """Lists, in the order of the methods: names are no keys, which scripts would put into another order."""
-    methods = list(part.values)
-    kept = [part.rankings.get(name, ()) for name in methods]
-    return {
-        "name": part.name,
-        "measure": part.measure,
-        "queries": part.query_ids,
-        "methods": methods,
-        "values": [[_number(value) for value in part.values[name]] for name in methods],
-        "rankings": [
-            [
-                [[doc, label, _number(float(f"{score:.6g}"))] for doc, label, score in ranking]
-                for ranking in rankings
-            ]
-            for rankings in kept
-        ],
-    }
+def _queries(parts: Sequence[PerQuery]) -> list[dict[str, Any]]:
+    """Lists, in the order of the methods: names are no keys, which scripts would put into another order.
+
+    Measures of the same rankings share them: there the number of the first of these parts takes their place.
+    """
+    found: list[dict[str, Any]] = []
+    kept: list[Any] = []
+    for part in parts:
+        methods = list(part.values)
+        rankings = [part.rankings.get(name, ()) for name in methods]
+        first = kept.index(rankings) if rankings in kept else None
+        kept.append(rankings)
+        found.append(
+            {
+                "name": part.name,
+                "measure": part.measure,
+                "queries": part.query_ids,
+                "methods": methods,
+                "values": [[_number(value) for value in part.values[name]] for name in methods],
+                "rankings": [_documents(of) for of in rankings] if first is None else first,
+            }
+        )
+    return found
+
+
+def _documents(rankings: Sequence[Sequence[tuple[str, int, float]]]) -> list[list[list[Any]]]:
+    return [
+        [[str(doc), int(label), _number(float(f"{score:.6g}"))] for doc, label, score in part]
+        for part in rankings
+    ]
 
 
 def _number(value: float) -> float | None:
@@ -175,7 +187,8 @@ def _cell(table: Table, value: Value, column: int, is_numeric: bool) -> str:  # 
     if isinstance(value, str):
         tag, more = ("th", ' scope="row"') if column == 0 else ("td", "")
         return f"<{tag}{kind}{more}>{escape(value)}</{tag}>"
-    return f'<td{kind} data-value="{value!r}" title="{value!r}">{escape(table.shown(value))}</td>'
+    digits = repr(value.item() if isinstance(value, np.generic) else value) if np.isfinite(value) else ""
+    return f'<td{kind} data-value="{digits}" title="{digits}">{escape(table.shown(value))}</td>'
 
 
 def _figure(number: int, figure: Figure, svg: str) -> str:

@@ -158,7 +158,7 @@ class Table:
         """A cell as it is shown: floats rounded, "-" for None."""
         if value is None:
             return "-"
-        return f"{value:.{self.digits}f}" if isinstance(value, float) else str(value)
+        return f"{value:z.{self.digits}f}" if isinstance(value, float) else str(value)  # z: no "-0.000"
 
     def numeric(self) -> list[bool]:
         """Which columns hold numbers alone."""

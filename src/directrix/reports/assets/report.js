@@ -162,7 +162,7 @@ function drawRanking(place, side, method, value, ranking, other, highest) {
 
 function drillDown(sets) {
   const [choice, first, second, query, plot] = ["set", "first", "second", "query", "plot"].map(byId);
-  let set, rows, now, highest;
+  let set, rankings, rows, now, highest;
   const names = () => [set.methods[first.value], set.methods[second.value]];
 
   function show(index) {
@@ -181,7 +181,7 @@ function drillDown(sets) {
     plot.setAttribute("aria-valuetext", text);
     plot.querySelector(".cursor").setAttribute("x", now);
     query.value = String(now);
-    const kept = [first, second].map((select) => set.rankings[select.value][row.at] || []);
+    const kept = [first, second].map((select) => rankings[select.value][row.at] || []);
     drawRanking(byId("ranking-0"), 0, a, row.a, kept[0], kept[1], highest);
     drawRanking(byId("ranking-1"), 1, b, row.b, kept[1], kept[0], highest);
   }
@@ -204,10 +204,9 @@ function drillDown(sets) {
 
   function open() {
     set = sets[choice.value];
+    rankings = typeof set.rankings === "number" ? sets[set.rankings].rankings : set.rankings; // of another measure
     highest = 0;
-    for (const rankings of set.rankings) {
-      for (const ranking of rankings) for (const [, label] of ranking) highest = Math.max(highest, label);
-    }
+    for (const ranking of rankings.flat()) for (const [, label] of ranking) highest = Math.max(highest, label);
     fill(first, set.methods);
     fill(second, set.methods);
     first.value = "0";

@@ -90,9 +90,9 @@ def _not_below(a: Figure, b: Figure) -> Verdict:
 
 
 def _highest(a: Figure, b: Figure) -> Verdict:
-    if a.mean > b.mean:
-        return "holds"
-    return "does not hold" if _pair(a, b).is_clear else "not significant"
+    if not _pair(a, b).is_clear:
+        return "not significant"
+    return "holds" if a.mean > b.mean else "does not hold"
 
 
 def _evidence(a: Figure, b: Figure) -> str:
