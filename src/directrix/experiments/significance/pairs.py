@@ -1,4 +1,4 @@
-"""Whether one system is better than another on the same queries, and on how many of them."""
+"""On how many queries one system is better than another, and whether that is chance."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.types import Float64Array
+from directrix.experiments.significance.gaps import level
+from directrix.experiments.significance.single import signed_rank_p
 
 __all__ = ["Paired", "paired"]
-
-_ZERO = 1e-12  # values of equal rankings may differ by the rounding of another order of sums
-_EXACT = 50  # pairs up to which SciPy has the exact distribution
 
 
 class Paired(NamedTuple):
@@ -57,10 +55,8 @@ def paired(first: Any, second: Any) -> Paired:
 
     Notes
     -----
-    Pairs that differ by at most 1e-12 are level and are left out of the test, as Wilcoxon (1945) does; equal
-    differences share the mean of their ranks. The exact distribution for up to 50 pairs without equal
-    differences, else the normal approximation with the variance corrected for ties and no correction for
-    continuity.
+    Pairs that differ by at most 1e-12 are level. The test is that of
+    `directrix.experiments.significance.signed_rank`.
 
     Examples
     --------
@@ -75,17 +71,6 @@ def paired(first: Any, second: Any) -> Paired:
             f"{len(a)} and {len(b)} values are to be compared pair by pair; finite values of the same "
             "queries in the same order are needed. Leave out the queries that one of the two lacks."
         )
-    gaps = a - b
-    gaps[np.abs(gaps) <= _ZERO] = 0.0
+    gaps = level(a - b)
     wins, losses = int((gaps > 0.0).sum()), int((gaps < 0.0).sum())
-    return Paired(wins, losses, len(gaps) - wins - losses, _signed_rank(gaps))
-
-
-def _signed_rank(gaps: Float64Array) -> float:
-    from scipy.stats import wilcoxon as signed_rank
-
-    gaps = gaps[gaps != 0.0]
-    if not len(gaps):
-        return 1.0
-    is_exact = len(gaps) <= _EXACT and len(np.unique(np.abs(gaps))) == len(gaps)
-    return float(signed_rank(gaps, method="exact" if is_exact else "approx", correction=False).pvalue)
+    return Paired(wins, losses, len(gaps) - wins - losses, signed_rank_p(gaps))

@@ -1,0 +1,80 @@
+"""Letters in place of a matrix of comparisons: systems that share one do not differ."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from directrix.types import Array
+
+__all__ = ["letters"]
+
+_ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def letters(means: Any, differ: Any) -> tuple[str, ...]:
+    """Give every system letters so that two share one just when they do not differ.
+
+    Parameters
+    ----------
+    means : float (n_systems,)
+        For the order: "a" goes to the best system.
+    differ : bool (n_systems, n_systems)
+        Symmetric, False on the diagonal.
+
+    Returns
+    -------
+    tuple of str
+        In the order given. Past 52 letters a number in brackets stands for one.
+
+    Notes
+    -----
+    A letter is a group of systems of which no two differ, to which none can be added. Groups are grown from
+    pairs that share none yet, best systems first, and a group is dropped when the others cover its pairs: few
+    letters, not always the fewest, which would be NP-hard to find. On the purpose, see Piepho (2004). Cost
+    O(n^4) at most for n systems.
+
+    Examples
+    --------
+    >>> between = [[False, False, True], [False, False, False], [True, False, False]]
+    >>> letters([0.5, 0.45, 0.4], between)  # first and last differ, the middle one from neither
+    ('a', 'ab', 'b')
+    """
+    order = np.argsort(-np.asarray(means, dtype=np.float64), kind="stable")
+    alike = ~np.asarray(differ, dtype=bool)[np.ix_(order, order)]
+    groups = _needed(_groups(alike))
+    marks = [""] * len(order)
+    for number, group in enumerate(sorted(groups)):
+        for place in group:
+            marks[order[place]] += _ALPHABET[number] if number < len(_ALPHABET) else f"({number + 1})"
+    return tuple(marks)
+
+
+def _groups(alike: Array) -> list[tuple[int, ...]]:
+    """Groups, as large as they can be, which cover every system and every pair that is alike."""
+    n = len(alike)
+    covered = np.zeros((n, n), dtype=bool)
+    found = []
+    for i in range(n):
+        for j in range(i, n):
+            if covered[i, j] or not alike[i, j] or (i == j and alike[i].sum() > 1):
+                continue
+            group = sorted({i, j})
+            for k in [*range(i, n), *range(i)]:  # near ones first
+                if k not in group and alike[k, group].all():
+                    group.append(k)
+            covered[np.ix_(group, group)] = True
+            found.append(tuple(sorted(group)))
+    return found
+
+
+def _needed(groups: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """Without those whose pairs all lie in others."""
+    kept = list(groups)
+    for group in reversed(groups):
+        rest = [set(other) for other in kept if other != group]
+        pairs = [{i, j} for i in group for j in group]
+        if all(any(pair <= other for other in rest) for pair in pairs):
+            kept.remove(group)
+    return kept

@@ -1,0 +1,106 @@
+"""Fisher's randomisation test of two systems: swap their names query by query."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from directrix.errors import InputError
+from directrix.experiments.significance.gaps import gaps_of
+from directrix.experiments.significance.single import Significance
+from directrix.types import Float64Array
+
+__all__ = ["check_resampling", "randomisation", "randomisation_p"]
+
+_EXACT = 16  # pairs up to which all 2^16 signs are tried
+_BLOCK = 1 << 20  # signs at a time: 8 MB
+_SLACK = 1e-12  # of the sum of sizes: sums of the same terms in another order are the same sum
+
+
+def randomisation(first: Any, second: Any, *, seed: int = 0, n_resamples: int = 100_000) -> Significance:
+    r"""Test whether the names of the two systems matter to their mean difference.
+
+    p = share of the 2^n signs e for which \|sum_i e_i d_i\| >= \|sum_i d_i\|, d = first - second.
+
+    Parameters
+    ----------
+    first, second : float (n_queries,)
+        In the same order of queries; pairs with a NaN (undefined) do not count.
+    seed : int >= 0
+        Of the random signs; without effect on few queries.
+    n_resamples : int >= 1
+        Random signs for each pair, if there are too many to try all.
+
+    Returns
+    -------
+    Significance
+        p is 1 if all pairs are level.
+
+    Raises
+    ------
+    InputError
+        If values cannot be paired, or ``n_resamples`` or ``seed`` is no such number.
+
+    Notes
+    -----
+    All signs are tried for up to 16 pairs that differ. Else p = (b + 1) / (m + 1), where b of m random signs
+    are as extreme, which is never 0 and never too small (Phipson and Smyth 2010); its standard error is
+    sqrt(p (1 - p) / m). Needs no distribution and tests the mean itself: the test that Smucker, Allan and
+    Carterette (2007) recommend. Source: Fisher (1935). Cost O(m n) in blocks of 8 MB.
+
+    Examples
+    --------
+    >>> randomisation([1, 2, 3], [0, 0, 0])  # only +++ and --- reach 6: 2 / 8
+    Significance(p=0.25, difference=2.0, n=3)
+    """
+    check_resampling(seed, n_resamples)
+    gaps = gaps_of(first, second)
+    p = randomisation_p([gaps], seed=seed, n_resamples=n_resamples)[0]
+    return Significance(p, float(gaps.mean()), len(gaps))
+
+
+def check_resampling(seed: Any, n_resamples: Any) -> None:
+    """Raise `InputError` unless the numbers can be used."""
+    for name, value, least in (("seed", seed, 0), ("n_resamples", n_resamples, 1)):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+            raise InputError(f"{name}={value!r}: a whole number >= {least} is needed, e.g. {name}=1000.")
+
+
+def randomisation_p(gaps: Sequence[Float64Array], *, seed: int, n_resamples: int) -> list[float]:
+    """Two-sided p of the mean of each array of differences; arrays of one length share the signs."""
+    few = [np.count_nonzero(g) <= _EXACT for g in gaps]
+    found: dict[int, float] = {i: _exact(g) for i, g in enumerate(gaps) if few[i]}
+    for n in sorted({len(g) for i, g in enumerate(gaps) if not few[i]}):
+        places = [i for i, g in enumerate(gaps) if len(g) == n and not few[i]]
+        stacked = np.column_stack([gaps[i] for i in places])
+        found |= dict(zip(places, _random(stacked, seed, n_resamples), strict=True))
+    return [found[i] for i in range(len(gaps))]
+
+
+def _exact(gaps: Float64Array) -> float:
+    """All signs of the differences that are not 0, half of them by symmetry: the last one is +."""
+    sums = np.zeros(1)
+    gaps = gaps[gaps != 0.0]
+    for gap in gaps[:-1]:
+        sums = np.concatenate([sums + gap, sums - gap])
+    sums = sums + gaps[-1:].sum()
+    return float((np.abs(sums) >= _least(gaps)).mean())
+
+
+def _random(gaps: Float64Array, seed: int, n_resamples: int) -> list[float]:
+    """Monte Carlo for the columns of (n_queries, n_pairs)."""
+    rng = np.random.default_rng(seed)
+    total, least = gaps.sum(axis=0), _least(gaps)
+    extreme = np.zeros(gaps.shape[1], dtype=np.int64)
+    rows = max(1, _BLOCK // max(gaps.shape))
+    for first in range(0, n_resamples, rows):
+        heads = rng.integers(0, 2, (min(rows, n_resamples - first), len(gaps)), dtype=np.int8)
+        extreme += (np.abs(2.0 * (heads.astype(np.float64) @ gaps) - total) >= least).sum(axis=0)
+    return [(int(b) + 1) / (n_resamples + 1) for b in extreme]
+
+
+def _least(gaps: Float64Array) -> Any:
+    """The smallest sum that is as extreme as the one seen."""
+    return np.abs(gaps.sum(axis=0)) - _SLACK * np.abs(gaps).sum(axis=0)
