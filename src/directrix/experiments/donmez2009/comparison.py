@@ -25,7 +25,7 @@ _LEFT_OUT = "nDCG@10"  # of the constructions: the paper shows MAP and MRR, nDCG
 
 @dataclass(frozen=True, eq=False)
 class Construction:
-    """One way to make forces, trained and tested for one measure; a linear net.
+    """One way to make forces, trained and tested for one measure; the two-layer net.
 
     Parameters
     ----------
@@ -130,12 +130,12 @@ def compare_collection(
 
 
 def entries(collection: Collection, settings: Settings) -> list[Entry]:
-    """Both nets for every measure with the usual forces, and the linear one with all others."""
+    """Both nets for every measure with the usual forces, and the two-layer one with all others."""
     fewest = min(split.train.n_queries for split in collection.splits)
     fixed: dict[str, Any] = {"epochs": settings.epochs_of(fewest), "patience": settings.patience}
     grid = {"rate": settings.rates}
     pairs = [(model, measure, _USUAL) for model in MODELS for measure in collection.measures]
-    pairs += [("linear", measure, name) for measure in _compared(collection.measures) for name in CONSTRUCTIONS[1:]]
+    pairs += [("mlp", measure, name) for measure in _compared(collection.measures) for name in CONSTRUCTIONS[1:]]
     return [
         Entry(
             _row(model, measure, name),
@@ -161,9 +161,8 @@ def _row(model: str, measure: str, construction: str) -> str:
 
 
 def _construction(found: CrossValidation, name: str, measure: str) -> Construction:
-    row = _row("linear", measure, name)
-    valid = [max(one.valid for one in found.candidates(row, fold)) for fold in found.folds]
-    return Construction(name, measure, float(np.mean(valid)), found.values(row, measure))
+    row = _row("mlp", measure, name)
+    return Construction(name, measure, found.valid(row, measure), found.values(row, measure))
 
 
 def _matching(found: CrossValidation, model: str, measures: Sequence[str]) -> Matching:

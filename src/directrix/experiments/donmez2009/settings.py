@@ -72,8 +72,8 @@ class Settings:
 
     rates: tuple[float, ...] = (1e-3, 1e-2, 1e-1)
     epochs: int = 300
-    steps: int = 30_000
-    patience: int = 60
+    steps: int = 45_000
+    patience: int = 40
     hidden: int = 10
     folds: int = 5
     eps: float = 0.01
