@@ -63,22 +63,12 @@ def as_wide_as(q: Queries, n_features: int, path: Path, other: str) -> Queries:
     InputError
         If there are more; the message names both files.
     """
-    if q.n_features == n_features:
-        return q
     if q.n_features > n_features:
         raise InputError(
             f"{path}: has {q.n_features} features, {other} has {n_features}; both must have the same ones. "
             "Give the files of one data set, with the same features in the same order."
         )
-    from dataclasses import replace
-
-    import numpy as np
-    import scipy.sparse as sp
-
-    if sp.issparse(q.features):
-        parts = q.features.data, q.features.indices, q.features.indptr
-        return replace(q, features=sp.csr_array(parts, shape=(q.n_docs, n_features)))
-    return replace(q, features=np.pad(q.features, ((0, 0), (0, n_features - q.n_features))))
+    return q.widened(n_features)
 
 
 def document_names(q: Queries) -> list[str]:

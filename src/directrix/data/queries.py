@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -182,6 +182,34 @@ class Queries:
             self.feature_names,
             np.arange(len(index)),
         )
+
+    def widened(self, n_features: int) -> Queries:
+        """Return the same rows with columns of zeros added: a sparse file may leave out the last ones.
+
+        Parameters
+        ----------
+        n_features : int
+            Number of columns; with as many as there are, the same object.
+
+        Raises
+        ------
+        InputError
+            If there are more already.
+        """
+        more = n_features - self.n_features
+        if more == 0:
+            return self
+        if more < 0:
+            raise InputError(
+                f"n_features={n_features}, but there are {self.n_features} already; columns can only be "
+                "added. Give the files of one data set, with the same features in the same order."
+            )
+        if sp.issparse(self.features):
+            parts = self.features.data, self.features.indices, self.features.indptr
+            features = sp.csr_array(parts, shape=(self.n_docs, n_features))
+        else:
+            features = np.pad(self.features, ((0, 0), (0, more)))
+        return replace(self, features=features)
 
     def restore(self, per_doc: Array) -> Array:
         """Put values of documents (in the order held here) back into the order of the input rows.

@@ -40,7 +40,11 @@ class Cell(NamedTuple):
 
 
 def run_cells(
-    cells: Sequence[Cell], path: str | os.PathLike[str], *, n_jobs: int = 1, progress: Progress | None = None
+    cells: Sequence[Cell],
+    path: str | os.PathLike[str],
+    *,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
 ) -> dict[tuple[str | int, ...], Any]:
     """Run the cells whose results are not in a file yet, and add them to it.
 
@@ -50,8 +54,9 @@ def run_cells(
     path : path
         JSON lines, one a finished cell: ``{"key": [..], "seconds": .., "result": ..}``. Made if it is not
         there. A last line that was cut off is dropped.
-    n_jobs : int
-        Cells at a time, by joblib: 1 = in this process, -1 = all cores. Each keeps to one thread, and
+    n_jobs : int, optional
+        Cells at a time, by joblib: 1 = in this process, -1 = all cores, None = as ``joblib.parallel_config``
+        says, with the backend that it names, else 1. Each keeps to one thread, and
         results do not depend on how many there are.
     progress : callable, optional
         Called after every cell.

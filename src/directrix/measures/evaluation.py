@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from directrix.measures.base import RankingMeasure
     from directrix.measures.convention import Convention
 
-__all__ = ["Comparison", "Evaluation", "evaluate", "evaluate_conventions"]
+__all__ = ["Comparison", "Evaluation", "evaluate", "evaluate_conventions", "warn_lacking"]
 
 _BASE = "default"
 
@@ -122,7 +122,7 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
         scores, labels = np.asarray(scores)[rows], _take(labels, rows, "labels")
         doc_ids = None if doc_ids is None else _take(doc_ids, rows, "doc_ids")
     if convention is not None:
-        _warn_lacking(find_convention(convention), names, chosen)
+        warn_lacking(find_convention(convention), names, chosen)
     values = Prepared(chosen, labels, boundaries, doc_ids)(scores)
     mean: dict[str, float] = {}
     skipped: dict[str, int] = {}
@@ -195,7 +195,8 @@ def _reason(tool: Convention, m: RankingMeasure, doc_ids: Any) -> str:
     return ""
 
 
-def _warn_lacking(tool: Convention, names: list[str], chosen: list[RankingMeasure]) -> None:
+def warn_lacking(tool: Convention, names: list[str], chosen: list[RankingMeasure]) -> None:
+    """Warn the caller's caller of measures that a tool does not have."""
     lacking = [name for name, m in zip(names, chosen, strict=True) if not tool.has(m)]
     if lacking:
         note = f" ({tool.note})" if tool.note else ""

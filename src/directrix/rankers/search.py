@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
 from directrix.objectives.weights import weights_of
+from directrix.rankers.attempts import Attempt, again, attempt
 from directrix.rankers.candidates import Candidate, allowed, by_turns, that_weigh
 from directrix.rankers.checks import check_measurable, check_trainable
 from directrix.rankers.clock import Clock, Progress
-from directrix.rankers.judging import Fold, Weights, judging_folds
+from directrix.rankers.judging import Weights, judging_folds
 from directrix.rankers.methods import Method
 from directrix.rankers.methods import method as find_method
 from directrix.rankers.reasons import (
@@ -30,8 +28,7 @@ from directrix.rankers.reasons import (
     unweighable,
     why_chosen,
 )
-from directrix.rankers.training import mean_over_queries, surrogate_gap, values_of
-from directrix.trainers.result import Step
+from directrix.rankers.training import surrogate_gap
 
 __all__ = ["Search", "search"]
 
@@ -66,12 +63,6 @@ class Search:
     why: str
     gap: float
     remarks: tuple[str, ...] = ()
-
-
-class _Trial(NamedTuple):
-    candidate: Candidate
-    ranker: Any
-    method: Method
 
 
 def search(  # noqa: PLR0913
@@ -146,30 +137,30 @@ def search(  # noqa: PLR0913
     for part in (parts[0].train, parts[0].judge):
         check_measurable(goal, part)
     clock, missing = Clock(time_budget, len(trials), progress), len(trials)
-    tried: list[_Trial] = []
+    tried: list[Attempt] = []
     failed: dict[str, InputError] = {}
     for number, (each, chosen) in enumerate(trials):
         if number and clock.is_late:
             break
         clock.start(number, each.name)
         try:
-            found = _try(each, chosen, parts, goal, seed, clock)
+            found = attempt(each, chosen, parts, goal, seed, clock)
         except InputError as error:  # what no method can train on was refused above
             failed.setdefault(each.name, error)
             missing -= 1
             continue
         if found is None:
             break
-        tried.append(found)
+        tried.append(found._replace(rankers=found.rankers[-1:]))  # the others are not needed
         missing -= 1
     if not tried:
         raise next(iter(failed.values()))
     candidates = tuple(trial.candidate for trial in tried)
     best = tried[candidates.index(preferred(candidates))]
-    ranker = best.ranker
+    ranker = best.rankers[-1]
     if valid is None and parts[0].train is not q:
         clock.last(best.method.name)
-        ranker = _again(best, q, weights, goal, seed, clock)
+        ranker = again(best, q, weights, goal, seed, clock)
     gap = math.nan if best.method.surrogate is None else gap_of(ranker, q)
     remarks = [
         *nothing_to_learn(parts, goal, best.candidate),
@@ -199,69 +190,3 @@ def gap_of(ranker: Any, q: Queries) -> float:
     if "tends_to_measure" not in getattr(surrogate, "traits", ()):
         return math.nan
     return surrogate_gap(surrogate, ranker.predict_queries(q), q)
-
-
-def _try(
-    each: Method,
-    chosen: Mapping[str, Any],
-    folds: list[Fold],
-    goal: RankingMeasure,
-    seed: int,
-    clock: Clock,
-) -> _Trial | None:
-    """Train and judge one candidate; None if the time was over before it was finished."""
-    begun = time.perf_counter()
-    values, trained, steps = [], [], []
-    for fold in folds:
-        ranker = _ranker(each, chosen, goal, seed)
-        ranker.fit_queries(
-            fold.train,
-            fold.judge if each.keeps_best and _is_defined(goal, fold.judge) else None,
-            measure=goal,
-            doc_weight=fold.weights[0],
-            query_weight=fold.weights[1],
-            callback=clock.watch,
-        )
-        if clock.was_cut:
-            return None
-        values.append(values_of(goal, ranker.predict_queries(fold.judge), fold.judge))
-        trained.append(mean_over_queries(values_of(goal, ranker.predict_queries(fold.train), fold.train)))
-        steps.append(_steps(ranker.result_.counts))
-    every = np.concatenate(values)
-    candidate = Candidate(
-        each.name,
-        chosen,
-        mean_over_queries(every),
-        float(np.mean(trained)),
-        int(np.median(steps)),
-        ranker.result_.status,
-        time.perf_counter() - begun,
-        every,
-    )
-    return _Trial(candidate, ranker, each)
-
-
-def _is_defined(goal: RankingMeasure, q: Queries) -> bool:
-    """Whether the measure is defined for any query, so that it can choose a step."""
-    return not np.isnan(values_of(goal, np.zeros(q.n_docs), q)).all()
-
-
-def _again(trial: _Trial, q: Queries, weights: Weights, goal: RankingMeasure, seed: int, clock: Clock) -> Any:
-    """Train the chosen candidate on all queries, as many steps as it was given on the folds."""
-    enough = trial.candidate.steps if trial.method.keeps_best else math.inf
-
-    def watch(step: Step) -> bool:
-        return clock.watch(step) or step.iteration >= enough
-
-    ranker = _ranker(trial.method, trial.candidate.settings, goal, seed)
-    return ranker.fit_queries(q, measure=goal, doc_weight=weights[0], query_weight=weights[1], callback=watch)
-
-
-def _ranker(each: Method, chosen: Mapping[str, Any], goal: RankingMeasure, seed: int) -> Any:
-    drawn = {"random_state": seed} if "random_state" in each.settings else {}
-    return each.ranker(measure=goal, **{**drawn, **chosen})
-
-
-def _steps(counts: Mapping[str, int]) -> int:
-    names = ("best", "iterations", "epochs", "rounds")
-    return next((int(counts[name]) for name in names if name in counts), 0)

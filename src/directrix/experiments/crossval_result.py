@@ -1,0 +1,179 @@
+"""What a cross-validation found: figures by entry, fold, measure, query and candidate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from directrix.errors import InputError
+from directrix.rankers.training import mean_over_queries
+from directrix.types import Float64Array
+
+__all__ = ["CrossValidation", "FoldResult", "Tried"]
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A candidate on one fold.
+
+    Parameters
+    ----------
+    method : str
+        Its name; of the entry "auto" one of several.
+    settings : mapping
+        What was set.
+    status : str
+        Why training stopped, see `Result`; "failed" if it could not be trained on these data; "dropped"
+        if halving dropped it.
+    chosen_by : float
+        Mean on the validation queries of the measure that chooses; NaN if it failed. Of a dropped
+        candidate after its last training, on a part of the training queries.
+    train, valid, test : mapping of measure to float
+        Means over queries; empty if it failed or was dropped.
+    steps : int
+        Iterations, epochs, rounds or trees.
+    seconds : float
+        Of training and judging.
+    message : str
+        Why it failed.
+    """
+
+    method: str
+    settings: Mapping[str, Any]
+    status: str
+    chosen_by: float
+    train: Mapping[str, float]
+    valid: Mapping[str, float]
+    test: Mapping[str, float]
+    steps: int
+    seconds: float
+    message: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class FoldResult:
+    """An entry on one fold.
+
+    Parameters
+    ----------
+    tried : tuple of Tried
+        All candidates, in order.
+    chosen : int
+        Which of them validation chose.
+    values : float64 (n_measures, n_test_queries)
+        Of the chosen one on the test queries, NaN where undefined.
+    top : tuple of tuple of (int, float)
+        For each test query the first documents, as row in the query and score; () if not kept.
+    """
+
+    tried: tuple[Tried, ...]
+    chosen: int
+    values: Float64Array
+    top: tuple[tuple[tuple[int, float], ...], ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class CrossValidation:
+    """What `cross_validate` returns.
+
+    Parameters
+    ----------
+    entries, measures, folds : tuple of str
+        Names, as they were given.
+    query_ids : tuple of hashable
+        Test queries of all folds, fold after fold.
+    convention : str
+        By whose rules the measures count; "default" are directrix's own.
+    results : mapping of entry to sequence of FoldResult
+        One a fold.
+    """
+
+    entries: tuple[str, ...]
+    measures: tuple[str, ...]
+    folds: tuple[str, ...]
+    query_ids: tuple[Hashable, ...]
+    convention: str
+    results: Mapping[str, Sequence[FoldResult]]
+
+    def folds_of(self, entry: str, measure: str) -> tuple[float, ...]:
+        """Mean over the test queries of every fold; NaN where the measure is undefined for all."""
+        at = self._measure(measure)
+        return tuple(mean_over_queries(result.values[at]) for result in self._entry(entry))
+
+    def mean(self, entry: str, measure: str) -> float:
+        """Mean over folds of the fold's mean over test queries, as LETOR reports it."""
+        return mean_over_queries(np.array(self.folds_of(entry, measure)))
+
+    def values(self, entry: str, measure: str) -> Float64Array:
+        """Value of every test query, in the order of ``query_ids``; NaN where undefined."""
+        at = self._measure(measure)
+        return np.concatenate([result.values[at] for result in self._entry(entry)])
+
+    def train(self, entry: str, measure: str) -> float:
+        """Mean over folds of the training value of the chosen candidate."""
+        self._measure(measure)
+        return mean_over_queries(np.array([r.tried[r.chosen].train[measure] for r in self._entry(entry)]))
+
+    def valid(self, entry: str, measure: str) -> float:
+        """Mean over folds of the validation value of the chosen candidate: too good, for that chose it."""
+        self._measure(measure)
+        return mean_over_queries(np.array([r.tried[r.chosen].valid[measure] for r in self._entry(entry)]))
+
+    def selected(self, entry: str) -> tuple[dict[str, Any], ...]:
+        """Settings that validation chose, fold by fold; of an entry with several methods ``method`` too."""
+        found = []
+        for result in self._entry(entry):
+            chosen = result.tried[result.chosen]
+            several = len({each.method for each in result.tried}) > 1
+            found.append({**({"method": chosen.method} if several else {}), **chosen.settings})
+        return tuple(found)
+
+    def candidates(self, entry: str, fold: str) -> list[Tried]:
+        """Every candidate of an entry on a fold, in the order they were given."""
+        if fold not in self.folds:
+            raise InputError(f"there is no fold {fold!r}; folds are {', '.join(self.folds)}.")
+        return list(self._entry(entry)[self.folds.index(fold)].tried)
+
+    def top(self, entry: str) -> tuple[tuple[tuple[int, float], ...], ...]:
+        """First documents of every test query, as row in the query and score; () without ``keep_top``."""
+        return tuple(query for result in self._entry(entry) for query in result.top)
+
+    def seconds(self, entry: str) -> float:
+        """Time that all candidates of an entry took together."""
+        return math.fsum(each.seconds for result in self._entry(entry) for each in result.tried)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a table in JSON types: a row for each entry and measure, NaN as None."""
+        return {
+            "convention": self.convention,
+            "rows": [
+                {
+                    "method": entry,
+                    "measure": measure,
+                    "mean": _number(self.mean(entry, measure)),
+                    "folds": [_number(value) for value in self.folds_of(entry, measure)],
+                    "selected": list(self.selected(entry)),
+                    "seconds": round(self.seconds(entry), 3),
+                }
+                for entry in self.entries
+                for measure in self.measures
+            ],
+        }
+
+    def _entry(self, entry: str) -> Sequence[FoldResult]:
+        if entry not in self.results:
+            raise InputError(f"there is no entry {entry!r}; entries are {', '.join(self.entries)}.")
+        return self.results[entry]
+
+    def _measure(self, measure: str) -> int:
+        if measure not in self.measures:
+            raise InputError(f"{measure!r} was not measured; there are {', '.join(self.measures)}.")
+        return self.measures.index(measure)
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else value
