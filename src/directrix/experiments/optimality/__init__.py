@@ -1,0 +1,6 @@
+"""Local optimality of trained weights for the measure itself (Donmez, Svore & Burges 2009, Section 5)."""
+
+from directrix.experiments.optimality.certificate import Certificate, ExactRise
+from directrix.experiments.optimality.monte_carlo import certify
+
+__all__ = ["Certificate", "ExactRise", "certify"]

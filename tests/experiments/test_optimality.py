@@ -1,0 +1,137 @@
+"""Local optimality: what the test says, against loops over directions and steps."""
+
+import numpy as np
+import pytest
+
+import directrix as dx
+from directrix.experiments.optimality import certify
+from directrix.experiments.optimality.directions import RandomDirections, n_directions
+
+MEASURES = ("nDCG@3", "nDCG", "AP", "RR")
+STEPS = (0.1, 0.5, 1.0)
+
+
+@pytest.fixture(scope="module")
+def noisy():
+    """Data on which no weights rank all documents right."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((120, 4)).astype(np.float32)
+    y = np.clip(np.round(X[:, 0] + rng.standard_normal(120)), 0, 2)
+    return dx.Queries.from_arrays(X, y, qid=np.repeat(np.arange(12), 10))
+
+
+@pytest.fixture(scope="module")
+def separable():
+    """Data that the first feature ranks right, with room around it."""
+    X = np.zeros((40, 3))
+    X[:, 0] = np.tile([0.0, 1.0, 2.0, 3.0], 10)
+    X[:, 1:] = 0.01 * np.random.default_rng(0).standard_normal((40, 2))
+    return dx.Queries.from_arrays(X, np.tile([0.0, 0.0, 1.0, 2.0], 10), qid=np.repeat(np.arange(10), 4))
+
+
+def linear(q, **options):
+    return dx.LinearRanker("ListNet", max_iter=3, **options).fit_queries(q)
+
+
+def moved(ranker, name, params):
+    """The ranker's own class with other weights, and nothing of `certify`."""
+    other = ranker.__class__.__new__(ranker.__class__)
+    other.__dict__.update(ranker.__dict__)
+    setattr(other, name, params)
+    return other
+
+
+def by_loops(ranker, name, q, measure, directions, lengths):
+    """Changes of the measure: one prediction and one evaluation a step."""
+
+    def value(params):
+        scores = moved(ranker, name, params).predict_queries(q)
+        return dx.evaluate([measure], scores, q.labels, qptr=q.qptr)[measure]
+
+    params = getattr(ranker, name)
+    return [[value(params + h * r) - value(params) for h in lengths] for r in directions]
+
+
+def test_459_directions_for_one_per_cent_each():
+    assert n_directions(0.01, 0.01) == 459  # ln(.01) / ln(.99) = 458.2
+    assert n_directions(0.5, 0.25) == 2
+
+
+def test_directions_are_uniform_on_the_sphere_and_depend_on_seed_and_number_alone():
+    r = RandomDirections(4000, 3, (7,))
+    drawn = r.block(0, 4000)
+    np.testing.assert_allclose((drawn**2).sum(axis=1), 1.0, rtol=1e-14, atol=0.0)
+    np.testing.assert_allclose(drawn.mean(axis=0), 0.0, rtol=0.0, atol=4 / np.sqrt(3 * 4000))
+    np.testing.assert_allclose(drawn.T @ drawn / 4000, np.eye(3) / 3, rtol=0.0, atol=0.03)
+    assert (r.block(11, 13) == drawn[11:13]).all()
+    assert (RandomDirections(1, 3, (8,)).block(0, 1) != drawn[:1]).all()
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("scale", [None, "standard"])
+def test_linear_ranker_equals_loops(noisy, measure, scale):
+    ranker = linear(noisy, scale=scale)
+    found = certify(ranker, noisy, measure, eps=0.1, delta=0.1, steps=STEPS)
+    assert found.n_directions == 22
+    directions = found.directions.block(0, 22)
+    expected = np.array(by_loops(ranker, "coef_", noisy, measure, directions, STEPS))
+    assert (found.curves == expected).all()
+    assert found.n_rising == (expected.max(axis=1) > 1e-12).sum() > 0
+    assert found.largest_rise == expected.max()
+
+
+@pytest.mark.parametrize("measure", ["nDCG@3", "AP"])
+@pytest.mark.parametrize("scale", [None, "standard"])
+def test_network_equals_loops(noisy, measure, scale):
+    ranker = dx.MLPRanker("ListNet", hidden=(3,), max_iter=3, scale=scale, random_state=0).fit_queries(noisy)
+    found = certify(ranker, noisy, measure, eps=0.1, delta=0.1, steps=STEPS)
+    directions = found.directions.block(0, 22)
+    assert directions.shape == (22, 4 * 3 + 3 + 3)
+    assert (found.curves == by_loops(ranker, "params_", noisy, measure, directions, STEPS)).all()
+
+
+def test_relative_steps_are_in_units_of_the_norm(noisy):
+    ranker = linear(noisy)
+    norm = np.linalg.norm(ranker.coef_)
+    found = certify(ranker, noisy, "AP", eps=0.1, delta=0.1, steps=STEPS, relative=True)
+    absolute = certify(ranker, noisy, "AP", eps=0.1, delta=0.1, steps=np.array(STEPS) * norm)
+    assert found.unit == norm
+    assert (found.curves == absolute.curves).all()
+
+
+def test_one_weight_at_a_time_goes_up_and_down(noisy):
+    ranker = linear(noisy)
+    found = certify(ranker, noisy, "AP", steps=STEPS, one_weight=True)
+    axes = [sign * np.eye(4)[j] for j in range(4) for sign in (1, -1)]
+    assert (found.curves == by_loops(ranker, "coef_", noisy, "AP", axes, STEPS)).all()
+    assert found.confidence == float(found.n_rising == 0)
+
+
+def test_optimum_of_separable_data_is_certified_and_a_point_beside_it_is_not(separable):
+    best = certify([1.0, 0.0, 0.0], separable, "nDCG")
+    assert (best.value, best.n_rising, best.is_local_optimum) == (1.0, 0, True)
+    assert best.n_level > 0
+    assert best.confidence == pytest.approx(1 - 0.99**459, rel=1e-12)
+    beside = certify([0.01, 1.0, 0.0], separable, "nDCG")
+    assert beside.n_rising > 100
+    assert not beside.is_local_optimum
+    assert beside.confidence < 1e-6
+
+
+def test_same_bits_for_any_number_of_threads_and_any_block(noisy, monkeypatch):
+    ranker = linear(noisy)
+    curves = []
+    for threads, scores, params in (
+        (1, 1 << 22, 1 << 20),
+        (2, 1 << 22, 1 << 20),
+        (2, 360, 12),
+        (2, 1200, 60),
+    ):
+        monkeypatch.setattr("directrix.experiments.optimality.point._SCORES_AT_ONCE", scores)
+        monkeypatch.setattr("directrix.experiments.optimality.monte_carlo._FLOATS_AT_ONCE", params)
+        before = dx.set_threads(threads)
+        try:
+            curves.append(certify(ranker, noisy, "AP", eps=0.1, delta=0.1, steps=STEPS).curves)
+        finally:
+            dx.set_threads(before)
+    assert all((curve == curves[0]).all() for curve in curves[1:])
