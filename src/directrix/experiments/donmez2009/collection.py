@@ -60,9 +60,10 @@ def read_collections(folder: Path, settings: Settings) -> tuple[list[Collection]
     list of Collection, list of str
         The data, and the names of those that are not there.
     """
+    folds = dict(zip(LETOR, (settings.folds, settings.mq2008_folds), strict=True))
     there = [name for name in LETOR if (folder / "letor" / name).is_dir()]
     found = [
-        Collection(name, letor_splits(folder / "letor" / name)[: settings.folds], rel=1) for name in there
+        Collection(name, letor_splits(folder / "letor" / name)[: folds[name]], rel=1) for name in there
     ]
     split, _ = artificial(settings.artificial, settings.seed)
     found.append(Collection(ARTIFICIAL, (split,), rel=2))

@@ -60,7 +60,9 @@ class Settings:
     hidden : int
         Units of the hidden layer of the two-layer net.
     folds : int
-        Of the LETOR collections, the first ones.
+        Of OHSUMED, the first ones.
+    mq2008_folds : int
+        Of MQ2008, which has seven times as many queries.
     eps, delta : float
         Of the test of local optimality: 459 directions for .01 and .01.
     polish_rounds : int
@@ -76,6 +78,7 @@ class Settings:
     patience: int = 40
     hidden: int = 10
     folds: int = 5
+    mq2008_folds: int = 3
     eps: float = 0.01
     delta: float = 0.01
     polish_rounds: int = 2000
@@ -97,6 +100,7 @@ QUICK = Settings(
     steps=3_000,
     patience=10,
     folds=1,
+    mq2008_folds=1,
     eps=0.05,
     delta=0.05,
     polish_rounds=50,
