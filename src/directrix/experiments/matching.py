@@ -77,8 +77,10 @@ class Matching:
     --------
     Three queries. Training for AP is worth .5 in AP, .1 more than training for nDCG:
 
-    >>> values = {"nDCG": {"nDCG": [0.9, 0.8, 0.7], "AP": [0.3, 0.4, 0.5]},
-    ...           "AP": {"nDCG": [0.8, 0.8, 0.8], "AP": [0.3, 0.5, 0.7]}}
+    >>> values = {
+    ...     "nDCG": {"nDCG": [0.9, 0.8, 0.7], "AP": [0.3, 0.4, 0.5]},
+    ...     "AP": {"nDCG": [0.8, 0.8, 0.8], "AP": [0.3, 0.5, 0.7]},
+    ... }
     >>> found = Matching.of(values)
     >>> found.best("AP"), found.match("AP", "nDCG")
     ('AP', Match(target='AP', trained='nDCG', mean=0.4, error=0.057..., difference=-0.1, p=0.22...))
@@ -100,13 +102,15 @@ class Matching:
                 sizes.add(np.shape(self.values[name][target]))
         if len(sizes) > 1 or any(len(shape) != 1 for shape in sizes):
             raise InputError(
-                f"values have the shapes {', '.join(map(str, sorted(sizes)))}; one value a query, of the same "
+                f"values have the shapes {', '.join(map(str, sorted(sizes)))}; one value a query, of the "
+                "same "
                 "queries in the same order, is needed for every training and measure."
             )
         for target in self.targets:
             if target not in self.trained:
                 raise InputError(
-                    f"nothing was trained for {target!r}, so there is nothing to match it with; trainings are "
+                    f"nothing was trained for {target!r}, so there is nothing to match it with; trainings "
+                    "are "
                     f"{', '.join(self.trained)}. Add one of that name, or leave the measure out."
                 )
 
@@ -193,8 +197,9 @@ def matching(  # noqa: PLR0913
     >>> from directrix.experiments.splits import k_fold_splits
     >>> splits = k_fold_splits(dx.make_cubic(30, 10, 4, seed=0), 3)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     found = matching(splits, ["nDCG", "RR"], path=f"{folder}/cells.jsonl",
-    ...                      settings={"epochs": 5, "rate": 0.1})
+    ...     found = matching(
+    ...         splits, ["nDCG", "RR"], path=f"{folder}/cells.jsonl", settings={"epochs": 5, "rate": 0.1}
+    ...     )
     >>> [(match.target, match.trained) for match in found.rows]
     [('nDCG', 'nDCG'), ('nDCG', 'RR'), ('RR', 'nDCG'), ('RR', 'RR')]
     """

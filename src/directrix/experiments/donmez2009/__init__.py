@@ -1,1 +1,1 @@
-"""The experiments of Donmez, Svore and Burges (2009): local optimality of LambdaRank, and which measure to train for."""
+"""Donmez, Svore and Burges (2009): local optimality of LambdaRank, and which measure to train for."""

@@ -53,8 +53,9 @@ def run_certificates(
         From (what, collection, model, measure) to what was found. "chosen", "converged", "converged, small
         steps", "converged, one weight", "polished" and, of the two-layer net, "epoch 7", "epoch 12" and "RR
         weights" for nDCG@10, and "random" for nDCG: `Certificate.to_dict`, with ``norm`` of the weights and
-        ``shown``, the changes along the first directions. "polished" has ``before``, too. "gain from epoch 7",
-        "gain from RR weights", ...: the measure on the training queries epoch after epoch.
+        ``shown``, the changes along the first directions. "polished" has ``before``, ``moves`` and
+        ``tests``, too. "gain from epoch 7", "gain from RR weights", ...: the measure on the training queries
+        epoch after epoch.
     """
     cells = [
         cell for each in collections if each.name in EXAMINED for cell in _cells(each, trainings, settings)
@@ -76,7 +77,12 @@ def _cells(collection: Collection, trainings: Results, settings: Settings) -> li
             add("converged", model, measure, _certified, weights["converged"])
             add("converged, small steps", model, measure, _certified, weights["converged"], {"steps": SMALL})
             add(
-                "converged, one weight", model, measure, _certified, weights["converged"], {"one_weight": True}
+                "converged, one weight",
+                model,
+                measure,
+                _certified,
+                weights["converged"],
+                {"one_weight": True},
             )
             add("polished", model, measure, _polished, weights["converged"])
         measure = collection.measures[0]
@@ -94,7 +100,7 @@ def _cells(collection: Collection, trainings: Results, settings: Settings) -> li
     return found
 
 
-def _certified(  # noqa: PLR0913, PLR0917 - of a cell
+def _certified(
     train: Queries,
     model: ModelName,
     measure: str,
@@ -120,7 +126,29 @@ def _as_json(found: Certificate) -> dict[str, Any]:
     return {**found.to_dict(), "shown": found.curves[:SHOWN].tolist()}
 
 
-def _gained(  # noqa: PLR0913, PLR0917 - of a cell
+def _polished(
+    train: Queries, model: ModelName, measure: str, weights: Sequence[float], settings: Settings
+) -> dict[str, Any]:
+    objective = objective_of(train, Lambda(measure), model_of(model, settings))
+    found = polish(
+        np.array(weights),
+        objective,
+        measure,
+        eps=settings.eps,
+        delta=settings.delta,
+        seed=settings.seed,
+        max_moves=settings.polish_moves,
+    )
+    return {
+        **_as_json(found.certificate),
+        "norm": float(np.linalg.norm(found.params)),
+        "before": found.start,
+        "moves": found.moves,
+        "tests": found.tests,
+    }
+
+
+def _gained(
     train: Queries,
     model: ModelName,
     measure: str,
@@ -129,7 +157,5 @@ def _gained(  # noqa: PLR0913, PLR0917 - of a cell
     rate: float,
 ) -> list[float]:
     net = model_of(model, settings)
-    seen = watch(
-        train, train, measure, net, rate, settings, start=np.array(weights), epochs=GAIN_EPOCHS
-    )
+    seen = watch(train, train, measure, net, rate, settings, start=np.array(weights), epochs=GAIN_EPOCHS)
     return seen.train

@@ -62,9 +62,7 @@ def read_collections(folder: Path, settings: Settings) -> tuple[list[Collection]
     """
     folds = dict(zip(LETOR, (settings.folds, settings.mq2008_folds), strict=True))
     there = [name for name in LETOR if (folder / "letor" / name).is_dir()]
-    found = [
-        Collection(name, letor_splits(folder / "letor" / name)[: folds[name]], rel=1) for name in there
-    ]
+    found = [Collection(name, letor_splits(folder / "letor" / name)[: folds[name]], rel=1) for name in there]
     split, _ = artificial(settings.artificial, settings.seed)
     found.append(Collection(ARTIFICIAL, (split,), rel=2))
     return found, [name for name in LETOR if name not in there]
@@ -76,8 +74,8 @@ def artificial(size: Artificial, seed: int) -> tuple[Split, Split]:
     Returns
     -------
     Split, Split
-        With ``n_train`` training queries, and with all that the largest of ``sizes`` asks for; they begin alike,
-        and are validated and tested on the same queries.
+        With ``n_train`` training queries, and with all that the largest of ``sizes`` asks for; they begin
+        alike, and are validated and tested on the same queries.
     """
     held, most = size.n_test + size.n_valid, max(size.n_train, *size.sizes)
     queries = make_cubic(
@@ -86,7 +84,6 @@ def artificial(size: Artificial, seed: int) -> tuple[Split, Split]:
     test = queries.take(np.arange(size.n_test))
     valid = queries.take(np.arange(size.n_test, held))
     split, larger = (
-        Split(ARTIFICIAL, queries.take(np.arange(held, held + n)), valid, test)
-        for n in (size.n_train, most)
+        Split(ARTIFICIAL, queries.take(np.arange(held, held + n)), valid, test) for n in (size.n_train, most)
     )
     return split, larger

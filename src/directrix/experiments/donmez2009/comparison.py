@@ -135,7 +135,9 @@ def entries(collection: Collection, settings: Settings) -> list[Entry]:
     fixed: dict[str, Any] = {"epochs": settings.epochs_of(fewest), "patience": settings.patience}
     grid = {"rate": settings.rates}
     pairs = [(model, measure, _USUAL) for model in MODELS for measure in collection.measures]
-    pairs += [("mlp", measure, name) for measure in _compared(collection.measures) for name in CONSTRUCTIONS[1:]]
+    pairs += [
+        ("mlp", measure, name) for measure in _compared(collection.measures) for name in CONSTRUCTIONS[1:]
+    ]
     return [
         Entry(
             _row(model, measure, name),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -43,15 +43,14 @@ def run_trainings(
     Returns
     -------
     dict
-        From ("training", collection, model, measure) to ``rate``, which validation chose; ``by_rate``, the best
-        value on the validation queries at each; ``train``, ``valid`` and ``pairs`` at that rate, epoch after epoch,
-        the start first; and ``weights``: parameters ``chosen`` by validation, ``converged``, which are the best on
-        the training queries at any rate, and those after `EARLY` epochs, with their ``epochs``.
+        From ("training", collection, model, measure) to ``rate``, which validation chose; ``by_rate``, the
+        best value on the validation queries at each; ``train``, ``valid`` and ``pairs`` at that rate, epoch
+        after epoch, the start first; and ``weights``: parameters ``chosen`` by validation, ``converged``,
+        which are the best on the training queries at any rate, and those after `EARLY` epochs, with their
+        ``epochs``.
     """
     cells = [
-        Cell(
-            ("training", each.name, model, measure), _training, (each.first, model, measure, settings)
-        )
+        Cell(("training", each.name, model, measure), _training, (each.first, model, measure, settings))
         for each in collections
         for model in MODELS
         for measure in each.measures

@@ -150,7 +150,9 @@ def n_pairs(q: Queries, rel: int | None = None) -> int:
 
 def pair_counts(collections: Sequence[Collection], trainings: Results) -> tuple[PairCounts, ...]:
     """Effective pairs of every training, as shares of all pairs of the training queries."""
-    every = {each.name: (n_pairs(each.first.train), n_pairs(each.first.train, each.rel)) for each in collections}
+    every = {
+        each.name: (n_pairs(each.first.train), n_pairs(each.first.train, each.rel)) for each in collections
+    }
     found = []
     for (_, collection, model, measure), training in trainings.items():
         pairs = training["pairs"]
@@ -158,7 +160,14 @@ def pair_counts(collections: Sequence[Collection], trainings: Results) -> tuple[
         mean = float(np.mean(pairs))
         found.append(
             PairCounts(
-                str(collection), str(model), str(measure), pairs[0], pairs[-1], mean, mean / graded, mean / binary
+                str(collection),
+                str(model),
+                str(measure),
+                pairs[0],
+                pairs[-1],
+                mean,
+                mean / graded,
+                mean / binary,
             )
         )
     return tuple(found)
@@ -183,8 +192,8 @@ def equal_pairs(found: Sequence[Sized], target: str) -> tuple[EqualPairs, ...]:
     Returns
     -------
     tuple of EqualPairs
-        For every training for ``target`` and every other measure the training whose number of pairs is nearest
-        by ratio, if the ratio is below 2.
+        For every training for ``target`` and every other measure the training whose number of pairs is
+        nearest by ratio, if the ratio is below 2.
     """
     rows = []
     for own in (one for one in found if one.trained == target):

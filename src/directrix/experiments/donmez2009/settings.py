@@ -65,8 +65,8 @@ class Settings:
         Of MQ2008, which has seven times as many queries.
     eps, delta : float
         Of the test of local optimality: 459 directions for .01 and .01.
-    polish_rounds : int
-        Most rounds of following rising directions.
+    polish_moves : int
+        Most moves along rising directions.
     artificial : Artificial
     seed : int
         Of everything random.
@@ -81,7 +81,7 @@ class Settings:
     mq2008_folds: int = 3
     eps: float = 0.01
     delta: float = 0.01
-    polish_rounds: int = 2000
+    polish_moves: int = 1000
     artificial: Artificial = field(default_factory=Artificial)
     seed: int = 0
 
@@ -103,7 +103,7 @@ QUICK = Settings(
     mq2008_folds=1,
     eps=0.05,
     delta=0.05,
-    polish_rounds=50,
+    polish_moves=20,
     artificial=Artificial(n_train=60, n_valid=40, n_test=100, sizes=(15, 60)),
 )
 """For a look at the machinery; no figures to be quoted."""

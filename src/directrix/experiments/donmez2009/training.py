@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+
 import numpy as np
 
 from directrix.data.queries import Queries
@@ -100,7 +101,9 @@ def watch(  # noqa: PLR0913
     judges = {"train": judge_of(surrogate.measure, train), "valid": judge_of(surrogate.measure, valid)}
     linear = isinstance(model, LinearModel)
     if start is None:
-        start = np.zeros(train.n_features) if linear else random_weights(model, train.n_features, settings.seed)
+        start = (
+            np.zeros(train.n_features) if linear else random_weights(model, train.n_features, settings.seed)
+        )
     patience = settings.patience if epochs is None else None
     trainer = SGD(
         rate=rate,

@@ -85,8 +85,12 @@ def _optimality(found: Found) -> Table:
     for (what, collection, model, measure), one in at.items():
         if what not in ("chosen", "converged", "polished"):
             continue
-        small = at.get(("converged, small steps", collection, model, measure)) if what == "converged" else None
-        single = at.get(("converged, one weight", collection, model, measure)) if what == "converged" else None
+        small = (
+            at.get(("converged, small steps", collection, model, measure)) if what == "converged" else None
+        )
+        single = (
+            at.get(("converged, one weight", collection, model, measure)) if what == "converged" else None
+        )
         rows.append(
             (
                 collection,
@@ -104,17 +108,39 @@ def _optimality(found: Found) -> Table:
         )
     count, level = _asked(found)
     order = list(_WEIGHTS.values())
-    rows.sort(key=lambda row: (row[0], row[1] != "single-layer", MEASURES.index(str(row[2])), order.index(str(row[3]))))
+    rows.sort(
+        key=lambda row: (
+            row[0],
+            row[1] != "single-layer",
+            MEASURES.index(str(row[2])),
+            order.index(str(row[3])),
+        )
+    )
     return Table(
         "Local optimality of trained weights (Section 7.1)",
-        ("data", "net", "measure", "weights", "value", "norm", "rising", "largest rise", "optimum", "small", "one weight"),
+        (
+            "data",
+            "net",
+            "measure",
+            "weights",
+            "value",
+            "norm",
+            "rising",
+            "largest rise",
+            "optimum",
+            "small",
+            "one weight",
+        ),
         tuple(rows),
         groups=(("", 6), (f"steps 0.1 to 1, of {count}", 3), ("other steps", 2)),
         notes=(
-            f"Directions of {count} in which a step raises the measure on the training queries; {level} if there is "
-            "none, else the confidence reached does not suffice. small: with steps .001 to .01. one weight: weights "
+            f"Directions of {count} in which a step raises the measure on the training queries; {level} if "
+            "there is "
+            "none, else the confidence reached does not suffice. small: with steps .001 to .01. one "
+            "weight: weights "
             "that raise it when they alone are moved.",
-            "best on training: of all epochs at all rates. polished: from there along rising directions until none "
+            "best on training: of all epochs at all rates. polished: from there along rising directions "
+            "until none "
             "is left, or the rounds are used up.",
         ),
         digits=4,
@@ -154,10 +180,24 @@ def _others(found: Found) -> Table:
     epochs = "10 epochs"
     return Table(
         "Weights that were not trained to the end, or for another measure (Section 8)",
-        ("data", "net", "measure", "weights", "value", "norm", "rising", "largest rise", "optimum", "1 epoch", epochs),
+        (
+            "data",
+            "net",
+            "measure",
+            "weights",
+            "value",
+            "norm",
+            "rising",
+            "largest rise",
+            "optimum",
+            "1 epoch",
+            epochs,
+        ),
         tuple(rows),
         groups=(("", 6), ("steps 0.1 to 1", 3), ("gain by training on", 2)),
-        notes=(f"Gain: best value within so many epochs of training for the measure, minus that of the weights.",),
+        notes=(
+            "Gain: best value within so many epochs of training for the measure, minus that of the weights.",
+        ),
         digits=4,
     )
 
@@ -191,8 +231,16 @@ def _matching(found: Found, model: str) -> Table:
 
 def _pairs(found: Found) -> Table:
     rows: list[tuple[Value, ...]] = [
-        (one.collection, NETS[one.model], short(one.measure), one.first, one.last, round(one.mean))
-        + (100.0 * one.share, 100.0 * one.binary_share)
+        (
+            one.collection,
+            NETS[one.model],
+            short(one.measure),
+            one.first,
+            one.last,
+            round(one.mean),
+            100.0 * one.share,
+            100.0 * one.binary_share,
+        )
         for one in found.pairs
     ]
     return Table(
@@ -201,7 +249,8 @@ def _pairs(found: Found) -> Table:
         tuple(rows),
         groups=(("", 3), ("pairs with a force", 3), ("mean, as a share", 2)),
         notes=(
-            "graded: all pairs of documents with different labels. binary: of a relevant and an irrelevant one; "
+            "graded: all pairs of documents with different labels. binary: of a relevant and an irrelevant "
+            "one; "
             "measures of graded labels can have more than 100 % of these.",
         ),
         digits=1,
@@ -217,7 +266,8 @@ def _equal(found: Found) -> Table:
         ("test", "other", "queries", "queries ", "pairs", "pairs ", "matched", "other ", "difference", "p"),
         tuple(rows),
         notes=(
-            "matched: trained for the tested measure; other: for the other one, on as many queries as make the number "
+            "matched: trained for the tested measure; other: for the other one, on as many queries as make "
+            "the number "
             "of effective pairs per epoch nearest, by a factor below 2. p: paired t-test.",
         ),
         digits=4,
@@ -240,7 +290,9 @@ def _rates(found: Found) -> Table:
         for model in MODELS:
             for measure in one.measures:
                 chosen = np.array(one.rates[f"{model} for {measure}"])
-                rows.append((one.name, NETS[model], short(measure), *(int((chosen == rate).sum()) for rate in rates)))
+                rows.append(
+                    (one.name, NETS[model], short(measure), *(int((chosen == rate).sum()) for rate in rates))
+                )
     return Table(
         "How often validation chose each learning rate",
         ("data", "net", "trained for", *(f"{rate:g}" for rate in rates)),

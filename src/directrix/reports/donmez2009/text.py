@@ -1,0 +1,124 @@
+"""The words of the page: what was found, what was done, what is missing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from directrix.experiments.donmez2009.results import Found
+from directrix.reports.donmez2009.tables import NETS, short
+from directrix.reports.report import Claim
+
+__all__ = ["PAPER", "TITLE", "how", "missing", "summary"]
+
+TITLE = "Donmez, Svore and Burges (2009) on OHSUMED, MQ2008 and artificial data"
+PAPER = (
+    'Donmez, Svore and Burges (2009), "On the local optimality of LambdaRank", SIGIR, 460-467, '
+    "https://doi.org/10.1145/1571941.1572021"
+)
+
+
+def summary(found: Found, checked: Sequence[Claim]) -> tuple[str, ...]:
+    """Sentences made of the figures."""
+    verdicts = Counter(claim.verdict for claim in checked)
+    certified = {
+        what: [one for (kind, *_), one in found.certificates.items() if kind == what]
+        for what in ("converged", "polished")
+    }
+    said = [
+        f"Of {len(checked)} sentences of the paper that can be checked here {verdicts['holds']} hold, "
+        f"{verdicts['does not hold']} do not, and {verdicts['not significant']} are not significant at "
+        "this size."
+    ]
+    for one in found.comparisons:
+        rows = {short(name): row for name, row in one.constructions.items()}
+        first = ", ".join(
+            f"{name}: `{max(row, key=lambda r: r.mean).name}` {max(r.mean for r in row):.3f}"
+            for name, row in rows.items()
+        )
+        said.append(f"**{one.name}**, forces with the highest test value: {first}.")
+    for one in found.comparisons:
+        matching = one.matchings["mlp"]
+        best = ", ".join(f"{short(target)} by {short(matching.best(target))}" for target in one.measures)
+        said.append(f"**{one.name}**, two-layer nets, best training for every measure: {best}.")
+    for what, text in (
+        ("converged", "the weights of the best training epoch"),
+        ("polished", "polished weights"),
+    ):
+        ones = certified[what]
+        if ones:
+            rising = [one["n_rising"] for one in ones]
+            done = sum(one["is_local_optimum"] for one in ones)
+            said.append(
+                f"Local optimality of {text}: {done} of {len(ones)} are certified; of "
+                f"{ones[0]['n_directions']} "
+                f"directions {min(rising)} to {max(rising)} rise, by at most "
+                f"{max(one['largest_rise'] for one in ones):.4f}."
+            )
+    return tuple(said)
+
+
+def missing(found: Found) -> tuple[tuple[str, str], ...]:
+    """What the paper has and this has not."""
+    return (
+        ("10K and 22K web data", "Data of a commercial search engine; they were never published."),
+        *((name, f"letor/{name} is not in the data folder.") for name in found.missing),
+        (
+            "Artificial data of 300 features and 10,000 queries",
+            "Hours of training; a smaller polynomial stands for them. From Python: "
+            "`reproduce(request, replace(Settings(), artificial=PAPER))`.",
+        ),
+        ("8 of the 13 constructions", "The paper compares 13 and describes the five of Tables 1 and 2."),
+    )
+
+
+def how(found: Found) -> tuple[str, ...]:
+    """What was done, and what differs from the paper."""
+    s = found.settings
+    a = s.artificial
+    made = (a.n_train, a.n_valid, a.n_test)
+    rates = ", ".join(f"{rate:g}" for rate in s.rates)
+    count = next((one["n_directions"] for one in found.certificates.values()), 0)
+    queries = "; ".join(f"{one.name} {len(one.query_ids)}" for one in found.comparisons)
+    return (
+        f"**Data.** OHSUMED, {s.folds} fold(s), and MQ2008, {s.mq2008_folds} fold(s), of LETOR: labels 0 "
+        "to 2, relevant "
+        "from 1 on. Artificial data by a random cubic polynomial, labels 0 to 4, relevant to MAP and MRR "
+        "from 2 on "
+        f"as in the paper: {a.n_features} features, {a.docs_per_query} documents a query, {made[0]} / "
+        f"{made[1]} / "
+        f"{made[2]} queries to train, validate and test (paper: 300 features, 10,000 / 5,000 / 10,000). "
+        "Test queries: "
+        f"{queries}. Two-layer nets cannot learn a dense cubic of 300 features from the queries that there "
+        "is time "
+        "for, hence the smaller one.",
+        f"**Training.** LambdaRank, a query a step, rates {rates} chosen on validation queries together "
+        "with the "
+        f"epoch; at most {s.epochs} epochs or {s.steps:,} steps, whichever is less, ended after "
+        f"{s.patience} epochs "
+        "without a better validation value; rate times 0.8 with probability 0.3 after a worse epoch; a "
+        "restart "
+        f"after 50 epochs without change. Two-layer: {s.hidden} hidden units, tanh. The paper has 700 "
+        "epochs and rates "
+        "from 1e-7 to 1e-3, on features of another scale.",
+        f"**Constructions.** {NETS['mlp'].capitalize()} nets; what the paper says of each by one sentence "
+        "is read as "
+        "in [the explanation of LambdaRank](../explanation/lambdarank.md). Tables show validation values, "
+        "as the "
+        "paper, and test values, which the tests of significance take.",
+        f"**Local optimality.** On the training queries of the first fold; {count} random directions "
+        f"(eps = {s.eps:g}, delta = {s.delta:g}), steps 0.1 to 1 as they are, although a linear ranking "
+        "does not know "
+        "the norm of its weights; the tables give it. The paper tests weights after convergence: here "
+        "those of the "
+        "epoch that is best on the training queries, at any rate, and beside them those that validation "
+        "chose.",
+        "**Matching.** Both nets for nDCG, nDCG@10, AP, RR, tested on each; paired t-tests at 95 % over "
+        "the test queries "
+        "of all folds, against the training for the tested measure. Fig. 5: two-layer nets on the first "
+        f"{', '.join(map(str, a.sizes))} artificial queries; effective pairs are the mean over epochs.",
+        '**Verdicts.** "Holds" for an order asks for p < .05 in every comparison, "does not hold" for p < .05 the '
+        "other way in one. Each comparison is tested by itself. Sentences on certificates ask that it is "
+        "so for every "
+        f"net and data set. Seed {s.seed}; a seed more would be another draw of weights and directions.",
+    )
