@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import directrix as dx
-from directrix.experiments.optimality import certify
+from directrix.experiments.optimality import certify, polish
 from directrix.experiments.optimality.directions import RandomDirections, n_directions
+from tests.reference.lines import crossings
 
 MEASURES = ("nDCG@3", "nDCG", "AP", "RR")
 STEPS = (0.1, 0.5, 1.0)
@@ -135,3 +136,102 @@ def test_same_bits_for_any_number_of_threads_and_any_block(noisy, monkeypatch):
         finally:
             dx.set_threads(before)
     assert all((curve == curves[0]).all() for curve in curves[1:])
+
+
+def best_of_many_points(q, measure, w, r, reach):
+    """The measure between all crossings of a line within a reach, point by point."""
+    s, u = q.features.astype(float) @ w, q.features.astype(float) @ r
+    cuts = crossings(s, u, q.qptr)
+    inside = np.concatenate([[-reach], cuts[np.abs(cuts) < reach], [reach]])
+    middles = 0.5 * (inside[1:] + inside[:-1])
+    return max(dx.evaluate([measure], s + t * u, q.labels, qptr=q.qptr)[measure] for t in middles)
+
+
+@pytest.mark.parametrize("measure", ["nDCG@3", "RR"])
+def test_exact_rises_are_the_best_of_all_points_of_the_lines(noisy, measure):
+    q = dx.Queries.from_arrays(
+        noisy.features.astype(float), noisy.labels, group=np.diff(noisy.qptr)
+    )  # whose scores do not round
+    w = np.array([1.0, 0.2, 0.0, -0.3])
+    found = certify(w, q, measure, eps=0.3, delta=0.3, steps=[0.2, 0.4], exact=True)
+    near, anywhere = found.exact
+    lines = found.directions.block(0, found.n_directions)
+    rises = [best_of_many_points(q, measure, w, r, 0.4) - found.value for r in lines]
+    np.testing.assert_allclose(near.largest_rise, max(rises), rtol=0, atol=1e-12)
+    assert (near.n_rising, near.reach) == ((np.array(rises) > 1e-12).sum(), 0.4)
+    assert found.n_rising <= near.n_rising <= anywhere.n_rising
+    assert anywhere.largest_rise >= near.largest_rise
+    there = w + near.t * lines[near.direction]
+    np.testing.assert_allclose(certify(there, q, measure, eps=0.9).value, found.value + near.largest_rise)
+
+
+def checked_polish(ranker, q, measure, **options):
+    found = polish(ranker, q, measure, **options)
+    after = found.certificate
+    assert found.start < after.value
+    assert after.is_local_optimum
+    assert after.n_rising == 0
+    assert after.confidence >= 0.99
+    value = dx.evaluate([measure], found.ranker.predict_queries(q), q.labels, qptr=q.qptr)[measure]
+    assert value == after.value
+    return found
+
+
+@pytest.mark.parametrize("measure", ["nDCG@3", "AP"])
+@pytest.mark.parametrize("relative", [False, True])
+def test_polished_linear_ranker_has_the_certificate_and_its_norm(noisy, measure, relative, tmp_path):
+    ranker = linear(noisy, scale="standard")
+    before = ranker.coef_.copy()
+    found = checked_polish(ranker, noisy, measure, relative=relative)
+    assert (ranker.coef_ == before).all()
+    np.testing.assert_allclose(np.linalg.norm(found.params), np.linalg.norm(before), rtol=1e-12)
+    again = polish(ranker, noisy, measure, relative=relative)
+    assert (again.params == found.params).all()
+    found.ranker.save(tmp_path / "polished.json")
+    loaded = dx.load(tmp_path / "polished.json")
+    assert (loaded.predict_queries(noisy) == found.ranker.predict_queries(noisy)).all()
+    assert loaded.measure_ == dx.measure(measure)
+    assert loaded.training_["moved"]["certificate"]["n_rising"] == 0
+
+
+def test_polished_network(noisy):
+    ranker = dx.MLPRanker("ListNet", hidden=(3,), max_iter=3, random_state=0).fit_queries(noisy)
+    checked_polish(ranker, noisy, "AP", relative=True)
+
+
+def test_polish_of_a_measure_without_line_search(noisy):
+    assert checked_polish(linear(noisy), noisy, "KendallTau", eps=0.05).moves > 0
+
+
+def test_directions_that_certify_had_no_part_in_the_weights(noisy):
+    """Tests and climbing draw from different seeds; a test after a failed one draws new directions."""
+    found = polish(linear(noisy), noisy, "nDCG@3")
+    assert found.certificate.directions.seed == (0, 1, found.tests)
+    count = n_directions(0.01, 0.01 / (found.tests * (found.tests + 1)))
+    assert found.certificate.n_directions == count
+    left = 0.99 ** np.array([n_directions(0.01, 0.01 / (a * (a + 1))) for a in range(1, found.tests + 1)])
+    np.testing.assert_allclose(found.certificate.confidence, 1 - left.sum(), rtol=1e-12)
+
+
+def test_polish_that_runs_out_of_moves_says_so(noisy):
+    found = polish(linear(noisy), noisy, "nDCG@3", max_moves=0)
+    assert (found.moves, found.certificate.is_local_optimum) == (0, False)
+    assert found.certificate.value == found.start
+    assert "no local optimum" in found.ranker.result_.message
+
+
+def test_measure_of_the_ranker_is_the_default(noisy):
+    assert certify(linear(noisy), noisy, eps=0.5, delta=0.5).measure == "nDCG"
+    auto = dx.AutoRanker("AP", method="ListNet", folds=1).fit(
+        noisy.features, noisy.labels, group=np.diff(noisy.qptr)
+    )
+    assert certify(auto, noisy, eps=0.5, delta=0.5).measure == "AP"
+
+
+def test_objectives_lend_model_queries_and_weights(noisy):
+    weight = np.arange(12.0)
+    objective = dx.linear_objective(noisy, "ApproxNDCG", query_weight=weight)
+    w = np.array([1.0, 0.2, 0.0, -0.3])
+    found = certify(w, objective, "AP", eps=0.5, delta=0.5)
+    values = dx.measure("AP")(noisy.features @ w.astype(np.float32), noisy.labels, noisy.qptr)
+    np.testing.assert_allclose(found.value, np.average(values, weights=weight), rtol=1e-6)

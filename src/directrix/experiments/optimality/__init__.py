@@ -2,5 +2,6 @@
 
 from directrix.experiments.optimality.certificate import Certificate, ExactRise
 from directrix.experiments.optimality.monte_carlo import certify
+from directrix.experiments.optimality.polishing import Polished, polish
 
-__all__ = ["Certificate", "ExactRise", "certify"]
+__all__ = ["Certificate", "ExactRise", "Polished", "certify", "polish"]

@@ -10,7 +10,10 @@ import numpy as np
 from directrix.experiments.optimality.directions import OneWeight, RandomDirections
 from directrix.types import Float64Array, Int64Array
 
-__all__ = ["Certificate", "ExactRise"]
+__all__ = ["LEVEL", "Certificate", "ExactRise"]
+
+LEVEL = 1e-12
+"""Changes of at most so much of the value are none."""
 
 
 @dataclass(frozen=True)
@@ -178,7 +181,7 @@ class Certificate:
 
     @property
     def _level(self) -> float:
-        return 1e-12 * abs(self.value)
+        return LEVEL * abs(self.value)
 
     def to_dict(self, *, curves: bool = False) -> dict[str, Any]:
         """In JSON types; with ``curves`` every change too, a list a direction."""

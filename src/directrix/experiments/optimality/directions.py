@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from directrix.errors import InputError
 from directrix.types import Float64Array
 
-__all__ = ["OneWeight", "RandomDirections", "n_directions"]
+__all__ = ["OneWeight", "RandomDirections", "check_steps", "n_directions", "seed_of"]
 
 
 def n_directions(eps: float = 0.01, delta: float = 0.01) -> int:
@@ -47,6 +49,26 @@ def n_directions(eps: float = 0.01, delta: float = 0.01) -> int:
         if not 0.0 < value < 1.0:
             raise InputError(f"{name}={value!r}: a share between 0 and 1 is needed, e.g. {name}=0.01.")
     return math.ceil(math.log(delta) / math.log1p(-eps))
+
+
+def check_steps(steps: Any) -> list[float]:
+    """Check lengths of steps, and return them as plain numbers."""
+    lengths = np.asarray(steps, dtype=np.float64)
+    if lengths.ndim != 1 or not len(lengths) or not ((lengths > 0.0) & (lengths < np.inf)).all():
+        raise InputError(f"steps={steps!r}: lengths > 0 are needed, e.g. steps=[0.1, 0.5, 1.0].")
+    plain: list[float] = lengths.tolist()
+    return plain
+
+
+def seed_of(seed: Any) -> tuple[int, ...]:
+    """Check a seed."""
+    try:
+        number = operator.index(seed)
+    except TypeError:
+        number = -1
+    if number < 0:
+        raise InputError(f"seed={seed!r}: an integer >= 0 is needed, e.g. seed=0.")
+    return (number,)
 
 
 @dataclass(frozen=True)

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.experiments.optimality.certificate import Certificate
-from directrix.experiments.optimality.directions import OneWeight, RandomDirections, n_directions
+from directrix.experiments.optimality.certificate import LEVEL, Certificate, ExactRise
+from directrix.experiments.optimality.directions import (
+    OneWeight,
+    RandomDirections,
+    check_steps,
+    n_directions,
+    seed_of,
+)
+from directrix.experiments.optimality.exact import exact_rises, line_search_of
 from directrix.experiments.optimality.point import Judge, point_of
 from directrix.measures.base import RankingMeasure
 from directrix.trainers.exact import features_of
 from directrix.types import Float64Array
 
-__all__ = ["STEPS", "Progress", "certify", "seed_of", "tested", "unit_of"]
+__all__ = ["STEPS", "Progress", "certify", "changes_along", "seed_of", "unit_of"]
 
 Progress = Callable[[int, int, str], None]
 """Called with the directions that are done, how many there are, and what is being done."""
@@ -107,7 +113,7 @@ def certify(  # noqa: PLR0913
     >>> found.n_directions, found.n_rising, found.is_local_optimum
     (459, 0, True)
     """
-    count = n_directions(eps, delta)
+    count, given = n_directions(eps, delta), check_steps(steps)
     point, goal = point_of(ranker_or_params, data, measure)
     seeds = seed_of(seed)
     directions: RandomDirections | OneWeight
@@ -119,28 +125,19 @@ def certify(  # noqa: PLR0913
     else:
         directions = RandomDirections(count, len(point.params), seeds)
     judge = Judge(point, goal)
-    unit = unit_of(steps, point.params, relative=relative)
-    curves = tested(judge, point.params, directions, np.array(steps) * unit, progress)
-    shape = tuple(map(float, steps)), unit
-    return Certificate(goal.name, judge.value, directions, eps, delta, *shape, curves)
+    unit = unit_of(point.params, relative=relative)
+    lengths = np.array(given) * unit
+    search = line_search_of(point, goal) if exact else None  # refuses before the work
+    curves = changes_along(judge, point.params, judge.value, directions, lengths, progress)
+    rises: tuple[ExactRise, ...] = ()
+    if search is not None:
+        rises = exact_rises(point, judge, search, directions, float(lengths.max()), progress)
+    shape = tuple(given), unit
+    return Certificate(goal.name, judge.value, directions, eps, delta, *shape, curves, rises)
 
 
-def seed_of(seed: Any) -> tuple[int, ...]:
-    """Check a seed."""
-    try:
-        number = operator.index(seed)
-    except TypeError:
-        number = -1
-    if number < 0:
-        raise InputError(f"seed={seed!r}: an integer >= 0 is needed, e.g. seed=0.")
-    return (number,)
-
-
-def unit_of(steps: Sequence[float], params: Float64Array, *, relative: bool) -> float:
-    """Check the steps, and return what they are multiplied with."""
-    lengths = np.asarray(steps, dtype=np.float64)
-    if lengths.ndim != 1 or not len(lengths) or not ((lengths > 0.0) & (lengths < np.inf)).all():
-        raise InputError(f"steps={steps!r}: lengths > 0 are needed, e.g. steps=[0.1, 0.5, 1.0].")
+def unit_of(params: Float64Array, *, relative: bool) -> float:
+    """Return what steps are multiplied with: 1, or the norm of the weights."""
     if not relative:
         return 1.0
     norm = float(np.linalg.norm(params))
@@ -149,22 +146,29 @@ def unit_of(steps: Sequence[float], params: Float64Array, *, relative: bool) -> 
     return norm
 
 
-def tested(
+def changes_along(
     judge: Judge,
     params: Float64Array,
+    value: float,
     directions: RandomDirections | OneWeight,
     lengths: Float64Array,
-    progress: Progress | None,
+    progress: Progress | None = None,
+    *,
+    until_rise: bool = False,
 ) -> Float64Array:
-    """Change of the measure by every step in every direction, float64 (n_directions, n_steps)."""
+    """Change of the measure by every step in every direction, float64 (n_directions, n_steps).
+
+    With ``until_rise`` only as far as the first block with a direction that rises.
+    """
     curves = np.empty((directions.count, len(lengths)))
     at_once = min(_DIRECTIONS_AT_ONCE, max(1, _FLOATS_AT_ONCE // (len(lengths) * len(params))))
-    base = judge.value
     for first in range(0, directions.count, at_once):
         last = min(first + at_once, directions.count)
         moves = directions.block(first, last)[:, None, :] * lengths[:, None]
         means = judge.means((params + moves).reshape(-1, len(params)))
-        curves[first:last] = means.reshape(last - first, -1) - base
+        curves[first:last] = means.reshape(last - first, -1) - value
         if progress is not None:
             progress(last, directions.count, "directions")
+        if until_rise and (curves[first:last] > LEVEL * abs(value)).any():
+            return curves[:last]
     return curves
