@@ -96,22 +96,20 @@ class Matching:
             for target in self.targets:
                 if name not in self.values or target not in self.values[name]:
                     raise InputError(
-                        f"there are no values of {target!r} for the training {name!r}; every training needs "
-                        f"values of {', '.join(self.targets)}, on the same queries."
+                        f"there are no values of {target!r} for the training {name!r}; every training "
+                        f"needs values of {', '.join(self.targets)}, on the same queries."
                     )
                 sizes.add(np.shape(self.values[name][target]))
         if len(sizes) > 1 or any(len(shape) != 1 for shape in sizes):
             raise InputError(
                 f"values have the shapes {', '.join(map(str, sorted(sizes)))}; one value a query, of the "
-                "same "
-                "queries in the same order, is needed for every training and measure."
+                "same queries in the same order, is needed for every training and measure."
             )
         for target in self.targets:
             if target not in self.trained:
                 raise InputError(
                     f"nothing was trained for {target!r}, so there is nothing to match it with; trainings "
-                    "are "
-                    f"{', '.join(self.trained)}. Add one of that name, or leave the measure out."
+                    f"are {', '.join(self.trained)}. Add one of that name, or leave the measure out."
                 )
 
     @classmethod

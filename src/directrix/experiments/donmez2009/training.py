@@ -47,7 +47,8 @@ class Watched:
 
     def best_of(self, part: str) -> float:
         """Highest value on a part: "train" or "valid"."""
-        return max(getattr(self, part))
+        values: list[float] = getattr(self, part)
+        return max(values)
 
 
 def model_of(name: ModelName, settings: Settings) -> Model:
@@ -65,7 +66,8 @@ def random_weights(model: Model, n_features: int, seed: int) -> Float64Array:
     rng = np.random.default_rng(seed)
     if isinstance(model, MLPModel):
         return model.start(n_features, rng)
-    return rng.standard_normal(n_features) / np.sqrt(n_features)
+    weights: Float64Array = rng.standard_normal(n_features) / np.sqrt(n_features)
+    return weights
 
 
 def watch(  # noqa: PLR0913

@@ -108,8 +108,7 @@ def _pairs(found: Found) -> list[Claim]:
         ),
         Claim(
             "For MRR the effective pairs are one to two orders of magnitude below the pairs of a relevant "
-            "and an "
-            "irrelevant document",
+            "and an irrelevant document",
             "Sect. 7.2",
             "holds" if all(_FROM <= share <= _TO for share in shares.values()) else "does not hold",
             "; ".join(f"{name} {share:.1%}" for name, share in shares.items()) + " of these pairs.",
@@ -196,17 +195,14 @@ def _equal(found: Found) -> list[Claim]:
                 + ".",
             )
         )
-    target = next((name for name in names if short(name) == "RR"), None)
-    if target is not None:
-        made.append(_shrinks(found.sized, target))
+    made += [_shrinks(found.sized, name) for name in names if short(name) == "RR"]
     return made
 
 
 def _equal_text(row: EqualPairs) -> str:
     return (
         f"{row.size} queries {row.mean:.4f}, for {short(row.other)} {row.other_size} queries "
-        f"{row.other_mean:.4f} "
-        f"({_p((row.difference, row.p))})"
+        f"{row.other_mean:.4f} ({_p((row.difference, row.p))})"
     )
 
 

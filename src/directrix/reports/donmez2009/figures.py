@@ -75,9 +75,9 @@ def _sizes(found: Found) -> Figure:
         "fig5-effective-pairs",
         "Figure 5: effective training pairs against test values, artificial data, two-layer nets",
         tuple(panels),
-        "Four lines, one for each measure trained for: test value against the number of effective pairs an "
-        "epoch, "
-        "on a logarithmic axis; more queries make more pairs. The line of MRR begins farthest to the left.",
+        "Four lines, one for each measure trained for: test value against the number of effective pairs "
+        "an epoch, on a logarithmic axis; more queries make more pairs. The line of MRR begins farthest "
+        "to the left.",
     )
 
 
@@ -135,6 +135,5 @@ def _epochs(found: Found) -> Figure:
         "Effective pairs epoch after epoch, two-layer nets",
         tuple(panels),
         "For each measure trained for the share of pairs of different labels that exert a force, against "
-        "the epoch: "
-        "level for nDCG and AP, lower and moving for nDCG@10, lowest for RR.",
+        "the epoch: level for nDCG and AP, lower and moving for nDCG@10, lowest for RR.",
     )

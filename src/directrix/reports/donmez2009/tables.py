@@ -135,20 +135,17 @@ def _optimality(found: Found) -> Table:
         groups=(("", 6), (f"steps 0.1 to 1, of {count}", 3), ("other steps", 2)),
         notes=(
             f"Directions of {count} in which a step raises the measure on the training queries; {level} if "
-            "there is "
-            "none, else the confidence reached does not suffice. small: with steps .001 to .01. one "
-            "weight: weights "
-            "that raise it when they alone are moved.",
+            "there is none, else the confidence reached does not suffice. small: with steps .001 to .01. "
+            "one weight: weights that raise it when they alone are moved.",
             "best on training: of all epochs at all rates. polished: from there along rising directions "
-            "until none "
-            "is left, or the rounds are used up.",
+            "until none is left, or the rounds are used up.",
         ),
         digits=4,
     )
 
 
 def _asked(found: Found) -> tuple[int, str]:
-    one = next(iter(found.certificates.values()), {})
+    one: dict[str, Any] = next(iter(found.certificates.values()), {})
     return one.get("n_directions", 0), f'"yes" at {1.0 - found.settings.delta:.0%} confidence'
 
 
@@ -249,9 +246,8 @@ def _pairs(found: Found) -> Table:
         tuple(rows),
         groups=(("", 3), ("pairs with a force", 3), ("mean, as a share", 2)),
         notes=(
-            "graded: all pairs of documents with different labels. binary: of a relevant and an irrelevant "
-            "one; "
-            "measures of graded labels can have more than 100 % of these.",
+            "graded: all pairs of documents with different labels. binary: of a relevant and an "
+            "irrelevant one; measures of graded labels can have more than 100 % of these.",
         ),
         digits=1,
     )
@@ -266,9 +262,8 @@ def _equal(found: Found) -> Table:
         ("test", "other", "queries", "queries ", "pairs", "pairs ", "matched", "other ", "difference", "p"),
         tuple(rows),
         notes=(
-            "matched: trained for the tested measure; other: for the other one, on as many queries as make "
-            "the number "
-            "of effective pairs per epoch nearest, by a factor below 2. p: paired t-test.",
+            "matched: trained for the tested measure; other: for the other one, on as many queries as "
+            "make the number of effective pairs per epoch nearest, by a factor below 2. p: paired t-test.",
         ),
         digits=4,
     )

@@ -51,8 +51,7 @@ def summary(found: Found, checked: Sequence[Claim]) -> tuple[str, ...]:
             done = sum(one["is_local_optimum"] for one in ones)
             said.append(
                 f"Local optimality of {text}: {done} of {len(ones)} are certified; of "
-                f"{ones[0]['n_directions']} "
-                f"directions {min(rising)} to {max(rising)} rise, by at most "
+                f"{ones[0]['n_directions']} directions {min(rising)} to {max(rising)} rise, by at most "
                 f"{max(one['largest_rise'] for one in ones):.4f}."
             )
     return tuple(said)
@@ -65,8 +64,8 @@ def missing(found: Found) -> tuple[tuple[str, str], ...]:
         *((name, f"letor/{name} is not in the data folder.") for name in found.missing),
         (
             "Artificial data of 300 features and 10,000 queries",
-            "Hours of training; a smaller polynomial stands for them. From Python: "
-            "`reproduce(request, replace(Settings(), artificial=PAPER))`.",
+            "Hours of training; a smaller polynomial stands for them. From Python: `reproduce(request, "
+            "replace(Settings(), artificial=PAPER))`.",
         ),
         ("8 of the 13 constructions", "The paper compares 13 and describes the five of Tables 1 and 2."),
     )
@@ -82,43 +81,30 @@ def how(found: Found) -> tuple[str, ...]:
     queries = "; ".join(f"{one.name} {len(one.query_ids)}" for one in found.comparisons)
     return (
         f"**Data.** OHSUMED, {s.folds} fold(s), and MQ2008, {s.mq2008_folds} fold(s), of LETOR: labels 0 "
-        "to 2, relevant "
-        "from 1 on. Artificial data by a random cubic polynomial, labels 0 to 4, relevant to MAP and MRR "
-        "from 2 on "
-        f"as in the paper: {a.n_features} features, {a.docs_per_query} documents a query, {made[0]} / "
-        f"{made[1]} / "
-        f"{made[2]} queries to train, validate and test (paper: 300 features, 10,000 / 5,000 / 10,000). "
-        "Test queries: "
-        f"{queries}. Two-layer nets cannot learn a dense cubic of 300 features from the queries that there "
-        "is time "
-        "for, hence the smaller one.",
+        "to 2, relevant from 1 on. Artificial data by a random cubic polynomial, labels 0 to 4, relevant "
+        f"to MAP and MRR from 2 on as in the paper: {a.n_features} features, {a.docs_per_query} documents "
+        f"a query, {made[0]} / {made[1]} / {made[2]} queries to train, validate and test (paper: 300 "
+        f"features, 10,000 / 5,000 / 10,000). Test queries: {queries}. Two-layer nets cannot learn a dense "
+        "cubic of 300 features from the queries that there is time for, hence the smaller one.",
         f"**Training.** LambdaRank, a query a step, rates {rates} chosen on validation queries together "
-        "with the "
-        f"epoch; at most {s.epochs} epochs or {s.steps:,} steps, whichever is less, ended after "
-        f"{s.patience} epochs "
-        "without a better validation value; rate times 0.8 with probability 0.3 after a worse epoch; a "
-        "restart "
-        f"after 50 epochs without change. Two-layer: {s.hidden} hidden units, tanh. The paper has 700 "
-        "epochs and rates "
-        "from 1e-7 to 1e-3, on features of another scale.",
+        f"with the epoch; at most {s.epochs} epochs or {s.steps:,} steps, whichever is less, ended after "
+        f"{s.patience} epochs without a better validation value; rate times 0.8 with probability 0.3 after "
+        f"a worse epoch; a restart after 50 epochs without change. Two-layer: {s.hidden} hidden units, "
+        "tanh. The paper has 700 epochs and rates from 1e-7 to 1e-3, on features of another scale.",
         f"**Constructions.** {NETS['mlp'].capitalize()} nets; what the paper says of each by one sentence "
-        "is read as "
-        "in [the explanation of LambdaRank](../explanation/lambdarank.md). Tables show validation values, "
-        "as the "
-        "paper, and test values, which the tests of significance take.",
-        f"**Local optimality.** On the training queries of the first fold; {count} random directions "
-        f"(eps = {s.eps:g}, delta = {s.delta:g}), steps 0.1 to 1 as they are, although a linear ranking "
-        "does not know "
-        "the norm of its weights; the tables give it. The paper tests weights after convergence: here "
-        "those of the "
-        "epoch that is best on the training queries, at any rate, and beside them those that validation "
-        "chose.",
+        "is read as in [the explanation of LambdaRank](../explanation/lambdarank.md). Tables show "
+        "validation values, as the paper, and test values, which the tests of significance take.",
+        f"**Local optimality.** On the training queries of the first fold; {count} random directions (eps "
+        f"= {s.eps:g}, delta = {s.delta:g}), steps 0.1 to 1 as they are, although a linear ranking does "
+        "not know the norm of its weights; the tables give it. The paper tests weights after convergence: "
+        "here those of the epoch that is best on the training queries, at any rate, and beside them those "
+        "that validation chose.",
         "**Matching.** Both nets for nDCG, nDCG@10, AP, RR, tested on each; paired t-tests at 95 % over "
-        "the test queries "
-        "of all folds, against the training for the tested measure. Fig. 5: two-layer nets on the first "
-        f"{', '.join(map(str, a.sizes))} artificial queries; effective pairs are the mean over epochs.",
-        '**Verdicts.** "Holds" for an order asks for p < .05 in every comparison, "does not hold" for p < .05 the '
-        "other way in one. Each comparison is tested by itself. Sentences on certificates ask that it is "
-        "so for every "
-        f"net and data set. Seed {s.seed}; a seed more would be another draw of weights and directions.",
+        "the test queries of all folds, against the training for the tested measure. Fig. 5: two-layer "
+        f"nets on the first {', '.join(map(str, a.sizes))} artificial queries; effective pairs are the "
+        "mean over epochs.",
+        '**Verdicts.** "Holds" for an order asks for p < .05 in every comparison, "does not hold" for '
+        "p < .05 the other way in one. Each comparison is tested by itself. Sentences on certificates ask "
+        f"that it is so for every net and data set. Seed {s.seed}; a seed more would be another draw of "
+        "weights and directions.",
     )
