@@ -78,10 +78,10 @@ class Settings:
     patience: int = 40
     hidden: int = 10
     folds: int = 5
-    mq2008_folds: int = 3
+    mq2008_folds: int = 2
     eps: float = 0.01
     delta: float = 0.01
-    polish_moves: int = 1000
+    polish_moves: int = 300
     artificial: Artificial = field(default_factory=Artificial)
     seed: int = 0
 

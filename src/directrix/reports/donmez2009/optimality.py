@@ -81,7 +81,7 @@ def _polished(found: Found) -> Claim | None:
     done = sum(_is_optimum(one) for one in cells.values())
     return Claim(
         "The measures can be optimised directly, to a local optimum (here: by following rising directions)",
-        "Sect. 9",
+        "Sect. 8",
         _all(cells, _is_optimum),
         f"{done} of {len(cells)} polished weights are certified; {_counts(cells, measures=True)}.",
     )

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from directrix.experiments.donmez2009.certificates import GAIN_EPOCHS
 from directrix.experiments.donmez2009.comparison import Comparison
 from directrix.experiments.donmez2009.results import EqualPairs, Found, equal_pairs
 from directrix.experiments.donmez2009.settings import MODELS
@@ -85,115 +86,81 @@ def _optimality(found: Found) -> Table:
     for (what, collection, model, measure), one in at.items():
         if what not in ("chosen", "converged", "polished"):
             continue
-        small = (
-            at.get(("converged, small steps", collection, model, measure)) if what == "converged" else None
-        )
-        single = (
-            at.get(("converged, one weight", collection, model, measure)) if what == "converged" else None
-        )
+        small = at.get((f"{what}, small steps", collection, model, measure))
+        single = at.get((f"{what}, one weight", collection, model, measure))
         rows.append(
             (
-                collection,
-                NETS[str(model)],
-                short(str(measure)),
-                _WEIGHTS[str(what)],
-                one["value"],
-                round(one["norm"], 2),
-                one["n_rising"],
-                f"{one['largest_rise']:.5f}",
-                _optimum(one),
+                *_place(what, collection, model, measure),
+                *_certified(one),
                 small and small["n_rising"],
                 single and f"{single['n_rising']} of {single['n_directions']}",
             )
         )
-    count, level = _asked(found)
     order = list(_WEIGHTS.values())
     rows.sort(
         key=lambda row: (
             row[0],
-            row[1] != "single-layer",
+            row[1] != NETS["linear"],
             MEASURES.index(str(row[2])),
             order.index(str(row[3])),
         )
     )
     return Table(
         "Local optimality of trained weights (Section 7.1)",
-        (
-            "data",
-            "net",
-            "measure",
-            "weights",
-            "value",
-            "norm",
-            "rising",
-            "largest rise",
-            "optimum",
-            "small",
-            "one weight",
-        ),
+        (*_PLACE, *_CERTIFIED, "small", "one weight"),
         tuple(rows),
-        groups=(("", 6), (f"steps 0.1 to 1, of {count}", 3), ("other steps", 2)),
+        groups=(("", 6), ("steps 0.1 to 1", 4), ("other steps", 2)),
         notes=(
-            f"Directions of {count} in which a step raises the measure on the training queries; {level} if "
-            "there is none, else the confidence reached does not suffice. small: with steps .001 to .01. "
-            "one weight: weights that raise it when they alone are moved.",
+            "rising: random directions in which a step raises the measure on the training queries; "
+            "largest: the most that one does. optimum: yes if none rises, so that with "
+            f"{1.0 - found.settings.delta:.0%} confidence fewer than {found.settings.eps:.0%} of all "
+            "directions do.",
+            "small: rising with steps of .001 to .01. one weight: weights that raise the measure when "
+            "they alone are moved, up and down counted apart.",
             "best on training: of all epochs at all rates. polished: from there along rising directions "
-            "until none is left, or the rounds are used up.",
+            "until a test finds none, which has more directions after each that found one, or for "
+            f"{found.settings.polish_moves} moves.",
         ),
         digits=4,
     )
 
 
-def _asked(found: Found) -> tuple[int, str]:
-    one: dict[str, Any] = next(iter(found.certificates.values()), {})
-    return one.get("n_directions", 0), f'"yes" at {1.0 - found.settings.delta:.0%} confidence'
+_PLACE = ("data", "net", "measure", "weights")
+_CERTIFIED = ("value", "norm", "rising", "of", "largest", "optimum")
 
 
-def _optimum(one: Any) -> str:
-    return "yes" if one["is_local_optimum"] else "no"
+def _place(what: str | int, collection: str | int, model: str | int, measure: str | int) -> tuple[Value, ...]:
+    return collection, NETS[str(model)], short(str(measure)), _WEIGHTS[str(what)]
+
+
+def _certified(one: Any) -> tuple[Value, ...]:
+    optimum = "yes" if one["is_local_optimum"] else "no"
+    return (
+        one["value"],
+        f"{one['norm']:.2f}",
+        one["n_rising"],
+        one["n_directions"],
+        f"{one['largest_rise']:.5f}",
+        optimum,
+    )
 
 
 def _others(found: Found) -> Table:
     rows: list[tuple[Value, ...]] = []
-    for (what, collection, model, measure), one in found.certificates.items():
+    for (what, *place), one in found.certificates.items():
         if what not in ("random", "epoch 7", "epoch 12", "RR weights"):
             continue
-        gain = found.certificates.get((f"gain from {what}", collection, model, measure))
-        rows.append(
-            (
-                collection,
-                NETS[str(model)],
-                short(str(measure)),
-                _WEIGHTS[str(what)],
-                one["value"],
-                round(one["norm"], 2),
-                one["n_rising"],
-                f"{one['largest_rise']:.5f}",
-                _optimum(one),
-                gain and gain[1] - gain[0],
-                gain and max(gain) - gain[0],
-            )
-        )
-    epochs = "10 epochs"
+        gain = found.certificates.get((f"gain from {what}", *place))
+        gains = (None, None) if gain is None else (gain[1] - gain[0], max(gain[1:]) - gain[0])
+        rows.append((*_place(what, *place), *_certified(one), *gains))
     return Table(
         "Weights that were not trained to the end, or for another measure (Section 8)",
-        (
-            "data",
-            "net",
-            "measure",
-            "weights",
-            "value",
-            "norm",
-            "rising",
-            "largest rise",
-            "optimum",
-            "1 epoch",
-            epochs,
-        ),
+        (*_PLACE, *_CERTIFIED, "1 epoch", f"{GAIN_EPOCHS} epochs"),
         tuple(rows),
-        groups=(("", 6), ("steps 0.1 to 1", 3), ("gain by training on", 2)),
+        groups=(("", 6), ("steps 0.1 to 1", 4), ("gain of training on", 2)),
         notes=(
-            "Gain: best value within so many epochs of training for the measure, minus that of the weights.",
+            "measure: what is tested. gain: the best training value of so many epochs of training for it, "
+            "minus that of the weights.",
         ),
         digits=4,
     )
