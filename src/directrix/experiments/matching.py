@@ -82,8 +82,9 @@ class Matching:
     ...     "AP": {"nDCG": [0.8, 0.8, 0.8], "AP": [0.3, 0.5, 0.7]},
     ... }
     >>> found = Matching.of(values)
-    >>> found.best("AP"), found.match("AP", "nDCG")
-    ('AP', Match(target='AP', trained='nDCG', mean=0.4, error=0.057..., difference=-0.1, p=0.22...))
+    >>> other = found.match("AP", "nDCG")
+    >>> found.best("AP"), round(other.mean, 3), round(other.difference, 3), round(other.p, 3)
+    ('AP', 0.4, -0.1, 0.225)
     """
 
     targets: tuple[str, ...]
@@ -148,7 +149,7 @@ def matching(  # noqa: PLR0913
     splits: Sequence[Split],
     measures: Sequence[RankingMeasure | str],
     *,
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | None = None,
     method: Method | str = "LambdaRank",
     settings: Mapping[str, Any] | None = None,
     grid: Mapping[str, Sequence[Any]] | None = None,
@@ -165,8 +166,8 @@ def matching(  # noqa: PLR0913
         Of any data, e.g. ``k_fold_splits(q)``; see `cross_validate`.
     measures : measures or str
         Trained for and tested.
-    path : path
-        File of the finished trainings; a run that was stopped goes on with it.
+    path : path, optional
+        File of the finished trainings; a run that was stopped goes on with it. None: nothing is kept.
     method : Method or str
         That can be trained for a measure, e.g. "LambdaRank", "LambdaRank-MLP", "CoordinateAscent".
     settings, grid : mapping, optional
@@ -191,13 +192,10 @@ def matching(  # noqa: PLR0913
 
     Examples
     --------
-    >>> import tempfile, directrix as dx
-    >>> from directrix.experiments.splits import k_fold_splits
+    >>> import directrix as dx
+    >>> from directrix.experiments.crossval import k_fold_splits
     >>> splits = k_fold_splits(dx.make_cubic(30, 10, 4, seed=0), 3)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     found = matching(
-    ...         splits, ["nDCG", "RR"], path=f"{folder}/cells.jsonl", settings={"epochs": 5, "rate": 0.1}
-    ...     )
+    >>> found = matching(splits, ["nDCG", "RR"], settings={"epochs": 5, "rate": 0.1})
     >>> [(match.target, match.trained) for match in found.rows]
     [('nDCG', 'nDCG'), ('nDCG', 'RR'), ('RR', 'nDCG'), ('RR', 'RR')]
     """
