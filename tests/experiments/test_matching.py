@@ -99,11 +99,12 @@ def test_trainings_are_those_of_the_method_on_every_fold(tmp_path):
     )
     assert found.targets == ("AP(rel=2)", "nDCG")
     assert found.trained == ("AP(rel=2)", "nDCG", "Regression")
-    goal, target = measure("AP(rel=2)"), measure("nDCG")
-    expected = []
-    for split in splits:
-        ranker = method("LambdaRank").ranker(measure=goal, random_state=0, **settings)
-        ranker.fit_queries(split.train, split.valid, measure=goal)
-        test = split.test
-        expected.append(target(ranker.predict_queries(test), test.labels, test.qptr))
-    assert_allclose(found.values["AP(rel=2)"]["nDCG"], np.concatenate(expected), rtol=1e-12, atol=0.0)
+    for trained, tested in (("AP(rel=2)", "nDCG"), ("nDCG", "AP(rel=2)")):
+        goal, target = measure(trained), measure(tested)
+        expected = []
+        for split in splits:
+            ranker = method("LambdaRank").ranker(measure=goal, random_state=0, **settings)
+            ranker.fit_queries(split.train, split.valid, measure=goal)
+            test = split.test
+            expected.append(target(ranker.predict_queries(test), test.labels, test.qptr))
+        assert_allclose(found.values[trained][tested], np.concatenate(expected), rtol=1e-12, atol=0.0)
