@@ -170,6 +170,7 @@ def _certificate(n_rising=0, value=0.5, changes=(-0.1, -0.2)):
     return {
         "value": value,
         "n_rising": n_rising,
+        "n_level": 0,
         "n_directions": 459,
         "largest_rise": 0.01 * (n_rising > 0),
         "is_local_optimum": n_rising == 0,

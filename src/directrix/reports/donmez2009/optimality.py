@@ -51,7 +51,9 @@ def _all(cells: _Cells, is_so: Callable[[Any], bool]) -> Verdict:
 def _counts(cells: _Cells, *, measures: bool = False) -> str:
     return "; ".join(
         f"{collection}, {NETS[model]}{', ' + measure if measures else ''}: {one['n_rising']} of "
-        f"{one['n_directions']} rise" + (f", by at most {one['largest_rise']:.5f}" if one["n_rising"] else "")
+        f"{one['n_directions']} rise"
+        + (f", by at most {one['largest_rise']:.5f}" if one["n_rising"] else "")
+        + (f", {one['n_level']} level" if one["n_level"] else "")
         for (collection, model, measure), one in cells.items()
     )
 

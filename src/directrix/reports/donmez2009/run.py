@@ -68,15 +68,14 @@ def reproduce(request: Request, settings: Settings | None = None) -> Report:
         tuple(absent),
     )
     shown["seconds"] = {"this call": round(time.monotonic() - begun, 1)}
-    checked = claims(found)
     return Report(
         name=request.name,
         title=TITLE,
         paper=PAPER,
-        summary=summary(found, checked),
+        summary=summary(found),
         tables=tables(found),
         figures=figures(found),
-        claims=checked,
+        claims=claims(found),
         missing=missing(found),
         how=how(found),
         settings=shown,

@@ -92,7 +92,7 @@ def _optimality(found: Found) -> Table:
             (
                 *_place(what, collection, model, measure),
                 *_certified(one),
-                small and small["n_rising"],
+                small and _with_level(small),
                 single and f"{single['n_rising']} of {single['n_directions']}",
             )
         )
@@ -123,6 +123,10 @@ def _optimality(found: Found) -> Table:
         ),
         digits=4,
     )
+
+
+def _with_level(one: Any) -> str:
+    return f"{one['n_rising']}" + (f" ({one['n_level']} level)" if one["n_level"] else "")
 
 
 _PLACE = ("data", "net", "measure", "weights")

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
-
+from directrix.experiments.donmez2009.collection import LETOR
 from directrix.experiments.donmez2009.results import Found
 from directrix.reports.donmez2009.tables import NETS, short
-from directrix.reports.report import Claim
 
 __all__ = ["PAPER", "TITLE", "how", "missing", "summary"]
 
@@ -18,18 +15,13 @@ PAPER = (
 )
 
 
-def summary(found: Found, checked: Sequence[Claim]) -> tuple[str, ...]:
+def summary(found: Found) -> tuple[str, ...]:
     """Sentences made of the figures."""
-    verdicts = Counter(claim.verdict for claim in checked)
     certified = {
         what: [one for (kind, *_), one in found.certificates.items() if kind == what]
         for what in ("converged", "polished")
     }
-    said = [
-        f"Of {len(checked)} sentences of the paper that can be checked here {verdicts['holds']} hold, "
-        f"{verdicts['does not hold']} do not, and {verdicts['not significant']} are not significant at "
-        "this size."
-    ]
+    said = []
     for one in found.comparisons:
         rows = {short(name): row for name, row in one.constructions.items()}
         first = ", ".join(
@@ -79,11 +71,15 @@ def how(found: Found) -> tuple[str, ...]:
     rates = ", ".join(f"{rate:g}" for rate in s.rates)
     count = next((one["n_directions"] for one in found.certificates.values()), 0)
     queries = "; ".join(f"{one.name} {len(one.query_ids)}" for one in found.comparisons)
+    folds = dict(zip(LETOR, (s.folds, s.mq2008_folds), strict=True))
+    read = " and ".join(
+        f"{name} ({n} of its 5 folds)" for name, n in folds.items() if name not in found.missing
+    )
+    letor = f"{read}, LETOR: labels 0 to 2, relevant from 1 on. " if read else ""
     return (
-        f"**Data.** OHSUMED, {s.folds} fold(s), and MQ2008, {s.mq2008_folds} fold(s), of LETOR: labels 0 "
-        "to 2, relevant from 1 on. Artificial data by a random cubic polynomial, labels 0 to 4, relevant "
-        f"to MAP and MRR from 2 on as in the paper: {a.n_features} features, {a.docs_per_query} documents "
-        f"a query, {made[0]} / {made[1]} / {made[2]} queries to train, validate and test (paper: 300 "
+        f"**Data.** {letor}Artificial data by a random cubic polynomial, labels 0 to 4, relevant to MAP "
+        f"and MRR from 2 on as in the paper: {a.n_features} features, {a.docs_per_query} documents a "
+        f"query, {made[0]} / {made[1]} / {made[2]} queries to train, validate and test (paper: 300 "
         f"features, 10,000 / 5,000 / 10,000). Test queries: {queries}. Two-layer nets cannot learn a dense "
         "cubic of 300 features from the queries that there is time for, hence the smaller one.",
         f"**Training.** LambdaRank, a query a step, rates {rates} chosen on validation queries together "
