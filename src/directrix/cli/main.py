@@ -24,6 +24,7 @@ from directrix.cli.features import features
 from directrix.cli.methods import methods
 from directrix.cli.predict import predict
 from directrix.cli.reproduce import reproduce
+from directrix.cli.tendency import tendency
 from directrix.cli.train import train
 from directrix.cli.wording import for_the_shell
 from directrix.errors import InputError, MissingExtra
@@ -99,7 +100,7 @@ def _note(message: Warning | str, *_: Any, **__: Any) -> None:
 
 
 _COMMANDS = (
-    *(train, predict, evaluate, compare, crossval, certify),
+    *(train, predict, evaluate, compare, crossval, certify, tendency),
     *(convert, features, methods, reproduce, demo, doctor),
 )
 for _command in _COMMANDS:
