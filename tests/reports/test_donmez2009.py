@@ -90,6 +90,7 @@ def test_what_is_not_there_is_said(report):
     assert names[:3] == ["10K and 22K web data", "OHSUMED", "MQ2008"]
     assert report.settings["fixed"]["seed"] == 3
     assert report.settings["fixed"]["artificial"]["n_train"] == 8
+    assert "Seed 3" in report.how[-1]
 
 
 def test_curves_begin_at_the_value_of_the_weights_and_the_highest_is_above_the_others(report):

@@ -103,7 +103,7 @@ QUICK = Settings(
     mq2008_folds=1,
     eps=0.05,
     delta=0.05,
-    polish_moves=20,
+    polish_moves=5,
     artificial=Artificial(n_train=60, n_valid=40, n_test=100, sizes=(15, 60)),
 )
 """For a look at the machinery; no figures to be quoted."""
