@@ -131,7 +131,10 @@ def test_search_set_and_select_reach_the_trainings(run, folds, tmp_path):
     assert document["select"] == "nDCG@3"
     assert {settings["l2"] for settings in document["rows"][2]["selected"]} == {0.5}
     assert document["rows"][0]["selected"] == [{}, {}, {}]  # has no such setting
-    assert len((tmp_path / "cv" / "cells.jsonl").read_text().splitlines()) == 3 * (1 + 2)
+    lines = (tmp_path / "cv" / "cells.jsonl").read_text().splitlines()
+    assert len(lines) == 3 * (1 + 2)
+    for result in (json.loads(line)["result"] for line in lines):
+        assert result["chosen_by"] == result["valid"][1] != result["valid"][0]
 
 
 SLOWLY = """

@@ -168,7 +168,9 @@ def asked(monkeypatch):
 
     module = SimpleNamespace(reproduce=reproduce, __spec__=SimpleNamespace())
     monkeypatch.setitem(sys.modules, "made_by_hand", module)
-    monkeypatch.setitem(command._PAPERS, "some2010", command._Paper("a paper", "made_by_hand"))
+    monkeypatch.setitem(
+        command._PAPERS, "some2010", command._Paper("a paper", "made_by_hand", has_trials=True)
+    )
     return requests
 
 
@@ -231,6 +233,15 @@ def test_a_paper_whose_module_is_missing_is_not_named(run, monkeypatch, tmp_path
     assert result.exit_code == 2
     assert "there is no reproduction 'later2030'" in " ".join(result.stderr.replace("│", " ").split())
     assert "not yet" not in result.stderr
+
+
+def test_trials_of_a_paper_that_has_none_are_refused(run, asked, monkeypatch, tmp_path):
+    monkeypatch.setitem(command._PAPERS, "some2010", command._Paper("a paper", "made_by_hand"))
+    result = run("reproduce", "some2010", "--data", tmp_path, "-o", tmp_path / "o", "--trials", 3)
+    assert result.exit_code == 2
+    message = " ".join(result.stderr.replace("│", " ").split())
+    assert "--trials 3: some2010 has no random splits" in message
+    assert asked == []
 
 
 def test_what_the_data_lack_is_one_error(run, monkeypatch, asked, tmp_path):

@@ -2,6 +2,8 @@
 
 import json
 import math
+import threading
+import time
 from collections import Counter
 from dataclasses import replace
 
@@ -11,6 +13,7 @@ import pytest
 
 from directrix.data.letor import read_letor
 from directrix.errors import InputError
+from directrix.experiments import crossval_cells
 from directrix.experiments.contest import Contest
 from directrix.experiments.crossval import Entry, Split, cross_validate, k_fold_splits, letor_splits
 from directrix.experiments.crossval_cells import Job
@@ -266,6 +269,14 @@ def test_queries_without_a_value_are_nan_and_do_not_count(splits):
     json.dumps(found.to_dict(), allow_nan=False)
 
 
+def test_one_entry_and_one_measure_need_no_list(splits):
+    found = cross_validate(splits[:1], ENTRIES[0], "AP")
+    assert (found.entries, found.measures) == (("Regression",), ("AP",))
+    assert found.to_dict() | {"rows": []} == {"convention": "default", "rows": []}
+    by_object = cross_validate(splits[:1], "Regression", AP())
+    assert by_object.mean("Regression", "AP") == found.mean("Regression", "AP")
+
+
 # searches
 
 
@@ -331,9 +342,14 @@ def test_halving_goes_on_with_the_better_third_on_more_queries():
 def test_numbers_do_not_depend_on_workers(splits, kind, tmp_path):
     kinds = {"search": kind, "keep_top": 3} | ({"n_candidates": 2} if kind != "grid" else {})
     alone = cross_validate(splits, ENTRIES, ["AP", "nDCG@3"], **kinds)
-    path = tmp_path / "cells.jsonl"
-    two = cross_validate(splits, ENTRIES, ["AP", "nDCG@3"], n_jobs=2, path=path, **kinds)
+    path, seen = tmp_path / "cells.jsonl", set()
+
+    def look(*_):
+        seen.update(file.name for file in tmp_path.iterdir())
+
+    two = cross_validate(splits, ENTRIES, ["AP", "nDCG@3"], n_jobs=2, path=path, progress=look, **kinds)
     assert numbers(two) == numbers(alone)
+    assert ".fold-2.pickle" in seen  # there were other processes
     assert [file.name for file in tmp_path.iterdir()] == ["cells.jsonl"]
 
 
@@ -345,18 +361,23 @@ def test_numbers_do_not_depend_on_the_backend_of_joblib(splits, backend):
     assert numbers(other) == numbers(alone)
 
 
-def test_threads_are_used_when_joblib_is_told_to(splits, tmp_path):
+def test_threads_are_used_when_joblib_is_told_to(splits, tmp_path, monkeypatch):
     """No file of a fold is written, for threads share it."""
-    seen = []
+    seen, threads, plain = [], set(), crossval_cells.attempt
+
+    def slowly(*arguments):
+        threads.add(threading.get_ident())
+        time.sleep(0.02)  # long enough for the other one to begin
+        return plain(*arguments)
+
+    def look(*_):
+        seen.append(len(list(tmp_path.iterdir())))
+
+    monkeypatch.setattr(crossval_cells, "attempt", slowly)
     with joblib.parallel_config("threading", n_jobs=2):
-        cross_validate(
-            splits,
-            ENTRIES,
-            ["AP"],
-            path=tmp_path / "cells.jsonl",
-            progress=lambda *_: seen.append(len(list(tmp_path.iterdir()))),
-        )
+        cross_validate(splits, ENTRIES, ["AP"], path=tmp_path / "cells.jsonl", progress=look)
     assert seen == [1] * 12
+    assert len(threads) == 2
 
 
 def test_workers_that_are_still_there_read_the_folds_of_the_next_run(splits, tmp_path):
@@ -413,8 +434,6 @@ def test_progress_counts_all_rungs(splits):
 
 
 def test_a_candidate_that_cannot_be_trained_is_reported(splits, monkeypatch):
-    from directrix.experiments import crossval_cells
-
     def fussy(each, settings, *rest):
         if settings.get("l2") == 1e-5:
             raise InputError("labels 0 and 1 are needed")
@@ -435,8 +454,6 @@ def test_a_candidate_that_cannot_be_trained_is_reported(splits, monkeypatch):
 
 
 def test_halving_drops_nobody_where_nobody_could_be_trained(splits, monkeypatch):
-    from directrix.experiments import crossval_cells
-
     def fussy(each, settings, folds, *rest):
         if folds[0].train.n_queries < 60 and each.name == "RankCosine":
             raise InputError("too few")
@@ -484,7 +501,15 @@ def test_messages(splits):
     wide = replace(splits[0], valid=splits[0].valid.widened(9))
     with pytest.raises(InputError, match="Fold1: the validation data have 9 features"):
         run(given=[wide])
+    for part, name in (("train", "training"), ("test", "test")):
+        q = getattr(splits[0], part)
+        missing = q.features.copy()
+        missing[3, 1] = np.nan
+        bad = replace(splits[0], **{part: replace(q, features=missing)})
+        with pytest.raises(InputError, match=f"Fold1: row 3 of the {name} data: feature 2 is nan"):
+            run(given=[bad])
     found = run(["Regression"])
+    assert found.top("Regression") == ()  # none were asked for
     with pytest.raises(InputError, match="there is no entry 'x'; entries are Regression"):
         found.mean("x", "AP")
     with pytest.raises(InputError, match="'RR' was not measured; there are AP"):

@@ -80,6 +80,22 @@ def test_every_interval_has_the_value_of_the_measure_there(name, problem):
     assert not ((t > best.interval[0]) & (t < best.interval[1])).any()
 
 
+@pytest.mark.parametrize("name", ["nDCG@3", "AP", "RR", "ERR"])
+@settings(max_examples=40)
+@given(problem=lines(), reach=st.sampled_from([0.3, 1.0, 2.5]))
+def test_best_within_a_reach(name, problem, reach):
+    s, u, labels, qptr, weight = problem
+    search = LineSearch(name, labels, qptr, query_weight=weight)
+    near, anywhere = search.best_within(s, u, (reach, np.inf))
+    cuts = crossings(s, u, qptr)
+    inside = np.concatenate([[-reach], cuts[np.abs(cuts) < reach], [reach]])
+    middles = 0.5 * (inside[1:] + inside[:-1])[np.diff(inside) > 1e-9]
+    expected = [mean_at(search.measure, s, u, t, labels, qptr, weight) for t in middles]
+    np.testing.assert_allclose(near.value, max(expected), rtol=0, atol=1e-12)
+    assert -reach <= near.interval[0] < near.t < near.interval[1] <= reach
+    assert anywhere == search.best(s, u)
+
+
 def test_by_hand():
     """The third document (label 2) passes the second at 1 and the first (label 1) at 2."""
     scores, feature, labels = [3.0, 2.0, 1.0], [0.0, 0.0, 1.0], [1.0, 0.0, 2.0]

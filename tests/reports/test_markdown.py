@@ -15,7 +15,7 @@ from directrix.reports.markdown import to_html
         ("2 * 3 * 4, a*b*c", "<p>2 * 3 * 4, a*b*c</p>"),
         ("- a\n  more\n- b", "<ul><li>a\n  more</li><li>b</li></ul>"),
         ("first:\n- a\n- b", "<p>first:</p>\n<ul><li>a</li><li>b</li></ul>"),
-        ("### Head", "<h4>Head</h4>"),
+        ("### Head", "<h3>Head</h3>"),
         (r"SVM\_map \*\* \< x", "<p>SVM_map ** &lt; x</p>"),
         ("```console\n$ a < b\n```", "<pre><code>$ a &lt; b\n</code></pre>"),
         ("[Qin](https://x.org/a?b=1&c=2)", '<p><a href="https://x.org/a?b=1&amp;c=2">Qin</a></p>'),

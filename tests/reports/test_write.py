@@ -69,6 +69,20 @@ def test_an_undefined_value_is_null():
     assert write.document(report(per_query=(part,)))["per_query"][0]["values"]["ListNet"][3] is None
 
 
+def test_numbers_of_numpy_are_numbers_in_every_form(tmp_path):
+    row = ("x", np.float64(0.1234567), np.int64(3), np.float64("nan"))
+    value = report(tables=(Table("t", ("a", "b", "c", "d"), (row,)),), sections=(), more={"n": np.arange(2)})
+    write_report(tmp_path, value)
+    document = json.loads((tmp_path / "tables.json").read_text())
+    assert (document["tables"][0]["rows"], document["n"]) == ([["x", 0.1234567, 3, None]], [0, 1])
+    assert (tmp_path / "tables" / "01-t.csv").read_text() == "a,b,c,d\nx,0.1234567,3,nan\n"
+    assert 'data-value="0.1234567" title="0.1234567">0.123<' in (tmp_path / "report.html").read_text()
+    assert (
+        '<td class="number" data-value="" title="">nan<' in (tmp_path / "report.html").read_text()
+    )  # sorts last
+    assert "np." not in "".join(path.read_text() for path in tmp_path.glob("*.*"))
+
+
 def test_the_page_says_all_in_order(folder):
     page = (folder / "page.md").read_text()
     heads = [line[3:] for line in page.splitlines() if line.startswith("## ")]

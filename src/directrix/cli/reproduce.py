@@ -20,16 +20,19 @@ if TYPE_CHECKING:
 
 
 class _Paper(NamedTuple):
-    """What a name stands for, and the module whose ``reproduce`` does it."""
+    """What a name stands for, the module whose ``reproduce`` does it, and whether it has random splits."""
 
     what: str
     module: str
+    has_trials: bool = False
 
 
 _PAPERS = {
     "qin2010": _Paper("Qin, Liu & Li (2010): ApproxRank, OHSUMED", "directrix.reports.qin2010"),
     "chapelle2010": _Paper("Chapelle & Wu (2010): SmoothRank, OHSUMED", "directrix.reports.chapelle2010"),
-    "yue2007": _Paper("Yue et al. (2007): SVMmap on runs as features, TREC-7", "directrix.reports.yue2007"),
+    "yue2007": _Paper(
+        "Yue et al. (2007): SVMmap on runs as features, TREC-7", "directrix.reports.yue2007", has_trials=True
+    ),
     "donmez2009": _Paper(
         "Donmez, Svore & Burges (2009): local optimality of LambdaRank, OHSUMED",
         "directrix.reports.donmez2009",
@@ -77,8 +80,8 @@ def reproduce(
     from directrix.cli.settings import usage
 
     with usage():
-        module = _module(name)
-        _check_jobs(jobs)
+        paper = _paper(name)
+        _check(name, trials, jobs, has_trials=paper.has_trials)
     from directrix.reports.figures import need_plot
     from directrix.reports.request import Request
     from directrix.reports.write import document, publish, text_of, write_report
@@ -98,7 +101,7 @@ def reproduce(
         progress=progress_of,
         trials=trials,
     )
-    work: Callable[[Request], Report] = importlib.import_module(module).reproduce
+    work: Callable[[Request], Report] = importlib.import_module(paper.module).reproduce
     report = work(request)
     write_report(folder, report)
     if page is not None:
@@ -110,19 +113,23 @@ def reproduce(
     remark(f"written: {folder}/tables.txt, tables.json, tables.tex, tables, figures, page.md, report.html")
 
 
-def _module(name: str) -> str:
+def _paper(name: str) -> _Paper:
     from directrix.errors import InputError
 
     there = {key: paper for key, paper in _PAPERS.items() if importlib.util.find_spec(paper.module)}
     if name not in there:
         known = "; ".join(f"{key}: {paper.what}" for key, paper in there.items())
         raise InputError(f"there is no reproduction {name!r}. There is {known}.")
-    return there[name].module
+    return there[name]
 
 
-def _check_jobs(jobs: int) -> None:
+def _check(name: str, trials: int | None, jobs: int, *, has_trials: bool) -> None:
     from directrix.errors import InputError
 
+    if trials is not None and not has_trials:
+        raise InputError(
+            f"--trials {trials}: {name} has no random splits of which some could be run; leave it out."
+        )
     if jobs == 0 or jobs < -1:
         raise InputError(f"--jobs {jobs}: a number of trainings at a time is needed, or -1 for one a core.")
 

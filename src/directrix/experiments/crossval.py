@@ -47,8 +47,8 @@ _PARTS = ("name", "model", "surrogate", "trainer", "fixed", "keeps")  # of a met
 
 def cross_validate(  # noqa: PLR0913 - all but the first three are optional and by name
     splits: Sequence[Split],
-    entries: Sequence[Entry | str],
-    measures: Sequence[RankingMeasure | str] = ("nDCG@10", "AP"),
+    entries: Sequence[Entry | str] | Entry | str,
+    measures: Sequence[RankingMeasure | str] | RankingMeasure | str = ("nDCG@10", "AP"),
     *,
     select: RankingMeasure | str | None = None,
     convention: Convention | str | None = None,
@@ -66,9 +66,9 @@ def cross_validate(  # noqa: PLR0913 - all but the first three are optional and 
     ----------
     splits : sequence of Split
         Folds, from `letor_splits`, `k_fold_splits`, or of your own.
-    entries : sequence of Entry or str
+    entries : Entry or str, or a sequence of them
         What is compared; a name is the method of this name with its own grid.
-    measures : sequence of measure or str
+    measures : measure or str, or a sequence of them
         Reported.
     select : measure or str, optional
         What to train for and to choose by; default the first of ``measures``.
@@ -131,7 +131,9 @@ def cross_validate(  # noqa: PLR0913 - all but the first three are optional and 
     >>> sorted(found.selected("RankCosine")[0])
     ['centred', 'l2']
     """
-    names = tuple(dict.fromkeys(m if isinstance(m, str) else parse_measure(m).name for m in measures))
+    entries = [entries] if isinstance(entries, Entry | str) else list(entries)
+    measures = [measures] if isinstance(measures, RankingMeasure | str) else list(measures)
+    names = tuple(dict.fromkeys(_names(measures)))
     if not names or not splits or not entries:
         raise InputError(
             f"{len(splits)} folds, {len(entries)} entries, {len(names)} measures; at least one of each "
@@ -211,6 +213,7 @@ def _check_data(split: Split, goals: Iterable[RankingMeasure]) -> None:
                 f"the test data have {split.test.n_features} features, the training data "
                 f"{split.train.n_features}; both must have the same ones."
             )
+        check_finite(split.test, "the test data")
         for goal in goals:
             for part in (split.train, split.valid):
                 if part is not None:

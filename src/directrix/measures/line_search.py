@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +12,7 @@ from directrix.data.validate import check_ranking
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.line_groups import Groups, grouped
+from directrix.measures.line_points import Piece, points, the_best, widest_of_the_best
 from directrix.measures.line_terms import terms_of
 from directrix.measures.names import measure as parse_measure
 from directrix.measures.order import trec_order
@@ -22,10 +23,7 @@ __all__ = ["LinePoint", "LineSearch", "line_search"]
 
 _DOCS_PER_CHUNK = 1024
 _CROSSINGS_AT_ONCE = 1 << 23
-_CANDIDATES = 8
 _SAME = 1e-9  # a value that differs by more from what was counted is that of another ranking
-_DIGITS = 12  # sums of changes are equal if they agree in these
-_NARROW = 1e-12  # relative width below which an interval may be nothing but rounding
 
 
 class LinePoint(NamedTuple):
@@ -93,19 +91,29 @@ class LineSearch:
 
     def best(self, scores: Any, direction: Any) -> LinePoint:
         """Return the best point of ``scores + t * direction``; see `line_search`."""
+        return self.best_within(scores, direction, (np.inf,))[0]
+
+    def best_within(self, scores: Any, direction: Any, reaches: Sequence[float]) -> tuple[LinePoint, ...]:
+        """Return the best point with abs(t) <= reach, for each of several reaches > 0, in one sweep.
+
+        Intervals end at the reach.
+        """
         s, u = self._line(scores, direction)
         left, value = -np.inf, 0.0
-        candidates: list[tuple[float, float, float]] = []
-        for t, values in self._pieces(s, u):
+        candidates: list[list[Piece]] = [[] for _ in reaches]
+        for t, values in chain(self._pieces(s, u), [(np.array([np.inf]), np.zeros(1))]):
             ends, levels = np.append(left, t), np.append(value, values)
-            candidates += _widest_of_the_best(ends[:-1], ends[1:], levels[:-1])
+            for found, reach in zip(candidates, reaches, strict=True):
+                inside = ends.clip(-reach, reach)
+                found += widest_of_the_best(inside[:-1], inside[1:], levels[:-1])
             left, value = float(ends[-1]), float(levels[-1])
-        candidates += _widest_of_the_best(*(np.array([x]) for x in (left, np.inf, value)))
+        return tuple(self._best_of(s, u, found) for found in candidates)
+
+    def _best_of(self, s: Float64Array, u: Float64Array, candidates: list[Piece]) -> LinePoint:
+        """The first candidate, from the highest, whose value is what was counted; else the highest seen."""
         found = LinePoint(0.0, -np.inf, (0.0, 0.0))
-        for counted, lo, hi in sorted(candidates, key=lambda c: (c[0], c[2] - c[1]), reverse=True)[
-            :_CANDIDATES
-        ]:
-            for point in _points(lo, hi):
+        for counted, lo, hi in the_best(candidates):
+            for point in points(lo, hi):
                 with np.errstate(over="ignore", invalid="ignore"):
                     there = s + point * u
                 if not np.isfinite(there).all():
@@ -268,28 +276,3 @@ def _weights(query_weight: Any, n_queries: int) -> Float64Array:
             f"needed, shape ({n_queries},)."
         )
     return weight
-
-
-def _widest_of_the_best(
-    lo: Float64Array, hi: Float64Array, value: Float64Array
-) -> list[tuple[float, float, float]]:
-    value = value.round(_DIGITS)
-    with np.errstate(invalid="ignore"):
-        width = hi - lo
-        wide = np.flatnonzero((width > _NARROW * (np.abs(lo) + np.abs(hi))) | np.isinf(width))
-    if len(wide) > _CANDIDATES:
-        least = np.partition(value[wide], -_CANDIDATES)[-_CANDIDATES]
-        wide = wide[value[wide] >= least]
-        wide = wide[np.lexsort((width[wide], value[wide]))[-_CANDIDATES:]]
-    return [(float(value[i]), float(lo[i]), float(hi[i])) for i in wide]
-
-
-def _points(lo: float, hi: float) -> tuple[float, ...]:
-    """Points to try: a second one, for the first may be where documents meet that change nothing."""
-    if np.isinf(lo) and np.isinf(hi):
-        return (0.0, 0.7)
-    if np.isinf(lo):
-        return (hi - (abs(hi) or 1.0), hi - 1.7 * (abs(hi) or 1.0))
-    if np.isinf(hi):
-        return (lo + (abs(lo) or 1.0), lo + 1.7 * (abs(lo) or 1.0))
-    return (lo + 0.5 * (hi - lo), lo + 0.382 * (hi - lo))

@@ -8,19 +8,16 @@ import numpy as np
 
 from directrix.data.queries import Queries
 from directrix.errors import InputError
-from directrix.models.linear import rows_of
 from directrix.models.mlp import Activation, MLPModel
+from directrix.models.scoring import scores_of
 from directrix.rankers.base import StrOptions
 from directrix.rankers.gradient import GradientRanker, constraints
 from directrix.rankers.named_trainers import BY_GRADIENT, seed_of
 from directrix.rankers.persistence import check, weights
-from directrix.threads import one_blas_thread, run_chunks
 from directrix.types import Float64Array, Surrogate, Trainer
 
 __all__ = ["MLPRanker"]
 
-_ROWS_PER_CHUNK = 4096
-"""Rows that are scored at a time: their hidden values stay in the cache, and memory small."""
 _LAYER = {"inputs": "number", "outputs": "number", "weights": "list", "bias": "list or null"}
 
 
@@ -140,14 +137,7 @@ class MLPRanker(GradientRanker):
         return self._model().start(q.n_features, np.random.default_rng(seed_of(self.random_state)))
 
     def _scores(self, params: Float64Array, q: Queries) -> Float64Array:
-        model, scores = self._model(), np.empty(q.n_docs)
-
-        def work(c: int) -> None:
-            lo, hi = c * _ROWS_PER_CHUNK, min((c + 1) * _ROWS_PER_CHUNK, q.n_docs)
-            scores[lo:hi] = model.forward(params, rows_of(q.features, lo, hi))[0]
-
-        with one_blas_thread():
-            run_chunks(work, -(-q.n_docs // _ROWS_PER_CHUNK))
+        scores: Float64Array = scores_of(self._model(), params[None], q.features)[0]
         return scores
 
     def _model_json(self) -> dict[str, Any]:

@@ -75,6 +75,12 @@ class StoredRanker(Ranker):
         InputError
             If there are other features than in training, or they are missing or too large.
         """
+        scores = self._scored(self._ready(q))
+        check_scores(scores, q)
+        return scores
+
+    def _ready(self, q: Queries) -> Queries:
+        """Queries as the fitted model takes them: looked at, and scaled."""
         check_is_fitted(self)
         if q.n_features != self.n_features_in_:
             raise InputError(
@@ -83,9 +89,7 @@ class StoredRanker(Ranker):
             )
         if not self.missing_shows:
             check_finite(q, "the data")
-        scores = self._scored(scaled(q, self.scale_))
-        check_scores(scores, q)
-        return scores
+        return scaled(q, self.scale_)
 
     @abstractmethod
     def _scored(self, q: Queries) -> Float64Array:

@@ -118,7 +118,10 @@ def _queries(parts: Sequence[PerQuery]) -> list[dict[str, Any]]:
 
 
 def _documents(rankings: Sequence[Sequence[tuple[str, int, float]]]) -> list[list[list[Any]]]:
-    return [[[doc, label, _number(float(f"{score:.6g}"))] for doc, label, score in part] for part in rankings]
+    return [
+        [[str(doc), int(label), _number(float(f"{score:.6g}"))] for doc, label, score in part]
+        for part in rankings
+    ]
 
 
 def _number(value: float) -> float | None:
@@ -184,7 +187,8 @@ def _cell(table: Table, value: Value, column: int, is_numeric: bool) -> str:  # 
     if isinstance(value, str):
         tag, more = ("th", ' scope="row"') if column == 0 else ("td", "")
         return f"<{tag}{kind}{more}>{escape(value)}</{tag}>"
-    return f'<td{kind} data-value="{value!r}" title="{value!r}">{escape(table.shown(value))}</td>'
+    digits = repr(value.item() if isinstance(value, np.generic) else value) if np.isfinite(value) else ""
+    return f'<td{kind} data-value="{digits}" title="{digits}">{escape(table.shown(value))}</td>'
 
 
 def _figure(number: int, figure: Figure, svg: str) -> str:

@@ -52,7 +52,7 @@ def to_html(text: str) -> str:
 def _block(text: str) -> str:
     text = text.strip()
     if text.startswith("#"):
-        return f"<h4>{_inline(text.lstrip('#').strip())}</h4>"
+        return f"<h3>{_inline(text.lstrip('#').strip())}</h3>"
     before, *items = _ITEM.split(text)
     parts = [f"<p>{_inline(before.strip())}</p>"] if before.strip() else []
     if items:

@@ -128,7 +128,9 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """JSON has no NaN and no infinity: null."""
+    """JSON has no NaN and no infinity: null; and no numbers of NumPy."""
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
     if isinstance(value, Mapping):
         return {name: _plain(entry) for name, entry in value.items()}
     if isinstance(value, list | tuple):

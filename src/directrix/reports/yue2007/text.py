@@ -21,7 +21,7 @@ classify documents (SVMacc and three variants). Here are their tables, on other 
 MISSING = (
     (
         "TREC 9 and TREC 10",
-        "their submissions are given to participants alone; TREC-7's ad hoc track stands in.",
+        "the runs of their web tracks are not at hand; those of TREC-7's ad hoc track stand in.",
     ),
     (
         "the rankings of a topic, side by side",

@@ -1,0 +1,1 @@
+"""Donmez, Svore and Burges (2009): local optimality of LambdaRank, and which measure to train for."""

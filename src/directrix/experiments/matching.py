@@ -1,0 +1,212 @@
+"""Whether a ranker should be trained for the measure that it is reported by: train for each, test on each."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from directrix.errors import InputError
+from directrix.experiments.cells import Progress
+from directrix.experiments.crossval import Entry, cross_validate
+from directrix.experiments.significance import paired_t
+from directrix.experiments.splits import Split
+from directrix.measures.base import RankingMeasure
+from directrix.measures.names import measure as parse_measure
+from directrix.rankers.methods import Method
+from directrix.types import Float64Array
+
+__all__ = ["Match", "Matching", "matching"]
+
+
+@dataclass(frozen=True)
+class Match:
+    """What one training is worth on one measure.
+
+    Parameters
+    ----------
+    target : str
+        Measure that is tested.
+    trained : str
+        What was trained for: a measure, or the name of a baseline.
+    mean : float
+        Of the target over the test queries.
+    error : float
+        Its standard error: standard deviation over queries, with n - 1, over sqrt(n).
+    difference : float
+        ``mean`` minus that of the training for the target itself.
+    p : float or None
+        Two-sided paired t-test of that difference; None for the training for the target itself.
+    """
+
+    target: str
+    trained: str
+    mean: float
+    error: float
+    difference: float
+    p: float | None
+
+    @property
+    def is_significant(self) -> bool:
+        """Whether p is below .05, "significant at 95 %"."""
+        return self.p is not None and self.p < 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class Matching:
+    """Every training tested on every measure; Tables 3 and 4 of Donmez, Svore & Burges (2009).
+
+    Parameters
+    ----------
+    targets : tuple of str
+        Measures.
+    trained : tuple of str
+        Trainings; each target is one of them, others are baselines.
+    values : mapping of str to mapping of str to float64 (n_queries,)
+        ``values[trained][target]`` on the test queries, in one order; NaN where the measure is undefined.
+
+    Raises
+    ------
+    InputError
+        If values are missing, or of different numbers of queries.
+
+    Examples
+    --------
+    Three queries. Training for AP is worth .5 in AP, .1 more than training for nDCG:
+
+    >>> values = {
+    ...     "nDCG": {"nDCG": [0.9, 0.8, 0.7], "AP": [0.3, 0.4, 0.5]},
+    ...     "AP": {"nDCG": [0.8, 0.8, 0.8], "AP": [0.3, 0.5, 0.7]},
+    ... }
+    >>> found = Matching.of(values)
+    >>> other = found.match("AP", "nDCG")
+    >>> found.best("AP"), round(other.mean, 3), round(other.difference, 3), round(other.p, 3)
+    ('AP', 0.4, -0.1, 0.225)
+    """
+
+    targets: tuple[str, ...]
+    trained: tuple[str, ...]
+    values: Mapping[str, Mapping[str, Float64Array]]
+
+    def __post_init__(self) -> None:
+        sizes = set()
+        for name in self.trained:
+            for target in self.targets:
+                if name not in self.values or target not in self.values[name]:
+                    raise InputError(
+                        f"there are no values of {target!r} for the training {name!r}; every training "
+                        f"needs values of {', '.join(self.targets)}, on the same queries."
+                    )
+                sizes.add(np.shape(self.values[name][target]))
+        if len(sizes) > 1 or any(len(shape) != 1 for shape in sizes):
+            raise InputError(
+                f"values have the shapes {', '.join(map(str, sorted(sizes)))}; one value a query, of the "
+                "same queries in the same order, is needed for every training and measure."
+            )
+        for target in self.targets:
+            if target not in self.trained:
+                raise InputError(
+                    f"nothing was trained for {target!r}, so there is nothing to match it with; trainings "
+                    f"are {', '.join(self.trained)}. Add one of that name, or leave the measure out."
+                )
+
+    @classmethod
+    def of(cls, values: Mapping[str, Mapping[str, Any]]) -> Matching:
+        """Make one of plain values; the trainings that are named like a measure of theirs are its targets."""
+        arrays = {
+            name: {target: np.asarray(one, dtype=np.float64) for target, one in row.items()}
+            for name, row in values.items()
+        }
+        targets = {target: None for row in arrays.values() for target in row if target in arrays}
+        return cls(tuple(targets), tuple(arrays), arrays)
+
+    def match(self, target: str, trained: str) -> Match:
+        """One line of the tables."""
+        values, matched = self.values[trained][target], self.values[target][target]
+        there = values[~np.isnan(values)]
+        mean = float(there.mean())
+        error = float(there.std(ddof=1) / np.sqrt(len(there))) if len(there) > 1 else float("nan")
+        if trained == target:
+            return Match(target, trained, mean, error, 0.0, None)
+        test = paired_t(values, matched)
+        return Match(target, trained, mean, error, test.difference, test.p)
+
+    @property
+    def rows(self) -> tuple[Match, ...]:
+        """All lines, target by target."""
+        return tuple(self.match(target, name) for target in self.targets for name in self.trained)
+
+    def best(self, target: str) -> str:
+        """Training with the highest mean of a measure; the training for it goes before its equals."""
+        order = [target, *(name for name in self.trained if name != target)]
+        return max(order, key=lambda name: self.match(target, name).mean)
+
+
+def matching(  # noqa: PLR0913
+    splits: Sequence[Split],
+    measures: Sequence[RankingMeasure | str],
+    *,
+    path: str | os.PathLike[str] | None = None,
+    method: Method | str = "LambdaRank",
+    settings: Mapping[str, Any] | None = None,
+    grid: Mapping[str, Sequence[Any]] | None = None,
+    baselines: Sequence[Entry] = (),
+    seed: int = 0,
+    n_jobs: int = 1,
+    progress: Progress | None = None,
+) -> Matching:
+    """Train a method for every measure, choose its settings by that measure, and test it on all of them.
+
+    Parameters
+    ----------
+    splits : sequence of Split
+        Of any data, e.g. ``k_fold_splits(q)``; see `cross_validate`.
+    measures : measures or str
+        Trained for and tested.
+    path : path, optional
+        File of the finished trainings; a run that was stopped goes on with it. None: nothing is kept.
+    method : Method or str
+        That can be trained for a measure, e.g. "LambdaRank", "LambdaRank-MLP", "CoordinateAscent".
+    settings, grid : mapping, optional
+        As of `Entry`.
+    baselines : sequence of Entry
+        Further rows, e.g. ``Entry("RankNet", "RankNet")``; where an entry has no measure of its own, the
+        first of ``measures`` chooses its settings.
+    seed, n_jobs, progress
+        As for `cross_validate`.
+
+    Returns
+    -------
+    Matching
+
+    Notes
+    -----
+    Cost: as many trainings as measures times settings times splits.
+
+    References
+    ----------
+    Donmez, Svore & Burges (2009), Section 7.2, doi:10.1145/1571941.1572021.
+
+    Examples
+    --------
+    >>> import directrix as dx
+    >>> from directrix.experiments.crossval import k_fold_splits
+    >>> splits = k_fold_splits(dx.make_cubic(30, 10, 4, seed=0), 3)
+    >>> found = matching(splits, ["nDCG", "RR"], settings={"epochs": 5, "rate": 0.1})
+    >>> [(match.target, match.trained) for match in found.rows]
+    [('nDCG', 'nDCG'), ('nDCG', 'RR'), ('RR', 'nDCG'), ('RR', 'RR')]
+    """
+    goals = [parse_measure(measure) for measure in measures]
+    names = [goal.name for goal in goals]
+    entries = [
+        *(Entry(goal.name, method, settings or {}, grid, goal) for goal in goals),
+        *baselines,
+    ]
+    found = cross_validate(
+        splits, entries, goals, select=goals[0], path=path, seed=seed, n_jobs=n_jobs, progress=progress
+    )
+    values = {entry.name: {name: found.values(entry.name, name) for name in names} for entry in entries}
+    return Matching(tuple(names), tuple(values), values)

@@ -1,0 +1,246 @@
+"""What a test of local optimality found, as a value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from directrix.experiments.optimality.directions import OneWeight, RandomDirections
+from directrix.types import Float64Array, Int64Array
+
+__all__ = ["LEVEL", "Certificate", "ExactRise"]
+
+LEVEL = 1e-12
+"""Changes of at most so much of the value are none."""
+
+
+@dataclass(frozen=True)
+class ExactRise:
+    """The best point of all lines through the weights, found by exact line searches.
+
+    Parameters
+    ----------
+    reach : float
+        Only points at most so far from the weights count; may be infinite.
+    n_rising : int
+        Lines with a higher point.
+    largest_rise : float
+        By how much the highest of them is above the weights; 0 if there is none.
+    direction : int or None
+        The number of its line.
+    t : float
+        Where on the line.
+    """
+
+    reach: float
+    n_rising: int
+    largest_rise: float
+    direction: int | None
+    t: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """In JSON types; an infinite reach is null."""
+        return {
+            "reach": self.reach if np.isfinite(self.reach) else None,
+            "n_rising": self.n_rising,
+            "largest_rise": self.largest_rise,
+            "direction": self.direction,
+            "t": self.t,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    r"""Whether trained weights are a local optimum of a measure; made by `certify`.
+
+    Parameters
+    ----------
+    measure : str
+        Name of the measure.
+    value : float
+        Its mean at the weights.
+    directions : RandomDirections or OneWeight
+        What was tried; ``directions.block(i, i + 1)[0]`` is direction i.
+    eps, delta : float
+        What was asked for: with confidence 1 - delta less than a share eps of directions rises.
+    steps : tuple of float
+        Lengths of the steps as given, and
+    unit : float
+        what they are multiplied with: 1, or the norm of the weights.
+    curves : float64 (n_directions, n_steps)
+        Change of the measure by every step, in units of the measure.
+    exact : tuple of ExactRise
+        Within the longest step, and anywhere; empty if it was not asked for.
+    spent : float
+        Chance of a wrong certificate that earlier tests of the same search have used up, see `polish`.
+    """
+
+    measure: str
+    value: float
+    directions: RandomDirections | OneWeight
+    eps: float
+    delta: float
+    steps: tuple[float, ...]
+    unit: float
+    curves: Float64Array
+    exact: tuple[ExactRise, ...] = ()
+    spent: float = 0.0
+
+    @property
+    def n_directions(self) -> int:
+        """How many directions were tried."""
+        return self.directions.count
+
+    @property
+    def one_weight(self) -> bool:
+        """Whether they were single weights, not random directions."""
+        return isinstance(self.directions, OneWeight)
+
+    @property
+    def rising(self) -> Int64Array:
+        """Numbers of the directions in which a step raises the measure, int64.
+
+        Changes of at most 1e-12 of the value are level.
+        """
+        return np.flatnonzero((self.curves > self._level).any(axis=1)).astype(np.int64)
+
+    @property
+    def n_rising(self) -> int:
+        """In how many directions a step raises the measure."""
+        return len(self.rising)
+
+    @property
+    def n_level(self) -> int:
+        """In how many directions no step raises the measure, but one leaves it as it is."""
+        highest = self.curves.max(axis=1)
+        return int(((highest <= self._level) & (highest >= -self._level)).sum())
+
+    @property
+    def largest_rise(self) -> float:
+        """By how much the best step raises the measure; 0 if none does."""
+        highest = float(self.curves.max())
+        return highest if highest > self._level else 0.0
+
+    @property
+    def largest_at(self) -> tuple[int, float] | None:
+        """Number of the direction of the best step and its length, as in ``steps``; None if none rises."""
+        if not self.n_rising:
+            return None
+        row, column = divmod(int(self.curves.argmax()), self.curves.shape[1])
+        return row, self.steps[column]
+
+    @property
+    def mean_change(self) -> Float64Array:
+        """Mean over directions of the change, for every step: float64 (n_steps,)."""
+        means: Float64Array = self.curves.mean(axis=0)
+        return means
+
+    @property
+    def max_change(self) -> Float64Array:
+        """The highest change of any direction, for every step: float64 (n_steps,)."""
+        highest: Float64Array = self.curves.max(axis=0)
+        return highest
+
+    @property
+    def confidence(self) -> float:
+        r"""Confidence, actually reached, that less than a share eps of all directions rises.
+
+        1 minus the chance that so few directions rise if a share eps of all does, less ``spent``:
+
+        .. math:: 1 - \sum_{i \le r} \binom{K}{i} \varepsilon^i (1 - \varepsilon)^{K - i},
+
+        which is :math:`1 - (1 - \varepsilon)^K` if none of K rises. Of one weight at a time, where nothing is
+        drawn, it is 1 or 0.
+        """
+        if self.one_weight:
+            return float(self.n_rising == 0)
+        from scipy.special import bdtrc
+
+        return max(0.0, float(bdtrc(self.n_rising, self.n_directions, self.eps)) - self.spent)
+
+    @property
+    def is_local_optimum(self) -> bool:
+        """Whether no direction rises, and enough were tried for the confidence asked for."""
+        return self.n_rising == 0 and self.confidence >= 1.0 - self.delta
+
+    @property
+    def share_below(self) -> float | None:
+        """Upper limit of the share of rising directions, at confidence 1 - delta (Clopper & Pearson 1934).
+
+        None for one weight at a time, where nothing is drawn.
+        """
+        if self.one_weight:
+            return None
+        from scipy.special import bdtri
+
+        if self.n_rising == self.n_directions:
+            return 1.0
+        return float(bdtri(self.n_rising, self.n_directions, self.delta))
+
+    @property
+    def _level(self) -> float:
+        return LEVEL * abs(self.value)
+
+    def to_dict(self, *, curves: bool = False) -> dict[str, Any]:
+        """In JSON types; with ``curves`` every change too, a list a direction."""
+        best = self.largest_at
+        return {
+            "measure": self.measure,
+            "value": self.value,
+            "directions": "one weight" if self.one_weight else "random",
+            "seed": list(self.directions.seed) if isinstance(self.directions, RandomDirections) else None,
+            "n_directions": self.n_directions,
+            "n_rising": self.n_rising,
+            "n_level": self.n_level,
+            "is_local_optimum": self.is_local_optimum,
+            "eps": self.eps,
+            "delta": self.delta,
+            "confidence": self.confidence,
+            "share_below": self.share_below,
+            "largest_rise": self.largest_rise,
+            "largest_direction": None if best is None else best[0],
+            "largest_step": None if best is None else best[1],
+            "unit": self.unit,
+            "steps": list(self.steps),
+            "mean_change": self.mean_change.tolist(),
+            "max_change": self.max_change.tolist(),
+            "exact": [rise.to_dict() for rise in self.exact],
+            **({"curves": self.curves.tolist()} if curves else {}),
+        }
+
+    def text(self) -> str:
+        """Say it in a few lines."""
+        lines = [f"{self.measure} {self.value:.6f}: {self.n_rising} of {self.n_directions} directions rise"]
+        best = self.largest_at
+        if best is not None:
+            where = self.directions.name(best[0])
+            lines.append(f"largest rise {self.largest_rise:.2e}: {where}, step {best[1]:g}")
+        if self.one_weight:
+            found = (
+                "none rises, one weight at a time" if not self.n_rising else "no optimum by single weights"
+            )
+            lines.append(found)
+        elif self.is_local_optimum:
+            lines.append(
+                f"local optimum: with {self.confidence:.2%} confidence fewer than {self.eps:.4g} of all "
+                "directions rise"
+            )
+        else:
+            lines.append(
+                f"no local optimum: up to {self.share_below:.2%} of all directions rise "
+                f"({1.0 - self.delta:.4g} confidence)"
+            )
+        for rise in self.exact:
+            where = f"within {rise.reach:g}" if np.isfinite(rise.reach) else "anywhere"
+            at = (
+                ""
+                if rise.direction is None
+                else f", {self.directions.name(rise.direction)} at t = {rise.t:g}"
+            )
+            lines.append(
+                f"along whole lines, {where}: {rise.n_rising} rise, the highest by "
+                f"{rise.largest_rise:.2e}{at}"
+            )
+        return "\n".join(lines)

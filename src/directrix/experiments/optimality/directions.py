@@ -1,0 +1,123 @@
+"""Directions in the space of weights: random ones, each with a number, and one weight at a time."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from directrix.errors import InputError
+from directrix.types import Float64Array
+
+__all__ = ["OneWeight", "RandomDirections", "check_steps", "n_directions", "seed_of"]
+
+
+def n_directions(eps: float = 0.01, delta: float = 0.01) -> int:
+    r"""How many random directions a test needs.
+
+    .. math:: K = \lceil \ln\delta / \ln(1 - \varepsilon) \rceil
+
+    If at least a share eps of all directions rises, K random ones hold a rising one with
+    probability :math:`1 - (1 - \varepsilon)^K \ge 1 - \delta`.
+
+    Parameters
+    ----------
+    eps : float in (0, 1)
+        Share of directions.
+    delta : float in (0, 1)
+        Chance to miss them all.
+
+    Raises
+    ------
+    InputError
+        If one of them is not between 0 and 1.
+
+    References
+    ----------
+    Donmez, Svore & Burges (2009), Section 5, doi:10.1145/1571941.1572021.
+
+    Examples
+    --------
+    >>> n_directions(eps=0.01, delta=0.01), n_directions(eps=0.05, delta=0.05)
+    (459, 59)
+    """
+    for name, value in (("eps", eps), ("delta", delta)):
+        if not 0.0 < value < 1.0:
+            raise InputError(f"{name}={value!r}: a share between 0 and 1 is needed, e.g. {name}=0.01.")
+    return math.ceil(math.log(delta) / math.log1p(-eps))
+
+
+def check_steps(steps: Any) -> list[float]:
+    """Check lengths of steps, and return them as plain numbers."""
+    lengths = np.asarray(steps, dtype=np.float64)
+    if lengths.ndim != 1 or not len(lengths) or not ((lengths > 0.0) & (lengths < np.inf)).all():
+        raise InputError(f"steps={steps!r}: lengths > 0 are needed, e.g. steps=[0.1, 0.5, 1.0].")
+    plain: list[float] = lengths.tolist()
+    return plain
+
+
+def seed_of(seed: Any) -> tuple[int, ...]:
+    """Check a seed."""
+    try:
+        number = operator.index(seed)
+    except TypeError:
+        number = -1
+    if number < 0:
+        raise InputError(f"seed={seed!r}: an integer >= 0 is needed, e.g. seed=0.")
+    return (number,)
+
+
+@dataclass(frozen=True)
+class RandomDirections:
+    """Random unit vectors, uniform on the sphere; each depends on the seed and its number alone.
+
+    Parameters
+    ----------
+    count, n_params : int
+        How many, and of what length.
+    seed : tuple of int >= 0
+    """
+
+    count: int
+    n_params: int
+    seed: tuple[int, ...]
+
+    def block(self, first: int, last: int) -> Float64Array:
+        """Directions first <= i < last, float64 (last - first, n_params)."""
+        drawn = np.empty((last - first, self.n_params))
+        for row, i in zip(drawn, range(first, last), strict=True):
+            row[:] = np.random.default_rng([*self.seed, i]).standard_normal(self.n_params)
+            row /= np.linalg.norm(row)
+        return drawn
+
+    def name(self, i: int) -> str:
+        """What a person may call direction i."""
+        return f"direction {i} of seed {'.'.join(map(str, self.seed))}"
+
+
+@dataclass(frozen=True)
+class OneWeight:
+    """Up and down, one weight at a time: directions 2 j and 2 j + 1 are those of ``weights[j]``."""
+
+    weights: Sequence[int]
+    n_params: int
+
+    @property
+    def count(self) -> int:
+        """Twice the number of weights."""
+        return 2 * len(self.weights)
+
+    def block(self, first: int, last: int) -> Float64Array:
+        """Directions first <= i < last, float64 (last - first, n_params)."""
+        axes = np.zeros((last - first, self.n_params))
+        for row, i in zip(axes, range(first, last), strict=True):
+            row[self.weights[i // 2]] = -1.0 if i % 2 else 1.0
+        return axes
+
+    def name(self, i: int) -> str:
+        """What a person may call direction i."""
+        return f"weight {self.weights[i // 2]} {'down' if i % 2 else 'up'}"

@@ -1,0 +1,170 @@
+"""The point that is tested: a model, its parameters, and the measure as a function of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from directrix.data.queries import Queries
+from directrix.errors import InputError
+from directrix.measures.base import RankingMeasure
+from directrix.measures.names import measure as parse_measure
+from directrix.models.linear import LinearModel
+from directrix.models.mlp import MLPModel
+from directrix.models.scoring import scores_of
+from directrix.objectives.objective import Objective
+from directrix.rankers.base import Ranker
+from directrix.rankers.checks import check_finite, check_scores
+from directrix.rankers.parameters import taken_apart
+from directrix.rankers.training import mean_over_queries
+from directrix.threads import run_chunks
+from directrix.types import Float64Array, Model
+
+__all__ = ["Judge", "Point", "point_of"]
+
+_SCORES_AT_ONCE = 1 << 22
+"""Floats of scores that wait to be ranked."""
+_ENOUGH = 8
+"""Score vectors from which on each is one thread's; fewer are ranked one by one, on all threads."""
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """Parameters of a model on data.
+
+    Parameters
+    ----------
+    model : LinearModel or MLPModel
+    params : float64 (n_params,)
+    queries : Queries
+        As the model takes them: scaled.
+    query_weight : float64 (n_queries,), or None
+        Weights in the mean over queries.
+    ranker : ranker or None
+        Whose parameters they are.
+    """
+
+    model: Model
+    params: Float64Array
+    queries: Queries
+    query_weight: Float64Array | None
+    ranker: Any
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether scores move along straight lines."""
+        return isinstance(self.model, LinearModel)
+
+
+def point_of(ranker_or_params: Any, data: Any, measure: Any) -> tuple[Point, RankingMeasure]:
+    """Return the point, and the measure that it is tested for; see `certify`."""
+    if isinstance(ranker_or_params, Ranker):
+        if not isinstance(data, Queries):
+            raise InputError(
+                f"data is a {type(data).__name__}; a ranker scales its data itself and is tested on Queries, "
+                "e.g. read_letor(path)."
+            )
+        model, params, queries, ranker = taken_apart(ranker_or_params, data)
+        point = Point(model, params, queries, None, ranker)
+        goal = ranker.measure_ if measure is None else measure
+    else:
+        point, goal = _point_of_params(ranker_or_params, data), measure
+        if goal is None:
+            raise InputError("a vector of weights says no measure; pass one, e.g. measure='nDCG@10'.")
+    check_finite(point.queries, "the data")
+    return point, parse_measure(goal)
+
+
+def _point_of_params(params: Any, data: Any) -> Point:
+    try:
+        vector = np.array(params, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"a {type(params).__name__} arrived; a fitted LinearRanker or MLPRanker is needed, or weights: "
+            "one for every feature, shape (n_features,)."
+        ) from None
+    if isinstance(data, Queries):
+        point = Point(LinearModel(), vector, data, None, None)
+        n_params = data.n_features
+    elif isinstance(data, Objective) and isinstance(data.model, LinearModel | MLPModel):
+        point = Point(data.model, vector, data.queries, data.query_weight, None)
+        n_params = data.queries.n_features
+        if isinstance(data.model, MLPModel):
+            n_params = data.model.n_params(n_params)
+    else:
+        raise InputError(
+            f"data is a {type(data).__name__}; Queries are needed, or the objective of a linear model or a "
+            "network, e.g. linear_objective(queries, 'ApproxNDCG')."
+        )
+    if vector.shape != (n_params,) or not np.isfinite(vector).all():
+        raise InputError(
+            f"params has shape {vector.shape}; {n_params} finite numbers are needed on {data!r}, e.g. "
+            "ranker.coef_ of a fitted LinearRanker."
+        )
+    return point
+
+
+class Judge:
+    """Mean over queries of a measure, as a function of parameters.
+
+    Parameters
+    ----------
+    point : Point
+        Its model and data.
+    measure : measure
+        What is reported. What depends on the labels alone is computed once.
+    """
+
+    def __init__(self, point: Point, measure: RankingMeasure) -> None:
+        self._point, q = point, point.queries
+        self._ready = measure.prepare(q.labels, q.qptr, doc_ids=q.doc_ids)
+        self.value = float(self.means(point.params[None])[0])
+        """At the point itself."""
+        if np.isnan(self.value):
+            raise InputError(
+                f"{measure} is defined for none of the {q.n_queries} queries, so nothing can rise; at least "
+                "one query needs documents of different labels."
+            )
+
+    def scores(self, params: Float64Array) -> Float64Array:
+        """Scores of all documents, float64 (n_vectors, n_docs), for parameters (n_vectors, n_params)."""
+        return scores_of(self._point.model, params, self._point.queries.features)
+
+    def means(self, params: Float64Array) -> Float64Array:
+        """Mean over queries for each of several parameter vectors.
+
+        Parameters
+        ----------
+        params : float64 (n_vectors, n_params)
+
+        Returns
+        -------
+        float64 (n_vectors,)
+            The bits that ``ranker.score`` would print with those parameters, however many are computed
+            together and on however many threads.
+
+        Notes
+        -----
+        At most 4 million scores wait at a time, 32 MiB, or those of one vector.
+        """
+        means = np.empty(len(params))
+        at_once = max(1, _SCORES_AT_ONCE // max(self._point.queries.n_docs, 1))
+        for first in range(0, len(params), at_once):
+            scores = self.scores(params[first : first + at_once])
+            if len(scores) < _ENOUGH:
+                for i in range(len(scores)):
+                    means[first + i] = self._mean(scores[i])
+            else:
+                run_chunks(partial(self._fill, means[first:], scores), len(scores))
+        return means
+
+    def _fill(self, means: Float64Array, scores: Float64Array, i: int) -> None:
+        means[i] = self._mean(scores[i])
+
+    def _mean(self, scores: Float64Array) -> float:
+        if not np.isfinite(scores).all():
+            check_scores(scores, self._point.queries)
+        return mean_over_queries(self._ready(scores)[0], self._point.query_weight)
