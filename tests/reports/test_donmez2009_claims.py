@@ -181,6 +181,13 @@ def test_trainings_on_equally_many_pairs():
     ]
     found = _verdicts(_found(sized=runs))
     assert found["With about as many effective pairs, training for RR gives the best RR"] == "holds"
+    behind = replace(runs[2], pairs=900.0, test={"RR": _values(0.35, 2), "nDCG": _values(0.35, 2)})
+    more = [*runs[:2], behind, runs[3]]  # at one of two sizes: leads of -.15 and .2
+    text = "With about as many effective pairs, training for RR gives the best RR"
+    claim = next(claim for claim in claims(_found(sized=more)) if claim.text == text)
+    assert claim.verdict == "holds"
+    assert "than for nDCG +0.02" in claim.evidence
+    assert "2 sizes" in claim.evidence
     less = "More training data lessen the lead of training for nDCG over training for MRR, tested on MRR"
     assert found[less] == "holds"  # from .2 to .1
     runs[0] = replace(runs[0], test={"RR": _values(0.35, 0), "nDCG": _values(0.35, 0)})
