@@ -1,0 +1,194 @@
+"""Verdicts on the sentences of Donmez et al. (2009), on made-up figures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from directrix.experiments.donmez2009.comparison import Comparison, Construction
+from directrix.experiments.donmez2009.results import Found, PairCounts, Sized
+from directrix.experiments.donmez2009.settings import CONSTRUCTIONS, Settings
+from directrix.experiments.matching import Matching
+from directrix.reports.donmez2009.claims import claims, verdict_of
+from directrix.reports.donmez2009.published import MEASURES
+
+NOISE = np.random.default_rng(0).normal(0.0, 0.01, (20, 200))
+
+
+@pytest.mark.parametrize(
+    ("pairs", "verdict"),
+    [
+        ([(0.1, 0.01), (0.2, 0.04)], "holds"),
+        ([(0.1, 0.01), (0.2, 0.06)], "not significant"),
+        ([(0.1, 0.01), (-0.2, 0.06)], "not significant"),
+        ([(0.1, 0.01), (-0.2, 0.04)], "does not hold"),
+        ([], "not significant"),
+    ],
+)
+def test_an_order_holds_if_every_difference_is_clear(pairs, verdict):
+    assert verdict_of(pairs) == verdict
+
+
+def _values(mean, row):
+    return mean + NOISE[row]
+
+
+def _comparison(trained, constructions=None):
+    """A collection whose trainings have these means: ``trained[trained for][tested on]``."""
+    values = {
+        name: {target: _values(trained[name][target], i) for target in MEASURES}
+        for i, name in enumerate(MEASURES)
+    }
+    matching = Matching(MEASURES, MEASURES, values)
+    means = constructions or dict.fromkeys(CONSTRUCTIONS, 0.5)
+    rows = tuple(
+        Construction(name, "AP", 0.5, _values(means[name], 5 + i)) for i, name in enumerate(CONSTRUCTIONS)
+    )
+    ids = tuple(map(str, range(200)))
+    return Comparison("made", MEASURES, ids, {"AP": rows}, {"mlp": matching, "linear": matching}, {})
+
+
+def _certificate(n_rising=0, value=0.5, changes=(-0.1, -0.2)):
+    return {
+        "value": value,
+        "n_rising": n_rising,
+        "n_level": 0,
+        "n_directions": 459,
+        "largest_rise": 0.01 * (n_rising > 0),
+        "is_local_optimum": n_rising == 0,
+        "mean_change": list(changes),
+    }
+
+
+def _found(comparison=None, certificates=None, pairs=(), sized=()):
+    comparisons = () if comparison is None else (comparison,)
+    return Found(Settings(), comparisons, {}, certificates or {}, tuple(pairs), tuple(sized), ())
+
+
+def _verdicts(found):
+    return {claim.text: claim.verdict for claim in claims(found)}
+
+
+FLAT = {name: dict.fromkeys(MEASURES, 0.5) for name in MEASURES}
+
+
+def test_constructions_are_compared_with_the_first():
+    ahead = {name: 0.6 if name == CONSTRUCTIONS[0] else 0.5 for name in CONSTRUCTIONS}
+    text = "made: RankNetWeightPairs outperforms the other constructions for AP"
+    assert _verdicts(_found(_comparison(FLAT, ahead)))[text] == "holds"
+    behind = {**ahead, "local-cost": 0.7}
+    assert _verdicts(_found(_comparison(FLAT, behind)))[text] == "does not hold"
+
+
+def test_trainings_are_compared_as_tables_3_and_4_are_read():
+    trained = {
+        "nDCG": {"nDCG": 0.7, "nDCG@10": 0.5, "AP": 0.5, "RR": 0.6},
+        "nDCG@10": {"nDCG": 0.6, "nDCG@10": 0.6, "AP": 0.5, "RR": 0.6},
+        "AP": {"nDCG": 0.6, "nDCG@10": 0.5, "AP": 0.6, "RR": 0.6},
+        "RR": {"nDCG": 0.4, "nDCG@10": 0.4, "AP": 0.7, "RR": 0.5},
+    }
+    found = _verdicts(_found(_comparison(trained)))
+    assert found["made: tested on nDCG, training for nDCG is best"] == "holds"
+    assert found["made: tested on AP, training for AP is best"] == "does not hold"
+    better = "made: tested on {0}, training for nDCG is better than training for {0} itself"
+    assert found[better.format("nDCG@10")] == "does not hold"
+    assert found[better.format("RR")] == "holds"
+    assert found["made: training for MRR gives the lowest value of every measure"] == "does not hold"
+
+
+def test_a_measure_is_at_an_optimum_if_it_is_for_every_net_and_collection():
+    keys = [
+        ("converged", data, net, "AP(rel=2)")
+        for data in ("OHSUMED", "artificial")
+        for net in ("linear", "mlp")
+    ]
+    text = "Weights learned for AP are a local optimum with 99% confidence, single- and two-layer nets"
+    held = {key: _certificate(value=0.5 + 0.1 * (key[1] == "artificial")) for key in keys}
+    assert _verdicts(_found(certificates=held))[text] == "holds"
+    one = {**held, keys[2]: _certificate(1)}
+    found = {claim.text: claim for claim in claims(_found(certificates=one))}
+    assert found[text].verdict == "does not hold"
+    assert "artificial, single-layer: 1 of 459 rise, by at most 0.01000" in found[text].evidence
+    higher = "Training values are higher on the artificial data, which have less noise"
+    assert _verdicts(_found(certificates=held))[higher] == "holds"
+    assert found[higher].verdict == "does not hold"  # .5 on both
+
+
+def test_the_measure_must_fall_with_every_step():
+    key, text = (
+        ("converged", "artificial", "mlp", "RR"),
+        "The measure falls smoothly as the weights move away from",
+    )
+    for changes, verdict in (
+        ((-0.1, -0.2), "holds"),
+        ((-0.2, -0.1), "does not hold"),
+        ((0.1, -0.1), "does not hold"),
+    ):
+        found = _verdicts(_found(certificates={key: _certificate(changes=changes)}))
+        assert next(value for name, value in found.items() if name.startswith(text)) == verdict
+
+
+def test_weights_of_section_8():
+    place = ("artificial", "mlp", "nDCG@10")
+    certificates = {
+        ("random", "artificial", "linear", "nDCG"): _certificate(100),
+        ("epoch 7", *place): _certificate(),
+        ("epoch 12", *place): _certificate(2),
+        ("RR weights", *place): _certificate(),
+        ("gain from epoch 7", *place): [0.5, 0.49, 0.51],
+        ("gain from RR weights", *place): [0.5, 0.49, 0.48],
+    }
+    found = _verdicts(_found(certificates=certificates))
+    assert found["A net with random weights is not at a local optimum"] == "holds"
+    assert found["Weights of epochs 7 and 12 are local optima of nDCG@10"] == "does not hold"
+    assert found["Weights learned for MRR are a local optimum of nDCG@10"] == "holds"
+    going_on = "Learning for nDCG@10 that goes on from there improves its training value at once"
+    assert found[going_on] == "does not hold"
+    certificates["gain from RR weights", *place] = [0.5, 0.52]
+    assert _verdicts(_found(certificates=certificates))[going_on] == "holds"
+
+
+def test_effective_pairs_must_fall_in_the_order_of_the_paper():
+    def counts(*means):
+        return [
+            PairCounts("made", "mlp", name, mean, mean, mean, mean / 1000.0, mean / 500.0)
+            for name, mean in zip(MEASURES, means, strict=True)
+        ]
+
+    order = "nDCG has more effective pairs than nDCG@10, which has more than MAP, which has more than MRR"
+    below = (
+        "For MRR the effective pairs are one to two orders of magnitude below the pairs of a relevant and an"
+    )
+    for means, verdicts in (
+        ((1000.0, 800.0, 500.0, 25.0), ("holds", "holds")),
+        ((1000.0, 400.0, 500.0, 100.0), ("does not hold", "does not hold")),
+    ):
+        found = _verdicts(_found(pairs=counts(*means)))
+        assert (found[order], next(v for k, v in found.items() if k.startswith(below))) == verdicts
+
+
+def test_trainings_on_equally_many_pairs():
+    def one(size, name, pairs, row, mean):
+        return Sized(size, name, pairs, {"RR": _values(mean, row), "nDCG": _values(mean, row)})
+
+    runs = [
+        one(10, "nDCG", 1000.0, 0, 0.5),
+        one(80, "nDCG", 8000.0, 1, 0.8),
+        one(10, "RR", 100.0, 2, 0.3),
+        one(80, "RR", 1000.0, 3, 0.7),
+    ]
+    found = _verdicts(_found(sized=runs))
+    assert found["With about as many effective pairs, training for RR gives the best RR"] == "holds"
+    behind = replace(runs[2], pairs=900.0, test={"RR": _values(0.35, 2), "nDCG": _values(0.35, 2)})
+    more = [*runs[:2], behind, runs[3]]  # at one of two sizes: leads of -.15 and .2
+    text = "With about as many effective pairs, training for RR gives the best RR"
+    claim = next(claim for claim in claims(_found(sized=more)) if claim.text == text)
+    assert claim.verdict == "holds"
+    assert "than for nDCG +0.02" in claim.evidence
+    assert "2 sizes" in claim.evidence
+    less = "More training data lessen the lead of training for nDCG over training for MRR, tested on MRR"
+    assert found[less] == "holds"  # from .2 to .1
+    runs[0] = replace(runs[0], test={"RR": _values(0.35, 0), "nDCG": _values(0.35, 0)})
+    assert _verdicts(_found(sized=runs))[less] == "does not hold"
