@@ -12,7 +12,7 @@ import pytest
 from directrix.errors import InputError
 from directrix.experiments.chapelle2010.plan import FULL, QUICK, there
 from directrix.experiments.chapelle2010.theory import check_theory
-from directrix.experiments.significance import paired_t
+from directrix.experiments.significance import adjust, paired_t
 from directrix.measures.names import measure
 from directrix.reports import chapelle2010
 from directrix.reports.chapelle2010.claims import ordering
@@ -95,13 +95,16 @@ def test_figures_of_the_table_are_those_of_the_queries(report):
     np.testing.assert_allclose(by_name["RankSVM"][4], values["RankSVM"].mean(), rtol=1e-12, atol=0)
     assert by_name["RankSVM"][8] == 0.414
     assert by_name["SmoothNDCG"][6] is None
+    p = [paired_t(values[name], values["SmoothNDCG"]).p for name in TINY.baselines]
+    assert [by_name[name][6] for name in TINY.baselines] == adjust(p, "holm").tolist()
 
 
 def test_rankings_have_labels_that_give_the_values(report):
     queries = report.per_query[0]
-    for ranking, value in zip(queries.rankings["SmoothNDCG"], queries.values["SmoothNDCG"], strict=True):
-        _, labels, scores = map(np.array, zip(*ranking, strict=True))
-        assert len(labels) == 8
+    for number, ranking in enumerate(queries.rankings["SmoothNDCG"]):
+        value, query = queries.values["SmoothNDCG"][number], queries.query_ids[number]
+        ids, labels, scores = map(np.array, zip(*ranking, strict=True))
+        assert sorted(ids) == [f"D{int(query) - 1}-{d}" for d in range(8)]
         found = measure("nDCG@10").under("letor3")(scores, labels.astype(float), np.array([0, 8]))
         np.testing.assert_allclose(found[0], value, rtol=1e-12, atol=0)
 
@@ -154,6 +157,9 @@ def test_verdicts_follow_the_test():
     level = ordering("t", "s", a, b, "AP")
     assert paired_t(a, b).p > 0.05
     assert level.verdict == "not significant"
+    near = 0.5 * (b - a) + b + 0.12  # p between .005 and .05
+    assert 0.005 < paired_t(near, b).p < 0.05
+    assert ordering("t", "s", near, b, "AP").verdict == "holds"
     assert f"p = {paired_t(a, b).p:.3f}".replace("0.", ".") in level.evidence
 
 
@@ -180,6 +186,9 @@ def test_the_full_plan_has_all_rows():
     assert "SmoothNDCG, k = all" in first
     assert "SmoothNDCG, network" in first
     assert FULL.rounds == 13
+    truncated = {e.name: e.settings["k"] for e in FULL.entries(is_first=True) if "k =" in e.name}
+    assert truncated["SmoothNDCG, k = 10"] == 10
+    assert list(truncated.values()) == list(FULL.truncations)
     for entry in FULL.entries(is_first=True):
         assert entry.way.candidates(FULL.chosen_by, entry.settings)
 
