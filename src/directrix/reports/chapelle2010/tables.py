@@ -73,7 +73,7 @@ def tables_of(found: Results, plan: Plan) -> tuple[Table, ...]:
 
 
 def compared_table(name: str, found: CrossValidation) -> Table:
-    """SmoothNDCG and its rivals on a collection, the best first, beside LETOR's figures if all folds were run."""
+    """SmoothNDCG and its rivals, best first, beside the figures of LETOR if all folds were run."""
     is_whole = len(found.folds) == _FOLDS
     published = _PUBLISHED.get(name, {}) if is_whole else {}  # else other queries
     entries = [LINEAR, *rivals(found)]
