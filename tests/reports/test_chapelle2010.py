@@ -15,7 +15,7 @@ from directrix.experiments.chapelle2010.theory import check_theory
 from directrix.experiments.significance import adjust, paired_t
 from directrix.measures.names import measure
 from directrix.reports import chapelle2010
-from directrix.reports.chapelle2010.claims import listwise_claims, ordering
+from directrix.reports.chapelle2010.claims import best_claim, listwise_claims, ordering
 from directrix.reports.chapelle2010.tables import compared_table
 from directrix.reports.request import Request
 
@@ -133,6 +133,7 @@ def test_every_kind_of_claim_is_checked(report):
         "falls again",
         "better local optimum",
         "kinks",
+        "best of all methods by nDCG on OHSUMED",
         "above RankSVM by nDCG on OHSUMED",
         "than SoftRank on OHSUMED",
         "listwise SVMMap",
@@ -141,6 +142,21 @@ def test_every_kind_of_claim_is_checked(report):
         "above RankSVM by nDCG on TD2003",
     ):
         assert part in text
+    assert "SmoothAP" not in text  # the paper does not try it
+
+
+def test_the_best_of_all_is_clear_of_every_one():
+    rng = np.random.default_rng(0)
+    values = {name: rng.random(40) for name in ("SmoothNDCG", "RankSVM", "ListNet")}
+    assert best_claim(values, "X", "AP").verdict == "not significant"
+    values["ListNet"] = values["SmoothNDCG"] - 0.3
+    assert best_claim(values, "X", "AP").verdict == "not significant"
+    values["RankSVM"] = values["SmoothNDCG"] - 0.2
+    found = best_claim(values, "X", "AP")
+    assert found.verdict == "holds"
+    assert "place 1 of 3" in found.evidence
+    values["RankSVM"] = values["SmoothNDCG"] + 0.2
+    assert best_claim(values, "X", "AP").verdict == "does not hold"
 
 
 def test_a_run_that_is_done_is_not_done_again(request_, report, monkeypatch):
