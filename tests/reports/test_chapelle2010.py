@@ -12,10 +12,11 @@ import pytest
 from directrix.errors import InputError
 from directrix.experiments.chapelle2010.plan import FULL, QUICK, there
 from directrix.experiments.chapelle2010.theory import check_theory
-from directrix.experiments.significance import paired_t
+from directrix.experiments.significance import adjust, paired_t
 from directrix.measures.names import measure
 from directrix.reports import chapelle2010
-from directrix.reports.chapelle2010.claims import ordering
+from directrix.reports.chapelle2010.claims import best_claim, listwise_claims, ordering
+from directrix.reports.chapelle2010.tables import compared_table
 from directrix.reports.request import Request
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
@@ -93,15 +94,28 @@ def test_figures_of_the_table_are_those_of_the_queries(report):
     values = report.per_query[0].values
     assert len(values["RankSVM"]) == len(report.per_query[0].query_ids) == 10  # two folds of three
     np.testing.assert_allclose(by_name["RankSVM"][4], values["RankSVM"].mean(), rtol=1e-12, atol=0)
-    assert by_name["RankSVM"][8] == 0.414
+    assert by_name["RankSVM"][7:] == (None, None, None)  # two folds are other queries than LETOR's five
     assert by_name["SmoothNDCG"][6] is None
+    p = [paired_t(values[name], values["SmoothNDCG"]).p for name in TINY.baselines]
+    assert [by_name[name][6] for name in TINY.baselines] == adjust(p, "holm").tolist()
+
+
+def test_published_figures_stand_beside_those_of_all_folds(report, request_):
+    splits = chapelle2010.read(request_.data, ["OHSUMED"], TINY)
+    found = chapelle2010.run(splits, TINY, request_.folder / "cells.jsonl", seed=0, n_jobs=1)
+    five = dataclasses.replace(found.compared["OHSUMED"], folds=tuple("12345"))
+    row = next(row for row in compared_table("OHSUMED", five).rows if row[0] == "RankSVM")
+    assert row[7:] == (0.433, 0.414, row[4] - 0.414)
+    assert any("LETOR's" in claim.text for claim in listwise_claims(five, "OHSUMED"))
+    assert not any("LETOR's" in claim.text for claim in report.claims)
 
 
 def test_rankings_have_labels_that_give_the_values(report):
     queries = report.per_query[0]
-    for ranking, value in zip(queries.rankings["SmoothNDCG"], queries.values["SmoothNDCG"], strict=True):
-        _, labels, scores = map(np.array, zip(*ranking, strict=True))
-        assert len(labels) == 8
+    for number, ranking in enumerate(queries.rankings["SmoothNDCG"]):
+        value, query = queries.values["SmoothNDCG"][number], queries.query_ids[number]
+        ids, labels, scores = map(np.array, zip(*ranking, strict=True))
+        assert sorted(ids) == [f"D{int(query) - 1}-{d}" for d in range(8)]
         found = measure("nDCG@10").under("letor3")(scores, labels.astype(float), np.array([0, 8]))
         np.testing.assert_allclose(found[0], value, rtol=1e-12, atol=0)
 
@@ -119,6 +133,7 @@ def test_every_kind_of_claim_is_checked(report):
         "falls again",
         "better local optimum",
         "kinks",
+        "best of all methods by nDCG on OHSUMED",
         "above RankSVM by nDCG on OHSUMED",
         "than SoftRank on OHSUMED",
         "listwise SVMMap",
@@ -127,6 +142,21 @@ def test_every_kind_of_claim_is_checked(report):
         "above RankSVM by nDCG on TD2003",
     ):
         assert part in text
+    assert "SmoothAP" not in text  # the paper does not try it
+
+
+def test_the_best_of_all_is_clear_of_every_one():
+    rng = np.random.default_rng(0)
+    values = {name: rng.random(40) for name in ("SmoothNDCG", "RankSVM", "ListNet")}
+    assert best_claim(values, "X", "AP").verdict == "not significant"
+    values["ListNet"] = values["SmoothNDCG"] - 0.3
+    assert best_claim(values, "X", "AP").verdict == "not significant"
+    values["RankSVM"] = values["SmoothNDCG"] - 0.2
+    found = best_claim(values, "X", "AP")
+    assert found.verdict == "holds"
+    assert "place 1 of 3" in found.evidence
+    values["RankSVM"] = values["SmoothNDCG"] + 0.2
+    assert best_claim(values, "X", "AP").verdict == "does not hold"
 
 
 def test_a_run_that_is_done_is_not_done_again(request_, report, monkeypatch):
@@ -154,6 +184,9 @@ def test_verdicts_follow_the_test():
     level = ordering("t", "s", a, b, "AP")
     assert paired_t(a, b).p > 0.05
     assert level.verdict == "not significant"
+    near = 0.5 * (b - a) + b + 0.12  # p between .005 and .05
+    assert 0.005 < paired_t(near, b).p < 0.05
+    assert ordering("t", "s", near, b, "AP").verdict == "holds"
     assert f"p = {paired_t(a, b).p:.3f}".replace("0.", ".") in level.evidence
 
 
@@ -180,6 +213,9 @@ def test_the_full_plan_has_all_rows():
     assert "SmoothNDCG, k = all" in first
     assert "SmoothNDCG, network" in first
     assert FULL.rounds == 13
+    truncated = {e.name: e.settings["k"] for e in FULL.entries(is_first=True) if "k =" in e.name}
+    assert truncated["SmoothNDCG, k = 10"] == 10
+    assert list(truncated.values()) == list(FULL.truncations)
     for entry in FULL.entries(is_first=True):
         assert entry.way.candidates(FULL.chosen_by, entry.settings)
 

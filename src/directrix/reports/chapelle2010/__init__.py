@@ -9,7 +9,8 @@ from typing import Any
 from directrix.experiments.chapelle2010.plan import FULL, QUICK, Plan, there
 from directrix.experiments.chapelle2010.results import Results, read, run
 from directrix.experiments.crossval import CrossValidation, Split
-from directrix.reports.chapelle2010.claims import claims_of
+from directrix.experiments.significance import compare
+from directrix.reports.chapelle2010.claims import claims_of, figure_of
 from directrix.reports.chapelle2010.figures import figures_of
 from directrix.reports.chapelle2010.tables import LINEAR, rivals, tables_of
 from directrix.reports.report import Claim, PerQuery, Report
@@ -72,13 +73,19 @@ def reproduce(request: Request) -> Report:
 def _summary(found: Results, checked: tuple[Claim, ...], plan: Plan) -> tuple[str, ...]:
     lines = []
     for name, each in found.compared.items():
-        names = (LINEAR, *rivals(each))
-        ordered = sorted(names, key=lambda entry: -each.mean(entry, _SHOWN))
-        place = ordered.index(LINEAR) + 1
-        lines.append(
-            f"On {name} SmoothNDCG has nDCG@10 {each.mean(LINEAR, _SHOWN):.4f} (letor3), place {place} of "
-            f"{len(names)}; the best is {ordered[0]} with {each.mean(ordered[0], _SHOWN):.4f}."
-        )
+        entries = (LINEAR, *rivals(each))
+        for what, means in (
+            ("nDCG@10", {entry: each.mean(entry, _SHOWN) for entry in entries}),
+            ("the mean of nDCG@1 to nDCG@10", {e: float(figure_of(each, e).mean()) for e in entries}),
+        ):
+            ordered = sorted(means, key=lambda entry: -means[entry])
+            place, others = ordered.index(LINEAR) + 1, [entry for entry in ordered if entry != LINEAR]
+            lines.append(
+                f"On {name}, by {what}, SmoothNDCG has place {place} of {len(means)} with "
+                f"{means[LINEAR]:.4f}; the best of the others is {others[0]} with {means[others[0]]:.4f}."
+            )
+        power = compare({entry: figure_of(each, entry) for entry in entries}, against=LINEAR)
+        lines.append(f"{name}: {power.power_note}")
     first = found.compared[found.first]
     if "SmoothAP" in first.entries:
         lines.append(

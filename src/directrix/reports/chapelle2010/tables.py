@@ -14,10 +14,11 @@ from directrix.experiments.crossval import CrossValidation
 from directrix.experiments.significance import compare
 from directrix.reports.tables import Table, Value
 
-__all__ = ["LINEAR", "TRUNCATED", "rivals", "tables_of", "truncations"]
+__all__ = ["LINEAR", "TRUNCATED", "compared_table", "rivals", "tables_of", "truncations"]
 
 LINEAR = "SmoothNDCG"
 TRUNCATED = "SmoothNDCG, k = "
+_FOLDS = 5  # of LETOR
 _SHOWN = ("nDCG@1", "nDCG@3", "nDCG@5", "nDCG@10", "AP")
 # AP and nDCG@10 of LETOR's web site, after Liu (2011); the paper prints bars without numbers
 _PUBLISHED: Mapping[str, Mapping[str, tuple[float, float | None]]] = {
@@ -63,7 +64,7 @@ def tables_of(found: Results, plan: Plan) -> tuple[Table, ...]:
     first = found.compared[found.first]
     return (
         _annealing(found.paths[whole_path(plan)], plan),
-        *(_compared(name, each) for name, each in found.compared.items()),
+        *(compared_table(name, each) for name, each in found.compared.items()),
         _truncated(first),
         _paths(found.paths, plan),
         *_extended(found),
@@ -71,8 +72,10 @@ def tables_of(found: Results, plan: Plan) -> tuple[Table, ...]:
     )
 
 
-def _compared(name: str, found: CrossValidation) -> Table:
-    published = _PUBLISHED.get(name, {})
+def compared_table(name: str, found: CrossValidation) -> Table:
+    """SmoothNDCG and its rivals, best first, beside the figures of LETOR if all folds were run."""
+    is_whole = len(found.folds) == _FOLDS
+    published = _PUBLISHED.get(name, {}) if is_whole else {}  # else other queries
     entries = [LINEAR, *rivals(found)]
     ordered = sorted(entries, key=lambda entry: -found.mean(entry, "nDCG@10"))
     values = {entry: found.values(entry, "nDCG@10") for entry in entries}
