@@ -39,6 +39,8 @@ from directrix.experiments.optimality import certify as certify
 from directrix.experiments.optimality import polish as polish
 from directrix.experiments.significance import Comparisons as Comparisons
 from directrix.experiments.significance import compare as compare
+from directrix.experiments.tendencies import random_models as random_models
+from directrix.experiments.tendencies import tendencies as tendencies
 from directrix.experiments.tendencies import tendency_of as tendency_of
 from directrix.experiments.tendency import Tendency as Tendency
 from directrix.experiments.tendency import tendency as tendency
