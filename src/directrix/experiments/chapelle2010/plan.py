@@ -14,10 +14,12 @@ from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure
 from directrix.rankers.methods import Method, method
 
-__all__ = ["COLLECTIONS", "FULL", "MEASURES", "QUICK", "Plan", "there"]
+__all__ = ["COLLECTIONS", "FULL", "LETOR3", "MEASURES", "QUICK", "Plan", "there"]
 
-COLLECTIONS = ("OHSUMED", "TD2003", "TD2004", "HP2003", "HP2004", "NP2003", "NP2004", "MQ2008")
-"""LETOR 3.0, as in the paper, and one of LETOR 4.0."""
+LETOR3 = ("OHSUMED", "TD2003", "TD2004", "HP2003", "HP2004", "NP2003", "NP2004")
+"""Collections of the paper."""
+COLLECTIONS = (*LETOR3, "MQ2008")
+"""These, and one of LETOR 4.0."""
 MEASURES = (*(f"nDCG@{k}" for k in range(1, 11)), "AP")
 """What the paper's figures show, by the rules of LETOR 3.0's script."""
 _BY_AP = ("SmoothAP", "SVMMap", "AdaRank-MAP", "RankBoost", "FRank")

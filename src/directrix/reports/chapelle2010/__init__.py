@@ -92,11 +92,11 @@ def _summary(found: Results, checked: tuple[Claim, ...], plan: Plan) -> tuple[st
             "SmoothAP, which the paper proposes without trying it, has AP "
             f"{first.mean('SmoothAP', 'AP'):.4f} on {found.first}, SmoothNDCG {first.mean(LINEAR, 'AP'):.4f}."
         )
-    counts = Counter(claim.verdict for claim in checked)
-    said = ", ".join(
-        f"{counts[verdict]} {verdict}" for verdict in ("holds", "does not hold", "not significant")
+    said = Counter(claim.verdict for claim in checked)
+    lines.append(
+        f"Of {len(checked)} statements of the paper {said['holds']} hold, {said['does not hold']} do not, "
+        f"and {said['not significant']} are not significant: differences that so few queries cannot show."
     )
-    lines.append(f"Of {len(checked)} statements of the paper: {said}.")
     if plan == QUICK:
         lines.append(
             "This was a quick run, on few folds with short trainings: a look at the machinery, no result."

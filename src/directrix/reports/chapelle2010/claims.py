@@ -29,7 +29,7 @@ _ROUNDING = 1e-6  # of float32 features
 
 
 def claims_of(found: Results, plan: Plan) -> tuple[Claim, ...]:
-    """All of them, in the order of the paper."""
+    """All of them, in the order of the paper; those on methods are about its first collection."""
     first = found.compared[found.first]
     return (
         *_of_paths(found, plan),
@@ -37,7 +37,6 @@ def claims_of(found: Results, plan: Plan) -> tuple[Claim, ...]:
         *_best(first, found.first),
         *listwise_claims(first, found.first),
         *_of_cut_offs(first, found.first),
-        *(claim for name, each in list(found.compared.items())[1:] for claim in _best(each, name)),
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from directrix.experiments.chapelle2010.paths import SmoothingPath
@@ -9,12 +11,13 @@ from directrix.experiments.chapelle2010.plan import Plan
 from directrix.experiments.chapelle2010.results import Results
 from directrix.experiments.chapelle2010.theory import Theory
 from directrix.experiments.crossval import CrossValidation
-from directrix.reports.chapelle2010.tables import LINEAR, rivals, truncations
+from directrix.reports.chapelle2010.tables import LINEAR, rivals, title_of, truncations
 from directrix.reports.report import Curve, Figure, Panel
 
 __all__ = ["figures_of"]
 
 _CUTS = (1, 3, 5, 10)
+_LINES = 6
 
 
 def figures_of(found: Results, plan: Plan) -> tuple[Figure, ...]:
@@ -22,7 +25,7 @@ def figures_of(found: Results, plan: Plan) -> tuple[Figure, ...]:
     return (
         _annealing(found, plan),
         _error(found.theory),
-        *(_compared(name, each) for name, each in found.compared.items()),
+        *(figure for name, each in found.compared.items() for figure in _compared(name, each)),
         _cut_offs(found.compared[found.first]),
     )
 
@@ -60,16 +63,21 @@ def _error(found: Theory) -> Figure:
     return Figure("error", "Section 5.1: the error as sigma goes to 0", (panel,), alt)
 
 
-def _compared(name: str, found: CrossValidation) -> Figure:
-    ranks = np.arange(1.0, 11.0)
-    curves = tuple(
-        Curve(entry, ranks, np.array([found.mean(entry, f"nDCG@{k}") for k in range(1, 11)]))
-        for entry in (LINEAR, *rivals(found))
-    )
-    panel = Panel(name, curves, "k", "nDCG@k of the test queries")
-    best = max(curves, key=lambda curve: float(curve.y.mean())).label
-    alt = f"Curves of nDCG@k against k for {len(curves)} methods; on average {best} is highest."
-    return Figure(f"methods-{name.lower()}", f"Figure 3: nDCG@k, {name}", (panel,), alt)
+def _compared(name: str, found: CrossValidation) -> Iterator[Figure]:
+    """SmoothNDCG with six rivals at a time: more lines cannot be told apart."""
+    ranks, others = np.arange(1.0, 11.0), rivals(found)
+    for part, first in enumerate(range(0, len(others), _LINES), start=1):
+        curves = tuple(
+            Curve(entry, ranks, np.array([found.mean(entry, f"nDCG@{k}") for k in range(1, 11)]))
+            for entry in (LINEAR, *others[first : first + _LINES])
+        )
+        best = max(curves, key=lambda curve: float(curve.y.mean())).label
+        yield Figure(
+            f"methods-{name.lower()}-{part}",
+            f"{title_of(name)}: nDCG@k, part {part}",
+            (Panel(name, curves, "k", "nDCG@k of the test queries"),),
+            f"Curves of nDCG@k against k for {len(curves)} methods; on average {best} is highest.",
+        )
 
 
 def _cut_offs(found: CrossValidation) -> Figure:

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from directrix.experiments.chapelle2010.paths import PathResult, SmoothingPath
-from directrix.experiments.chapelle2010.plan import Plan
+from directrix.experiments.chapelle2010.plan import LETOR3, Plan
 from directrix.experiments.chapelle2010.results import Results, whole_path
 from directrix.experiments.crossval import CrossValidation
 from directrix.experiments.significance import compare
 from directrix.reports.tables import Table, Value
 
-__all__ = ["LINEAR", "TRUNCATED", "compared_table", "rivals", "tables_of", "truncations"]
+__all__ = ["LINEAR", "TRUNCATED", "compared_table", "rivals", "tables_of", "title_of", "truncations"]
 
 LINEAR = "SmoothNDCG"
 TRUNCATED = "SmoothNDCG, k = "
@@ -52,6 +52,13 @@ def rivals(found: CrossValidation) -> tuple[str, ...]:
     return tuple(name for name in found.entries if not name.startswith(LINEAR))
 
 
+def title_of(name: str) -> str:
+    """Where the paper shows a collection."""
+    if name == "OHSUMED":
+        return "Figure 3, OHSUMED"
+    return f"Figure 4, {name}" if name in LETOR3 else f"{name}, which is not in the paper"
+
+
 def truncations(found: CrossValidation) -> dict[str, str]:
     """From the cut-off that was trained with, as text, to the entry; 50 is the usual one."""
     rows = {name.removeprefix(TRUNCATED): name for name in found.entries if name.startswith(TRUNCATED)}
@@ -87,7 +94,7 @@ def compared_table(name: str, found: CrossValidation) -> Table:
         gap = None if theirs[1] is None else ours[3] - theirs[1]
         rows.append((entry, *ours, tested.get(entry), *theirs, gap))
     return Table(
-        title=f"Figures 3 and 4: test queries of {name}",
+        title=f"{title_of(name)}: test queries",
         columns=("method", *_SHOWN, "p @10", "AP", "nDCG@10", "ours - theirs"),
         groups=(("", 1), ("ours", len(_SHOWN) + 1), ("published", 3)),
         rows=tuple(rows),
