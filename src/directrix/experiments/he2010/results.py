@@ -112,7 +112,10 @@ class Agreement(NamedTuple):
     points : tuple of Point
     kendall, kendall_p, spearman, spearman_p : mapping of "train" and "test" to float
         Rank correlations of minus eps* with the measure, and two-sided p-values; NaN with fewer than three
-        points, or if one side is constant.
+        points, or if one side is constant. The p-values take surrogates as independent, which one at
+        several parameters is not: they are too small.
+    by_fold : mapping of "train" and "test" to float64 (n_folds,)
+        Kendall's tau of every fold alone, eps* of its training queries.
     """
 
     measure: str
@@ -121,6 +124,7 @@ class Agreement(NamedTuple):
     kendall_p: dict[str, float]
     spearman: dict[str, float]
     spearman_p: dict[str, float]
+    by_fold: dict[str, Float64Array]
 
 
 def agreement(found: Found, measure: str) -> Agreement:
@@ -141,28 +145,46 @@ def agreement(found: Found, measure: str) -> Agreement:
     from scipy.stats import kendalltau, spearmanr
 
     names = (MAP, "SVMmap", "PermuRank") if measure == "AP" else (NDCG, "SoftRank", "SVMndcg", "DORM")
-    points = [point for name in names for point in _points(found, name, measure)]
+    folds = [each for name in names for each in _by_fold(found, name, measure)]
+    points = tuple(Point(name, *(float(values.mean()) for values in of)) for name, *of in folds)
+
+    def correlated(test: Any, strength: Any, values: Any) -> tuple[float, float]:
+        usable = len(points) > 2 and len(set(strength)) > 1 and len(set(values)) > 1
+        return tuple(map(float, test(strength, values))) if usable else (np.nan, np.nan)
+
     strength = [-point.coefficient for point in points]
     sides = {"train": [p.train for p in points], "test": [p.test for p in points]}
-    usable = len(points) > 2 and all(len(set(values)) > 1 for values in (strength, *sides.values()))
-    tests: dict[Any, dict[str, tuple[float, float]]] = {
-        test: {side: tuple(test(strength, v)) if usable else (np.nan, np.nan) for side, v in sides.items()}
+    tests = [
+        {side: correlated(test, strength, values) for side, values in sides.items()}
         for test in (kendalltau, spearmanr)
+    ]
+    columns = [{side: pair[at] for side, pair in of.items()} for of in tests for at in (0, 1)]
+    by_fold = {
+        side: np.array(
+            [
+                correlated(kendalltau, [-of[1][i] for of in folds], [of[at][i] for of in folds])[0]
+                for i in range(len(found.splits))
+            ]
+        )
+        for at, side in ((2, "train"), (3, "test"))
     }
-    columns = [{side: float(pair[at]) for side, pair in of.items()} for of in tests.values() for at in (0, 1)]
-    return Agreement(measure, tuple(points), *columns)
+    return Agreement(measure, points, *columns, by_fold)
 
 
-def _points(found: Found, name: str, measure: str) -> list[Point]:
+def _by_fold(
+    found: Found, name: str, measure: str
+) -> list[tuple[str, Float64Array, Float64Array, Float64Array]]:
+    """Surrogate, and of every fold its eps*, and the measure on training and on test queries."""
     crossval = found.crossval
     if name in STRUCTURAL:
-        eps = float(found.coefficients["structural"][name].mean())
-        return [Point(name, eps, crossval.train(name, measure), crossval.mean(name, measure))]
-    parameter, points = _SMOOTH[name], []
+        chosen = [result.tried[result.chosen] for result in crossval.results[name]]
+        train = np.array([each.train[measure] for each in chosen])
+        test = np.array(crossval.folds_of(name, measure))
+        return [(name, found.coefficients["structural"][name], train, test)]
+    parameter, rows = _SMOOTH[name], []
     folds = [crossval.candidates(name, split.name) for split in found.splits]
     for each in zip(*folds, strict=True):
         label = f"{parameter}={each[0].settings[parameter]:g}"
-        eps = float(found.coefficients[name][label].mean())
-        means = (float(np.mean([getattr(c, part)[measure] for c in each])) for part in ("train", "test"))
-        points.append(Point(f"{name} {label}", eps, *means))
-    return points
+        train, test = (np.array([getattr(c, part)[measure] for c in each]) for part in ("train", "test"))
+        rows.append((f"{name} {label}", found.coefficients[name][label], train, test))
+    return rows
