@@ -21,6 +21,7 @@ import bench_letor as letor
 import numpy as np
 
 import directrix as dx
+from directrix.experiments.approximation import approximation
 
 ALPHAS, BETAS = (10.0, 20.0, 50.0, 100.0, 200.0), (1.0, 10.0, 20.0, 50.0, 100.0)
 FIGURES: dict[str, dict[str, Any]] = {
@@ -33,19 +34,8 @@ EPOCHS = 200
 
 def errors(train: dx.Queries, surrogate: Any) -> list[float]:
     """Mean over queries of abs(surrogate - measure), after every epoch."""
-    objective = dx.linear_objective(train, surrogate)
-    found = []
-
-    def watch(step: Any) -> bool:
-        ranking = objective.scores(step.params), train.labels, train.qptr
-        if step.iteration:
-            error = surrogate.value_and_grad(*ranking)[0] - surrogate.measure(*ranking)
-            found.append(float(np.abs(error).mean()))
-        return False
-
     trainer = dx.SGD(rate=0.01, epochs=EPOCHS, random_state=0)
-    trainer.minimise(objective, np.zeros(train.n_features), callback=watch)
-    return found
+    return approximation(train, surrogate, trainer=trainer).rho.tolist()
 
 
 def table(figures: dict[str, dict[str, list[float]]]) -> None:

@@ -24,6 +24,7 @@ LAYERS = {
     "objectives": "Objectives",
     "trainers": "Trainers",
     "rankers": "Rankers",
+    "experiments": "Experiments",
     "torch": "PyTorch",
     "types": "Contracts",
     "threads": "Threads",

@@ -92,11 +92,27 @@ def test_demo_compares_the_methods_and_saves_the_chosen_model(run, tmp_path):
     assert rows[-1]["p"] < 0.001
     assert "surrogate error of auto" in result.stderr
     assert dx.load(tmp_path / "demo" / "model.json").n_features_in_ == 60
+    assert "459 random directions" in result.stderr
+    page = (tmp_path / "demo" / "report.html").read_text(encoding="utf-8")
+    assert page.startswith("<!DOCTYPE html>")
+    assert "test queries" in page
 
 
 def test_version_and_help(run):
     assert run("--version").stdout.strip() == f"directrix {dx.__version__}"
-    for command in ("train", "predict", "evaluate", "convert", "methods", "demo", "doctor"):
+    for command in (
+        "train",
+        "predict",
+        "evaluate",
+        "compare",
+        "crossval",
+        "certify",
+        "tendency",
+        "convert",
+        "methods",
+        "demo",
+        "doctor",
+    ):
         assert run(command, "--help").exit_code == 0
         assert command in run("--help").stdout
 

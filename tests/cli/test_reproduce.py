@@ -1,12 +1,21 @@
 """``directrix reproduce``: files, tables, and a run that is taken up again."""
 
 import json
+import sys
+from types import SimpleNamespace
 
 import pytest
 from tests.docs.blocks import blocks
 from tests.experiments.artificial import write_collection
+from tests.reports.hand_made import report
 
-FILES = {"cells.jsonl", "page.md", "settings.json", "tables.json", "tables.tex", "tables.txt"}
+from directrix import InputError
+from directrix.cli import reproduce as command
+
+FILES = {
+    *("cells.jsonl", "page.md", "report.html", "settings.json", "tables.json", "tables.tex", "tables.txt"),
+    *("tables", "figures"),
+}
 
 
 @pytest.fixture(scope="module")
@@ -35,9 +44,9 @@ def test_the_folder_and_the_screen_have_the_tables_of_the_paper(done):
     assert result.stdout.strip() == (folder / "tables.txt").read_text().strip()
     titles = [line.split(":")[0] for line in result.stdout.splitlines() if line.startswith("Table ")]
     assert titles == [f"Table {number}" for number in range(6, 12)]
-    assert (
-        result.stdout.count("SVMacc4") == 3 + 2 * 4
-    )  # tables 9-11, and the four data sets of the tables of C
+    shown, claims = result.stdout.split("Claims of the paper.")
+    assert shown.count("SVMacc4") == 3 + 2 * 4  # tables 9-11, and the four data sets of the tables of C
+    assert claims.count("SVMmap is better than SVMacc4") == 4
     assert "0.242" in result.stdout  # published
     assert f"written: {folder}/tables.txt" in result.stderr
 
@@ -108,7 +117,7 @@ def test_a_run_of_other_settings_is_refused(run, data, done):
 
 def test_the_page_says_how_to_make_it_again_and_has_nothing_that_a_test_would_run(done):
     page = (done[0] / "page.md").read_text()
-    assert "$ directrix reproduce yue2007 --data DIR --trials 2 --quick" in page
+    assert "$ directrix reproduce yue2007 --data DIR --quick" in page
     assert "**Table 6: Comparison with base functions**" in page
     assert blocks(page) == []
 
@@ -123,9 +132,9 @@ def test_latex_has_a_table_for_each(done):
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        (["nobody1999", "--data", "."], 2, "there is no reproduction 'nobody1999'. There is yue2007"),
+        (["nobody1999", "--data", "."], 2, "there is no reproduction 'nobody1999'. There is "),
         (["yue2007", "--data", "."], 1, "qrels.trec7.txt; the judgements and runs of TREC-7 are needed"),
-        (["yue2007", "--data", ".", "--jobs", "0"], 2, "--jobs 0: a number of trials at a time"),
+        (["yue2007", "--data", ".", "--jobs", "0"], 2, "--jobs 0: a number of trainings at a time"),
         (["yue2007"], 2, "--data"),
     ],
 )
@@ -143,3 +152,104 @@ def test_an_output_that_is_a_file_is_refused_before_the_work(run, data, tmp_path
     assert result.exit_code == 1
     assert "is a file; a folder is needed" in result.stderr
     assert (tmp_path / "out").read_text() == "mine"
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """Requests that reached a paper's module, which returns a report made by hand."""
+    requests = []
+
+    def reproduce(request):
+        requests.append(request)
+        request.open({"data": "digest"}, trials=request.trials)
+        with request.progress("parts") as progress:
+            progress(1, 1, "done")
+        return report(command=request.command)
+
+    module = SimpleNamespace(reproduce=reproduce, __spec__=SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "made_by_hand", module)
+    monkeypatch.setitem(
+        command._PAPERS, "some2010", command._Paper("a paper", "made_by_hand", has_trials=True)
+    )
+    return requests
+
+
+def test_a_paper_is_asked_with_all_options_and_its_claims_are_printed(run, asked, tmp_path):
+    options = ("--seed", 7, "--trials", 3, "--quick", "--jobs", 2)
+    result = run("reproduce", "some2010", "--data", tmp_path, "-o", tmp_path / "o", *options)
+    assert result.exit_code == 0
+    (request,) = asked
+    assert (request.seed, request.trials, request.quick, request.jobs) == (7, 3, True, 2)
+    assert request.command == "directrix reproduce some2010 --data DIR --trials 3 --quick --seed 7"
+    assert "numba cache" not in request.installation
+    assert "Claims checked: 3; holds: 1; does not hold: 1; not significant" in result.stdout
+    lines = result.stdout.splitlines()
+    at = lines.index("✗ does not hold    Sect. 6: LambdaRank is best")
+    assert lines[at + 1].strip() == "0.42, p = 1e-05"
+    assert "Claims" not in result.stderr
+
+
+def test_json_has_claims_and_values_by_query(run, asked, tmp_path):
+    result = run("reproduce", "some2010", "--data", tmp_path, "-o", tmp_path / "o", "-f", "json")
+    document = json.loads(result.stdout)
+    assert [claim["verdict"] for claim in document["claims"]] == ["holds", "not significant", "does not hold"]
+    first = document["per_query"][0]
+    assert (first["name"], first["measure"], len(first["queries"])) == ("OHSUMED", "nDCG@10", 30)
+    assert len(first["values"]["ListNet"]) == 30
+    assert document["missing"] == [{"what": "TD2003", "why": "the data are not there."}]
+    assert document["extra"] == [1.5, None]
+
+
+def test_the_page_may_be_written_for_a_site_too(run, asked, tmp_path):
+    site = tmp_path / "site"
+    result = run("reproduce", "some2010", "--data", tmp_path, "-o", tmp_path / "o", "--page", site)
+    assert result.exit_code == 0
+    assert sorted(str(p.relative_to(site)) for p in site.rglob("*.*")) == [
+        "some2010.md",
+        "some2010/accuracy.png",
+    ]
+    assert "](some2010/accuracy.png)" in (site / "some2010.md").read_text()
+    assert str(tmp_path) not in (site / "some2010.md").read_text()
+
+
+def test_without_matplotlib_nothing_begins(run, asked, tmp_path, monkeypatch):
+    monkeypatch.setattr("directrix.reports.figures.importlib.util.find_spec", without("matplotlib"))
+    result = run("reproduce", "some2010", "--data", tmp_path, "-o", tmp_path / "o")
+    assert result.exit_code == 1
+    assert 'pip install "directrix[plot]"' in result.stderr
+    assert asked == []
+    assert not (tmp_path / "o").exists()
+
+
+def without(name):
+    """As `importlib.util.find_spec` is where a package is not installed."""
+    find = command.importlib.util.find_spec
+    return lambda asked, *rest: None if asked == name else find(asked, *rest)
+
+
+def test_a_paper_whose_module_is_missing_is_not_named(run, monkeypatch, tmp_path):
+    monkeypatch.setitem(command._PAPERS, "later2030", command._Paper("not yet", "directrix.reports.later"))
+    result = run("reproduce", "later2030", "--data", tmp_path)
+    assert result.exit_code == 2
+    assert "there is no reproduction 'later2030'" in " ".join(result.stderr.replace("│", " ").split())
+    assert "not yet" not in result.stderr
+
+
+def test_trials_of_a_paper_that_has_none_are_refused(run, asked, monkeypatch, tmp_path):
+    monkeypatch.setitem(command._PAPERS, "some2010", command._Paper("a paper", "made_by_hand"))
+    result = run("reproduce", "some2010", "--data", tmp_path, "-o", tmp_path / "o", "--trials", 3)
+    assert result.exit_code == 2
+    message = " ".join(result.stderr.replace("│", " ").split())
+    assert "--trials 3: some2010 has no random splits" in message
+    assert asked == []
+
+
+def test_what_the_data_lack_is_one_error(run, monkeypatch, asked, tmp_path):
+    def fail(request):
+        raise InputError(f"{request.data}/letor: is missing")
+
+    monkeypatch.setattr(sys.modules["made_by_hand"], "reproduce", fail)
+    result = run("reproduce", "some2010", "--data", "nowhere", "-o", tmp_path / "o")
+    assert result.exit_code == 1
+    assert result.stderr.strip() == "error: nowhere/letor: is missing"
+    assert not (tmp_path / "o").exists()

@@ -26,7 +26,7 @@ def test_train_predict_evaluate(data_dir, tmp_path, collection, measure, convent
         "train", fold / "train.txt", "--valid", fold / "vali.txt", "--measure", measure, "-o", model
     )
     assert "chosen: " in trained.stderr
-    assert "on the training queries" in trained.stderr
+    assert "why: " in trained.stderr
     run("predict", model, fold / "test.txt", "-o", scores)
     options = ("-m", measure, "--convention", convention, "-f", "json")
     found = json.loads(run("evaluate", fold / "test.txt", scores, model, *options).stdout)

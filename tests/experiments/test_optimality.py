@@ -1,7 +1,11 @@
 """Local optimality: what the test says, against loops over directions and steps."""
 
+import json
+
 import numpy as np
 import pytest
+import scipy.sparse as sp
+from scipy.stats import binom
 
 import directrix as dx
 from directrix.experiments.optimality import certify, polish
@@ -174,6 +178,12 @@ def checked_polish(ranker, q, measure, **options):
     assert after.confidence >= 0.99
     value = dx.evaluate([measure], found.ranker.predict_queries(q), q.labels, qptr=q.qptr)[measure]
     assert value == after.value
+    name = "coef_" if isinstance(ranker, dx.LinearRanker) else "params_"
+    unit = np.linalg.norm(found.params) if options.get("relative") else 1.0
+    expected = by_loops(
+        found.ranker, name, q, measure, after.directions.block(0, 5), unit * np.array(after.steps)
+    )
+    assert (after.curves[:5] == expected).all()
     return found
 
 
@@ -203,10 +213,12 @@ def test_polish_of_a_measure_without_line_search(noisy):
     assert checked_polish(linear(noisy), noisy, "KendallTau", eps=0.05).moves > 0
 
 
-def test_directions_that_certify_had_no_part_in_the_weights(noisy):
-    """Tests and climbing draw from different seeds; a test after a failed one draws new directions."""
-    found = polish(linear(noisy), noisy, "nDCG@3")
-    assert found.certificate.directions.seed == (0, 1, found.tests)
+def test_a_test_after_a_failed_one_draws_new_and_more_directions(noisy, monkeypatch):
+    """Where climbing looks in two directions only, the first tests fail."""
+    monkeypatch.setattr("directrix.experiments.optimality.climb._LOOKED_AT", 2)
+    found = polish(linear(noisy), noisy, "nDCG@3", seed=1)
+    assert found.tests > 1
+    assert found.certificate.directions.seed == (1, 1, found.tests)
     count = n_directions(0.01, 0.01 / (found.tests * (found.tests + 1)))
     assert found.certificate.n_directions == count
     left = 0.99 ** np.array([n_directions(0.01, 0.01 / (a * (a + 1))) for a in range(1, found.tests + 1)])
@@ -235,3 +247,72 @@ def test_objectives_lend_model_queries_and_weights(noisy):
     found = certify(w, objective, "AP", eps=0.5, delta=0.5)
     values = dx.measure("AP")(noisy.features @ w.astype(np.float32), noisy.labels, noisy.qptr)
     np.testing.assert_allclose(found.value, np.average(values, weights=weight), rtol=1e-6)
+
+
+def test_climbing_and_tests_draw_from_streams_of_their_own(noisy, monkeypatch):
+    drawn = {"climb": set(), "polishing": set()}
+    for name, seeds in drawn.items():
+
+        def recorded(count, n_params, seed, seeds=seeds):
+            seeds.update((*seed, i) for i in range(count))
+            return RandomDirections(count, n_params, seed)
+
+        monkeypatch.setattr(f"directrix.experiments.optimality.{name}.RandomDirections", recorded)
+    polish(linear(noisy), noisy, "nDCG@3")
+    assert min(map(len, drawn.values())) > 100
+    assert not drawn["climb"] & drawn["polishing"]
+
+
+def test_sparse_features(noisy):
+    sparse = dx.Queries.from_arrays(
+        sp.csr_array(np.where(noisy.features > 0, noisy.features, 0)),
+        noisy.labels,
+        group=np.diff(noisy.qptr),
+    )
+    ranker = linear(sparse)
+    found = certify(ranker, sparse, "AP", eps=0.5, delta=0.1, steps=STEPS)
+    directions = found.directions.block(0, found.n_directions)
+    assert (found.curves == by_loops(ranker, "coef_", sparse, "AP", directions, STEPS)).all()
+
+
+def test_exact_lines_of_single_weights_are_those_of_their_features(noisy):
+    w = np.array([1.0, 0.2, 0.0, -0.3])
+    found = certify(w, noisy, "AP", steps=[1.0], one_weight=True, exact=True)
+    scores = noisy.features @ w.astype(np.float32)
+    rises = [
+        dx.line_search("AP", scores, x, noisy.labels, noisy.qptr).value - found.value
+        for x in noisy.features.T
+    ]
+    _, anywhere = found.exact
+    assert anywhere.n_rising == (np.array(rises) > 1e-12).sum() > 0
+    assert anywhere.direction == 2 * int(np.argmax(rises))
+    np.testing.assert_allclose(anywhere.largest_rise, max(rises), rtol=0, atol=1e-12)
+    assert found.directions.name(anywhere.direction) == f"weight {np.argmax(rises)} up"
+
+
+def test_progress_counts_directions(noisy):
+    seen = []
+    certify(linear(noisy), noisy, "AP", eps=0.05, delta=0.05, progress=lambda *args: seen.append(args))
+    assert seen == [(32, 59, "directions"), (59, 59, "directions")]
+
+
+def test_text_and_dict_say_what_was_found(noisy):
+    found = certify(linear(noisy), noisy, "AP", eps=0.1, delta=0.1, steps=STEPS)
+    row, step = found.largest_at
+    assert found.curves[row, STEPS.index(step)] == found.largest_rise
+    assert found.text().splitlines()[0].endswith(f"{found.n_rising} of 22 directions rise")
+    assert f"direction {row} of seed 0, step {step:g}" in found.text()
+    assert found.to_dict(curves=True)["curves"] == found.curves.tolist()
+    assert json.loads(json.dumps(found.to_dict()))["max_change"] == found.curves.max(axis=0).tolist()
+
+
+def test_share_of_rising_directions_has_an_upper_limit(separable, noisy):
+    """With none of K rising the limit is 1 - delta^(1/K)."""
+    best = certify([1.0, 0.0, 0.0], separable, "nDCG")
+    np.testing.assert_allclose(best.share_below, 1 - 0.01 ** (1 / 459), rtol=1e-12)
+    some = certify(linear(noisy), noisy, "AP", delta=0.05, eps=0.05)
+    chance = binom.cdf(some.n_rising, some.n_directions, some.share_below)
+    np.testing.assert_allclose(chance, 0.05, rtol=1e-9)
+    np.testing.assert_allclose(
+        some.confidence, 1 - binom.cdf(some.n_rising, some.n_directions, 0.05), atol=1e-12, rtol=0
+    )

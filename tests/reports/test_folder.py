@@ -5,8 +5,7 @@ import json
 import pytest
 
 from directrix import InputError
-from directrix.reports.folder import open_folder, text_of, write_tables
-from directrix.reports.tables import Table
+from directrix.reports.folder import open_folder
 
 SETTINGS = {"name": "x", "fixed": {"seed": 0, "grid": {"c": (1.0, 2.0)}}, "trials": 2}
 
@@ -55,14 +54,3 @@ def test_cells_of_unknown_settings_are_refused(tmp_path):
     with pytest.raises(InputError, match=r"has cells\.jsonl, but no settings\.json .*; give another folder"):
         open_folder(tmp_path, SETTINGS)
     assert not (tmp_path / "settings.json").exists()
-
-
-def test_tables_are_written_in_every_form(tmp_path):
-    tables = [Table("One", ("a",), ((1,),), notes=("n",)), Table("Two", ("b",), ((0.5,),), notes=("n",))]
-    write_tables(tmp_path, tables, {"tables": [table.json() for table in tables]}, "# Page\n")
-    assert (tmp_path / "tables.txt").read_text() == text_of(tables) + "\n"
-    assert text_of(tables).count("n\n") == 1
-    assert (tmp_path / "tables.tex").read_text().startswith("% needs \\usepackage{booktabs}\n")
-    assert (tmp_path / "tables.tex").read_text().count(r"\footnotesize n") == 2
-    assert json.loads((tmp_path / "tables.json").read_text())["tables"][1]["rows"] == [[0.5]]
-    assert (tmp_path / "page.md").read_text() == "# Page\n"

@@ -30,6 +30,11 @@ def test_text_is_aligned_under_its_groups():
     ]
 
 
+def test_what_is_rounded_to_zero_has_no_sign():
+    table = Table("t", ("a", "b"), (("x", -1e-9), ("y", -0.0006)))
+    assert [line.split()[1] for line in table.text().splitlines()[4:]] == ["0.000", "-0.001"]
+
+
 def test_json_has_every_digit_and_null():
     wide = Table("t", ("a", "b"), (("x", 1 / 3), ("y", None)))
     assert json.loads(json.dumps(wide.json()))["rows"] == [["x", 1 / 3], ["y", None]]

@@ -9,8 +9,11 @@ from directrix.experiments.significance import Paired
 from directrix.experiments.yue2007.methods import METHODS, Grid
 from directrix.experiments.yue2007.protocol import Settings
 from directrix.experiments.yue2007.results import ColumnResult, Figure
-from directrix.reports.yue2007 import NOTES, tables
-from directrix.reports.yue2007_page import page
+from directrix.reports.page import page
+from directrix.reports.tables import escaped_markdown
+from directrix.reports.yue2007 import report
+from directrix.reports.yue2007.claims import claims
+from directrix.reports.yue2007.tables import NOTES, tables
 
 NAMES = ("basic", "plain + basic", "all", "all without the best")
 
@@ -90,7 +93,7 @@ def shown(found):
     """The page of a run with settings of its own."""
     grid = replace(Grid(), hinge_c=(0.01, 1.0), accuracy_c=(0.5, 2.0), accuracy_loss="hinge")
     settings = Settings(trials=4, seed=7, grid=grid)
-    return page(found, settings, "directrix reproduce yue2007 --data DIR --seed 7")
+    return page(report(found, settings, {}, "directrix reproduce yue2007 --data DIR --seed 7"))
 
 
 def test_the_page_has_the_settings_and_what_did_not_converge(shown):
@@ -112,7 +115,7 @@ def test_the_page_has_every_table_and_every_note_once(found, shown):
     assert [line for line in shown.splitlines() if line.startswith("**")] == [
         f"**{table.title}**" for table in tables(found)
     ]
-    assert [shown.count(note) for note in NOTES] == [1] * len(NOTES)
+    assert [shown.count(escaped_markdown(note)) for note in NOTES] == [1] * len(NOTES)
     before, after = shown.split("**Table 9")
     assert "## Against other SVMs" in before.splitlines()[-1] + before.splitlines()[-2]
     assert "## Which C" in after
@@ -127,5 +130,73 @@ def test_the_page_begins_with_what_svmmap_is_better_than(found, shown):
     lost = [replace(f, against=Paired(1, 3, 0, 0.01)) if f.against else f for f in found[0].methods]
     turned = replace(found[0], methods=tuple(lost))
     assert "MAP 0.600: better than best run (`run-1`) 0.590; worse than SVMroc 0.500, SVMacc 0.400," in page(
-        (turned, *found[1:]), Settings(), "x"
+        report((turned, *found[1:]), Settings(), {}, "x")
     )
+
+
+CLEAR_WIN, CLEAR_LOSS, UNCLEAR = Paired(40, 10, 0, 0.01), Paired(10, 40, 0, 0.01), Paired(30, 20, 0, 0.2)
+
+
+def verdict(name, text, found, **against):
+    """Verdict on a data set, where some comparisons of SVMmap, and MAP of SVMroc, are as told."""
+    (number,) = [i for i, c in enumerate(found) if c.name == name]
+
+    def told(figure):
+        pair, mean = against.get(figure.name.replace(" ", "_"), (figure.against, figure.mean))
+        return replace(figure, against=pair, values=np.full(4, mean))
+
+    one = found[number]
+    changed = replace(one, methods=tuple(map(told, one.methods)), base=tuple(map(told, one.base)))
+    (claim,) = [c for c in claims((changed,)) if text in c.text]
+    return claim.verdict
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told", "expected"),
+    [
+        ("basic", "better than the best run", {"Best_run": (CLEAR_WIN, 0.1)}, "holds"),
+        ("basic", "better than the best run", {"Best_run": (UNCLEAR, 0.1)}, "not significant"),
+        ("basic", "better than the best run", {"Best_run": (CLEAR_LOSS, 0.9)}, "does not hold"),
+        ("basic", "SVMroc is below SVMmap, but not", {"SVMroc": (UNCLEAR, 0.5)}, "holds"),
+        ("basic", "SVMroc is below SVMmap, but not", {"SVMroc": (UNCLEAR, 0.7)}, "not significant"),
+        ("basic", "SVMroc is below SVMmap, but not", {"SVMroc": (CLEAR_WIN, 0.5)}, "does not hold"),
+        ("all", "above the best run, but not", {"Best_run": (UNCLEAR, 0.1)}, "holds"),
+        ("all", "above the best run, but not", {"Best_run": (CLEAR_WIN, 0.1)}, "does not hold"),
+        ("all", "SVMmap is better than SVMroc", {"SVMroc": (UNCLEAR, 0.1)}, "not significant"),
+        (
+            "all without the best",
+            "not significantly below",
+            {"Best_run": (CLEAR_LOSS, 0.99)},
+            "does not hold",
+        ),
+        ("all without the best", "not significantly below", {"Best_run": (UNCLEAR, 0.99)}, "holds"),
+        ("all without the best", "highest MAP", {"SVMroc": (CLEAR_WIN, 0.8)}, "holds"),
+        ("all without the best", "highest MAP", {"SVMroc": (UNCLEAR, 0.8)}, "not significant"),
+        ("all without the best", "highest MAP", {"SVMroc": (CLEAR_LOSS, 0.99)}, "does not hold"),
+        ("basic", "SVMmap is better than SVMacc2", {"SVMacc2": (CLEAR_LOSS, 0.9)}, "does not hold"),
+    ],
+)
+def test_what_the_paper_says_holds_or_not(found, name, text, told, expected):
+    assert verdict(name, text, found, **told) == expected
+
+
+def test_every_sentence_is_checked_on_every_data_set_it_is_about(found):
+    made = claims(found)
+    assert [sum(claim.text.startswith(f"{name}: ") for claim in made) for name in NAMES] == [7, 7, 7, 8]
+    assert {claim.source for claim in made} == {f"Table {number}" for number in range(6, 12)}
+    first = made[0]
+    assert first.evidence == "MAP SVMmap 0.6000, run-1 0.5900; higher on 3 topics, lower on 1; p = 0.049"
+
+
+def test_queries_can_be_looked_into(found):
+    part = report(found, Settings(), {}, "x").per_query[1]
+    assert (part.name, part.query_ids) == ("plain + basic", ("351", "352", "353", "354"))
+    assert list(part.values)[5:7] == ["SVMacc4", "Best run (run-1)"]
+    np.testing.assert_allclose(part.values["SVMroc"], [0.6] * 4, rtol=1e-12, atol=0)
+
+
+def test_the_figure_has_the_worth_of_every_c(found):
+    panel = report(found, Settings(), {}, "x").figures[0].panels[2]
+    assert panel.title == "all"
+    assert [curve.label for curve in panel.curves] == [method.name for method in METHODS]
+    assert (panel.curves[0].x.tolist(), panel.curves[0].y.tolist()) == ([0.01, 1.0], [0.25, 0.125])

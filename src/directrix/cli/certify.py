@@ -58,7 +58,7 @@ def certify(
 
     They are moved in random directions (459 for the default --eps and --delta), and the measure is computed
     anew after each step. With --polish the weights follow what rises, and the model that is written has
-    passed the test. JSON: {"model": .., "data": .., "rows": [one object a certificate]}.
+    passed the test. JSON: {"model": .., "data": .., "rows": [{"measure": .., "n_rising": ..}]}.
     """
     from directrix.cli.settings import usage
     from directrix.experiments.optimality import certify as certificate_of
@@ -136,6 +136,7 @@ def _table(rows: list[dict[str, Any]], form: Format) -> tuple[list[str], list[li
         line = ["polished" if row["polished"] else "given", *(row[name] for name in names)]
         if form is Format.table:  # four decimals would hide it
             line[6] = f"{row['largest_rise']:.1e}"
+            line[7] = "" if line[7] is None else f"{line[7]:g}"
         lines.append([*line, row["confidence"], "yes" if row["is_local_optimum"] else "no"])
     if rows[0]["exact"]:
         for k, where in enumerate(("within", "anywhere")):

@@ -17,7 +17,7 @@ from directrix.errors import InputError
 if TYPE_CHECKING:
     from directrix.data.queries import Queries
     from directrix.rankers.stored import StoredRanker
-    from directrix.types import Float64Array
+    from directrix.types import Float64Array, FloatArray
 
 _GOAL = "nDCG@10"
 _BASELINE = "Regression"
@@ -27,12 +27,16 @@ _LEVELS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 
 
 def demo(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the model.")] = Path("demo"),
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for model and report.")] = Path(
+        "demo"
+    ),
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Of the data and of the training.")] = 0,
     form: FormatOption = Format.table,
 ) -> None:
     """Train on built-in data, and print who is better, by how much, and whether that is chance."""
     from directrix import __version__
+    from directrix.data.letor_write import replacing
+    from directrix.reports.demo import demo_page
 
     path = _model_path(output)
     q = _data(seed)
@@ -44,7 +48,8 @@ def demo(
         f"figures from the other {test.n_queries}"
     )
     rows: list[dict[str, Any]] = []
-    base: Float64Array | None = None
+    scores: dict[str, FloatArray] = {}
+    every: dict[str, dict[str, Float64Array]] = {}
     plan = _plan(train, valid, seed)
     with progress_bar("training") as progress:
         for number, (name, fit) in enumerate(plan):
@@ -52,13 +57,19 @@ def demo(
             begun = time.perf_counter()
             ranker = fit()
             seconds = time.perf_counter() - begun
-            values = _values(ranker, test)
-            base = values[_GOAL] if base is None else base
-            rows.append(
-                {"method": name, **_means(values), "seconds": seconds, **_against(values[_GOAL], base, name)}
-            )
+            scores[name] = ranker.predict_queries(test)
+            every[name] = values = _values(scores[name], test)
+            against = _against(values[_GOAL], every[_BASELINE][_GOAL], name)
+            rows.append({"method": name, **_means(values), "seconds": seconds, **against})
     _print(rows, form)
-    _conclude(ranker, train, path)
+    said = _findings(ranker, train, seed)
+    for text in said:
+        remark(text)
+    ranker.save(path)
+    page = path.with_name("report.html")
+    with replacing(page) as file:
+        file.write(demo_page(rows, test, scores, every, said).encode())
+    remark(f"saved: {path}   open: {page}")
 
 
 def _model_path(folder: Path) -> Path:
@@ -115,11 +126,10 @@ def _plan(train: Queries, valid: Queries, seed: int) -> list[tuple[str, Callable
     ]
 
 
-def _values(ranker: StoredRanker, q: Queries) -> dict[str, Float64Array]:
+def _values(scores: FloatArray, q: Queries) -> dict[str, Float64Array]:
     """Both measures of every query."""
     from directrix.measures.names import measure
 
-    scores = ranker.predict_queries(q)
     return {name: measure(name)(scores, q.labels, q.qptr) for name in (_GOAL, "AP")}
 
 
@@ -131,9 +141,10 @@ def _against(values: Float64Array, base: Float64Array, name: str) -> dict[str, A
     """Mean difference over queries, and the p-value of the two-sided paired t-test."""
     if name == _BASELINE:
         return {"difference": None, "p": None}
-    from scipy.stats import ttest_rel
+    from directrix.experiments.significance import paired_t
 
-    return {"difference": float((values - base).mean()), "p": float(ttest_rel(values, base).pvalue)}
+    found = paired_t(values, base)
+    return {"difference": found.difference, "p": found.p}
 
 
 def _print(rows: list[dict[str, Any]], form: Format) -> None:
@@ -160,16 +171,22 @@ def _stars(p: float) -> str:
     return next((stars for level, stars in _LEVELS if p < level), "")
 
 
-def _conclude(ranker: StoredRanker, train: Queries, path: Path) -> None:
-    """Say how far the surrogate is from its measure, and save the model that validation chose."""
+def _findings(ranker: StoredRanker, train: Queries, seed: int) -> list[str]:
+    """How far the surrogate is from its measure, and whether the weights are a local optimum of the goal."""
+    from directrix.experiments.optimality import certify
     from directrix.rankers.search import gap_of
 
     surrogate, gap = ranker.surrogate_, gap_of(ranker, train)
-    ranker.save(path)
-    remark("stars: two-sided paired t-test over queries, p < .05 *, .01 **, .001 ***")
+    said = ["stars: two-sided paired t-test over queries, p < .05 *, .01 **, .001 ***"]
     if not math.isnan(gap):  # LambdaRank has forces, and no surrogate of a measure
-        remark(
+        said.append(
             f"surrogate error of {_AUTO}: mean |{type(surrogate).__name__} - {surrogate.measure.name}| = "
             f"{gap:.4f} on the training queries"
         )
-    remark(f"saved: {path}")
+    found = certify(ranker, train, _GOAL, relative=True, seed=seed)
+    rise = f", by {found.largest_rise:.4f} at most" if found.n_rising else f" ({found.confidence:.0%})"
+    said.append(
+        f"local optimum: {found.n_rising} of {found.n_directions} random directions raise {_GOAL} on the "
+        f"training queries{rise}"
+    )
+    return said

@@ -12,7 +12,7 @@ from directrix.cli.output import Format, FormatOption, print_json, print_rows, r
 if TYPE_CHECKING:
     from directrix.data.audit import FileAudit
 
-_EXTRAS = {"lightgbm": "lightgbm", "piqp": "qp", "torch": "torch"}
+_EXTRAS = {"lightgbm": "lightgbm", "matplotlib": "plot", "piqp": "qp", "torch": "torch"}
 """Optional packages, and the extras that install them."""
 
 

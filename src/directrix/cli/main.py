@@ -13,7 +13,10 @@ import typer
 from typer.core import TyperGroup
 
 from directrix import __version__
+from directrix.cli.certify import certify
+from directrix.cli.compare import compare
 from directrix.cli.convert import convert
+from directrix.cli.crossval import crossval
 from directrix.cli.demo import demo
 from directrix.cli.doctor import doctor
 from directrix.cli.evaluate import evaluate
@@ -21,6 +24,7 @@ from directrix.cli.features import features
 from directrix.cli.methods import methods
 from directrix.cli.predict import predict
 from directrix.cli.reproduce import reproduce
+from directrix.cli.tendency import tendency
 from directrix.cli.train import train
 from directrix.cli.wording import for_the_shell
 from directrix.errors import InputError, MissingExtra
@@ -95,7 +99,11 @@ def _note(message: Warning | str, *_: Any, **__: Any) -> None:
     typer.echo(f"note: {for_the_shell(str(message))}", err=True)
 
 
-for _command in (train, predict, evaluate, convert, features, methods, reproduce, demo, doctor):
+_COMMANDS = (
+    *(train, predict, evaluate, compare, crossval, certify, tendency),
+    *(convert, features, methods, reproduce, demo, doctor),
+)
+for _command in _COMMANDS:
     app.command()(_command)
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
@@ -11,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-__all__ = ["Format", "FormatOption", "print_json", "print_rows", "progress_bar", "remark"]
+__all__ = ["Format", "FormatOption", "print_json", "print_rows", "progress_bar", "progress_of", "remark"]
 
 
 class Format(StrEnum):
@@ -89,3 +90,24 @@ def progress_bar(text: str) -> Iterator[Callable[[int, int, str], None]]:
             progress.update(task, completed=done, total=total, description=f"{text}: {now}")
 
         yield report
+
+
+@contextmanager
+def progress_of(text: str) -> Iterator[Callable[[int, int, str], None]]:
+    """Show how far a long run is: a bar on a terminal, else, as in a log, a line every twentieth part.
+
+    Yields a function of the number done, the number in all, and the time left in words.
+    """
+    if sys.stderr.isatty():
+        with progress_bar(text) as report:
+            yield report
+        return
+    shown = 0
+
+    def say(done: int, total: int, now: str) -> None:
+        nonlocal shown
+        if done * 20 // total > shown:
+            shown = done * 20 // total
+            remark(f"{text}: {done} of {total}, {now}")
+
+    yield say

@@ -2,21 +2,43 @@
 
 from __future__ import annotations
 
-import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import importlib
+import importlib.util
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from directrix.cli.doctor import environment
-from directrix.cli.output import print_json, progress_bar, remark
+from directrix.cli.output import print_json, progress_of, remark
 
-_NAMES = {"yue2007": "Yue et al. (2007): SVMmap on runs as features, TREC-7"}
-_QUICK_TRIALS = 2
+if TYPE_CHECKING:
+    from directrix.reports.report import Report
+    from directrix.reports.request import Request
+
+
+class _Paper(NamedTuple):
+    """What a name stands for, the module whose ``reproduce`` does it, and whether it has random splits."""
+
+    what: str
+    module: str
+    has_trials: bool = False
+
+
+_PAPERS = {
+    "qin2010": _Paper("Qin, Liu & Li (2010): ApproxRank, OHSUMED", "directrix.reports.qin2010"),
+    "chapelle2010": _Paper("Chapelle & Wu (2010): SmoothRank, OHSUMED", "directrix.reports.chapelle2010"),
+    "yue2007": _Paper(
+        "Yue et al. (2007): SVMmap on runs as features, TREC-7", "directrix.reports.yue2007", has_trials=True
+    ),
+    "donmez2009": _Paper(
+        "Donmez, Svore & Burges (2009): local optimality of LambdaRank, OHSUMED",
+        "directrix.reports.donmez2009",
+    ),
+    "he2010": _Paper("He & Liu (2010): tendency correlation, OHSUMED", "directrix.reports.he2010"),
+}
 
 
 class Form(StrEnum):
@@ -27,103 +49,93 @@ class Form(StrEnum):
 
 
 def reproduce(
-    name: Annotated[str, typer.Argument(help="The paper: yue2007.", show_default=False)],
-    data: Annotated[Path, typer.Option(help="Folder that holds trec7/.", show_default=False)],
+    name: Annotated[str, typer.Argument(help=f"The paper: {', '.join(_PAPERS)}.", show_default=False)],
+    data: Annotated[Path, typer.Option(help="Folder that holds letor/ and trec7/.", show_default=False)],
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", help="Folder for tables and trials; default the name.", show_default=False
+            "--output", "-o", help="Folder for all that is written; default the name.", show_default=False
         ),
     ] = None,
     trials: Annotated[
         int | None,
-        typer.Option(min=1, help="Splits of the topics; default 50, with --quick 2.", show_default=False),
+        typer.Option(min=1, help="Random splits, of papers that have some.", show_default=False),
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Few trials and settings: a look, no result.")
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Of the splits.")] = 0,
-    jobs: Annotated[int, typer.Option(help="Trials of a data set at a time; -1 = one a core.")] = -1,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Of all that is drawn.")] = 0,
+    jobs: Annotated[int, typer.Option(help="Trainings at a time; -1 = one a core.")] = -1,
+    page: Annotated[
+        Path | None,
+        typer.Option(help="Folder for NAME.md and its pictures, too, for a site.", show_default=False),
+    ] = None,
     form: Annotated[Form, typer.Option("--format", "-f", help="How to print the tables.")] = Form.table,
 ) -> None:
-    """Repeat the experiment of a paper, and print its tables; a run that was stopped goes on.
+    """Repeat the experiment of a paper, and print its tables and claims; a run that was stopped goes on.
 
-    The folder gets tables.txt, tables.json, tables.tex, page.md, every finished trial (cells.jsonl) and
-    settings.json.
+    The folder gets the tables as text, JSON, LaTeX and CSV, figures, page.md, report.html to be opened in a
+    browser, every finished part (cells.jsonl) and settings.json.
     """
     from directrix.cli.settings import usage
-    from directrix.errors import InputError
 
     with usage():
-        if name not in _NAMES:
-            there = "; ".join(f"{key}: {what}" for key, what in _NAMES.items())
-            raise InputError(f"there is no reproduction {name!r}. There is {there}.")
-        if jobs == 0 or jobs < -1:
-            raise InputError(f"--jobs {jobs}: a number of trials at a time is needed, or -1 for one a core.")
-    trials = trials or (_QUICK_TRIALS if quick else 50)
+        paper = _paper(name)
+        _check(name, trials, jobs, has_trials=paper.has_trials)
+    from directrix.reports.figures import need_plot
+    from directrix.reports.request import Request
+    from directrix.reports.write import document, publish, text_of, write_report
+
+    need_plot()
     folder = Path(name) if output is None else output
-    command = f"directrix reproduce {name} --data DIR"
-    command += f" --trials {trials}" * (trials != 50) + " --quick" * quick + f" --seed {seed}" * (seed != 0)
-    document, text = _yue2007(data, folder, (trials, quick, seed, jobs), command)
+    installation = {key: what for key, what in environment().items() if key != "numba cache"}  # a path
+    request = Request(
+        name=name,
+        data=data,
+        folder=folder,
+        quick=quick,
+        seed=seed,
+        jobs=jobs,
+        command=_command(name, trials, quick=quick, seed=seed),
+        installation=installation,
+        progress=progress_of,
+        trials=trials,
+    )
+    work: Callable[[Request], Report] = importlib.import_module(paper.module).reproduce
+    report = work(request)
+    write_report(folder, report)
+    if page is not None:
+        publish(page, report)
     if form is Form.json:
-        print_json(document)
+        print_json(document(report))
     else:
-        typer.echo(text)
-    remark(f"written: {folder}/tables.txt, tables.json, tables.tex, page.md")
+        typer.echo(text_of(report))
+    remark(f"written: {folder}/tables.txt, tables.json, tables.tex, tables, figures, page.md, report.html")
 
 
-def _yue2007(
-    data: Path, folder: Path, options: tuple[int, bool, int, int], command: str
-) -> tuple[dict[str, Any], str]:
-    """Run what is left of the trials, write the folder, and return the tables."""
-    from directrix.experiments.yue2007.collection import read_collection
-    from directrix.experiments.yue2007.methods import QUICK, Grid
-    from directrix.experiments.yue2007.protocol import Settings, run_trials
-    from directrix.experiments.yue2007.results import results
-    from directrix.reports.folder import open_folder, text_of, write_settings, write_tables
-    from directrix.reports.yue2007 import tables
-    from directrix.reports.yue2007_page import page
+def _paper(name: str) -> _Paper:
+    from directrix.errors import InputError
 
-    trials, quick, seed, jobs = options
-    chosen = Settings(trials=trials, seed=seed, grid=QUICK if quick else Grid())
-    collection = read_collection(data)
-    installation = {name: what for name, what in environment().items() if name != "numba cache"}  # a path
-    fixed = {**chosen.fixed(), "data": collection.digest, "directrix": installation["directrix"]}
-    settings = {"name": "yue2007", "fixed": fixed, "trials": trials, "installation": installation}
-    path = open_folder(folder, settings)
-    begun = time.monotonic()
-    with _progress("trials of a data set") as progress:
-        cells = run_trials(collection, chosen, path, n_jobs=jobs, progress=progress)
-    found = results(collection, chosen, cells)
-    settings["seconds"] = {
-        "training": round(sum(sum(column.seconds.values()) for column in found), 1),
-        "this call": round(time.monotonic() - begun, 1),
-    }
-    write_settings(folder, settings)
-    shown = tables(found)
-    document = {
-        "name": "yue2007",
-        "settings": settings,
-        "tables": [table.json() for table in shown],
-        "columns": [column.to_dict() for column in found],
-    }
-    write_tables(folder, shown, document, page(found, chosen, command))
-    return document, text_of(shown)
+    there = {key: paper for key, paper in _PAPERS.items() if importlib.util.find_spec(paper.module)}
+    if name not in there:
+        known = "; ".join(f"{key}: {paper.what}" for key, paper in there.items())
+        raise InputError(f"there is no reproduction {name!r}. There is {known}.")
+    return there[name]
 
 
-@contextmanager
-def _progress(text: str) -> Iterator[Callable[[int, int, str], None]]:
-    """A bar on a terminal; elsewhere, as in a log, a line for every twentieth part."""
-    if sys.stderr.isatty():
-        with progress_bar(text) as report:
-            yield report
-        return
-    shown = 0
+def _check(name: str, trials: int | None, jobs: int, *, has_trials: bool) -> None:
+    from directrix.errors import InputError
 
-    def say(done: int, total: int, now: str) -> None:
-        nonlocal shown
-        if done * 20 // total > shown:
-            shown = done * 20 // total
-            remark(f"{text}: {done} of {total}, {now}")
+    if trials is not None and not has_trials:
+        raise InputError(
+            f"--trials {trials}: {name} has no random splits of which some could be run; leave it out."
+        )
+    if jobs == 0 or jobs < -1:
+        raise InputError(f"--jobs {jobs}: a number of trainings at a time is needed, or -1 for one a core.")
 
-    yield say
+
+def _command(name: str, trials: int | None, *, quick: bool, seed: int) -> str:
+    """Does the same again, on a machine of one's own: no paths."""
+    command = f"directrix reproduce {name} --data DIR"
+    command += "" if trials is None else f" --trials {trials}"
+    return command + " --quick" * quick + f" --seed {seed}" * (seed != 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -76,17 +76,12 @@ def run_cells(
     A line is written, and forced to the disk, when its cell ends: who kills the run loses the cells that
     are under way.
     """
-    from joblib import Parallel, delayed
-
     with Path(path).open("a+b") as file:
         _lock(file)
         done = _read(file)
         left = [cell for cell in cells if cell.key not in done]
         begun, before = time.monotonic(), len(cells) - len(left)
-        jobs = (delayed(_run)(cell) for cell in left)
-        # no memory maps: read-only arrays would be another type, for which Numba compiles anew
-        parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", max_nbytes=None)
-        for count, line in enumerate(parallel(jobs), start=1):
+        for count, line in enumerate(_ended(left, n_jobs), start=1):
             file.write(line.encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
@@ -96,6 +91,23 @@ def run_cells(
                 seconds = (time.monotonic() - begun) / count * (len(left) - count)
                 progress(before + count, len(cells), _left(seconds))
     return {cell.key: done[cell.key] for cell in cells}
+
+
+def _ended(cells: Sequence[Cell], n_jobs: int | None) -> Iterator[str]:
+    """Lines of cells, each when it ends; with a backend that cannot do that, in batches of one a worker."""
+    from joblib import Parallel, delayed, effective_n_jobs
+
+    jobs = [delayed(_run)(cell) for cell in cells]
+    # no memory maps: read-only arrays would be another type, for which Numba compiles anew
+    try:
+        parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", max_nbytes=None)
+    except ValueError:  # "does not support return_as", for instance that of multiprocessing
+        size = effective_n_jobs(n_jobs)
+        with Parallel(n_jobs=n_jobs, max_nbytes=None) as parallel:
+            for start in range(0, len(jobs), size):
+                yield from parallel(jobs[start : start + size])
+    else:
+        yield from parallel(jobs)
 
 
 def _run(cell: Cell) -> str:

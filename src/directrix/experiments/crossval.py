@@ -16,12 +16,18 @@ from directrix.experiments.cells import Progress, run_cells
 from directrix.experiments.contest import Contest
 from directrix.experiments.crossval_cells import Job
 from directrix.experiments.crossval_result import CrossValidation, Tried
+from directrix.experiments.rules import Rules
 from directrix.experiments.splits import Split, k_fold_splits, letor_splits, stored
-from directrix.experiments.tuning import Entry, Search, candidates_of, canonical, halving_rungs
+from directrix.experiments.tuning import (
+    Entry,
+    Search,
+    candidates_of,
+    canonical,
+    check_candidates,
+    halving_rungs,
+)
 from directrix.measures.base import RankingMeasure
 from directrix.measures.convention import Convention
-from directrix.measures.convention import convention as find_convention
-from directrix.measures.evaluation import warn_lacking
 from directrix.measures.names import measure as parse_measure
 from directrix.rankers.candidates import Trial
 from directrix.rankers.checks import check_finite, check_measurable, check_trainable, check_valid
@@ -41,8 +47,8 @@ _PARTS = ("name", "model", "surrogate", "trainer", "fixed", "keeps")  # of a met
 
 def cross_validate(  # noqa: PLR0913 - all but the first three are optional and by name
     splits: Sequence[Split],
-    entries: Sequence[Entry | str],
-    measures: Sequence[RankingMeasure | str] = ("nDCG@10", "AP"),
+    entries: Sequence[Entry | str] | Entry | str,
+    measures: Sequence[RankingMeasure | str] | RankingMeasure | str = ("nDCG@10", "AP"),
     *,
     select: RankingMeasure | str | None = None,
     convention: Convention | str | None = None,
@@ -60,9 +66,9 @@ def cross_validate(  # noqa: PLR0913 - all but the first three are optional and 
     ----------
     splits : sequence of Split
         Folds, from `letor_splits`, `k_fold_splits`, or of your own.
-    entries : sequence of Entry or str
+    entries : Entry or str, or a sequence of them
         What is compared; a name is the method of this name with its own grid.
-    measures : sequence of measure or str
+    measures : measure or str, or a sequence of them
         Reported.
     select : measure or str, optional
         What to train for and to choose by; default the first of ``measures``.
@@ -125,28 +131,32 @@ def cross_validate(  # noqa: PLR0913 - all but the first three are optional and 
     >>> sorted(found.selected("RankCosine")[0])
     ['centred', 'l2']
     """
-    names = tuple(dict.fromkeys(m if isinstance(m, str) else parse_measure(m).name for m in measures))
+    entries = [entries] if isinstance(entries, Entry | str) else list(entries)
+    measures = [measures] if isinstance(measures, RankingMeasure | str) else list(measures)
+    names = tuple(dict.fromkeys(_names(measures)))
     if not names or not splits or not entries:
         raise InputError(
             f"{len(splits)} folds, {len(entries)} entries, {len(names)} measures; at least one of each "
             "is needed."
         )
     check_count("keep_top", keep_top, 0)
-    rules = _Rules(convention)
+    rules = Rules(convention)
     reported = tuple(
         {n: rules(m, always=True) for n, m in zip(_names(measures), measures, strict=True)}.values()
     )
     rules.warn(names, reported)
-    goal = rules(measures[0] if select is None else select)
     chosen = [Entry(each, each) if isinstance(each, str) else each for each in entries]
     _check_unlike("entry", [each.name for each in chosen])
     _check_unlike("fold", [each.name for each in splits])
     plans = []
     for entry in chosen:
-        own = goal if entry.measure is None else rules(entry.measure)
-        trials = candidates_of(entry, own, search, n_candidates, seed)
-        _check_settings(trials, own)
-        plans.append((entry, trials, Job(own, reported, seed, keep_top, _n_methods(trials) > 1)))
+        asked = entry.measure or select or measures[0]
+        goal, trained_for = rules(asked), rules.trained_for(asked)
+        trials = candidates_of(entry, trained_for, search, n_candidates, seed)
+        check_candidates(trials, trained_for)
+        plans.append(
+            (entry, trials, Job(goal, trained_for, reported, seed, keep_top, _n_methods(trials) > 1))
+        )
     for split in splits:
         _check_data(split, {job.goal for _, _, job in plans})
     with ExitStack() as stack:
@@ -179,22 +189,6 @@ def cross_validate(  # noqa: PLR0913 - all but the first three are optional and 
     )
 
 
-class _Rules:
-    """Turns texts into measures that count as a tool does."""
-
-    def __init__(self, tool: Convention | str | None) -> None:
-        self._tool = None if tool is None else find_convention(tool)
-        self.name = "default" if self._tool is None else self._tool.name
-
-    def __call__(self, measure: RankingMeasure | str, *, always: bool = False) -> RankingMeasure:
-        found = parse_measure(measure)
-        return found.under(self._tool) if self._tool and (always or isinstance(measure, str)) else found
-
-    def warn(self, names: Sequence[str], measures: Sequence[RankingMeasure]) -> None:
-        if self._tool is not None:
-            warn_lacking(self._tool, list(names), list(measures))
-
-
 def _names(measures: Iterable[RankingMeasure | str]) -> list[str]:
     return [m if isinstance(m, str) else parse_measure(m).name for m in measures]
 
@@ -208,20 +202,6 @@ def _check_unlike(what: str, names: Sequence[str]) -> None:
             )
 
 
-def _check_settings(trials: Sequence[Trial], goal: RankingMeasure) -> None:
-    """Raise what is wrong with the settings, if no candidate can even be made."""
-    wrong = None
-    for method, settings in trials:
-        try:
-            method.ranker(measure=goal, **settings).check_parameters()
-        except InputError as error:
-            wrong = wrong or error
-        else:
-            return
-    if wrong is not None:
-        raise wrong
-
-
 def _check_data(split: Split, goals: Iterable[RankingMeasure]) -> None:
     try:
         check_trainable(split.train)
@@ -233,6 +213,7 @@ def _check_data(split: Split, goals: Iterable[RankingMeasure]) -> None:
                 f"the test data have {split.test.n_features} features, the training data "
                 f"{split.train.n_features}; both must have the same ones."
             )
+        check_finite(split.test, "the test data")
         for goal in goals:
             for part in (split.train, split.valid):
                 if part is not None:

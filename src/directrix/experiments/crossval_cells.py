@@ -35,7 +35,9 @@ class Job:
     Parameters
     ----------
     goal : measure
-        Trained for and chosen by.
+        Chosen by.
+    trained_for : measure
+        What methods are told to train for: ``goal``, or what of it can be trained for.
     measures : tuple of measure
         Reported.
     seed : int
@@ -47,6 +49,7 @@ class Job:
     """
 
     goal: RankingMeasure
+    trained_for: RankingMeasure
     measures: tuple[RankingMeasure, ...]
     seed: int
     keep_top: int
@@ -83,11 +86,11 @@ def try_candidate(
     clock = Clock(None, 1, None)
     try:
         folds, _ = judging_folds(train, split.valid, _UNWEIGHTED, None, job.seed)
-        found = attempt(method, settings, folds, job.goal, job.seed, clock)
+        found = attempt(method, settings, folds, job.goal, job.seed, clock, job.trained_for)
         assert found is not None  # there is no time budget
         ranker = found.rankers[-1]
         if is_whole and folds[0].train is not train:  # inner folds chose
-            ranker = again(found, train, _UNWEIGHTED, job.goal, job.seed, clock)
+            ranker = again(found, train, _UNWEIGHTED, job.goal, job.seed, clock, job.trained_for)
     except InputError as error:
         return {"failed": str(error)}
     candidate = found.candidate

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from directrix.errors import InputError
+from directrix.experiments.tuning import canonical
 from directrix.rankers.training import mean_over_queries
 from directrix.types import Float64Array
 
@@ -156,7 +158,7 @@ class CrossValidation:
                     "measure": measure,
                     "mean": _number(self.mean(entry, measure)),
                     "folds": [_number(value) for value in self.folds_of(entry, measure)],
-                    "selected": list(self.selected(entry)),
+                    "selected": [json.loads(canonical(each)) for each in self.selected(entry)],
                     "seconds": round(self.seconds(entry), 3),
                 }
                 for entry in self.entries

@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from directrix.data.letor import read_letor
+from directrix.data.letor_write import replacing
 from directrix.data.options import check_count
 from directrix.data.queries import Queries
 from directrix.data.split import fold_numbers, letor_folds
@@ -53,7 +54,7 @@ class Split:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of all that figures depend on: features, labels, queries, identifiers of documents."""
-        state = hashlib.sha256(repr(self.valid is None).encode())
+        state = hashlib.sha256()
         for part in self.parts:
             names = None if part.doc_ids is None else part.doc_ids.tolist()
             state.update(digest(part).encode() + repr((part.query_ids, names)).encode())
@@ -121,7 +122,7 @@ def k_fold_splits(q: Queries, k: int = 5, *, seed: int = 0) -> tuple[Split, ...]
     --------
     >>> from directrix.data.synthetic import make_linear
     >>> [fold.test.query_ids for fold in k_fold_splits(make_linear(6, 5, 2)[0], 3)]
-    [(0, 5), (1, 3), (2, 4)]
+    [(3, 4), (0, 2), (1, 5)]
     """
     if check_count("k", k, 3) > q.n_queries:
         raise InputError(
@@ -162,7 +163,8 @@ class StoredSplit:
     def __reduce__(self) -> tuple[Any, ...]:
         """Write the fold, once, and give its file and what tells it from others in its place."""
         if not self._is_written:
-            self.path.write_bytes(pickle.dumps(self.split, protocol=pickle.HIGHEST_PROTOCOL))
+            with replacing(self.path) as file:  # whole or not at all: another process may be reading it
+                pickle.dump(self.split, file, protocol=pickle.HIGHEST_PROTOCOL)
             self._is_written = True
         return _again, (self.path, self.split.digest)
 

@@ -18,7 +18,15 @@ from directrix.rankers.methods import Method
 from directrix.rankers.methods import method as find_method
 from directrix.types import Int64Array
 
-__all__ = ["Entry", "Search", "candidates_of", "canonical", "halving_rungs", "subset"]
+__all__ = [
+    "Entry",
+    "Search",
+    "candidates_of",
+    "canonical",
+    "check_candidates",
+    "halving_rungs",
+    "subset",
+]
 
 Search = Literal["grid", "random", "halving"]
 _FACTOR = 3  # of successive halving; 3 and 4 are what its authors advise
@@ -88,7 +96,7 @@ def candidates_of(
         if search == "grid":
             raise InputError(
                 f"n_candidates={n_candidates} has no effect on a search over the whole grid; leave it out, "
-                "or draw from the grid with search='random'."
+                "or draw from the grid: search='random'."
             )
     axes = {name: values for name, values in (entry.grid or {}).items() if name not in entry.settings}
     drawn = [name for name, values in axes.items() if hasattr(values, "rvs")]
@@ -152,6 +160,26 @@ def _check(entry: Entry, goal: RankingMeasure, settings: Mapping[str, Any]) -> N
 
 def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
+
+
+def check_candidates(trials: Sequence[Trial], goal: RankingMeasure) -> None:
+    """Raise what is wrong with the settings, if no candidate can even be made.
+
+    Raises
+    ------
+    InputError
+        Of the first candidate.
+    """
+    wrong = None
+    for method, settings in trials:
+        try:
+            method.ranker(measure=goal, **settings).check_parameters()
+        except InputError as error:
+            wrong = wrong or error
+        else:
+            return
+    if wrong is not None:
+        raise wrong
 
 
 def halving_rungs(n_candidates: int, n_queries: int) -> list[tuple[int, int]]:

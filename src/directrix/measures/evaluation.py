@@ -122,7 +122,8 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
         scores, labels = np.asarray(scores)[rows], _take(labels, rows, "labels")
         doc_ids = None if doc_ids is None else _take(doc_ids, rows, "doc_ids")
     if convention is not None:
-        warn_lacking(find_convention(convention), names, chosen)
+        remedy = "Leave out convention= for those, or use evaluate_conventions, which leaves them out."
+        warn_lacking(find_convention(convention), names, chosen, remedy)
     values = Prepared(chosen, labels, boundaries, doc_ids)(scores)
     mean: dict[str, float] = {}
     skipped: dict[str, int] = {}
@@ -195,15 +196,14 @@ def _reason(tool: Convention, m: RankingMeasure, doc_ids: Any) -> str:
     return ""
 
 
-def warn_lacking(tool: Convention, names: list[str], chosen: list[RankingMeasure]) -> None:
-    """Warn the caller's caller of measures that a tool does not have."""
+def warn_lacking(tool: Convention, names: list[str], chosen: list[RankingMeasure], remedy: str) -> None:
+    """Warn the caller's caller of measures that a tool does not have, and say what to do."""
     lacking = [name for name, m in zip(names, chosen, strict=True) if not tool.has(m)]
     if lacking:
         note = f" ({tool.note})" if tool.note else ""
         warn(
             f"{tool.name} has no {', '.join(lacking)}{note}; the values are directrix's own, with the tool's "
-            "ties, gain and empty queries where the measure has them. Leave out convention= for those, or "
-            "use evaluate_conventions, which leaves them out.",
+            f"ties, gain and empty queries where the measure has them. {remedy}",
             stacklevel=3,
         )
 

@@ -45,12 +45,17 @@ def attempt(
     goal: RankingMeasure,
     seed: int,
     clock: Clock,
+    trained_for: RankingMeasure | None = None,
 ) -> Attempt | None:
-    """Train and judge one candidate; None if the time was over before it was finished."""
+    """Train and judge one candidate; None if the time was over before it was finished.
+
+    ``goal`` judges, and chooses the step that is kept; ``trained_for``, if it is another measure, makes the
+    ranker.
+    """
     begun = time.perf_counter()
     rankers, values, trained, steps = [], [], [], []
     for fold in folds:
-        ranker = _ranker(each, chosen, goal, seed)
+        ranker = _ranker(each, chosen, trained_for or goal, seed)
         ranker.fit_queries(
             fold.train,
             fold.judge if each.keeps_best and _is_defined(goal, fold.judge) else None,
@@ -84,14 +89,22 @@ def _is_defined(goal: RankingMeasure, q: Queries) -> bool:
     return not np.isnan(values_of(goal, np.zeros(q.n_docs), q)).all()
 
 
-def again(trial: Attempt, q: Queries, weights: Weights, goal: RankingMeasure, seed: int, clock: Clock) -> Any:
+def again(
+    trial: Attempt,
+    q: Queries,
+    weights: Weights,
+    goal: RankingMeasure,
+    seed: int,
+    clock: Clock,
+    trained_for: RankingMeasure | None = None,
+) -> Any:
     """Train the chosen candidate on all queries, as many steps as it was given on the folds."""
     enough = trial.candidate.steps if trial.method.keeps_best else math.inf
 
     def watch(step: Step) -> bool:
         return clock.watch(step) or step.iteration >= enough
 
-    ranker = _ranker(trial.method, trial.candidate.settings, goal, seed)
+    ranker = _ranker(trial.method, trial.candidate.settings, trained_for or goal, seed)
     return ranker.fit_queries(q, measure=goal, doc_weight=weights[0], query_weight=weights[1], callback=watch)
 
 

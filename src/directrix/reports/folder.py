@@ -1,17 +1,16 @@
-"""The folder of a reproduction: what it depends on, so that it can be taken up again, and its tables."""
+"""The folder of a reproduction: what it depends on, so that it can be taken up again."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from directrix.data.letor_write import replacing
 from directrix.errors import InputError
-from directrix.reports.tables import Table, notes_once
 
-__all__ = ["open_folder", "text_of", "write_settings", "write_tables"]
+__all__ = ["open_folder", "write_settings"]
 
 _SETTINGS, _CELLS = "settings.json", "cells.jsonl"
 
@@ -66,35 +65,6 @@ def write_settings(folder: Path, settings: Mapping[str, Any]) -> None:
     """Write what a run depends on and how long it took."""
     with replacing(folder / _SETTINGS) as file:
         file.write((json.dumps(settings, indent=1) + "\n").encode())
-
-
-def write_tables(folder: Path, tables: Sequence[Table], document: Mapping[str, Any], page: str) -> None:
-    r"""Write ``tables.txt``, ``tables.json``, ``tables.tex`` and ``page.md``.
-
-    Parameters
-    ----------
-    folder : Path
-        As made by `open_folder`.
-    tables : sequence of Table
-    document : mapping
-        JSON: the tables and what stands behind them.
-    page : str
-        Markdown.
-    """
-    texts = {
-        "tables.txt": text_of(tables) + "\n",
-        "tables.json": json.dumps(document, indent=1, allow_nan=False) + "\n",
-        "tables.tex": "\n\n".join([r"% needs \usepackage{booktabs}", *(t.latex() for t in tables)]) + "\n",
-        "page.md": page,
-    }
-    for name, text in texts.items():
-        with replacing(folder / name) as file:
-            file.write(text.encode())
-
-
-def text_of(tables: Sequence[Table]) -> str:
-    """All tables as text, each note once."""
-    return "\n\n\n".join(table.text() for table in notes_once(tables))
 
 
 def _fixed(path: Path) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from directrix.errors import InputError
 from directrix.reports.tables import Table
 from directrix.types import Float64Array
 
-__all__ = ["Claim", "Curve", "Figure", "Panel", "PerQuery", "Report", "Verdict"]
+__all__ = ["Claim", "Curve", "Figure", "Panel", "PerQuery", "Report", "Section", "Verdict"]
 
 Verdict = Literal["holds", "does not hold", "not significant"]
 
@@ -55,6 +55,9 @@ class Panel:
     x_label, y_label : str
         With the unit.
     x_scale, y_scale : {"linear", "log"}
+        Of an axis without a value above 0 it is linear whatever is said here.
+    x_names : tuple of str
+        Names at x = 0, 1, ..., of methods for instance; () = numbers.
     """
 
     title: str
@@ -63,6 +66,7 @@ class Panel:
     y_label: str
     x_scale: Literal["linear", "log"] = "linear"
     y_scale: Literal["linear", "log"] = "linear"
+    x_names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,6 +136,24 @@ class PerQuery:
     rankings: Mapping[str, tuple[tuple[tuple[str, int, float], ...], ...]] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Section:
+    """A head of the pages, with some of the tables under it.
+
+    Parameters
+    ----------
+    title : str
+    n_tables : int
+        The next so many tables of the report; 0 = text alone.
+    text : tuple of str
+        Paragraphs of Markdown, before the tables.
+    """
+
+    title: str
+    n_tables: int = 0
+    text: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, eq=False)
 class Report:
     """All that a reproduction shows.
@@ -143,9 +165,9 @@ class Report:
     title : str
         Head of the page.
     paper : str
-        Authors, year, title, where it appeared, DOI.
+        Authors, year, title, where it appeared, DOI, and what it asks; Markdown.
     summary : tuple of str
-        What was found, sentences made of the figures; Markdown.
+        What was found, sentences made of the figures; paragraphs of Markdown, or items that begin with "- ".
     tables : tuple of Table
         In the order of the paper, published figures beside ours with the difference.
     figures : tuple of Figure
@@ -161,6 +183,17 @@ class Report:
         Writes it again.
     per_query : tuple of PerQuery
         For the drill-down, one a data set and measure.
+    sections : tuple of Section
+        Heads for the tables, in their order, as wide as they are many; () = one head for all.
+    differs : tuple of str
+        What differs from the paper, if ``how`` does not say it; paragraphs of Markdown.
+    more : mapping
+        JSON: further keys of ``tables.json``.
+
+    Raises
+    ------
+    InputError
+        If the sections do not have as many tables as the report.
     """
 
     name: str
@@ -175,3 +208,14 @@ class Report:
     settings: Mapping[str, Any]
     command: str
     per_query: tuple[PerQuery, ...] = ()
+    sections: tuple[Section, ...] = ()
+    differs: tuple[str, ...] = ()
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        n_tables = sum(section.n_tables for section in self.sections)
+        if self.sections and n_tables != len(self.tables):
+            raise InputError(
+                f"report {self.name!r}: its sections have {n_tables} tables, the report has "
+                f"{len(self.tables)}; every table needs a place in one section."
+            )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -9,7 +11,7 @@ from typing import Any
 
 from directrix.errors import InputError
 
-__all__ = ["Table", "Value", "notes_once"]
+__all__ = ["Table", "Value", "escaped_markdown", "notes_once"]
 
 Value = str | float | int | None
 
@@ -95,7 +97,7 @@ class Table:
             widths[at + n - 1] += max(0, missing)
             heads.append(name.ljust(sum(widths[at : at + n]) + 2 * (n - 1)))
             at += n
-        right = self._numeric()
+        right = self.numeric()
         body = [_joined(line, widths, right) for line in lines]
         rule = "  ".join("-" * width for width in widths)
         parts = [self.title, "", *(["  ".join(heads).rstrip()] if heads else []), body[0], rule, *body[1:]]
@@ -111,19 +113,23 @@ class Table:
             "notes": list(self.notes),
         }
 
+    def csv(self) -> str:
+        """Comma-separated values: groups before the heads of their columns, every digit, nothing for None."""
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows([self.heads(), *self.rows])
+        return text.getvalue()
+
     def markdown(self) -> str:
         """A table of Markdown; groups stand before the heads of their columns."""
-        over = [name for name, n in self.groups for _ in range(n)] or [""] * len(self.columns)
-        heads = [f"{name} {head}".strip() for name, head in zip(over, self.columns, strict=True)]
-        rules = ["---:" if right else "---" for right in self._numeric()]
-        escaped = [[_plain(cell) for cell in row] for row in [heads, *self._shown()]]
+        rules = ["---:" if right else "---" for right in self.numeric()]
+        escaped = [[escaped_markdown(cell) for cell in row] for row in [self.heads(), *self._shown()]]
         lines = ["| " + " | ".join(row) + " |" for row in [escaped[0], rules, *escaped[1:]]]
-        notes = ["", _plain(" ".join(self.notes))] if self.notes else []
-        return "\n".join([f"**{_plain(self.title)}**", "", *lines, *notes])
+        notes = ["", escaped_markdown(" ".join(self.notes))] if self.notes else []
+        return "\n".join([f"**{escaped_markdown(self.title)}**", "", *lines, *notes])
 
     def latex(self) -> str:
         r"""A ``table`` environment for a document with ``\usepackage{booktabs}``."""
-        numeric = self._numeric()
+        numeric = self.numeric()
         lines = [_row(self.columns), r"\midrule", *(_row(row) for row in self._shown())]
         if self.groups:
             lines = [*_group_rows(self.groups), *lines]
@@ -143,19 +149,31 @@ class Table:
             ]
         )
 
-    def _shown(self) -> list[list[str]]:
-        return [[self._cell(value) for value in row] for row in self.rows]
+    def heads(self) -> list[str]:
+        """Heads of the columns with those of their groups."""
+        over = [name for name, n in self.groups for _ in range(n)] or [""] * len(self.columns)
+        return [f"{name} {head}".strip() for name, head in zip(over, self.columns, strict=True)]
 
-    def _cell(self, value: Value) -> str:
+    def shown(self, value: Value) -> str:
+        """A cell as it is shown: floats rounded, "-" for None."""
         if value is None:
             return "-"
-        return f"{value:.{self.digits}f}" if isinstance(value, float) else str(value)
+        return f"{value:z.{self.digits}f}" if isinstance(value, float) else str(value)  # z: no "-0.000"
 
-    def _numeric(self) -> list[bool]:
+    def numeric(self) -> list[bool]:
+        """Which columns hold numbers alone."""
         columns: Sequence[Sequence[Value]] = list(zip(*self.rows, strict=True)) or [("",)] * len(self.columns)
         return [
             all(value is None or isinstance(value, int | float) for value in column) for column in columns
         ]
+
+    def _shown(self) -> list[list[str]]:
+        return [[self.shown(value) for value in row] for row in self.rows]
+
+
+def escaped_markdown(text: str) -> str:
+    """Text in which no letter means anything in Markdown."""
+    return re.sub(r"([|*_<\\])", r"\\\1", text)
 
 
 def notes_once(tables: Sequence[Table]) -> list[Table]:
@@ -173,10 +191,6 @@ def _joined(line: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -
         cell.rjust(n) if to_the_right else cell.ljust(n)
     )
     return "  ".join(map(pad, line, widths, right)).rstrip()
-
-
-def _plain(text: str) -> str:
-    return re.sub(r"([|*_<\\])", r"\\\1", text)
 
 
 def _escaped(text: str) -> str:

@@ -6,13 +6,22 @@ All are guarantees for the logistic sigmoid, given that the scores of a query do
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from directrix.errors import InputError
-from directrix.types import FloatArray
+from directrix.surrogates.approx import ApproxAP, ApproxNDCG
+from directrix.surrogates.positions import soft_ranks
+from directrix.types import Float64Array, FloatArray, Int64Array, Surrogate
 
-__all__ = ["ap_bound", "ndcg_bound", "rank_bound"]
+__all__ = ["BOUNDS", "ap_bound", "bounds_of", "ndcg_bound", "rank_bound"]
+
+BOUNDS = ("gap", "ranks", "relevant")
+"""Where the error eps of the soft ranks comes from: see `bounds_of`."""
+_BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 
 def rank_bound(scores: FloatArray, alpha: float) -> float:
@@ -94,3 +103,87 @@ def ndcg_bound(eps: float) -> float:
         In units of nDCG.
     """
     return eps / (2.0 * math.log(2.0))
+
+
+def bounds_of(
+    surrogate: Surrogate, scores: Float64Array, labels: Float64Array, qptr: Int64Array
+) -> dict[str, Float64Array]:
+    r"""Bounds of the paper on \|surrogate - measure\|, query by query.
+
+    Theorem 5 for ApproxAP, Theorem 6 for ApproxNDCG, of the error eps of the soft ranks:
+
+    - "gap": at most this, by the least gap of two scores (Corollary 4), before anything is ranked;
+    - "ranks": the largest of all documents, measured;
+    - "relevant": the largest of the relevant documents, measured: the proofs look at no others.
+
+    Parameters
+    ----------
+    surrogate : Surrogate
+    scores : float64 (n_docs,)
+    labels : float64 (n_docs,)
+    qptr : int64 (n_queries + 1,)
+
+    Returns
+    -------
+    dict of str to float64 (n_queries,)
+        In units of the measure. NaN where the theorem says nothing: no document is relevant, scores tie (of
+        "relevant" those of a relevant document), for ApproxAP eps is not below 1/2, or the bound is 1 or
+        more, as a difference of two measures cannot be. Without entries if no theorem speaks of the
+        surrogate: for a cut-off, or a sigmoid that is not logistic.
+
+    Examples
+    --------
+    The example of the paper, with the relevant document third:
+
+    >>> s = np.array([4.20074, 3.12378, 4.40918, 1.55258, 4.13330])
+    >>> labels, qptr = np.array([0.0, 0.0, 0.0, 0.0, 1.0]), np.array([0, 5])
+    >>> found = bounds_of(ApproxAP(alpha=100.0, beta=100.0), s, labels, qptr)
+    >>> {kind: found[kind].round(4).tolist() for kind in BOUNDS}
+    {'gap': [0.0095], 'ranks': [0.0024], 'relevant': [0.0024]}
+    """
+    theorem = _theorem(surrogate)
+    if theorem is None:
+        return {}
+    steep: Any = surrogate
+    alpha = steep.alpha * (2.0 if steep.sigmoid == "tanh" else 1.0)  # (1 + tanh z)/2 = logistic(2 z)
+    ranks, is_tied = _ranks(scores, qptr)
+    off = np.abs(soft_ranks(scores, qptr, alpha=steep.alpha, sigmoid=steep.sigmoid) - ranks)
+    relevant = labels >= getattr(surrogate, "rel", 1)
+    bounds = {kind: np.full(len(qptr) - 1, np.nan) for kind in BOUNDS}
+    for q in np.flatnonzero(np.logical_or.reduceat(relevant, qptr[:-1])):
+        mine = slice(int(qptr[q]), int(qptr[q + 1]))
+        counts = relevant[mine]
+        eps = {}
+        if not is_tied[mine][counts].any():
+            eps["relevant"] = float(off[mine][counts].max())
+        if not is_tied[mine].any():
+            eps["ranks"] = float(off[mine].max())
+            eps["gap"] = rank_bound(scores[mine], alpha)
+        for kind, error in eps.items():
+            bound = theorem(error, int(counts.sum()))
+            bounds[kind][q] = bound if bound < 1.0 else np.nan
+    return bounds
+
+
+def _theorem(surrogate: Any) -> Callable[[float, int], float] | None:
+    """Bound by the error of the soft ranks and the number of relevant documents; NaN where there is none."""
+    if getattr(surrogate, "sigmoid", None) not in ("logistic", "tanh"):
+        return None
+    if isinstance(surrogate, ApproxAP):
+        beta = surrogate.beta * (2.0 if surrogate.sigmoid == "tanh" else 1.0)
+        return lambda eps, n_relevant: ap_bound(eps, n_relevant, beta) if eps < 0.5 else np.nan
+    if isinstance(surrogate, ApproxNDCG) and surrogate.k is None:
+        return lambda eps, n_relevant: ndcg_bound(eps)
+    return None
+
+
+def _ranks(scores: Float64Array, qptr: Int64Array) -> tuple[Float64Array, _BoolArray]:
+    """1-based ranks, of equal scores in some order, and which documents share their score."""
+    sizes = np.diff(qptr)
+    query = np.repeat(np.arange(len(sizes)), sizes)
+    order = np.lexsort((-scores, query))
+    ranks, is_tied = np.empty(len(scores)), np.zeros(len(scores), dtype=bool)
+    ranks[order] = np.arange(len(scores)) - np.repeat(qptr[:-1], sizes) + 1.0
+    equal = (np.diff(scores[order]) == 0.0) & (np.diff(query) == 0)
+    is_tied[order[1:][equal]] = is_tied[order[:-1][equal]] = True
+    return ranks, is_tied

@@ -7,8 +7,8 @@ from typing import Any, Literal
 import numpy as np
 
 from directrix.errors import InputError
+from directrix.experiments.significance.fisher import check_resampling
 from directrix.experiments.significance.gaps import gaps_of
-from directrix.experiments.significance.randomisation import check_resampling
 from directrix.types import Float64Array
 
 __all__ = ["bootstrap_gaps", "bootstrap_interval", "check_share", "t_gaps", "t_interval"]

@@ -104,12 +104,14 @@ def detectable_gap(gaps: Float64Array, alpha: float, power: float) -> float:
 @cache
 def _noncentrality(n: int, alpha: float, power: float) -> float:
     from scipy.optimize import brentq
-    from scipy.special import nctdtr, stdtrit
+    from scipy.special import stdtrit
+    from scipy.stats import nct  # scipy.special.nctdtr is NaN for one degree of freedom far out
 
     edge = float(stdtrit(n - 1, 1.0 - alpha / 2.0))
 
     def seen(noncentrality: float) -> float:
-        return float(nctdtr(n - 1, noncentrality, -edge) + 1.0 - nctdtr(n - 1, noncentrality, edge)) - power
+        wrong_side = np.nan_to_num(nct.cdf(-edge, n - 1, noncentrality))  # NaN where it is next to nothing
+        return float(wrong_side + nct.sf(edge, n - 1, noncentrality)) - power
 
     if seen(0.0) >= 0.0:
         return 0.0

@@ -1,4 +1,4 @@
-"""Tables 6 to 11 of Yue et al. (2007), on TREC-7."""
+"""Tables 6 to 11 of Yue et al. (2007), beside ours on TREC-7."""
 
 from __future__ import annotations
 

@@ -12,13 +12,13 @@ import numpy as np
 from directrix.errors import InputError
 from directrix.experiments.significance.comparisons import Comparisons, Pair
 from directrix.experiments.significance.corrections import adjust, check_correction
+from directrix.experiments.significance.display import letters
+from directrix.experiments.significance.family import Tukey, randomised_tukey, tukey
+from directrix.experiments.significance.fisher import check_resampling, randomisation_p
 from directrix.experiments.significance.gaps import gaps_of
 from directrix.experiments.significance.intervals import bootstrap_gaps, check_share, t_gaps
-from directrix.experiments.significance.letters import letters
 from directrix.experiments.significance.power import detectable_gap, effect_of
-from directrix.experiments.significance.randomisation import check_resampling, randomisation_p
 from directrix.experiments.significance.single import sign_p, signed_rank_p, t_p
-from directrix.experiments.significance.tukey import Tukey, randomised_tukey, tukey
 from directrix.types import Float64Array
 
 __all__ = ["CORRECTIONS", "TESTS", "compare"]

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from directrix.errors import InputError
+from directrix.experiments.significance.fisher import check_resampling
 from directrix.experiments.significance.intervals import check_share
-from directrix.experiments.significance.randomisation import check_resampling
 from directrix.types import Float64Array
 
 __all__ = ["Tukey", "randomised_tukey", "tukey"]

@@ -1,0 +1,37 @@
+"""Claims of a paper that were checked, as sentences."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from directrix.reports.report import Claim, Verdict
+
+__all__ = ["MARKS", "claims_text", "tally"]
+
+MARKS: dict[Verdict, str] = {"holds": "✓", "does not hold": "✗", "not significant": "≈"}
+"""What stands before a verdict, so that it is seen without colour."""
+
+
+def tally(claims: Sequence[Claim]) -> str:
+    """How many claims have which verdict.
+
+    Examples
+    --------
+    >>> tally([Claim("A beats B", "Table 1", "holds", ""), Claim("A beats C", "Table 1", "holds", "")])
+    'Claims checked: 2; holds: 2; does not hold: 0; not significant at this number of queries: 0.'
+    """
+    n = Counter(claim.verdict for claim in claims)
+    return (
+        f"Claims checked: {len(claims)}; holds: {n['holds']}; does not hold: {n['does not hold']}; "
+        f"not significant at this number of queries: {n['not significant']}."
+    )
+
+
+def claims_text(claims: Sequence[Claim]) -> str:
+    """Claims for a terminal: verdict, place and claim in a line, our figures in the next."""
+    lines = [f"Claims of the paper. {tally(claims)}", ""]
+    for claim in claims:
+        verdict = f"{MARKS[claim.verdict]} {claim.verdict}"
+        lines += [f"{verdict:<17}  {claim.source}: {claim.text}", f"{'':<19}{claim.evidence}"]
+    return "\n".join(lines)

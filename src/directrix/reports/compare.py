@@ -1,0 +1,136 @@
+"""Tables of a comparison of systems: means with letters or stars, and every pair."""
+
+from __future__ import annotations
+
+import math
+
+from directrix.experiments.significance.comparisons import Comparisons, Pair
+from directrix.reports.tables import Table, Value
+
+__all__ = ["comparison_tables", "stars"]
+
+_TESTS = {
+    "paired-t": "two-sided paired t-test",
+    "wilcoxon": "two-tailed Wilcoxon signed-rank test",
+    "sign": "two-sided sign test",
+    "randomisation": "Fisher's randomisation test, two-sided",
+    "tukey": "Tukey's HSD, two-way (systems and queries)",
+    "randomised-tukey": "randomised Tukey's HSD",
+}
+_CORRECTIONS = {
+    "holm": "p adjusted by Holm",
+    "bonferroni": "p adjusted by Bonferroni",
+    "benjamini-hochberg": "p adjusted by Benjamini and Hochberg",
+    "tukey": "p for all pairs together",
+}
+_INTERVALS = {
+    "t": "of Student's t, for each pair alone",
+    "bootstrap": "by the BCa bootstrap, for each pair alone",
+    "tukey": "of Tukey, for all pairs together",
+}
+_MANY = 10  # systems past which all pairs are too long a table for a screen
+
+
+def comparison_tables(found: Comparisons, measure: str, *, pairs: bool | None = None) -> tuple[Table, ...]:
+    r"""Means of the systems, best first, and their pairs.
+
+    Parameters
+    ----------
+    found : Comparisons
+        Of `directrix.experiments.significance.compare`.
+    measure : str
+        Its name, for the heads.
+    pairs : bool, optional
+        Whether the second table is made; by default up to 10 systems.
+
+    Returns
+    -------
+    tuple of Table
+        One or two.
+
+    Examples
+    --------
+    >>> from directrix.experiments.significance import compare
+    >>> found = compare({"A": [0.5, 0.7, 0.6, 0.8], "B": [0.4, 0.4, 0.4, 0.4]})
+    >>> print(comparison_tables(found, "AP")[0].text().split("\n\n")[1])
+    system      AP  letters
+    ------  ------  -------
+    A       0.6500  a
+    B       0.4000  b
+    """
+    is_wanted = len(found.means) <= _MANY if pairs is None else pairs
+    return (_systems(found, measure), *([_pairs(found, measure)] if is_wanted else []))
+
+
+def stars(p: float) -> str:
+    """``*`` for p < .05, ``**`` for p < .01, ``***`` for p < .001."""
+    return "*" * ((p < 0.05) + (p < 0.01) + (p < 0.001))
+
+
+def _systems(found: Comparisons, measure: str) -> Table:
+    ordered = sorted(found.means, key=lambda name: -found.means[name])
+    rows: list[tuple[Value, ...]]
+    if found.letters is not None:
+        heads: tuple[str, ...] = ("system", measure, "letters")
+        rows = [(name, found.means[name], found.letters[name]) for name in ordered]
+        reading = f"Systems that share a letter do not differ at {found.alpha:g}: {_how(found)}."
+    else:
+        of = {pair.first: pair for pair in found.pairs}
+        heads = ("system", measure, f"minus {found.against}", "")
+        rows = [
+            (name, found.means[name], of[name].difference, stars(of[name].adjusted))
+            if name in of
+            else (name, found.means[name], None, "")
+            for name in ordered
+        ]
+        reading = f"* p < .05, ** p < .01, *** p < .001: {_how(found)}."
+    return Table(
+        title=f"{measure} of {found.n_queries} queries",
+        columns=heads,
+        rows=tuple(rows),
+        notes=(reading, *_undefined(found), found.power_note),
+        digits=4,
+    )
+
+
+def _pairs(found: Comparisons, measure: str) -> Table:
+    confidence = f"{100 * (1 - found.alpha):g} %"
+    return Table(
+        title=f"Differences of {measure}",
+        columns=("pair", "difference", f"{confidence} interval", "p", "adjusted", "W/T/L", "d"),
+        rows=tuple(_row(pair) for pair in found.pairs),
+        notes=(
+            f"Intervals {_INTERVALS[found.interval]}. d: Cohen's, the mean difference over the scatter of "
+            "differences. W/T/L: queries on which the first is higher, level, lower.",
+        ),
+        digits=4,
+    )
+
+
+def _row(pair: Pair) -> tuple[Value, ...]:
+    low, high = pair.interval
+    is_finite = math.isfinite(low) and math.isfinite(high)
+    return (
+        f"{pair.first} - {pair.second}",
+        pair.difference,
+        f"[{low:.4f}, {high:.4f}]" if is_finite else None,
+        pair.p,
+        pair.adjusted,
+        f"{pair.wins}/{pair.ties}/{pair.losses}",
+        f"{pair.effect:.2f}" if math.isfinite(pair.effect) else None,
+    )
+
+
+def _how(found: Comparisons) -> str:
+    adjusted = _CORRECTIONS.get(found.correction or "", "p not adjusted")
+    if len(found.pairs) == 1 and found.correction != "tukey":
+        return _TESTS[found.test]
+    return f"{_TESTS[found.test]}, {adjusted} ({len(found.pairs)} pairs)"
+
+
+def _undefined(found: Comparisons) -> list[str]:
+    if not found.undefined:
+        return []
+    counts = ", ".join(f"{name} {count}" for name, count in found.undefined.items())
+    where = "for all systems" if found.correction == "tukey" else "for the pair"
+    return [f"Queries without a value: {counts}; a query counts where it is defined {where}."]

@@ -1,0 +1,79 @@
+"""A cross-validation as tables: means, folds, significance, and the settings that were chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from directrix.errors import InputError
+from directrix.experiments.crossval import CrossValidation
+from directrix.experiments.significance import Significance, paired_t
+from directrix.reports.tables import Table, Value
+
+__all__ = ["against_first", "tables"]
+
+
+def against_first(found: CrossValidation) -> dict[tuple[str, str], Significance | None]:
+    """Compare every entry but the first with the first, query by query: paired t-test.
+
+    Parameters
+    ----------
+    found : CrossValidation
+
+    Returns
+    -------
+    dict
+        From entry and measure to the test; None with fewer than two queries.
+    """
+    tests: dict[tuple[str, str], Significance | None] = {}
+    first, *others = found.entries
+    for entry in others:
+        for measure in found.measures:
+            try:
+                tests[entry, measure] = paired_t(found.values(entry, measure), found.values(first, measure))
+            except InputError:
+                tests[entry, measure] = None
+    return tests
+
+
+def tables(found: CrossValidation, selection: str) -> tuple[Table, Table]:
+    """The figures, and the settings behind them.
+
+    Parameters
+    ----------
+    found : CrossValidation
+    selection : str
+        The measure that chose.
+    """
+    tests = against_first(found)
+    first, several = found.entries[0], len(found.entries) > 1
+    rows: list[tuple[Value, ...]] = []
+    for entry in found.entries:
+        for measure in found.measures:
+            test = tests.get((entry, measure))
+            p = (None if test is None else float(test.p),) if several else ()
+            rows.append((entry, measure, found.mean(entry, measure), *found.folds_of(entry, measure), *p))
+    notes = [
+        "mean: over the folds of their means over test queries.",
+        f"Settings chosen by {selection} on validation queries.",
+    ]
+    if several:
+        notes.append(f"p: two-sided paired t-test against {first} over {len(found.query_ids)} test queries.")
+    figures = Table(
+        f"Test queries, convention {found.convention}",
+        ("method", "measure", "mean", *found.folds, *(("p",) if several else ())),
+        tuple(rows),
+        notes=tuple(notes),
+        digits=4,
+    )
+    chosen = Table(
+        "Settings that validation chose",
+        ("method", *found.folds),
+        tuple((entry, *map(_text, found.selected(entry))) for entry in found.entries),
+    )
+    return figures, chosen
+
+
+def _text(settings: Mapping[str, Any]) -> str:
+    shown = (f"{k}={v:g}" if isinstance(v, float) else f"{k}={v}" for k, v in settings.items())
+    return " ".join(shown) or "-"

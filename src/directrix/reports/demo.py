@@ -1,0 +1,84 @@
+"""The page of ``directrix demo``: its table, and the queries behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from directrix.data.queries import Queries
+from directrix.reports.html import html
+from directrix.reports.report import PerQuery, Report
+from directrix.reports.tables import Table
+from directrix.types import Float64Array, FloatArray
+
+__all__ = ["demo_page"]
+
+_TOP = 10  # documents of a ranking that are shown
+
+
+def demo_page(
+    rows: Sequence[Mapping[str, Any]],
+    test: Queries,
+    scores: Mapping[str, FloatArray],
+    values: Mapping[str, Mapping[str, Float64Array]],
+    said: Sequence[str],
+) -> str:
+    """The demo as one HTML file.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        ``method``, means by measure, ``seconds``, ``difference`` and ``p`` against the first.
+    test : Queries
+        That the figures are of.
+    scores : mapping of str to float (n_docs,)
+        Of each method.
+    values : mapping of str to mapping of str to float64 (n_queries,)
+        For each method and measure.
+    said : sequence of str
+        Remarks of the run.
+    """
+    columns = tuple(rows[0])
+    table = Table(
+        f"{test.n_queries} queries that took no part in training",
+        columns,
+        tuple(tuple(row[name] for name in columns) for row in rows),
+        notes=(f"difference, p: to {rows[0]['method']}, two-sided paired t-test over queries.",),
+    )
+    rankings = {name: _first(test, found) for name, found in scores.items()}
+    parts = tuple(
+        PerQuery(
+            "test queries",
+            measure,
+            tuple(map(str, test.query_ids)),
+            {name: found[measure] for name, found in values.items()},
+            rankings,
+        )
+        for measure in next(iter(values.values()))
+    )
+    report = Report(
+        name="demo",
+        title="directrix demo",
+        paper="Every method on built-in data, compared query by query.",
+        summary=tuple(f"- {text}" for text in said),
+        tables=(table,),
+        figures=(),
+        claims=(),
+        missing=(),
+        how=(),
+        settings={},
+        command="directrix demo",
+        per_query=parts,
+    )
+    return html(report, {})
+
+
+def _first(q: Queries, scores: FloatArray) -> tuple[tuple[tuple[str, int, float], ...], ...]:
+    """The first documents of every query; documents are named by their number in it."""
+    found = []
+    for a, b in zip(q.qptr[:-1], q.qptr[1:], strict=True):
+        order = np.argsort(-scores[a:b], kind="stable")[:_TOP]
+        found.append(tuple((f"document {i + 1}", int(q.labels[a + i]), float(scores[a + i])) for i in order))
+    return tuple(found)

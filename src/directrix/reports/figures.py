@@ -1,0 +1,184 @@
+"""Figures drawn by matplotlib: PNG and SVG, the same bytes for the same figure."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+from collections.abc import Sequence
+from itertools import cycle
+from typing import Any, Literal
+
+import numpy as np
+
+from directrix.errors import MissingExtra
+from directrix.reports.report import Figure, Panel
+
+__all__ = ["GRID", "INK", "across", "draw", "need_plot"]
+
+INK, GRID = "#22262b", "#d5d9de"
+"""Colours of text and axes, and of the grid: pages with a dark background put their own in their place."""
+
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6bb1", "#7f7f7f")
+_LINES = ("-", (0, (6, 2)), (0, (1, 1.3)), (0, (6, 2, 1, 2)))
+_MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
+_FEW = 25  # points of a line up to which each has a mark
+_ACROSS = 3  # panels in a row
+_INSIDE = 4  # entries up to which a legend stands inside: it may not hide the curves
+_STYLE: Any = {  # of matplotlib, while a figure is drawn
+    "svg.hashsalt": "directrix",  # else the names inside an SVG are drawn by lot
+    "svg.fonttype": "none",  # text stays text: to be read aloud, searched, and in the font of the page
+    "font.family": "sans-serif",
+    "font.size": 9.0,
+    "axes.titlesize": 10.0,
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": GRID,
+    "grid.linewidth": 0.6,
+    "lines.linewidth": 1.6,
+    "lines.markersize": 4.0,
+    "legend.frameon": False,
+    "legend.fontsize": 8.0,
+    "figure.facecolor": "white",
+    "axes.facecolor": "none",
+    "savefig.facecolor": "auto",
+}
+
+
+def need_plot() -> None:
+    """Say that the extra ``plot`` is missing before hours of work, not after.
+
+    Raises
+    ------
+    MissingExtra
+        If matplotlib is not installed.
+    """
+    if importlib.util.find_spec("matplotlib") is None:
+        raise MissingExtra("plot", "drawing the figures of a report")
+
+
+def across(n_panels: int) -> int:
+    """How many panels stand side by side."""
+    return 2 if n_panels == 4 else min(n_panels, _ACROSS)
+
+
+def draw(figure: Figure, form: Literal["png", "svg"]) -> bytes:
+    """Draw a figure.
+
+    Parameters
+    ----------
+    figure : Figure
+        Its title is not drawn: it stands under the picture in the pages.
+    form : {"png", "svg"}
+        PNG has 150 points an inch and a white background, SVG a transparent one and text as text.
+
+    Returns
+    -------
+    bytes
+        The same for the same figure and version of matplotlib.
+
+    Raises
+    ------
+    MissingExtra
+        If matplotlib is not installed.
+
+    Notes
+    -----
+    Colours are those of Okabe & Ito (2008), without yellow and black: they differ for the colour-blind, and
+    are seen on white and on dark ground. Lines differ in dashes and marks, too.
+    """
+    need_plot()
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure as Canvas
+
+    with rc_context(_STYLE):
+        n = len(figure.panels)
+        width, height = across(n), -(-n // across(n))
+        canvas = Canvas(figsize=(max(4.6 * width, 5.2), 3.4 * height), layout="constrained")
+        axes = canvas.subplots(height, width, squeeze=False).ravel()
+        named = [_draw_panel(panel, ax) for panel, ax in zip(figure.panels, axes, strict=False)]
+        for ax in axes[n:]:
+            ax.remove()
+        labels = [[label for _, label in handles] for handles in named]
+        if n > 1 and labels[0] and all(part == labels[0] for part in labels):
+            _legend(canvas, named[0], loc="outside lower center", ncols=min(len(labels[0]), 2 * width))
+        else:
+            for ax, handles in zip(axes, named, strict=False):
+                below: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.2), "ncols": 2}
+                _legend(ax, handles, **(below if len(handles) > _INSIDE else {"loc": "best"}))
+        file = io.BytesIO()
+        nameless: dict[str, Any] = {"Date": None, "Creator": None} if form == "svg" else {"Software": None}
+        canvas.savefig(file, format=form, dpi=150, metadata=nameless, transparent=form == "svg")
+    return file.getvalue()
+
+
+def _draw_panel(panel: Panel, ax: Any) -> list[tuple[Any, str]]:
+    """Draw a panel without its legend, of which it returns the lines and labels."""
+    colours, marks, lines = cycle(_COLOURS), cycle(_MARKS), cycle(_LINES)
+    bars = [curve for curve in panel.curves if curve.style == "bars"]
+    handles = []
+    for curve in panel.curves:
+        x, y = (np.array(part, dtype=np.float64) for part in (curve.x, curve.y))
+        y[~np.isfinite(y)] = np.nan
+        colour, mark = next(colours), next(marks)
+        if curve.style == "bars":
+            width = 0.8 * _spacing(x) / len(bars)
+            at = x + (bars.index(curve) - (len(bars) - 1) / 2) * width
+            handle = ax.bar(at, y, width, color=colour)
+        elif curve.style == "points":
+            (handle,) = ax.plot(x, y, mark, color=colour, alpha=0.8, markeredgewidth=0)
+        else:
+            dashes = (0, (4, 2)) if curve.style == "dashed" else next(lines)
+            shown = mark if len(x) <= _FEW and curve.style == "line" else ""
+            thin = 1.2 if curve.style == "dashed" else 1.6
+            (handle,) = ax.plot(x, y, color=colour, linestyle=dashes, marker=shown, linewidth=thin)
+        if curve.label:
+            handles.append((handle, curve.label))
+    _scale(ax, "x", panel.x_scale, [curve.x for curve in panel.curves])
+    _scale(ax, "y", panel.y_scale, [curve.y for curve in panel.curves])
+    if panel.x_names:
+        slanted = sum(map(len, panel.x_names)) > 40
+        turned: dict[str, Any] = {"rotation": 35, "ha": "right"} if slanted else {}
+        ax.set_xticks(range(len(panel.x_names)), panel.x_names, parse_math=False, **turned)
+        ax.grid(visible=False, axis="x")
+    ax.set_title(panel.title, parse_math=False, wrap=True)
+    ax.set_xlabel(panel.x_label, parse_math=False)
+    ax.set_ylabel(panel.y_label, parse_math=False)
+    return handles
+
+
+def _legend(of: Any, handles: Sequence[tuple[Any, str]], **place: Any) -> None:
+    """Labels are text: "$" is no formula, and "_" at the start no sign to leave one out."""
+    if not handles:
+        return
+    legend = of.legend([handle for handle, _ in handles], [""] * len(handles), **place)
+    for text, (_, label) in zip(legend.get_texts(), handles, strict=True):
+        text.set_parse_math(False)
+        text.set_text(label)
+
+
+def _scale(ax: Any, axis: Literal["x", "y"], scale: str, values: Sequence[Any]) -> None:
+    """A logarithmic axis needs a value above 0, and within two decades its ticks are plain numbers."""
+    found = np.concatenate([np.asarray(part, dtype=np.float64).ravel() for part in (*values, ())])
+    found = found[(found > 0) & np.isfinite(found)]
+    if scale == "linear" or not found.size:
+        return
+    getattr(ax, f"set_{axis}scale")("log")
+    if found.max() < 100 * found.min():
+        from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+        ticks = getattr(ax, f"{axis}axis")
+        ticks.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        ticks.set_major_formatter(StrMethodFormatter("{x:g}"))
+        ticks.set_minor_formatter(NullFormatter())
+
+
+def _spacing(x: Any) -> float:
+    gaps = np.diff(np.unique(x[np.isfinite(x)]))
+    return float(gaps.min()) if gaps.size else 1.0

@@ -1,0 +1,138 @@
+"""All forms of a report, into the folder of its run."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from directrix.data.letor_write import replacing
+from directrix.reports.claims import claims_text
+from directrix.reports.figures import draw, need_plot
+from directrix.reports.folder import write_settings
+from directrix.reports.html import html
+from directrix.reports.page import page
+from directrix.reports.report import Report
+from directrix.reports.tables import Table, notes_once
+
+__all__ = ["document", "publish", "text_of", "write_report"]
+
+
+def write_report(folder: Path, report: Report) -> None:
+    """Write a report in all its forms; each file appears whole or not at all.
+
+    Parameters
+    ----------
+    folder : Path
+        As made by `directrix.reports.request.Request.open`. It gets ``tables.txt``, ``tables.json``,
+        ``tables.tex``, ``tables/NN-TITLE.csv``, ``figures/NAME.png`` and ``.svg``, ``page.md``,
+        ``report.html`` and ``settings.json``.
+    report : Report
+
+    Raises
+    ------
+    MissingExtra
+        If matplotlib is not installed; before anything is written.
+    """
+    need_plot()
+    pictures = {
+        f"{figure.name}.{form}": draw(figure, form) for figure in report.figures for form in ("png", "svg")
+    }
+    drawn = {figure.name: pictures[f"{figure.name}.svg"].decode() for figure in report.figures}
+    texts = {
+        "tables.txt": text_of(report) + "\n",
+        "tables.json": json.dumps(document(report), indent=1, allow_nan=False) + "\n",
+        "tables.tex": _latex(report.tables),
+        **{f"tables/{name}": table.csv() for name, table in _csv_names(report.tables).items()},
+        "page.md": page(report),
+        "report.html": html(report, drawn),
+    }
+    files = {f"figures/{name}": data for name, data in pictures.items()}
+    for name, data in (files | {name: text.encode() for name, text in texts.items()}).items():
+        _write(folder / name, data)
+    write_settings(folder, report.settings)
+
+
+def publish(folder: Path, report: Report) -> None:
+    """Write the page and its pictures alone, as ``NAME.md`` and ``NAME/FIGURE.png``: for a site.
+
+    Parameters
+    ----------
+    folder : Path
+        Of pages, ``docs/reproductions`` for instance; the names of the files begin with that of the report.
+    report : Report
+
+    Raises
+    ------
+    MissingExtra
+        If matplotlib is not installed.
+    """
+    need_plot()
+    for figure in report.figures:
+        _write(folder / report.name / f"{figure.name}.png", draw(figure, "png"))
+    _write(folder / f"{report.name}.md", page(report, pictures=report.name).encode())
+
+
+def text_of(report: Report) -> str:
+    """All tables as text, each note once, and the claims."""
+    parts = [table.text() for table in notes_once(report.tables)]
+    return "\n\n\n".join([*parts, *([claims_text(report.claims)] if report.claims else [])])
+
+
+def document(report: Report) -> dict[str, Any]:
+    """The report as JSON: tables, claims, values by query; no text to be read, no rankings."""
+    return {
+        "name": report.name,
+        "settings": dict(report.settings),
+        "tables": _plain([table.json() for table in report.tables]),
+        "claims": [
+            {"claim": c.text, "source": c.source, "verdict": c.verdict, "evidence": c.evidence}
+            for c in report.claims
+        ],
+        "missing": [{"what": what, "why": why} for what, why in report.missing],
+        "per_query": [
+            {
+                "name": part.name,
+                "measure": part.measure,
+                "queries": list(part.query_ids),
+                "values": {name: _plain(np.asarray(found).tolist()) for name, found in part.values.items()},
+            }
+            for part in report.per_query
+        ],
+        **_plain(report.more),
+    }
+
+
+def _latex(tables: Sequence[Table]) -> str:
+    return "\n\n".join([r"% needs \usepackage{booktabs}", *(table.latex() for table in tables)]) + "\n"
+
+
+def _csv_names(tables: Sequence[Table]) -> dict[str, Table]:
+    """Files of the tables: number, and the beginning of the title."""
+    slugs = [re.sub("[^a-z0-9]+", "-", table.title.lower()).strip("-")[:48].rstrip("-") for table in tables]
+    return {
+        f"{number:02d}-{slug or 'table'}.csv": table
+        for number, (slug, table) in enumerate(zip(slugs, tables, strict=True), 1)
+    }
+
+
+def _write(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as file:
+        file.write(data)
+
+
+def _plain(value: Any) -> Any:
+    """JSON has no NaN and no infinity: null; and no numbers of NumPy."""
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {name: _plain(entry) for name, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

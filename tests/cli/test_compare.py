@@ -1,0 +1,133 @@
+"""``directrix compare``: the numbers of the library, in every form, and refusals."""
+
+import json
+
+import numpy as np
+import pytest
+import typer
+from typer.testing import CliRunner
+
+import directrix as dx
+from directrix.cli import main
+from directrix.cli.compare import compare as command
+from directrix.experiments.significance import compare
+
+
+@pytest.fixture(scope="module")
+def invoke():
+    """Run the command in a group that treats errors as the whole one does."""
+    app = typer.Typer(cls=type(typer.main.get_command(main.app)), pretty_exceptions_enable=False)
+    app.callback()(lambda: None)
+    app.command()(command)
+
+    def invoked(*arguments):
+        result = CliRunner().invoke(app, ["compare", *map(str, arguments)])
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return result
+
+    return invoked
+
+
+@pytest.fixture(scope="module")
+def rankings(files):
+    """A model and two files of scores, one of them noise."""
+    scores = np.loadtxt(files.scores)
+    rng = np.random.default_rng(0)
+    for name, scatter in (("near.txt", 0.3), ("noise.txt", 50.0)):
+        np.savetxt(files.folder / name, scores + scatter * rng.normal(size=len(scores)))
+    return [files.model, files.folder / "near.txt", files.folder / "noise.txt"]
+
+
+def by_hand(files, rankings, name="nDCG@10", convention=None):
+    q = dx.read_letor(files.test)
+    scores = [dx.load(rankings[0]).predict_queries(q), *map(np.loadtxt, rankings[1:])]
+    options = {"qptr": q.qptr, "doc_ids": q.doc_ids, "per_query": True, "convention": convention}
+    return {
+        str(f): dx.evaluate(name, s, q.labels, **options)[name] for f, s in zip(rankings, scores, strict=True)
+    }
+
+
+def test_json_is_what_the_library_finds(invoke, files, rankings):
+    result = invoke(files.test, *rankings, "-f", "json")
+    expected = compare(by_hand(files, rankings)).to_dict()
+    assert json.loads(result.stdout) == {"measure": "nDCG@10", "convention": "default", **expected}
+
+
+def test_options_are_handed_on(invoke, files, rankings):
+    options = ("--test", "randomisation", "--correction", "bonferroni", "--alpha", "0.1", "--seed", "3")
+    asked = ("-m", "RR", "--convention", "trec_eval", "--against", rankings[2])
+    found = json.loads(invoke(files.test, *rankings, *options, *asked, "-f", "json").stdout)
+    values = by_hand(files, rankings, "RR", "trec_eval")
+    named = {"against": str(rankings[2]), "test": "randomisation", "correction": "bonferroni"}
+    expected = compare(values, **named, alpha=0.1, seed=3)
+    assert found == {"measure": "RR", "convention": "trec_eval", **expected.to_dict()}
+
+
+def test_the_table_has_letters(invoke, files, rankings):
+    lines = invoke(files.test, *rankings).stdout.splitlines()
+    assert lines[0] == "nDCG@10 of 8 queries"
+    assert lines[2].split() == ["system", "nDCG@10", "letters"]
+    found = compare(by_hand(files, rankings))
+    expected = sorted(found.means, key=found.means.get, reverse=True)
+    assert [line.split()[0] for line in lines[4:7]] == expected
+    assert [line.split()[2] for line in lines[4:7]] == [found.letters[name] for name in expected]
+
+
+def test_tsv_has_a_line_for_every_pair(invoke, files, rankings):
+    head, *lines = (
+        line.split("\t") for line in invoke(files.test, *rankings, "-f", "tsv").stdout.splitlines()
+    )
+    pairs = compare(by_hand(files, rankings)).pairs
+    assert len(lines) == len(pairs) == 3
+    found = dict(zip(head, lines[1], strict=True))
+    assert float(found["p"]) == pairs[1].p
+    assert (float(found["low"]), float(found["high"])) == pairs[1].interval
+
+
+def test_latex_is_two_tables(invoke, files, rankings):
+    text = invoke(files.test, *rankings, "-f", "latex").stdout
+    assert text.count(r"\begin{table}") == 2
+    assert "two-sided paired t-test" in text
+
+
+def test_runs_that_lack_a_query_are_compared_on_the_others(invoke, tmp_path):
+    (tmp_path / "qrels").write_text("".join(f"{q} 0 d{d} {int(d < 2)}\n" for q in range(4) for d in range(4)))
+    for name, queries in (("a.run", range(4)), ("b.run", range(1, 4))):
+        lines = [f"{q} Q0 d{d} 1 {(d + q * (name == 'a.run')) % 4} t\n" for q in queries for d in range(4)]
+        (tmp_path / name).write_text("".join(lines))
+    result = invoke(tmp_path / "qrels", tmp_path / "a.run", tmp_path / "b.run", "-m", "AP", "-f", "json")
+    assert f"note: {tmp_path / 'b.run'} lacks 1 of 4 queries; they do not count" in result.stderr
+    found = json.loads(result.stdout)
+    assert found["pairs"][0]["n"] == 3
+    assert [system["undefined"] for system in found["systems"]] == [0, 1]
+
+
+WRONG = [
+    (["MODEL"], "one ranking is given; two or more are compared"),
+    (["MODEL", "MODEL"], "is given twice; give every ranking once"),
+    (["MODEL", "near.txt", "--against", "noise.txt"], "--against noise.txt: is none of the rankings"),
+    (["MODEL", "near.txt", "--alpha", "5"], "--alpha 5: a number between 0 and 1 is needed"),
+    (["MODEL", "near.txt", "-m", "nDGC"], "nDGC"),
+    (["MODEL", "near.txt", "--convention", "letor9"], "letor9"),
+    (["MODEL", "near.txt", "--test", "tukey", "--correction", "holm"], "takes no correction"),
+    (["MODEL", "near.txt", "--test", "tukey", "--against", "near.txt"], "takes no against"),
+    (["MODEL", "near.txt", "--test", "anova"], "anova"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), WRONG)
+def test_wrong_usage_is_one_message(invoke, files, rankings, monkeypatch, arguments, message):
+    monkeypatch.chdir(files.folder)
+    result = invoke(files.test, *(files.model if word == "MODEL" else word for word in arguments))
+    assert result.exit_code == 2
+    assert message in " ".join(result.stderr.replace("│", " ").split())
+
+
+def test_scores_of_other_data_are_one_error(invoke, files, tmp_path):
+    (tmp_path / "few.txt").write_text("1\n2\n")
+    result = invoke(files.test, files.model, tmp_path / "few.txt")
+    assert result.exit_code == 1
+    assert "error:" in result.stderr
+    assert "holds 2 scores" in result.stderr
+    assert result.stdout == ""

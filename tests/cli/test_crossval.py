@@ -1,0 +1,241 @@
+"""``directrix crossval``: its table in all forms, a run that was killed, and what it refuses."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+from tests.experiments.letor_folder import letor_folder, letor_queries
+
+import directrix
+from directrix.cli.crossval import crossval
+from directrix.cli.main import app
+from directrix.data.letor_write import write_letor
+from directrix.experiments.crossval import cross_validate, k_fold_splits, letor_splits
+from directrix.experiments.significance import paired_t
+
+if crossval not in [command.callback for command in app.registered_commands]:
+    app.command()(crossval)
+
+OPTIONS = ("--method", "Regression", "--method", "RankCosine", "-m", "AP", "-m", "nDCG@3", "--jobs", 1)
+
+
+@pytest.fixture(scope="module")
+def folds(tmp_path_factory):
+    return letor_folder(tmp_path_factory.mktemp("letor"))
+
+
+@pytest.fixture(scope="module")
+def done(run, folds, tmp_path_factory):
+    """The folder of a finished run, and its JSON."""
+    folder = tmp_path_factory.mktemp("out") / "cv"
+    result = run("crossval", folds, *OPTIONS, "--convention", "letor3", "-o", folder, "--format", "json")
+    assert result.exit_code == 0, result.stderr
+    return folder, json.loads(result.stdout), result
+
+
+def without_times(document):
+    return document | {"rows": [{k: v for k, v in row.items() if k != "seconds"} for row in document["rows"]]}
+
+
+def test_json_has_the_figures_of_a_cross_validation(done, folds):
+    _, document, result = done
+    found = cross_validate(
+        letor_splits(folds), ["Regression", "RankCosine"], ["AP", "nDCG@3"], convention="letor3"
+    )
+    assert without_times({"rows": document["rows"]}) == without_times({"rows": found.to_dict()["rows"]})
+    row = document["rows"][2]
+    assert list(row) == ["method", "measure", "mean", "folds", "selected", "seconds"]
+    assert (row["method"], row["measure"], len(row["folds"])) == ("RankCosine", "AP", 3)
+    assert row["mean"] == pytest.approx(sum(row["folds"]) / 3)
+    assert [sorted(settings) for settings in row["selected"]] == [["centred", "l2"]] * 3
+    assert (document["convention"], document["select"], document["queries"]) == ("letor3", "AP", 15)
+    assert document["folds"] == ["Fold1", "Fold2", "Fold3"]
+    test = paired_t(found.values("RankCosine", "nDCG@3"), found.values("Regression", "nDCG@3"))
+    rows = document["significance"]["rows"]
+    assert rows[1] == {
+        "method": "RankCosine",
+        "measure": "nDCG@3",
+        "difference": test.difference,
+        "p": test.p,
+    }
+    assert document["significance"]["against"] == "Regression"
+    assert "trainings: 15 of 15, 0 s left" in result.stderr
+
+
+def test_the_folder_holds_the_trainings_and_what_they_depend_on(done):
+    folder, _, result = done
+    assert {path.name for path in folder.iterdir()} == {"cells.jsonl", "settings.json"}
+    assert len((folder / "cells.jsonl").read_text().splitlines()) == 3 * (1 + 4)
+    fixed = json.loads((folder / "settings.json").read_text())["fixed"]
+    assert fixed["measures"] == ["AP", "nDCG@3"]
+    assert fixed["data"].startswith("sha256:")
+    assert str(folder / "cells.jsonl") in result.stderr
+
+
+@pytest.mark.parametrize("form", ["table", "tsv", "latex"])
+def test_other_forms_are_printed_from_the_folder(run, done, folds, form):
+    folder, document, _ = done
+    before = (folder / "cells.jsonl").read_bytes()
+    result = run("crossval", folds, *OPTIONS, "--convention", "letor3", "-o", folder, "--format", form)
+    assert (folder / "cells.jsonl").read_bytes() == before
+    mean, text = document["rows"][3]["mean"], result.stdout
+    if form == "tsv":
+        head, *rows = [line.split("\t") for line in text.splitlines()]
+        assert head == ["method", "measure", "mean", "Fold1", "Fold2", "Fold3", "selected", "seconds"]
+        assert [float(cell) for cell in rows[3][2:6]] == [mean, *document["rows"][3]["folds"]]
+        assert json.loads(rows[3][6]) == document["rows"][3]["selected"]
+        return
+    assert f"{mean:.4f}" in text
+    assert "Settings that validation chose" in text
+    if form == "latex":
+        assert text.count(r"\begin{table}") == 2
+        return
+    p = document["significance"]["rows"][1]["p"]
+    (line,) = re.findall("^RankCosine +nDCG@3 .*$", text, re.MULTILINE)
+    assert line.split()[2:] == [f"{v:.4f}" for v in (mean, *document["rows"][3]["folds"], p)]
+    assert "p: two-sided paired t-test against Regression over 15 test queries." in text
+    settings = document["rows"][2]["selected"][0]
+    assert f"centred={settings['centred']} l2={settings['l2']:g}" in text
+
+
+def test_another_method_is_added_to_a_folder(run, done, folds):
+    folder, document, _ = done
+    before = (folder / "cells.jsonl").read_bytes()
+    more = (*OPTIONS, "--method", "ListMLE", "--convention", "letor3", "-o", folder, "--format", "json")
+    result = run("crossval", folds, *more)
+    assert (folder / "cells.jsonl").read_bytes().startswith(before)
+    assert json.loads(result.stdout)["rows"][:4] == document["rows"]
+
+
+def test_one_file_is_cut_into_folds_by_query(run, tmp_path):
+    q = letor_queries(12)
+    write_letor(q, tmp_path / "data.txt")
+    options = ("--folds", 4, "--seed", 3, "-m", "AP", "-o", tmp_path / "cv", "--format", "json", "--jobs", 1)
+    document = json.loads(run("crossval", tmp_path / "data.txt", "--method", "regression", *options).stdout)
+    found = cross_validate(k_fold_splits(q, 4, seed=3), ["Regression"], ["AP"])
+    assert document["rows"][0]["folds"] == list(found.folds_of("Regression", "AP"))
+    assert document["rows"][0]["method"] == "Regression"
+    assert document["significance"]["rows"] == []
+
+
+def test_search_set_and_select_reach_the_trainings(run, folds, tmp_path):
+    options = (*OPTIONS, "--search", "random", "--candidates", 2, "--select", "nDCG@3", "--set", "l2=0.5")
+    document = json.loads(run("crossval", folds, *options, "-o", tmp_path / "cv", "--format", "json").stdout)
+    assert document["select"] == "nDCG@3"
+    assert {settings["l2"] for settings in document["rows"][2]["selected"]} == {0.5}
+    assert document["rows"][0]["selected"] == [{}, {}, {}]  # has no such setting
+    lines = (tmp_path / "cv" / "cells.jsonl").read_text().splitlines()
+    assert len(lines) == 3 * (1 + 2)
+    for result in (json.loads(line)["result"] for line in lines):
+        assert result["chosen_by"] == result["valid"][1] != result["valid"][0]
+
+
+SLOWLY = """
+    import sys, time
+    from directrix.experiments import crossval_cells
+
+    plain = crossval_cells.attempt
+
+    def slow(*arguments):
+        time.sleep(0.2)  # so that the kill comes in the middle
+        return plain(*arguments)
+
+    crossval_cells.attempt = slow
+    from directrix.cli.crossval import crossval
+    from directrix.cli.main import app
+    if crossval not in [command.callback for command in app.registered_commands]:
+        app.command()(crossval)
+    app()
+"""
+
+
+def test_a_killed_run_goes_on_and_ends_with_the_same_table(run, done, folds, tmp_path):
+    """With SIGKILL, which leaves no time to tidy up."""
+    folder = tmp_path / "cv"
+    arguments = [
+        str(a)
+        for a in ("crossval", folds, *OPTIONS, "--convention", "letor3", "-o", folder, "--format", "json")
+    ]
+    environment = {**os.environ, "PYTHONPATH": str(Path(directrix.__file__).parents[1])}
+    running = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(SLOWLY), *arguments],
+        env=environment,
+        stderr=subprocess.DEVNULL,
+    )
+    cells = folder / "cells.jsonl"
+    try:
+        for _ in range(1200):
+            if cells.exists() and cells.read_bytes().count(b"\n") >= 4:
+                break
+            time.sleep(0.05)
+    finally:
+        running.send_signal(signal.SIGKILL)
+        running.wait()
+    finished = [line for line in cells.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
+    assert 4 <= len(finished) < 15
+    result = run(*arguments)
+    assert result.exit_code == 0, result.stderr
+    lines = cells.read_bytes().splitlines(keepends=True)
+    assert lines[: len(finished)] == finished  # seconds too: not computed again
+    assert len({json.dumps(json.loads(line)["key"]) for line in lines}) == len(lines) == 15
+    assert without_times(json.loads(result.stdout)) == without_times(done[1])
+
+
+def test_a_run_of_other_settings_or_data_is_refused(run, done, folds, tmp_path):
+    folder = done[0]
+    before = (folder / "cells.jsonl").read_bytes()
+    for other in (("--seed", 1), ("--set", "l2=1.0"), ("--search", "halving"), ("--convention", "trec_eval")):
+        result = run("crossval", folds, *OPTIONS, "--convention", "letor3", "-o", folder, *other)
+        assert result.exit_code == 1
+        assert "which cannot be gone on with" in result.stderr
+    other = letor_folder(tmp_path / "other", seed=9)
+    result = run("crossval", other, *OPTIONS, "--convention", "letor3", "-o", folder)
+    assert result.exit_code == 1
+    assert 'is of a run with data "sha256:' in result.stderr
+    assert (folder / "cells.jsonl").read_bytes() == before
+
+
+def test_what_is_wrong_is_said_before_anything_is_done(run, folds, tmp_path):
+    cases = [
+        (("--method", "Regresion"), 2, "Did you mean 'Regression'"),
+        (("--method", "Regression", "--set", "alpha=3"), 2, "method 'Regression' has no setting 'alpha'"),
+        (("--method", "ApproxAP", "--set", "alpha=-3"), 2, "alpha"),
+        (("--method", "Regression", "--set", "random_state=3"), 2, "--seed says the same"),
+        (("--method", "Regression", "-m", "nDGC"), 2, "did you mean nDCG"),
+        (("--method", "Regression", "--select", "AP@x"), 2, "AP@x"),
+        (("--method", "Regression", "--convention", "letor9"), 2, "letor9"),
+        (("--method", "Regression", "--candidates", 3), 2, "has no effect on a search over the whole grid"),
+        (("--method", "Regression", "--jobs", 0), 2, "--jobs 0: a number of trainings at a time"),
+        (("--method", "Regression", "--folds", 4), 2, "--folds 4:"),
+        ((), 2, "--method"),
+    ]
+    for options, status, message in cases:
+        result = run("crossval", folds, *options, "-o", tmp_path / "cv")
+        assert result.exit_code == status, options
+        assert message in " ".join(re.sub("[│╭╮╰╯─]", " ", result.stderr).split()), options
+    result = run("crossval", tmp_path, "--method", "Regression", "-o", tmp_path / "cv")
+    assert result.exit_code == 1
+    assert "has no folder Fold1" in result.stderr
+    assert not (tmp_path / "cv").exists()
+
+
+def test_candidates_that_could_not_be_trained_are_named(run, folds, tmp_path, monkeypatch):
+    from directrix.errors import InputError
+    from directrix.experiments import crossval_cells
+
+    def fussy(each, settings, *rest):
+        if settings.get("l2") == 1e-5:
+            raise InputError("labels 0 and 1 are needed")
+        return plain(each, settings, *rest)
+
+    plain = crossval_cells.attempt
+    monkeypatch.setattr(crossval_cells, "attempt", fussy)
+    result = run("crossval", folds, *OPTIONS, "-o", tmp_path / "cv")
+    assert "note: RankCosine, Fold1: 2 of 4 candidates could not be trained: labels 0 and 1" in result.stderr

@@ -1,0 +1,67 @@
+"""``directrix tendency``."""
+
+import json
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from directrix.cli.main import _Commands
+from directrix.cli.tendency import tendency
+from directrix.experiments.tendencies import EVERY_SURROGATE, tendency_of
+
+
+@pytest.fixture(scope="module")
+def command():
+    app = typer.Typer(cls=_Commands, pretty_exceptions_enable=False)
+    app.command()(tendency)
+    app.command("other")(lambda: None)  # with one command there would be no group
+    return lambda *arguments: CliRunner().invoke(app, ["tendency", *map(str, arguments)])
+
+
+def test_json_has_what_the_library_finds(command, files):
+    import directrix as dx
+
+    options = ("-s", "ApproxNDCG(alpha=30)", "-s", "Regression", "--models", 20, "--norm", 2, "--seed", 4)
+    done = command(files.test, *options, "--format", "json")
+    assert done.exit_code == 0, done.stderr
+    document = json.loads(done.stdout)
+    rows = document.pop("rows")
+    assert document == {"models": 20, "norm": 2.0, "seed": 4, "queries": 8}
+    expected = tendency_of("ApproxNDCG(alpha=30)", dx.read_letor(files.test), n_models=20, norm=2.0, seed=4)
+    assert (rows[0]["coefficient"], rows[0]["k"]) == (expected.coefficient, expected.k)
+    assert list(rows[0]) == ["surrogate", "measure", "coefficient", "k", "median", "query"]
+    assert [row["measure"] for row in rows] == ["nDCG", "nDCG"]
+    assert dx.surrogate(rows[1]["surrogate"]) == dx.Regression()
+
+
+def test_without_options_every_surrogate_has_a_row(command, files):
+    done = command(files.test, "--models", 2, "--format", "tsv")
+    assert done.exit_code == 0, done.stderr
+    assert len(done.stdout.splitlines()) == 1 + len(EVERY_SURROGATE)
+
+
+def test_surrogates_that_cannot_take_the_labels_are_left_out(command, tmp_path):
+    path = tmp_path / "labels.txt"
+    path.write_text("5 qid:1 1:.5\n0 qid:1 1:.1\n0 qid:1 1:.3\n")
+    done = command(path, "--models", 2)
+    assert done.exit_code == 0, done.stderr
+    assert "ApproxERR" not in done.stdout
+    assert "note: without ApproxERR(alpha=10, beta=100, l_max=4, sigmoid='logistic'): " in done.stderr
+    assert command(path, "-s", "ApproxERR").exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("-s", "ApproxNDGC"), "did you mean 'ApproxNDCG'"),
+        (("-s", "Lambda"), "a gradient without a function"),
+        (("-m", "nDGC"), "nDGC"),
+        (("--norm", "0"), "must be a number > 0"),
+        (("--models", "1"), "models"),
+    ],
+)
+def test_wrong_options_are_wrong_usage(command, files, options, message):
+    done = command(files.test, *options)
+    assert done.exit_code == 2
+    assert message in " ".join(done.stderr.replace("│", " ").split())

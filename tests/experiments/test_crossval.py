@@ -1,0 +1,541 @@
+"""Cross-validation: splits, selection by hand, the same numbers however it is run."""
+
+import json
+import math
+import threading
+import time
+from collections import Counter
+from dataclasses import replace
+
+import joblib
+import numpy as np
+import pytest
+
+from directrix.data.letor import read_letor
+from directrix.errors import InputError
+from directrix.experiments import crossval_cells
+from directrix.experiments.contest import Contest
+from directrix.experiments.crossval import Entry, Split, cross_validate, k_fold_splits, letor_splits
+from directrix.experiments.crossval_cells import Job
+from directrix.experiments.rules import Rules
+from directrix.experiments.splits import StoredSplit
+from directrix.experiments.tuning import candidates_of, check_candidates, subset
+from directrix.measures.convention import conventions
+from directrix.measures.dcg import NDCG
+from directrix.measures.evaluation import evaluate
+from directrix.measures.precision import AP
+from directrix.rankers.methods import method, methods
+from directrix.rankers.search import search
+from directrix.rankers.training import mean_of, values_of
+from tests.experiments.letor_folder import letor_folder, letor_queries
+
+ENTRIES = (Entry("Regression", "Regression"), Entry("cosine", "RankCosine", grid={"l2": [1e-5, 1e-1, 1.0]}))
+
+
+@pytest.fixture(scope="module")
+def splits():
+    return k_fold_splits(letor_queries(18, seed=3), 3)
+
+
+def numbers(found):
+    """All that must not depend on how it was run."""
+    document = found.to_dict()
+    for row in document["rows"]:
+        del row["seconds"]
+    tried = [
+        replace(each, seconds=0.0)
+        for entry in found.entries
+        for fold in found.folds
+        for each in found.candidates(entry, fold)
+    ]
+    values = [found.values(e, m).tolist() for e in found.entries for m in found.measures]
+    return (
+        json.dumps(document),
+        repr(tried),
+        repr(values),
+        found.query_ids,
+        repr(list(map(found.top, found.entries))),
+    )
+
+
+# splits
+
+
+def test_letor_splits_are_the_files(tmp_path):
+    folder = letor_folder(tmp_path, n_folds=3, n_queries=9)
+    found = letor_splits(folder)
+    assert [split.name for split in found] == ["Fold1", "Fold2", "Fold3"]
+    for split in found:
+        for part, name in zip(split.parts, ("train", "vali", "test"), strict=True):
+            file = read_letor(folder / split.name / f"{name}.txt")
+            assert np.array_equal(part.features, file.features)
+            assert part.query_ids == file.query_ids
+
+
+def test_letor_splits_are_all_as_wide_as_the_widest_file(tmp_path):
+    folder = letor_folder(tmp_path, n_folds=3, n_queries=9)
+    with (folder / "Fold2" / "test.txt").open("a") as file:
+        file.write("1 qid:99 1:0.5 7:0.25 #docid = X\n")
+    for split in letor_splits(folder):
+        assert {part.n_features for part in split.parts} == {7}
+    assert split.train.features[:, 4:].sum() == 0.0
+
+
+def test_a_split_depends_on_all_that_figures_depend_on(splits):
+    first = splits[0]
+    renamed = replace(first.test, doc_ids=first.test.doc_ids[::-1])
+    others = [
+        Split("x", first.train, None, first.test),
+        Split("x", first.train, first.valid, renamed),
+        Split("x", first.valid, first.train, first.test),
+        splits[1],
+    ]
+    assert len({split.digest for split in [first, *others]}) == 5
+    assert Split("other name", first.train, first.valid, first.test).digest == first.digest
+
+
+def test_in_k_folds_every_query_tests_once_and_chooses_once():
+    q = letor_queries(17)
+    found = k_fold_splits(q, 5, seed=2)
+    for part in ("test", "valid"):
+        ids = [query for split in found for query in getattr(split, part).query_ids]
+        assert sorted(ids) == sorted(q.query_ids)
+    assert all(
+        Counter([*s.train.query_ids, *s.valid.query_ids, *s.test.query_ids]) == Counter(q.query_ids)
+        for s in found
+    )
+    assert [s.test.query_ids for s in found] == [s.test.query_ids for s in k_fold_splits(q, 5, seed=2)]
+    assert [s.test.query_ids for s in found] != [s.test.query_ids for s in k_fold_splits(q, 5, seed=3)]
+
+
+def test_folds_that_cannot_be_are_refused():
+    with pytest.raises(InputError, match="k=7 folds of 6 queries; k is 3 to the number of queries"):
+        k_fold_splits(letor_queries(6), 7)
+    with pytest.raises(InputError, match="k"):
+        k_fold_splits(letor_queries(6), 2)
+
+
+# what is chosen, and what is reported
+
+
+def test_figures_are_those_of_rankers_trained_one_by_one(splits):
+    """The loop that a reader would write by hand."""
+    found = cross_validate(splits, ENTRIES, ["nDCG@3", "AP"], select="AP")
+    tests, chosen = [], []
+    for split in splits:
+        best = (-math.inf, None, None)
+        for l2 in (1e-5, 1e-1, 1.0):
+            ranker = method("RankCosine").ranker(measure=AP(), l2=l2)
+            ranker.fit_queries(split.train, split.valid, measure=AP())
+            value = mean_of(AP(), ranker.predict_queries(split.valid), split.valid)
+            best = max(best, (value, -l2, ranker), key=lambda b: b[0])
+        tests.append(values_of(NDCG(k=3), best[2].predict_queries(split.test), split.test))
+        chosen.append({"l2": -best[1]})
+    assert found.selected("cosine") == tuple(chosen)
+    assert found.values("cosine", "nDCG@3").tolist() == np.concatenate(tests).tolist()
+    assert found.folds_of("cosine", "nDCG@3") == tuple(values.mean() for values in tests)
+    assert found.mean("cosine", "nDCG@3") == pytest.approx(np.mean([v.mean() for v in tests]), abs=1e-15)
+    assert found.query_ids == tuple(query for split in splits for query in split.test.query_ids)
+
+
+def test_means_of_parts_and_candidates_are_kept(splits):
+    found = cross_validate(splits, [ENTRIES[1]], ["AP"], keep_top=2)
+    tried = found.candidates("cosine", "Fold2")
+    assert [each.settings for each in tried] == [{"l2": l2} for l2 in (1e-5, 1e-1, 1.0)]
+    split = splits[1]
+    ranker = method("RankCosine").ranker(measure=AP(), l2=1e-5)
+    ranker.fit_queries(split.train, split.valid, measure=AP())
+    for part in ("train", "valid", "test"):
+        q = getattr(split, part)
+        assert getattr(tried[0], part) == {"AP": mean_of(AP(), ranker.predict_queries(q), q)}
+    assert tried[0].chosen_by == tried[0].valid["AP"]
+    picked = [found.candidates("cosine", f"Fold{i}") for i in (1, 2, 3)]
+    best = [max(each, key=lambda c: c.chosen_by) for each in picked]
+    assert found.train("cosine", "AP") == pytest.approx(np.mean([b.train["AP"] for b in best]))
+    assert found.valid("cosine", "AP") == pytest.approx(np.mean([b.valid["AP"] for b in best]))
+    assert found.seconds("cosine") == pytest.approx(sum(c.seconds for each in picked for c in each))
+    top = found.top("cosine")
+    assert len(top) == 18
+    assert all(len(query) == 2 and query[0][1] >= query[1][1] for query in top)
+
+
+def test_of_equal_candidates_the_earliest_is_chosen(splits):
+    """max_iter does nothing to what has converged before."""
+    grid = {"max_iter": [900, 800, 1000], "l2": [1e-1]}
+    found = cross_validate(splits, [Entry("a", "RankSVM", grid=grid)], ["AP"])
+    values = {each.chosen_by for each in found.candidates("a", "Fold1")}
+    assert len(values) == 1
+    assert [each["max_iter"] for each in found.selected("a")] == [900, 900, 900]
+
+
+def test_validation_chooses_and_not_test(splits):
+    """With the labels of the test queries turned round nothing else is chosen."""
+    turned = [replace(s, test=replace(s.test, labels=2.0 - s.test.labels)) for s in splits]
+    first, second = (cross_validate(each, [ENTRIES[1]], ["AP"]) for each in (splits, turned))
+    assert first.selected("cosine") == second.selected("cosine")
+    assert first.mean("cosine", "AP") > second.mean("cosine", "AP")
+
+
+def test_auto_chooses_what_a_search_chooses(splits):
+    """Among several methods their order counts within one standard error."""
+    found = cross_validate(splits[:1], [Entry("auto", "auto", {"max_iter": 5, "epochs": 2})], ["AP"])
+    alone = search(
+        splits[0].train, splits[0].valid, method="auto", measure="AP", settings={"max_iter": 5, "epochs": 2}
+    )
+    (selected,) = found.selected("auto")
+    assert selected == {"method": alone.chosen.method, **alone.chosen.settings}
+    values = {each.method: each.chosen_by for each in found.candidates("auto", "Fold1")}
+    assert set(values) == {each.method for each in alone.candidates}
+
+
+@pytest.mark.parametrize(("others", "chosen"), [((0.6, 0.6, 0.7, 0.6), 0), ((0.6, 0.7, 0.7, 0.7), 1)])
+def test_the_first_method_is_chosen_within_one_standard_error(splits, tmp_path, others, chosen):
+    """Ahead by .025 +- .048, and by .075 +- .025."""
+    trials = [(method("ListNet"), {}), (method("RankSVM"), {})]
+    job = Job(AP(), AP(), (AP(),), 0, 0, keeps_judged=True)
+    contest = Contest("auto", StoredSplit(splits[0], tmp_path / "x"), trials, job, "", [(2, 6)])
+    keys = [cell.key for cell in contest.cells(0)]
+    results = {}
+    for key, judged in zip(keys, [(0.5, 0.7, 0.6, 0.6), others], strict=True):
+        means = {part: [0.5] for part in ("train", "valid", "test")}
+        common = {"status": "converged", "steps": 1, "seconds": 0.1, "values": [[0.5] * 6]}
+        results[key] = {**common, **means, "chosen_by": sum(judged) / 4, "judged": list(judged)}
+    contest.end(0, results)
+    assert contest.result(("AP",)).chosen == chosen
+
+
+def test_without_a_validation_part_the_training_queries_judge_as_in_a_search(splits):
+    split = Split("Fold1", letor_queries(12, seed=7), None, splits[0].test)  # from 10 queries on in turns
+    found = cross_validate([split], [ENTRIES[1]], ["AP"])
+    fixed = Entry("", "RankCosine", grid={"l2": [1e-5, 1e-1, 1.0]})
+    alone = search(
+        split.train, method=replace(method("RankCosine"), grid={"l2": (1e-5, 1e-1, 1.0)}), measure="AP"
+    )
+    assert fixed.way.keeps_best  # as many steps as on the inner folds
+    assert found.selected("cosine") == (alone.chosen.settings,)
+    scores = alone.ranker.predict_queries(split.test)
+    assert found.values("cosine", "AP").tolist() == values_of(AP(), scores, split.test).tolist()
+    assert [c.chosen_by for c in found.candidates("cosine", "Fold1")] == [c.valid for c in alone.candidates]
+
+
+def test_a_convention_counts_in_reports_and_in_the_choice(splits):
+    names = ["AP", "nDCG@3"]
+    found = cross_validate(splits, ["Regression"], names, convention="letor3")
+    assert found.convention == "letor3"
+    assert found.measures == ("AP", "nDCG@3")
+    ranker = method("Regression").ranker().fit_queries(splits[0].train)
+    q = splits[0].test
+    wanted = evaluate(
+        names, ranker.predict_queries(q), q.labels, qptr=q.qptr, convention="letor3", per_query=True
+    )
+    for name in names:
+        assert found.values("Regression", name)[: q.n_queries].tolist() == wanted[name].tolist()
+    chosen_by = found.candidates("Regression", "Fold1")[0].chosen_by
+    other = cross_validate(splits, ["Regression"], names, select="nDCG@3", convention="letor3")
+    plain = cross_validate(splits, ["Regression"], names, select=NDCG(k=3), convention="letor3")
+    assert chosen_by == found.candidates("Regression", "Fold1")[0].valid["AP"]
+    assert (
+        other.candidates("Regression", "Fold1")[0].chosen_by
+        == other.candidates("Regression", "Fold1")[0].valid["nDCG@3"]
+    )
+    assert (
+        plain.candidates("Regression", "Fold1")[0].chosen_by
+        != other.candidates("Regression", "Fold1")[0].chosen_by
+    )
+
+
+def test_a_measure_that_a_tool_lacks_is_said(splits):
+    with pytest.warns(UserWarning, match="letor3 has no RR"):
+        cross_validate(splits[:1], ["Regression"], ["RR"], convention="letor3")
+
+
+def test_an_entry_may_be_chosen_by_a_measure_of_its_own(splits):
+    entries = [Entry("by AP", "Regression", measure="AP"), Entry("by nDCG", "Regression", measure="nDCG@3")]
+    found = cross_validate(splits[:1], entries, ["AP", "nDCG@3"], select="RR")
+    for entry, name in (("by AP", "AP"), ("by nDCG", "nDCG@3")):
+        (each,) = found.candidates(entry, "Fold1")
+        assert each.chosen_by == each.valid[name]
+
+
+def test_queries_without_a_value_are_nan_and_do_not_count(splits):
+    labels = splits[0].test.labels.copy()
+    low, high = splits[0].test.qptr[1:3]
+    labels[low:high] = 0.0
+    split = replace(splits[0], test=replace(splits[0].test, labels=labels))
+    found = cross_validate([split], ["Regression"], ["AP(empty='skip')"])
+    values = found.values("Regression", "AP(empty='skip')")
+    assert np.isnan(values).tolist() == [i == 1 for i in range(len(values))]
+    assert found.mean("Regression", "AP(empty='skip')") == pytest.approx(np.nanmean(values))
+    json.dumps(found.to_dict(), allow_nan=False)
+
+
+def test_one_entry_and_one_measure_need_no_list(splits):
+    found = cross_validate(splits[:1], ENTRIES[0], "AP")
+    assert (found.entries, found.measures) == (("Regression",), ("AP",))
+    assert found.to_dict() | {"rows": []} == {"convention": "default", "rows": []}
+    by_object = cross_validate(splits[:1], "Regression", AP())
+    assert by_object.mean("Regression", "AP") == found.mean("Regression", "AP")
+
+
+# searches
+
+
+def test_a_random_search_draws_from_the_grid(splits):
+    grid = {"l2": [1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0], "centred": [False, True]}
+    entry = Entry("a", "RankCosine", grid=grid)
+    kinds = {"search": "random", "n_candidates": 4}
+    first = cross_validate(splits[:2], [entry], ["AP"], **kinds)
+    again = cross_validate(splits[:2], [Entry("b", "Regression"), entry], ["AP"], **kinds)
+    other = cross_validate(splits[:1], [entry], ["AP"], seed=1, **kinds)
+    drawn = [each.settings for each in first.candidates("a", "Fold1")]
+    assert drawn == [each.settings for each in first.candidates("a", "Fold2")]
+    assert drawn == [each.settings for each in again.candidates("a", "Fold1")]
+    assert drawn != [each.settings for each in other.candidates("a", "Fold1")]
+    every = [{"l2": l2, "centred": c} for l2 in grid["l2"] for c in grid["centred"]]
+    places = [every.index(settings) for settings in drawn]
+    assert len(set(places)) == 4
+    assert places == sorted(places)
+
+
+def test_a_random_search_draws_from_distributions(splits):
+    import scipy.stats
+
+    entry = Entry(
+        "a", "RankCosine", grid={"l2": scipy.stats.loguniform(1e-4, 1e-2), "centred": [False, True]}
+    )
+    found = cross_validate(splits[:1], [entry], ["AP"], search="random")
+    drawn = [each.settings for each in found.candidates("a", "Fold1")]
+    assert len(drawn) == 10
+    assert len({settings["l2"] for settings in drawn}) == 10
+    assert all(type(s["l2"]) is float and 1e-4 <= s["l2"] <= 1e-2 for s in drawn)
+    assert {settings["centred"] for settings in drawn} == {False, True}
+    again = cross_validate(splits[:1], [entry], ["AP"], search="random")
+    assert numbers(again) == numbers(found)
+
+
+def test_halving_goes_on_with_the_better_third_on_more_queries():
+    q = letor_queries(90, seed=1)
+    (split, *_) = k_fold_splits(q, 3)
+    split = replace(split, train=q.take(range(60)))
+    values = (1e-5, 1e-3, 1e-1, 1.0, 10.0)
+    entry = Entry("a", "RankCosine", grid={"l2": values})
+    found = cross_validate([split], [entry], ["AP"], search="halving")
+    few = split.train.take(subset(60, 20, seed=0))
+    judged = []
+    for l2 in values:
+        ranker = method("RankCosine").ranker(measure=AP(), l2=l2).fit_queries(few, split.valid, measure=AP())
+        judged.append(mean_of(AP(), ranker.predict_queries(split.valid), split.valid))
+    kept = sorted(sorted(range(5), key=lambda i: -judged[i])[:2])
+    tried = found.candidates("a", split.name)
+    assert [i for i, each in enumerate(tried) if each.status != "dropped"] == kept
+    assert all(tried[i].chosen_by == judged[i] and tried[i].test == {} for i in range(5) if i not in kept)
+    whole = cross_validate([split], [entry], ["AP"]).candidates("a", split.name)
+    assert all(replace(tried[i], seconds=0.0) == replace(whole[i], seconds=0.0) for i in kept)
+    best = max(kept, key=lambda i: tried[i].chosen_by)
+    assert found.selected("a") == ({"l2": values[best]},)
+
+
+# however it is run
+
+
+@pytest.mark.parametrize("kind", ["grid", "random", "halving"])
+def test_numbers_do_not_depend_on_workers(splits, kind, tmp_path):
+    kinds = {"search": kind, "keep_top": 3} | ({"n_candidates": 2} if kind != "grid" else {})
+    alone = cross_validate(splits, ENTRIES, ["AP", "nDCG@3"], **kinds)
+    path, seen = tmp_path / "cells.jsonl", set()
+
+    def look(*_):
+        seen.update(file.name for file in tmp_path.iterdir())
+
+    two = cross_validate(splits, ENTRIES, ["AP", "nDCG@3"], n_jobs=2, path=path, progress=look, **kinds)
+    assert numbers(two) == numbers(alone)
+    assert ".fold-2.pickle" in seen  # there were other processes
+    assert [file.name for file in tmp_path.iterdir()] == ["cells.jsonl"]
+
+
+@pytest.mark.parametrize("backend", ["threading", "multiprocessing"])
+def test_numbers_do_not_depend_on_the_backend_of_joblib(splits, backend):
+    alone = cross_validate(splits, ENTRIES, ["AP"])
+    with joblib.parallel_config(backend, n_jobs=2):
+        other = cross_validate(splits, ENTRIES, ["AP"])
+    assert numbers(other) == numbers(alone)
+
+
+def test_threads_are_used_when_joblib_is_told_to(splits, tmp_path, monkeypatch):
+    """No file of a fold is written, for threads share it."""
+    seen, threads, plain = [], set(), crossval_cells.attempt
+
+    def slowly(*arguments):
+        threads.add(threading.get_ident())
+        time.sleep(0.02)  # long enough for the other one to begin
+        return plain(*arguments)
+
+    def look(*_):
+        seen.append(len(list(tmp_path.iterdir())))
+
+    monkeypatch.setattr(crossval_cells, "attempt", slowly)
+    with joblib.parallel_config("threading", n_jobs=2):
+        cross_validate(splits, ENTRIES, ["AP"], path=tmp_path / "cells.jsonl", progress=look)
+    assert seen == [1] * 12
+    assert len(threads) == 2
+
+
+def test_workers_that_are_still_there_read_the_folds_of_the_next_run(splits, tmp_path):
+    """Both runs have one path, so their folds are files of the same name."""
+    path = tmp_path / "cells.jsonl"
+    for part in (splits[:1], splits[1:2]):
+        found = cross_validate(part, ENTRIES, ["AP"], n_jobs=2, path=path)
+        assert numbers(found) == numbers(cross_validate(part, ENTRIES, ["AP"]))
+
+
+def test_a_finished_file_is_not_computed_again(splits, tmp_path):
+    path = tmp_path / "cells.jsonl"
+    first = cross_validate(splits, ENTRIES, ["AP"], path=path)
+    before, said = path.read_bytes(), []
+    again = cross_validate(splits, ENTRIES, ["AP"], path=path, progress=lambda *now: said.append(now))
+    assert numbers(again) == numbers(first)
+    assert path.read_bytes() == before
+    assert said == []
+    more = cross_validate(splits, [*ENTRIES, "ListNet"], ["AP"], path=path, search="random", n_candidates=1)
+    assert path.read_bytes().startswith(before)
+    assert len(path.read_text().splitlines()) == 12 + 3
+    assert more.folds_of("Regression", "AP") == first.folds_of("Regression", "AP")
+
+
+def test_cells_of_other_data_or_settings_are_other_cells(splits, tmp_path):
+    path, one = tmp_path / "cells.jsonl", {"l2": 0.1, "centred": True}
+    others = [
+        {},
+        {"measures": ["AP", "RR"]},
+        {"select": "RR"},
+        {"seed": 1},
+        {"keep_top": 1},
+        {"convention": "letor3"},
+        {"splits": [replace(splits[1], name="Fold1")]},
+        {"entries": [Entry("a", replace(method("RankCosine"), fixed={"centred": False}), one)]},
+    ]
+    for count, other in enumerate(others, start=1):
+        given = {"splits": splits[:1], "entries": [Entry("a", "RankCosine", one)]}
+        cross_validate(**{**given, "measures": ["AP"], **other}, path=path)
+        assert len(path.read_text().splitlines()) == count
+
+
+def test_progress_counts_all_rungs(splits):
+    said = []
+    (split, *_) = splits
+    split = replace(split, train=letor_queries(60, seed=1))
+    cross_validate([split], ENTRIES, ["AP"], search="halving", progress=lambda *now: said.append(now))
+    # Regression: one candidate, one rung; cosine: three on 20 queries, one on 60
+    assert [now[:2] for now in said] == [(i, 5) for i in range(1, 6)]
+    assert said[-1][2] == "0 s left of rung 2 of 2"
+
+
+# what is refused, and what fails
+
+
+def test_a_candidate_that_cannot_be_trained_is_reported(splits, monkeypatch):
+    def fussy(each, settings, *rest):
+        if settings.get("l2") == 1e-5:
+            raise InputError("labels 0 and 1 are needed")
+        return plain(each, settings, *rest)
+
+    plain = crossval_cells.attempt
+    monkeypatch.setattr(crossval_cells, "attempt", fussy)
+    found = cross_validate(splits[:2], ENTRIES, ["AP"])
+    failed = found.candidates("cosine", "Fold1")[0]
+    assert (failed.status, failed.message) == ("failed", "labels 0 and 1 are needed")
+    assert math.isnan(failed.chosen_by)
+    assert failed.test == {}
+    assert all(settings["l2"] != 1e-5 for settings in found.selected("cosine"))
+    with pytest.raises(
+        InputError, match="a, Fold1: none of 1 candidates could be trained: labels 0 and 1 are"
+    ):
+        cross_validate(splits[:1], [Entry("a", "RankCosine", {"l2": 1e-5, "centred": True})], ["AP"])
+
+
+def test_halving_drops_nobody_where_nobody_could_be_trained(splits, monkeypatch):
+    def fussy(each, settings, folds, *rest):
+        if folds[0].train.n_queries < 60 and each.name == "RankCosine":
+            raise InputError("too few")
+        return plain(each, settings, folds, *rest)
+
+    plain = crossval_cells.attempt
+    monkeypatch.setattr(crossval_cells, "attempt", fussy)
+    split = replace(splits[0], train=letor_queries(60, seed=1))
+    found = cross_validate([split], ENTRIES, ["AP"], search="halving")
+    assert "failed" not in {each.status for each in found.candidates("cosine", "Fold1")}
+
+
+def test_messages(splits):
+    run = lambda entries=ENTRIES, measures=("AP",), given=splits, **more: cross_validate(  # noqa: E731
+        given, entries, measures, **more
+    )
+    cases = [
+        (dict(entries=[]), "3 folds, 0 entries, 1 measures; at least one of each is needed"),
+        (dict(entries=["Regression", "Regression"]), "entry 'Regression' is there 2 times"),
+        (dict(given=[splits[0], splits[0]]), "fold 'Fold1' is there 2 times"),
+        (dict(entries=["Regresion"]), "Did you mean 'Regression'"),
+        (dict(search="bayes"), "search='bayes': there are 'grid', 'random' and 'halving'"),
+        (dict(n_candidates=3), "n_candidates=3 has no effect on a search over the whole grid"),
+        (dict(search="random", n_candidates=0), "n_candidates"),
+        (dict(entries=[Entry("a", "RankCosine", grid={"l2": []})]), r"a: grid\['l2'\] is \[\]"),
+        (dict(entries=[Entry("a", "RankCosine", grid={"l2": 0.1})]), r"a: grid\['l2'\] is 0.1"),
+        (dict(entries=[Entry("a", "RankCosine", grid={"alpha": [1]})]), "has no setting 'alpha'"),
+        (dict(entries=[Entry("a", "RankCosine", {"l2": -1.0})]), "l2"),
+        (dict(entries=[Entry("a", "auto", grid={"l2": [0.1]})]), "a grid was given for 'auto', which tries"),
+        (dict(seed=-1), "seed"),
+        (dict(keep_top=-1), "keep_top"),
+        (dict(convention="letor9"), "letor9"),
+    ]  # fmt: skip
+    for given, message in cases:
+        with pytest.raises(ValueError, match=message):  # scikit-learn's own for l2
+            run(**given)
+    import scipy.stats
+
+    for kind in ({}, {"search": "halving"}):
+        with pytest.raises(InputError, match=r"grid\['l2'\] is a distribution, which has no list of values"):
+            run([Entry("a", "RankCosine", grid={"l2": scipy.stats.uniform(0.1, 1)})], **kind)
+    wide = replace(splits[0], test=splits[0].test.widened(9))
+    with pytest.raises(InputError, match="Fold1: the test data have 9 features, the training data 4"):
+        run(given=[wide])
+    wide = replace(splits[0], valid=splits[0].valid.widened(9))
+    with pytest.raises(InputError, match="Fold1: the validation data have 9 features"):
+        run(given=[wide])
+    for part, name in (("train", "training"), ("test", "test")):
+        q = getattr(splits[0], part)
+        missing = q.features.copy()
+        missing[3, 1] = np.nan
+        bad = replace(splits[0], **{part: replace(q, features=missing)})
+        with pytest.raises(InputError, match=f"Fold1: row 3 of the {name} data: feature 2 is nan"):
+            run(given=[bad])
+    found = run(["Regression"])
+    assert found.top("Regression") == ()  # none were asked for
+    with pytest.raises(InputError, match="there is no entry 'x'; entries are Regression"):
+        found.mean("x", "AP")
+    with pytest.raises(InputError, match="'RR' was not measured; there are AP"):
+        found.values("Regression", "RR")
+    with pytest.raises(InputError, match="there is no fold 'Fold9'; folds are Fold1, Fold2, Fold3"):
+        found.candidates("Regression", "Fold9")
+
+
+@pytest.mark.parametrize("name", ["nDCG@10", "AP"])
+def test_every_method_can_be_made_under_every_convention(name):
+    """Ties and empty queries of a tool are for judging; LambdaRank can be trained for neither."""
+    for tool in conventions():
+        goal = Rules(tool).trained_for(name)
+        for way in methods():
+            check_candidates(candidates_of(Entry("a", way), goal, "grid", None, 0), goal)
+        judged = Rules(tool)(name)
+        assert getattr(goal, "gain", None) == getattr(judged, "gain", None)
+        assert goal.ties == "expected"
+
+
+def test_lambdarank_is_judged_by_the_convention_that_it_cannot_be_trained_for(splits):
+    entry = Entry("a", "LambdaRank", {"rate": 0.01, "epochs": 2})
+    found = cross_validate(splits[:1], [entry], ["nDCG@3"], convention="trec_eval")
+    ranker = entry.way.ranker(measure=NDCG(k=3, gain="linear"), random_state=0, **entry.settings)
+    goal = NDCG(k=3).under("trec_eval")
+    ranker.fit_queries(splits[0].train, splits[0].valid, measure=goal)
+    q = splits[0].test
+    wanted = values_of(goal, ranker.predict_queries(q), q)
+    assert found.values("a", "nDCG@3").tolist() == wanted.tolist()

@@ -1,0 +1,157 @@
+"""The folder of a report: every form, the same values in all, whole files or none."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+
+from directrix import InputError, MissingExtra
+from directrix.reports import write
+from directrix.reports.report import Section
+from directrix.reports.tables import Table
+from directrix.reports.write import publish, text_of, write_report
+from tests.docs.blocks import blocks
+
+from .hand_made import HOSTILE, report
+
+NAMES = ["01-table-2-test-measures.csv", "02-table-3-chosen.csv"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("report")
+    write_report(folder, report())
+    return folder
+
+
+def test_every_form_is_there(folder):
+    assert sorted(str(path.relative_to(folder)) for path in folder.rglob("*.*")) == sorted(
+        ["page.md", "report.html", "settings.json", "tables.json", "tables.tex", "tables.txt"]
+        + [f"tables/{name}" for name in NAMES]
+        + ["figures/accuracy.png", "figures/accuracy.svg"]
+    )
+    assert (folder / "tables.txt").read_text() == text_of(report()) + "\n"
+    assert (folder / "tables.tex").read_text().startswith("% needs \\usepackage{booktabs}\n\n\\begin{table}")
+    assert json.loads((folder / "settings.json").read_text())["fixed"] == {"seed": 0}
+
+
+def test_csv_comes_back_as_it_was(folder):
+    for name, table in zip(NAMES, report().tables, strict=True):
+        with (folder / "tables" / name).open(newline="") as file:
+            heads, *rows = csv.reader(file)
+        assert heads == table.heads()
+        assert len(rows) == len(table.rows)
+        for read, row in zip(rows, table.rows, strict=True):
+            assert [
+                None if cell == "" else type(value)(cell) for cell, value in zip(read, row, strict=True)
+            ] == [*row]
+
+
+def test_csv_quotes_what_would_part_cells():
+    table = Table("t", ("a,b", 'say "x"'), (("two\nlines", 1 / 3),))
+    assert list(csv.reader(io.StringIO(table.csv()))) == [["a,b", 'say "x"'], ["two\nlines", repr(1 / 3)]]
+
+
+def test_json_has_every_digit_and_no_rankings(folder):
+    text = (folder / "tables.json").read_text()
+    document = json.loads(text)
+    assert document["tables"][0]["rows"][0][1] == 0.4512345
+    assert document["per_query"][0]["values"]["ListNet"] == report().per_query[0].values["ListNet"].tolist()
+    assert "D003" not in text
+    assert document["extra"] == [1.5, None]
+
+
+def test_an_undefined_value_is_null():
+    (part,) = report().per_query[:1]
+    part.values["ListNet"][3] = np.nan
+    assert write.document(report(per_query=(part,)))["per_query"][0]["values"]["ListNet"][3] is None
+
+
+def test_numbers_of_numpy_are_numbers_in_every_form(tmp_path):
+    row = ("x", np.float64(0.1234567), np.int64(3), np.float64("nan"))
+    value = report(tables=(Table("t", ("a", "b", "c", "d"), (row,)),), sections=(), more={"n": np.arange(2)})
+    write_report(tmp_path, value)
+    document = json.loads((tmp_path / "tables.json").read_text())
+    assert (document["tables"][0]["rows"], document["n"]) == ([["x", 0.1234567, 3, None]], [0, 1])
+    assert (tmp_path / "tables" / "01-t.csv").read_text() == "a,b,c,d\nx,0.1234567,3,nan\n"
+    assert 'data-value="0.1234567" title="0.1234567">0.123<' in (tmp_path / "report.html").read_text()
+    assert (
+        '<td class="number" data-value="" title="">nan<' in (tmp_path / "report.html").read_text()
+    )  # sorts last
+    assert "np." not in "".join(path.read_text() for path in tmp_path.glob("*.*"))
+
+
+def test_the_page_says_all_in_order(folder):
+    page = (folder / "page.md").read_text()
+    heads = [line[3:] for line in page.splitlines() if line.startswith("## ")]
+    assert heads == [
+        *("In short", "Claims of the paper", "Test", "Choices", "Figures", "What was done"),
+        *("What differs from the paper", "What could not be done", "To do it again"),
+    ]
+    assert "0.451, better than ListNet 0.447.\n- **MQ2008**: no clear difference.\n\nBetter is" in page
+    assert "| LambdaRank is best | Sect. 6 | ✗ does not hold | 0.42, p = 1e-05 |" in page
+    assert "![Errors fall as alpha grows; the bound is four times as high.](figures/accuracy.png)" in page
+    assert "- TD2003: the data are not there." in page
+    assert "```console\n$ directrix reproduce some2010 --data DIR\n```" in page
+    assert blocks(page) == []
+
+
+def test_a_page_without_sections_has_one_head_for_its_tables():
+    page = write.page(report(sections=(), figures=(), claims=(), missing=(), differs=()))
+    heads = [line[3:] for line in page.splitlines() if line.startswith("## ")]
+    assert heads == ["In short", "Tables", "What was done", "To do it again"]
+
+
+def test_for_a_site_the_pictures_stand_in_a_folder_of_the_name(folder, tmp_path):
+    publish(tmp_path, report())
+    assert (tmp_path / "some2010" / "accuracy.png").read_bytes() == (
+        folder / "figures" / "accuracy.png"
+    ).read_bytes()
+    assert (tmp_path / "some2010.md").read_text() == (folder / "page.md").read_text().replace(
+        "](figures/", "](some2010/"
+    )
+
+
+def test_names_of_tables_become_names_of_files():
+    tables = tuple(Table(title, ("a",), ()) for title in ("Ä/../b: C", "***", "x" * 99))
+    assert list(write._csv_names(tables)) == ["01-b-c.csv", "02-table.csv", f"03-{'x' * 48}.csv"]
+
+
+def test_the_same_report_is_written_with_the_same_bytes(folder, tmp_path):
+    write_report(tmp_path, report())
+    for path in folder.rglob("*.*"):
+        assert (tmp_path / path.relative_to(folder)).read_bytes() == path.read_bytes(), path.name
+
+
+def test_nothing_is_written_where_a_figure_fails(tmp_path, monkeypatch):
+    def fail(*_):
+        raise RuntimeError
+
+    monkeypatch.setattr(write, "draw", fail)
+    with pytest.raises(RuntimeError):
+        write_report(tmp_path, report())
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("work", [write_report, publish])
+def test_without_matplotlib_the_install_line_is_said(tmp_path, monkeypatch, work):
+    monkeypatch.setattr("directrix.reports.figures.importlib.util.find_spec", lambda _: None)
+    with pytest.raises(MissingExtra, match=r'pip install "directrix\[plot\]"'):
+        work(tmp_path, report())
+    assert not list(tmp_path.iterdir())
+
+
+def test_sections_have_a_place_for_every_table():
+    with pytest.raises(InputError, match=r"'some2010': its sections have 1 tables, the report has 2; every"):
+        report(sections=(Section("Test", 1),))
+
+
+def test_hostile_text_is_text_in_markdown():
+    claim = report().claims[0].__class__(HOSTILE, "a | b", "holds", "`x`\ny")
+    page = write.page(report(claims=(claim,)))
+    (line,) = [line for line in page.splitlines() if line.startswith(r"| \</script")]
+    assert line.count(" | ") == 3
+    assert r"a \| b" in line
+    assert "<b>" not in page.replace(r"\<b>", "")
