@@ -124,3 +124,10 @@ def test_published_figures_are_whole_and_as_printed():
     assert all(set(rows) == set(CONSTRUCTIONS) for rows in PUBLISHED.values())
     for lines in TRAINED.values():
         assert [lines[m, m].significant for m in MEASURES] == ["–"] * 4
+
+
+def test_rates_that_were_chosen_are_counted(report):
+    table = report.tables[-1]
+    assert table.columns[-1] == "0.1"
+    assert [row[-1] for row in table.rows] == [1] * 8  # one fold, one rate, which is both ends of the grid
+    assert table.notes[0].startswith("8 of 8 trainings have a rate at an end")

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from directrix.experiments.donmez2009.certificates import GAIN_EPOCHS
 from directrix.experiments.donmez2009.comparison import Comparison
 from directrix.experiments.donmez2009.results import EqualPairs, Found, equal_pairs
@@ -252,15 +250,21 @@ def _measures(found: Found) -> list[str]:
 def _rates(found: Found) -> Table:
     rates = found.settings.rates
     rows: list[tuple[Value, ...]] = []
+    chosen = []
     for one in found.comparisons:
         for model in MODELS:
             for measure in one.measures:
-                chosen = np.array(one.rates[f"{model} for {measure}"])
-                rows.append(
-                    (one.name, NETS[model], short(measure), *(int((chosen == rate).sum()) for rate in rates))
-                )
+                chosen.append(one.rates[f"{model} for {measure}"])
+                counts = (chosen[-1].count(rate) for rate in rates)
+                rows.append((one.name, NETS[model], short(measure), *counts))
+    ends = sum(rate in (rates[0], rates[-1]) for folds in chosen for rate in folds)
     return Table(
         "How often validation chose each learning rate",
         ("data", "net", "trained for", *(f"{rate:g}" for rate in rates)),
         tuple(rows),
+        notes=(
+            f"{ends} of {sum(map(len, chosen))} trainings have a rate at an end of the grid; beyond it "
+            "there may be "
+            "a better one.",
+        ),
     )

@@ -41,9 +41,11 @@ def summary(found: Found) -> tuple[str, ...]:
         if ones:
             rising = [one["n_rising"] for one in ones]
             done = sum(one["is_local_optimum"] for one in ones)
+            tried = sorted({one["n_directions"] for one in ones})
+            of = f"{tried[0]}" if len(tried) == 1 else f"{tried[0]} to {tried[-1]}"
             said.append(
-                f"Local optimality of {text}: {done} of {len(ones)} are certified; of "
-                f"{ones[0]['n_directions']} directions {min(rising)} to {max(rising)} rise, by at most "
+                f"Local optimality of {text}: {done} of {len(ones)} are certified; of {of} directions "
+                f"{min(rising)} to {max(rising)} rise, by at most "
                 f"{max(one['largest_rise'] for one in ones):.4f}."
             )
     return tuple(said)
