@@ -53,6 +53,13 @@ def report(request_):
     return reproduce(request_, TINY)
 
 
+def test_no_direction_points_along_the_random_weights(report):
+    """Along them a linear ranking stays as it is: one seed must not draw both."""
+    figure = next(one for one in report.figures if one.name == "fig6-random-weights")
+    panel = next(one for one in figure.panels if "single-layer" in one.title)
+    assert all(len(set(curve.y.tolist())) > 1 for curve in panel.curves)
+
+
 def test_everything_of_the_paper_is_in_the_report(report):
     assert [table.title.split(":")[0] for table in report.tables[:3]] == [
         "Table 1",

@@ -137,8 +137,8 @@ def test_weights_of_section_8():
         ("epoch 7", *place): _certificate(),
         ("epoch 12", *place): _certificate(2),
         ("RR weights", *place): _certificate(),
-        ("gain from epoch 7", *place): [0.5, 0.49, 0.51],
-        ("gain from RR weights", *place): [0.5, 0.49, 0.48],
+        ("gain from epoch 7", *place): [0.5, 0.51, 0.49],
+        ("gain from RR weights", *place): [0.5, 0.49, 0.52],  # not at once
     }
     found = _verdicts(_found(certificates=certificates))
     assert found["A net with random weights is not at a local optimum"] == "holds"
@@ -158,12 +158,10 @@ def test_effective_pairs_must_fall_in_the_order_of_the_paper():
         ]
 
     order = "nDCG has more effective pairs than nDCG@10, which has more than MAP, which has more than MRR"
-    below = (
-        "For MRR the effective pairs are one to two orders of magnitude below the pairs of a relevant and an"
-    )
+    below = "For MRR the effective pairs are around one to two orders of magnitude below the pairs"
     for means, verdicts in (
         ((1000.0, 800.0, 500.0, 25.0), ("holds", "holds")),
-        ((1000.0, 400.0, 500.0, 100.0), ("does not hold", "does not hold")),
+        ((1000.0, 400.0, 500.0, 200.0), ("does not hold", "does not hold")),
     ):
         found = _verdicts(_found(pairs=counts(*means)))
         assert (found[order], next(v for k, v in found.items() if k.startswith(below))) == verdicts
@@ -188,7 +186,7 @@ def test_trainings_on_equally_many_pairs():
     assert claim.verdict == "holds"
     assert "than for nDCG +0.02" in claim.evidence
     assert "2 sizes" in claim.evidence
-    less = "More training data lessen the lead of training for nDCG over training for MRR, tested on MRR"
+    less = "More training data lessen the lead of training for nDCG over training for RR, tested on RR"
     assert found[less] == "holds"  # from .2 to .1
     runs[0] = replace(runs[0], test={"RR": _values(0.35, 0), "nDCG": _values(0.35, 0)})
     assert _verdicts(_found(sized=runs))[less] == "does not hold"

@@ -87,7 +87,8 @@ def _cells(collection: Collection, trainings: Results, settings: Settings) -> li
             )
             add("polished", model, measure, _polished, weights["converged"])
         measure = collection.measures[0]
-        start = random_weights(model_of(model, settings), split.train.n_features, settings.seed)
+        other = settings.seed + 1  # with that of the directions the first would point along the weights
+        start = random_weights(model_of(model, settings), split.train.n_features, other)
         add("random", model, measure, _certified, start.tolist())
     graded = trainings["training", collection.name, "mlp", _GRADED]
     early = {f"epoch {epoch}": graded["weights"].get(f"epoch {epoch}") for epoch in EARLY}

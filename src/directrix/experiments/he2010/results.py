@@ -150,7 +150,8 @@ def agreement(found: Found, measure: str) -> Agreement:
 
     def correlated(test: Any, strength: Any, values: Any) -> tuple[float, float]:
         usable = len(points) > 2 and len(set(strength)) > 1 and len(set(values)) > 1
-        return tuple(map(float, test(strength, values))) if usable else (np.nan, np.nan)
+        tau, p = test(strength, values) if usable else (np.nan, np.nan)
+        return float(tau), float(p)
 
     strength = [-point.coefficient for point in points]
     sides = {"train": [p.train for p in points], "test": [p.test for p in points]}
@@ -158,7 +159,9 @@ def agreement(found: Found, measure: str) -> Agreement:
         {side: correlated(test, strength, values) for side, values in sides.items()}
         for test in (kendalltau, spearmanr)
     ]
-    columns = [{side: pair[at] for side, pair in of.items()} for of in tests for at in (0, 1)]
+    kendall, kendall_p, spearman, spearman_p = (
+        {side: pair[at] for side, pair in of.items()} for of in tests for at in (0, 1)
+    )
     by_fold = {
         side: np.array(
             [
@@ -168,7 +171,7 @@ def agreement(found: Found, measure: str) -> Agreement:
         )
         for at, side in ((2, "train"), (3, "test"))
     }
-    return Agreement(measure, points, *columns, by_fold)
+    return Agreement(measure, points, kendall, kendall_p, spearman, spearman_p, by_fold)
 
 
 def _by_fold(

@@ -95,7 +95,8 @@ def _summary(found: Results, checked: tuple[Claim, ...], plan: Plan) -> tuple[st
     said = Counter(claim.verdict for claim in checked)
     lines.append(
         f"Of {len(checked)} statements of the paper {said['holds']} hold, {said['does not hold']} do not, "
-        f"and {said['not significant']} are not significant: differences that so few queries cannot show."
+        f"and {said['not significant']} are not significant: differences, either way, that so few queries "
+        "or folds cannot show."
     )
     if plan == QUICK:
         lines.append(
@@ -120,7 +121,8 @@ def _missing(absent: tuple[str, ...], plan: Plan, data: Path) -> tuple[tuple[str
         ),
         (
             "the paper's numbers",
-            "Its figures are bars without numbers; LETOR's published means stand for them.",
+            "The text of it that we have lacks figures and digits of tables; LETOR's published means stand "
+            "for them.",
         ),
     )
 

@@ -20,7 +20,7 @@ LINEAR = "SmoothNDCG"
 TRUNCATED = "SmoothNDCG, k = "
 _FOLDS = 5  # of LETOR
 _SHOWN = ("nDCG@1", "nDCG@3", "nDCG@5", "nDCG@10", "AP")
-# AP and nDCG@10 of LETOR's web site, after Liu (2011); the paper prints bars without numbers
+# AP and nDCG@10 of LETOR's web site, after Liu (2011); the text of the paper at hand has no digits of these
 _PUBLISHED: Mapping[str, Mapping[str, tuple[float, float | None]]] = {
     "OHSUMED": {
         "Regression": (0.422, 0.411),
@@ -102,9 +102,8 @@ def compared_table(name: str, found: CrossValidation) -> Table:
             _RULES,
             f"p @10: nDCG@10 against SmoothNDCG over {len(found.query_ids)} queries, paired t-test, Holm's "
             f"correction.",
-            "Published: LETOR's web site after Liu (2011), approximate. The paper's own figures are bars "
-            "without "
-            "numbers.",
+            "Published: LETOR's web site after Liu (2011), approximate; the text of the paper that we have "
+            "lacks its figures.",
         ),
         digits=4,
     )
@@ -216,7 +215,8 @@ def _extended(found: Results) -> list[Table]:
             rows=tuple(rows),
             notes=(
                 _RULES,
-                "The paper names these models and tries none of them. " + _P.replace("k = 50", LINEAR),
+                "The paper names these models; the text that we have shows no trial of them. "
+                + _P.replace("k = 50", LINEAR),
             ),
             digits=4,
         )

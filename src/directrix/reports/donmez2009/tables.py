@@ -112,7 +112,8 @@ def _optimality(found: Found) -> Table:
             "rising: random directions in which a step raises the measure on the training queries; "
             "largest: the most that one does. optimum: yes if none rises, so that with "
             f"{1.0 - found.settings.delta:.0%} confidence fewer than {found.settings.eps:.0%} of all "
-            "directions do.",
+            "directions do. level: no rise, but a step that leaves the measure as it is; the paper's formula "
+            "counts these as rising, its text does not, nor is it done here.",
             "small: rising with steps of .001 to .01. one weight: weights that raise the measure when "
             "they alone are moved, up and down counted apart.",
             "best on training: of all epochs at all rates. polished: from there along rising directions "
@@ -228,7 +229,10 @@ def _equal(found: Found) -> Table:
         rows += [_equal_row(row) for row in equal_pairs(found.sized, target)]
     return Table(
         "Trainings on about as many effective pairs (Figure 5), artificial data, two-layer nets",
-        ("test", "other", "queries", "queries ", "pairs", "pairs ", "matched", "other ", "difference", "p"),
+        (
+            *("test", "other", "queries", "queries of other", "pairs", "pairs of other"),
+            *("matched", "value of other", "difference", "p"),
+        ),
         tuple(rows),
         notes=(
             "matched: trained for the tested measure; other: for the other one, on as many queries as "

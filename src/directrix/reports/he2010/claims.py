@@ -150,9 +150,9 @@ def _trade_off(name: str, trade: TradeOff) -> Iterable[Claim]:
             f"{name}: there is a trade-off: as alpha grows training MAP from one start rises, then falls",
             "Sect. 6.3",
             "holds" if one[at] > max(one[0], one[-1]) else "does not hold",
-            f"{one[0]:.4f} at alpha = {trade.alphas[0]:g}, {one[at]:.4f} at {trade.alphas[at]:g}, above it in "
-            f"{ends[0]} of {trade.one.shape[1]} folds, {one[-1]:.4f} at {trade.alphas[-1]:g}, below it in "
-            f"{ends[1]}",
+            f"{one[0]:.4f} at alpha = {trade.alphas[0]:g}, {one[at]:.4f} at {trade.alphas[at]:g}, "
+            f"{one[-1]:.4f} at {trade.alphas[-1]:g}; that at {trade.alphas[at]:g} is above the first in "
+            f"{ends[0]} of {trade.one.shape[1]} folds, above the last in {ends[1]}",
         )
     both = trade.many[all_of].mean(axis=0), trade.one[all_of].mean(axis=0)
     test = paired_t(*both)
