@@ -224,6 +224,7 @@ def test_an_ordering_needs_its_sign_and_significance(gaps, verdict):
         ([0.1, 0.11, 0.1, 0.11], "does not hold"),
         ([0.2, -0.3, 0.1, 0.1], "not significant"),
         ([-0.02, 0.0, -0.02, 0.0], "not significant"),  # from -.028 to .008
+        ([-0.004, -0.012, -0.008, -0.014], "not significant"),  # below 0, but from -.017 to -.002
     ],
 )
 def test_comparable_is_a_small_interval(gaps, verdict):
