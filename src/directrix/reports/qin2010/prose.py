@@ -162,8 +162,8 @@ def how(found: Mapping[str, Found], settings: Settings) -> tuple[str, ...]:
         "their theorem says something (decision 0105).",
         "- Tests: paired t-tests over the test queries of all folds, two-tailed, at .05, each by itself. An "
         "ordering holds if the difference has its sign and p < .05, does not hold if it has the other and p "
-        "< .05; else it is not significant. Two methods are comparable if the 95 % interval of their difference "
-        "lies within 0.01 of 0, are not if it lies outside. An error falls with a parameter if every step "
+        "< .05; else it is not significant. Two methods are comparable if the 95 % interval of their "
+        "difference lies within 0.01 of 0, are not if it lies outside. An error falls with a parameter if every step "
         "lowers it, by the same test over the training queries.",
     )
 
@@ -174,8 +174,8 @@ def differs(found: Mapping[str, Found]) -> tuple[str, ...]:
         []
         if "TD2003" in found or "TD2004" in found
         else [
-            f"MAP and the errors of ApproxAP are looked at on {' and '.join(found)} in the place of TD2003 and "
-            "TD2004: what the paper says of these is asked of other queries. It has ApproxAP above "
+            f"MAP and the errors of ApproxAP are looked at on {' and '.join(found)} in the place of TD2003 "
+            "and TD2004: what the paper says of these is asked of other queries. It has ApproxAP above "
             "ApproxNDCG in MAP on TD2004, and the two comparable on TD2003."
         ]
     )

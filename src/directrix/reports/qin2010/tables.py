@@ -40,7 +40,7 @@ _DISCOUNT = (
     "NDCG has the discount of LETOR's script (1, 1, 1/log2 3, ...), but for the column of Eq. 5 "
     "(1/log2(1 + rank))."
 )
-_OURS = "Rows below SoftRank are not in the paper."
+_OURS = "ListNet, RankSVM and the rows with L-BFGS are not in the paper."
 _EDITION = "Published of the edition LETOR 2.0, with other features: no figures to be met."
 _KINDS = {"gap": "least gap (Cor. 4)", "ranks": "all positions", "relevant": "relevant positions"}
 
