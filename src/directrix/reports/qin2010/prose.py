@@ -163,8 +163,8 @@ def how(found: Mapping[str, Found], settings: Settings) -> tuple[str, ...]:
         "- Tests: paired t-tests over the test queries of all folds, two-tailed, at .05, each by itself. An "
         "ordering holds if the difference has its sign and p < .05, does not hold if it has the other and p "
         "< .05; else it is not significant. Two methods are comparable if the 95 % interval of their "
-        "difference lies within 0.01 of 0, are not if it lies outside. An error falls with a parameter if every "
-        "step lowers it, by the same test over the training queries.",
+        "difference lies within 0.01 of 0, are not if it lies outside. An error falls with a parameter if "
+        "every step lowers it, by the same test over the training queries.",
     )
 
 
