@@ -93,6 +93,8 @@ def test_relative_steps_are_in_units_of_the_norm(noisy):
     absolute = certify(ranker, noisy, "AP", eps=0.1, delta=0.1, steps=np.array(STEPS) * norm)
     assert found.unit == norm
     assert (found.curves == absolute.curves).all()
+    lines = certify(ranker, noisy, "AP", eps=0.5, delta=0.5, steps=STEPS, relative=True, exact=True).exact
+    assert lines[0].reach == max(STEPS) * norm
 
 
 def test_one_weight_at_a_time_goes_up_and_down(noisy):
