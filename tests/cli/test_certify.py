@@ -58,6 +58,10 @@ def test_table_and_tsv_show_the_measure_that_the_model_was_trained_for(call):
 def test_one_weight(call):
     rows = json.loads(call(*QUICK, "--one-weight", "--format", "json").stdout)["rows"]
     assert (rows[0]["directions"], rows[0]["n_directions"], rows[0]["share_below"]) == ("one weight", 8, None)
+    head, row = (line.split("\t") for line in call(*QUICK, "--one-weight", "-f", "tsv").stdout.splitlines())
+    shown = dict(zip(head, row, strict=True))
+    verdict = "of single weights" if rows[0]["is_local_optimum"] else "no"
+    assert (shown["confidence"], shown["local optimum"]) == ("", verdict)
 
 
 def test_polish_writes_a_model(call, files, tmp_path):

@@ -59,6 +59,14 @@ def test_where_the_output_cannot_go_is_said_before_the_work(run, files, tmp_path
     assert result.stderr.startswith("error: ")
 
 
+def test_a_demo_whose_page_cannot_be_written_is_refused_before_the_work(run, tmp_path, monkeypatch):
+    monkeypatch.setattr("directrix.cli.demo._data", None)
+    (tmp_path / "report.html").mkdir()
+    result = run("demo", "-o", tmp_path)
+    assert result.exit_code == 1
+    assert "report.html: is a folder" in result.stderr
+
+
 def test_a_run_goes_to_standard_output_like_scores(run, files, tmp_path):
     run("predict", files.model, files.test, "-o", tmp_path / "run.txt", "--run", "mine")
     result = run("predict", files.model, files.test, "--run", "mine")

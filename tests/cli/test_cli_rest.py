@@ -3,10 +3,12 @@
 import json
 import subprocess
 import sys
+from functools import partial
 
 import pytest
 
 import directrix as dx
+from directrix.cli import demo
 
 
 @pytest.mark.parametrize("suffix", [".txt", ".txt.gz", ".txt.bz2", ".txt.xz"])
@@ -82,7 +84,9 @@ def test_doctor_counts_missing_values(run, tmp_path):
     assert "1 values are missing" in result.stderr
 
 
-def test_demo_compares_the_methods_and_saves_the_chosen_model(run, tmp_path):
+def test_demo_compares_the_methods_and_saves_the_chosen_model(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(demo, "_data", partial(demo._data, n_docs=12, n_features=10))  # seconds, not minutes
+    monkeypatch.setattr(demo, "_SHORT", {"epochs": 5})
     result = run("demo", "-o", tmp_path / "demo", "-f", "json")
     assert result.exit_code == 0
     rows = json.loads(result.stdout)["rows"]
@@ -91,7 +95,7 @@ def test_demo_compares_the_methods_and_saves_the_chosen_model(run, tmp_path):
     assert rows[-1]["difference"] > 0.02
     assert rows[-1]["p"] < 0.001
     assert "surrogate error of auto" in result.stderr
-    assert dx.load(tmp_path / "demo" / "model.json").n_features_in_ == 60
+    assert dx.load(tmp_path / "demo" / "model.json").n_features_in_ == 10
     assert "459 random directions" in result.stderr
     page = (tmp_path / "demo" / "report.html").read_text(encoding="utf-8")
     assert page.startswith("<!DOCTYPE html>")

@@ -87,6 +87,7 @@ def test_tsv_has_a_line_for_every_pair(invoke, files, rankings):
 
 def test_latex_is_two_tables(invoke, files, rankings):
     text = invoke(files.test, *rankings, "-f", "latex").stdout
+    assert text.startswith("% needs \\usepackage{booktabs}\n\n\\begin{table}")
     assert text.count(r"\begin{table}") == 2
     assert "two-sided paired t-test" in text
 

@@ -100,7 +100,7 @@ def test_other_forms_are_printed_from_the_folder(run, done, folds, form):
     p = document["significance"]["rows"][1]["p"]
     (line,) = re.findall("^RankCosine +nDCG@3 .*$", text, re.MULTILINE)
     assert line.split()[2:] == [f"{v:.4f}" for v in (mean, *document["rows"][3]["folds"], p)]
-    assert "p: two-sided paired t-test against Regression over 15 test queries." in text
+    assert "p: two-sided paired t-test against Regression over 15 test queries, not adjusted." in text
     settings = document["rows"][2]["selected"][0]
     assert f"centred={settings['centred']} l2={settings['l2']:g}" in text
 

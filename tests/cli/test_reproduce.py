@@ -212,6 +212,16 @@ def test_the_page_may_be_written_for_a_site_too(run, asked, tmp_path):
     assert str(tmp_path) not in (site / "some2010.md").read_text()
 
 
+def test_a_page_folder_that_is_a_file_is_refused_before_the_work(run, asked, tmp_path):
+    (tmp_path / "pages").write_text("")
+    result = run(
+        "reproduce", "some2010", "--data", tmp_path, "-o", tmp_path / "run", "--page", tmp_path / "pages"
+    )
+    assert result.exit_code == 2
+    assert "is a file; give the folder" in " ".join(result.stderr.replace("│", " ").split())
+    assert asked == []
+
+
 def test_without_matplotlib_nothing_begins(run, asked, tmp_path, monkeypatch):
     monkeypatch.setattr("directrix.reports.figures.importlib.util.find_spec", without("matplotlib"))
     result = run("reproduce", "some2010", "--data", tmp_path, "-o", tmp_path / "o")

@@ -2,6 +2,7 @@
 
 import json
 import math
+import pickle
 import threading
 import time
 from collections import Counter
@@ -14,11 +15,12 @@ import pytest
 from directrix.data.letor import read_letor
 from directrix.errors import InputError
 from directrix.experiments import crossval_cells
+from directrix.experiments.cells import _lock
 from directrix.experiments.contest import Contest
 from directrix.experiments.crossval import Entry, Split, cross_validate, k_fold_splits, letor_splits
 from directrix.experiments.crossval_cells import Job
 from directrix.experiments.rules import Rules
-from directrix.experiments.splits import StoredSplit
+from directrix.experiments.splits import StoredSplit, stored
 from directrix.experiments.tuning import candidates_of, check_candidates, subset
 from directrix.measures.convention import conventions
 from directrix.measures.dcg import NDCG
@@ -27,6 +29,7 @@ from directrix.measures.precision import AP
 from directrix.rankers.methods import method, methods
 from directrix.rankers.search import search
 from directrix.rankers.training import mean_of, values_of
+from directrix.reports.crossval import tables
 from tests.experiments.letor_folder import letor_folder, letor_queries
 
 ENTRIES = (Entry("Regression", "Regression"), Entry("cosine", "RankCosine", grid={"l2": [1e-5, 1e-1, 1.0]}))
@@ -267,6 +270,9 @@ def test_queries_without_a_value_are_nan_and_do_not_count(splits):
     assert np.isnan(values).tolist() == [i == 1 for i in range(len(values))]
     assert found.mean("Regression", "AP(empty='skip')") == pytest.approx(np.nanmean(values))
     json.dumps(found.to_dict(), allow_nan=False)
+    both = cross_validate([split], ["Regression", "RankCosine"], ["AP", "AP(empty='skip')"])
+    n = len(values)
+    assert f"Regression over {n - 1} to {n} defined queries" in tables(both, "AP")[0].notes[-1]
 
 
 def test_one_entry_and_one_measure_need_no_list(splits):
@@ -349,7 +355,7 @@ def test_numbers_do_not_depend_on_workers(splits, kind, tmp_path):
 
     two = cross_validate(splits, ENTRIES, ["AP", "nDCG@3"], n_jobs=2, path=path, progress=look, **kinds)
     assert numbers(two) == numbers(alone)
-    assert ".fold-2.pickle" in seen  # there were other processes
+    assert ".cells.jsonl-fold-2.pickle" in seen  # there were other processes
     assert [file.name for file in tmp_path.iterdir()] == ["cells.jsonl"]
 
 
@@ -386,6 +392,28 @@ def test_workers_that_are_still_there_read_the_folds_of_the_next_run(splits, tmp
     for part in (splits[:1], splits[1:2]):
         found = cross_validate(part, ENTRIES, ["AP"], n_jobs=2, path=path)
         assert numbers(found) == numbers(cross_validate(part, ENTRIES, ["AP"]))
+
+
+def test_a_run_that_is_refused_leaves_the_folds_of_the_one_under_way(splits, tmp_path):
+    path = tmp_path / "cells.jsonl"
+    with stored(splits, path) as folds:
+        pickle.dumps(folds[0])  # as for another process
+        with path.open("a+b") as file:
+            _lock(file)
+            with pytest.raises(InputError, match="another process is adding to it"):
+                cross_validate(splits, ENTRIES, ["AP"], path=path)
+            cross_validate(splits[1:], ENTRIES, ["AP"], path=tmp_path / "other.jsonl", n_jobs=2)
+        again = pickle.loads(pickle.dumps(folds[0]))
+        assert again.split.digest == splits[0].digest
+    assert not folds[0].path.exists()
+
+
+def test_a_fold_that_was_overwritten_is_not_taken_for_another(splits, tmp_path):
+    with stored(splits, tmp_path / "cells.jsonl") as folds:
+        sent = pickle.dumps(folds[0])
+        folds[0].path.write_bytes(pickle.dumps(splits[1]))
+        with pytest.raises(InputError, match="holds other data now; one run at a time"):
+            pickle.loads(sent)
 
 
 def test_a_finished_file_is_not_computed_again(splits, tmp_path):

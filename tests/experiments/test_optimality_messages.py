@@ -18,6 +18,8 @@ W = np.array([1.0, 2.0, 0.0])
     [
         (lambda: certify(W, Q, "AP", eps=0.0), r"eps=0\.0: a share between 0 and 1"),
         (lambda: certify(W, Q, "AP", delta=1.5), r"delta=1\.5: a share between 0 and 1"),
+        (lambda: certify(W, Q, "AP", eps=1e-9), r"make 4\.6e\+09 directions; .* e\.g\. eps=0\.01"),
+        (lambda: certify(W, Q, "AP", eps=5e-324), "make inf directions"),
         (lambda: certify(W, Q, "AP", steps=[]), r"steps=\[\]: lengths > 0 are needed"),
         (lambda: certify(W, Q, "AP", steps=[0.1, -1]), "lengths > 0 are needed, e.g. steps="),
         (lambda: certify(W, Q, "AP", seed=-1), "seed=-1: an integer >= 0"),

@@ -86,15 +86,17 @@ def test_models_must_fit_the_data(q):
 
 def test_on_ohsumed_smoothness_weakens_it_and_bounds_stay_weak(data_dir):
     """He & Liu (2010), Sect. 6.2: Theorems 2 to 4 seen on data."""
-    q = dx.read_letor(dx.letor_folds(data_dir / "letor" / "OHSUMED")[0].train)
+    q = dx.read_letor(dx.letor_folds(data_dir / "letor" / "OHSUMED")[0].vali).take(range(15))
     smooth = (
         [f"ApproxAP(alpha={a}, beta=100)" for a in (10, 100, 1000)],
         [f"ApproxNDCG(alpha={a})" for a in (10, 100, 1000)],
         [f"SoftNDCG(sigma={s})" for s in (0.1, 0.01, 0.001)],
     )
     bounds = ["SVMMap", "PermuRank", "SVMNdcg", "Dorm"]
-    found = [t.coefficient for t in tendencies([s for family in smooth for s in family] + bounds, q)]
+    surrogates = [s for family in smooth for s in family] + bounds
+    models = random_models(20, q.n_features)
+    found = [t.coefficient for t in tendencies(surrogates, q, models=models)]
     families = np.reshape(found[:9], (3, 3))
     assert (families[:, 1:] < 0.6 * families[:, :-1]).all()
     assert (families[:, 2] < 0.12).all()
-    assert min(found[9:]) > 0.6  # of at most .87: the range of AP over these models
+    assert min(found[9:]) > 4 * families[:, 2].max()

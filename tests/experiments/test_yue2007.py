@@ -39,7 +39,7 @@ def settings():
 
 @pytest.fixture(scope="module")
 def cells(collection, settings, tmp_path_factory):
-    return run_trials(collection, settings, tmp_path_factory.mktemp("cells") / "cells.jsonl", n_jobs=2)
+    return run_trials(collection, settings, tmp_path_factory.mktemp("cells") / "cells.jsonl", n_jobs=1)
 
 
 def map_of(folder, name):
@@ -237,8 +237,8 @@ def test_unbalanced_trials_leave_out_topics_that_none_tests(collection, settings
 
 def test_one_process_and_two_give_the_same_numbers(collection, settings, cells, tmp_path):
     two = Settings(trials=2, grid=SMALL)
-    alone = run_trials(collection, two, tmp_path / "cells.jsonl", n_jobs=1)
-    for key, cell in alone.items():
+    together = run_trials(collection, two, tmp_path / "cells.jsonl", n_jobs=2)
+    for key, cell in together.items():
         for method in METHODS:
             for what in ("c", "valid", "test", "converged"):
                 assert cell["methods"][method.name][what] == cells[key]["methods"][method.name][what]

@@ -141,6 +141,11 @@ def test_what_is_absent_is_named_and_what_is_there_is_claimed(report):
     assert not any(text.startswith(("TD2003", "MQ2008")) for text in texts)
     assert report.claims[0].verdict == "holds"
     assert sum(section.n_tables for section in report.sections) == len(report.tables) == 1 + 2 * 2 + 5 + 1 + 2
+    where = {claim.text: claim.source for claim in report.claims}
+    assert where["TD2004: ApproxAP has higher MAP than SVMmap"] == "Sect. 6.3, Table 2"
+    assert where["OHSUMED: ApproxAP has higher MAP than SVMmap"] == "Sect. 6.3, Table 2, of TD2003 and TD2004"
+    assert where["OHSUMED: the error of ApproxNDCG falls as alpha grows"] == "Fig. 3"
+    assert where["TD2004: the error of ApproxNDCG falls as alpha grows"] == "Fig. 3, of OHSUMED"
     assert "quick look" in report.how[0]
     assert any(
         "no error is above the bound" in claim.text and claim.verdict == "holds" for claim in report.claims
@@ -224,6 +229,7 @@ def test_an_ordering_needs_its_sign_and_significance(gaps, verdict):
         ([0.1, 0.11, 0.1, 0.11], "does not hold"),
         ([0.2, -0.3, 0.1, 0.1], "not significant"),
         ([-0.02, 0.0, -0.02, 0.0], "not significant"),  # from -.028 to .008
+        ([-0.004, -0.012, -0.008, -0.014], "not significant"),  # below 0, but from -.017 to -.002
     ],
 )
 def test_comparable_is_a_small_interval(gaps, verdict):

@@ -137,7 +137,9 @@ def _table(rows: list[dict[str, Any]], form: Format) -> tuple[list[str], list[li
         if form is Format.table:  # four decimals would hide it
             line[6] = f"{row['largest_rise']:.1e}"
             line[7] = "" if line[7] is None else f"{line[7]:g}"
-        lines.append([*line, row["confidence"], "yes" if row["is_local_optimum"] else "no"])
+        single = row["directions"] != "random"  # nothing was drawn: no confidence, and no claim about others
+        verdict = ("of single weights" if single else "yes") if row["is_local_optimum"] else "no"
+        lines.append([*line, "" if single else row["confidence"], verdict])
     if rows[0]["exact"]:
         for k, where in enumerate(("within", "anywhere")):
             head += [f"lines rising {where}", f"rise {where}"]

@@ -152,6 +152,7 @@ def _print(found: Comparisons, name: str, convention: str, form: Form) -> None:
         heads = [head for head in flat[0] if head != "interval"]
         print_rows(heads, [[row[head] for head in heads] for row in flat], Format.tsv)
     elif form is Form.latex:
-        typer.echo("\n\n".join(table.latex() for table in comparison_tables(found, name, pairs=True)))
+        parts = (table.latex() for table in comparison_tables(found, name, pairs=True))
+        typer.echo("\n\n".join([r"% needs \usepackage{booktabs}", *parts]))
     else:
         typer.echo("\n\n".join(table.text() for table in comparison_tables(found, name)))

@@ -23,7 +23,6 @@ _GOAL = "nDCG@10"
 _BASELINE = "Regression"
 _AUTO = "auto"
 _SHORT = {"epochs": 50}
-_LEVELS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 
 
 def demo(
@@ -42,8 +41,8 @@ def demo(
     q = _data(seed)
     train, valid, test = (q.take(range(*span)) for span in ((0, 300), (300, 400), (400, 600)))
     remark(
-        f"directrix {__version__} · built-in data: {q.n_queries} queries x 50 documents x {q.n_features} "
-        f"features, labels 0-{q.labels.max():.0f}, seed {seed} · target {_GOAL}\n"
+        f"directrix {__version__} · built-in data: {q.n_queries} queries x {q.n_docs // q.n_queries} "
+        f"documents x {q.n_features} features, labels 0-{q.labels.max():.0f}, seed {seed} · target {_GOAL}\n"
         f"trained on {train.n_queries} queries, chosen on {valid.n_queries}, "
         f"figures from the other {test.n_queries}"
     )
@@ -77,11 +76,12 @@ def _model_path(folder: Path) -> Path:
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder}: is a file; a folder is needed for the model, e.g. -o {folder}-demo.")
     folder.mkdir(parents=True, exist_ok=True)
-    check_writable(folder / "model.json")
+    for name in ("model.json", "report.html"):
+        check_writable(folder / name)
     return folder / "model.json"
 
 
-def _data(seed: int) -> Queries:
+def _data(seed: int, n_docs: int = 50, n_features: int = 60) -> Queries:
     """Labels from a random cubic polynomial; the level of each feature differs from query to query.
 
     Raw retrieval scores have such levels. They mean nothing for the ranking, which is what a regression
@@ -93,7 +93,7 @@ def _data(seed: int) -> Queries:
 
     from directrix.data.synthetic import make_cubic
 
-    q = make_cubic(600, 50, 60, n_monomials=200, label_noise=0.1, seed=seed)
+    q = make_cubic(600, n_docs, n_features, n_monomials=200, label_noise=0.1, seed=seed)
     level = np.random.default_rng(seed).normal(0.0, 2.0, (q.n_queries, q.n_features))
     features = q.features + np.repeat(level, np.diff(q.qptr), axis=0)
     return replace(q, features=features.astype(np.float32))
@@ -154,21 +154,19 @@ def _print(rows: list[dict[str, Any]], form: Format) -> None:
     if form is Format.tsv:
         print_rows(list(rows[0]), [list(row.values()) for row in rows], form)
         return
+    from directrix.reports.compare import stars
+
     lines = [
         [
             row["method"],
             f"{row[_GOAL]:.3f}",
             f"{row['AP']:.3f}",
             f"{row['seconds']:.1f}",
-            "-" if row["p"] is None else f"{row['difference']:+.3f} {_stars(row['p'])}",
+            "-" if row["p"] is None else f"{row['difference']:+.3f} {stars(row['p'])}",
         ]
         for row in rows
     ]
     print_rows(["method", _GOAL, "AP", "seconds", f"against {_BASELINE}"], lines, form)
-
-
-def _stars(p: float) -> str:
-    return next((stars for level, stars in _LEVELS if p < level), "")
 
 
 def _findings(ranker: StoredRanker, train: Queries, seed: int) -> list[str]:

@@ -81,7 +81,7 @@ def reproduce(
 
     with usage():
         paper = _paper(name)
-        _check(name, trials, jobs, has_trials=paper.has_trials)
+        _check(name, trials, jobs, page, has_trials=paper.has_trials)
     from directrix.reports.figures import need_plot
     from directrix.reports.request import Request
     from directrix.reports.write import document, publish, text_of, write_report
@@ -123,7 +123,7 @@ def _paper(name: str) -> _Paper:
     return there[name]
 
 
-def _check(name: str, trials: int | None, jobs: int, *, has_trials: bool) -> None:
+def _check(name: str, trials: int | None, jobs: int, page: Path | None, *, has_trials: bool) -> None:
     from directrix.errors import InputError
 
     if trials is not None and not has_trials:
@@ -132,6 +132,8 @@ def _check(name: str, trials: int | None, jobs: int, *, has_trials: bool) -> Non
         )
     if jobs == 0 or jobs < -1:
         raise InputError(f"--jobs {jobs}: a number of trainings at a time is needed, or -1 for one a core.")
+    if page is not None and page.exists() and not page.is_dir():
+        raise InputError(f"--page {page}: is a file; give the folder that the page is to lie in.")
 
 
 def _command(name: str, trials: int | None, *, quick: bool, seed: int) -> str:

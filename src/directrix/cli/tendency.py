@@ -70,6 +70,11 @@ def tendency(
         about = {"models": models, "norm": norm, "seed": seed, "queries": q.n_queries}
         print_json({**about, "rows": rows})
         return
+    remark(
+        f"coefficient: at most so far is a change of k times the surrogate from that of its measure, between "
+        f"two of {models} random models on any of {q.n_queries} queries; 0 = they move together"
+    )
+    remark("median: the same on the median query; query: where they differ most")
     print_rows(list(rows[0]), [list(row.values()) for row in rows], form)
 
 

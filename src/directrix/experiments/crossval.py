@@ -162,7 +162,7 @@ def cross_validate(  # noqa: PLR0913 - all but the first three are optional and 
     with ExitStack() as stack:
         if path is None:
             path = Path(stack.enter_context(tempfile.TemporaryDirectory()), "cells.jsonl")
-        folds = stack.enter_context(stored(splits, Path(path).absolute().parent))
+        folds = stack.enter_context(stored(splits, Path(path).absolute()))
         contests = [
             Contest(
                 entry.name,

@@ -158,14 +158,14 @@ class StoredSplit:
 
     split: Split
     path: Path
-    _is_written: bool = field(default=False, init=False, repr=False)
+    is_written: bool = field(default=False, init=False, repr=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Write the fold, once, and give its file and what tells it from others in its place."""
-        if not self._is_written:
+        if not self.is_written:
             with replacing(self.path) as file:  # whole or not at all: another process may be reading it
                 pickle.dump(self.split, file, protocol=pickle.HIGHEST_PROTOCOL)
-            self._is_written = True
+            self.is_written = True
         return _again, (self.path, self.split.digest)
 
 
@@ -176,22 +176,31 @@ def _again(path: Path, digest: str) -> StoredSplit:
 @lru_cache(maxsize=1)  # cells come fold after fold, and data may be large
 def _read(path: Path, digest: str) -> Split:
     split: Split = pickle.loads(path.read_bytes())  # written by this run, in its own folder
+    if split.digest != digest:
+        raise InputError(f"{path}: holds other data now; one run at a time can use it. Type the same again.")
     return split
 
 
 @contextmanager
-def stored(splits: Sequence[Split], folder: Path) -> Iterator[tuple[StoredSplit, ...]]:
+def stored(splits: Sequence[Split], cells: Path) -> Iterator[tuple[StoredSplit, ...]]:
     """Give folds in a form that is cheap to send to other processes; their files go when the block ends.
 
     Parameters
     ----------
     splits : sequence of Split
-    folder : Path
-        Must be one that all processes see. What a killed run left there is overwritten.
+    cells : Path
+        File of finished cells. Folds are kept beside it, under names made of its own; all processes must see
+        that folder. What a killed run left there is overwritten or removed.
     """
-    found = tuple(StoredSplit(split, folder / f".fold-{i}.pickle") for i, split in enumerate(splits))
+    names = (f".{cells.name}-fold-{i}.pickle" for i in range(len(splits)))
+    found = tuple(
+        StoredSplit(split, cells.with_name(name)) for split, name in zip(splits, names, strict=True)
+    )
+    has_ended = False
     try:
         yield found
+        has_ended = True
     finally:
         for each in found:
-            each.path.unlink(missing_ok=True)
+            if has_ended or each.is_written:  # else they may be those of the run that has the cells
+                each.path.unlink(missing_ok=True)

@@ -57,8 +57,10 @@ def tables(found: CrossValidation, selection: str) -> tuple[Table, Table]:
         "mean: over the folds of their means over test queries.",
         f"Settings chosen by {selection} on validation queries.",
     ]
-    if several:
-        notes.append(f"p: two-sided paired t-test against {first} over {len(found.query_ids)} test queries.")
+    sizes = sorted({test.n for test in tests.values() if test is not None})
+    if sizes:
+        over = f"{sizes[0]} test queries" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]} defined queries"
+        notes.append(f"p: two-sided paired t-test against {first} over {over}, not adjusted.")
     figures = Table(
         f"Test queries, convention {found.convention}",
         ("method", "measure", "mean", *found.folds, *(("p",) if several else ())),

@@ -125,6 +125,17 @@ def test_the_power_note_has_the_median_of_the_pairs(values):
     assert f"a true difference below {two.pairs[0].detectable:.3g} would" in two.power_note
 
 
+def test_without_scatter_the_power_note_claims_nothing(values):
+    """Of a system and itself, and of one that is higher by the same amount everywhere."""
+    a, c = values["A"], values["C"]
+    for other in (a, a + 0.1):
+        found = compare({"A": a, "other": other})
+        assert found.pairs[0].detectable == 0.0
+        assert found.power_note.startswith("The differences do not scatter")
+    three = compare({"A": a, "again": a, "C": c})
+    assert f"below about {detectable(a, c):.3g} would" in three.power_note
+
+
 def test_json_says_all_of_it(values):
     found = compare(values)
     document = json.loads(json.dumps(found.to_dict(), allow_nan=False))

@@ -178,6 +178,15 @@ def test_equal_differences_have_no_scatter():
     assert detectable(a, b) == 0.0
 
 
+def test_rounding_is_no_scatter():
+    a, b = np.array([0.2, 0.3, 0.4]), np.array([0.1, 0.2, 0.3])
+    assert (a - b).std() > 0.0
+    assert paired_t(a, b).p == 0.0
+    assert effect_size(a, b) == np.inf
+    assert detectable(a, b) == 0.0
+    np.testing.assert_allclose(t_interval(a, b), (0.1, 0.1), **CLOSE)
+
+
 def test_one_pair_has_no_scatter_to_know():
     assert np.isnan(effect_size([1.0], [0.0]))
     assert detectable([1.0], [0.0]) == np.inf

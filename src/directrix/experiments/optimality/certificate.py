@@ -74,7 +74,9 @@ class Certificate:
     exact : tuple of ExactRise
         Within the longest step, and anywhere; empty if it was not asked for.
     spent : float
-        Chance of a wrong certificate that earlier tests of the same search have used up, see `polish`.
+        Chance of a wrong certificate that earlier tests of the same search have used up, and
+    chance : float, optional
+        what delta leaves to this one, see `polish`; None = all of it.
     """
 
     measure: str
@@ -87,6 +89,7 @@ class Certificate:
     curves: Float64Array
     exact: tuple[ExactRise, ...] = ()
     spent: float = 0.0
+    chance: float | None = None
 
     @property
     def n_directions(self) -> int:
@@ -163,12 +166,14 @@ class Certificate:
     @property
     def is_local_optimum(self) -> bool:
         """Whether no direction rises, and enough were tried for the confidence asked for."""
-        return self.n_rising == 0 and self.confidence >= 1.0 - self.delta
+        # delta of exactly (1 - eps)^K must not fail by rounding
+        return self.n_rising == 0 and 1.0 - self.confidence <= self.delta * (1.0 + 1e-9)
 
     @property
     def share_below(self) -> float | None:
         """Upper limit of the share of rising directions, at confidence 1 - delta (Clopper & Pearson 1934).
 
+        After `polish` that is the confidence of the limits of all its tests together.
         None for one weight at a time, where nothing is drawn.
         """
         if self.one_weight:
@@ -177,7 +182,8 @@ class Certificate:
 
         if self.n_rising == self.n_directions:
             return 1.0
-        return float(bdtri(self.n_rising, self.n_directions, self.delta))
+        chance = self.delta if self.chance is None else self.chance
+        return float(bdtri(self.n_rising, self.n_directions, chance))
 
     @property
     def _level(self) -> float:

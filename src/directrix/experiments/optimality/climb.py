@@ -125,8 +125,9 @@ class Climb:
         value = float(self._judge.means(params[None])[0])
         if not value > self.value + LEVEL * abs(self.value):
             return
-        if self._point.is_linear and self._norm > 0.0:
-            shorter = params * (self._norm / np.linalg.norm(params))
+        norm = np.linalg.norm(params)
+        if self._point.is_linear and self._norm > 0.0 and norm > 0.0:
+            shorter = params * (self._norm / norm)
             there = float(self._judge.means(shorter[None])[0])
             if there >= value:
                 params, value = shorter, there

@@ -15,6 +15,9 @@ from directrix.types import Float64Array
 
 __all__ = ["OneWeight", "RandomDirections", "check_steps", "n_directions", "seed_of"]
 
+_MOST = 10_000_000
+"""Directions of a test."""
+
 
 def n_directions(eps: float = 0.01, delta: float = 0.01) -> int:
     r"""How many random directions a test needs.
@@ -34,7 +37,7 @@ def n_directions(eps: float = 0.01, delta: float = 0.01) -> int:
     Raises
     ------
     InputError
-        If one of them is not between 0 and 1.
+        If one of them is not between 0 and 1, or they make more than 10 million directions.
 
     References
     ----------
@@ -48,7 +51,13 @@ def n_directions(eps: float = 0.01, delta: float = 0.01) -> int:
     for name, value in (("eps", eps), ("delta", delta)):
         if not 0.0 < value < 1.0:
             raise InputError(f"{name}={value!r}: a share between 0 and 1 is needed, e.g. {name}=0.01.")
-    return math.ceil(math.log(delta) / math.log1p(-eps))
+    count = math.log(delta) / math.log1p(-eps)
+    if count > _MOST:
+        raise InputError(
+            f"eps={eps!r} and delta={delta!r} make {count:.2g} directions; {_MOST:,} are the most. Ask for a "
+            "larger share, e.g. eps=0.01."
+        )
+    return math.ceil(count)
 
 
 def check_steps(steps: Any) -> list[float]:

@@ -127,7 +127,8 @@ def polish(  # noqa: PLR0913
     while True:
         climb.up(max_moves)
         number += 1
-        count = n_directions(eps, delta / (number * (number + 1)))
+        chance = delta / (number * (number + 1))
+        count = n_directions(eps, chance)
         directions = RandomDirections(count, len(climb.params), (root, _TESTS, number))
         last = climb.moves >= max_moves
         curves = changes_along(
@@ -138,7 +139,17 @@ def polish(  # noqa: PLR0913
         spent += (1.0 - eps) ** count
         climb.follow(directions.block(0, len(curves)), curves)
     shape = tuple(given), climb.unit
-    found = Certificate(goal.name, climb.value, directions, eps, delta, *shape, np.array(curves), spent=spent)
+    found = Certificate(
+        goal.name,
+        climb.value,
+        directions,
+        eps,
+        delta,
+        *shape,
+        np.array(curves),
+        spent=spent,
+        chance=chance,
+    )
     better = None
     if point.ranker is not None:
         better = with_parameters(

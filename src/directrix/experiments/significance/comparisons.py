@@ -116,7 +116,9 @@ class Comparisons:
     @property
     def power_note(self) -> str:
         """What so many queries could not show, a sentence."""
-        sizes = [pair.detectable for pair in self.pairs]
+        sizes = [pair.detectable for pair in self.pairs if 0.0 < pair.detectable < np.inf]
+        if not sizes:
+            return "The differences do not scatter: how small a true one would go unseen cannot be told."
         kind = "a true difference below" if len(sizes) == 1 else "true differences below about"
         more = "" if len(sizes) == 1 else ", the median of the pairs; correction asks for more"
         return (

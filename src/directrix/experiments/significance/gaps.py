@@ -9,7 +9,7 @@ import numpy as np
 from directrix.errors import InputError
 from directrix.types import Float64Array
 
-__all__ = ["gaps_of", "level"]
+__all__ = ["gaps_of", "level", "scatter"]
 
 _ZERO = 1e-12  # values of equal rankings may differ by the rounding of another order of sums
 
@@ -51,3 +51,9 @@ def gaps_of(first: Any, second: Any) -> Float64Array:
 def level(gaps: Float64Array) -> Float64Array:
     """Differences with those of at most 1e-12 as 0."""
     return np.where(np.abs(gaps) <= _ZERO, 0.0, gaps)
+
+
+def scatter(gaps: Float64Array) -> float:
+    """Standard deviation, with n - 1, of two or more differences; 0 if rounding alone tells them apart."""
+    deviation = float(gaps.std(ddof=1))
+    return 0.0 if deviation <= _ZERO else deviation

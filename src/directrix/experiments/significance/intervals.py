@@ -8,7 +8,7 @@ import numpy as np
 
 from directrix.errors import InputError
 from directrix.experiments.significance.fisher import check_resampling
-from directrix.experiments.significance.gaps import gaps_of
+from directrix.experiments.significance.gaps import gaps_of, scatter
 from directrix.types import Float64Array
 
 __all__ = ["bootstrap_gaps", "bootstrap_interval", "check_share", "t_gaps", "t_interval"]
@@ -113,7 +113,7 @@ def t_gaps(gaps: Float64Array, confidence: float) -> tuple[float, float]:
     n, mean = len(gaps), float(gaps.mean())
     if n < 2:
         return -np.inf, np.inf
-    half = float(stdtrit(n - 1, (1.0 + confidence) / 2.0) * gaps.std(ddof=1) / np.sqrt(n))
+    half = float(stdtrit(n - 1, (1.0 + confidence) / 2.0) * scatter(gaps) / np.sqrt(n))
     return mean - half, mean + half
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from directrix.experiments.significance.gaps import gaps_of
+from directrix.experiments.significance.gaps import gaps_of, scatter
 from directrix.experiments.significance.intervals import check_share
 from directrix.types import Float64Array
 
@@ -49,7 +49,7 @@ def effect_of(gaps: Float64Array) -> float:
     mean = float(gaps.mean())
     if len(gaps) < 2:
         return float("nan")
-    deviation = float(gaps.std(ddof=1))
+    deviation = scatter(gaps)
     if deviation == 0.0:
         return float(np.copysign(np.inf, mean)) if mean else 0.0
     return mean / deviation
@@ -98,7 +98,7 @@ def detectable_gap(gaps: Float64Array, alpha: float, power: float) -> float:
     """Smallest mean of differences that is seen with the given probability."""
     if len(gaps) < 2:
         return float("inf")
-    return float(_noncentrality(len(gaps), alpha, power) * gaps.std(ddof=1) / np.sqrt(len(gaps)))
+    return float(_noncentrality(len(gaps), alpha, power) * scatter(gaps) / np.sqrt(len(gaps)))
 
 
 @cache

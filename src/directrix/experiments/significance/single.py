@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.experiments.significance.gaps import gaps_of
+from directrix.experiments.significance.gaps import gaps_of, scatter
 from directrix.types import Float64Array
 
 __all__ = ["Significance", "paired_t", "sign_p", "sign_test", "signed_rank", "signed_rank_p", "t_p"]
@@ -152,7 +152,7 @@ def t_p(gaps: Float64Array) -> float:
     """Two-sided p of the mean of two or more differences."""
     from scipy.special import stdtr
 
-    mean, deviation = gaps.mean(), gaps.std(ddof=1)
+    mean, deviation = gaps.mean(), scatter(gaps)
     if deviation == 0.0:  # t is 0 / 0, or infinite
         return float(mean == 0.0)
     return float(2.0 * stdtr(len(gaps) - 1, -abs(mean) / (deviation / np.sqrt(len(gaps)))))

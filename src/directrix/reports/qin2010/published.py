@@ -6,7 +6,17 @@ import numpy as np
 
 from directrix.types import Float64Array
 
-__all__ = ["EPS", "EPS_BOUND", "LETOR_3", "MEAN_AP", "NDCG_N", "POSITIONS", "SCORES"]
+__all__ = [
+    "AP_BOUND",
+    "EPS",
+    "EPS_BOUND",
+    "LETOR_3",
+    "MEAN_AP",
+    "NDCG_BOUND",
+    "NDCG_N",
+    "POSITIONS",
+    "SCORES",
+]
 
 SCORES: Float64Array = np.array([4.20074, 3.12378, 4.40918, 1.55258, 4.13330])
 """Table 1: scores of five documents."""
@@ -16,6 +26,9 @@ POSITIONS: Float64Array = np.array([2.00118, 4.00000, 1.00000, 5.00000, 2.99882]
 
 EPS, EPS_BOUND = 0.00118, 0.00471
 """Sect. 5.1: the largest error of these, and the bound of Corollary 4."""
+
+AP_BOUND, NDCG_BOUND = 0.0024, 0.00085
+"""Sect. 5.2: what Theorems 5 and 6 say of the same example at beta = 100, one document relevant."""
 
 MEAN_AP = {
     "ApproxAP": {"TD2003": 0.233, "TD2004": 0.350},

@@ -40,7 +40,7 @@ _DISCOUNT = (
     "NDCG has the discount of LETOR's script (1, 1, 1/log2 3, ...), but for the column of Eq. 5 "
     "(1/log2(1 + rank))."
 )
-_OURS = "Rows below SoftRank are not in the paper."
+_OURS = "ListNet, RankSVM and the rows with L-BFGS are not in the paper."
 _EDITION = "Published of the edition LETOR 2.0, with other features: no figures to be met."
 _KINDS = {"gap": "least gap (Cor. 4)", "ranks": "all positions", "relevant": "relevant positions"}
 
@@ -76,14 +76,14 @@ def _table_1() -> Table:
 
 def _errors(name: str, curves: Mapping[str, Mapping[float, ErrorCurve]]) -> Table:
     rows: list[tuple[Value, ...]] = []
+    n_epochs = len(next(iter(curves[FIGURES[0]].values())).rho)
+    epochs = [*(e for e in _EPOCHS if e < n_epochs), n_epochs]
     for figure in FIGURES:
         surrogate, _, parameter = figure.split()
         for value, curve in curves[figure].items():
-            last = len(curve.rho)
-            at = [float(curve.rho[e - 1]) if e <= last else None for e in _EPOCHS]
-            mean = float(curve.rho.mean())
-            rows.append((f"{surrogate}, {parameter} = {value:g}", *at, float(curve.rho[-1]), mean))
-    heads = ("surrogate", *(f"epoch {e}" for e in _EPOCHS), "last", "mean")
+            at = [float(curve.rho[e - 1]) for e in epochs]
+            rows.append((f"{surrogate}, {parameter} = {value:g}", *at, float(curve.rho.mean())))
+    heads = ("surrogate", *(f"epoch {e}" for e in epochs), "mean")
     notes = (
         "rho: mean over the training queries of fold 1 of |surrogate - measure|; accuracy is 1 - rho.",
         "By alpha with beta = 10, by beta with alpha = 100. The paper prints curves of TD2004 (ApproxAP) and "
