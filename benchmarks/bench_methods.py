@@ -31,28 +31,10 @@ import numpy as np
 from joblib import Parallel, delayed
 
 import directrix as dx
+from directrix.reports.chapelle2010.tables import PUBLISHED
 
 CELLS = Path(__file__).parent / "results" / "methods.jsonl"
 NAMES = ("AP", "nDCG@5", "nDCG@10", "nDCG")
-PUBLISHED = {
-    "OHSUMED": {
-        "Regression": (0.422, 0.411),
-        "RankSVM": (0.433, 0.414),
-        "RankBoost": (0.441, 0.430),
-        "FRank": (0.444, 0.443),
-        "ListNet": (0.446, 0.441),
-        "AdaRank-MAP": (0.449, 0.443),
-        "AdaRank-NDCG": (0.450, 0.450),
-        "SVMMap": (0.445, 0.432),
-    },
-    "MQ2008": {
-        "RankSVM": (0.470, None),
-        "RankBoost": (0.478, None),
-        "ListNet": (0.478, None),
-        "AdaRank-MAP": (0.476, None),
-        "AdaRank-NDCG": (0.482, None),
-    },
-}
 
 
 def rows(only: list[str]) -> Iterator[tuple[str, str]]:

@@ -9,22 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from directrix.cli.files import Missing, MissingOption
-from directrix.cli.output import Format, print_json, print_rows, remark
+from directrix.cli.output import Format, PaperFormat, PaperFormatOption, print_json, print_rows, remark
 
 if TYPE_CHECKING:
     from directrix.cli.scores import Judgement
     from directrix.experiments.significance.comparisons import Comparisons
     from directrix.measures.convention import Convention
     from directrix.types import Float64Array
-
-
-class Form(StrEnum):
-    """How to print the comparison."""
-
-    table = "table"
-    json = "json"
-    tsv = "tsv"
-    latex = "latex"
 
 
 class Test(StrEnum):
@@ -75,7 +66,7 @@ def compare(
         typer.Option(help="Count as this tool does: letor3, trec_eval, sklearn, ...", show_default=False),
     ] = None,
     missing: MissingOption = Missing.error,
-    form: Annotated[Form, typer.Option("--format", "-f", help="How to print the result.")] = Form.table,
+    form: PaperFormatOption = PaperFormat.table,
 ) -> None:
     """Say which of several rankings of the same queries differ by more than chance.
 
@@ -141,17 +132,17 @@ def _by_query(files: list[str], values: list[dict[str, float]]) -> dict[str, Flo
     }
 
 
-def _print(found: Comparisons, name: str, convention: str, form: Form) -> None:
+def _print(found: Comparisons, name: str, convention: str, form: PaperFormat) -> None:
     from directrix.reports.compare import comparison_tables
 
-    if form is Form.json:
+    if form is PaperFormat.json:
         print_json({"measure": name, "convention": convention, **found.to_dict()})
-    elif form is Form.tsv:
+    elif form is PaperFormat.tsv:
         rows = [pair.to_dict() for pair in found.pairs]
         flat = [{**row, "low": row["interval"][0], "high": row["interval"][1]} for row in rows]
         heads = [head for head in flat[0] if head != "interval"]
         print_rows(heads, [[row[head] for head in heads] for row in flat], Format.tsv)
-    elif form is Form.latex:
+    elif form is PaperFormat.latex:
         parts = (table.latex() for table in comparison_tables(found, name, pairs=True))
         typer.echo("\n\n".join([r"% needs \usepackage{booktabs}", *parts]))
     else:

@@ -11,21 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from directrix.cli.files import Missing, MissingOption, read_data
-from directrix.cli.output import print_json, progress_of, remark
+from directrix.cli.output import PaperFormat, PaperFormatOption, print_json, progress_of, remark
 from directrix.errors import InputError
 
 if TYPE_CHECKING:
     from directrix.experiments.crossval import CrossValidation, Entry, Split
     from directrix.experiments.tuning import Search as How
-
-
-class Form(StrEnum):
-    """How to print the figures."""
-
-    table = "table"
-    json = "json"
-    tsv = "tsv"
-    latex = "latex"
 
 
 class Search(StrEnum):
@@ -95,7 +86,7 @@ def crossval(
         Path, typer.Option("--output", "-o", help="Folder of finished trainings, to go on from.")
     ] = Path("crossval"),
     missing: MissingOption = Missing.error,
-    form: Annotated[Form, typer.Option("--format", "-f", help="How to print the figures.")] = Form.table,
+    form: PaperFormatOption = PaperFormat.table,
 ) -> None:
     """Compare methods on folds: settings chosen on validation queries, figures of test queries.
 
@@ -206,10 +197,10 @@ def _digest(splits: tuple[Split, ...]) -> str:
     return f"sha256:{state.hexdigest()}"
 
 
-def _print(found: CrossValidation, select: str, form: Form) -> None:
+def _print(found: CrossValidation, select: str, form: PaperFormat) -> None:
     from directrix.reports.crossval import against_first, tables
 
-    if form is Form.json:
+    if form is PaperFormat.json:
         tests = against_first(found)
         rows = [
             {
@@ -225,14 +216,14 @@ def _print(found: CrossValidation, select: str, form: Form) -> None:
         print_json({**found.to_dict(), **about, "significance": more})
         return
     figures, chosen = tables(found, select)
-    if form is Form.tsv:
+    if form is PaperFormat.tsv:
         head = ["method", "measure", "mean", *found.folds, "selected", "seconds"]
         typer.echo("\t".join(head))
         for row in found.to_dict()["rows"]:
             values = ["" if value is None else repr(value) for value in (row["mean"], *row["folds"])]
             picked = json.dumps(row["selected"], default=repr)
             typer.echo("\t".join([row["method"], row["measure"], *values, picked, str(row["seconds"])]))
-    elif form is Form.latex:
+    elif form is PaperFormat.latex:
         typer.echo("\n\n".join([r"% needs \usepackage{booktabs}", figures.latex(), chosen.latex()]))
     else:
         typer.echo(f"{figures.text()}\n\n\n{chosen.text()}")

@@ -12,7 +12,17 @@ from typing import Annotated, Any
 
 import typer
 
-__all__ = ["Format", "FormatOption", "print_json", "print_rows", "progress_bar", "progress_of", "remark"]
+__all__ = [
+    "Format",
+    "FormatOption",
+    "PaperFormat",
+    "PaperFormatOption",
+    "print_json",
+    "print_rows",
+    "progress_bar",
+    "progress_of",
+    "remark",
+]
 
 
 class Format(StrEnum):
@@ -23,7 +33,17 @@ class Format(StrEnum):
     tsv = "tsv"
 
 
+class PaperFormat(StrEnum):
+    """How to print a table that may stand in a paper."""
+
+    table = "table"
+    json = "json"
+    tsv = "tsv"
+    latex = "latex"
+
+
 FormatOption = Annotated[Format, typer.Option("--format", "-f", help="How to print the result.")]
+PaperFormatOption = Annotated[PaperFormat, typer.Option("--format", "-f", help="How to print the result.")]
 
 
 def remark(text: str) -> None:

@@ -14,14 +14,23 @@ from directrix.experiments.crossval import CrossValidation
 from directrix.experiments.significance import compare
 from directrix.reports.tables import Table, Value
 
-__all__ = ["LINEAR", "TRUNCATED", "compared_table", "rivals", "tables_of", "title_of", "truncations"]
+__all__ = [
+    "LINEAR",
+    "PUBLISHED",
+    "TRUNCATED",
+    "compared_table",
+    "rivals",
+    "tables_of",
+    "title_of",
+    "truncations",
+]
 
 LINEAR = "SmoothNDCG"
 TRUNCATED = "SmoothNDCG, k = "
 _FOLDS = 5  # of LETOR
 _SHOWN = ("nDCG@1", "nDCG@3", "nDCG@5", "nDCG@10", "AP")
 # AP and nDCG@10 of LETOR's web site, after Liu (2011); the text of the paper at hand has no digits of these
-_PUBLISHED: Mapping[str, Mapping[str, tuple[float, float | None]]] = {
+PUBLISHED: Mapping[str, Mapping[str, tuple[float, float | None]]] = {
     "OHSUMED": {
         "Regression": (0.422, 0.411),
         "RankSVM": (0.433, 0.414),
@@ -82,7 +91,7 @@ def tables_of(found: Results, plan: Plan) -> tuple[Table, ...]:
 def compared_table(name: str, found: CrossValidation) -> Table:
     """SmoothNDCG and its rivals, best first, beside the figures of LETOR if all folds were run."""
     is_whole = len(found.folds) == _FOLDS
-    published = _PUBLISHED.get(name, {}) if is_whole else {}  # else other queries
+    published = PUBLISHED.get(name, {}) if is_whole else {}  # else other queries
     entries = [LINEAR, *rivals(found)]
     ordered = sorted(entries, key=lambda entry: -found.mean(entry, "nDCG@10"))
     values = {entry: found.values(entry, "nDCG@10") for entry in entries}
