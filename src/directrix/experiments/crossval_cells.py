@@ -21,9 +21,9 @@ from directrix.rankers.clock import Clock
 from directrix.rankers.judging import judging_folds
 from directrix.rankers.methods import Method
 from directrix.rankers.training import mean_over_queries
-from directrix.types import Float64Array
+from directrix.types import Float64Array, FloatArray
 
-__all__ = ["Job", "try_candidate"]
+__all__ = ["Job", "top_of", "try_candidate"]
 
 _UNWEIGHTED = (None, None)
 
@@ -117,7 +117,7 @@ def try_candidate(
         "values": [_numbers(each) for each in values],
     }
     if job.keep_top:
-        kept["top"] = _top(scores, split.test, job.keep_top)
+        kept["top"] = top_of(scores, split.test, job.keep_top)
     return kept
 
 
@@ -137,7 +137,7 @@ def _numbers(values: Float64Array) -> list[float | None]:
     return [_number(value) for value in values.tolist()]
 
 
-def _top(scores: Float64Array, q: Queries, n: int) -> list[list[tuple[int, float]]]:
+def top_of(scores: FloatArray, q: Queries, n: int) -> list[list[tuple[int, float]]]:
     """Row in its query and score of the first documents of every query; equal scores by row."""
     found = []
     for low, high in zip(q.qptr[:-1], q.qptr[1:], strict=True):

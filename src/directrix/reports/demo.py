@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from directrix.data.queries import Queries
+from directrix.experiments.crossval_cells import top_of
 from directrix.reports.html import html
+from directrix.reports.rankings import shown_rankings
 from directrix.reports.report import PerQuery, Report
 from directrix.reports.tables import Table
 from directrix.types import Float64Array, FloatArray
@@ -47,7 +47,7 @@ def demo_page(
         tuple(tuple(row[name] for name in columns) for row in rows),
         notes=(f"difference, p: to {rows[0]['method']}, two-sided paired t-test over queries.",),
     )
-    rankings = {name: _first(test, found) for name, found in scores.items()}
+    rankings = {name: shown_rankings([test], top_of(found, test, _TOP)) for name, found in scores.items()}
     parts = tuple(
         PerQuery(
             "test queries",
@@ -73,12 +73,3 @@ def demo_page(
         per_query=parts,
     )
     return html(report, {})
-
-
-def _first(q: Queries, scores: FloatArray) -> tuple[tuple[tuple[str, int, float], ...], ...]:
-    """The first documents of every query; documents are named by their number in it."""
-    found = []
-    for a, b in zip(q.qptr[:-1], q.qptr[1:], strict=True):
-        order = np.argsort(-scores[a:b], kind="stable")[:_TOP]
-        found.append(tuple((f"document {i + 1}", int(q.labels[a + i]), float(scores[a + i])) for i in order))
-    return tuple(found)

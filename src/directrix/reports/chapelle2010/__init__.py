@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 from directrix.experiments.chapelle2010.plan import FULL, QUICK, Plan, there
 from directrix.experiments.chapelle2010.results import Results, read, run
@@ -13,6 +12,7 @@ from directrix.experiments.significance import compare
 from directrix.reports.chapelle2010.claims import claims_of, figure_of
 from directrix.reports.chapelle2010.figures import figures_of
 from directrix.reports.chapelle2010.tables import LINEAR, rivals, tables_of
+from directrix.reports.rankings import compared_by_query
 from directrix.reports.report import Claim, PerQuery, Report
 from directrix.reports.request import Request
 
@@ -66,7 +66,9 @@ def reproduce(request: Request) -> Report:
         how=_how(found, plan),
         settings={**settings, "seconds": _seconds(found)},
         command=request.command,
-        per_query=tuple(_per_query(name, each, splits[name]) for name, each in found.compared.items()),
+        per_query=tuple(
+            part for name, each in found.compared.items() for part in _per_query(name, each, splits[name])
+        ),
     )
 
 
@@ -163,28 +165,5 @@ def _seconds(found: Results) -> dict[str, float]:
     return {"trainings of the tables": round(sum(each.seconds(e) for each in every for e in each.entries), 1)}
 
 
-def _per_query(name: str, found: CrossValidation, splits: tuple[Split, ...]) -> PerQuery:
-    entries = (LINEAR, *rivals(found))
-    return PerQuery(
-        name,
-        _SHOWN,
-        tuple(map(str, found.query_ids)),
-        {entry: found.values(entry, _SHOWN) for entry in entries},
-        {entry: _rankings(found, entry, splits) for entry in entries},
-    )
-
-
-def _rankings(found: CrossValidation, entry: str, splits: tuple[Split, ...]) -> tuple[Any, ...]:
-    """Identifier, label and score of the first documents of every test query."""
-    starts = [(split.test, int(low)) for split in splits for low in split.test.qptr[:-1]]
-    return tuple(
-        tuple(
-            (
-                str(low + row) if q.doc_ids is None else str(q.doc_ids[low + row]),
-                int(q.labels[low + row]),
-                float(score),
-            )
-            for row, score in top
-        )
-        for (q, low), top in zip(starts, found.top(entry), strict=True)
-    )
+def _per_query(name: str, found: CrossValidation, splits: tuple[Split, ...]) -> tuple[PerQuery, ...]:
+    return compared_by_query(name, found, splits, (LINEAR, *rivals(found)), {_SHOWN: _SHOWN})

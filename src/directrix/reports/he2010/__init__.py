@@ -6,7 +6,6 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from directrix.data.queries import Queries
 from directrix.experiments.he2010.methods import ONE_START
 from directrix.experiments.he2010.protocol import Settings, coefficients, digest, read_collections, train
 from directrix.experiments.he2010.results import Found, agreement, found_of, trade_off
@@ -15,6 +14,7 @@ from directrix.reports.he2010.figures import figures
 from directrix.reports.he2010.performance import PERFORMANCE
 from directrix.reports.he2010.tables import sections, tables
 from directrix.reports.he2010.text import PAPER, TITLE, differs, how, missing, summary
+from directrix.reports.rankings import compared_by_query
 from directrix.reports.report import PerQuery, Report
 from directrix.reports.request import Request
 
@@ -99,38 +99,9 @@ def report(
     )
 
 
-def _per_query(one: Found) -> list[PerQuery]:
+def _per_query(one: Found) -> tuple[PerQuery, ...]:
     """Every measure of the same rankings."""
     entries = [entry for entry in one.crossval.entries if entry != ONE_START]
-    tests = [split.test for split in one.splits]
-    query_ids = tuple(map(str, one.crossval.query_ids))
-    rankings = {entry: tuple(_ranked(tests, one.crossval.top(entry))) for entry in entries}
-    return [
-        PerQuery(
-            one.name,
-            measure,
-            query_ids,
-            {entry: one.crossval.values(entry, measure) for entry in entries},
-            rankings,
-        )
-        for measure in PERFORMANCE
-    ]
-
-
-def _ranked(
-    tests: Sequence[Queries], top: Sequence[Sequence[tuple[int, float]]]
-) -> list[tuple[tuple[str, int, float], ...]]:
-    """First documents of every query, with identifier and label."""
-    queries = [(part, q) for part in tests for q in range(part.n_queries)]
-    shown = []
-    for (part, q), kept in zip(queries, top, strict=True):
-        first = int(part.qptr[q])
-        rows = [first + row for row, _ in kept]
-        names = [str(part.rows[i]) if part.doc_ids is None else str(part.doc_ids[i]) for i in rows]
-        shown.append(
-            tuple(
-                (name, int(part.labels[i]), score)
-                for name, i, (_, score) in zip(names, rows, kept, strict=True)
-            )
-        )
-    return shown
+    return compared_by_query(
+        one.name, one.crossval, one.splits, entries, {name: name for name in PERFORMANCE}
+    )

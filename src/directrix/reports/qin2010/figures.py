@@ -9,6 +9,7 @@ import numpy as np
 from directrix.experiments.qin2010.curves import FIGURES, ErrorCurve
 from directrix.experiments.qin2010.methods import MAP, NDCG_10, ndcg_at
 from directrix.experiments.qin2010.protocol import Found
+from directrix.reports.rankings import compared_by_query
 from directrix.reports.report import Curve, Figure, Panel, PerQuery
 
 __all__ = ["figures", "per_query"]
@@ -32,10 +33,17 @@ def figures(found: Mapping[str, Found]) -> tuple[Figure, ...]:
 
 def per_query(found: Mapping[str, Found]) -> tuple[PerQuery, ...]:
     """AP and NDCG@10 of the paper's methods on every test query, with the first documents."""
+    shown = {MAP: "AP", NDCG_10: "NDCG@10"}
     return tuple(
-        _drill_down(each, measure, shown)
+        part
         for each in found.values()
-        for measure, shown in ((MAP, "AP"), (NDCG_10, "NDCG@10"))
+        for part in compared_by_query(
+            each.collection.name,
+            each.compared,
+            each.collection.splits,
+            [method for method in _MAIN if method in each.compared.entries],
+            shown,
+        )
     )
 
 
@@ -82,30 +90,3 @@ def _ndcg(found: Found, number: int, methods: Sequence[str]) -> Figure:
         (panel,),
         f"NDCG@1 to NDCG@10 of {', '.join(methods)} on OHSUMED, one line each.",
     )
-
-
-def _drill_down(found: Found, measure: str, shown: str) -> PerQuery:
-    compared = found.compared
-    methods = [method for method in _MAIN if method in compared.entries]
-    tests = [split.test for split in found.collection.splits]
-    places = [
-        (q, int(low)) for q in tests for low in q.qptr[:-1]
-    ]  # the queries in the order of `query_ids`, and their first rows
-    rankings = {}
-    for method in methods:
-        tops = compared.top(method)
-        rankings[method] = tuple(
-            tuple((_name(q.doc_ids, low + row), int(q.labels[low + row]), float(score)) for row, score in top)
-            for (q, low), top in zip(places, tops, strict=True)
-        )
-    return PerQuery(
-        found.collection.name,
-        shown,
-        tuple(map(str, compared.query_ids)),
-        {method: compared.values(method, measure) for method in methods},
-        rankings,
-    )
-
-
-def _name(doc_ids: object, row: int) -> str:
-    return f"row {row + 1}" if doc_ids is None else str(doc_ids[row])  # type: ignore[index]

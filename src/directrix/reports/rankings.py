@@ -1,0 +1,70 @@
+"""From scores to the rankings that a reader can look into."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from directrix.data.queries import Queries
+from directrix.experiments.crossval import CrossValidation, Split
+from directrix.reports.report import PerQuery
+
+__all__ = ["compared_by_query", "shown_rankings"]
+
+_Top = Sequence[Sequence[tuple[int, float]]]
+_Shown = tuple[tuple[tuple[str, int, float], ...], ...]
+
+
+def shown_rankings(tests: Sequence[Queries], top: _Top) -> _Shown:
+    """Identifier, label and score of the first documents of every query.
+
+    Parameters
+    ----------
+    tests : sequence of Queries
+        One part after the other.
+    top : sequence of sequence of (int, float)
+        For every query of all parts, row in the query and score, see `CrossValidation.top`.
+
+    Returns
+    -------
+    tuple
+        For `PerQuery.rankings`. Documents without identifier are named by their row in the part, from 1.
+    """
+    starts = [(part, int(low)) for part in tests for low in part.qptr[:-1]]
+    return tuple(
+        tuple((_name(part, low + row), int(part.labels[low + row]), float(score)) for row, score in kept)
+        for (part, low), kept in zip(starts, top, strict=True)
+    )
+
+
+def compared_by_query(
+    name: str,
+    found: CrossValidation,
+    splits: Sequence[Split],
+    entries: Sequence[str],
+    measures: Mapping[str, str],
+) -> tuple[PerQuery, ...]:
+    """Values and rankings of entries on all test queries, one part for every measure.
+
+    Parameters
+    ----------
+    name : str
+        Of the data.
+    found : CrossValidation
+        With ``keep_top``.
+    splits : sequence of Split
+        That it was made of.
+    entries : sequence of str
+    measures : mapping of str to str
+        What each is called on the page.
+    """
+    tests = [split.test for split in splits]
+    rankings = {entry: shown_rankings(tests, found.top(entry)) for entry in entries}
+    query_ids = tuple(map(str, found.query_ids))
+    return tuple(
+        PerQuery(name, title, query_ids, {entry: found.values(entry, measure) for entry in entries}, rankings)
+        for measure, title in measures.items()
+    )
+
+
+def _name(q: Queries, row: int) -> str:
+    return f"row {row + 1}" if q.doc_ids is None else str(q.doc_ids[row])
