@@ -14,10 +14,13 @@ from typing import Any
 
 import numpy as np
 
+Batches = list[tuple[np.ndarray, np.ndarray]]
 
-def best_of(work: Callable[[], Any], repeats: int) -> float:
+
+def best_of(work: Callable[[], Any], repeats: int, *, warm: bool = True) -> float:
     """Shortest wall-clock time in milliseconds, after one call that compiles and warms up."""
-    work()
+    if warm:
+        work()
     times = []
     for _ in range(repeats):
         start = time.perf_counter()
@@ -30,6 +33,20 @@ def peak_kib() -> int:
     """Largest resident memory so far (Linux)."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+
+
+def extra_mib(work: Callable[[], Any]) -> float:
+    """MiB of resident memory that a call needs above what the process holds before it (Linux)."""
+    Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
+    before = peak_kib()
+    work()
+    return (peak_kib() - before) / 1024
+
+
+def long_query(n: int) -> dict[str, np.ndarray]:
+    """One query of n documents, with the features, labels and weights of `problem`."""
+    data = problem()
+    return data | {"X": data["X"][:n], "labels": data["labels"][:n], "qptr": np.array([0, n])}
 
 
 def run_apart(python: str, script: str, *arguments: str) -> dict[str, Any]:
@@ -54,13 +71,17 @@ def problem() -> dict[str, np.ndarray]:
     }
 
 
-def padded(data: dict[str, np.ndarray], batch: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Features and labels of queries in order of length, ``batch`` at a time; -1 is the label of padding."""
+def padded(data: dict[str, np.ndarray], batch: int, *, by_length: bool = True) -> Batches:
+    """Features and labels of queries, ``batch`` at a time; -1 is the label of padding.
+
+    In order of length, each batch as wide as its longest query; or as they come, all as wide as the longest.
+    """
     qptr, n_features = data["qptr"], data["X"].shape[1]
     sizes = np.diff(qptr)
+    order = np.argsort(sizes, kind="stable") if by_length else np.arange(len(sizes))
     batches = []
-    for some in np.array_split(np.argsort(sizes, kind="stable"), len(sizes) // batch):
-        longest = int(sizes[some].max())
+    for some in np.array_split(order, len(sizes) // batch):
+        longest = int(sizes[some if by_length else order].max())
         x, y = np.zeros((len(some), longest, n_features), np.float32), np.full((len(some), longest), -1.0)
         for row, q in enumerate(some):
             x[row, : sizes[q]] = data["X"][qptr[q] : qptr[q + 1]]
