@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bench_gradient import problem
+from full_pass import problem
 
 import directrix as dx
 from directrix.experiments.optimality import certify

@@ -17,43 +17,17 @@ import argparse
 import json
 import os
 import platform
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from full_pass import best_of, check, peak_kib, problem, run_apart, torch_padded
 
 ALPHAS = (1.0, 10.0, 100.0)
-
-
-def best_of(work: Callable[[], Any], repeats: int) -> float:
-    """Shortest wall-clock time in milliseconds, after one call that compiles and warms up."""
-    work()
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - start)
-    return 1e3 * min(times)
-
-
-def problem() -> dict[str, np.ndarray]:
-    """Features uniform on [0, 1), query lengths log-normal around 100, scores of unit variance."""
-    rng = np.random.default_rng(0)
-    sizes = np.clip(np.exp(rng.normal(4.64, 0.55, 2000)).astype(int), 5, 800)
-    n = int(sizes.sum())
-    w = rng.normal(size=136)
-    return {
-        "X": rng.random((n, 136), dtype=np.float32),
-        "labels": rng.choice(5, n, p=[0.52, 0.32, 0.13, 0.02, 0.01]).astype(float),
-        "qptr": np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
-        "w": w * np.sqrt(12.0) / np.linalg.norm(w),
-    }
 
 
 # ------------------------------------------------------------------------------------ rivals
@@ -78,43 +52,6 @@ def numpy_loop(data: dict[str, np.ndarray], alpha: float) -> tuple[float, np.nda
         grad += x.T @ (alpha * (c @ d - c * d.sum(axis=1)))
     n = len(qptr) - 1
     return -total / n, -grad / n
-
-
-def torch_padded(data: dict[str, np.ndarray], alpha: float, threads: int) -> dict[str, Any]:
-    """Autograd over padded queries, 64 at a time in order of length (the kindest padding)."""
-    import torch
-
-    torch.set_num_threads(threads)
-    qptr, n_features = data["qptr"], data["X"].shape[1]
-    sizes = np.diff(qptr)
-    batches = []
-    for some in np.array_split(np.argsort(sizes, kind="stable"), len(sizes) // 64):
-        longest = int(sizes[some].max())
-        x, y = np.zeros((len(some), longest, n_features), np.float32), np.full((len(some), longest), -1.0)
-        for row, q in enumerate(some):
-            x[row, : sizes[q]] = data["X"][qptr[q] : qptr[q + 1]]
-            y[row, : sizes[q]] = data["labels"][qptr[q] : qptr[q + 1]]
-        batches.append((torch.from_numpy(x), torch.from_numpy(y)))
-
-    def step() -> tuple[float, np.ndarray]:
-        w = torch.tensor(data["w"], dtype=torch.float32, requires_grad=True)
-        total = 0.0
-        for x, y in batches:
-            valid = y >= 0
-            gain = torch.where(valid, torch.exp2(y.clamp(min=0)) - 1, 0.0).float()
-            best = gain.sort(dim=1, descending=True).values
-            discount = 1 / torch.log2(torch.arange(2, y.shape[1] + 2).float())
-            ideal = (best * discount).sum(dim=1)
-            s = x @ w
-            p = torch.sigmoid(alpha * (s[:, None, :] - s[:, :, None])) * valid[:, None, :]
-            value = (gain / torch.log2(0.5 + p.sum(dim=2) + 1)).sum(dim=1)
-            loss = -torch.where(ideal > 0, value / ideal.clamp(min=1e-9), 0.0).sum() / len(sizes)
-            loss.backward()
-            total += float(loss.detach())
-        return total, w.grad.numpy()
-
-    loss, grad = step()
-    return {"ms": best_of(step, 3), "loss": loss, "grad": grad.tolist(), "version": torch.__version__}
 
 
 # ---------------------------------------------------------------------------------- our side
@@ -152,12 +89,6 @@ def long_query() -> dict[str, float]:
     return {"ms": ms, "MiB": (peak_kib() - before) / 1024}
 
 
-def peak_kib() -> int:
-    """Largest resident memory so far (Linux)."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
-
-
 def measure_ours(data: dict[str, np.ndarray], threads: int, repeats: int) -> dict[str, Any]:
     import directrix as dx
 
@@ -193,14 +124,6 @@ def surrogate_alone(queries: Any, w: np.ndarray) -> Callable[[], None]:
     return lambda: run_chunks(work, len(bounds) - 1)
 
 
-def run_apart(python: str, *arguments: str) -> dict[str, Any]:
-    """Run a part of this file in a process of its own: thread pools do not mix there."""
-    done = subprocess.run([python, __file__, *arguments], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SystemExit(f"{' '.join(arguments)} failed in {python}:\n{done.stderr}")
-    return json.loads(done.stdout.splitlines()[-1])
-
-
 def serve(what: str, path: str, threads: int, repeats: int) -> None:
     if what == "long":
         print(json.dumps(long_query()))
@@ -215,16 +138,6 @@ def serve(what: str, path: str, threads: int, repeats: int) -> None:
         print(
             json.dumps({"ms": best_of(lambda: numpy_loop(data, 10.0), 2), "loss": loss, "grad": list(grad)})
         )
-
-
-def check(data: dict[str, np.ndarray], rival: dict[str, Any]) -> float:
-    """Largest difference of the gradients, relative to the largest component."""
-    import directrix as dx
-
-    qid = np.repeat(np.arange(len(data["qptr"]) - 1), np.diff(data["qptr"]))
-    queries = dx.Queries.from_arrays(data["X"], data["labels"], qid=qid)
-    _, grad = dx.linear_objective(queries, dx.ApproxNDCG(alpha=10.0)).value_and_grad(data["w"])
-    return float(np.abs(grad - rival["grad"]).max() / np.abs(grad).max())
 
 
 def main() -> int:
@@ -246,7 +159,7 @@ def main() -> int:
         path = str(Path(folder) / "problem.npz")
         np.savez(path, **data)
         for threads in sorted({1, cores}):
-            ours = run_apart(sys.executable, *repeats, "--serve", "ours", path, str(threads))
+            ours = run_apart(sys.executable, __file__, *repeats, "--serve", "ours", path, str(threads))
             read = ours["read"]
             if threads == 1:
                 print(f"2,000 queries, {ours['documents']:,} documents x 136 float32")
@@ -265,9 +178,9 @@ def main() -> int:
             rivals["PyTorch, padded"] = (options.peers, "torch")
         print(f"\n{'alpha = 10':32}{'ms':>8}{'x ours':>9}  difference of the gradient")
         for name, (python, what) in rivals.items():
-            rival = run_apart(python, "--serve", what, path, str(cores))
+            rival = run_apart(python, __file__, "--serve", what, path, str(cores))
             print(f"{name:32}{rival['ms']:8.1f}{rival['ms'] / full:9.1f}  {check(data, rival):.0e}")
-    long = run_apart(sys.executable, "--serve", "long", "-", "1")
+    long = run_apart(sys.executable, __file__, "--serve", "long", "-", "1")
     print(f"\none query of 100,000 documents, alpha = 100: {long['ms']:.1f} ms, {long['MiB']:.1f} MiB more")
     return 0
 

@@ -1,6 +1,6 @@
 """Time the full gradient of LambdaRank for a linear ranker, as a multiple of ApproxNDCG(alpha=10)'s.
 
-The data are those of bench_gradient.py: 2,000 queries, some 236,000 documents x 136 float32, labels 0-4. The
+The data are those of full_pass.py: 2,000 queries, some 236,000 documents x 136 float32, labels 0-4. The
 goals: at most 1 x for nDCG@10, at most 3 x where all pairs count. Both are timed in turns in one process,
 and the median of the ratios is printed; beside it the surrogate without the features, and the effective pairs
 of Donmez, Svore and Burges (2009), Figure 5: those whose force is not 0, per document.
@@ -21,8 +21,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import bench_gradient
 import bench_letor as letor
+import full_pass
 import numba
 import numpy as np
 
@@ -62,7 +62,7 @@ def alone(surrogate: Any, queries: Any, w: np.ndarray) -> Callable[[], None]:
 
 def gradients(n_queries: int, repeats: int, threads: int) -> None:
     dx.set_threads(threads)
-    data = bench_gradient.problem()
+    data = full_pass.problem()
     qid = np.repeat(np.arange(len(data["qptr"]) - 1), np.diff(data["qptr"]))
     queries = dx.Queries.from_arrays(data["X"], data["labels"], qid=qid).take(np.arange(n_queries))
     w = data["w"]

@@ -1,6 +1,6 @@
 """Time the full gradient of ApproxNDCG for a perceptron, next to the same perceptron in PyTorch.
 
-The data are those of `bench_gradient`: 2,000 queries, some 240,000 documents x 136 float32. PyTorch lives
+The data are those of `full_pass`: 2,000 queries, some 240,000 documents x 136 float32. PyTorch lives
 in an environment of its own, and runs forward and backward of the network alone, with a given gradient of
 the scores, on all documents at once and in batches of 4,096 (the faster counts); directrix is timed with the
 surrogate and without. The gradients are compared.
@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bench_gradient import best_of, problem
+from full_pass import best_of, problem
 
 LAYERS = ((10,), (64,), (64, 32))
 

@@ -21,7 +21,7 @@ from typing import Any
 
 import numba
 import numpy as np
-from bench_gradient import best_of, peak_kib
+from full_pass import best_of, peak_kib
 
 import directrix as dx
 

@@ -1,4 +1,4 @@
-"""Time one full gradient of every surrogate, for a linear ranker on the data of bench_gradient.py.
+"""Time one full gradient of every surrogate, for a linear ranker on the data of full_pass.py.
 
 2,000 queries, some 240,000 documents x 136 float32, labels 0-4, scores of unit variance. Every surrogate
 that has a name is taken with its defaults; its time stands as a multiple of that of
@@ -19,7 +19,7 @@ from dataclasses import MISSING, fields
 from typing import Any
 
 import numpy as np
-from bench_gradient import problem
+from full_pass import problem
 
 import directrix as dx
 from directrix.surrogates.names import SURROGATES

@@ -1,0 +1,182 @@
+"""Full passes of libraries that pad queries and differentiate by themselves, run in their own environment.
+
+    python benchmarks/padded_peers.py WHO PATH THREADS
+
+WHO is a name in `PEERS`, PATH the data of `full_pass.problem` and THREADS how many. Prints JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import types
+from collections.abc import Callable
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+from full_pass import Batches, best_of, extra_mib, long_query, padded
+
+ALPHA = 10.0
+LONG = 10_000
+"""Documents of the one long query."""
+
+Step = Callable[[], tuple[float, np.ndarray]]
+
+# Each of the next three returns a loss: scores and labels (queries, documents), -1 a label of padding, give
+# the sum over the queries.
+
+
+def allrank_loss() -> Callable[[Any, Any], Any]:
+    """approxNDCGLoss of allRank as it is installed, without what it only needs to read files."""
+    for name in ("allrank.data.dataset_loading", "allrank.utils.file_utils"):
+        sys.modules[name] = types.ModuleType(name)
+    sys.modules["allrank.data.dataset_loading"].PADDED_Y_VALUE = -1  # type: ignore[attr-defined]
+    sys.modules["allrank.utils.file_utils"].is_gs_path = None  # type: ignore[attr-defined]
+    sys.modules["allrank.utils.file_utils"].copy_file_to_local = None  # type: ignore[attr-defined]
+    from allrank.models.losses import approxNDCGLoss
+
+    return lambda s, y: approxNDCGLoss(s, y, alpha=ALPHA) * len(s)  # it returns the mean over the batch
+
+
+def plain_loss() -> Callable[[Any, Any], Any]:
+    """ApproxNDCG as one writes it in PyTorch, with no more tensors of pairs than autograd needs."""
+    import torch
+
+    def loss(s: Any, y: Any) -> Any:
+        valid = y >= 0
+        gain = torch.where(valid, torch.exp2(y.clamp(min=0)) - 1, 0.0)
+        best = gain.sort(dim=1, descending=True).values
+        ideal = (best / torch.log2(torch.arange(2, y.shape[1] + 2).float())).sum(dim=1)
+        p = torch.sigmoid(ALPHA * (s[:, None, :] - s[:, :, None])) * valid[:, None, :]
+        value = (gain / torch.log2(1.5 + p.sum(dim=2))).sum(dim=1)
+        return -torch.where(ideal > 0, value / ideal.clamp(min=1e-9), 0.0).sum()
+
+    return loss
+
+
+def pytorchltr_loss() -> Callable[[Any, Any], Any]:
+    """PairwiseLogisticLoss as pytorchltr 0.2.1 writes it: tensors (queries, n, n, 2) of pairs.
+
+    Each query is divided by its number of pairs, and log2 becomes log, so that it is our RankNet.
+    """
+    import torch
+
+    def pairs(x: Any) -> Any:
+        x = x.reshape(x.shape[0], x.shape[1], 1)
+        x_ij = torch.repeat_interleave(x, x.shape[1], dim=2)
+        x_ji = torch.repeat_interleave(x.permute(0, 2, 1), x.shape[1], dim=1)
+        return torch.stack([x_ij, x_ji], dim=3)
+
+    def loss(s: Any, y: Any) -> Any:
+        n = (y >= 0).sum(dim=1)
+        score_pairs, label_pairs = pairs(s), pairs(y)
+        score_diff = score_pairs[:, :, :, 0] - score_pairs[:, :, :, 1]
+        label_diff = label_pairs[:, :, :, 0] - label_pairs[:, :, :, 1]
+        each = torch.log2(1.0 + torch.exp(-1.0 * score_diff))
+        each[label_diff <= 0.0] = 0.0
+        place = torch.arange(y.shape[1])
+        grid = torch.max(*torch.meshgrid([place, place], indexing="ij"))
+        is_padding = n[:, None, None].repeat(1, *grid.shape) <= grid[None].repeat(len(n), 1, 1)
+        each[is_padding] = 0.0
+        count = ((label_diff > 0.0) & ~is_padding).sum(dim=(1, 2))
+        return (each.view(len(n), -1).sum(1) * np.log(2.0) / count.clamp(min=1)).sum()
+
+    return loss
+
+
+def torch_step(loss: Callable[[Any, Any], Any], batches: Batches, w0: np.ndarray, n_queries: int) -> Step:
+    import torch
+
+    rows = [(torch.from_numpy(x), torch.from_numpy(y.astype(np.float32))) for x, y in batches]
+
+    def step() -> tuple[float, np.ndarray]:
+        w, total = torch.tensor(w0, dtype=torch.float32, requires_grad=True), 0.0
+        for x, y in rows:
+            value = loss(x @ w, y) / n_queries
+            value.backward()
+            total += float(value.detach())
+        return total, w.grad.numpy()
+
+    return step
+
+
+def rax_step(batches: Batches, w0: np.ndarray, n_queries: int) -> Step:
+    """approx_t12n(ndcg_metric) of Rax, compiled for every shape of a batch before the clock starts."""
+    import jax
+    import jax.numpy as jnp
+    import rax
+
+    approx = rax.approx_t12n(rax.ndcg_metric, temperature=1 / ALPHA)
+
+    def loss(w: Any, x: Any, y: Any) -> Any:
+        return approx(x @ w, y, where=y >= 0, reduce_fn=jnp.sum) / n_queries
+
+    start = jnp.asarray(w0, dtype=jnp.float32)
+    rows = [(jnp.asarray(x), jnp.asarray(y, dtype=jnp.float32)) for x, y in batches]
+    gradient = jax.jit(jax.value_and_grad(loss))
+    compiled = {x.shape: gradient.lower(start, x, y).compile() for x, y in rows}
+
+    def step() -> tuple[float, np.ndarray]:
+        total, grad = 0.0, np.zeros(len(w0))
+        for x, y in rows:
+            value, slope = compiled[x.shape](start, x, y)
+            total += float(value)
+            grad += np.asarray(slope)
+        return total, grad
+
+    return step
+
+
+PEERS: dict[str, tuple[str, Callable[[], Callable[[Any, Any], Any]] | None]] = {
+    "plain": ("torch", plain_loss),
+    "allrank": ("allrank", allrank_loss),
+    "rax": ("rax", None),
+    "pytorchltr": ("torch", pytorchltr_loss),
+}
+"""Package whose version counts, and the loss if it is one of PyTorch."""
+
+
+def measured(step: Step, repeats: int) -> dict[str, Any]:
+    """Time and memory of a pass, and its gradient; a slow one runs once."""
+    results = []
+    first: list[float] = []
+    mib = extra_mib(lambda: first.append(best_of(lambda: results.append(step()), 1, warm=False)))
+    ms = first[0] if repeats == 1 else best_of(step, repeats, warm=False)
+    return {"ms": ms, "MiB": mib, "loss": results[0][0], "grad": results[0][1].tolist()}
+
+
+def measure(who: str, data: dict[str, np.ndarray], threads: int) -> dict[str, Any]:
+    """Time, memory and gradient with each padding, and of one long query."""
+    package, loss = PEERS[who]
+    if loss is not None:
+        import torch
+
+        torch.set_num_threads(threads)
+
+    def step_of(batches: Batches, w: np.ndarray, n_queries: int) -> Step:
+        if loss is None:
+            return rax_step(batches, w, n_queries)
+        return torch_step(loss(), batches, w, n_queries)
+
+    small = {"qptr": data["qptr"][:129], "X": data["X"], "labels": data["labels"], "w": data["w"]}
+    step_of(padded(small, 64), data["w"], 128)()  # loads what is loaded once
+    n_queries, found = len(data["qptr"]) - 1, {"version": version(package)}
+    for padding in ("bucketed", "longest"):
+        step = step_of(padded(data, 64, by_length=padding == "bucketed"), data["w"], n_queries)
+        found[padding] = measured(step, 3 if padding == "bucketed" else 1)
+        del step
+    long = long_query(LONG)
+    step = step_of([(long["X"][None], long["labels"][None])], long["w"], 1)
+    found["long"] = measured(step, 2)
+    return found
+
+
+def main() -> int:
+    who, path, threads = sys.argv[1:]
+    print(json.dumps(measure(who, dict(np.load(path)), int(threads))))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
