@@ -121,7 +121,7 @@ def _arrange(s, w, alpha, band, reach, space):
     return is_sorted, 0.5 * np.float64(low) + 0.5 * np.float64(high), count
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@numba.njit(nogil=True, cache=True, forceinline=True, error_model="numpy")
 def _exponentials(docs, lo, hi, middle, alpha):
     """Fill E and F of the documents lo <= j < hi."""
     for j in range(np.uint64(lo), np.uint64(hi)):
@@ -130,7 +130,7 @@ def _exponentials(docs, lo, hi, middle, alpha):
         docs[F, j] = 1.0 / value
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@numba.njit(nogil=True, cache=True, forceinline=True, error_model="numpy")
 def _dcg_discounts(sums, m):
     """Fill VALUE with 1/log2(1 + rank), and SLOPE with its derivative, for the first m ranks."""
     for i in range(m):
@@ -141,7 +141,7 @@ def _dcg_discounts(sums, m):
         sums[VALUE, i], sums[SLOPE, i] = value, -value * inverse
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@numba.njit(nogil=True, cache=True, forceinline=True, error_model="numpy")
 def _group(docs, n, members, begin, stop, lo, hi, alpha, band, reach):
     """Documents with weight that share a band: members from begin to end, and lo <= j < hi.
 
