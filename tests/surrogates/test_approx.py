@@ -352,3 +352,25 @@ def test_memory_of_a_long_query_is_linear():
     """100,000 documents: all pairs would take 40 GB; the kernel's work space takes some arrays."""
     run = subprocess.run([sys.executable, "-c", LONG_QUERY], capture_output=True, text=True, check=True)
     assert 0.1 < float(run.stdout) < 100
+
+
+@pytest.mark.parametrize("alpha", [0.1, 3.0, 12.0, 40.0, 300.0, 1e5, 1e20])
+@pytest.mark.parametrize(("n", "relevant"), [(1, 1), (17, 9), (130, 60), (700, 330)])
+def test_short_and_long_groups_agree_with_all_pairs(n: int, relevant: int, alpha: float) -> None:
+    """Around the sizes of registers, groups and sums; from one set of exponentials to single documents."""
+    rng = np.random.default_rng(n)
+    scores, labels = rng.standard_normal(n).astype(np.float32), np.zeros(n)
+    labels[rng.permutation(n)[:relevant]] = rng.integers(1, 5, relevant)
+    scores[: n // 3] = scores[n // 3 : 2 * (n // 3)]  # ties
+    value, grad = dx.ApproxNDCG(alpha=alpha).value_and_grad(scores, labels, np.array([0, n]))
+    s, gain = scores.astype(float), 2.0**labels - 1.0
+    p = 1.0 / (1.0 + np.exp(np.clip(alpha * (s[:, None] - s[None, :]), -700.0, 700.0)))
+    rank = 0.5 + p.sum(axis=1)
+    ideal = np.sort(gain)[::-1] @ (1.0 / np.log2(np.arange(2, n + 2)))
+    c = -gain / ideal * np.log(2.0) / (np.log(1.0 + rank) ** 2 * (1.0 + rank))
+    d = alpha * p * (1.0 - p)
+    np.testing.assert_allclose(value, gain @ (1.0 / np.log2(1.0 + rank)) / ideal, rtol=2e-6)
+    # float32 holds a slope to about 1e-7 of the largest that a pair can have
+    np.testing.assert_allclose(
+        grad, c @ d - c * d.sum(axis=1), rtol=1e-5, atol=4e-7 * alpha * np.abs(c).max() * np.sqrt(n)
+    )

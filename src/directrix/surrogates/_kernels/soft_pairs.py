@@ -10,7 +10,7 @@ register, no table of pairs. The pairs are computed once in each loop: dividing 
 :math:`d_{ij}` and reading it back, and the work space stays O(n).
 
 Kernels here take whole work spaces and bounds in place of slices, for to cut an array Numba counts references
-with atomic instructions: that took as long as the pairs. ``forceinline``: a call hands over some twenty numbers
+with atomic instructions: that took as long as the pairs. ``forceinline``: a call hands over twenty numbers
 on the stack, once a group.
 """
 
