@@ -35,6 +35,18 @@ class Ranking(NamedTuple):
     retrieved: Int64Array
     qptr: Int64Array
 
+    def under(self, ties: Ties) -> Ranking:
+        """Return the ranking, sorted with its groups, under a rule: nothing is sorted by score again."""
+        from directrix.measures._kernels.order import lowest_first
+
+        if ties == "expected":
+            return self
+        labels = self.labels
+        if ties == "worst":
+            labels = np.empty(len(labels))
+            lowest_first(self.labels, self.ends, labels)
+        return self._replace(labels=labels, ends=np.arange(1, len(labels) + 1))
+
 
 def rank(scores: Float64Array, labels: Float64Array, qptr: Int64Array, ties: Ties = "expected") -> Ranking:
     """Sort every query by descending score.
@@ -64,8 +76,8 @@ def rank(scores: Float64Array, labels: Float64Array, qptr: Int64Array, ties: Tie
     ranked = np.empty(len(labels))
     ends = np.empty(len(labels), dtype=np.int64)
     retrieved = np.empty(len(qptr) - 1, dtype=np.int64)
-    rank_documents(scores, labels, qptr, ties == "expected", ties == "worst", ranked, ends, retrieved)
-    return Ranking(ranked, ends, retrieved, qptr)
+    rank_documents(scores, labels, qptr, ranked, ends, retrieved)
+    return Ranking(ranked, ends, retrieved, qptr).under(ties)
 
 
 def trec_order(doc_ids: Any, qptr: Int64Array) -> Int64Array:
