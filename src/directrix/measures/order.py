@@ -7,9 +7,13 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from directrix.errors import InputError
+from directrix.threads import query_chunks, run_chunks
 from directrix.types import Array, Float64Array, Int64Array
 
-__all__ = ["Ranking", "Ties", "rank", "trec_order"]
+__all__ = ["DOCS_PER_CHUNK", "Ranking", "Ties", "rank", "trec_order"]
+
+DOCS_PER_CHUNK = 1 << 15
+"""A chunk's scores, labels and ranking fit into the cache that a core has for itself."""
 
 Ties = Literal["expected", "order", "trec", "worst"]
 
@@ -106,12 +110,27 @@ def trec_order(doc_ids: Any, qptr: Int64Array) -> Int64Array:
             'ties="trec" breaks ties by document id, but no ids were given; pass doc_ids=, '
             'or use another rule, e.g. ties="expected".'
         )
-    ids: Array = np.asarray([str(i) for i in doc_ids])
+    ids = _texts(doc_ids)
     if len(ids) != qptr[-1]:
         raise InputError(
             f"doc_ids has {len(ids)} entries but there are {qptr[-1]} documents; "
             "pass one id for each score, in the same order."
         )
-    codes = np.unique(ids, return_inverse=True)[1]
-    query = np.repeat(np.arange(len(qptr) - 1), np.diff(qptr))
-    return np.lexsort((-codes, query)).astype(np.int64)
+    from directrix.measures._kernels.order import ids_descending
+
+    letters = ids.view(np.uint32).reshape(len(ids), -1)
+    rows = np.empty(len(ids), dtype=np.int64)
+    chunks = query_chunks(qptr, DOCS_PER_CHUNK)
+
+    def work(chunk: int) -> None:
+        ids_descending(letters, qptr, chunks[chunk], chunks[chunk + 1], rows)
+
+    run_chunks(work, len(chunks) - 1)
+    return rows
+
+
+def _texts(doc_ids: Any) -> Array:
+    """Identifiers as an array of text in the machine's byte order: one code point in each four bytes."""
+    if not isinstance(doc_ids, np.ndarray) or doc_ids.dtype.kind != "U" or doc_ids.ndim != 1:
+        doc_ids = np.array([str(i) for i in doc_ids], dtype=np.str_)
+    return np.ascontiguousarray(doc_ids, dtype=doc_ids.dtype.newbyteorder("="))

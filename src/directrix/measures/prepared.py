@@ -9,7 +9,7 @@ import numpy as np
 
 from directrix.data.validate import check_labels, check_qptr, check_ranking
 from directrix.errors import InputError
-from directrix.measures.order import Ties, rank, trec_order
+from directrix.measures.order import DOCS_PER_CHUNK, Ties, rank, trec_order
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Float64Array, FloatArray, Int64Array
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Prepared"]
 
-_DOCS_PER_CHUNK = 1 << 15
 _LARGEST_SINGLE = float(np.finfo(np.float32).max)
 
 
@@ -46,12 +45,13 @@ class Prepared:
         highest = float(self._labels.max(initial=0.0))
         for m in self._measures:
             m.check_labels(highest)
-        self._chunks = query_chunks(self._qptr, _DOCS_PER_CHUNK)
-        self._sorts: dict[bool, dict[Ties, list[int]]] = {}  # is it trec's, rule, measures
+        self._chunks = query_chunks(self._qptr, DOCS_PER_CHUNK)
+        self._sorts: dict[bool, dict[Ties, list[int]]] = {}  # whether by document id; rule; measures
         for i, m in enumerate(self._measures):
             rule = m.tie_rule
             self._sorts.setdefault(rule == "trec", {}).setdefault(rule, []).append(i)
-        self._rows = trec_order(doc_ids, self._qptr) if True in self._sorts else None
+        if True in self._sorts:
+            self._rows = trec_order(doc_ids, self._qptr)
         nothing: list[Float64Array | None] = [None] * len(self._measures)
         self._parts = [nothing.copy() for _ in self._chunks[1:]]
         run_chunks(self._prepare_chunk, len(self._chunks) - 1)
@@ -76,15 +76,14 @@ class Prepared:
         """
         checked = _checked_scores(scores, self._labels, self._qptr)
         values = [np.empty(len(self._qptr) - 1) for _ in self._measures]
-        sorts = [(*self._arranged(checked, trec), rules) for trec, rules in self._sorts.items()]
 
         def work(chunk: int) -> None:
             first, last = self._chunks[chunk], self._chunks[chunk + 1]
             lo, hi = self._qptr[first], self._qptr[last]
             local = self._qptr[first : last + 1] - lo
             parts = self._parts[chunk]
-            for arranged, labels, rules in sorts:
-                ranking = rank(np.ascontiguousarray(arranged[lo:hi], np.float64), labels[lo:hi], local)
+            for by_id, rules in self._sorts.items():
+                ranking = rank(*(self._by_id if by_id else self._in_order)(checked, lo, hi), local)
                 for rule, members in rules.items():
                     resolved = ranking.under(rule)
                     for i in members:
@@ -93,14 +92,17 @@ class Prepared:
         run_chunks(work, len(self._chunks) - 1)
         return values
 
-    def _arranged(self, scores: FloatArray, trec: bool) -> tuple[FloatArray, Float64Array]:  # noqa: FBT001
-        if not trec:
-            return scores, self._labels
+    def _in_order(self, scores: FloatArray, lo: int, hi: int) -> tuple[Float64Array, Float64Array]:
+        return np.ascontiguousarray(scores[lo:hi], dtype=np.float64), self._labels[lo:hi]
+
+    def _by_id(self, scores: FloatArray, lo: int, hi: int) -> tuple[Float64Array, Float64Array]:
+        rows = self._rows[lo:hi]
+        chosen = scores[rows]
         # trec_eval reads scores as single precision: nearly equal ones are tied there, and those beyond
         # its range are; only -inf itself means that a document was not retrieved
-        single = np.clip(scores, -_LARGEST_SINGLE, _LARGEST_SINGLE).astype(np.float32)
-        single[np.isneginf(scores)] = -np.inf
-        return single[self._rows], self._labels[self._rows]
+        single = np.clip(chosen, -_LARGEST_SINGLE, _LARGEST_SINGLE).astype(np.float32).astype(np.float64)
+        single[np.isneginf(chosen)] = -np.inf
+        return single, self._labels[rows]
 
     def _prepare_chunk(self, chunk: int) -> None:
         first, last = self._chunks[chunk], self._chunks[chunk + 1]

@@ -194,3 +194,44 @@ def lowest_first(ranked, ends, out):
             for j in range(i, end):
                 out[j] = val[j - i]
         i = end
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def ids_descending(letters, qptr, first, last, rows):
+    """Fill ``rows`` for the queries ``first <= q < last``: within each, identifiers descend, stably.
+
+    Parameters
+    ----------
+    letters : uint32 (n_docs, width)   code points of every identifier, 0 behind its end
+    rows : int64 (n_docs,)             out; which document stands at each place
+
+    Notes
+    -----
+    From the last letters to the first, three a key: a stable sort by each leaves the order of all.
+    """
+    width = letters.shape[1]
+    longest = 0
+    for q in range(first, last):
+        longest = max(longest, qptr[q + 1] - qptr[q])
+    key = np.empty(longest, np.uint64)
+    other = np.empty(longest, np.uint64)
+    place = np.empty(longest, np.float64)
+    carried = np.empty(longest, np.float64)
+    for q in range(first, last):
+        lo = qptr[q]
+        n = qptr[q + 1] - lo
+        for i in range(n):
+            place[i] = i
+        for part in range((width + 2) // 3 - 1, -1, -1):
+            differ = False
+            for i in range(n):
+                word = np.uint64(0)
+                for column in range(3 * part, 3 * part + 3):
+                    letter = letters[lo + np.int64(place[i]), column] if column < width else np.uint32(0)
+                    word = (word << np.uint64(21)) | np.uint64(letter)
+                key[i] = ~word
+                differ |= key[i] != key[0]
+            if differ:
+                sort_pairs(key, place, other, carried, n)
+        for i in range(n):
+            rows[lo + i] = lo + np.int64(place[i])
