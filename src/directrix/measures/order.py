@@ -118,7 +118,7 @@ def trec_order(doc_ids: Any, qptr: Int64Array) -> Int64Array:
         )
     from directrix.measures._kernels.order import ids_descending
 
-    letters = ids.view(np.uint32).reshape(len(ids), -1)
+    letters = ids.view(np.uint32).reshape(len(ids), ids.dtype.itemsize // 4)
     rows = np.empty(len(ids), dtype=np.int64)
     chunks = query_chunks(qptr, DOCS_PER_CHUNK)
 
