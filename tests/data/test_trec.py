@@ -25,6 +25,20 @@ def test_run(files):
     assert run.scores.tolist() == [0.5, 10.0, 2.0]
 
 
+def test_documents_follow_their_scattered_queries(tmp_path):
+    (tmp_path / "run").write_text("2 Q0 a 1 3 t\n1 Q0 b 1 4 t\n2 Q0 c 1 5 t\n1 Q0 a 1 6 t\n")
+    run = dx.read_trec_run(tmp_path / "run")
+    assert (run.query_ids, run.qptr.tolist()) == (("2", "1"), [0, 2, 4])
+    assert run.doc_ids.tolist() == ["a", "c", "b", "a"]
+    assert run.scores.tolist() == [3.0, 5.0, 4.0, 6.0]
+
+
+def test_digits_of_other_scripts_are_no_score(tmp_path):
+    (tmp_path / "run").write_text("1 Q0 a 1 \u0663 t\n", encoding="utf-8")
+    with pytest.raises(dx.InputError, match="a finite number is needed"):
+        dx.read_trec_run(tmp_path / "run")
+
+
 def test_judgements_with_three_and_four_columns(files, tmp_path):
     four = dx.read_trec_qrels(files[1])
     (tmp_path / "three.gz").write_bytes(gzip.compress(QRELS.replace(" 0 ", " ").encode()))

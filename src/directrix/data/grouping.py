@@ -81,7 +81,7 @@ def _group_array(values: Array) -> tuple[Int64Array, Int64Array, tuple[Hashable,
     starts = np.concatenate([[0], np.flatnonzero(values[1:] != values[:-1]) + 1])
     lengths = np.diff(starts, append=n)
     ids = values[starts]
-    order = np.argsort(ids, kind="stable")  # runs of one query side by side, each group in input order
+    order = _stable_order(ids)  # runs of one query side by side, each group in input order
     sorted_ids = ids[order]
     bounds = np.append(np.flatnonzero(np.append(True, sorted_ids[1:] != sorted_ids[:-1])), len(ids))
     if len(bounds) - 1 == len(ids):
@@ -92,6 +92,16 @@ def _group_array(values: Array) -> tuple[Int64Array, Int64Array, tuple[Hashable,
     ends = np.cumsum(lengths[order])[np.cumsum(np.diff(bounds)[appearance]) - 1]
     qptr = np.concatenate([[0], ends]).astype(np.int64)
     return rows_of(starts[order], lengths[order]), qptr, _items(ids[first[appearance]])
+
+
+def _stable_order(ids: Array) -> Int64Array:
+    """Do a stable argsort; NumPy counts instead of comparing where integers have 16 bits."""
+    if ids.dtype.kind in "iu" and int(ids.max()) - int(ids.min()) < 2**32:
+        above = ids.astype(np.uint64) - ids.min().astype(np.uint64)  # modulo 2**64, also for negative ids
+        order = np.argsort(above.astype(np.uint16), kind="stable")
+        upper = (above >> np.uint64(16)).astype(np.uint16)
+        return order[np.argsort(upper[order], kind="stable")] if upper.any() else order
+    return np.argsort(ids, kind="stable")
 
 
 def _items(ids: Array) -> tuple[Hashable, ...]:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from directrix.data.blocks import open_data, readable
-from directrix.data.grouping import group_by_query
 from directrix.data.letor_write import replacing
-from directrix.data.problems import Problem, raise_problems
 from directrix.data.queries import Queries
+from directrix.data.trec_rows import column, grouped, read_rows
 from directrix.data.validate import check_ranking
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array, Int64Array
@@ -118,10 +114,10 @@ def read_trec_run(path: str | os.PathLike[str]) -> Run:
     """
     path = Path(path)
     shape = "Each line reads `query Q0 document rank score tag`."
-    rows, where = _read(path, lambda words: 6, shape)
-    values = _column(path, [words[4] for words in rows], where, "score", shape)
-    query_ids, qptr, doc_ids, order = _grouped(path, [(words[0], words[2]) for words in rows], where)
-    return Run(rows[0][5], query_ids, qptr, doc_ids, values[order])
+    rows = read_rows(path, lambda words: 6, (2, 4), shape)
+    values = column(path, rows, "score", shape)
+    query_ids, qptr, doc_ids, order = grouped(path, rows)
+    return Run(rows.first[5], query_ids, qptr, doc_ids, values[order])
 
 
 def read_trec_qrels(path: str | os.PathLike[str]) -> Qrels:
@@ -136,9 +132,9 @@ def read_trec_qrels(path: str | os.PathLike[str]) -> Qrels:
     """
     path = Path(path)
     shape = "Each line reads `query iteration document label`, or `query document label`."
-    rows, where = _read(path, lambda words: 3 if len(words) == 3 else 4, shape)
-    values = _column(path, [words[-1] for words in rows], where, "label", shape)
-    query_ids, qptr, doc_ids, order = _grouped(path, [(words[0], words[-2]) for words in rows], where)
+    rows = read_rows(path, lambda words: 3 if len(words) == 3 else 4, (-2, -1), shape)
+    values = column(path, rows, "label", shape)
+    query_ids, qptr, doc_ids, order = grouped(path, rows)
     return Qrels(query_ids, qptr, doc_ids, values[order])
 
 
@@ -218,60 +214,3 @@ def join_trec(run: Run, qrels: Qrels, *, queries: Literal["both", "judged"] = "b
 def some_of(names: tuple[str, ...]) -> str:
     """The first identifiers, for messages."""
     return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
-
-
-def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
-    with readable(path), open_data(path) as file:
-        for number, line in enumerate(file, start=1):
-            words = line.decode("utf-8", "backslashreplace").split()
-            if words:
-                yield number, words
-
-
-def _read(path: Path, width: Callable[[list[str]], int], shape: str) -> tuple[list[list[str]], list[int]]:
-    rows, where, problems, wanted = [], [], [], 0
-    for number, words in _lines(path):
-        wanted = wanted or width(words)
-        if len(words) != wanted:
-            what = f"{len(words)} columns where {wanted} are needed, {' '.join(words)[:60]!r}"
-            problems.append(Problem(number, what, shape))
-        rows.append(words)
-        where.append(number)
-    raise_problems(path, problems, len(problems))
-    if not rows:
-        raise InputError(f"{path} has no data; at least one line is needed. {shape}")
-    return rows, where
-
-
-def _column(path: Path, texts: list[str], where: list[int], what: str, shape: str) -> Float64Array:
-    values, problems = [], []
-    for text, number in zip(texts, where, strict=True):
-        try:
-            value = float(text) if text.isascii() and "_" not in text else math.nan
-        except ValueError:
-            value = math.nan
-        if not math.isfinite(value):
-            problems.append(Problem(number, f"the {what} is {text[:40]!r}; a finite number is needed", shape))
-        values.append(value)
-    raise_problems(path, problems, len(problems))
-    return np.array(values)
-
-
-def _grouped(
-    path: Path, keys: list[tuple[str, str]], where: list[int]
-) -> tuple[tuple[str, ...], Int64Array, Array, Int64Array]:
-    seen: dict[tuple[str, str], int] = {}
-    problems = []
-    for key, number in zip(keys, where, strict=True):
-        if key in seen:
-            what = f"query {key[0]} has document {key[1][:40]!r} already, at {path}:{seen[key]}"
-            problems.append(
-                Problem(number, what, "A document stands once for each query: remove one of the lines.")
-            )
-        else:
-            seen[key] = number
-    raise_problems(path, problems, len(problems))
-    order, qptr, query_ids = group_by_query([query for query, _ in keys])
-    doc_ids = np.empty(len(keys), dtype=object)
-    doc_ids[:] = [doc for _, doc in keys]
-    return tuple(map(str, query_ids)), qptr, doc_ids[order], order

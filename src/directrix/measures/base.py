@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal, Self
 
@@ -170,6 +171,11 @@ class RankingMeasure:
 
     def check_labels(self, highest: float) -> None:
         """Raise `InputError` if the measure is not defined for labels up to ``highest``."""
+
+    @property
+    def label_key(self) -> Hashable:
+        """Measures with the same key have the same `label_part`; `Prepared` computes it once for all."""
+        return self
 
     def label_part(self, labels: Float64Array, qptr: Int64Array) -> Float64Array | None:
         """Whatever depends on the labels alone, one number a query; None if nothing does."""

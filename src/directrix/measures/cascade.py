@@ -10,6 +10,7 @@ import numpy as np
 from directrix.errors import InputError
 from directrix.measures.base import Empty, RankingMeasure
 from directrix.measures.order import Ranking, Ties
+from directrix.measures.precision import BinaryMeasure
 from directrix.types import Float64Array
 
 __all__ = ["ERR", "RBP"]
@@ -71,7 +72,7 @@ class ERR(RankingMeasure):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class RBP(RankingMeasure):
+class RBP(BinaryMeasure):
     r"""Rank-biased precision: :math:`(1 - p) \sum_i r_i\, p^{\pi(i) - 1}`.
 
     Parameters
@@ -110,5 +111,6 @@ class RBP(RankingMeasure):
         from directrix.measures._kernels.precision import discounted_hits
 
         value = np.empty(len(ranking.qptr) - 1)
-        discounted_hits(*ranking, float(self.rel), self.depth, float(self.p), self.fill, value)
+        n_rel, persistence = self.n_relevant(ranking, part), float(self.p)
+        discounted_hits(*ranking, self.level, self.depth, n_rel, persistence, self.fill, value)
         return value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -87,6 +88,11 @@ class NDCG(_Discounted):
 
     symbol: ClassVar[str] = "nDCG"
     empty: Empty = "zero"
+
+    @property
+    def label_key(self) -> Hashable:
+        """The ideal DCG depends neither on ties nor on what an empty query counts."""
+        return "ideal", self.k, self.gain, self.discount
 
     def label_part(self, labels: Float64Array, qptr: Int64Array) -> Float64Array:
         """Ideal DCG@k of every query."""

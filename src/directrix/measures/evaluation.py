@@ -103,7 +103,8 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
 
     Notes
     -----
-    Measures with the same tie rule share one sort: O(n log n) a query for all together.
+    All measures share one sort, O(n log n) a query, but for ties="trec", which has its own. Queries are
+    shared out among threads.
 
     Examples
     --------
@@ -129,7 +130,7 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     skipped: dict[str, int] = {}
     for name, value in zip(names, values, strict=True):
         there = value[~np.isnan(value)]
-        mean[name] = float(there.mean()) if len(there) else float("nan")
+        mean[name] = float(np.add.reduce(there) / len(there)) if len(there) else float("nan")
         skipped[name] = len(value) - len(there)
     result = Evaluation(dict(zip(names, values, strict=True)) if per_query else mean)
     result.mean, result.skipped, result.query_ids = mean, skipped, query_ids

@@ -6,6 +6,7 @@ import ast
 import difflib
 import re
 from dataclasses import fields
+from functools import lru_cache
 from typing import Any
 
 from directrix.errors import InputError
@@ -64,12 +65,16 @@ def measure(text: str | RankingMeasure) -> RankingMeasure:
     """
     if isinstance(text, RankingMeasure):
         return text
-    match = _PATTERN.fullmatch(text) if isinstance(text, str) else None
+    if not isinstance(text, str):
+        raise InputError(_unreadable(text))
+    return _read(text)
+
+
+@lru_cache(maxsize=1024)  # measures are frozen values, and a search asks for the same one thousands of times
+def _read(text: str) -> RankingMeasure:
+    match = _PATTERN.fullmatch(text)
     if match is None:
-        raise InputError(
-            f"measure {text!r} cannot be read; needed is NAME, NAME@k or NAME(field=value)@k, "
-            "e.g. directrix.measure('nDCG@10')."
-        )
+        raise InputError(_unreadable(text))
     name, arguments, cut = match.groups()
     cls = _BY_NAME.get(name.lower())
     if cls is None:
@@ -91,6 +96,13 @@ def measure(text: str | RankingMeasure) -> RankingMeasure:
                 f"measure {text!r}: {cls.__name__} has no field {field!r}; its fields are {', '.join(known)}."
             )
     return cls(**given)
+
+
+def _unreadable(text: object) -> str:
+    return (
+        f"measure {text!r} cannot be read; needed is NAME, NAME@k or NAME(field=value)@k, "
+        "e.g. directrix.measure('nDCG@10')."
+    )
 
 
 def _unknown_name(name: str, text: str) -> str:

@@ -7,9 +7,13 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from directrix.errors import InputError
+from directrix.threads import query_chunks, run_chunks
 from directrix.types import Array, Float64Array, Int64Array
 
-__all__ = ["Ranking", "Ties", "rank", "trec_order"]
+__all__ = ["DOCS_PER_CHUNK", "Ranking", "Ties", "rank", "trec_order"]
+
+DOCS_PER_CHUNK = 1 << 15
+"""A chunk's scores, labels and ranking fit into the cache that a core has for itself."""
 
 Ties = Literal["expected", "order", "trec", "worst"]
 
@@ -34,6 +38,18 @@ class Ranking(NamedTuple):
     ends: Int64Array
     retrieved: Int64Array
     qptr: Int64Array
+
+    def under(self, ties: Ties) -> Ranking:
+        """Return the ranking, sorted with its groups, under a rule: nothing is sorted by score again."""
+        from directrix.measures._kernels.order import lowest_first
+
+        if ties == "expected":
+            return self
+        labels = self.labels
+        if ties == "worst":
+            labels = np.empty(len(labels))
+            lowest_first(self.labels, self.ends, labels)
+        return self._replace(labels=labels, ends=np.arange(1, len(labels) + 1))
 
 
 def rank(scores: Float64Array, labels: Float64Array, qptr: Int64Array, ties: Ties = "expected") -> Ranking:
@@ -64,8 +80,8 @@ def rank(scores: Float64Array, labels: Float64Array, qptr: Int64Array, ties: Tie
     ranked = np.empty(len(labels))
     ends = np.empty(len(labels), dtype=np.int64)
     retrieved = np.empty(len(qptr) - 1, dtype=np.int64)
-    rank_documents(scores, labels, qptr, ties == "expected", ties == "worst", ranked, ends, retrieved)
-    return Ranking(ranked, ends, retrieved, qptr)
+    rank_documents(scores, labels, qptr, ranked, ends, retrieved)
+    return Ranking(ranked, ends, retrieved, qptr).under(ties)
 
 
 def trec_order(doc_ids: Any, qptr: Int64Array) -> Int64Array:
@@ -94,12 +110,27 @@ def trec_order(doc_ids: Any, qptr: Int64Array) -> Int64Array:
             'ties="trec" breaks ties by document id, but no ids were given; pass doc_ids=, '
             'or use another rule, e.g. ties="expected".'
         )
-    ids: Array = np.asarray([str(i) for i in doc_ids])
+    ids = _texts(doc_ids)
     if len(ids) != qptr[-1]:
         raise InputError(
             f"doc_ids has {len(ids)} entries but there are {qptr[-1]} documents; "
             "pass one id for each score, in the same order."
         )
-    codes = np.unique(ids, return_inverse=True)[1]
-    query = np.repeat(np.arange(len(qptr) - 1), np.diff(qptr))
-    return np.lexsort((-codes, query)).astype(np.int64)
+    from directrix.measures._kernels.order import ids_descending
+
+    letters = ids.view(np.uint32).reshape(len(ids), ids.dtype.itemsize // 4)
+    rows = np.empty(len(ids), dtype=np.int64)
+    chunks = query_chunks(qptr, DOCS_PER_CHUNK)
+
+    def work(chunk: int) -> None:
+        ids_descending(letters, qptr, chunks[chunk], chunks[chunk + 1], rows)
+
+    run_chunks(work, len(chunks) - 1)
+    return rows
+
+
+def _texts(doc_ids: Any) -> Array:
+    """Identifiers as an array of text in the machine's byte order: one code point in each four bytes."""
+    if not isinstance(doc_ids, np.ndarray) or doc_ids.dtype.kind != "U" or doc_ids.ndim != 1:
+        doc_ids = np.array([str(i) for i in doc_ids], dtype=np.str_)
+    return np.ascontiguousarray(doc_ids, dtype=doc_ids.dtype.newbyteorder("="))

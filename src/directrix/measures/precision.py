@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -9,13 +10,48 @@ import numpy as np
 
 from directrix.measures.base import Empty, RankingMeasure
 from directrix.measures.order import Ranking, Ties
-from directrix.types import Float64Array
+from directrix.types import Float64Array, Int64Array
 
-__all__ = ["AP", "RR", "IPrec", "Precision", "RPrecision", "Recall", "Success"]
+__all__ = ["AP", "RR", "BinaryMeasure", "IPrec", "Precision", "RPrecision", "Recall", "Success"]
+
+
+class BinaryMeasure(RankingMeasure):
+    """A measure with a field ``rel``: it sees of a label only whether it is at least that."""
+
+    @property
+    def level(self) -> float:
+        """Lowest relevant label as a number."""
+        return float(getattr(self, "rel", 1))
+
+    @property
+    def label_key(self) -> Hashable:
+        """Measures with the same ``rel`` have the relevant documents counted once for all."""
+        return "relevant", self.level
+
+    def label_part(self, labels: Float64Array, qptr: Int64Array) -> Float64Array:
+        """Count the relevant documents of every query."""
+        from directrix.measures._kernels.precision import count_relevant
+
+        n_rel = np.empty(len(qptr) - 1)
+        count_relevant(labels, qptr, self.level, n_rel)
+        return n_rel
+
+    def n_relevant(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
+        """``part``, or counted in the ranking where there is none."""
+        return self.label_part(ranking.labels, ranking.qptr) if part is None else part
+
+    def hits(self, ranking: Ranking, k: int, n_rel: Float64Array, of: Float64Array) -> Float64Array:
+        """Relevant documents in the top k (0 stands for their number), over ``of`` a query."""
+        from directrix.measures._kernels.precision import hits
+
+        found = np.empty(len(n_rel))
+        hits(*ranking, self.level, k, n_rel, found)
+        share = np.divide(found, of, out=np.zeros_like(found), where=of > 0)
+        return np.where(n_rel > 0, share, self.fill)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class AP(RankingMeasure):
+class AP(BinaryMeasure):
     r"""Average precision; its mean over queries is MAP.
 
     .. math:: \mathrm{AP} = \frac{1}{R} \sum_{i:\,r_i = 1,\ \pi(i) \le k} \mathrm{P@}\pi(i)
@@ -54,13 +90,13 @@ class AP(RankingMeasure):
         from directrix.measures._kernels.precision import average_precision
 
         value = np.empty(len(ranking.qptr) - 1)
-        capped = self.denominator == "capped"
-        average_precision(*ranking, float(self.rel), self.depth, capped, self.fill, value)
+        n_rel, capped = self.n_relevant(ranking, part), self.denominator == "capped"
+        average_precision(*ranking, self.level, self.depth, n_rel, capped, self.fill, value)
         return value
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class RR(RankingMeasure):
+class RR(BinaryMeasure):
     r"""Reciprocal rank of the first relevant document, 0 past k; its mean over queries is MRR.
 
     Parameters
@@ -86,7 +122,8 @@ class RR(RankingMeasure):
         from directrix.measures._kernels.precision import first_hit
 
         value = np.empty(len(ranking.qptr) - 1)
-        first_hit(*ranking, float(self.rel), self.depth, self._reciprocal, self.fill, value)
+        n_rel = self.n_relevant(ranking, part)
+        first_hit(*ranking, self.level, self.depth, n_rel, self._reciprocal, self.fill, value)
         return value
 
 
@@ -110,26 +147,7 @@ class Success(RR):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class _Counted(RankingMeasure):
-    k: int | None = None
-    rel: float = 1
-    ties: Ties = "expected"
-    empty: Empty = "zero"
-
-    def _shares(self, ranking: Ranking, k: int, denominator: Float64Array | None) -> Float64Array:
-        from directrix.measures._kernels.precision import hits
-
-        found = np.empty(len(ranking.qptr) - 1)
-        n_rel = np.empty(len(ranking.qptr) - 1)
-        hits(*ranking, float(self.rel), k, found, n_rel)
-        if denominator is None:
-            denominator = n_rel
-        share = np.divide(found, denominator, out=np.zeros_like(found), where=denominator > 0)
-        return np.where(n_rel > 0, share, self.fill)
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Precision(_Counted):
+class Precision(BinaryMeasure):
     r"""Share of relevant documents among the first k.
 
     Parameters
@@ -149,6 +167,10 @@ class Precision(_Counted):
 
     symbol: ClassVar[str] = "P"
     choices: ClassVar[dict[str, tuple[str, ...]]] = {"denominator": ("k", "retrieved")}
+    k: int | None = None
+    rel: float = 1
+    ties: Ties = "expected"
+    empty: Empty = "zero"
     denominator: Literal["k", "retrieved"] = "k"
 
     def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
@@ -159,11 +181,11 @@ class Precision(_Counted):
             if fixed
             else np.minimum(ranking.retrieved, self.depth)
         )
-        return self._shares(ranking, self.depth, size.astype(np.float64))
+        return self.hits(ranking, self.depth, self.n_relevant(ranking, part), size.astype(np.float64))
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Recall(_Counted):
+class Recall(BinaryMeasure):
     r"""Share of all relevant documents that are among the first k.
 
     Parameters
@@ -178,14 +200,19 @@ class Recall(_Counted):
     """
 
     symbol: ClassVar[str] = "R"
+    k: int | None = None
+    rel: float = 1
+    ties: Ties = "expected"
+    empty: Empty = "zero"
 
     def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
         """Value of every query of a ranking."""
-        return self._shares(ranking, self.depth, None)
+        n_rel = self.n_relevant(ranking, part)
+        return self.hits(ranking, self.depth, n_rel, n_rel)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class RPrecision(RankingMeasure):
+class RPrecision(BinaryMeasure):
     r"""Precision at rank R, the number of relevant documents.
 
     Parameters
@@ -206,16 +233,12 @@ class RPrecision(RankingMeasure):
 
     def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
         """Value of every query of a ranking."""
-        from directrix.measures._kernels.precision import hits
-
-        found = np.empty(len(ranking.qptr) - 1)
-        n_rel = np.empty(len(ranking.qptr) - 1)
-        hits(*ranking, float(self.rel), 0, found, n_rel)
-        return np.divide(found, n_rel, out=np.full_like(found, self.fill), where=n_rel > 0)
+        n_rel = self.n_relevant(ranking, part)
+        return self.hits(ranking, 0, n_rel, n_rel)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class IPrec(RankingMeasure):
+class IPrec(BinaryMeasure):
     r"""Interpolated precision: the largest precision at any rank whose recall is at least ``recall``.
 
     Parameters
@@ -252,5 +275,6 @@ class IPrec(RankingMeasure):
 
         value = np.empty(len(ranking.qptr) - 1)
         labels, _, retrieved, qptr = ranking
-        interpolated_precision(labels, retrieved, qptr, float(self.rel), float(self.recall), self.fill, value)
+        n_rel, recall = self.n_relevant(ranking, part), float(self.recall)
+        interpolated_precision(labels, retrieved, qptr, self.level, n_rel, recall, self.fill, value)
         return value

@@ -1,24 +1,23 @@
-"""Measures made ready: labels checked, ideal rankings known, one sort shared by all of one tie rule."""
+"""Measures made ready: labels checked, ideal rankings known, one sort shared by all."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from directrix.data.validate import check_labels, check_qptr, check_ranking
 from directrix.errors import InputError
-from directrix.measures.order import Ties, rank, trec_order
+from directrix.measures.order import DOCS_PER_CHUNK, Ties, rank, trec_order
 from directrix.threads import query_chunks, run_chunks
-from directrix.types import Float64Array, Int64Array
+from directrix.types import Float64Array, FloatArray, Int64Array
 
 if TYPE_CHECKING:
     from directrix.measures.base import RankingMeasure
 
 __all__ = ["Prepared"]
 
-_DOCS_PER_CHUNK = 1 << 15
 _LARGEST_SINGLE = float(np.finfo(np.float32).max)
 
 
@@ -28,7 +27,7 @@ class Prepared:
     Parameters
     ----------
     measures : sequence of measures
-        Those with the same tie rule share one sort.
+        All share one sort, but for those that break ties by document id, which have their own.
     labels : float (n_docs,)
         Relevance, >= 0.
     qptr : int64 (n_queries + 1,)
@@ -46,11 +45,13 @@ class Prepared:
         highest = float(self._labels.max(initial=0.0))
         for m in self._measures:
             m.check_labels(highest)
-        self._chunks = query_chunks(self._qptr, _DOCS_PER_CHUNK)
-        self._by_rule: dict[Ties, list[int]] = {}
+        self._chunks = query_chunks(self._qptr, DOCS_PER_CHUNK)
+        self._sorts: dict[bool, dict[Ties, list[int]]] = {}  # whether by document id; rule; measures
         for i, m in enumerate(self._measures):
-            self._by_rule.setdefault(m.tie_rule, []).append(i)
-        self._rows = trec_order(doc_ids, self._qptr) if "trec" in self._by_rule else None
+            rule = m.tie_rule
+            self._sorts.setdefault(rule == "trec", {}).setdefault(rule, []).append(i)
+        if True in self._sorts:
+            self._rows = trec_order(doc_ids, self._qptr)
         nothing: list[Float64Array | None] = [None] * len(self._measures)
         self._parts = [nothing.copy() for _ in self._chunks[1:]]
         run_chunks(self._prepare_chunk, len(self._chunks) - 1)
@@ -75,42 +76,49 @@ class Prepared:
         """
         checked = _checked_scores(scores, self._labels, self._qptr)
         values = [np.empty(len(self._qptr) - 1) for _ in self._measures]
-        by_rule = {rule: self._arranged(rule, checked) for rule in self._by_rule}
 
         def work(chunk: int) -> None:
             first, last = self._chunks[chunk], self._chunks[chunk + 1]
             lo, hi = self._qptr[first], self._qptr[last]
             local = self._qptr[first : last + 1] - lo
-            for rule, members in self._by_rule.items():
-                arranged, labels = by_rule[rule]
-                ranking = rank(arranged[lo:hi], labels[lo:hi], local, rule)
-                for i in members:
-                    values[i][first:last] = self._measures[i].of_ranking(ranking, self._parts[chunk][i])
+            parts = self._parts[chunk]
+            for by_id, rules in self._sorts.items():
+                ranking = rank(*(self._by_id if by_id else self._in_order)(checked, lo, hi), local)
+                for rule, members in rules.items():
+                    resolved = ranking.under(rule)
+                    for i in members:
+                        values[i][first:last] = self._measures[i].of_ranking(resolved, parts[i])
 
         run_chunks(work, len(self._chunks) - 1)
         return values
 
-    def _arranged(self, rule: Ties, scores: Float64Array) -> tuple[Float64Array, Float64Array]:
-        if rule != "trec" or self._rows is None:
-            return scores, self._labels
+    def _in_order(self, scores: FloatArray, lo: int, hi: int) -> tuple[Float64Array, Float64Array]:
+        return np.ascontiguousarray(scores[lo:hi], dtype=np.float64), self._labels[lo:hi]
+
+    def _by_id(self, scores: FloatArray, lo: int, hi: int) -> tuple[Float64Array, Float64Array]:
+        rows = self._rows[lo:hi]
+        chosen = scores[rows]
         # trec_eval reads scores as single precision: nearly equal ones are tied there, and those beyond
         # its range are; only -inf itself means that a document was not retrieved
-        single = np.clip(scores, -_LARGEST_SINGLE, _LARGEST_SINGLE).astype(np.float32).astype(np.float64)
-        single[np.isneginf(scores)] = -np.inf
-        return single[self._rows], self._labels[self._rows]
+        single = np.clip(chosen, -_LARGEST_SINGLE, _LARGEST_SINGLE).astype(np.float32).astype(np.float64)
+        single[np.isneginf(chosen)] = -np.inf
+        return single, self._labels[rows]
 
     def _prepare_chunk(self, chunk: int) -> None:
         first, last = self._chunks[chunk], self._chunks[chunk + 1]
         lo, hi = self._qptr[first], self._qptr[last]
         local = self._qptr[first : last + 1] - lo
+        known: dict[Hashable, Float64Array | None] = {}
         for i, m in enumerate(self._measures):
-            self._parts[chunk][i] = m.label_part(self._labels[lo:hi], local)
+            if m.label_key not in known:
+                known[m.label_key] = m.label_part(self._labels[lo:hi], local)
+            self._parts[chunk][i] = known[m.label_key]
 
 
-def _checked_scores(scores: Any, labels: Float64Array, qptr: Int64Array) -> Float64Array:
+def _checked_scores(scores: Any, labels: Float64Array, qptr: Int64Array) -> FloatArray:
     given = np.asarray(scores)
     if given.dtype.kind == "f" and given.shape == labels.shape and (not len(given) or given.max() < np.inf):
-        return np.ascontiguousarray(given, dtype=np.float64)
+        return given
     # anything unusual gets the full check, whose message names the row and the query
     checked = check_ranking(scores, labels, qptr, allow_infinite=True)[0].astype(np.float64)
     if (checked == np.inf).any():

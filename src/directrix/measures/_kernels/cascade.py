@@ -7,6 +7,8 @@ import math
 import numpy as np
 from numba import njit
 
+from directrix.measures._kernels.dcg import exponential_gain
+
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def expected_reciprocal_rank(ranked, ends, retrieved, qptr, k, l_max, empty, value):
@@ -28,7 +30,7 @@ def expected_reciprocal_rank(ranked, ends, retrieved, qptr, k, l_max, empty, val
         while i < last:
             end = ends[i]
             if end == i + 1:
-                stop = (math.pow(2.0, ranked[i]) - 1.0) * scale
+                stop = exponential_gain(ranked[i]) * scale
                 total += reach * stop / (i - lo + 1.0)
                 reach *= 1.0 - stop
                 i = end
@@ -38,7 +40,7 @@ def expected_reciprocal_rank(ranked, ends, retrieved, qptr, k, l_max, empty, val
             passed = np.zeros(top + 1)
             passed[0] = 1.0
             for j in range(end - i):
-                x = 1.0 - (math.pow(2.0, ranked[i + j]) - 1.0) * scale
+                x = 1.0 - exponential_gain(ranked[i + j]) * scale
                 for t in range(min(top, j + 1), 0, -1):
                     passed[t] = ((j + 1 - t) * passed[t] + t * x * passed[t - 1]) / (j + 1)
             for t in range(1, top + 1):

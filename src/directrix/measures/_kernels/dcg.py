@@ -10,18 +10,60 @@ from numba import njit
 from directrix.measures._kernels.order import sort_pairs
 
 _LEVELS = 64  # labels that are integers below this are counted, not sorted
+_EXACT = 53  # up to this exponent 2**label - 1 is a float, and an integer of the machine
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def exponential_gain(label):
+    """2**label - 1; for the usual labels by a shift, which has the same bits."""
+    level = np.int64(label)
+    if level == label and level < _EXACT:
+        return np.float64((np.int64(1) << level) - 1)
+    return math.pow(2.0, label) - 1.0
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _gain(label, exponential):
-    return math.pow(2.0, label) - 1.0 if exponential else label
+    return exponential_gain(label) if exponential else label
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def highest_level(labels, limit):
+    """Highest label if all are integers below ``limit``, else -1."""
+    others = 0
+    for i in range(len(labels)):
+        others += np.floor(labels[i]) != labels[i]
+    top = 0.0
+    for i in range(len(labels)):
+        top = max(top, labels[i])
+    return np.int64(top) if others == 0 and top < limit else np.int64(-1)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _counted_ideal(labels, top, discount, exponential, n_top):
+    """DCG of the best ranking of labels that are integers up to ``top``, level by level."""
+    total = 0.0
+    position = 0
+    level = top
+    while position < n_top and level > 0:
+        count = 0
+        for i in range(len(labels)):
+            count += labels[i] == level
+        gain = _gain(np.float64(level), exponential)
+        until = min(n_top, position + count)
+        for p in range(position, until):
+            total += gain * discount[p]
+        position = until
+        level -= 1
+    return total
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def ideal_dcg(labels, qptr, discount, exponential, k, value):
     """Fill ``value[q]`` with the largest DCG@k that any ranking of query q has.
 
-    Labels that are small integers are counted, O(n + levels); others are sorted.
+    Labels that are small integers are counted, one pass a level until k documents are found; others are
+    sorted.
     """
     longest = 0
     for q in range(len(qptr) - 1):
@@ -30,39 +72,22 @@ def ideal_dcg(labels, qptr, discount, exponential, k, value):
     other = np.empty(longest, np.uint64)
     best = np.empty(longest, np.float64)
     carried = np.empty(longest, np.float64)
-    count = np.zeros(_LEVELS, np.int64)
     for q in range(len(qptr) - 1):
         lo, hi = qptr[q], qptr[q + 1]
         n = hi - lo
         n_top = min(n, k)
+        top = highest_level(labels[lo:hi], _LEVELS)
+        if top >= 0:
+            value[q] = _counted_ideal(labels[lo:hi], top, discount, exponential, n_top)
+            continue
+        bits = (labels[lo:hi] + 0.0).view(np.uint64)
+        for i in range(n):
+            key[i] = ~bits[i]
+            best[i] = labels[lo + i]
+        sort_pairs(key, best, other, carried, n)
         total = 0.0
-        counted = True
-        for level in range(_LEVELS):
-            count[level] = 0
-        for i in range(lo, hi):
-            if not (0.0 <= labels[i] < _LEVELS) or labels[i] != np.int64(labels[i]):
-                counted = False
-                break
-            count[np.int64(labels[i])] += 1
-        if counted:
-            position = 0
-            level = _LEVELS - 1
-            while position < n_top and level > 0:
-                until = min(n_top, position + count[level])
-                if position < until:
-                    gain = _gain(np.float64(level), exponential)
-                    for p in range(position, until):
-                        total += gain * discount[p]
-                position = until
-                level -= 1
-        else:
-            bits = (labels[lo:hi] + 0.0).view(np.uint64)
-            for i in range(n):
-                key[i] = ~bits[i]
-                best[i] = labels[lo + i]
-            sort_pairs(key, best, other, carried, n)
-            for p in range(n_top):
-                total += _gain(best[p], exponential) * discount[p]
+        for p in range(n_top):
+            total += _gain(best[p], exponential) * discount[p]
         value[q] = total
 
 
@@ -84,8 +109,7 @@ def dcg(ranked, ends, retrieved, qptr, discount, exponential, k, ideal, empty, v
         while i < lo + n_top:
             end = ends[i]
             if end == i + 1:
-                if ranked[i] > 0.0:
-                    total += _gain(ranked[i], exponential) * discount[i - lo]
+                total += _gain(ranked[i], exponential) * discount[i - lo]
             else:
                 gain = 0.0
                 for j in range(i, end):

@@ -120,16 +120,14 @@ def _rank_by_counting(scores, labels, ranked, size):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def rank_documents(scores, labels, qptr, share, worst, ranked, ends, retrieved):
-    """Put the labels of every query into the order of the ranking.
+def rank_documents(scores, labels, qptr, ranked, ends, retrieved):
+    """Put the labels of every query into the order of the ranking, tied documents in input order.
 
     Parameters
     ----------
     scores : float64 (n_docs,)        finite or -inf; -inf = not retrieved
     labels : float64 (n_docs,)        grades, >= 0
     qptr : int64 (n_queries + 1,)     query boundaries, ``qptr[0] == 0``
-    share : bool                      keep tied documents as one group
-    worst : bool                      order tied documents by label, lowest first
     ranked : float64 (n_docs,)        out; labels by descending score, stable
     ends : int64 (n_docs,)            out; ``ends[i]`` = end of the tied group that starts at i
     retrieved : int64 (n_queries,)    out; documents with a score above -inf
@@ -160,20 +158,80 @@ def rank_documents(scores, labels, qptr, share, worst, ranked, ends, retrieved):
         retrieved[q] = n - missing
         start = 0
         while start < n:
-            end = start + size[start]
-            if share:
-                ends[lo + start] = lo + end
-            else:
-                if worst and end - start > 1:
-                    _lowest_first(val[start:end], key, other, carried)
-                for i in range(start, end):
-                    ends[lo + i] = lo + i + 1
-            start = end
+            ends[lo + start] = lo + start + size[start]
+            start += size[start]
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _lowest_first(labels, key, other, carried):
-    bits = (labels + 0.0).view(np.uint64)  # labels are >= 0: their bits, read as integers, are in order
-    for i in range(len(labels)):
-        key[i] = bits[i]
-    sort_pairs(key, labels, other, carried, len(labels))
+def lowest_first(ranked, ends, out):
+    """Copy a ranking with the labels of every tied group from low to high."""
+    longest = 0
+    i = 0
+    while i < len(ranked):
+        longest = max(longest, ends[i] - i)
+        i = ends[i]
+    key = np.empty(longest, np.uint64)
+    other = np.empty(longest, np.uint64)
+    val = np.empty(longest, np.float64)
+    carried = np.empty(longest, np.float64)
+    bits = (ranked + 0.0).view(np.uint64)  # labels are >= 0: their bits, read as integers, are in order
+    i = 0
+    while i < len(ranked):
+        end = ends[i]
+        if end - i <= _INSERTED:
+            for j in range(i, end):
+                label = ranked[j]
+                place = j
+                while place > i and out[place - 1] > label:
+                    out[place] = out[place - 1]
+                    place -= 1
+                out[place] = label
+        else:
+            for j in range(i, end):
+                key[j - i] = bits[j]
+                val[j - i] = ranked[j]
+            sort_pairs(key, val, other, carried, end - i)
+            for j in range(i, end):
+                out[j] = val[j - i]
+        i = end
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def ids_descending(letters, qptr, first, last, rows):
+    """Fill ``rows`` for the queries ``first <= q < last``: within each, identifiers descend, stably.
+
+    Parameters
+    ----------
+    letters : uint32 (n_docs, width)   code points of every identifier, 0 behind its end
+    rows : int64 (n_docs,)             out; which document stands at each place
+
+    Notes
+    -----
+    From the last letters to the first, three a key: a stable sort by each leaves the order of all.
+    """
+    width = letters.shape[1]
+    longest = 0
+    for q in range(first, last):
+        longest = max(longest, qptr[q + 1] - qptr[q])
+    key = np.empty(longest, np.uint64)
+    other = np.empty(longest, np.uint64)
+    place = np.empty(longest, np.float64)
+    carried = np.empty(longest, np.float64)
+    for q in range(first, last):
+        lo = qptr[q]
+        n = qptr[q + 1] - lo
+        for i in range(n):
+            place[i] = i
+        for part in range((width + 2) // 3 - 1, -1, -1):
+            differ = False
+            for i in range(n):
+                word = np.uint64(0)
+                for column in range(3 * part, 3 * part + 3):
+                    letter = letters[lo + np.int64(place[i]), column] if column < width else np.uint32(0)
+                    word = (word << np.uint64(21)) | np.uint64(letter)
+                key[i] = ~word
+                differ |= key[i] != key[0]
+            if differ:
+                sort_pairs(key, place, other, carried, n)
+        for i in range(n):
+            rows[lo + i] = lo + np.int64(place[i])

@@ -7,15 +7,22 @@ from numba import njit
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _count(ranked, first, last, rel):
+def _count(labels, rel):
     found = 0
-    for i in range(first, last):
-        found += ranked[i] >= rel
+    for i in range(len(labels)):  # over a slice the loop runs on vectors, between two bounds it would not
+        found += labels[i] >= rel
     return found
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def average_precision(ranked, ends, retrieved, qptr, rel, k, capped, empty, value):
+def count_relevant(labels, qptr, rel, n_rel):
+    """Fill ``n_rel[q]`` with the number of documents of query q whose label is at least ``rel``."""
+    for q in range(len(qptr) - 1):
+        n_rel[q] = _count(labels[qptr[q] : qptr[q + 1]], rel)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def average_precision(ranked, ends, retrieved, qptr, rel, k, n_rel, capped, empty, value):
     """AP@k: divided by R, or by min(R, k) if ``capped``.
 
     In a group of m tied documents with r relevant ones behind a documents with c relevant
@@ -23,16 +30,15 @@ def average_precision(ranked, ends, retrieved, qptr, rel, k, capped, empty, valu
     (McSherry & Najork 2008, section 2.4).
     """
     for q in range(len(qptr) - 1):
-        lo, hi = qptr[q], qptr[q + 1]
-        n_rel = _count(ranked, lo, hi, rel)
-        if n_rel == 0:
+        lo = qptr[q]
+        if n_rel[q] == 0:
             value[q] = empty
             continue
         n_top = min(retrieved[q], k)
         total = 0.0
         before = 0
         i = lo
-        while i < lo + n_top and before < n_rel:
+        while i < lo + n_top and before < n_rel[q]:
             end = ends[i]
             if end == i + 1:
                 hit = ranked[i] >= rel
@@ -41,7 +47,7 @@ def average_precision(ranked, ends, retrieved, qptr, rel, k, capped, empty, valu
                 i = end
                 continue
             m = end - i
-            r = _count(ranked, i, end, rel)
+            r = _count(ranked[i:end], rel)
             if r > 0:
                 step = (r - 1.0) / (m - 1.0)
                 part = 0.0
@@ -50,28 +56,29 @@ def average_precision(ranked, ends, retrieved, qptr, rel, k, capped, empty, valu
                 total += part * r / m
             before += r
             i = end
-        value[q] = total / (min(n_rel, k) if capped else n_rel)
+        value[q] = total / (min(n_rel[q], k) if capped else n_rel[q])
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def hits(ranked, ends, retrieved, qptr, rel, k, found, n_rel):
-    """Count the relevant documents in the top k, in expectation, and all of them; k = 0 stands for R."""
+def hits(ranked, ends, retrieved, qptr, rel, k, n_rel, found):
+    """Count the relevant documents in the top k, in expectation; k = 0 stands for R."""
     for q in range(len(qptr) - 1):
-        lo, hi = qptr[q], qptr[q + 1]
-        n_rel[q] = _count(ranked, lo, hi, rel)
-        last = lo + min(retrieved[q], k if k > 0 else n_rel[q])
+        last = qptr[q] + min(retrieved[q], k if k > 0 else np.int64(n_rel[q]))
         total = 0.0
-        i = lo
+        i = qptr[q]
         while i < last:
             end = ends[i]
-            r = _count(ranked, i, end, rel)
-            total += r if end <= last else r * (last - i) / (end - i)
+            if end == i + 1:
+                total += ranked[i] >= rel
+            else:
+                r = _count(ranked[i:end], rel)
+                total += r if end <= last else r * (last - i) / (end - i)
             i = end
         found[q] = total
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def first_hit(ranked, ends, retrieved, qptr, rel, k, reciprocal, empty, value):
+def first_hit(ranked, ends, retrieved, qptr, rel, k, n_rel, reciprocal, empty, value):
     """Fill 1/rank of the first relevant document within k, or, without ``reciprocal``, its chance.
 
     In the first group with a relevant document (m documents, r relevant, a before it) the
@@ -79,17 +86,17 @@ def first_hit(ranked, ends, retrieved, qptr, rel, k, reciprocal, empty, value):
     (McSherry & Najork 2008, section 2.5).
     """
     for q in range(len(qptr) - 1):
-        lo, hi = qptr[q], qptr[q + 1]
+        lo = qptr[q]
         last = lo + min(retrieved[q], k)
         i = lo
         r = 0
         while i < last:
-            r = _count(ranked, i, ends[i], rel)
+            r = _count(ranked[i : ends[i]], rel)
             if r > 0:
                 break
             i = ends[i]
         if i >= last:
-            value[q] = 0.0 if _count(ranked, lo, hi, rel) > 0 else empty
+            value[q] = 0.0 if n_rel[q] > 0 else empty
             continue
         m = ends[i] - i
         total = 0.0
@@ -101,40 +108,37 @@ def first_hit(ranked, ends, retrieved, qptr, rel, k, reciprocal, empty, value):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def discounted_hits(ranked, ends, retrieved, qptr, rel, k, persistence, empty, value):
+def discounted_hits(ranked, ends, retrieved, qptr, rel, k, n_rel, persistence, empty, value):
     """RBP: (1 - p) sum of p^(rank - 1) over relevant documents, in expectation."""
     for q in range(len(qptr) - 1):
-        lo, hi = qptr[q], qptr[q + 1]
-        last = lo + min(retrieved[q], k)
+        last = qptr[q] + min(retrieved[q], k)
         total = 0.0
         weight = 1.0 - persistence
-        i = lo
-        n_rel = 0
+        i = qptr[q]
         while i < last:
             end = ends[i]
-            places = 0.0
-            for _ in range(i, min(end, last)):
-                places += weight
+            if end == i + 1:
+                total += weight * (ranked[i] >= rel)
                 weight *= persistence
-            r = _count(ranked, i, end, rel)
-            n_rel += r
-            total += places * r / (end - i)
+            else:
+                places = 0.0
+                for _ in range(i, min(end, last)):
+                    places += weight
+                    weight *= persistence
+                total += places * _count(ranked[i:end], rel) / (end - i)
             i = end
-        if n_rel == 0 and _count(ranked, lo, hi, rel) == 0:
-            total = empty
-        value[q] = total
+        value[q] = total if n_rel[q] > 0 else empty
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def interpolated_precision(ranked, retrieved, qptr, rel, recall, empty, value):
+def interpolated_precision(ranked, retrieved, qptr, rel, n_rel, recall, empty, value):
     """Largest precision at any rank whose recall is at least ``recall``; tied groups are not shared."""
     for q in range(len(qptr) - 1):
-        lo, hi = qptr[q], qptr[q + 1]
-        n_rel = _count(ranked, lo, hi, rel)
-        if n_rel == 0:
+        lo = qptr[q]
+        if n_rel[q] == 0:
             value[q] = empty
             continue
-        needed = np.int64(recall * n_rel + 0.5)  # rounded as in trec_eval 10; its version 9 adds 0.9
+        needed = np.int64(recall * n_rel[q] + 0.5)  # rounded as in trec_eval 10; its version 9 adds 0.9
         best = 0.0
         found = 0
         for i in range(lo, lo + retrieved[q]):
