@@ -85,11 +85,16 @@ def in_batches(
 ) -> float:
     """One epoch: hand the mean gradient of every batch to ``step``, which moves ``params`` in place.
 
+    An objective with a method ``epoch`` does that itself.
+
     Returns
     -------
     float
         Mean of the losses before each step.
     """
+    epoch = getattr(objective, "epoch", None)
+    if epoch is not None:
+        return float(epoch(params, order, batch, step))
     losses = []
     for begin in range(0, len(order), batch):
         loss, grad = objective.value_and_grad(params, order[begin : begin + batch])
