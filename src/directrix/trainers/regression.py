@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -44,15 +45,28 @@ def regression_start(queries: Queries, *, ridge: float = 1.0, sample_weight: Any
     Notes
     -----
     O(n d^2) once for dense features, and a float64 copy of them; iterative for sparse ones. BLAS has one
-    thread, so that the bits do not depend on how many there are.
+    thread, so that the bits do not depend on how many there are. Without ``sample_weight`` it is kept for each
+    `Queries` object, whose arrays never change: a search computes it once.
 
     References
     ----------
     Chapelle & Wu (2010), Section 4 (the start of SmoothRank), doi:10.1007/s10791-009-9110-3.
     """
+    check_squared_gains(queries.labels)
+    if sample_weight is not None:
+        return _fitted(queries, ridge, sample_weight)
+    known = _STARTS.setdefault(queries, {})
+    if ridge not in known:
+        known[ridge] = _fitted(queries, ridge, None)
+    return known[ridge].copy()
+
+
+_STARTS: WeakKeyDictionary[Queries, dict[float, Float64Array]] = WeakKeyDictionary()
+
+
+def _fitted(queries: Queries, ridge: float, sample_weight: Any) -> Float64Array:
     from sklearn.linear_model import Ridge
 
-    check_squared_gains(queries.labels)
     relevant = queries.labels > 0.0
     n, n_relevant = queries.n_docs, int(relevant.sum())
     weight = np.ones(n) if sample_weight is None else np.array(sample_weight, dtype=np.float64)
