@@ -1,10 +1,10 @@
 """Where the time of `directrix train` goes: reading, compiled kernels, networks, trees, and all the rest.
 
 A training file of 2,000 queries x 118 documents x 136 features is written as LETOR text, and the command
-trains on it in this process, after a small training that compiles and loads everything. Every call from Python
-of the reader, of a compiled kernel, of a network's pass, of LightGBM and of the hash of the data is clocked,
-in all threads. A moment counts for the first of these, in the order of the table, that any thread is in; what
-is left is Python, NumPy and SciPy between them.
+trains on it in this process, after a small training that compiles and loads everything. Every call from
+Python of the reader, of a compiled kernel, of a network's pass, of LightGBM and of the hash of the data is
+clocked, in all threads. A moment counts for the first of these, in the order of the table, that any thread
+is in; what is left is Python, NumPy and SciPy between them.
 
     python benchmarks/bench_profile.py [--methods ApproxNDCG auto] [--queries 2000] [--functions 0]
 """

@@ -9,6 +9,7 @@ import numpy as np
 
 from directrix.errors import InputError
 from directrix.trainers.result import Result, Status, Step, check_values
+from directrix.threads import one_blas_thread
 from directrix.types import Float64Array, Objective
 
 __all__ = ["Descent", "check_tolerance", "descend"]
@@ -102,7 +103,9 @@ def descend(
     descent = Descent(objective, start, callback)
     try:
         if len(descent.params):
-            status, message = loop(descent)
+            # once for all: threads of BLAS that come back after every gradient slow the next one
+            with one_blas_thread():
+                status, message = loop(descent)
         else:  # SciPy has no answer to that
             descent.evaluate(descent.params)
             status, message = "converged", "there are no parameters"
