@@ -6,6 +6,7 @@ stay where they are.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
@@ -14,10 +15,9 @@ from typing import Any
 import numpy as np
 
 from directrix.objectives.parts import Part
-from directrix.threads import query_chunks
 from directrix.types import Float64Array, Int64Array
 
-__all__ = ["Batches", "Labels", "joined"]
+__all__ = ["Batches", "Labels", "joined", "runs"]
 
 Labels = tuple[str, ...]
 """What each array that depends on the labels has an entry for; see `KernelSurrogate.entries`."""
@@ -33,6 +33,17 @@ def joined(prepared: Sequence[Any], entries: Labels) -> Any:
 
     columns = zip(*(_arrays(each) for each in prepared), strict=True)
     return _like(prepared[0], [one(what, arrays) for what, arrays in zip(entries, columns, strict=True)])
+
+
+def runs(bounds: list[int], first: int, last: int, docs_at_once: int) -> list[tuple[int, int]]:
+    """Cut the queries first <= q < last into as few runs as keep to so many documents each, about alike.
+
+    ``bounds`` has the first document of every query; like `query_chunks`, for batches that wait for it.
+    """
+    begin, total = bounds[first], bounds[last] - bounds[first]
+    count = -(-total // docs_at_once)
+    cuts = (bisect_left(bounds, begin + i * total // count, first, last) for i in range(1, count))
+    return list(pairwise(sorted({first, last, *cuts})))
 
 
 class Batches:
@@ -81,10 +92,7 @@ class Batches:
 
     def cut(self, first: int, last: int) -> list[Callable[[], Part]]:
         """Parts of the batch ``order[first:last]``, to be made where they are used."""
-        if self._bounds[last] - self._bounds[first] <= self._docs_at_once:
-            return [partial(self._part, first, last)]
-        bounds = first + query_chunks(self._qptr[first : last + 1] - self._bounds[first], self._docs_at_once)
-        return [partial(self._part, a, b) for a, b in pairwise(bounds.tolist())]
+        return [partial(self._part, a, b) for a, b in runs(self._bounds, first, last, self._docs_at_once)]
 
     def _part(self, first: int, last: int) -> Part:
         lo, hi = self._bounds[first], self._bounds[last]

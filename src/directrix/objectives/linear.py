@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,13 +10,13 @@ import numpy as np
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.models.linear import LinearModel
+from directrix.objectives.batches import runs
 from directrix.objectives.cut import Parts
 from directrix.objectives.objective import Objective
 from directrix.objectives.parts import Part
 from directrix.objectives.penalty import L2
 from directrix.surrogates.approx_rank import ApproxRank
 from directrix.surrogates.base import writable
-from directrix.threads import query_chunks
 from directrix.types import Float64Array, Int64Array, Surrogate
 
 __all__ = ["LinearObjective", "linear_objective"]
@@ -36,7 +35,7 @@ class LinearObjective(Objective):
         Where batches are large enough for several threads, it is one kernel for each thread and batch.
         """
         usual = batch * self.queries.n_docs / self.n_queries
-        if self._fusible is None or (batch > 1 and usual > self._data.docs_per_thread):
+        if self._fusible is None or (batch > 1 and usual > self._data.docs_at_once):
             return super().sgd_epoch(params, order, rate, batch)
         self._check_epoch(params)
         order = self._data.checked(order)
@@ -55,12 +54,11 @@ class LinearObjective(Objective):
     def _batches(self, order: Int64Array) -> Callable[[int, int], Parts]:
         if self._fusible is None:
             return super()._batches(order)
-        sizes, at_once, part = np.diff(self.queries.qptr)[order], self._data.docs_per_thread, self._parts[0]
-        qptr = np.append(0, np.cumsum(sizes))
+        part, docs_at_once = self._parts[0], self._data.docs_at_once
+        bounds = [0, *np.cumsum(np.diff(self.queries.qptr)[order]).tolist()]
 
         def cut(first: int, last: int) -> Parts:
-            bounds = first + query_chunks(qptr[first : last + 1] - qptr[first], at_once)
-            return [part._replace(order=order[a:b]) for a, b in pairwise(bounds.tolist())]
+            return [part._replace(order=order[a:b]) for a, b in runs(bounds, first, last, docs_at_once)]
 
         return cut
 

@@ -182,7 +182,7 @@ class Objective:
         Notes
         -----
         What `value_and_grad` gives for one batch after another; what depends on the order alone is done
-        once. A batch of more than about half a megabyte of features is shared among threads.
+        once. A batch of more than about 2 MiB of features is shared among threads.
         """
         self._check_epoch(params)
         order, losses = self._data.checked(order), []

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.trainers.result import Result, Status, Step, check_values
 from directrix.threads import one_blas_thread
+from directrix.trainers.result import Result, Status, Step, check_values
 from directrix.types import Float64Array, Objective
 
 __all__ = ["Descent", "check_tolerance", "descend"]
@@ -85,6 +85,7 @@ class Descent:
         )
 
 
+@one_blas_thread()  # once for all: threads of BLAS that come back after every gradient slow the next one
 def descend(
     name: str,
     loop: Callable[[Descent], tuple[Status, str]],
@@ -103,9 +104,7 @@ def descend(
     descent = Descent(objective, start, callback)
     try:
         if len(descent.params):
-            # once for all: threads of BLAS that come back after every gradient slow the next one
-            with one_blas_thread():
-                status, message = loop(descent)
+            status, message = loop(descent)
         else:  # SciPy has no answer to that
             descent.evaluate(descent.params)
             status, message = "converged", "there are no parameters"

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from directrix.threads import one_blas_thread
 from directrix.trainers.result import Result, Status, Step
 from directrix.types import Float64Array, Int64Array, Objective
 
@@ -15,6 +16,7 @@ __all__ = ["Seed", "in_batches", "over_epochs"]
 Seed = int | np.random.Generator | None
 
 
+@one_blas_thread()  # see `descend`
 def over_epochs(
     objective: Objective,
     start: Float64Array,

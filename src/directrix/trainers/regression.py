@@ -92,7 +92,8 @@ def _normal_equations(X: Any, gain: Float64Array, weight: Float64Array, ridge: f
     total = weight.sum()
 
     def moments(rows: slice) -> Float64Array:
-        return weight[rows] @ X[rows].astype(np.float64)
+        moment: Float64Array = weight[rows] @ X[rows].astype(np.float64)
+        return moment
 
     centre, middle = _summed(moments, len(X)) / total, (weight @ gain) / total
 

@@ -151,9 +151,7 @@ def listmle_wide(x, end, weight, slope, floats, levels):
         pulls[begin] = 0.0
         if begin > 0:
             w, pull = weight[begin], slope[begin:stop]
-            part, pulled = level_against_lower(
-                here, w, top, mass, z[:size], e[:size], inverse[:size], pull
-            )
+            part, pulled = level_against_lower(here, w, top, mass, z[:size], e[:size], inverse[:size], pull)
             value += part
             pulls[begin] = pulled
         else:
