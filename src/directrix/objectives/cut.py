@@ -126,7 +126,12 @@ class Cut:
         if self._entries is None or hasattr(self.model, "prepare"):
             return lambda first, last: [self._single_part(int(q)) for q in order[first:last]]
         data = self.queries.qptr, self.query_weight, self.joined
-        return Batches(order, *data, self._entries, self._rows(), self.docs_at_once).cut
+        return Batches(order, *data, self._entries, self._rows(), self.docs_per_thread).cut
+
+    @property
+    def docs_per_thread(self) -> int:
+        """A batch of more documents is shared among threads."""
+        return self.docs_at_once // 2
 
     def _rows(self) -> Callable[[Int64Array, Int64Array], Any]:
         """Rows of some queries: where they are, if the model can use that, else copied together."""

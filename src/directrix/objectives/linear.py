@@ -35,7 +35,7 @@ class LinearObjective(Objective):
         Where batches are large enough for several threads, it is one kernel for each thread and batch.
         """
         usual = batch * self.queries.n_docs / self.n_queries
-        if self._fusible is None or (batch > 1 and usual > self._data.docs_at_once):
+        if self._fusible is None or (batch > 1 and usual > self._data.docs_per_thread):
             return super().sgd_epoch(params, order, rate, batch)
         self._check_epoch(params)
         order = self._data.checked(order)
@@ -54,11 +54,11 @@ class LinearObjective(Objective):
     def _batches(self, order: Int64Array) -> Callable[[int, int], Parts]:
         if self._fusible is None:
             return super()._batches(order)
-        part, docs_at_once = self._parts[0], self._data.docs_at_once
+        part, docs_per_thread = self._parts[0], self._data.docs_per_thread
         bounds = [0, *np.cumsum(np.diff(self.queries.qptr)[order]).tolist()]
 
         def cut(first: int, last: int) -> Parts:
-            return [part._replace(order=order[a:b]) for a, b in runs(bounds, first, last, docs_at_once)]
+            return [part._replace(order=order[a:b]) for a, b in runs(bounds, first, last, docs_per_thread)]
 
         return cut
 

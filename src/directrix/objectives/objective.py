@@ -182,7 +182,7 @@ class Objective:
         Notes
         -----
         What `value_and_grad` gives for one batch after another; what depends on the order alone is done
-        once. A batch of more than about 2 MiB of features is shared among threads.
+        once. A batch of more than about 2 MiB of features is shared among threads, whatever their number.
         """
         self._check_epoch(params)
         order, losses = self._data.checked(order), []
@@ -196,20 +196,7 @@ class Objective:
         return float(np.mean(losses))
 
     def sgd_epoch(self, params: Float64Array, order: Int64Array, rate: float, batch: int = 1) -> float:
-        """One epoch of Algorithm 1, in place: `epoch` with steps of ``rate`` times the gradient.
-
-        Parameters
-        ----------
-        params, order, batch
-            As in `epoch`.
-        rate : float > 0
-            Length of a step over the gradient of the batch's mean loss.
-
-        Returns
-        -------
-        float
-            Mean of the losses before each step.
-        """
+        """One epoch of Algorithm 1, in place: `epoch` with steps of ``rate`` times the gradient."""
 
         def step(grad: Float64Array) -> None:
             params[:] -= rate * grad

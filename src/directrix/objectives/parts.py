@@ -11,7 +11,7 @@ from directrix.types import Float64Array, Int64Array, Model
 
 __all__ = ["Part", "docs_per_part", "prepared_rows"]
 
-_BYTES_PER_PART = 2 << 20
+_BYTES_PER_PART = 4 << 20
 
 
 class Part(NamedTuple):
