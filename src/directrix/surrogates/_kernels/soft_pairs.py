@@ -9,8 +9,8 @@ Each runs in vector registers along what it sums *for*, four of what it sums *ov
 register, no table of pairs. The pairs are computed once in each loop: dividing again is cheaper than storing
 :math:`d_{ij}` and reading it back, and the work space stays O(n).
 
-Kernels here take whole work spaces and bounds in place of slices: to cut an array Numba counts references with
-atomic instructions, as many as there are groups, which took as long as the pairs.
+Kernels here take whole work spaces and bounds in place of slices: to cut an array Numba counts references
+with atomic instructions, as many as there are groups, which took as long as the pairs.
 """
 
 import numba
@@ -84,7 +84,7 @@ def pair_sums(kind, alpha, docs, lo, hi, group, m, padded, sums):
     alpha : float > 0
     docs : float (4, > n)           E = exp(alpha (x - middle)), F = 1/E, X = scores, PULL
     lo, hi : int                    the band lo <= j < hi
-    group : float (5, >= padded)    HERE = scores of the group, E_HERE = their E; PART and SLOPE_PART are overwritten
+    group : float (5, >= padded)    HERE = scores of the group, E_HERE = their E; overwrites PART, SLOPE_PART
     m, padded : int                 documents of the group, and the same rounded up to whole registers
     sums : float64 (5, >= padded)   out
     """

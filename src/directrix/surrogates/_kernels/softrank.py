@@ -142,10 +142,11 @@ def _dcg_discounts(sums, m):
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def _group(docs, n, members, begin, stop, lo, alpha, band, reach):
+def _group(docs, n, members, begin, stop, lo, hi, alpha, band, reach):
     """Documents with weight that share a band: members from begin to end, and lo <= j < hi.
 
     A register full, and more as long as they span less than the band. E_i / E_j stays below exp(reach).
+    Groups follow each other: lo and hi come in as those of the one before.
     """
     top, end = np.float64(docs[X, members[begin]]), begin + 1
     while end < stop and end - begin < _GROUP:
@@ -153,7 +154,7 @@ def _group(docs, n, members, begin, stop, lo, alpha, band, reach):
         if width > (reach - band if end - begin < _REGISTER else 0.5 * band):
             break
         end += 1
-    bottom, hi = np.float64(docs[X, members[end - 1]]), members[end - 1]
+    bottom = np.float64(docs[X, members[end - 1]])
     while alpha * (np.float64(docs[X, lo]) - top) > band:
         lo += 1
     while hi < n and alpha * (bottom - np.float64(docs[X, hi])) <= band:
@@ -199,10 +200,10 @@ def soft_rank_core(s, w, shape, alpha, sigmoid_kind, k, beta, ranks, grad, want_
                 grad[j] = docs.dtype.type(np.nan)
         return np.nan
     is_sorted, middle, n_members = _arrange(s, w, alpha, band, reach, space)
-    value, begin, end, lo, hi = 0.0, 0, 0, 0, n
+    value, begin, end, lo, hi = 0.0, 0, 0, 0, 0 if is_sorted else n
     while begin < n_members:
         if is_sorted:
-            end, lo, hi, middle = _group(docs, n, members, begin, n_members, lo, alpha, band, reach)
+            end, lo, hi, middle = _group(docs, n, members, begin, n_members, lo, hi, alpha, band, reach)
         else:
             end = min(begin + _GROUP, n_members)
         if sigmoid_kind == LOGISTIC and (is_sorted or begin == 0):
