@@ -58,15 +58,16 @@ def main() -> int:
     order = np.random.default_rng(0).permutation(n_queries)
     print(f"Python {platform.python_version()}, NumPy {np.__version__}, {cores} cores")
     print(
-        f"{n_queries:,} queries, {q.n_docs:,} documents x {q.n_features} float32; an epoch over a full gradient"
+        f"{n_queries:,} queries, {q.n_docs:,} documents x {q.n_features} float32; epochs over full gradients"
     )
     print(f"* above the goal of {GOAL:g}")
     model = MLPModel((32,))
     for threads in sorted({1, cores}):
         dx.set_threads(threads)
         sizes = "".join(f"{size:>7} " for size in BATCHES)
+        print(f"\n{'':44}{'sgd':32}   any step")
         title = f"{threads} thread{'s' * (threads > 1)}"
-        print(f"\n{title:32}{'full ms':>9}   sgd{sizes[3:]}   any step{sizes[8:]}")
+        print(f"{title:32}{'full ms':>9}{'':3}{sizes}{'':3}{sizes}")
         for text in options.only:
             objective = dx.linear_objective(q, text)
             print(f"{text:32}{ratios(objective, data['w'], order)}", flush=True)
