@@ -147,7 +147,7 @@ def problem(dtype=np.float32, n_features=60):
 
 @pytest.mark.parametrize("hidden", [(10,), (64, 32)])
 def test_same_bits_for_any_number_of_threads(hidden):
-    q, model = problem(), MLPModel(hidden)
+    q, model = problem(n_features=120), MLPModel(hidden)
     params = model.start(q.n_features, np.random.default_rng(0))
     objective = Objective(q, "ApproxNDCG", model)
     assert len(objective._parts) > 2
