@@ -186,7 +186,7 @@ def test_blas_has_one_thread_in_the_products_and_its_own_number_after_them():
             return super().forward(params, X)
 
     before, model = blas_threads(), Watched((2,))
-    q = problem()
+    q = problem(n_features=120)
     Objective(q, "ApproxNDCG", model).value_and_grad(model.start(q.n_features, np.random.default_rng(0)))
     assert len(seen) > 2
     assert {n for threads in seen for n in threads} == {1}
