@@ -30,9 +30,9 @@ def linear_parts(X: Any, qptr: Any, w: Any, add: Any, scores: Any, part: Any, gr
     """Scores of every query and, if wanted, X^T of them, as the fused kernel does it."""
     for q in range(len(qptr) - 1):
         lo, hi = qptr[q], qptr[q + 1]
-        dense_scores(X[lo:hi], w, scores[: hi - lo])
+        dense_scores(X, lo, hi, w, scores, 0)
         if add:
-            dense_add(X[lo:hi], scores[: hi - lo], part, grad)
+            dense_add(X, lo, hi, scores, 0, part, grad)
 
 
 @numba.njit(nogil=True, error_model="numpy")

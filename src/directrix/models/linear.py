@@ -113,7 +113,8 @@ class LinearModel:
             runs_scores(X.X, X.starts, X.ends, params.astype(X.X.dtype), scores)
         else:
             scores = np.empty(X.shape[0], dtype=X.dtype)
-            dense_scores(X, np.require(params, dtype=X.dtype, requirements=["C", "W"]), scores)
+            w = np.require(params, dtype=X.dtype, requirements=["C", "W"])
+            dense_scores(X, 0, X.shape[0], w, scores, 0)
         return scores, X
 
     def backward(self, cache: Any, dscores: FloatArray) -> Float64Array:
@@ -129,5 +130,5 @@ class LinearModel:
 
             runs_add(X.X, X.starts, X.ends, dscores, np.empty(X.shape[1], dtype=X.X.dtype), grad)
         else:
-            dense_add(X, dscores, np.empty(X.shape[1], dtype=X.dtype), grad)
+            dense_add(X, 0, X.shape[0], dscores, 0, np.empty(X.shape[1], dtype=X.dtype), grad)
         return grad

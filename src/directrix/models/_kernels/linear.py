@@ -9,38 +9,48 @@ _ROWS_PER_FLUSH = 64
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=_FAST)
-def dense_scores(X, w, scores):
-    """Scores = X w, for X (n, d) and w (d,) of one dtype."""
-    for i in range(X.shape[0]):
+def dense_scores(X, lo, hi, w, scores, at):
+    """Scores from ``at`` on = X w of the rows lo <= i < hi, for X (n, d) and w (d,) of one dtype.
+
+    Bounds in place of a slice of X, as everywhere where a query may have few documents: to cut an array
+    counts references with atomic instructions.
+    """
+    first, place = np.uint64(lo), np.uint64(at)  # a signed index could be one from the end: a branch
+    for i in range(np.uint64(hi - lo)):
         total = X.dtype.type(0.0)
         for f in range(X.shape[1]):
-            total += X[i, f] * w[f]
-        scores[i] = total
+            total += X[first + i, f] * w[f]
+        scores[place + i] = total
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=_FAST)
-def _add_rows(X, g, begin, end, total):
-    """Total += X^T g over the rows begin <= i < end, four rows a pass over the total."""
-    fours = end - (end - begin) % 4
-    for i in range(np.uint64(begin), np.uint64(fours), np.uint64(4)):
-        a, b, c, d = g[i], g[i + 1], g[i + 2], g[i + 3]
+def _add_rows(X, lo, hi, g, at, total):
+    """Total += X^T g over the rows lo <= i < hi, four rows a pass over the total; g begins at ``at``."""
+    one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
+    i, j, fours = np.uint64(lo), np.uint64(at), np.uint64(hi - (hi - lo) % 4)
+    while i < fours:
+        a, b, c, d = g[j], g[j + one], g[j + two], g[j + three]
         for f in range(X.shape[1]):
-            total[f] += (a * X[i, f] + b * X[i + 1, f]) + (c * X[i + 2, f] + d * X[i + 3, f])
-    for i in range(fours, end):
-        a = g[i]
+            total[f] += (a * X[i, f] + b * X[i + one, f]) + (c * X[i + two, f] + d * X[i + three, f])
+        i, j = i + np.uint64(4), j + np.uint64(4)
+    while i < np.uint64(hi):
+        a = g[j]
         for f in range(X.shape[1]):
             total[f] += a * X[i, f]
+        i, j = i + one, j + one
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def dense_add(X, g, part, grad):
-    """Grad (float64) += X^T g; ``part`` (d,) is work space of the dtype of X."""
-    n = X.shape[0]
+def dense_add(X, lo, hi, g, at, part, grad):
+    """Grad (float64) += X^T g of the rows lo <= i < hi, g from ``at`` on.
+
+    ``part`` (d,) is work space of the dtype of X.
+    """
     zero = X.dtype.type(0.0)
-    for begin in range(0, n, _ROWS_PER_FLUSH):
+    for begin in range(lo, hi, _ROWS_PER_FLUSH):
         for f in range(len(part)):
             part[f] = zero
-        _add_rows(X, g, begin, min(begin + _ROWS_PER_FLUSH, n), part)
+        _add_rows(X, begin, min(begin + _ROWS_PER_FLUSH, hi), g, at + begin - lo, part)
         for f in range(len(grad)):
             grad[f] += part[f]
 

@@ -11,7 +11,7 @@ def runs_scores(X, starts, ends, w, scores):
     at = 0
     for r in range(len(starts)):
         lo, hi = starts[r], ends[r]
-        dense_scores(X[lo:hi], w, scores[at : at + hi - lo])
+        dense_scores(X, lo, hi, w, scores, at)
         at += hi - lo
 
 
@@ -21,5 +21,5 @@ def runs_add(X, starts, ends, g, part, grad):
     at = 0
     for r in range(len(starts)):
         lo, hi = starts[r], ends[r]
-        dense_add(X[lo:hi], g[at : at + hi - lo], part, grad)
+        dense_add(X, lo, hi, g, at, part, grad)
         at += hi - lo

@@ -1,4 +1,4 @@
-"""Scores, surrogate and gradient of a linear model, query by query in one kernel.
+"""Scores, surrogate and gradient of a linear model, one or a few queries at a time in one kernel.
 
 The general way, three kernels over a part of many queries, reads the features of a query again
 after they have left the fastest cache, and pays three calls a part.
@@ -10,6 +10,9 @@ import numpy as np
 from directrix.models._kernels.linear import dense_add, dense_scores
 from directrix.surrogates._kernels.approx import longest
 from directrix.surrogates._kernels.softrank import scratch, soft_rank_core
+
+_DOCS_AT_ONCE = 128
+"""Short queries share their passes over the features, which still are in the fastest caches."""
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
@@ -26,17 +29,25 @@ def fused_separable(spec, X, weights, qptr, query_weight, w, value, grad):
     value : float64 (n_queries,)          out
     grad : float64 (n_features,)          out, added to
     """
-    shape, sigmoid_kind, k, alpha, beta = spec
     n_queries = len(qptr) - 1
     n = longest(qptr, 0, n_queries)
-    scores, dscores = np.empty(n, dtype=X.dtype), np.empty(n, dtype=X.dtype)
-    space, ranks, part = scratch(n, scores), np.empty(n), np.empty(len(w), dtype=X.dtype)
-    for q in range(n_queries):
-        lo, hi = qptr[q], qptr[q + 1]
-        s, v, g = scores[: hi - lo], weights[lo:hi], dscores[: hi - lo]
-        dense_scores(X[lo:hi], w, s)
-        value[q] = soft_rank_core(s, v, shape, alpha, sigmoid_kind, k, beta, ranks, g, True, space)
-        if query_weight[q] != 1.0:
-            for i in range(len(g)):
-                g[i] *= X.dtype.type(query_weight[q])
-        dense_add(X[lo:hi], g, part, grad)
+    scores, dscores = np.empty(X.shape[0], dtype=X.dtype), np.empty(X.shape[0], dtype=X.dtype)
+    ranks, part = np.empty(n), np.empty(len(w), dtype=X.dtype)
+    docs, group, sums, kept, order, members = scratch(n, scores)
+    first = 0
+    while first < n_queries:
+        last = first + 1
+        while last < n_queries and qptr[last + 1] - qptr[first] <= _DOCS_AT_ONCE:
+            last += 1
+        begin, end = qptr[first], qptr[last]
+        dense_scores(X, begin, end, w, scores, begin)
+        for q in range(first, last):
+            lo, hi = qptr[q], qptr[q + 1]
+            value[q] = soft_rank_core(
+                spec, scores, weights, lo, hi, ranks, dscores, True, docs, group, sums, kept, order, members
+            )
+            if query_weight[q] != 1.0:
+                for i in range(lo, hi):
+                    dscores[i] *= X.dtype.type(query_weight[q])
+        dense_add(X, begin, end, dscores, begin, part, grad)
+        first = last

@@ -38,7 +38,7 @@ def sgd_epoch(family, spec, X, weights, qptr, query_weight, order, batch, rate, 
     params : float64 (n_features,)        in and out
     grad : float64 (n_features,)          out: of the weighted sum of the last batch, without the penalty
     """
-    shape, kind, k, alpha, beta = spec
+    _, kind, _, alpha, beta = spec
     n = 0
     for q in order:
         n = max(n, qptr[q + 1] - qptr[q])
@@ -57,9 +57,9 @@ def sgd_epoch(family, spec, X, weights, qptr, query_weight, order, batch, rate, 
         for q in order[begin:end]:
             lo, hi = qptr[q], qptr[q + 1]
             s, v, g = scores[: hi - lo], weights[lo:hi], dscores[: hi - lo]
-            dense_scores(X[lo:hi], w, s)
+            dense_scores(X, lo, hi, w, scores, 0)
             if family == SEPARABLE:
-                value = soft_rank_core(s, v, shape, alpha, kind, k, beta, ranks, g, True, space)
+                value = soft_rank_core(spec, s, v, 0, hi - lo, ranks, g, True, *space)
             elif family == AP:
                 value = ap_query(s, v, alpha, kind, beta, ranks, g, space, inner)
             elif family == CASCADE:
@@ -70,7 +70,7 @@ def sgd_epoch(family, spec, X, weights, qptr, query_weight, order, batch, rate, 
             if query_weight[q] != 1.0:
                 for i in range(len(g)):
                     g[i] *= X.dtype.type(query_weight[q])
-            dense_add(X[lo:hi], g, part, grad)
+            dense_add(X, lo, hi, dscores, 0, part, grad)
         size = end - begin
         loss += l2 * distance - total / size
         for f in range(len(params)):

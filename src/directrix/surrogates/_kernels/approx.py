@@ -29,8 +29,8 @@ def ap_query(s, w, alpha, sigmoid_kind, beta, ranks, grad, space, inner):
     The inner sum 1 + sum_{i != j} sigma(beta (rank_j - rank_i)) over relevant documents is
     itself a soft rank q_j, of the scores -rank, with steepness beta. So V = sum_j w_j q_j/rank_j.
     """
-    n = len(s)
-    soft_rank_core(s, w, IDENTITY, alpha, sigmoid_kind, 0.0, 0.0, ranks, grad, False, space)
+    n, spec = len(s), (IDENTITY, sigmoid_kind, 0.0, alpha, 0.0)
+    soft_rank_core(spec, s, w, 0, n, ranks, grad, False, *space)
     relevant = 0
     for j in range(n):
         relevant += w[j] != 0.0
@@ -41,11 +41,12 @@ def ap_query(s, w, alpha, sigmoid_kind, beta, ranks, grad, space, inner):
         if w[j] != 0.0:
             place[m], t[m], weight[m] = j, -ranks[j], w[j] / ranks[j]
             m += 1
-    value = soft_rank_core(t, weight, IDENTITY, beta, sigmoid_kind, 0.0, 0.0, q, dt, True, inner)
+    above = (IDENTITY, sigmoid_kind, 0.0, beta, 0.0)
+    value = soft_rank_core(above, t, weight, 0, relevant, q, dt, True, *inner)
     c = np.zeros(n)
     for m in range(relevant):
         c[place[m]] = weight[m] * q[m] / t[m] - dt[m]
-    soft_rank_core(s, c, IDENTITY, alpha, sigmoid_kind, 0.0, 0.0, ranks, grad, True, space)
+    soft_rank_core(spec, s, c, 0, n, ranks, grad, True, *space)
     return value
 
 
@@ -57,8 +58,8 @@ def cascade_query(s, w, alpha, sigmoid_kind, beta, ranks, grad, space):
     only the band between has slopes. Products without one factor come from prefix and suffix
     products, since a factor may be zero.
     """
-    n = len(s)
-    soft_rank_core(s, w, IDENTITY, alpha, sigmoid_kind, 0.0, 0.0, ranks, grad, False, space)
+    n, spec = len(s), (IDENTITY, sigmoid_kind, 0.0, alpha, 0.0)
+    soft_rank_core(spec, s, w, 0, n, ranks, grad, False, *space)
     m = 0
     for j in range(n):
         m += w[j] != 0.0
@@ -105,7 +106,7 @@ def cascade_query(s, w, alpha, sigmoid_kind, beta, ranks, grad, space):
             c[place[j]] -= pull
             suffix *= factor[j]
         c[place[i]] += own
-    soft_rank_core(s, c, IDENTITY, alpha, sigmoid_kind, 0.0, 0.0, ranks, grad, True, space)
+    soft_rank_core(spec, s, c, 0, n, ranks, grad, True, *space)
     return value
 
 
@@ -116,7 +117,7 @@ def kendall_query(s, labels, alpha, sigmoid_kind, ranks, grad, space):
     For one level, the soft ranks of its documents among all documents of that level or below
     add up to the pairs wanted plus a constant, since pairs within the level cancel.
     """
-    n = len(s)
+    n, spec = len(s), (IDENTITY, sigmoid_kind, 0.0, alpha, 0.0)
     order = np.empty(n, dtype=np.int64)
     descending_order(-labels, order)
     x, part = s[order], np.empty_like(grad)
@@ -134,9 +135,7 @@ def kendall_query(s, labels, alpha, sigmoid_kind, ranks, grad, space):
         if begin > 0:
             for j in range(end):
                 weight[j] = 0.0 if j < begin else -2.0
-            total = soft_rank_core(
-                x[:end], weight[:end], IDENTITY, alpha, sigmoid_kind, 0.0, 0.0, ranks, part, True, space
-            )
+            total = soft_rank_core(spec, x, weight, 0, end, ranks, part, True, *space)
             value += float(level) * begin + float(level) * (level + 1.0) + total
             for j in range(end):
                 grad[order[j]] += part[j]
@@ -176,13 +175,14 @@ def separable_chunk(spec, scores, weights, qptr, first, last, value, grad):
     value : float64 (n_queries,)    out
     grad : float (n_docs,)          out, in 1 / units of score
     """
-    shape, sigmoid_kind, k, alpha, beta = spec
     n = longest(qptr, first, last)
-    space, ranks = scratch(n, scores), np.empty(n)
+    ranks = np.empty(n)
+    docs, group, sums, kept, order, members = scratch(n, scores)
     for q in range(first, last):
         lo, hi = qptr[q], qptr[q + 1]
-        s, w, g = scores[lo:hi], weights[lo:hi], grad[lo:hi]
-        value[q] = soft_rank_core(s, w, shape, alpha, sigmoid_kind, k, beta, ranks, g, True, space)
+        value[q] = soft_rank_core(
+            spec, scores, weights, lo, hi, ranks, grad, True, docs, group, sums, kept, order, members
+        )
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
@@ -224,8 +224,7 @@ def kendall_chunk(spec, scores, weights, qptr, first, last, value, grad):
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def pull_chunk(sigmoid_kind, alpha, scores, weights, qptr, first, last, ranks, grad, want_grad):
     """Soft ranks of the documents with weight and, if wanted, the pull-back of the weights."""
-    space = scratch(longest(qptr, first, last), scores)
+    space, spec = scratch(longest(qptr, first, last), scores), (IDENTITY, sigmoid_kind, 0.0, alpha, 0.0)
     for q in range(first, last):
         lo, hi = qptr[q], qptr[q + 1]
-        s, w, r, g = scores[lo:hi], weights[lo:hi], ranks[lo:hi], grad[lo:hi]
-        soft_rank_core(s, w, IDENTITY, alpha, sigmoid_kind, 0.0, 0.0, r, g, want_grad, space)
+        soft_rank_core(spec, scores, weights, lo, hi, ranks[lo:hi], grad, want_grad, *space)

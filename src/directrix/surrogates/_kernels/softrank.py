@@ -56,7 +56,7 @@ _GROUP = 256
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def scratch(n, like):
-    """Work space for queries of up to n documents: of the query, of a group, its sums, weights, integers.
+    """Work space for queries of up to n documents, as `soft_rank_core` takes it.
 
     Compiled loops run in vector registers only where their arrays start far enough apart; the
     gap between rows sees to that, so that sums have the same bits whatever the space.
@@ -67,58 +67,50 @@ def scratch(n, like):
         np.empty((5, _GROUP + _GAP), dtype=like.dtype),
         np.empty((5, _GROUP + _GAP)),
         np.empty(n),
-        np.empty((2, n), dtype=np.int64),
+        np.empty(n, dtype=np.int64),
+        np.empty(n, dtype=np.int64),
     )
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "nsz"})
-def _all_finite(s):
-    total = s.dtype.type(0.0)
-    for j in range(len(s)):
-        total += s[j] * s.dtype.type(0.0)
+@numba.njit(nogil=True, cache=True, forceinline=True, error_model="numpy", fastmath={"reassoc", "nsz"})
+def _all_finite(scores, lo, hi):
+    total = scores.dtype.type(0.0)
+    for j in range(np.uint64(lo), np.uint64(hi)):
+        total += scores[j] * scores.dtype.type(0.0)
     return total == 0.0
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"nnan", "nsz"})
-def _range(s):
+@numba.njit(nogil=True, cache=True, forceinline=True, error_model="numpy", fastmath={"nnan", "nsz"})
+def _range(scores, lo, hi):
     """Lowest and highest of finite numbers."""
-    low, high = s[0], s[0]
-    for j in range(len(s)):
-        low, high = min(low, s[j]), max(high, s[j])
+    low, high = scores[lo], scores[lo]
+    for j in range(np.uint64(lo), np.uint64(hi)):
+        low, high = min(low, scores[j]), max(high, scores[j])
     return low, high
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
-def _arrange(s, w, alpha, band, reach, space):
-    """Copy scores and weights into the work space, sorted if that saves work; list those with weight.
-
-    Returns whether they are sorted, the middle of their range, and how many have weight.
-    """
-    n = len(s)
-    docs, _, _, weights, integers = space
-    low, high = _range(s)
-    # Short queries do without sorting as long as one set of exponentials spans them.
-    span = alpha * (np.float64(high) - np.float64(low))
-    is_sorted = band < np.inf and span > (reach if n < 256 else min(reach, 4.0 * band))
-    count = 0
+@numba.njit(nogil=True, cache=True, forceinline=True, error_model="numpy")
+def _arrange(scores, weights, lo, hi, is_sorted, docs, kept, order, members):
+    """Copy scores and weights into the work space; list the documents with weight, and return their number."""
+    n, count, first = hi - lo, 0, np.uint64(lo)
     if is_sorted:
-        order = integers[0]
-        descending_order(s, order)
+        descending_order(scores[lo:hi], order)
         for j in range(n):
-            docs[X, j] = s[order[j]]
-            weight = w[order[j]]
-            weights[count], integers[1, count] = weight, j
+            there = lo + order[j]
+            docs[X, j] = scores[there]
+            weight = weights[there]
+            kept[count], members[count] = weight, j
             count += weight != 0.0
     else:
-        for j in range(n):
-            docs[X, j] = s[j]
-        for j in range(n):
-            weight = w[j]
-            weights[count], integers[1, count] = weight, j
+        for j in range(np.uint64(n)):
+            docs[X, j] = scores[first + j]
+        for j in range(np.uint64(n)):
+            weight = weights[first + j]
+            kept[count], members[count] = weight, j
             count += weight != 0.0
     for j in range(n):
         docs[PULL, j] = docs.dtype.type(0.0)
-    return is_sorted, 0.5 * np.float64(low) + 0.5 * np.float64(high), count
+    return count
 
 
 @numba.njit(nogil=True, cache=True, forceinline=True, error_model="numpy")
@@ -165,49 +157,60 @@ def _group(docs, n, members, begin, stop, lo, hi, alpha, band, reach):
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def soft_rank_core(s, w, shape, alpha, sigmoid_kind, k, beta, ranks, grad, want_grad, space):
+def soft_rank_core(
+    spec, scores, weights, lo, hi, ranks, grad, want_grad, docs, group, sums, kept, order, members
+):
     """Value, ranks and gradient for one query; see the module's docstring.
 
     Parameters
     ----------
-    s : float (n,)                 scores
-    w : float64 (n,)               weights; documents with 0 are not evaluated
-    shape : int                    IDENTITY, DCG, DCG_CUT (cut at k), CUT (1 up to k)
-    alpha : float > 0              in 1 / units of score
-    sigmoid_kind : int             LOGISTIC, ARCTAN, ERF
-    k, beta : float                cut-off and its steepness
-    ranks : float64 (n,)           out, soft ranks of the documents with weight
-    grad : float (n,)              out, overwritten; untouched if not want_grad
-    space : tuple                  from `scratch`
+    spec : tuple
+        shape : int                IDENTITY, DCG, DCG_CUT (cut at k), CUT (1 up to k)
+        sigmoid_kind : int         LOGISTIC, ARCTAN, ERF
+        k : float                  cut-off
+        alpha, beta : float > 0    steepness in 1 / units of score, and of the cut-off
+    scores : float (n_docs,)
+    weights : float64 (n_docs,)    documents with 0 are not evaluated
+    lo, hi : int                   the query's documents
+    ranks : float64 (hi - lo,)     out, soft ranks of the documents with weight
+    grad : float (n_docs,)         out, overwritten from lo to hi; untouched if not want_grad
+    docs, group, sums, kept, order, members
+        From `scratch`; apart, since to unpack a tuple counts references (see `soft_pairs`).
 
     Returns
     -------
     float64
         V; 0 for a query without documents, NaN (and so the gradient) if a score is not finite.
     """
-    n = len(s)
+    shape, sigmoid_kind, k, alpha, beta = spec
+    n = hi - lo
     if n == 0:
         return 0.0
-    docs, group, sums, weights, integers = space
-    order, members = integers[0], integers[1]
-    # What is dropped beyond the band adds up to rounding: n pairs, exp(-band) each.
-    band = saturation(sigmoid_kind, s.itemsize) + (math.log(n) if sigmoid_kind == LOGISTIC else 0.0)
-    reach = 80.0 if s.itemsize == 4 else 700.0  # exp(reach) is far from overflow
-    if not _all_finite(s):
+    if not _all_finite(scores, lo, hi):
         for j in range(n):
             ranks[j] = np.nan
             if want_grad:
-                grad[j] = docs.dtype.type(np.nan)
+                grad[lo + j] = docs.dtype.type(np.nan)
         return np.nan
-    is_sorted, middle, n_members = _arrange(s, w, alpha, band, reach, space)
-    value, begin, end, lo, hi = 0.0, 0, 0, 0, 0 if is_sorted else n
+    # What is dropped beyond the band adds up to rounding: n pairs, exp(-band) each.
+    band = saturation(sigmoid_kind, scores.itemsize) + (math.log(n) if sigmoid_kind == LOGISTIC else 0.0)
+    reach = 80.0 if scores.itemsize == 4 else 700.0  # exp(reach) is far from overflow
+    low, high = _range(scores, lo, hi)
+    # Short queries do without sorting as long as one set of exponentials spans them.
+    span = alpha * (np.float64(high) - np.float64(low))
+    is_sorted = band < np.inf and span > (reach if n < 256 else min(reach, 4.0 * band))
+    n_members = _arrange(scores, weights, lo, hi, is_sorted, docs, kept, order, members)
+    middle = 0.5 * np.float64(low) + 0.5 * np.float64(high)
+    value, begin, end, left, right = 0.0, 0, 0, 0, 0 if is_sorted else n
     while begin < n_members:
         if is_sorted:
-            end, lo, hi, middle = _group(docs, n, members, begin, n_members, lo, hi, alpha, band, reach)
+            end, left, right, middle = _group(
+                docs, n, members, begin, n_members, left, right, alpha, band, reach
+            )
         else:
             end = min(begin + _GROUP, n_members)
         if sigmoid_kind == LOGISTIC and (is_sorted or begin == 0):
-            _exponentials(docs, lo, hi, middle, alpha)
+            _exponentials(docs, left, right, middle, alpha)
         m = end - begin
         padded = (m + _REGISTER - 1) // _REGISTER * _REGISTER
         for i in range(m):
@@ -215,10 +218,10 @@ def soft_rank_core(s, w, shape, alpha, sigmoid_kind, k, beta, ranks, grad, want_
             group[E_HERE, i] = docs[E, members[begin + i]]
         for i in range(m, padded):
             group[E_HERE, i] = docs.dtype.type(1.0)
-        pair_sums(sigmoid_kind, alpha, docs, lo, hi, group, m, padded, sums)
+        pair_sums(sigmoid_kind, alpha, docs, left, right, group, m, padded, sums)
         for i in range(padded):
             # the pair of the document with itself is 1/2
-            sums[RANK, i] = 0.5 + lo + sums[SUM, i]
+            sums[RANK, i] = 0.5 + left + sums[SUM, i]
         if shape == DCG:
             _dcg_discounts(sums, padded)
         else:
@@ -226,15 +229,15 @@ def soft_rank_core(s, w, shape, alpha, sigmoid_kind, k, beta, ranks, grad, want_
                 sums[VALUE, i], sums[SLOPE, i] = phi(shape, sums[RANK, i], k, sigmoid_kind, beta)
         for i in range(m):
             there = members[begin + i]
-            slope = alpha * weights[begin + i] * sums[SLOPE, i]
-            value += weights[begin + i] * sums[VALUE, i]
+            slope = alpha * kept[begin + i] * sums[SLOPE, i]
+            value += kept[begin + i] * sums[VALUE, i]
             ranks[order[there] if is_sorted else there] = sums[RANK, i]
             group[C, i] = slope
             docs[PULL, there] -= docs.dtype.type(slope * sums[SLOPE_SUM, i])
         if want_grad:
-            pair_pulls(sigmoid_kind, alpha, docs, lo, hi, group, m)
+            pair_pulls(sigmoid_kind, alpha, docs, left, right, group, m)
         begin = end
     if want_grad:
         for j in range(n):
-            grad[order[j] if is_sorted else j] = docs[PULL, j]
+            grad[lo + (order[j] if is_sorted else j)] = docs[PULL, j]
     return value
