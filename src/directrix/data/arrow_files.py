@@ -65,7 +65,6 @@ class ArrowFiles:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._pa = import_arrow()
         self.paths = _paths(path)
         self.sizes: list[int] = []
         layouts = []
@@ -85,6 +84,10 @@ class ArrowFiles:
             raise InputError(
                 f"{path} has no rows; at least one document is needed. Check how it was written."
             )
+
+    @property
+    def _pa(self) -> Any:
+        return import_arrow()  # a module cannot be pickled
 
     @property
     def n_rows(self) -> int:

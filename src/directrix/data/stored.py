@@ -186,6 +186,10 @@ class StoredFeatures:
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
         raise self.refusal("this")
 
+    def astype(self, dtype: Any) -> NoReturn:
+        """Refused, as every use as a matrix."""
+        raise self.refusal("this")
+
     def refusal(self, what: str) -> InputError:
         """Return the error for work that needs all features in memory."""
         return InputError(
@@ -198,6 +202,8 @@ class StoredFeatures:
 
     def __getitem__(self, rows: Any) -> Any:
         """Rows in memory for a slice; features that stay in the file for an array of positions."""
+        if isinstance(rows, tuple):
+            raise self.refusal("work column by column")
         if isinstance(rows, slice):
             first, last, _ = rows.indices(len(self))
             return self.read(first, max(first, last))

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from directrix.data.queries import Queries
+from directrix.data.stored import StoredFeatures
 from directrix.measures.gains import check_squared_gains, gains
 from directrix.threads import one_blas_thread
+from directrix.trainers.normal_equations import ridge_of_blocks
 from directrix.types import Float64Array
 
 __all__ = ["regression_start"]
@@ -43,8 +45,9 @@ def regression_start(queries: Queries, *, ridge: float = 1.0, sample_weight: Any
 
     Notes
     -----
-    O(n d^2) once for dense features, and a float64 copy of them; iterative for sparse ones. BLAS has one
-    thread, so that the bits do not depend on how many there are.
+    O(n d^2) once for dense features, and a float64 copy of them; iterative for sparse ones; one read of those
+    that stay in a file, with a result that differs by rounding. BLAS has one thread, so that the bits do not
+    depend on how many there are.
 
     References
     ----------
@@ -58,6 +61,8 @@ def regression_start(queries: Queries, *, ridge: float = 1.0, sample_weight: Any
     weight = np.ones(n) if sample_weight is None else np.array(sample_weight, dtype=np.float64)
     if 0 < n_relevant < n:
         weight = weight * np.where(relevant, 0.5 * n / n_relevant, 0.5 * n / (n - n_relevant))
+    if isinstance(queries.features, StoredFeatures):
+        return ridge_of_blocks(queries, gains(queries.labels), weight, ridge)
     model = Ridge(alpha=ridge, solver="auto" if hasattr(queries.features, "tocsr") else "cholesky")
     with one_blas_thread():
         model.fit(queries.features.astype(np.float64), gains(queries.labels), sample_weight=weight)
