@@ -69,8 +69,9 @@ class StreamedObjective(LinearObjective):
         if queries is None:
             return super().value_and_grad(params)
         params, wanted = self._check_params(params), np.asarray(self._check(queries), dtype=np.int64)
-        some = self.queries.take(wanted)
-        part, weight = self._in_memory(wanted, some.features.read(0, some.n_docs), self.penalty)
+        qptr, features = self.queries.qptr, self.queries.features
+        rows = np.concatenate([features.read(int(qptr[q]), int(qptr[q + 1])) for q in wanted])
+        part, weight = self._in_memory(wanted, rows, self.penalty)
         if part is None:
             return self.penalty.value_and_grad(params)
         value, grad = part.value_and_grad(params)
