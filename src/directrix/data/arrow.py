@@ -140,10 +140,11 @@ def open_parquet(path: str | os.PathLike[str]) -> Queries:
     path = Path(path)
     files = ArrowFiles(path)
     layout, columns = files.layout, Columns(files.layout)
-    labels, runs = [], QueryRuns()
+    labels, row, runs = np.empty(files.n_rows), 0, QueryRuns()
     for place, batch in files.batches(["qid", "label"]):
-        labels.append(columns.labels(batch, place))
+        labels[row : row + batch.num_rows] = columns.labels(batch, place)
         runs.add(columns.qids(batch, place), place)
+        row += batch.num_rows
     shape = (files.n_rows, len(layout.names))
     extents = files.extents()
     source: Any = DecodedRows(files)
@@ -152,7 +153,7 @@ def open_parquet(path: str | os.PathLike[str]) -> Queries:
         source = RawRows(str(path), extents, shape, layout.dtype, stamps)
     return Queries(
         StoredFeatures(source),
-        np.concatenate(labels),
+        labels,
         np.append(runs.starts, files.n_rows).astype(np.int64),
         tuple(runs.ids),
         None,
