@@ -153,7 +153,8 @@ class ArrowFiles:
             return reader.schema, sum(few.get_batch(b).num_rows for b in range(few.num_record_batches))
 
     def _parquet_batches(self, path: Path, columns: list[str], first: int, at_once: int) -> Iterator[Any]:
-        with self._pa.parquet.ParquetFile(path) as file:
+        # not pre_buffer, its default: that holds the compressed data of all groups of rows at once
+        with self._pa.parquet.ParquetFile(path, pre_buffer=False) as file:
             sizes = [file.metadata.row_group(g).num_rows for g in range(file.num_row_groups)]
             ends = np.cumsum(sizes, dtype=np.int64)
             groups = np.flatnonzero(ends > first)
