@@ -164,16 +164,18 @@ class ArrowFiles:
                 row += batch.num_rows
 
     def _ipc_batches(self, path: Path, columns: list[str], first: int, at_once: int) -> Iterator[Any]:
-        with self._pa.memory_map(str(path)) as mapped:
-            names = self._pa.ipc.open_file(mapped).schema.names
-            options = self._pa.ipc.IpcReadOptions(included_fields=sorted(map(names.index, columns)))
-            reader, row = self._pa.ipc.open_file(mapped, options=options), 0
-            for number in range(reader.num_record_batches):
+        number, row, n_batches = 0, 0, 1
+        while number < n_batches:
+            with self._pa.memory_map(str(path)) as mapped:  # anew each time: what was read counts as memory
+                names = self._pa.ipc.open_file(mapped).schema.names
+                options = self._pa.ipc.IpcReadOptions(included_fields=sorted(map(names.index, columns)))
+                reader = self._pa.ipc.open_file(mapped, options=options)
+                n_batches = reader.num_record_batches
                 batch = reader.get_batch(number)
-                if row + batch.num_rows > first:
-                    for start in range(0, batch.num_rows, at_once):
-                        yield row + start, batch.slice(start, at_once)
-                row += batch.num_rows
+            if row + batch.num_rows > first:
+                for start in range(0, batch.num_rows, at_once):
+                    yield row + start, batch.slice(start, at_once)
+            row, number = row + batch.num_rows, number + 1
 
     def _reading(self, path: Path) -> Any:
         return _Reading(path, self._pa.ArrowException)
