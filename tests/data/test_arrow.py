@@ -2,6 +2,7 @@
 
 import pathlib
 import re
+import time
 
 import numpy as np
 import pyarrow as pa
@@ -263,7 +264,12 @@ def test_blocks_are_read_ahead_in_order(tmp_path, monkeypatch):
     write_parquet(q, tmp_path / "data.arrow")
     s = open_parquet(tmp_path / "data.arrow")
     monkeypatch.setattr("directrix.data.stored.BLOCK_BYTES", 4000)
-    found = [(first, rows.copy()) for first, rows in s.features.blocks(s.qptr)]
+    found = []
+    for first, rows in s.features.blocks(s.qptr):
+        assert not rows.flags.writeable  # kernels are compiled for that alone
+        found.append((first, rows.copy()))
+        time.sleep(0.002)  # for the reader, which must leave these rows alone
+        assert rows.tobytes() == found[-1][1].tobytes()
     assert len(found) > 10
     assert {first for first, _ in found} <= set(q.qptr.tolist())
     assert np.concatenate([rows for _, rows in found]).tobytes() == q.features.tobytes()
