@@ -154,6 +154,9 @@ def test_scales(both, scale):
     read = [rows.copy() for _, rows in fitted.apply(s.features, s.qptr).blocks(s.qptr)]
     assert len(read) > 3
     assert np.concatenate(read).tobytes() == expected.tobytes()
+    scaled = fitted.apply(s.features, s.qptr)
+    for first, last in ((0, 5), (33, 121), (40, 80), (7, 7), (3590, 3600)):  # queries begin every 40 rows
+        assert scaled[first:last].tobytes() == expected[first:last].tobytes()
 
 
 def test_the_regression_start_differs_by_rounding(both):

@@ -226,18 +226,28 @@ class StoredFeatures:
 
     def read(self, first: int, last: int, out: Array | None = None) -> Array:
         """Return the rows first <= i < last, in ``out`` if it is given and there is no scale."""
-        rows = (
-            np.empty((last - first, self.shape[1]), dtype=self.dtype) if out is None else out[: last - first]
-        )
-        if self.runs is None:
-            self.source.read(first, last, rows)
-        else:
-            self._read_runs(self.runs, first, last, rows)
         if self.scale is None or self.qptr is None:
+            rows = np.empty((last - first, self.shape[1]), self.dtype) if out is None else out[: last - first]
+            self._read(first, last, rows)
             return rows
-        a, b = np.searchsorted(self.qptr, [first, last])
-        scaled: Array = self.scale.apply(rows, self.qptr[a : b + 1] - first)
-        return scaled
+        # a scale may need whole queries
+        a = int(np.searchsorted(self.qptr, first, side="right")) - 1
+        b = max(a, int(np.searchsorted(self.qptr, last)))
+        lo, hi = int(self.qptr[a]), int(self.qptr[b])
+        rows = (
+            out[: hi - lo]
+            if out is not None and len(out) >= hi - lo
+            else np.empty((hi - lo, self.shape[1]), self.dtype)
+        )
+        self._read(lo, hi, rows)
+        scaled: Array = self.scale.apply(rows, self.qptr[a : b + 1] - lo)
+        return scaled[first - lo : last - lo]
+
+    def _read(self, first: int, last: int, out: Array) -> None:
+        if self.runs is None:
+            self.source.read(first, last, out)
+        else:
+            self._read_runs(self.runs, first, last, out)
 
     def _read_runs(self, runs: Int64Array, first: int, last: int, out: Array) -> None:
         ends = np.cumsum(np.diff(runs)[:, 0])
