@@ -96,12 +96,12 @@ def network_alone(objective: Any, params: np.ndarray, g: np.ndarray) -> Callable
     from directrix.threads import one_blas_thread, run_chunks
 
     parts, model = objective._parts, objective.model
-    ends = np.cumsum([len(part.labels) for part in parts])
+    ends = np.cumsum([part.qptr[-1] for part in parts])
     grads: list[Any] = [None] * len(parts)
 
     def work(p: int) -> None:
         _, cache = model.forward(params, parts[p].rows)
-        grads[p] = model.backward(cache, g[ends[p] - len(parts[p].labels) : ends[p]])
+        grads[p] = model.backward(cache, g[ends[p] - parts[p].qptr[-1] : ends[p]])
 
     def step() -> np.ndarray:
         with one_blas_thread():

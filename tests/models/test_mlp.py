@@ -147,7 +147,7 @@ def problem(dtype=np.float32, n_features=60):
 
 @pytest.mark.parametrize("hidden", [(10,), (64, 32)])
 def test_same_bits_for_any_number_of_threads(hidden):
-    q, model = problem(), MLPModel(hidden)
+    q, model = problem(n_features=120), MLPModel(hidden)
     params = model.start(q.n_features, np.random.default_rng(0))
     objective = Objective(q, "ApproxNDCG", model)
     assert len(objective._parts) > 2
@@ -186,7 +186,7 @@ def test_blas_has_one_thread_in_the_products_and_its_own_number_after_them():
             return super().forward(params, X)
 
     before, model = blas_threads(), Watched((2,))
-    q = problem()
+    q = problem(n_features=120)
     Objective(q, "ApproxNDCG", model).value_and_grad(model.start(q.n_features, np.random.default_rng(0)))
     assert len(seen) > 2
     assert {n for threads in seen for n in threads} == {1}

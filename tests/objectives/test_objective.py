@@ -268,7 +268,7 @@ def test_an_epoch_of_any_surrogate_writes_into_its_parameters():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("k", [None, 3])
 def test_a_held_objective_is_convex_above_and_meets_the_loss(k, dtype):
-    q, rng = problem(dtype=dtype, n_queries=600, n_features=40)
+    q, rng = problem(dtype=dtype, n_queries=1000, n_features=40)
     w, other, third = rng.standard_normal((3, q.n_features))
     objective = dx.linear_objective(q, dx.Dorm(k), 0.1, query_weight=rng.random(q.n_queries))
     assert len(objective._parts) > 1 or dtype == np.float32

@@ -83,8 +83,8 @@ def test_an_epoch_with_weights_where_some_blocks_weigh_nothing(both):
     order = np.arange(N_QUERIES)
     a, b = params_of(q), params_of(q)
     loss, expected = streamed.sgd_epoch(a, order, 1e-4), plain.sgd_epoch(b, order, 1e-4)
-    np.testing.assert_allclose(a, b, rtol=1e-9, atol=0)
-    np.testing.assert_allclose(loss, expected, rtol=1e-9, atol=0)
+    assert a.tobytes() == b.tobytes()
+    np.testing.assert_allclose(loss, expected, rtol=1e-12, atol=0)
 
 
 def test_reading_order_takes_one_block_after_another_each_at_random(both):
@@ -108,8 +108,7 @@ def test_some_queries_and_batches(both):
     some = [70, 3, 4, 88]
     loss, grad = streamed.value_and_grad(params_of(q), some)
     expected, expected_grad = plain.value_and_grad(params_of(q), some)
-    np.testing.assert_allclose(loss, expected, rtol=1e-6, atol=0)
-    np.testing.assert_allclose(grad, expected_grad, rtol=1e-4, atol=1e-9)
+    assert (loss, grad.tobytes()) == (expected, expected_grad.tobytes())
     seen, params = [], params_of(q)
     mean = streamed.epoch(params, np.arange(N_QUERIES), 4, seen.append)
     batches, at = [], 0
@@ -118,9 +117,9 @@ def test_some_queries_and_batches(both):
         at = last
     assert at == N_QUERIES
     assert len(batches) == len(seen)
-    losses = [plain.value_and_grad(params, batch) for batch in batches]
-    np.testing.assert_allclose(mean, np.mean([loss for loss, _ in losses]), rtol=1e-6, atol=0)
-    np.testing.assert_allclose(seen, [grad for _, grad in losses], rtol=1e-3, atol=1e-7)
+    found = [plain.value_and_grad(params, batch) for batch in batches]
+    np.testing.assert_array_equal(seen, [grad for _, grad in found])
+    assert min(loss for loss, _ in found) < mean < max(loss for loss, _ in found)
     before = params.copy()
     streamed.sgd_epoch(params, np.arange(4), 0.01, batch=4)
     np.testing.assert_allclose(
@@ -159,11 +158,11 @@ def test_scales(both, scale):
         assert scaled[first:last].tobytes() == expected[first:last].tobytes()
 
 
-def test_the_regression_start_differs_by_rounding(both):
+def test_the_regression_start_is_that_in_memory(both):
     q, s = both
     weight = np.random.default_rng(0).random(q.n_docs)
     expected = regression_start(q, sample_weight=weight)
-    np.testing.assert_allclose(regression_start(s, sample_weight=weight), expected, rtol=1e-8, atol=1e-12)
+    assert regression_start(s, sample_weight=weight).tobytes() == expected.tobytes()
 
 
 def test_readers_that_fail_are_heard(both, monkeypatch):

@@ -395,23 +395,42 @@ def test_trainers_that_compare_losses_refuse_gradients_of_none(linear_data):
         dx.LinearRanker("Lambda('AP')").fit(linear_data.features, linear_data.labels)
 
 
-def test_regression_start_is_weighted_ridge_on_gains():
-    rng = np.random.default_rng(0)
-    X, labels = rng.standard_normal((60, 4)), rng.choice([0.0, 1.0, 2.0], size=60)
-    w = dx.regression_start(dx.Queries.from_arrays(X, labels, qid=np.repeat(np.arange(6), 10)), ridge=2.0)
-    u = np.where(labels > 0, 30 / (labels > 0).sum(), 30 / (labels == 0).sum())
+@pytest.mark.parametrize("size", [10, 1000])
+def test_regression_start_is_weighted_ridge_on_gains(size):
+    """6,000 rows are several blocks."""
+    rng, n = np.random.default_rng(0), 6 * size
+    X, labels = 3.0 + rng.standard_normal((n, 4)), rng.choice([0.0, 1.0, 2.0], size=n)
+    w = dx.regression_start(dx.Queries.from_arrays(X, labels, qid=np.repeat(np.arange(6), size)), ridge=2.0)
+    u = np.where(labels > 0, n / 2 / (labels > 0).sum(), n / 2 / (labels == 0).sum())
     gain = np.exp2(labels) - 1
     Xc, gc = X - np.average(X, axis=0, weights=u), gain - np.average(gain, weights=u)
     expected = np.linalg.solve(Xc.T @ (u[:, None] * Xc) + 2.0 * np.eye(4), Xc.T @ (u * gc))
     np.testing.assert_allclose(w, expected, rtol=1e-9)
 
 
-def test_regression_start_has_the_same_bits_for_any_number_of_blas_threads():
-    q = dx.make_cubic(n_queries=300, docs_per_query=50, n_features=100, seed=0)
-    with threadpool_limits(1):
-        one = dx.regression_start(q)
-    with threadpool_limits(2):
-        assert np.array_equal(dx.regression_start(q), one)
+def test_regression_start_has_the_same_bits_for_any_number_of_threads():
+    starts = []
+    for threads in (1, 2):
+        q, before = (
+            dx.make_cubic(n_queries=300, docs_per_query=50, n_features=100, seed=0),
+            dx.set_threads(threads),
+        )
+        with threadpool_limits(threads):
+            starts.append(dx.regression_start(q))
+        dx.set_threads(before)
+    assert np.array_equal(*starts)
+
+
+def test_regression_start_is_kept_as_it_was():
+    """For the same queries, whatever the caller does with it, and for each ridge by itself."""
+    q = dx.make_cubic(n_queries=6, docs_per_query=10, n_features=3, seed=0)
+    first, other = dx.regression_start(q), dx.regression_start(q, ridge=50.0)
+    expected = first.copy()
+    first[:] = 0.0
+    assert np.array_equal(dx.regression_start(q), expected)
+    assert np.abs(other - expected).max() > 1e-3
+    weighted = dx.regression_start(q, sample_weight=np.arange(60.0))
+    assert np.abs(weighted - expected).max() > 1e-3
 
 
 def test_regression_start_copes_with_one_class_only():

@@ -79,10 +79,12 @@ class DecodedRows:
     def _reset(self) -> None:
         self._lock = threading.Lock()
         self._batches: Iterator[tuple[Place, Any]] | None = None
-        self._at, self._rows = 0, np.empty((0, self.shape[1]), dtype=self.dtype)  # the last batch, decoded
+        self._kept: list[tuple[int, Array]] = []  # the last two batches: threads that share rows overtake
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in ("_lock", "_batches")}
+        return {
+            name: value for name, value in self.__dict__.items() if name not in ("_lock", "_batches", "_kept")
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -93,21 +95,23 @@ class DecodedRows:
         with self._lock:
             row = first
             while row < last:
-                if not self._at <= row < self._at + len(self._rows):
+                found = next((kept for kept in self._kept if 0 <= row - kept[0] < len(kept[1])), None)
+                if found is None:
                     self._next(row)
                     continue
-                part = self._rows[row - self._at : last - self._at]
+                part = found[1][row - found[0] : last - found[0]]
                 out[row - first : row - first + len(part)] = part
                 row += len(part)
 
     def _next(self, row: int) -> None:
         """Decode the next batch; start anew if ``row`` lies before it, or a long way behind it."""
-        end = self._at + len(self._rows)
-        if self._batches is None or not end <= row < end + max(len(self._rows), 1):
-            self._batches = self._files.batches(first=row)
+        at, rows = self._kept[-1] if self._kept else (0, ())
+        end = at + len(rows)
+        if self._batches is None or not end <= row < end + max(len(rows), 1):
+            self._batches, self._kept = self._files.batches(first=row), []
         place, batch = next(self._batches)
-        self._at = self._begin[place.path] + place.row
-        self._rows = self._columns.features(batch, place)
+        rows = self._columns.features(batch, place)
+        self._kept = [*self._kept[-1:], (self._begin[place.path] + place.row, rows)]
 
 
 def parts_of(files: ArrowFiles, missing: str) -> Iterator[Part]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from directrix.errors import InputError
-from directrix.types import Array, Float64Array, FloatArray
+from directrix.types import Array, Float64Array, FloatArray, Int64Array
 
-__all__ = ["LinearModel", "SparseRows", "rows_of"]
+__all__ = ["LinearModel", "Runs", "SparseRows", "rows_of"]
 
 
 class SparseRows(NamedTuple):
@@ -27,6 +28,23 @@ class SparseRows(NamedTuple):
     data: FloatArray
     indices: Array
     indptr: Array
+    shape: tuple[int, int]
+
+
+class Runs(NamedTuple):
+    """Some runs of rows of a dense array, without copying them.
+
+    Parameters
+    ----------
+    X : read-only array (n_docs, n_features)
+    starts, ends : int64 (n_runs,)
+    shape : (n_rows, n_features)
+        Of the runs together.
+    """
+
+    X: FloatArray
+    starts: Int64Array
+    ends: Int64Array
     shape: tuple[int, int]
 
 
@@ -51,6 +69,11 @@ class LinearModel:
     There is no intercept: it would move all documents of a query alike.
     """
 
+    def runs(self, X: FloatArray) -> Callable[[Int64Array, Int64Array], Runs]:
+        """Return what makes of first and last rows (n_runs,) those rows of X, as `forward` takes them."""
+        rows, n_features = _frozen(X), X.shape[1]
+        return lambda starts, ends: Runs(rows, starts, ends, (int(ends.sum() - starts.sum()), n_features))
+
     def forward(self, params: Float64Array, X: Any) -> tuple[FloatArray, Any]:
         """Scores of the rows.
 
@@ -58,8 +81,8 @@ class LinearModel:
         ----------
         params : float64 (n_features,)
             Weights; rounded to the dtype of the features.
-        X : read-only array (n_rows, n_features) or SparseRows
-            As made by `rows_of`.
+        X : read-only array (n_rows, n_features), SparseRows or Runs
+            As made by `rows_of` or `runs`.
 
         Returns
         -------
@@ -83,6 +106,11 @@ class LinearModel:
         if isinstance(X, SparseRows):
             scores = np.empty(X.shape[0], dtype=X.data.dtype)
             csr_scores(X.data, X.indices, X.indptr, np.ascontiguousarray(params, dtype=np.float64), scores)
+        elif isinstance(X, Runs):
+            from directrix.models._kernels.runs import runs_scores
+
+            scores = np.empty(X.shape[0], dtype=X.X.dtype)
+            runs_scores(X.X, X.starts, X.ends, params.astype(X.X.dtype), scores)
         else:
             scores = np.empty(X.shape[0], dtype=X.dtype)
             dense_scores(X, np.require(params, dtype=X.dtype, requirements=["C", "W"]), scores)
@@ -96,6 +124,10 @@ class LinearModel:
         grad = np.zeros(X.shape[1])
         if isinstance(X, SparseRows):
             csr_add(X.data, X.indices, X.indptr, dscores, grad)
+        elif isinstance(X, Runs):
+            from directrix.models._kernels.runs import runs_add
+
+            runs_add(X.X, X.starts, X.ends, dscores, np.empty(X.shape[1], dtype=X.X.dtype), grad)
         else:
             dense_add(X, dscores, np.empty(X.shape[1], dtype=X.dtype), grad)
         return grad

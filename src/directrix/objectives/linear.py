@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,9 @@ import numpy as np
 from directrix.data.queries import Queries
 from directrix.data.stored import StoredFeatures
 from directrix.errors import InputError
-from directrix.models.linear import LinearModel, rows_of
+from directrix.models.linear import LinearModel
+from directrix.objectives.batches import runs
+from directrix.objectives.cut import Parts
 from directrix.objectives.objective import Objective
 from directrix.objectives.parts import Part
 from directrix.objectives.penalty import L2
@@ -28,37 +30,48 @@ class LinearObjective(Objective):
     gives but for rounding.
     """
 
-    def sgd_epoch(self, params: Float64Array, order: Int64Array, rate: float) -> float:
-        """One epoch of Algorithm 1; see `Objective.sgd_epoch`. For ApproxRank it is one kernel."""
-        surrogate = self._fusible
-        if surrogate is None:
-            return super().sgd_epoch(params, order, rate)
+    def sgd_epoch(self, params: Float64Array, order: Int64Array, rate: float, batch: int = 1) -> float:
+        """One epoch of Algorithm 1; see `Objective.sgd_epoch`. For ApproxRank it is one kernel.
+
+        Where batches are large enough for several threads, it is one kernel for each thread and batch.
+        """
+        usual = batch * self.queries.n_docs / self.n_queries
+        if self._fusible is None or (batch > 1 and usual > self._data.docs_per_thread):
+            return super().sgd_epoch(params, order, rate, batch)
         self._check_epoch(params)
-        order = writable(np.array(self._check(order), dtype=np.int64))
+        order = self._data.checked(order)
+        center = np.zeros_like(params) if self.penalty.center is None else writable(self.penalty.center)
+        grad, penalty = np.empty_like(params), float(self.penalty.strength)
+        return self._descend(order, min(batch, len(order)), float(rate), penalty, center, params, grad)
+
+    def _descend(self, order: Int64Array, batch: int, *steps: Any) -> float:
         from directrix.objectives._kernels.sgd import FAMILIES, sgd_epoch
 
-        center = np.zeros_like(params) if self.penalty.center is None else writable(self.penalty.center)
+        surrogate: Any = self._fusible
         return float(
-            sgd_epoch(
-                FAMILIES[surrogate.family],
-                surrogate.spec(),
-                rows_of(self.queries.features, 0, self.queries.n_docs),
-                self._doc_values,
-                writable(self.queries.qptr),
-                self._query_weight,
-                order,
-                float(rate),
-                float(self.penalty.strength),
-                center,
-                params,
-            )
+            sgd_epoch(FAMILIES[surrogate.family], surrogate.spec(), *self._data.whole, order, batch, *steps)
         )
+
+    def _batches(self, order: Int64Array) -> Callable[[int, int], Parts]:
+        if self._fusible is None:
+            return super()._batches(order)
+        part, docs_per_thread = self._parts[0], self._data.docs_per_thread
+        bounds = [0, *np.cumsum(np.diff(self.queries.qptr)[order]).tolist()]
+
+        def cut(first: int, last: int) -> Parts:
+            return [part._replace(order=order[a:b]) for a, b in runs(bounds, first, last, docs_per_thread)]
+
+        return cut
 
     def _check_params(self, params: Any) -> Float64Array:
         return _one_a_feature(params, self.queries.n_features, "params")
 
     def _part_value_and_grad(self, part: Part, params: Float64Array) -> tuple[float, Float64Array]:
         surrogate = self._fusible
+        if part.order is not None:  # a step of length 0 leaves the gradient
+            n, grad, still = len(part.order), np.empty(len(params)), params.copy()
+            loss = self._descend(part.order, n, 0.0, 0.0, still, still, grad)
+            return -n * loss, grad
         if surrogate is None or surrogate.family != "separable":
             return super()._part_value_and_grad(part, params)
         from directrix.objectives._kernels.fused import fused_separable
@@ -74,10 +87,6 @@ class LinearObjective(Objective):
         """The surrogate, if kernels exist that join it with the model on these features."""
         dense = not hasattr(self.queries.features, "tocsr")
         return self.surrogate if dense and isinstance(self.surrogate, ApproxRank) else None
-
-    @cached_property
-    def _doc_values(self) -> Float64Array:
-        return np.concatenate([part.prepared for part in self._parts])
 
 
 def linear_objective(

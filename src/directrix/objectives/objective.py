@@ -10,7 +10,7 @@ surrogate and back: a full gradient reads the features from memory once, whateve
 
 from __future__ import annotations
 
-from itertools import pairwise
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -18,12 +18,13 @@ import numpy as np
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.models.linear import rows_of
-from directrix.objectives.parts import Part, docs_per_part, prepared_rows
+from directrix.objectives.cut import Cut, Parts
+from directrix.objectives.parts import Part
 from directrix.objectives.penalty import L2
 from directrix.objectives.weights import weights_of
-from directrix.surrogates.base import KernelSurrogate, refuse_doc_weight
+from directrix.surrogates.base import KernelSurrogate
 from directrix.surrogates.names import surrogate as as_surrogate
-from directrix.threads import get_threads, one_blas_thread, query_chunks, run_chunks
+from directrix.threads import get_threads, one_blas_thread, run_chunks
 from directrix.types import Float64Array, Int64Array, Model, Surrogate
 
 __all__ = ["Objective"]
@@ -75,43 +76,27 @@ class Objective:
         self.penalty = penalty or L2()
         weight = weights_of(query_weight, queries.n_queries, "query_weight", "query")
         self._query_weight = weight / weight.mean() if query_weight is not None else weight
+        self._weighs = bool((self._query_weight != 1.0).any())
         self._doc_weight = (
             None if doc_weight is None else weights_of(doc_weight, queries.n_docs, "doc_weight", "document")
         )
-        self._held_at: Float64Array | None = None
-        self._cut()
+        self._data = self._cut()
 
-    def _cut(self) -> None:
-        bounds = query_chunks(self.queries.qptr, docs_per_part(self.queries.features, self.model))
-        self._parts = [self._part(int(a), int(b)) for a, b in pairwise(bounds)]
-        self._single: dict[int, Part] = {}
+    def _cut(self, held_at: Float64Array | None = None) -> Cut:
+        weights = self._query_weight, self._doc_weight
+        return Cut(self.queries, self.surrogate, self.model, *weights, held_at)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in ("_parts", "_single")}
+        return {**self.__dict__, "_data": self._data.held_at}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # Pickled arrays come back writable, which is another type to the kernels: cut anew, not unpickled.
         self.__dict__.update(state)
-        self._cut()
+        self._data = self._cut(state["_data"])
 
-    def _part(self, first: int, last: int) -> Part:
-        lo, hi = int(self.queries.qptr[first]), int(self.queries.qptr[last])
-        labels, qptr = self.queries.labels[lo:hi], self.queries.qptr[first : last + 1] - lo
-        weight = None if self._doc_weight is None else self._doc_weight[lo:hi]
-        if isinstance(self.surrogate, KernelSurrogate):
-            prepared = self.surrogate.prepare(labels, qptr, weight)
-        else:
-            refuse_doc_weight(self.surrogate, weight)
-            prepared = None
-        rows = prepared_rows(self.queries.features, self.model, lo, hi)
-        return self._hold(Part(rows, labels, qptr, self._query_weight[first:last], prepared))
-
-    def _hold(self, part: Part) -> Part:
-        if self._held_at is None:
-            return part
-        scores, _ = self.model.forward(self._held_at, part.rows)
-        surrogate: Any = self.surrogate  # one that `held` has seen
-        return part._replace(prepared=surrogate.hold(scores, part.prepared, part.qptr))
+    @property
+    def _parts(self) -> list[Part]:
+        return self._data.parts
 
     def value_and_grad(
         self, params: Float64Array, queries: Int64Array | None = None
@@ -135,38 +120,59 @@ class Objective:
         number of threads. Gradients of at most 128 MiB of parts (or four parts a thread) are kept at once.
         """
         params = self._check_params(params)
-        parts = self._parts if queries is None else [self._single_part(q) for q in self._check(queries)]
+        parts: Parts = self._parts
+        n_queries = self.n_queries
+        if queries is not None:
+            order = self._data.checked(queries)
+            n_queries, parts = len(order), self._batches(order)(0, len(order))
+        with one_blas_thread():  # here and not in the models: once a gradient, not once a part
+            return self._mean(parts, n_queries, params)
+
+    def _mean(self, parts: Parts, n_queries: int, params: Float64Array) -> tuple[float, Float64Array]:
         at_once = max(4 * get_threads(), _FLOATS_AT_ONCE // max(len(params), 1))
         value, grad = 0.0, np.zeros(len(params))
-        with one_blas_thread():  # here and not in the models: once a gradient, not once a part
-            for first in range(0, len(parts), at_once):
-                for part_value, part_grad in self._each(parts[first : first + at_once], params):
-                    value += part_value
-                    grad += part_grad
+        for first in range(0, len(parts), at_once):
+            for part_value, part_grad in self._each(parts[first : first + at_once], params):
+                value += part_value
+                grad += part_grad
+        scale = -1.0 / n_queries
+        if not self.penalty.strength:
+            return scale * value, scale * grad
         penalty, dpenalty = self.penalty.value_and_grad(params)
-        scale = -1.0 / (self.n_queries if queries is None else len(queries))
         return scale * value + penalty, scale * grad + dpenalty
 
-    def _each(self, parts: list[Part], params: Float64Array) -> list[tuple[float, Float64Array]]:
+    def _each(self, parts: Parts, params: Float64Array) -> list[tuple[float, Float64Array]]:
         results: list[tuple[float, Float64Array]] = [(0.0, params)] * len(parts)
 
         def work(p: int) -> None:
-            results[p] = self._part_value_and_grad(parts[p], params)
+            part = parts[p]
+            results[p] = self._part_value_and_grad(part if isinstance(part, Part) else part(), params)
 
         run_chunks(work, len(parts))
         return results
 
-    def sgd_epoch(self, params: Float64Array, order: Int64Array, rate: float) -> float:
-        """One epoch of Algorithm 1, a step a query, in place.
+    def _batches(self, order: Int64Array) -> Callable[[int, int], Parts]:
+        return self._data.batches(order)
+
+    def epoch(
+        self,
+        params: Float64Array,
+        order: Int64Array,
+        batch: int,
+        step: Callable[[Float64Array], None],
+    ) -> float:
+        """Hand the gradient of one batch of queries after another to ``step``, which moves ``params``.
 
         Parameters
         ----------
         params : float64 (n_params,)
-            Overwritten with the parameters after the epoch.
+            Changed in place by ``step``.
         order : int64 (n,)
             Queries in the order of their use.
-        rate : float > 0
-            Length of a step over the gradient of the query's loss.
+        batch : int >= 1
+            Queries a step.
+        step : callable
+            Takes the mean gradient of a batch, with the penalty's.
 
         Returns
         -------
@@ -175,18 +181,27 @@ class Objective:
 
         Notes
         -----
-        What `value_and_grad` gives for one query after another, without its threads and sums over
-        parts, which take longer than a query.
+        What `value_and_grad` gives for one batch after another; what depends on the order alone is done
+        once. A batch of more than about 2 MiB of features is shared among threads, whatever their number.
         """
         self._check_epoch(params)
-        loss = 0.0
+        order, losses = self._data.checked(order), []
+        batches = self._batches(order)
         with one_blas_thread():
-            for q in self._check(order):
-                value, grad = self._part_value_and_grad(self._single_part(q), params)
-                penalty, dpenalty = self.penalty.value_and_grad(params)
-                loss += penalty - value
-                params += rate * (grad - dpenalty)
-        return loss / len(order)
+            for first in range(0, len(order), batch):
+                last = min(first + batch, len(order))
+                loss, grad = self._mean(batches(first, last), last - first, params)
+                losses.append(loss)
+                step(grad)
+        return float(np.mean(losses))
+
+    def sgd_epoch(self, params: Float64Array, order: Int64Array, rate: float, batch: int = 1) -> float:
+        """One epoch of Algorithm 1, in place: `epoch` with steps of ``rate`` times the gradient."""
+
+        def step(grad: Float64Array) -> None:
+            params[:] -= rate * grad
+
+        return self.epoch(params, order, batch, step)
 
     def _part_value_and_grad(self, part: Part, params: Float64Array) -> tuple[float, Float64Array]:
         scores, cache = self.model.forward(params, part.rows)
@@ -195,8 +210,8 @@ class Objective:
             value, dscores = np.zeros(n_queries), np.zeros(len(scores), dtype=scores.dtype)
             self.surrogate.fill(scores, part.prepared, part.qptr, (0, n_queries), (value, dscores))
         else:
-            value, dscores = self.surrogate.value_and_grad(scores, part.labels, part.qptr)
-        if not (part.weight == 1.0).all():
+            value, dscores = self.surrogate.value_and_grad(scores, part.prepared, part.qptr)
+        if self._weighs:
             dscores = dscores * np.repeat(part.weight, np.diff(part.qptr)).astype(dscores.dtype)
         return float(part.weight @ value), self.model.backward(cache, dscores)
 
@@ -236,15 +251,7 @@ class Objective:
         if not (isinstance(self.surrogate, KernelSurrogate) and "convex_when_held" in self.surrogate.traits):
             hint = "take a KernelSurrogate with the trait convex_when_held, e.g. Dorm()."
             raise InputError(f"{self.surrogate!r} has nothing to hold: minimise its loss as it is, or {hint}")
-        other, parts = self._with(_held_at=self._check_params(params).copy()), list(self._parts)
-
-        def work(p: int) -> None:
-            parts[p] = other._hold(parts[p])
-
-        with one_blas_thread():
-            run_chunks(work, len(parts))
-        other._parts, other._single = parts, {}
-        return other
+        return self._with(_data=self._data.held(self._check_params(params).copy()))
 
     def _with(self, **changed: Any) -> Self:
         other = type(self).__new__(type(self))  # copy() would go through pickling, and cut the data anew
@@ -278,20 +285,6 @@ class Objective:
         if not isinstance(params, np.ndarray) or params.dtype != np.float64:
             raise InputError("params must be a float64 array: the epoch writes its result there.")
         self._check_params(params)
-
-    def _check(self, queries: Any) -> list[int]:
-        wanted = np.asarray(queries)
-        if not len(wanted) or wanted.min() < 0 or wanted.max() >= self.n_queries:
-            raise InputError(
-                f"queries={queries!r}: positions of at least one of the {self.n_queries} queries are needed, "
-                f"0 to {self.n_queries - 1}; pass queries=None for all."
-            )
-        return [int(q) for q in wanted]
-
-    def _single_part(self, q: int) -> Part:
-        if q not in self._single:
-            self._single[q] = self._part(q, q + 1)
-        return self._single[q]
 
     def scores(self, params: Float64Array) -> Any:
         """The model's scores of all documents, float (n_docs,)."""

@@ -12,17 +12,19 @@ from directrix.types import Float64Array, Int64Array, Model
 
 __all__ = ["Part", "Span", "docs_per_part", "prepared_rows"]
 
-_BYTES_PER_PART = 2 << 20
+_BYTES_PER_PART = 4 << 20
 
 
 class Part(NamedTuple):
     """A run of whole queries as a data set of its own."""
 
     rows: Any
-    labels: Float64Array
     qptr: Int64Array
     weight: Float64Array
     prepared: Any
+    """What the surrogate made of the labels; the labels, if it makes nothing of them beforehand."""
+    order: Int64Array | None = None
+    """Which queries count; None = all."""
 
 
 class Span(NamedTuple):

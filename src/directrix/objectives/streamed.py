@@ -13,7 +13,6 @@ from directrix.data.queries import Queries
 from directrix.data.stored import BLOCK_BYTES, block_bounds
 from directrix.objectives.linear import LinearObjective
 from directrix.objectives.parts import Part
-from directrix.objectives.penalty import L2
 from directrix.threads import one_blas_thread, run_chunks
 from directrix.types import Array, Float64Array, Int64Array
 
@@ -68,14 +67,10 @@ class StreamedObjective(LinearObjective):
         """Loss and gradient; see `Objective.value_and_grad`. Some queries are read one by one."""
         if queries is None:
             return super().value_and_grad(params)
-        params, wanted = self._check_params(params), np.asarray(self._check(queries), dtype=np.int64)
+        params, wanted = self._check_params(params), np.asarray(self._data.checked(queries), dtype=np.int64)
         qptr, features = self.queries.qptr, self.queries.features
         rows = np.concatenate([features.read(int(qptr[q]), int(qptr[q + 1])) for q in wanted])
-        part, weight = self._in_memory(wanted, rows, self.penalty)
-        if part is None:
-            return self.penalty.value_and_grad(params)
-        value, grad = part.value_and_grad(params)
-        return weight * value, weight * grad
+        return self._in_memory(wanted, rows).value_and_grad(params)
 
     def reading_order(self, order: Int64Array) -> Int64Array:
         """Return the same queries in the order in which an epoch goes through them."""
@@ -84,23 +79,11 @@ class StreamedObjective(LinearObjective):
         return turn
 
     def sgd_epoch(self, params: Float64Array, order: Int64Array, rate: float, batch: int = 1) -> float:
-        """One epoch of Algorithm 1 in `reading_order`; see `Objective.sgd_epoch`."""
-
-        def step(grad: Float64Array) -> None:
-            params[:] -= rate * grad
-
-        if batch > 1:
-            return self.epoch(params, order, batch, step)
+        """One epoch of Algorithm 1 in `reading_order`; a batch lies in one block."""
         loss, order = 0.0, self._checked_order(params, order)
         for here, queries, rows in self._blocks_of(order):
-            part, weight = self._in_memory(queries, rows, self.penalty)
-            if part is not None:
-                loss += weight * part.sgd_epoch(params, here - queries[0], rate * weight) * len(here)
-                continue
-            for _ in here:
-                value, grad = self.penalty.value_and_grad(params)
-                loss += value
-                step(grad)
+            part = self._in_memory(queries, rows)
+            loss += part.sgd_epoch(params, here - queries[0], rate, batch) * len(here)
         return loss / len(order)
 
     def epoch(
@@ -122,20 +105,13 @@ class StreamedObjective(LinearObjective):
         Returns
         -------
         float
-            Mean of the losses before each step.
+            Mean of the losses before each step, each with the weight of its block's queries.
         """
-        losses = []
-        for here, queries, rows in self._blocks_of(self._checked_order(params, order)):
-            part, weight = self._in_memory(queries, rows, self.penalty)
-            for begin in range(0, len(here), batch):
-                some = here[begin : begin + batch] - queries[0]
-                if part is None:
-                    value, grad = self.penalty.value_and_grad(params)
-                else:
-                    value, grad = part.value_and_grad(params, some)
-                losses.append(weight * value)
-                step(weight * grad)
-        return float(np.mean(losses))
+        loss, order = 0.0, self._checked_order(params, order)
+        for here, queries, rows in self._blocks_of(order):
+            part = self._in_memory(queries, rows)
+            loss += part.epoch(params, here - queries[0], batch, step) * len(here)
+        return loss / len(order)
 
     @cached_property
     def _starts(self) -> Int64Array:
@@ -151,7 +127,7 @@ class StreamedObjective(LinearObjective):
 
     def _checked_order(self, params: Float64Array, order: Any) -> Int64Array:
         self._check_epoch(params)
-        return self.reading_order(np.asarray(self._check(order), dtype=np.int64))
+        return self.reading_order(np.asarray(self._data.checked(order), dtype=np.int64))
 
     def _blocks_of(self, order: Int64Array) -> Iterator[tuple[Int64Array, Int64Array, Array]]:
         """For every run of ``order`` within one block: that run, all queries of the block, its features."""
@@ -162,31 +138,19 @@ class StreamedObjective(LinearObjective):
         read = self.queries.features.spans([(int(qptr[a]), int(qptr[b])) for a, b in bounds])
         return zip(np.split(order, cuts), (np.arange(a, b) for a, b in bounds), read, strict=True)
 
-    def _in_memory(
-        self, queries: Int64Array, rows: Array, penalty: L2
-    ) -> tuple[LinearObjective | None, float]:
-        """An objective of some queries, and its factor: their weights there have the mean 1, and no more.
-
-        None, and 1, where nothing weighs anything: then there is only the penalty.
-        """
+    def _in_memory(self, queries: Int64Array, rows: Array) -> LinearObjective:
+        """The objective of some queries, whose features are ``rows``, with their weights in here."""
         q = self.queries
-        sizes, weights = np.diff(q.qptr)[queries], self._query_weight[queries]
+        sizes = np.diff(q.qptr)[queries]
         docs = rows_of(q.qptr[queries], sizes)
-        of_docs = None if self._doc_weight is None else self._doc_weight[docs]
-        if not weights.any() or (of_docs is not None and not of_docs.any()):
-            return None, 1.0
-        factor = float(weights.mean())
         qptr, ids = np.append(0, np.cumsum(sizes)), tuple(range(len(queries)))
-        part = Queries(rows, q.labels[docs], qptr, ids, None, None, np.arange(len(docs)))
-        objective = LinearObjective(
-            part,
-            self.surrogate,
-            self.model,
-            penalty=L2(penalty.strength / factor, penalty.center),
-            query_weight=None if (weights == 1.0).all() else weights,
-            doc_weight=of_docs,
-        )
-        return objective, factor
+        part = LinearObjective.__new__(LinearObjective)  # its constructor would bring weights to a mean of 1
+        part.__dict__.update(self.__dict__)
+        part.queries = Queries(rows, q.labels[docs], qptr, ids, None, None, np.arange(len(docs)))
+        part._query_weight = self._query_weight[queries]
+        part._doc_weight = None if self._doc_weight is None else self._doc_weight[docs]
+        part._data = part._cut()
+        return part
 
     def held(self, params: Float64Array) -> Self:
         """Refused: what is held are the scores of all documents at once."""

@@ -21,6 +21,7 @@ SMOOTH = frozenset({"smooth", "shift_invariant", "tends_to_measure"})
 class ApproxRank(KernelSurrogate):
     """Base of the surrogates in `approx`; the fields are each one's own."""
 
+    entries: ClassVar[tuple[str, ...]] = ("document",)
     family: ClassVar[str]
     weighs_docs: ClassVar[bool] = False
     alpha: float

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -31,6 +31,12 @@ class KernelSurrogate(ABC):
     A subclass says what depends on the labels alone (`prepare`) and how to fill a chunk
     (`fill`). Objectives call `prepare` once per data set and `fill` on every chunk, next to the
     chunk's features; `value_and_grad` puts the two together for everyone else.
+    """
+
+    entries: ClassVar[tuple[str, ...] | None] = None
+    """What each array of `prepare` has entries for: each "document", each "query", or the "data" as a whole.
+
+    Mini-batches take those of their queries. None: `prepare` is called for one query after another.
     """
 
     @property

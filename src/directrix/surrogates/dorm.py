@@ -3,7 +3,7 @@ r"""DORM (Le, Smola 2007): a hinge over all rankings, with a linear assignment a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -79,6 +79,7 @@ class Dorm(KernelSurrogate):
     (array([0.63092975]), array([ 0.36907025, -0.36907025]))
     """
 
+    entries: ClassVar[tuple[str, ...]] = ("document", "document", "document", "data", "document", "data")
     k: int | None = None
     ties: Literal["score", "mean"] = "score"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import NamedTuple, TypeAlias
+from typing import ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -62,6 +62,7 @@ Earnings: TypeAlias = tuple[Float64Array, Float64Array, Float64Array]
 class Interleaved(KernelSurrogate):
     """Base of the surrogates in `structural` whose rankings interleave two lists."""
 
+    entries: ClassVar[tuple[str, ...]] = ("document", "document", "data", "query", "query")
     rel: float
 
     def __post_init__(self) -> None:

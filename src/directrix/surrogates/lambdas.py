@@ -107,6 +107,7 @@ class Lambda(KernelSurrogate):
     (array([0.5]), array([-0.3655,  0.3655]))
     """
 
+    entries: ClassVar[tuple[str, ...]] = ("document", "query", "data", "document", "query")
     measure: Any = "nDCG"
     construction: Construction = "ranknet-weight-pairs"
     margin: float = 1.0

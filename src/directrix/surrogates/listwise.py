@@ -6,6 +6,7 @@ All three compare the list of scores with one list made of the labels, in O(n) a
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -41,6 +42,7 @@ class ListNet(Loss):
     Cao, Qin, Liu, Tsai & Li (2007), top-one probabilities with phi = exp, doi:10.1145/1273496.1273513.
     """
 
+    entries: ClassVar[tuple[str, ...]] = ("document",)
     target: Target = "labels"
     temperature: float = 1.0
 
@@ -123,6 +125,7 @@ class ListMLE(Loss):
     "Statistical Consistency of Top-k Ranking".
     """
 
+    entries: ClassVar[tuple[str, ...]] = ("document", "document", "document")
     k: int | None = None
 
     def __post_init__(self) -> None:
@@ -201,6 +204,7 @@ class RankCosine(Loss):
     doi:10.1016/j.ipm.2007.07.016.
     """
 
+    entries: ClassVar[tuple[str, ...]] = ("document",)
     target: Target = "gains"
     centred: bool = False
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -30,6 +30,8 @@ class _Pairwise(Loss):
     def measure(self) -> KendallTau:
         """Kendall's tau-b, which counts the same pairs; not a limit."""
         return KendallTau()
+
+    entries: ClassVar[tuple[str, ...]] = ("document", "query")
 
     def prepare(
         self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None

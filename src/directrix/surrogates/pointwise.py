@@ -3,6 +3,7 @@ r"""Regression on the gains, a loss of each document alone."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -42,6 +43,7 @@ class Regression(Loss):
     Section 4 (reweighted classes), doi:10.1007/s10791-009-9110-3.
     """
 
+    entries: ClassVar[tuple[str, ...]] = ("document", "document")
     intercept: bool = True
 
     def __post_init__(self) -> None:

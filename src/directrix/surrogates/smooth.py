@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple, Self
+from typing import ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -52,6 +52,8 @@ class SmoothRank(KernelSurrogate):
     """What `SmoothNDCG` and `SmoothAP` share; the fields are each one's own."""
 
     sigma: float
+
+    entries: ClassVar[tuple[str, ...]] = ("document", "data")
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sigma", positive(self.sigma, "sigma", type(self).__name__, SMALLEST))

@@ -3,7 +3,7 @@ r"""SoftRank (Taylor, Guiver, Robertson, Minka 2008): expected measures under no
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import ClassVar, Self
 
 from directrix.measures.dcg import NDCG
 from directrix.surrogates.approx import ApproxNDCG
@@ -56,6 +56,7 @@ class SoftNDCG(KernelSurrogate):
     array([0.815465])
     """
 
+    entries: ClassVar[tuple[str, ...]] = ("document",)
     sigma: float = 1.0
     k: int | None = None
 

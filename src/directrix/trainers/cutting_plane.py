@@ -12,6 +12,7 @@ import numpy as np
 from directrix.errors import InputError
 from directrix.objectives.objective import Objective
 from directrix.objectives.penalty import L2
+from directrix.threads import one_blas_thread
 from directrix.trainers.exact import convex_of
 from directrix.trainers.proof import Proof
 from directrix.trainers.result import Result, Step, check_count
@@ -109,6 +110,7 @@ class CuttingPlane:
                 f"CuttingPlane(step={self.step!r}): a number > 0 and at most 1 is needed, e.g. step=0.1."
             )
 
+    @one_blas_thread()  # see `descend`
     def minimise(
         self,
         objective: Any,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from directrix.errors import InputError
+from directrix.threads import one_blas_thread
 from directrix.trainers.result import Result, Status, Step, check_values
 from directrix.types import Float64Array, Objective
 
@@ -84,6 +85,7 @@ class Descent:
         )
 
 
+@one_blas_thread()  # once for all: threads of BLAS that come back after every gradient slow the next one
 def descend(
     name: str,
     loop: Callable[[Descent], tuple[Status, str]],

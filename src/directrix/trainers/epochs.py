@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from directrix.threads import one_blas_thread
 from directrix.trainers.result import Result, Status, Step
 from directrix.types import Float64Array, Int64Array, Objective
 
@@ -15,6 +16,7 @@ __all__ = ["Seed", "in_batches", "over_epochs"]
 Seed = int | np.random.Generator | None
 
 
+@one_blas_thread()  # see `descend`
 def over_epochs(
     objective: Objective,
     start: Float64Array,
@@ -85,11 +87,16 @@ def in_batches(
 ) -> float:
     """One epoch: hand the mean gradient of every batch to ``step``, which moves ``params`` in place.
 
+    An objective with a method ``epoch`` does that itself.
+
     Returns
     -------
     float
         Mean of the losses before each step.
     """
+    epoch = getattr(objective, "epoch", None)
+    if epoch is not None:
+        return float(epoch(params, order, batch, step))
     losses = []
     for begin in range(0, len(order), batch):
         loss, grad = objective.value_and_grad(params, order[begin : begin + batch])

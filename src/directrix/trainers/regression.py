@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
+import scipy.sparse as sp
 
 from directrix.data.queries import Queries
-from directrix.data.stored import StoredFeatures
 from directrix.measures.gains import check_squared_gains, gains
-from directrix.threads import one_blas_thread
-from directrix.trainers.normal_equations import ridge_of_blocks
+from directrix.threads import one_blas_thread, run_chunks
 from directrix.types import Float64Array
 
 __all__ = ["regression_start"]
@@ -45,25 +46,79 @@ def regression_start(queries: Queries, *, ridge: float = 1.0, sample_weight: Any
 
     Notes
     -----
-    O(n d^2) once for dense features, and a float64 copy of them; iterative for sparse ones; one read of those
-    that stay in a file, with a result that differs by rounding. BLAS has one thread, so that the bits do not
-    depend on how many there are.
+    O(n d^2) for dense features, by the normal equations over blocks of rows, in O(d^2) memory; by
+    scikit-learn's ``Ridge`` if there are fewer rows than features, and iteratively if they are sparse. The
+    bits do not depend on the number of threads. Without ``sample_weight`` the result is kept for each
+    `Queries` object, whose arrays never change: a search computes it once.
 
     References
     ----------
     Chapelle & Wu (2010), Section 4 (the start of SmoothRank), doi:10.1007/s10791-009-9110-3.
     """
-    from sklearn.linear_model import Ridge
-
     check_squared_gains(queries.labels)
+    if sample_weight is not None:
+        return _fitted(queries, ridge, sample_weight)
+    known = _STARTS.setdefault(queries, {})
+    if ridge not in known:
+        known[ridge] = _fitted(queries, ridge, None)
+    return known[ridge].copy()
+
+
+_ROWS, _AT_ONCE = 2048, 32
+_STARTS: WeakKeyDictionary[Queries, dict[float, Float64Array]] = WeakKeyDictionary()
+
+
+def _fitted(queries: Queries, ridge: float, sample_weight: Any) -> Float64Array:
     relevant = queries.labels > 0.0
     n, n_relevant = queries.n_docs, int(relevant.sum())
     weight = np.ones(n) if sample_weight is None else np.array(sample_weight, dtype=np.float64)
     if 0 < n_relevant < n:
         weight = weight * np.where(relevant, 0.5 * n / n_relevant, 0.5 * n / (n - n_relevant))
-    if isinstance(queries.features, StoredFeatures):
-        return ridge_of_blocks(queries, gains(queries.labels), weight, ridge)
-    model = Ridge(alpha=ridge, solver="auto" if hasattr(queries.features, "tocsr") else "cholesky")
+    X, gain = queries.features, gains(queries.labels)
     with one_blas_thread():
-        model.fit(queries.features.astype(np.float64), gains(queries.labels), sample_weight=weight)
+        if not sp.issparse(X) and n >= X.shape[1]:
+            return _normal_equations(X, gain, weight, ridge)
+        from sklearn.linear_model import Ridge
+
+        model = Ridge(alpha=ridge, solver="auto" if sp.issparse(X) else "cholesky")
+        model.fit(X.astype(np.float64), gain, sample_weight=weight)
     return np.asarray(model.coef_, dtype=np.float64)
+
+
+def _normal_equations(X: Any, gain: Float64Array, weight: Float64Array, ridge: float) -> Float64Array:
+    """The solution for dense features: their weighted mean first, then their products about it."""
+    from scipy.linalg import solve
+
+    total = weight.sum()
+
+    def moments(rows: slice) -> Float64Array:
+        moment: Float64Array = weight[rows] @ X[rows].astype(np.float64)
+        return moment
+
+    centre, middle = _summed(moments, len(X)) / total, (weight @ gain) / total
+
+    def products(rows: slice) -> Float64Array:
+        Z = X[rows] - centre
+        U = Z * weight[rows, None]
+        return np.vstack([U.T @ Z, (gain[rows] - middle) @ U])
+
+    found = _summed(products, len(X))
+    solution: Float64Array = solve(found[:-1] + ridge * np.eye(X.shape[1]), found[-1], assume_a="pos")
+    return solution
+
+
+def _summed(part: Callable[[slice], Float64Array], n: int) -> Float64Array:
+    """Sum of parts of the rows, on threads but added in order: the same bits for any number of them."""
+    total: Any = 0.0
+    for wave in range(0, n, _AT_ONCE * _ROWS):
+        starts = range(wave, min(wave + _AT_ONCE * _ROWS, n), _ROWS)
+        parts: list[Any] = [None] * len(starts)
+
+        def work(c: int, starts: range = starts, parts: list[Any] = parts) -> None:
+            parts[c] = part(slice(starts[c], min(starts[c] + _ROWS, n)))
+
+        run_chunks(work, len(starts))
+        for each in parts:
+            total = total + each
+    result: Float64Array = total
+    return result

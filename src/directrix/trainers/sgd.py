@@ -91,8 +91,8 @@ class SGD:
         Parameters
         ----------
         objective : Objective
-            Loss and gradient over any queries. If it has an ``sgd_epoch`` (as the linear objective
-            has), that does the epochs with a query a step.
+            Loss and gradient over any queries. If it has an ``sgd_epoch(params, order, rate, batch)``, as
+            `Objective` has, that does the epochs.
         start : float64 (n_params,)
             First parameters.
         callback : callable, optional
@@ -127,9 +127,9 @@ class SGD:
         return replace(result, counts={**result.counts, "restarts": restarts[-1]}, trace=trace)
 
     def _epoch(self, objective: Objective, params: Float64Array, order: Int64Array, rate: float) -> float:
-        whole_epoch = getattr(objective, "sgd_epoch", None) if self.batch == 1 else None
+        whole_epoch = getattr(objective, "sgd_epoch", None)
         if whole_epoch is not None:
-            return float(whole_epoch(params, order, rate))
+            return float(whole_epoch(params, order, rate, self.batch))
 
         def step(grad: Float64Array) -> None:
             params[:] -= rate * grad

@@ -9,33 +9,27 @@ _ROWS_PER_FLUSH = 64
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=_FAST)
-def _dot(x, w):
-    total = x.dtype.type(0.0)
-    for f in range(len(w)):
-        total += x[f] * w[f]
-    return total
-
-
-@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=_FAST)
-def _add_block(X, g, total):
-    """Total += X^T g, four rows a pass over the total."""
-    fours = X.shape[0] // 4
-    for i in range(fours):
-        x0, x1, x2, x3 = X[4 * i], X[4 * i + 1], X[4 * i + 2], X[4 * i + 3]
-        a, b, c, d = g[4 * i], g[4 * i + 1], g[4 * i + 2], g[4 * i + 3]
-        for f in range(len(total)):
-            total[f] += (a * x0[f] + b * x1[f]) + (c * x2[f] + d * x3[f])
-    for i in range(4 * fours, X.shape[0]):
-        x0, a = X[i], g[i]
-        for f in range(len(total)):
-            total[f] += a * x0[f]
-
-
-@numba.njit(nogil=True, cache=True, error_model="numpy")
 def dense_scores(X, w, scores):
     """Scores = X w, for X (n, d) and w (d,) of one dtype."""
     for i in range(X.shape[0]):
-        scores[i] = _dot(X[i], w)
+        total = X.dtype.type(0.0)
+        for f in range(X.shape[1]):
+            total += X[i, f] * w[f]
+        scores[i] = total
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=_FAST)
+def _add_rows(X, g, begin, end, total):
+    """Total += X^T g over the rows begin <= i < end, four rows a pass over the total."""
+    fours = end - (end - begin) % 4
+    for i in range(np.uint64(begin), np.uint64(fours), np.uint64(4)):
+        a, b, c, d = g[i], g[i + 1], g[i + 2], g[i + 3]
+        for f in range(X.shape[1]):
+            total[f] += (a * X[i, f] + b * X[i + 1, f]) + (c * X[i + 2, f] + d * X[i + 3, f])
+    for i in range(fours, end):
+        a = g[i]
+        for f in range(X.shape[1]):
+            total[f] += a * X[i, f]
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
@@ -44,10 +38,9 @@ def dense_add(X, g, part, grad):
     n = X.shape[0]
     zero = X.dtype.type(0.0)
     for begin in range(0, n, _ROWS_PER_FLUSH):
-        end = min(begin + _ROWS_PER_FLUSH, n)
         for f in range(len(part)):
             part[f] = zero
-        _add_block(X[begin:end], g[begin:end], part)
+        _add_rows(X, g, begin, min(begin + _ROWS_PER_FLUSH, n), part)
         for f in range(len(grad)):
             grad[f] += part[f]
 

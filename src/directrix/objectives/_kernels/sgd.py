@@ -1,4 +1,4 @@
-"""One epoch of Algorithm 1 for a linear model on ApproxRank, query by query in one kernel.
+"""One epoch of Algorithm 1 for a linear model on ApproxRank, batch by batch in one kernel.
 
 The general way, a Python call a query, spends more time between kernels than in them.
 """
@@ -11,7 +11,6 @@ from directrix.surrogates._kernels.approx import (
     ap_query,
     cascade_query,
     kendall_query,
-    longest,
 )
 from directrix.surrogates._kernels.softrank import scratch, soft_rank_core
 
@@ -20,8 +19,10 @@ FAMILIES = {"separable": SEPARABLE, "ap": AP, "cascade": CASCADE, "kendall": KEN
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def sgd_epoch(family, spec, X, weights, qptr, query_weight, order, rate, l2, center, params):
-    """Descend one query at a time; overwrites params and returns the mean loss on the way.
+def sgd_epoch(family, spec, X, weights, qptr, query_weight, order, batch, rate, l2, center, params, grad):
+    """Descend one batch of queries at a time; overwrites params and returns the mean loss on the way.
+
+    With a rate of 0 nothing moves: that is how loss and gradient of some queries are found.
 
     Parameters
     ----------
@@ -31,38 +32,47 @@ def sgd_epoch(family, spec, X, weights, qptr, query_weight, order, rate, l2, cen
     qptr : int64 (n_queries + 1,)
     query_weight : float64 (n_queries,)   of mean 1
     order : int64 (n,)
+    batch : int >= 1                      queries a step
     rate, l2 : float
     center : float64 (n_features,)
     params : float64 (n_features,)        in and out
+    grad : float64 (n_features,)          out: of the weighted sum of the last batch, without the penalty
     """
     shape, kind, k, alpha, beta = spec
-    n = longest(qptr, 0, len(qptr) - 1)
+    n = 0
+    for q in order:
+        n = max(n, qptr[q + 1] - qptr[q])
     scores, dscores = np.empty(n, dtype=X.dtype), np.empty(n, dtype=X.dtype)
     space, inner, ranks = scratch(n, scores), scratch(n, weights), np.empty(n)
     w, part = np.empty(len(params), dtype=X.dtype), np.empty(len(params), dtype=X.dtype)
-    grad = np.empty(len(params))
     loss = 0.0
-    for q in order:
-        lo, hi = qptr[q], qptr[q + 1]
-        size = hi - lo
+    for begin in range(0, len(order), batch):
+        end = min(begin + batch, len(order))
         distance = 0.0
         for f in range(len(params)):
             w[f] = params[f]
             distance += (params[f] - center[f]) ** 2
             grad[f] = 0.0
-        loss += l2 * distance
-        dense_scores(X[lo:hi], w, scores)
-        s, v, g = scores[:size], weights[lo:hi], dscores[:size]
-        if family == SEPARABLE:
-            value = soft_rank_core(s, v, shape, alpha, kind, k, beta, ranks, g, True, space)
-        elif family == AP:
-            value = ap_query(s, v, alpha, kind, beta, ranks, g, space, inner)
-        elif family == CASCADE:
-            value = cascade_query(s, v, alpha, kind, beta, ranks, g, space)
-        else:
-            value = kendall_query(s, v, alpha, kind, ranks, g, space)
-        dense_add(X[lo:hi], dscores, part, grad)
-        loss -= query_weight[q] * value
+        total = 0.0
+        for q in order[begin:end]:
+            lo, hi = qptr[q], qptr[q + 1]
+            s, v, g = scores[: hi - lo], weights[lo:hi], dscores[: hi - lo]
+            dense_scores(X[lo:hi], w, s)
+            if family == SEPARABLE:
+                value = soft_rank_core(s, v, shape, alpha, kind, k, beta, ranks, g, True, space)
+            elif family == AP:
+                value = ap_query(s, v, alpha, kind, beta, ranks, g, space, inner)
+            elif family == CASCADE:
+                value = cascade_query(s, v, alpha, kind, beta, ranks, g, space)
+            else:
+                value = kendall_query(s, v, alpha, kind, ranks, g, space)
+            total += query_weight[q] * value
+            if query_weight[q] != 1.0:
+                for i in range(len(g)):
+                    g[i] *= X.dtype.type(query_weight[q])
+            dense_add(X[lo:hi], g, part, grad)
+        size = end - begin
+        loss += l2 * distance - total / size
         for f in range(len(params)):
-            params[f] += rate * (query_weight[q] * grad[f] - 2.0 * l2 * (params[f] - center[f]))
-    return loss / max(len(order), 1)
+            params[f] += rate * (grad[f] / size - 2.0 * l2 * (params[f] - center[f]))
+    return loss / -(-len(order) // batch)

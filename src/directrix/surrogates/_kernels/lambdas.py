@@ -178,9 +178,9 @@ def _forces(spec, unit, discount, n, space):
         for p in range(n):
             floats[2, p], floats[3, p] = x[p], lower[p]
         if construction == SPRING:
-            all_pairs(s, doubles, n, unit, floats, integers[1])
+            all_pairs(s, doubles, n, unit, floats)
         else:
-            all_pairs(s, doubles, top, 0.0, floats, integers[1])
+            all_pairs(s, doubles, top, 0.0, floats)
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")

@@ -7,8 +7,8 @@ import numpy as np
 
 from directrix.surrogates._kernels.approx import longest
 from directrix.surrogates._kernels.sigmoids import FAST, exponentials
-from directrix.surrogates._kernels.softrank import scratch
 
+_GAP = 128  # between rows of work space, as in `softrank.scratch`
 _LOWEST = -700.0
 """exp of less is 0 next to the 1 that every sum below contains."""
 _NARROW = 600.0
@@ -18,12 +18,12 @@ _FLAT = 1e-30
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def shifted_exponentials(x, top, z, e, inverse, bits):
+def shifted_exponentials(x, top, z, e, inverse):
     """Fill e = exp(x - top) for x <= top; ``z`` and ``inverse`` are work space."""
     for j in range(len(x)):
         below = np.float64(x[j]) - top
         z[j] = _LOWEST if below < _LOWEST else below
-    exponentials(z, 0.0, 1.0, bits, e, inverse)
+    exponentials(z, 0.0, 1.0, e, inverse)
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
@@ -65,7 +65,7 @@ def weighted_distance(target, s, top):
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def listnet_chunk(target, scores, qptr, first, last, value, grad):
     """sum_j target_j log softmax(s)_j; the slope is target - softmax(s)."""
-    floats, _, ints = scratch(longest(qptr, first, last), target)
+    floats = np.empty((3, longest(qptr, first, last) + _GAP), dtype=target.dtype)
     for q in range(first, last):
         lo, hi = qptr[q], qptr[q + 1]
         n = hi - lo
@@ -74,7 +74,7 @@ def listnet_chunk(target, scores, qptr, first, last, value, grad):
             continue
         s, t, g, e = scores[lo:hi], target[lo:hi], grad[lo:hi], floats[1, :n]
         top = largest(s)
-        shifted_exponentials(s, top, floats[0, :n], e, floats[2, :n], ints[0, :n])
+        shifted_exponentials(s, top, floats[0, :n], e, floats[2, :n])
         mass = total(e)
         value[q] = weighted_distance(t, s, top) - math.log(mass)
         scale = 1.0 / mass
@@ -83,10 +83,10 @@ def listnet_chunk(target, scores, qptr, first, last, value, grad):
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def listmle_narrow(x, end, weight, slope, e, inverse, rate, bits):
+def listmle_narrow(x, end, weight, slope, e, inverse, rate):
     """Same as `listmle_wide`, some five times as fast, for scores in a range of up to ``_NARROW``."""
     n = len(x)
-    exponentials(x, largest(x), 1.0, bits, e, inverse)
+    exponentials(x, largest(x), 1.0, e, inverse)
     value, lower, begin = 0.0, 0.0, 0
     while begin < n:
         stop, w = end[begin], weight[begin]
@@ -111,7 +111,7 @@ def listmle_narrow(x, end, weight, slope, e, inverse, rate, bits):
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def level_against_lower(x, weight, top, mass, z, t, inverse, bits, pull):
+def level_against_lower(x, weight, top, mass, z, t, inverse, pull):
     r"""Minus weight * sum_i softplus(d_i), d_i = log(mass) + top - x_i, and pull = weight * sigma(d_i).
 
     mass * exp(top) is the sum of exponentials of all documents of lower levels. Returns the value and
@@ -121,7 +121,7 @@ def level_against_lower(x, weight, top, mass, z, t, inverse, bits, pull):
     for i in range(len(x)):
         distance = abs((top - x[i]) + log_mass)
         z[i] = _LOWEST if distance > -_LOWEST else -distance
-    exponentials(z, 0.0, 1.0, bits, t, inverse)
+    exponentials(z, 0.0, 1.0, t, inverse)
     value, pulled = 0.0, 0.0
     for i in range(len(x)):
         distance = (top - x[i]) + log_mass
@@ -132,7 +132,7 @@ def level_against_lower(x, weight, top, mass, z, t, inverse, bits, pull):
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def listmle_wide(x, end, weight, slope, floats, levels, bits):
+def listmle_wide(x, end, weight, slope, floats, levels):
     r"""Each document against all of lower levels; x ascends by label, ``end`` closes its level.
 
     Upwards, (top, mass) holds sum exp(x) = mass exp(top) of the documents so far: a pair, since at
@@ -151,16 +151,14 @@ def listmle_wide(x, end, weight, slope, floats, levels, bits):
         pulls[begin] = 0.0
         if begin > 0:
             w, pull = weight[begin], slope[begin:stop]
-            part, pulled = level_against_lower(
-                here, w, top, mass, z[:size], e[:size], inverse[:size], bits[:size], pull
-            )
+            part, pulled = level_against_lower(here, w, top, mass, z[:size], e[:size], inverse[:size], pull)
             value += part
             pulls[begin] = pulled
         else:
             for i in range(begin, stop):
                 slope[i] = 0.0
         level_top = largest(here)
-        shifted_exponentials(here, level_top, z[:size], e[:size], inverse[:size], bits[:size])
+        shifted_exponentials(here, level_top, z[:size], e[:size], inverse[:size])
         higher = max(top, level_top)
         mass = mass * math.exp(top - higher) + total(e[:size]) * math.exp(level_top - higher)
         top = higher
@@ -172,7 +170,7 @@ def listmle_wide(x, end, weight, slope, floats, levels, bits):
         if handed > 0.0:
             size = stop - begin
             share = handed / masses[begin]
-            shifted_exponentials(x[begin:stop], tops[begin], z[:size], e[:size], inverse[:size], bits[:size])
+            shifted_exponentials(x[begin:stop], tops[begin], z[:size], e[:size], inverse[:size])
             for i in range(begin, stop):
                 slope[i] -= share * e[i - begin]
         if begin > 0:
@@ -196,7 +194,7 @@ def start_of_level(end, stop):
 def listmle_chunk(order, end, weight, scores, qptr, first, last, value, grad):
     """Plackett-Luce log likelihood; ``order`` ascends by label, ``end`` and ``weight`` are in that order."""
     n_most = longest(qptr, first, last)
-    floats, _, ints = scratch(n_most, weight)
+    floats = np.empty((5, n_most + _GAP))
     levels = np.empty((3, n_most))
     for q in range(first, last):
         lo, hi = qptr[q], qptr[q + 1]
@@ -207,9 +205,9 @@ def listmle_chunk(order, end, weight, scores, qptr, first, last, value, grad):
         e, w = end[lo:hi], weight[lo:hi]
         if largest(x) - smallest(x) <= _NARROW:
             y, inverse, rate = floats[1, :n], floats[2, :n], floats[3, :n]
-            value[q] = listmle_narrow(x, e, w, slope, y, inverse, rate, ints[0, :n])
+            value[q] = listmle_narrow(x, e, w, slope, y, inverse, rate)
         else:
-            value[q] = listmle_wide(x, e, w, slope, floats, levels, ints[0])
+            value[q] = listmle_wide(x, e, w, slope, floats, levels)
         for j in range(n):
             grad[lo + place[j]] = slope[j]
 

@@ -71,7 +71,7 @@ def _among(rows, count, a, e, x, lower, pull):
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def all_pairs(s, doubles, top, floor, floats, bits):
+def all_pairs(s, doubles, top, floor, floats):
     """Add the forces of all pairs whose upper rank is below ``top`` to the row ``pull``."""
     n = len(s)
     upper, factor = doubles[1], doubles[3]
@@ -86,7 +86,7 @@ def all_pairs(s, doubles, top, floor, floats, bits):
         last = end
         while last < n and high - s[last] <= 2.0 * _REACH:
             last += 1
-        exponentials(s[begin:last], high - _REACH, 1.0, bits, e[begin:last], inverse[begin:last])
+        exponentials(s[begin:last], high - _REACH, 1.0, e[begin:last], inverse[begin:last])
         for b in range(last, n):
             e[b] = floats.dtype.type(0.0)
         for a in range(begin, end, 4):

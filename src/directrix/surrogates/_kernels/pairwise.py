@@ -183,7 +183,7 @@ def _near_pairs(x, starts, n_levels, middle, floats, pull):
     n = len(x)
     e, inverse, product = floats[2, :n], floats[3, :n], floats[4, :n]
     power = floats[5, :n].view(np.int64)
-    exponentials(x, middle, 1.0, power, e, inverse)
+    exponentials(x, middle, 1.0, e, inverse)
     for j in range(n):
         product[j], power[j] = 1.0, 0
     for here in range(1, n_levels):

@@ -33,7 +33,7 @@ _CONTRACT = {"contract"}  # results do not depend on where an array starts: no s
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=_CONTRACT)
-def error_functions(x, here, scale, square, bits, e, inverse, u):
+def error_functions(x, here, scale, square, e, inverse, u):
     """Fill u = erf(z) and e = exp(-z^2) at z = scale (x - here), where abs(z) <= 8.
 
     To an absolute error of 2e-15: 1 - erf(z) = exp(-z^2) p((2 z - 4)/(z + 4)) for z >= 0, with p
@@ -42,7 +42,7 @@ def error_functions(x, here, scale, square, bits, e, inverse, u):
     for j in range(len(x)):
         z = scale * (x[j] - here)
         square[j] = z * z
-    exponentials(square[: len(x)], 0.0, -1.0, bits, e, inverse)
+    exponentials(square[: len(x)], 0.0, -1.0, e, inverse)
     for j in range(len(x)):
         z = scale * (x[j] - here)
         size = abs(z)
@@ -212,7 +212,7 @@ def _pull(factor, slopes, e, pull):
 def _query(s, gain, discount, sigma, grad, space):
     """Value and gradient of one query; NaN if a score is not finite."""
     n = len(s)
-    floats, order, bits, terms = space
+    floats, order, terms = space
     x, pull, u, e = floats[0], floats[1], floats[2], floats[3]
     inverse, square, slopes = floats[4], floats[5], floats[6]
     if not finite_or_nan(s, grad):
@@ -236,7 +236,7 @@ def _query(s, gain, discount, sigma, grad, space):
         if first >= len(discount):
             continue
         m = last - first
-        error_functions(x[first:last], x[here], scale, square, bits, e, inverse, u)
+        error_functions(x[first:last], x[here], scale, square, e, inverse, u)
         u[here - first] = -1.0
         value += weight * _document(u[:m], discount[first:], tail, terms, slopes[:m])
         slopes[here - first] = 0.0
@@ -274,7 +274,6 @@ def soft_ndcg_chunk(scores, gains, qptr, first, last, sigma, k, value, grad):
         discount[r] = math.log(2.0) / math.log(r + 2.0)
     space = (
         np.empty((7, n + _GAP)),
-        np.empty(n, dtype=np.int64),
         np.empty(n, dtype=np.int64),
         np.empty((8, _TERMS)),
     )

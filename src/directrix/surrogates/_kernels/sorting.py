@@ -27,26 +27,22 @@ def descending_order(s, order):
             key[i] = descending_key(bits[i])
         sort_pairs(key, order[:n], np.empty(n, dtype=np.uint64), np.empty(n, dtype=np.int64), n)
         return
-    taken = np.zeros(n, dtype=np.int64)
+    above, taken = np.zeros(n, dtype=np.int32), np.zeros(n, dtype=np.int32)
     fours = n - n % 4
-    for i in range(0, fours, 4):  # four at a time share each load
-        a, b, c, d = s[i], s[i + 1], s[i + 2], s[i + 3]
-        above_a, above_b, above_c, above_d = 0, 0, 0, 0
-        for j in range(n):
-            other = s[j]
-            above_a += other > a
-            above_b += other > b
-            above_c += other > c
-            above_d += other > d
-        for here, above in enumerate((above_a, above_b, above_c, above_d)):
-            order[above + taken[above]] = i + here
-            taken[above] += 1
-    for i in range(fours, n):
-        here, above = s[i], 0
-        for j in range(n):
-            above += s[j] > here
-        order[above + taken[above]] = i
-        taken[above] += 1
+    for j in range(0, fours, 4):  # four at a time share each load
+        a, b, c, d = s[j], s[j + 1], s[j + 2], s[j + 3]
+        for i in range(n):
+            here = s[i]
+            low, high = np.int32(a > here) + np.int32(b > here), np.int32(c > here) + np.int32(d > here)
+            above[i] += np.int32(low + high)
+    for j in range(fours, n):
+        a = s[j]
+        for i in range(n):
+            above[i] += np.int32(a > s[i])
+    for i in range(n):
+        place = above[i]
+        order[place + taken[place]] = i
+        taken[place] += np.int32(1)
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")

@@ -1,0 +1,25 @@
+"""Scores and gradients of a linear model over some runs of rows, where they are."""
+
+import numba
+
+from directrix.models._kernels.linear import dense_add, dense_scores
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def runs_scores(X, starts, ends, w, scores):
+    """Scores of the rows starts[r] <= i < ends[r] of X for one run after another."""
+    at = 0
+    for r in range(len(starts)):
+        lo, hi = starts[r], ends[r]
+        dense_scores(X[lo:hi], w, scores[at : at + hi - lo])
+        at += hi - lo
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def runs_add(X, starts, ends, g, part, grad):
+    """Grad (float64) += X^T g over those rows; ``part`` as in `dense_add`."""
+    at = 0
+    for r in range(len(starts)):
+        lo, hi = starts[r], ends[r]
+        dense_add(X[lo:hi], g[at : at + hi - lo], part, grad)
+        at += hi - lo
