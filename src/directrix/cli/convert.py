@@ -16,30 +16,43 @@ if TYPE_CHECKING:
 _COMPRESSED = (".gz", ".bz2", ".xz")
 _LETOR = ("", ".txt", ".letor", ".dat", ".svm", ".svmlight", ".libsvm")
 _QRELS = ".qrels"
+_TABLES = (".parquet", ".arrow", ".feather")
 
 
 def convert(
     source: Annotated[
-        Path, typer.Argument(metavar="IN", help="LETOR / svmlight, plain or compressed.", show_default=False)
+        Path,
+        typer.Argument(
+            metavar="IN", help="LETOR / svmlight, plain or compressed; Parquet or Arrow.", show_default=False
+        ),
     ],
     target: Annotated[
         Path,
         typer.Argument(
             metavar="OUT",
-            help="LETOR (.txt) or TREC judgements (.qrels), compressed with .gz .bz2 .xz at the end.",
+            help="LETOR (.txt) or TREC judgements (.qrels), compressed with .gz .bz2 .xz at the end; "
+            ".parquet, .arrow or .feather.",
             show_default=False,
         ),
     ],
     missing: MissingOption = Missing.error,
 ) -> None:
-    """Rewrite a data file: LETOR with or without compression, or its labels as TREC qrels.
+    """Rewrite a data file: LETOR with or without compression, Parquet, Arrow, or its labels as TREC qrels.
 
-    Values keep their bits; comments other than the document id are dropped.
+    Values keep their bits; comments other than the document id are dropped. From and to Parquet and Arrow
+    it takes little memory, however large the file.
     """
+    from directrix.data.formats import is_table
     from directrix.data.letor_write import replacing, write_letor
 
     form = _form(target)
     check_writable(target, source)
+    if form in _TABLES or (is_table(source) and form != _QRELS):
+        from directrix.data.convert import convert_file
+
+        n = convert_file(source, target, missing.value)
+        remark(f"saved: {target} ({n.rows} rows, {n.queries} queries, {n.features} features)")
+        return
     q = read_data(source, missing)
     if form == _QRELS:
         with replacing(target) as file:
@@ -52,10 +65,11 @@ def convert(
 def _form(target: Path) -> str:
     """The suffix that says what to write, without that of the compression."""
     form = Path(target.stem).suffix if target.suffix in _COMPRESSED else target.suffix
-    if form not in (*_LETOR, _QRELS):
+    if form not in (*_LETOR, _QRELS, *_TABLES) or (form in _TABLES and target.suffix != form):
         raise typer.BadParameter(
             f"{target}: {form} is no format that convert writes; name the output *.txt for LETOR or "
-            "*.qrels for TREC judgements, with .gz, .bz2 or .xz behind it to compress."
+            "*.qrels for TREC judgements, with .gz, .bz2 or .xz behind it to compress, or *.parquet, "
+            "*.arrow, *.feather, which are not compressed once more."
         )
     return form
 

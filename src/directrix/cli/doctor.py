@@ -12,13 +12,14 @@ from directrix.cli.output import Format, FormatOption, print_json, print_rows, r
 if TYPE_CHECKING:
     from directrix.data.audit import FileAudit
 
-_EXTRAS = {"lightgbm": "lightgbm", "matplotlib": "plot", "piqp": "qp", "torch": "torch"}
+_EXTRAS = {"lightgbm": "lightgbm", "matplotlib": "plot", "piqp": "qp", "pyarrow": "arrow", "torch": "torch"}
 """Optional packages, and the extras that install them."""
 
 
 def doctor(
     files: Annotated[
-        list[Path] | None, typer.Argument(help="LETOR / svmlight files.", show_default=False)
+        list[Path] | None,
+        typer.Argument(help="LETOR / svmlight, Parquet or Arrow files.", show_default=False),
     ] = None,
     form: FormatOption = Format.table,
 ) -> None:
@@ -31,9 +32,9 @@ def doctor(
             print_rows(["what", "value"], [[name, str(value)] for name, value in facts.items()], form)
         return
     from directrix.data.audit import audit
-    from directrix.data.letor import read_letor
+    from directrix.data.formats import read_file
 
-    found = audit({str(path): read_letor(path, missing="nan") for path in files})
+    found = audit({str(path): read_file(path, missing="nan") for path in files})
     if form is Format.json:
         print_json(found.to_dict())
         return

@@ -49,10 +49,10 @@ def check_writable(path: Path, *inputs: Path | None) -> None:
 
 
 def read_data(path: Path, missing: Missing = Missing.error) -> Queries:
-    """Read labelled data; see `directrix.read_letor`."""
-    from directrix.data.letor import read_letor
+    """Read labelled data; see `directrix.read_letor` and `directrix.read_parquet`."""
+    from directrix.data.formats import read_file
 
-    return read_letor(path, missing=missing.value)
+    return read_file(path, missing=missing.value)
 
 
 def as_wide_as(q: Queries, n_features: int, path: Path, other: str) -> Queries:

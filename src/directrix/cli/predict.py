@@ -13,7 +13,9 @@ from directrix.cli.output import remark
 
 def predict(
     model: Annotated[Path, typer.Argument(help="Model file of `directrix train`.", show_default=False)],
-    data: Annotated[Path, typer.Argument(help="Data to score, LETOR / svmlight.", show_default=False)],
+    data: Annotated[
+        Path, typer.Argument(help="Data to score: LETOR / svmlight, Parquet or Arrow.", show_default=False)
+    ],
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="File to write; default standard output.")
     ] = None,
@@ -35,7 +37,7 @@ def predict(
     ranker = load(model)
     q = as_wide_as(read_data(data, missing), ranker.n_features_in_, data, f"the model {model}")
     scores = ranker.predict_queries(q)
-    text = score_lines(scores) if run is None else run_lines(q, scores, run)
+    text = score_lines(q.restore(scores)) if run is None else run_lines(q, scores, run)
     if output is None:
         typer.echo(text, nl=False)
         return

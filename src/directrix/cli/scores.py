@@ -115,7 +115,7 @@ def judgements(data: Path, rankings: list[Path], missing: Missing) -> list[Judge
             width = models[path].n_features_in_
             scores = models[path].predict_queries(as_wide_as(q, width, data, f"the model {path}"))
         else:
-            scores = read_scores(path, q.n_docs, data)
+            scores = read_scores(path, q.n_docs, data)[q.rows]
         found.append(Judgement(scores, q.labels, q.qptr, ids, doc_ids))
     return found
 

@@ -51,7 +51,7 @@ def _words(text: str) -> list[str]:
         with readable(path), open_data(path) as file:
             return [word for line in file for word in line.decode("utf-8", "backslashreplace").split()]
     if Path(text).is_file():
-        from directrix.data.letor import read_letor
+        from directrix.data.formats import read_file
 
-        return [str(query) for query in read_letor(text).query_ids]
+        return [str(query) for query in read_file(Path(text)).query_ids]
     return text.replace(",", " ").split()

@@ -1,4 +1,4 @@
-"""``directrix train``: from a LETOR file to a model file."""
+"""``directrix train``: from a data file to a model file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from directrix.cli.files import Missing, MissingOption, as_wide_as, check_writable, read_data
+from directrix.cli.files import Missing, MissingOption, as_wide_as, check_writable
+from directrix.cli.memory import read_or_open
 from directrix.cli.output import (
     Format,
     FormatOption,
@@ -26,7 +27,10 @@ if TYPE_CHECKING:
 
 def train(
     train: Annotated[
-        Path, typer.Argument(help="Training data, LETOR / svmlight; .gz .bz2 .xz too.", show_default=False)
+        Path,
+        typer.Argument(
+            help="Training data: LETOR / svmlight (.gz .bz2 .xz too), Parquet or Arrow.", show_default=False
+        ),
     ],
     valid: Annotated[
         Path | None, typer.Option(help="Validation data; without it the training queries judge in turns.")
@@ -68,6 +72,15 @@ def train(
         typer.Option(min=0.001, help="Seconds after which no more is tried.", show_default=False),
     ] = None,
     missing: MissingOption = Missing.error,
+    stream: Annotated[
+        bool | None,
+        typer.Option(
+            "--stream/--no-stream",
+            help="Leave the features of a Parquet or Arrow file there and read them as they are used (linear "
+            "models only). Default: if they would take 40 % of the available memory.",
+            show_default=False,
+        ),
+    ] = None,
     form: FormatOption = Format.table,
 ) -> None:
     """Train a ranker for the measure you report, and write it as JSON.
@@ -76,6 +89,7 @@ def train(
     output holds what was tried, remarks and progress go to standard error.
     """
     from directrix.cli.settings import parse_settings, usage
+    from directrix.data.formats import is_table
     from directrix.measures.names import measure as parse_measure
     from directrix.rankers.candidates import allowed
     from directrix.rankers.methods import method as find_method
@@ -93,8 +107,11 @@ def train(
             part.ranker(measure=goal, **chosen).check_parameters()
     check_writable(output, train, valid)
     begun = time.perf_counter()
-    q = read_data(train, missing)
-    judge = None if valid is None else as_wide_as(read_data(valid, missing), q.n_features, valid, str(train))
+    q = read_or_open(train, missing, stream=stream)
+    judge = None
+    if valid is not None:
+        of_valid = stream if is_table(valid) else None
+        judge = as_wide_as(read_or_open(valid, missing, stream=of_valid), q.n_features, valid, str(train))
     with progress_bar(f"training {method} for {goal.name}") as progress:
         found = search(
             q,

@@ -13,13 +13,13 @@ import numpy.typing as npt
 from directrix.data.blocks import open_data, readable
 from directrix.data.letor_blocks import Block, BlockParser
 from directrix.data.letor_features import assemble, parse_file
-from directrix.data.options import check_count
+from directrix.data.options import check_count, check_missing
 from directrix.data.problems import Problem, raise_problems
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.types import Int64Array
 
-__all__ = ["read_letor"]
+__all__ = ["check_blocks", "read_letor", "side_file", "sizes_of"]
 
 
 def read_letor(
@@ -88,19 +88,12 @@ def read_letor(
     path = Path(path)
     _check_options(dtype, missing, index_base, n_features)
     with readable(path):
-        side = _side_file(path) if groups is None else Path(groups)
+        side = side_file(path) if groups is None else Path(groups)
         parser = BlockParser(
             path.name, np.dtype(dtype), missing, index_base, sparse=sparse, want_qid=side is None
         )
         blocks, dense = parse_file(path, parser, n_features)
-    _raise_bad_lines(path, blocks)
-    if not any(len(block.labels) for block in blocks):
-        raise InputError(
-            f"{path} has no data; at least one line `label qid:ID index:value ...` is needed. "
-            "Check that it was written to its end."
-        )
-    _check_last_line(path, blocks)
-    qptr, query_ids = _queries_of(path, blocks) if side is None else _queries_from_sizes(path, side, blocks)
+    qptr, query_ids = check_blocks(path, blocks, side)
     doc_ids = None
     if any(block.doc_ids is not None for block in blocks):
         doc_ids = np.empty(qptr[-1], dtype=object)
@@ -112,6 +105,21 @@ def read_letor(
     return Queries(features, labels, qptr, query_ids, doc_ids, None, np.arange(len(labels)))
 
 
+def check_blocks(path: Path, blocks: list[Block], side: Path | None) -> tuple[Int64Array, tuple[int, ...]]:
+    """Raise `InputError` for all that is wrong with a file as a whole; return its queries.
+
+    Features are not looked at. Of rows in a run of one query the first suffices where only errors matter.
+    """
+    _raise_bad_lines(path, blocks)
+    if not any(len(block.labels) for block in blocks):
+        raise InputError(
+            f"{path} has no data; at least one line `label qid:ID index:value ...` is needed. "
+            "Check that it was written to its end."
+        )
+    _check_last_line(path, blocks)
+    return _queries_of(path, blocks) if side is None else _queries_from_sizes(path, side, blocks)
+
+
 def _check_options(dtype: npt.DTypeLike, missing: str, index_base: int, n_features: int | None) -> None:
     try:
         is_known = np.dtype(dtype) in (np.dtype(np.float32), np.dtype(np.float64))
@@ -119,15 +127,14 @@ def _check_options(dtype: npt.DTypeLike, missing: str, index_base: int, n_featur
         is_known = False
     if not is_known:
         raise InputError(f"dtype={dtype!r}: features are float32 or float64; type dtype=numpy.float32.")
-    if missing not in ("error", "zero", "nan"):
-        raise InputError(f"missing={missing!r}; choose 'error', 'zero' or 'nan'.")
+    check_missing(missing)
     if index_base not in (0, 1):
         raise InputError(f"index_base={index_base!r}; feature indices start at 1 or at 0.")
     if n_features is not None:
         check_count("n_features", n_features, 0)
 
 
-def _side_file(path: Path) -> Path | None:
+def side_file(path: Path) -> Path | None:
     """``<path>.query`` if it exists and the first line of data has no qid."""
     side = path.with_name(path.name + ".query")
     if not side.is_file():
@@ -215,6 +222,18 @@ def _raise_split(path: Path, blocks: list[Block], starts: Int64Array, ids: Int64
 
 
 def _queries_from_sizes(path: Path, side: Path, blocks: list[Block]) -> tuple[Int64Array, tuple[int, ...]]:
+    sizes = sizes_of(side)
+    n_docs = sum(len(block.labels) for block in blocks)
+    if sizes.sum() != n_docs:
+        raise InputError(
+            f"{side}: the {len(sizes):,} sizes add up to {sizes.sum():,}, but {path} has {n_docs:,} lines "
+            "of data; both must agree. Give the file that belongs to it: groups='...'."
+        )
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), tuple(range(len(sizes)))
+
+
+def sizes_of(side: Path) -> Int64Array:
+    """Numbers of lines of each query, as a file beside the data gives them."""
     with readable(side), open_data(side) as file:
         words = file.read().decode("utf-8", errors="replace").split()
     for number, word in enumerate(words, start=1):
@@ -223,11 +242,4 @@ def _queries_from_sizes(path: Path, side: Path, blocks: list[Block]) -> tuple[In
                 f"{side}: size {number} is {word!r}; the number of lines of a query is an integer >= 1. "
                 "Write one size a line."
             )
-    sizes = np.array([int(word) for word in words], dtype=np.int64)
-    n_docs = sum(len(block.labels) for block in blocks)
-    if sizes.sum() != n_docs:
-        raise InputError(
-            f"{side}: the {len(sizes):,} sizes add up to {sizes.sum():,}, but {path} has {n_docs:,} lines "
-            "of data; both must agree. Give the file that belongs to it: groups='...'."
-        )
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), tuple(range(len(sizes)))
+    return np.array([int(word) for word in words], dtype=np.int64)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ from directrix.errors import InputError
 from directrix.threads import run_chunks
 from directrix.types import Array, Int64Array
 
-__all__ = ["assemble", "parse_file"]
+__all__ = ["assemble", "each_block", "parse_file"]
 
 _BATCH = 16  # blocks of a compressed file that are held as text at one time
 
@@ -31,15 +33,25 @@ def parse_file(path: Path, parser: BlockParser, n_features: int | None) -> tuple
         Where it is given, blocks with a `place` have their features there, from that row on.
     """
     compressed = open_compressed(path)
-    if compressed is None:
-        with FileBlocks(path) as text:
-            return _parse_plain(text, parser, n_features)
-    blocks: list[Block] = []
-    with compressed:
-        source = stream_blocks(compressed)
+    if compressed is not None:
+        compressed.close()
+        return list(each_block(path, parser)), None
+    with FileBlocks(path) as text:
+        return _parse_plain(text, parser, n_features)
+
+
+def each_block(path: Path, parser: BlockParser) -> Iterator[Block]:
+    """Parse a file from front to back, a few blocks at a time: what is yielded may be let go."""
+    compressed, is_start = open_compressed(path), True
+    with contextlib.ExitStack() as stack:
+        if compressed is None:
+            text = stack.enter_context(FileBlocks(path))
+            source: Iterator[bytes] = (text.read(b) for b in range(len(text)))
+        else:
+            source = stream_blocks(stack.enter_context(compressed))
         while batch := list(itertools.islice(source, _BATCH)):
-            blocks += _parse_batch(batch, parser, is_start=not blocks)
-    return blocks, None
+            yield from _parse_batch(batch, parser, is_start=is_start)
+            is_start = False
 
 
 def _parse_batch(texts: list[bytes], parser: BlockParser, *, is_start: bool) -> list[Block]:

@@ -23,7 +23,7 @@ from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.types import Array
 
-__all__ = ["letor_comment", "replacing", "shortest", "write_letor"]
+__all__ = ["letor_comment", "letor_text", "replacing", "shortest", "write_letor"]
 
 _ROWS = 4096  # rows turned to text at one time
 _BLANK = re.compile(r"[ \t-\r]")
@@ -50,18 +50,24 @@ def write_letor(q: Queries, path: str | os.PathLike[str]) -> None:
         If a query identifier is no integer, a document identifier would break its line, or
         the file cannot be written.
     """
+    with replacing(path) as file:
+        for text in letor_text(q):
+            file.write(text)
+
+
+def letor_text(q: Queries, before: int = 0) -> Iterator[bytes]:
+    """The lines of queries, some thousand at a time; ``before`` them stand so many rows in their file."""
     heads = _heads(q)
     csr = sp.csr_array(q.features) if sp.issparse(q.features) else None
-    with replacing(path) as file:
-        for first in range(0, q.n_docs, _ROWS):
-            last = min(first + _ROWS, q.n_docs)
-            rows = _dense_rows(q.features[first:last]) if csr is None else _csr_rows(csr, first, last)
-            labels = shortest(q.labels[first:last])
-            lines = []
-            for row, (label, features) in enumerate(zip(labels, rows, strict=True), start=first):
-                comment = "" if q.doc_ids is None else letor_comment(q.doc_ids[row], row)
-                lines.append(f"{label} {heads[row]}{features}{comment}\n")
-            file.write("".join(lines).encode("utf-8", "surrogateescape"))
+    for first in range(0, q.n_docs, _ROWS):
+        last = min(first + _ROWS, q.n_docs)
+        rows = _dense_rows(q.features[first:last]) if csr is None else _csr_rows(csr, first, last)
+        labels = shortest(q.labels[first:last])
+        lines = []
+        for row, (label, features) in enumerate(zip(labels, rows, strict=True), start=first):
+            comment = "" if q.doc_ids is None else letor_comment(q.doc_ids[row], before + row)
+            lines.append(f"{label} {heads[row]}{features}{comment}\n")
+        yield "".join(lines).encode("utf-8", "surrogateescape")
 
 
 @contextlib.contextmanager

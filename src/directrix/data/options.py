@@ -1,4 +1,4 @@
-"""Checks of options that are one number: counts and seeds."""
+"""Checks of options: counts, seeds, what missing values mean."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from directrix.errors import InputError
 
-__all__ = ["check_count", "generator"]
+__all__ = ["check_count", "check_missing", "generator"]
 
 
 def check_count(name: str, value: Any, lowest: int) -> int:
@@ -38,3 +38,9 @@ def generator(seed: Any) -> np.random.Generator:
         return np.random.default_rng(seed)
     except (TypeError, ValueError) as error:
         raise InputError(f"seed={seed!r}; an integer >= 0 is needed. Type e.g. seed=0.") from error
+
+
+def check_missing(missing: Any) -> None:
+    """Raise `InputError` unless it is "error", "zero" or "nan"."""
+    if missing not in ("error", "zero", "nan"):
+        raise InputError(f"missing={missing!r}; choose 'error', 'zero' or 'nan'.")

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from directrix.data.grouping import group_by_query, rows_of
+from directrix.data.stored import StoredFeatures
 from directrix.data.validate import check_features, check_group, check_labels, check_length
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array, Int64Array
@@ -26,8 +27,9 @@ class Queries:
 
     Parameters
     ----------
-    features : float32 or float64 (n_docs, n_features), C-contiguous, or CSR array
-        Features of every document; all documents of a query are contiguous.
+    features : float32 or float64 (n_docs, n_features), C-contiguous, or CSR array, or `StoredFeatures`
+        Features of every document; all documents of a query are contiguous. Those of
+        `directrix.open_parquet` stay in their file.
     labels : float64 (n_docs,)
         Relevance labels, >= 0, higher is better.
     qptr : int64 (n_queries + 1,)
@@ -62,7 +64,9 @@ class Queries:
         self.__post_init__()
 
     def __repr__(self) -> str:
-        form = f"{self.features.dtype}" + (" CSR" if sp.issparse(self.features) else "")
+        form = f"{self.features.dtype}"
+        form += " CSR" if sp.issparse(self.features) else ""
+        form += " in a file" if isinstance(self.features, StoredFeatures) else ""
         if self.n_docs == 0:
             return f"Queries(empty, {self.n_features} features {form})"
         sizes = np.diff(self.qptr)
@@ -204,6 +208,11 @@ class Queries:
                 f"n_features={n_features}, but there are {self.n_features} already; columns can only be "
                 "added. Give the files of one data set, with the same features in the same order."
             )
+        if isinstance(self.features, StoredFeatures):
+            raise InputError(
+                f"{self.features.source.name} has {self.n_features} features and {n_features} are needed; "
+                "features that stay in a file get no further columns. Type directrix.read_parquet(path)."
+            )
         if sp.issparse(self.features):
             parts = self.features.data, self.features.indices, self.features.indptr
             features = sp.csr_array(parts, shape=(self.n_docs, n_features))
@@ -276,6 +285,8 @@ def _frozen(array: Any) -> Any:
 
 
 def _frozen_features(features: Any) -> Any:
+    if isinstance(features, StoredFeatures):
+        return features
     if not sp.issparse(features):
         return _frozen(features)
     out = sp.csr_array(features.shape, dtype=features.dtype)

@@ -10,6 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from directrix.data.percentile import percentiles
+from directrix.data.statistics import statistics
+from directrix.data.stored import StoredFeatures
 from directrix.errors import InputError
 from directrix.types import Array, Int64Array
 
@@ -88,7 +90,7 @@ class Scale:
         Parameters
         ----------
         features : float32 or float64 (n_docs, n_features), or CSR
-            Not changed; the result has the same dtype.
+            Not changed; the result has the same dtype. `StoredFeatures` are scaled as they are read.
         qptr : int64 (n_queries + 1,)
             Query boundaries; they do not matter to the kinds by training data.
 
@@ -103,6 +105,8 @@ class Scale:
         -----
         One copy of the features, O(n_docs n_features).
         """
+        if isinstance(features, StoredFeatures):
+            return features.scaled(self, qptr)
         if sp.issparse(features):
             return self._apply_csr(features)
         if self.center is None or self.width is None:
@@ -173,7 +177,7 @@ def fit_scale(kind: str | None, features: Any) -> Scale | None:
     ----------
     kind : {"query-minmax", "query-standard", "query-percentile", "minmax", "standard"}, or None
         ``None`` gives ``None``: no scaling.
-    features : float32 or float64 (n_docs, n_features), or CSR
+    features : float32 or float64 (n_docs, n_features), or CSR, or `StoredFeatures`
         Of the training data; statistics are computed in float64.
 
     Raises
@@ -187,23 +191,9 @@ def fit_scale(kind: str | None, features: Any) -> Scale | None:
         raise InputError(f"scale={kind!r}; choose one of {', '.join(map(repr, SCALES))}, or None.")
     if kind.startswith("query-"):
         return Scale(kind)
-    if sp.issparse(features):
-        if kind == "minmax":
-            return Scale("minmax", (), ())._apply_csr(features)  # type: ignore[no-any-return]
-        mean = np.asarray(features.mean(axis=0, dtype=np.float64)).ravel()
-        with np.errstate(over="ignore", invalid="ignore"):
-            second = np.asarray(features.astype(np.float64).power(2).mean(axis=0)).ravel()
-            deviation = np.sqrt(np.maximum(second - mean**2, 0.0))
-        _check_width(np.sqrt(second), "the training data")
-        deviation[deviation <= 1e-7 * np.sqrt(second)] = 0.0
-        return Scale("standard", tuple(mean.tolist()), tuple(deviation.tolist()))
-    low, high = features.min(axis=0).astype(np.float64), features.max(axis=0).astype(np.float64)
-    with np.errstate(over="ignore", invalid="ignore"):
-        if kind == "minmax":
-            center, width = low, high - low
-        else:
-            center = features.mean(axis=0, dtype=np.float64)
-            width = np.where(low == high, 0.0, features.std(axis=0, dtype=np.float64))
+    if sp.issparse(features) and kind == "minmax":
+        return Scale("minmax", (), ())._apply_csr(features)  # type: ignore[no-any-return]
+    center, width = statistics(kind, features)
     _check_width(width, "the training data")
     return Scale(kind, tuple(center.tolist()), tuple(width.tolist()))
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from directrix.data.queries import Queries
+from directrix.data.stored import StoredFeatures
 from directrix.errors import InputError
 from directrix.models.linear import LinearModel
 from directrix.objectives.batches import runs
@@ -102,7 +103,7 @@ def linear_objective(
     Parameters
     ----------
     queries : Queries
-        Training data, dense or CSR.
+        Training data, dense or CSR, or of `directrix.open_parquet`: then features are read as they are used.
     surrogate : Surrogate or str
         What to maximise, e.g. ``ApproxNDCG(alpha=10)`` or ``"ApproxNDCG(alpha=10)"``.
     l2 : float >= 0
@@ -121,7 +122,10 @@ def linear_objective(
     (-0.987, array([ 0.082, -0.081, -0.001]))
     """
     center = None if w0 is None else _one_a_feature(w0, queries.n_features, "w0")
-    return LinearObjective(
+    kind = LinearObjective
+    if isinstance(queries.features, StoredFeatures):
+        from directrix.objectives.streamed import StreamedObjective as kind  # it is one of the above
+    return kind(
         queries,
         surrogate,
         LinearModel(),

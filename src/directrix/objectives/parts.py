@@ -6,10 +6,11 @@ from typing import Any, NamedTuple
 
 import scipy.sparse as sp
 
+from directrix.data.stored import StoredFeatures
 from directrix.models.linear import rows_of
 from directrix.types import Float64Array, Int64Array, Model
 
-__all__ = ["Part", "docs_per_part", "prepared_rows"]
+__all__ = ["Part", "Span", "docs_per_part", "prepared_rows"]
 
 _BYTES_PER_PART = 4 << 20
 
@@ -26,6 +27,13 @@ class Part(NamedTuple):
     """Which queries count; None = all."""
 
 
+class Span(NamedTuple):
+    """Rows first <= i < last that are yet to be read."""
+
+    first: int
+    last: int
+
+
 def docs_per_part(features: Any, model: Model) -> int:
     """Number of documents whose features, or whatever the model makes of them, fill a part."""
     n_docs, n_features = features.shape
@@ -38,6 +46,11 @@ def docs_per_part(features: Any, model: Model) -> int:
 
 
 def prepared_rows(features: Any, model: Model, first: int, last: int) -> Any:
-    """Rows of the features as the model likes to have them, see `StumpModel.prepare`."""
+    """Rows of the features as the model likes to have them, see `StumpModel.prepare`.
+
+    Of features that stay in a file only where they are; see `directrix.objectives.streamed`.
+    """
+    if isinstance(features, StoredFeatures):
+        return Span(first, last)
     rows = rows_of(features, first, last)
     return model.prepare(rows) if hasattr(model, "prepare") else rows

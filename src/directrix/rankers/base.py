@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, _fit_context
@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from directrix.data.queries import Queries
+from directrix.data.stored import StoredFeatures
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.checks import check_finite, check_valid
@@ -36,6 +37,9 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no t
 
     A subclass says how to train on `Queries` (`_train`) and how to score them (`predict_queries`).
     """
+
+    reads_files: ClassVar[bool] = False
+    """Whether it takes `Queries` of `directrix.open_parquet`, whose features stay in their file."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -118,6 +122,9 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no t
     ) -> Self:
         """Train on `Queries`, as `directrix.read_letor` returns them; see ``fit``.
 
+        A `LinearRanker` also takes those of `directrix.open_parquet`, whose features stay in their file, with
+        a trainer that needs gradients only.
+
         Parameters
         ----------
         q, valid : Queries
@@ -134,6 +141,8 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no t
         InputError
             As ``fit``, and for features that are NaN or infinite.
         """
+        if isinstance(q.features, StoredFeatures) and not self.reads_files:
+            raise q.features.refusal(f"training {type(self).__name__}")
         check_finite(q, "the training data")
         if valid is not None:
             check_valid(valid, q)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 import scipy.sparse as sp
 
 from directrix.data.queries import Queries
+from directrix.data.stored import StoredFeatures
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
@@ -27,6 +30,9 @@ __all__ = [
 
 _HIGHEST_LABEL = 256  # squares of gains must stay far from the largest float
 _FILL = "read the file with missing='zero', or fill the values in before Queries.from_arrays"
+
+_FINITE: WeakSet[Queries] = WeakSet()
+"""Whose features stay in a file and were looked at: a search need not read them again for every candidate."""
 
 
 def check_trainable(q: Queries) -> None:
@@ -57,6 +63,13 @@ def check_valid(valid: Queries, q: Queries) -> None:
 
 def check_finite(q: Queries, name: str) -> None:
     """Raise `InputError` at the first feature that is NaN or infinite; one pass over the features."""
+    if q in _FINITE:
+        return
+    if isinstance(q.features, StoredFeatures):
+        for first, rows in q.features.blocks(q.qptr):
+            check_finite(replace(q, features=rows, rows=q.rows[first : first + len(rows)]), name)
+        _FINITE.add(q)
+        return
     values = q.features.data if sp.issparse(q.features) else q.features
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(values.sum(dtype=np.float64)):  # no copy; what only overflows is looked at again

@@ -11,12 +11,14 @@ import numpy as np
 
 from directrix.data.queries import Queries
 from directrix.data.scale import fit_scale
+from directrix.data.stored import StoredFeatures
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
 from directrix.models.linear import rows_of
 from directrix.objectives.objective import Objective
 from directrix.objectives.penalty import L2
+from directrix.objectives.streamed import StreamedObjective
 from directrix.rankers.base import Callback, HasMethods, Interval, StrOptions
 from directrix.rankers.checks import check_trainable
 from directrix.rankers.inputs import row_weights
@@ -86,7 +88,8 @@ class GradientRanker(StoredRanker):
         weights: tuple[Float64Array | None, Float64Array | None],
     ) -> Objective:
         by_document, by_query = weights
-        return self.objective_type(
+        kind = StreamedObjective if isinstance(q.features, StoredFeatures) else self.objective_type
+        return kind(
             q, surrogate, self._model(), penalty=penalty, doc_weight=by_document, query_weight=by_query
         )
 
@@ -129,8 +132,12 @@ class GradientRanker(StoredRanker):
 
     def _scores(self, params: Float64Array, q: Queries) -> Float64Array:
         """Scores of scaled queries, computed as in training: in the precision of the features."""
-        scores, _ = self._model().forward(params, rows_of(q.features, 0, q.n_docs))
-        return np.asarray(scores, dtype=np.float64)
+        if isinstance(q.features, StoredFeatures):
+            return np.concatenate([self._of_rows(params, rows) for _, rows in q.features.blocks(q.qptr)])
+        return self._of_rows(params, rows_of(q.features, 0, q.n_docs))
+
+    def _of_rows(self, params: Float64Array, rows: Any) -> Float64Array:
+        return np.asarray(self._model().forward(params, rows)[0], dtype=np.float64)
 
     def _start(self, q: Queries, weight: Float64Array | None) -> Float64Array:
         if not self._continues():

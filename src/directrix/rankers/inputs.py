@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from directrix.data.queries import Queries
+from directrix.data.stored import StoredFeatures
 from directrix.errors import InputError
 from directrix.objectives.weights import check_weights
 from directrix.types import Float64Array
@@ -112,7 +113,9 @@ def digest(q: Queries) -> str:
         state = hashlib.sha256()
         for part in (*parts, q.labels, q.qptr):
             state.update(str((part.dtype.str, part.shape)).encode())
-            state.update(np.ascontiguousarray(part).data)
+            stored = isinstance(part, StoredFeatures)
+            for rows in (rows for _, rows in part.blocks(q.qptr)) if stored else (part,):
+                state.update(np.ascontiguousarray(rows).data)
         _DIGESTS[q] = f"sha256:{state.hexdigest()}"
     return _DIGESTS[q]
 

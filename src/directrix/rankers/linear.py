@@ -91,6 +91,7 @@ class LinearRanker(GradientRanker):
     """
 
     model_type: ClassVar[str] = "linear"
+    reads_files: ClassVar[bool] = True
     trainers: ClassVar[frozenset[str]] = BY_GRADIENT | {
         "cutting-plane",
         "coordinate-ascent",

@@ -1,0 +1,231 @@
+"""Parquet and Arrow IPC files, or a folder of them, as one run of record batches with one layout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from directrix.data.arrow_columns import Place
+from directrix.data.arrow_layout import layout_of
+from directrix.data.blocks import readable
+from directrix.data.stored import Extent
+from directrix.errors import InputError, MissingExtra
+
+__all__ = ["SUFFIXES", "ArrowFiles", "import_arrow", "is_arrow"]
+
+SUFFIXES = (".parquet", ".arrow", ".feather")
+
+_MAGIC = {b"PAR1": "parquet", b"ARRO": "ipc"}
+_BATCH_BYTES = 8 << 20  # of features in a batch that is decoded
+
+
+def import_arrow() -> Any:
+    """Return the package pyarrow with its modules for both formats, or raise `MissingExtra`."""
+    try:
+        import pyarrow.ipc
+        import pyarrow.parquet
+    except ImportError as error:
+        raise MissingExtra("arrow", "reading and writing Parquet and Arrow files") from error
+    return pyarrow
+
+
+def is_arrow(path: Path) -> bool:
+    """Whether a path is a Parquet or Arrow file, by its first bytes, or a folder of them, by their names."""
+    if path.is_dir():
+        return bool(_files_in(path))
+    try:
+        return path.is_file() and _form(path) is not None
+    except InputError:
+        return False  # the readers say why it cannot be read
+
+
+def _form(path: Path) -> str | None:
+    with readable(path), path.open("rb") as file:
+        return _MAGIC.get(file.read(4))
+
+
+class ArrowFiles:
+    """Files of one data set, looked at but not read.
+
+    Parameters
+    ----------
+    path : Path
+        A Parquet or Arrow IPC file (Feather version 2), or a folder whose files ``*.parquet``,
+        ``*.arrow`` and ``*.feather`` are taken in the order of their names.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, it is damaged, or its columns are not those of the layout, see
+        `directrix.read_parquet`.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.paths = _paths(path)
+        self.sizes: list[int] = []
+        layouts = []
+        for each in self.paths:
+            with self._reading(each):
+                schema, n_rows = self._look(each)
+            layouts.append(layout_of(self._pa, schema, each))
+            self.sizes.append(n_rows)
+        self.layout = layouts[0]
+        for each, layout in zip(self.paths, layouts, strict=True):
+            if layout != self.layout:
+                raise InputError(
+                    f"{each} has other columns, or columns of other types, than {self.paths[0]}; all files "
+                    f"of a folder must have the same. Write them anew, or give one file."
+                )
+        if not self.n_rows:
+            raise InputError(
+                f"{path} has no rows; at least one document is needed. Check how it was written."
+            )
+
+    @property
+    def _pa(self) -> Any:
+        return import_arrow()  # a module cannot be pickled
+
+    @property
+    def n_rows(self) -> int:
+        """Number of documents in all files."""
+        return sum(self.sizes)
+
+    def batches(self, columns: list[str] | None = None, first: int = 0) -> Iterator[tuple[Place, Any]]:
+        """Record batches in order, each with the place it comes from.
+
+        Parameters
+        ----------
+        columns : list of str, or None
+            What is read; None = all of the layout.
+        first : int
+            Batches that end before this row (of all files together) may be left out.
+        """
+        wanted = self.layout.columns if columns is None else columns
+        per_row = max(len(self.layout.names) * self.layout.dtype.itemsize, 64)
+        for path, size in zip(self.paths, self.sizes, strict=True):
+            if first < size:
+                read = self._parquet_batches if _form(path) == "parquet" else self._ipc_batches
+                with self._reading(path):
+                    for row, batch in read(path, wanted, max(first, 0), max(256, _BATCH_BYTES // per_row)):
+                        yield Place(path, row), batch
+            first -= size
+
+    def extents(self) -> tuple[Extent, ...] | None:
+        """Where features lie in the files as they would in memory; None if they do not.
+
+        They do in Arrow IPC files without compression whose features are one list column without nulls.
+        """
+        found, before = [], 0
+        for path, size in zip(self.paths, self.sizes, strict=True):
+            if not self.layout.is_list or _form(path) != "ipc":
+                return None
+            with self._reading(path), self._pa.memory_map(str(path)) as mapped:
+                begin, end = mapped.read_buffer(8).address, mapped.size()
+                reader = self._pa.ipc.open_file(mapped)
+                row = before
+                for number in range(reader.num_record_batches):
+                    column = reader.get_batch(number).column("features")
+                    values = column.flatten()
+                    if not len(column):
+                        continue
+                    width = values.type.bit_width // 8
+                    offset = values.buffers()[1].address - begin + values.offset * width
+                    is_plain = 0 <= offset <= end - len(values) * width and values.type in _floats(self._pa)
+                    if not is_plain or column.null_count or values.null_count:
+                        return None
+                    found.append(Extent(row, path, offset))
+                    row += len(column)
+            before += size
+        return tuple(found)
+
+    def _look(self, path: Path) -> tuple[Any, int]:
+        if _form(path) == "parquet":
+            with self._pa.parquet.ParquetFile(path) as file:
+                return file.schema_arrow, file.metadata.num_rows
+        with self._pa.memory_map(str(path)) as mapped:
+            reader = self._pa.ipc.open_file(mapped)
+            options = self._pa.ipc.IpcReadOptions(included_fields=[0])
+            few = self._pa.ipc.open_file(mapped, options=options)
+            return reader.schema, sum(few.get_batch(b).num_rows for b in range(few.num_record_batches))
+
+    def _parquet_batches(self, path: Path, columns: list[str], first: int, at_once: int) -> Iterator[Any]:
+        # not pre_buffer, its default: that holds the compressed data of all groups of rows at once
+        with self._pa.parquet.ParquetFile(path, pre_buffer=False) as file:
+            sizes = [file.metadata.row_group(g).num_rows for g in range(file.num_row_groups)]
+            ends = np.cumsum(sizes, dtype=np.int64)
+            groups = np.flatnonzero(ends > first)
+            row = int(ends[groups[0]] - sizes[groups[0]])
+            for batch in file.iter_batches(at_once, row_groups=groups.tolist(), columns=columns):
+                yield row, batch
+                row += batch.num_rows
+
+    def _ipc_batches(self, path: Path, columns: list[str], first: int, at_once: int) -> Iterator[Any]:
+        number, row, n_batches = 0, 0, 1
+        while number < n_batches:
+            with self._pa.memory_map(str(path)) as mapped:  # anew each time: what was read counts as memory
+                names = self._pa.ipc.open_file(mapped).schema.names
+                options = self._pa.ipc.IpcReadOptions(included_fields=sorted(map(names.index, columns)))
+                reader = self._pa.ipc.open_file(mapped, options=options)
+                n_batches = reader.num_record_batches
+                batch = reader.get_batch(number)
+            if row + batch.num_rows > first:
+                for start in range(0, batch.num_rows, at_once):
+                    yield row + start, batch.slice(start, at_once)
+            row, number = row + batch.num_rows, number + 1
+
+    def _reading(self, path: Path) -> Any:
+        return _Reading(path, self._pa.ArrowException)
+
+
+class _Reading:
+    """Turn what pyarrow raises for a damaged file into an `InputError`."""
+
+    def __init__(self, path: Path, error: type[Exception]) -> None:
+        self._path, self._error = path, error
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if isinstance(error, InputError) or not isinstance(error, self._error | OSError | ValueError):
+            return
+        with readable(self._path), self._path.open("rb"):
+            pass  # what stands in the way of any file has its own message
+        raise InputError(
+            f"{self._path} cannot be read as a Parquet or Arrow file: {str(error).splitlines()[0]}. A "
+            f"complete file is needed; write or fetch it again."
+        ) from error
+
+
+def _files_in(folder: Path) -> list[Path]:
+    with readable(folder):
+        return [p for p in sorted(folder.iterdir()) if p.suffix in SUFFIXES and p.name[0] not in "._"]
+
+
+def _paths(path: Path) -> list[Path]:
+    if not path.is_dir():
+        if _form(path) is None:
+            raise InputError(
+                f"{path} is no Parquet file and no Arrow IPC file (Feather version 2), by its first bytes. "
+                f"LETOR text is read by read_letor(path); `directrix convert {path.name} {path.stem}.arrow` "
+                f"rewrites it."
+            )
+        return [path]
+    found = _files_in(path)
+    if not found:
+        raise InputError(
+            f"{path} is a folder without *.parquet, *.arrow or *.feather; give the folder of a data set, or "
+            f"one file, e.g. {path / 'train.parquet'}."
+        )
+    for each in found:
+        if each.is_dir() or _form(each) is None:
+            raise InputError(f"{each} is no Parquet or Arrow file; take it out of the folder {path}.")
+    return found
+
+
+def _floats(pa: Any) -> tuple[Any, Any]:
+    return pa.float32(), pa.float64()

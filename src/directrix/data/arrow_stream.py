@@ -1,0 +1,123 @@
+"""Parquet and Arrow files from front to back: their queries, their rows decoded, their parts one by one."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Hashable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from directrix.data.arrow_columns import Columns, Place
+from directrix.data.arrow_files import ArrowFiles
+from directrix.errors import InputError
+from directrix.types import Array, Float64Array
+
+__all__ = ["DecodedRows", "Part", "QueryRuns", "parts_of"]
+
+
+class Part(NamedTuple):
+    """Some consecutive rows of a file; a query may go on in the next part."""
+
+    features: Array
+    labels: Float64Array
+    qids: Array
+    doc_ids: Array | None
+
+
+class QueryRuns:
+    """Where queries begin, of rows that arrive in parts; a query that begins twice is refused."""
+
+    def __init__(self) -> None:
+        self.starts: list[int] = []
+        self.ids: list[Hashable] = []
+        self._seen: set[Hashable] = set()
+        self._n_rows = 0
+
+    def add(self, qids: Array, place: Place) -> None:
+        """Take the identifiers of further rows.
+
+        Raises
+        ------
+        InputError
+            If a query stands in two places.
+        """
+        changes = np.flatnonzero(np.append(np.ones(min(len(qids), 1), dtype=bool), qids[1:] != qids[:-1]))
+        for row, qid in zip(changes.tolist(), qids[changes].tolist(), strict=True):
+            if row == 0 and self.ids and self.ids[-1] == qid:
+                continue
+            if qid in self._seen:
+                raise InputError(
+                    f"{place.path}: row {place.row + row}: query {qid!r} starts again after other queries; "
+                    f"the rows of a query must stand together where features stay in the file. Sort the "
+                    f"table by qid, or read it into memory, where rows are grouped: "
+                    f"directrix.read_parquet(path)."
+                )
+            self._seen.add(qid)
+            self.ids.append(qid)
+            self.starts.append(self._n_rows + row)
+        self._n_rows += len(qids)
+
+
+class DecodedRows:
+    """Rows of files that must be decoded, for `StoredFeatures`; cheap only from front to back.
+
+    Parameters
+    ----------
+    files : ArrowFiles
+    """
+
+    def __init__(self, files: ArrowFiles) -> None:
+        self._files, self._columns = files, Columns(files.layout)
+        self.name, self.dtype = str(files.path), files.layout.dtype
+        self.shape = (files.n_rows, len(files.layout.names))
+        self._begin: dict[Any, int] = {}
+        for path, begin in zip(files.paths, np.cumsum([0, *files.sizes]).tolist(), strict=False):
+            self._begin[path] = begin
+        self._reset()
+
+    def _reset(self) -> None:
+        self._lock = threading.Lock()
+        self._batches: Iterator[tuple[Place, Any]] | None = None
+        self._kept: list[tuple[int, Array]] = []  # the last two batches: threads that share rows overtake
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            name: value for name, value in self.__dict__.items() if name not in ("_lock", "_batches", "_kept")
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._reset()
+
+    def read(self, first: int, last: int, out: Array) -> None:
+        """Fill ``out``; goes on where the last read ended, or from the nearest group of rows before."""
+        with self._lock:
+            row = first
+            while row < last:
+                found = next((kept for kept in self._kept if 0 <= row - kept[0] < len(kept[1])), None)
+                if found is None:
+                    self._next(row)
+                    continue
+                part = found[1][row - found[0] : last - found[0]]
+                out[row - first : row - first + len(part)] = part
+                row += len(part)
+
+    def _next(self, row: int) -> None:
+        """Decode the next batch; start anew if ``row`` lies before it, or a long way behind it."""
+        at, rows = self._kept[-1] if self._kept else (0, ())
+        end = at + len(rows)
+        if self._batches is None or not end <= row < end + max(len(rows), 1):
+            self._batches, self._kept = self._files.batches(first=row), []
+        place, batch = next(self._batches)
+        rows = self._columns.features(batch, place)
+        self._kept = [*self._kept[-1:], (self._begin[place.path] + place.row, rows)]
+
+
+def parts_of(files: ArrowFiles, missing: str) -> Iterator[Part]:
+    """Rows of files in order, part by part, checked as `directrix.open_parquet` does."""
+    columns, runs = Columns(files.layout, missing), QueryRuns()
+    for place, batch in files.batches():
+        qids = columns.qids(batch, place)
+        runs.add(qids, place)
+        yield Part(columns.features(batch, place), columns.labels(batch, place), qids, columns.doc_ids(batch))

@@ -1,0 +1,294 @@
+"""Features that stay in a file: an array that is read in runs of rows, ahead of its use."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn, Protocol
+
+import numpy as np
+
+from directrix.data.blocks import readable
+from directrix.errors import InputError
+from directrix.threads import query_chunks
+from directrix.types import Array, Int64Array
+
+__all__ = ["BLOCK_BYTES", "Extent", "RawRows", "RowScale", "Rows", "StoredFeatures", "block_bounds"]
+
+BLOCK_BYTES = 32 << 20  # of features that are read at one time; three blocks are in memory at most
+_AHEAD = 2  # blocks that are being read while another one is used
+
+
+def block_bounds(qptr: Int64Array, bytes_per_row: int) -> Int64Array:
+    """Cut rows into blocks of whole queries, of about 32 MiB each: rows (n_blocks + 1,)."""
+    return qptr[query_chunks(qptr, max(1, BLOCK_BYTES // max(bytes_per_row, 1)))]
+
+
+class Rows(Protocol):
+    """Where stored rows come from."""
+
+    @property
+    def name(self) -> str:
+        """The file, for messages."""
+        ...
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and of columns."""
+        ...
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """float32 or float64."""
+        ...
+
+    def read(self, first: int, last: int, out: Array) -> None:
+        """Fill ``out`` (last - first, n_features) with the rows first <= i < last."""
+        ...
+
+
+class RowScale(Protocol):
+    """What `StoredFeatures.scaled` applies to rows that were read; see `directrix.data.scale.Scale`."""
+
+    def apply(self, features: Any, qptr: Int64Array) -> Any:
+        """Scale whole queries."""
+        ...
+
+
+class Extent(NamedTuple):
+    """A run of rows that lie one after another in a file.
+
+    Parameters
+    ----------
+    row : int
+        First row.
+    path : Path
+    offset : int
+        Byte of the file where that row begins.
+    """
+
+    row: int
+    path: Path
+    offset: int
+
+
+@dataclass(frozen=True)
+class RawRows:
+    """Rows that lie in files as they lie in memory.
+
+    Parameters
+    ----------
+    name : str
+        For messages.
+    extents : tuple of Extent
+        In the order of the rows, without gaps.
+    shape : (n_docs, n_features)
+    dtype : float32 or float64
+    stamps : tuple of (path, bytes, nanoseconds)
+        Size and time of every file when it was opened: a file that changed since is refused.
+    """
+
+    name: str
+    extents: tuple[Extent, ...]
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+    stamps: tuple[tuple[Path, int, int], ...]
+
+    def read(self, first: int, last: int, out: Array) -> None:
+        """Read rows with as few calls of the system as there are extents.
+
+        Raises
+        ------
+        InputError
+            If a file cannot be read, or is not the one that was opened.
+        """
+        width = self.shape[1] * self.dtype.itemsize
+        if width == 0 or first == last:
+            return
+        target = out.reshape(-1).view(np.uint8).data
+        starts = [extent.row for extent in self.extents] + [self.shape[0]]
+        at = int(np.searchsorted(starts, first, side="right")) - 1
+        row = first
+        while row < last:
+            end = min(last, starts[at + 1])
+            path, offset = self.extents[at].path, self.extents[at].offset + (row - starts[at]) * width
+            with readable(path), path.open("rb", buffering=0) as file:
+                self._check_stamp(path, file.fileno())
+                _fill(file.fileno(), target[(row - first) * width : (end - first) * width], offset, path)
+            row, at = end, at + 1
+
+    def _check_stamp(self, path: Path, descriptor: int) -> None:
+        status = os.fstat(descriptor)
+        if (path, status.st_size, status.st_mtime_ns) not in self.stamps:
+            raise InputError(
+                f"{path} was changed while it was used; the rows that were read belong to another file. "
+                "Open it again."
+            )
+
+
+def _fill(descriptor: int, target: memoryview, offset: int, path: Path) -> None:
+    while len(target):
+        n = os.preadv(descriptor, [target], offset)
+        if n == 0:
+            raise InputError(f"{path} ends within a row; a complete file is needed. Write or fetch it again.")
+        target, offset = target[n:], offset + n
+
+
+@dataclass(frozen=True, eq=False)
+class StoredFeatures:
+    """The features of `Queries` that are in a file and stay there; made by `directrix.open_parquet`.
+
+    Where a matrix is needed, it refuses to become one: what can work block by block asks for `blocks`.
+
+    Parameters
+    ----------
+    source : Rows
+        The file.
+    runs : int64 (n_runs, 2), or None
+        Rows of the file that belong to these features, as runs first <= i < last; None = all.
+    scale : RowScale, or None
+        Applied to what was read.
+    qptr : int64 (n_queries + 1,), or None
+        Query boundaries, for a scale.
+    """
+
+    source: Rows
+    runs: Int64Array | None = None
+    scale: RowScale | None = None
+    qptr: Int64Array | None = None
+
+    ndim = 2
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of documents and of features."""
+        n_docs, n_features = self.source.shape
+        return (n_docs if self.runs is None else int(np.diff(self.runs).sum())), n_features
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """float32 or float64."""
+        return self.source.dtype
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one value."""
+        return int(self.dtype.itemsize)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
+        raise self.refusal("this")
+
+    def astype(self, dtype: Any) -> NoReturn:
+        """Refused, as every use as a matrix."""
+        raise self.refusal("this")
+
+    def refusal(self, what: str) -> InputError:
+        """Return the error for work that needs all features in memory."""
+        return InputError(
+            f"{self.source.name}: its features stay in the file, and {what} needs them in memory. Linear "
+            f"rankers "
+            'that gradients train ("lbfgs", "cg", "sgd", "adam") read them block by block; for anything else '
+            "type directrix.read_parquet(path) (on the command line --no-stream), or take a part: q.take([0, "
+            "1])."
+        )
+
+    def __getitem__(self, rows: Any) -> Any:
+        """Rows in memory for a slice; features that stay in the file for an array of positions."""
+        if isinstance(rows, tuple):
+            raise self.refusal("work column by column")
+        if isinstance(rows, slice):
+            first, last, _ = rows.indices(len(self))
+            return self.read(first, max(first, last))
+        if self.scale is not None:
+            raise self.refusal("a choice of scaled rows")
+        chosen = np.asarray(rows, dtype=np.int64)
+        if self.runs is not None:
+            lengths = np.diff(self.runs)[:, 0]
+            run = np.searchsorted(np.cumsum(lengths), chosen, side="right")
+            chosen = chosen - (np.cumsum(lengths) - lengths)[run] + self.runs[run, 0]
+        if not len(chosen):
+            return replace(self, runs=np.zeros((0, 2), dtype=np.int64))
+        cuts = np.flatnonzero(np.diff(chosen) != 1) + 1
+        firsts, lasts = chosen[np.append(0, cuts)], chosen[np.append(cuts, len(chosen)) - 1] + 1
+        return replace(self, runs=np.column_stack([firsts, lasts]))
+
+    def scaled(self, scale: RowScale, qptr: Int64Array) -> StoredFeatures:
+        """Return the same features, scaled as they are read; queries are then read whole."""
+        return replace(self, scale=scale, qptr=qptr)
+
+    def read(self, first: int, last: int, out: Array | None = None) -> Array:
+        """Return the rows first <= i < last, in ``out`` if it is given and there is no scale."""
+        if self.scale is None or self.qptr is None:
+            rows = np.empty((last - first, self.shape[1]), self.dtype) if out is None else out[: last - first]
+            self._read(first, last, rows)
+            return rows
+        # a scale may need whole queries
+        a = int(np.searchsorted(self.qptr, first, side="right")) - 1
+        b = max(a, int(np.searchsorted(self.qptr, last)))
+        lo, hi = int(self.qptr[a]), int(self.qptr[b])
+        rows = (
+            out[: hi - lo]
+            if out is not None and len(out) >= hi - lo
+            else np.empty((hi - lo, self.shape[1]), self.dtype)
+        )
+        self._read(lo, hi, rows)
+        scaled: Array = self.scale.apply(rows, self.qptr[a : b + 1] - lo)
+        return scaled[first - lo : last - lo]
+
+    def _read(self, first: int, last: int, out: Array) -> None:
+        if self.runs is None:
+            self.source.read(first, last, out)
+        else:
+            self._read_runs(self.runs, first, last, out)
+
+    def _read_runs(self, runs: Int64Array, first: int, last: int, out: Array) -> None:
+        ends = np.cumsum(np.diff(runs)[:, 0])
+        run, row = int(np.searchsorted(ends, first, side="right")), first
+        while row < last:
+            end = min(last, int(ends[run]))
+            begin = int(runs[run, 1] - ends[run]) + row
+            self.source.read(begin, begin + end - row, out[row - first : end - first])
+            run, row = run + 1, end
+
+    def blocks(self, qptr: Int64Array) -> Iterator[tuple[int, Array]]:
+        """All rows in order, as (first row, block of whole queries); see `spans`."""
+        bounds = block_bounds(qptr, self.shape[1] * self.itemsize).tolist()
+        return zip(bounds, self.spans(itertools.pairwise(bounds)), strict=False)
+
+    def spans(self, spans: Iterable[tuple[int, int]]) -> Iterator[Array]:
+        """Rows of each span (first, last), read by a thread of their own while the one before is used.
+
+        At most two spans are being read, and one is in use, which is read-only and valid until the next.
+        """
+        wanted = list(spans)
+        most = max((last - first for first, last in wanted), default=0)
+        shape, in_memory = (most, self.shape[1]), min(_AHEAD + 1, len(wanted))
+        free = deque(np.empty(shape, dtype=self.dtype) for _ in range(in_memory))
+        queue = iter(wanted)
+        waiting: deque[tuple[Future[Array], Array]] = deque()
+        with ThreadPoolExecutor(1, thread_name_prefix="directrix-read") as reader:
+
+            def read_ahead() -> None:
+                for first, last in itertools.islice(queue, _AHEAD - len(waiting)):
+                    buffer = free.popleft()
+                    waiting.append((reader.submit(self.read, first, last, buffer), buffer))
+
+            try:
+                read_ahead()
+                while waiting:
+                    future, buffer = waiting.popleft()
+                    rows = future.result().view()
+                    rows.flags.writeable = False
+                    read_ahead()
+                    yield rows
+                    free.append(buffer)
+            finally:
+                reader.shutdown(cancel_futures=True)
