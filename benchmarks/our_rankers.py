@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from training_curves import STAGES, Clock, Predict, Rows
+from training_curves import Clock, Job, Predict, Rows
 
 import directrix as dx
 
@@ -17,12 +17,12 @@ def queries(rows: Rows) -> Any:
     return dx.Queries.from_arrays(rows.X, rows.y, group=np.diff(rows.qptr))
 
 
-def gradient(kind: Any, train: Rows, settings: dict[str, Any], clock: Clock, threads: int) -> Predict:
+def gradient(kind: Any, train: Rows, job: Job, clock: Clock) -> Predict:
     """`LinearRanker` or `MLPRanker`, scored with their parameters at each stage."""
-    settings = dict(settings)
+    settings = dict(job.settings)
     if settings.pop("short", False):
         settings |= {"max_iter": 3}
-    dx.set_threads(threads)
+    dx.set_threads(job.threads)
     kept: dict[int, np.ndarray] = {}
 
     def watch(step: Any) -> None:
@@ -39,35 +39,33 @@ def gradient(kind: Any, train: Rows, settings: dict[str, Any], clock: Clock, thr
     return predict
 
 
-def linear(train: Rows, _: Rows, settings: dict[str, Any], clock: Clock, threads: int) -> Predict:
-    return gradient(dx.LinearRanker, train, settings, clock, threads)
+def linear(train: Rows, _: Rows, job: Job, clock: Clock) -> Predict:
+    return gradient(dx.LinearRanker, train, job, clock)
 
 
-def mlp(train: Rows, _: Rows, settings: dict[str, Any], clock: Clock, threads: int) -> Predict:
-    return gradient(dx.MLPRanker, train, settings, clock, threads)
+def mlp(train: Rows, _: Rows, job: Job, clock: Clock) -> Predict:
+    return gradient(dx.MLPRanker, train, job, clock)
 
 
-def boosted(train: Rows, _: Rows, settings: dict[str, Any], clock: Clock, threads: int) -> Predict:
+def boosted(train: Rows, _: Rows, job: Job, clock: Clock) -> Predict:
     """Every tree is grown without validation queries, as by the peers; the stages are cut from the model."""
     from lightgbm import Booster
 
-    settings = {"n_trees": max(STAGES)} | settings
-    if settings.pop("short", False):
-        settings |= {"n_trees": 3}
-    dx.set_threads(threads)
-    ranker = dx.BoostedRanker(random_state=0, **settings)
+    settings = {key: value for key, value in job.settings.items() if key != "short"}
+    dx.set_threads(job.threads)
+    ranker = dx.BoostedRanker(n_trees=job.n_trees, random_state=0, **settings)
     ranker.fit_queries(queries(train), callback=lambda step: clock.tick(step.iteration))
     del clock.at[0]  # no tree ranks nothing
     booster = Booster(model_str=ranker.trees_.text)
     return lambda n, X: booster.predict(X, num_iteration=n)
 
 
-def auto(train: Rows, vali: Rows, settings: dict[str, Any], clock: Clock, threads: int) -> Predict:
+def auto(train: Rows, vali: Rows, job: Job, clock: Clock) -> Predict:
     """One stage: the whole search, with its choice on the validation queries."""
-    settings = dict(settings)
+    settings = dict(job.settings)
     if settings.pop("short", False):
         settings |= {"method": "ApproxNDCG"}
-    dx.set_threads(threads)
+    dx.set_threads(job.threads)
     ranker = dx.AutoRanker("nDCG@10", random_state=0, **settings)
     ranker.fit_queries(queries(train), queries(vali))
     clock.tick(1)

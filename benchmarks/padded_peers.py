@@ -128,13 +128,66 @@ def rax_step(batches: Batches, w0: np.ndarray, n_queries: int) -> Step:
     return step
 
 
-PEERS: dict[str, tuple[str, Callable[[], Callable[[Any, Any], Any]] | None]] = {
-    "plain": ("torch", plain_loss),
-    "allrank": ("allrank", allrank_loss),
-    "rax": ("rax", None),
-    "pytorchltr": ("torch", pytorchltr_loss),
+def tensorflow_step(batches: Batches, w0: np.ndarray, n_queries: int) -> Step:
+    """ApproxNDCGLoss of TensorFlow Ranking, traced for every shape of a batch before the clock starts."""
+    import tensorflow as tf
+    from tensorflow_ranking.python.losses_impl import ApproxNDCGLoss
+
+    approx = ApproxNDCGLoss("approx", temperature=1 / ALPHA)
+
+    @tf.function
+    def gradient(w: Any, x: Any, y: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(w)
+            scores = approx.get_logits(tf.linalg.matvec(x, w))  # divided by the temperature
+            losses, weights = approx.compute_unreduced_loss(y, scores)
+            loss = tf.reduce_sum(losses * weights) / n_queries
+        return loss, tape.gradient(loss, w)
+
+    start = tf.constant(w0, dtype=tf.float32)
+    rows = [(tf.constant(x), tf.constant(y, dtype=tf.float32)) for x, y in batches]
+    traced = {tuple(x.shape): gradient.get_concrete_function(start, x, y) for x, y in rows}
+
+    def step() -> tuple[float, np.ndarray]:
+        total, grad = 0.0, np.zeros(len(w0))
+        for x, y in rows:
+            value, slope = traced[tuple(x.shape)](start, x, y)
+            total += float(value)
+            grad += slope.numpy()
+        return total, grad
+
+    return step
+
+
+PEERS = {
+    "allRank": "allrank",
+    "Rax": "rax",
+    "TensorFlow Ranking": "tensorflow-ranking",
+    "PyTorch": "torch",
+    "pytorchltr": "torch",
 }
-"""Package whose version counts, and the loss if it is one of PyTorch."""
+"""The package whose version counts; pytorchltr does not compile for Python 3.11 or later."""
+
+
+def step_of(who: str, batches: Batches, w: np.ndarray, n_queries: int) -> Step:
+    if who == "Rax":
+        return rax_step(batches, w, n_queries)
+    if who == "TensorFlow Ranking":
+        return tensorflow_step(batches, w, n_queries)
+    loss = {"allRank": allrank_loss, "PyTorch": plain_loss, "pytorchltr": pytorchltr_loss}[who]
+    return torch_step(loss(), batches, w, n_queries)
+
+
+def limit_threads(who: str, threads: int) -> None:
+    """Rax has no such setting: XLA takes all cores."""
+    if who == "TensorFlow Ranking":
+        import tensorflow as tf
+
+        tf.config.threading.set_intra_op_parallelism_threads(threads)
+    elif who != "Rax":
+        import torch
+
+        torch.set_num_threads(threads)
 
 
 def measured(step: Step, repeats: int) -> dict[str, Any]:
@@ -148,26 +201,17 @@ def measured(step: Step, repeats: int) -> dict[str, Any]:
 
 def measure(who: str, data: dict[str, np.ndarray], threads: int) -> dict[str, Any]:
     """Time, memory and gradient with each padding, and of one long query."""
-    package, loss = PEERS[who]
-    if loss is not None:
-        import torch
-
-        torch.set_num_threads(threads)
-
-    def step_of(batches: Batches, w: np.ndarray, n_queries: int) -> Step:
-        if loss is None:
-            return rax_step(batches, w, n_queries)
-        return torch_step(loss(), batches, w, n_queries)
-
+    limit_threads(who, threads)
     small = {"qptr": data["qptr"][:129], "X": data["X"], "labels": data["labels"], "w": data["w"]}
-    step_of(padded(small, 64), data["w"], 128)()  # loads what is loaded once
-    n_queries, found = len(data["qptr"]) - 1, {"version": version(package)}
+    step_of(who, padded(small, 64), data["w"], 128)()  # loads what is loaded once
+    n_queries = len(data["qptr"]) - 1
+    found: dict[str, Any] = {"version": version(PEERS[who])}
     for padding in ("bucketed", "longest"):
-        step = step_of(padded(data, 64, by_length=padding == "bucketed"), data["w"], n_queries)
+        step = step_of(who, padded(data, 64, by_length=padding == "bucketed"), data["w"], n_queries)
         found[padding] = measured(step, 3 if padding == "bucketed" else 1)
         del step
     long = long_query(LONG)
-    step = step_of([(long["X"][None], long["labels"][None])], long["w"], 1)
+    step = step_of(who, [(long["X"][None], long["labels"][None])], long["w"], 1)
     found["long"] = measured(step, 2)
     return found
 

@@ -12,14 +12,14 @@ import json
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-STAGES = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 400)
+STAGES = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 400, 500, 600)
 PARTS = ("train", "vali", "test")
 
 
@@ -33,7 +33,8 @@ class Job:
     data: list[str]
     out: str
     threads: int
-    repeats: int
+    n_trees: int  # of the rankers that are trees
+    repeats: int = 1
 
 
 class Rows:
@@ -55,8 +56,8 @@ class Clock:
 
 
 Predict = Callable[[int, np.ndarray], np.ndarray]
-Train = Callable[[Rows, Rows, dict[str, Any], Clock, int], Predict]
-"""Training and validation rows, settings, clock, threads -> scores after n trees or iterations of rows."""
+Train = Callable[[Rows, Rows, Job, Clock], Predict]
+"""Training and validation rows, job, clock -> scores of rows after n trees or iterations."""
 
 
 def run(job: Job, training: Train) -> None:
@@ -68,7 +69,7 @@ def run(job: Job, training: Train) -> None:
         seconds = []
         for _ in range(job.repeats):
             clock = Clock()
-            predict = training(train, vali, job.settings, clock, job.threads)
+            predict = training(train, vali, job, clock)
             seconds.append(clock.at)
         stages = [n for n in clock.at if n in STAGES or n == max(clock.at)]
         kept[f"{number} stages"] = np.array(stages)
@@ -88,7 +89,8 @@ def main(arguments: Sequence[str]) -> int:
     rng = np.random.default_rng(0)
     # what is loaded or compiled once is no part of training
     small = {f"{p}_{k}": v for p in PARTS for k, v in _few(rng).items()}
-    module.TRAIN[job.who](Rows(small, "train"), Rows(small, "vali"), job.settings | module.SHORT, Clock(), 1)
+    short = replace(job, settings=job.settings | module.SHORT, n_trees=3)
+    module.TRAIN[job.who](Rows(small, "train"), Rows(small, "vali"), short, Clock())
     run(job, module.TRAIN[job.who])
     print(json.dumps({"version": module.version_of(job.who)}))
     return 0

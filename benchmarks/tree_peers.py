@@ -6,27 +6,24 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-from training_curves import STAGES, Clock, Predict, Rows
+from training_curves import Clock, Job, Predict, Rows
 
-N_TREES = max(STAGES)
-SHORT = {"n_trees": 3}
-"""Settings that make a short run of any of them."""
+SHORT: dict[str, Any] = {}
+"""Settings that make a short run of any of them: few trees are enough."""
 
 
-def lightgbm(train: Rows, _: Rows, settings: dict[str, Any], clock: Clock, threads: int) -> Predict:
+def lightgbm(train: Rows, _: Rows, job: Job, clock: Clock) -> Predict:
     import lightgbm as lgb
 
-    settings = dict(settings)
-    n_trees = settings.pop("n_trees", N_TREES)
     rows = lgb.Dataset(train.X, train.y, group=np.diff(train.qptr))
-    always = {"objective": "lambdarank", "num_threads": threads, "seed": 0, "verbosity": -1}
+    always = {"objective": "lambdarank", "num_threads": job.threads, "seed": 0, "verbosity": -1}
     booster = lgb.train(
-        always | settings, rows, n_trees, callbacks=[lambda env: clock.tick(env.iteration + 1)]
+        always | job.settings, rows, job.n_trees, callbacks=[lambda env: clock.tick(env.iteration + 1)]
     )
     return lambda n, X: booster.predict(X, num_iteration=n)
 
 
-def xgboost(train: Rows, _: Rows, settings: dict[str, Any], clock: Clock, threads: int) -> Predict:
+def xgboost(train: Rows, _: Rows, job: Job, clock: Clock) -> Predict:
     import xgboost as xgb
 
     class Ticks(xgb.callback.TrainingCallback):  # type: ignore[misc]
@@ -34,15 +31,13 @@ def xgboost(train: Rows, _: Rows, settings: dict[str, Any], clock: Clock, thread
             clock.tick(epoch + 1)
             return False
 
-    settings = dict(settings)
-    n_trees = settings.pop("n_trees", N_TREES)
-    rows = xgb.QuantileDMatrix(train.X, train.y, qid=train.qid, nthread=threads)
-    always = {"objective": "rank:ndcg", "nthread": threads, "seed": 0, "verbosity": 0}
-    booster = xgb.train(always | settings, rows, n_trees, callbacks=[Ticks()])
+    rows = xgb.QuantileDMatrix(train.X, train.y, qid=train.qid, nthread=job.threads)
+    always = {"objective": "rank:ndcg", "nthread": job.threads, "seed": 0, "verbosity": 0}
+    booster = xgb.train(always | job.settings, rows, job.n_trees, callbacks=[Ticks()])
     return lambda n, X: booster.predict(xgb.DMatrix(X), iteration_range=(0, n))
 
 
-def catboost(train: Rows, _: Rows, settings: dict[str, Any], clock: Clock, threads: int) -> Predict:
+def catboost(train: Rows, _: Rows, job: Job, clock: Clock) -> Predict:
     import catboost as cat
 
     class Ticks:
@@ -50,9 +45,8 @@ def catboost(train: Rows, _: Rows, settings: dict[str, Any], clock: Clock, threa
             clock.tick(info.iteration)
             return True
 
-    settings = dict(settings)
-    always = {"iterations": settings.pop("n_trees", N_TREES), "thread_count": threads, "random_seed": 0}
-    model = cat.CatBoost(always | settings | {"verbose": False, "allow_writing_files": False})
+    always = {"iterations": job.n_trees, "thread_count": job.threads, "random_seed": 0}
+    model = cat.CatBoost(always | job.settings | {"verbose": False, "allow_writing_files": False})
     model.fit(cat.Pool(train.X, train.y, group_id=train.qid), callbacks=[Ticks()])
     return lambda n, X: model.predict(X, ntree_end=n)
 
