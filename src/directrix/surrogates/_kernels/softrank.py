@@ -91,7 +91,7 @@ def _range(scores, lo, hi):
 
 @numba.njit(nogil=True, cache=True, forceinline=True, error_model="numpy")
 def _arrange(scores, weights, lo, hi, is_sorted, docs, kept, order, members):
-    """Copy scores and weights into the work space; list the documents with weight, and return their number."""
+    """Copy scores and weights into the work space; list, and count, the documents with weight."""
     n, count, first = hi - lo, 0, np.uint64(lo)
     if is_sorted:
         descending_order(scores[lo:hi], order)
