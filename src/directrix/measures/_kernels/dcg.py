@@ -5,19 +5,19 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from directrix.kernels import kernel
 from directrix.measures._kernels.order import sort_pairs
 
 _LEVELS = 64  # labels that are integers below this are counted, not sorted
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _gain(label, exponential):
     return math.pow(2.0, label) - 1.0 if exponential else label
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def ideal_dcg(labels, qptr, discount, exponential, k, value):
     """Fill ``value[q]`` with the largest DCG@k that any ranking of query q has.
 
@@ -66,7 +66,7 @@ def ideal_dcg(labels, qptr, discount, exponential, k, value):
         value[q] = total
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def dcg(ranked, ends, retrieved, qptr, discount, exponential, k, ideal, empty, value):
     """Fill ``value[q]`` with the expected DCG@k over ``ideal[q]``; ``empty`` where the ideal is 0.
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from directrix.kernels import kernel
 from directrix.measures._kernels.order import sort_pairs
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def roc_area(ranked, ends, qptr, rel, value):
     """Share of (relevant, irrelevant) pairs in the right order, tied pairs one half; NaN without pairs."""
     for q in range(len(qptr) - 1):
@@ -30,7 +30,7 @@ def roc_area(ranked, ends, qptr, rel, value):
         value[q] = right / n_pairs if n_pairs > 0.0 else np.nan
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def kendall_tau_b(ranked, ends, qptr, value):
     """Kendall's tau-b between scores and labels; NaN where either is constant.
 
@@ -70,7 +70,7 @@ def kendall_tau_b(ranked, ends, qptr, value):
         value[q] = (ordered - 2.0 * wrong) / scale if scale > 0.0 else np.nan
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _tied_pairs(sorted_values, first, last):
     pairs = 0.0
     start = first
@@ -82,7 +82,7 @@ def _tied_pairs(sorted_values, first, last):
     return pairs
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _exchanges(values, scratch, n):
     """Sort descending by merging, in place; return the number of pairs that stood in ascending order."""
     exchanged = 0.0

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from directrix.kernels import kernel
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _count(ranked, first, last, rel):
     found = 0
     for i in range(first, last):
@@ -14,7 +15,7 @@ def _count(ranked, first, last, rel):
     return found
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def average_precision(ranked, ends, retrieved, qptr, rel, k, capped, empty, value):
     """AP@k: divided by R, or by min(R, k) if ``capped``.
 
@@ -53,7 +54,7 @@ def average_precision(ranked, ends, retrieved, qptr, rel, k, capped, empty, valu
         value[q] = total / (min(n_rel, k) if capped else n_rel)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def hits(ranked, ends, retrieved, qptr, rel, k, found, n_rel):
     """Count the relevant documents in the top k, in expectation, and all of them; k = 0 stands for R."""
     for q in range(len(qptr) - 1):
@@ -70,7 +71,7 @@ def hits(ranked, ends, retrieved, qptr, rel, k, found, n_rel):
         found[q] = total
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def first_hit(ranked, ends, retrieved, qptr, rel, k, reciprocal, empty, value):
     """Fill 1/rank of the first relevant document within k, or, without ``reciprocal``, its chance.
 
@@ -100,7 +101,7 @@ def first_hit(ranked, ends, retrieved, qptr, rel, k, reciprocal, empty, value):
         value[q] = total
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def discounted_hits(ranked, ends, retrieved, qptr, rel, k, persistence, empty, value):
     """RBP: (1 - p) sum of p^(rank - 1) over relevant documents, in expectation."""
     for q in range(len(qptr) - 1):
@@ -125,7 +126,7 @@ def discounted_hits(ranked, ends, retrieved, qptr, rel, k, persistence, empty, v
         value[q] = total
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def interpolated_precision(ranked, retrieved, qptr, rel, recall, empty, value):
     """Largest precision at any rank whose recall is at least ``recall``; tied groups are not shared."""
     for q in range(len(qptr) - 1):

@@ -1,14 +1,15 @@
 """Scores X w and gradients X^T g of a linear model, dense and CSR, over a run of rows."""
 
-import numba
 import numpy as np
+
+from directrix.kernels import kernel
 
 _FAST = {"reassoc", "contract", "nsz"}
 _ROWS_PER_FLUSH = 64
 """float32 rows summed before the sum moves to float64; sums over all rows would lose 1e-5."""
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=_FAST)
+@kernel(fastmath=_FAST)
 def _dot(x, w):
     total = x.dtype.type(0.0)
     for f in range(len(w)):
@@ -16,7 +17,7 @@ def _dot(x, w):
     return total
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=_FAST)
+@kernel(fastmath=_FAST)
 def _add_block(X, g, total):
     """Total += X^T g, four rows a pass over the total."""
     fours = X.shape[0] // 4
@@ -31,14 +32,14 @@ def _add_block(X, g, total):
             total[f] += a * x0[f]
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def dense_scores(X, w, scores):
     """Scores = X w, for X (n, d) and w (d,) of one dtype."""
     for i in range(X.shape[0]):
         scores[i] = _dot(X[i], w)
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def dense_add(X, g, part, grad):
     """Grad (float64) += X^T g; ``part`` (d,) is work space of the dtype of X."""
     n = X.shape[0]
@@ -52,7 +53,7 @@ def dense_add(X, g, part, grad):
             grad[f] += part[f]
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def csr_scores(data, indices, indptr, w, scores):
     """Scores = X w for the rows that ``indptr`` (n + 1,) spans."""
     for i in range(len(indptr) - 1):
@@ -62,7 +63,7 @@ def csr_scores(data, indices, indptr, w, scores):
         scores[i] = total
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def csr_add(data, indices, indptr, g, grad):
     """Grad (float64) += X^T g."""
     for i in range(len(indptr) - 1):

@@ -2,8 +2,9 @@
 
 import math
 
-import numba
 import numpy as np
+
+from directrix.kernels import kernel
 
 LOGISTIC, ARCTAN, ERF = 0, 1, 2
 IDENTITY, DCG, DCG_CUT, CUT = 0, 1, 2, 3
@@ -14,7 +15,7 @@ FAST = {"reassoc", "contract", "nsz"}
 _LN2 = math.log(2.0)
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def sigmoid(kind, z):
     """Value and derivative of the sigmoid at z, for scalars."""
     if kind == LOGISTIC:
@@ -26,7 +27,7 @@ def sigmoid(kind, z):
     return 0.5 * math.erfc(-z), math.exp(-z * z) / math.sqrt(math.pi)
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def phi(kind, x, k, sigmoid_kind, beta):
     """Value and derivative of the function of a soft rank, 1 <= x."""
     if kind == IDENTITY:
@@ -43,7 +44,7 @@ def phi(kind, x, k, sigmoid_kind, beta):
     return value * t, slope * t - value * beta * dt
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def saturation(kind, itemsize):
     """The |z| beyond which the sigmoid is 0 or 1 to rounding in a float of this size."""
     if kind == LOGISTIC:
@@ -53,7 +54,7 @@ def saturation(kind, itemsize):
     return np.inf
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=FAST)
+@kernel(fastmath=FAST)
 def exponentials(s, middle, alpha, bits, e, inverse):
     """E = exp(alpha (s - middle)) and 1/e; needs |alpha (s - middle)| <= 700.
 

@@ -25,9 +25,9 @@ Slopes carry an absolute error of about eps alpha c_i, where eps is the resoluti
 
 import math
 
-import numba
 import numpy as np
 
+from directrix.kernels import kernel
 from directrix.surrogates._kernels.sigmoids import (
     FAST,
     LOGISTIC,
@@ -41,7 +41,7 @@ from directrix.surrogates._kernels.sorting import descending_order
 _GAP = 128
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=FAST)
+@kernel(fastmath=FAST)
 def _logistic_rows(e0, e1, e2, e3, inverse, d0, d1, d2, d3):
     """Sums of p_j = 1/(1 + e/e_j) and of its slopes p_j (1 - p_j), which are kept, for four e."""
     one = inverse.dtype.type(1.0)
@@ -58,7 +58,7 @@ def _logistic_rows(e0, e1, e2, e3, inverse, d0, d1, d2, d3):
     return s0, s1, s2, s3, t0, t1, t2, t3
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=FAST)
+@kernel(fastmath=FAST)
 def _any_row(kind, alpha, s_i, s, slopes):
     """Like `_logistic_rows` for one document and any sigmoid, a call a pair."""
     total = 0.0
@@ -71,13 +71,13 @@ def _any_row(kind, alpha, s_i, s, slopes):
     return total, total_slope
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=FAST)
+@kernel(fastmath=FAST)
 def _add_rows(c0, c1, c2, c3, d0, d1, d2, d3, grad):
     for j in range(len(grad)):
         grad[j] += (c0 * d0[j] + c1 * d1[j]) + (c2 * d2[j] + c3 * d3[j])
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def scratch(n, like):
     """Work space for queries of up to n documents: floats, float64 and integers.
 
@@ -88,7 +88,7 @@ def scratch(n, like):
     return np.empty((8, width), dtype=like.dtype), np.empty(n), np.empty((2, n), dtype=np.int64)
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _block(x, begin, alpha, band, reach):
     """A block begin <= i < end of sorted scores whose bands, first <= j < last, share exponentials."""
     n, end = len(x), len(x)
@@ -104,7 +104,7 @@ def _block(x, begin, alpha, band, reach):
     return end, first, last, 0.5 * top + 0.5 * bottom
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _sums(kind, alpha, x, members, count, lo, hi, floats, sums):
     """Sums over lo <= j < hi of sigma and sigma' for up to four documents; fills slopes.
 
@@ -134,7 +134,7 @@ def _sums(kind, alpha, x, members, count, lo, hi, floats, sums):
         sums[0, m], sums[1, m] = total - 0.5, slope
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _arrange(s, w, alpha, band, reach, space):
     """Copy scores and weights into the work space, sorted if that saves work.
 
@@ -160,7 +160,7 @@ def _arrange(s, w, alpha, band, reach, space):
     return is_sorted, 0.5 * np.float64(low) + 0.5 * np.float64(high), finite
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _next_four(weights, i, end, members):
     """Find the next documents with weight from i on, up to four; how many, and where to go on."""
     count = 0
@@ -172,7 +172,7 @@ def _next_four(weights, i, end, members):
     return count, i
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def soft_rank_core(s, w, shape, alpha, sigmoid_kind, k, beta, ranks, grad, want_grad, space):
     """Value, ranks and gradient for one query; see the module's docstring.
 

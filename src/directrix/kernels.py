@@ -1,0 +1,224 @@
+"""How kernels are compiled, and where compiled code is kept: `kernel`, and what `directrix doctor` shows.
+
+The folders are Numba's: ``NUMBA_CACHE_DIR``, else ``__pycache__``, else the user's cache. The files are
+ours, one for each kernel, signature and processor. Why Numba's own files do not do is decision 0115.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import os
+import pickle
+import sys
+import uuid
+from collections.abc import Callable, Iterator
+from functools import cache, cached_property, partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numba
+from numba.core import caching, config
+from numba.core.compiler import CompileResult
+from numba.core.registry import cpu_target
+from numba.core.serialize import dumps
+
+from directrix import __version__
+from directrix.errors import warn
+
+__all__ = ["KERNELS", "Survey", "all_kernels", "kernel", "remove_stale", "survey"]
+
+KERNELS: list[Any] = []
+"""Every kernel of the modules that have been imported."""
+
+_HERE = Path(__file__).parent
+_PYTHON = f"py{sys.version_info[0]}{sys.version_info[1]}{getattr(sys, 'abiflags', '')}"
+_said: set[str] = set()
+
+
+def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """Compile a function as all kernels are: serial, without the GIL, division as in NumPy, kept on disk.
+
+    Parameters
+    ----------
+    function : callable
+        Takes arrays and numbers; of the module's own level, for its name is part of the file's.
+    **options
+        Of ``numba.njit``: ``fastmath``.
+    """
+    if function is None:
+        return partial(kernel, **options)
+    made = numba.njit(nogil=True, error_model="numpy", **options)(function)
+    if not config.DISABLE_JIT:
+        made._cache = _Kept(function)
+    KERNELS.append(made)
+    return made
+
+
+def all_kernels() -> list[Any]:
+    """Import every module of every ``_kernels`` and return the kernels in them."""
+    for path in sorted(_HERE.glob("*/_kernels/*.py")):
+        if path.stem != "__init__":
+            import_module(f"directrix.{path.parts[-3]}._kernels.{path.stem}")
+    return KERNELS
+
+
+class _Kept(caching.NullCache):
+    """Compiled code of one kernel, as Numba's dispatcher asks for it and hands it over."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function, self._source = function, inspect.getfile(function)
+        self.name = f"{Path(self._source).stem}.{function.__qualname__}.{_PYTHON}"
+
+    @cached_property
+    def folders(self) -> list[Path]:
+        """Where the code may lie, in the order of reading; the first that can be written is written."""
+        kinds: list[type[Any]] = [caching.InTreeCacheLocator, caching.UserWideCacheLocator]
+        if config.CACHE_DIR:
+            kinds = [caching.UserProvidedCacheLocator]
+        found = [kind(self._function, self._source).get_cache_path() for kind in kinds]
+        return [Path(folder) for folder in found if not folder.startswith("~")]  # a user without a home
+
+    @property
+    def cache_path(self) -> str:
+        return str(self.folders[0])
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        target_context.refresh()
+        name = self._file(sig, target_context.codegen())
+        for folder in self.folders:
+            try:
+                content = (folder / name).read_bytes()
+            except OSError:
+                continue
+            code = content[32:]
+            if hashlib.sha256(code).digest() == content[:32]:  # a damaged file is no file
+                return CompileResult._rebuild(target_context, *pickle.loads(code))
+        return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        if data.library.has_dynamic_globals:  # addresses of this process
+            return
+        code = dumps(data._reduce())
+        content, name = hashlib.sha256(code).digest() + code, self._file(sig, data.codegen)
+        for folder in self.folders:
+            is_new = not folder.is_dir()
+            try:
+                _write(folder, name, content)
+            except OSError:
+                continue
+            if is_new and folder != self.folders[0]:
+                _say_once(f"compiled kernels are kept in {folder.parent}, for {_HERE} cannot be written.")
+            return
+        wanted = " and ".join(map(str, self.folders)) or str(Path(self._source).parent)
+        _say_once(
+            f"compiled kernels cannot be kept: {wanted} cannot be written. All works, but each "
+            "process compiles anew, for seconds. Set NUMBA_CACHE_DIR to a folder that you can write to."
+        )
+
+    def _file(self, sig: Any, codegen: Any) -> str:
+        # of a named tuple the names count too: compiled code knows its fields by their places
+        signature = _short(repr([(repr(kind), getattr(kind, "fields", ())) for kind in sig]))
+        return f"{self.name}.{_stamp()}.{_short(repr(codegen.magic_tuple()))}.{signature}.nbc"
+
+
+def _write(folder: Path, name: str, content: bytes) -> None:
+    """Whole or not at all: others may read, or write the same, at this moment."""
+    folder.mkdir(parents=True, exist_ok=True)
+    unfinished = folder / f"{name}.{uuid.uuid4().hex[:16]}.tmp"
+    try:
+        unfinished.write_bytes(content)
+        unfinished.replace(folder / name)
+    except OSError:
+        unfinished.unlink(missing_ok=True)
+        raise
+
+
+def _say_once(text: str) -> None:
+    if text[:30] not in _said:
+        _said.add(text[:30])
+        warn(text, stacklevel=3)
+
+
+def _short(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+@cache
+def _stamp() -> str:
+    """Changes with the source of any kernel: the code of one holds that of others, of several files."""
+    sources = [Path(__file__), *sorted(_HERE.glob("*/_kernels/*.py"))]
+    texts = [path.read_text(encoding="utf-8") for path in sources if path.exists()]  # none in a zip file
+    return _short("\0".join([__version__, numba.__version__, *texts]))
+
+
+class Survey(NamedTuple):
+    """What is kept, for this version of the kernels, and of other versions.
+
+    Parameters
+    ----------
+    processor : str
+        As LLVM calls it; code compiled for another, or with other features, is not used.
+    folders : dict of str to bool
+        Where compiled code is looked for, and whether it can be written.
+    kernels : int
+        How many there are.
+    compiled : int
+        How many of them are kept for this processor.
+    files, size : int
+        Files of these, and their bytes.
+    stale : list of Path
+        Files that nothing reads any more: of other sources of directrix, or another version of Numba.
+    """
+
+    processor: str
+    folders: dict[str, bool]
+    kernels: int
+    compiled: int
+    files: int
+    size: int
+    stale: list[Path]
+
+
+def survey() -> Survey:
+    """Look at all folders where compiled kernels may lie; see `Survey`."""
+    codegen = cpu_target.target_context.codegen()
+    processor = _short(repr(codegen.magic_tuple()))
+    kept = [dispatcher._cache for dispatcher in all_kernels() if not config.DISABLE_JIT]
+    folders = dict.fromkeys(folder for one in kept for folder in one.folders)
+    files = {path.name: path for folder in folders for path in _files(folder)}
+    current = {name: path for name, path in files.items() if f".{_stamp()}.{processor}." in name}
+    named = {".".join(name.split(".")[:-4]) for name in current}
+    return Survey(
+        processor=codegen.magic_tuple()[1],
+        folders={str(folder): _can_write(folder) for folder in folders},
+        kernels=len(KERNELS),
+        compiled=sum(one.name in named for one in kept),
+        files=len(current),
+        size=sum(path.stat().st_size for path in current.values()),
+        stale=[path for folder in folders for path in _files(folder) if f".{_stamp()}." not in path.name],
+    )
+
+
+def remove_stale() -> int:
+    """Remove what `Survey.stale` lists and can be removed; return how many files."""
+    removed = 0
+    for path in survey().stale:
+        try:
+            path.unlink()
+        except OSError:
+            continue
+        removed += 1
+    return removed
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """Compiled code of this version of Python."""
+    return (path for path in folder.glob("*.nb[ic]") if f".{_PYTHON}." in path.name)
+
+
+def _can_write(folder: Path) -> bool:
+    while not folder.exists():
+        folder = folder.parent
+    return os.access(folder, os.W_OK | os.X_OK)
