@@ -13,6 +13,7 @@ import pickle
 import sys
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache, cached_property, partial
 from importlib import import_module
 from pathlib import Path
@@ -27,11 +28,12 @@ from numba.core.serialize import dumps
 from directrix import __version__
 from directrix.errors import warn
 
-__all__ = ["KERNELS", "Survey", "all_kernels", "kernel", "remove_stale", "survey"]
+__all__ = ["KERNELS", "Place", "Survey", "all_kernels", "kernel", "remove_stale", "survey"]
 
 KERNELS: list[Any] = []
 """Every kernel of the modules that have been imported."""
 
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 _HERE = Path(__file__).parent
 _PYTHON = f"py{sys.version_info[0]}{sys.version_info[1]}{getattr(sys, 'abiflags', '')}"
 _said: set[str] = set()
@@ -49,7 +51,7 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     """
     if function is None:
         return partial(kernel, **options)
-    made = numba.njit(nogil=True, error_model="numpy", **options)(function)
+    made = numba.njit(**_OPTIONS, **options)(function)
     if not config.DISABLE_JIT:
         made._cache = _Kept(function)
     KERNELS.append(made)
@@ -81,8 +83,8 @@ class _Kept(caching.NullCache):
         return [Path(folder) for folder in found if not folder.startswith("~")]  # a user without a home
 
     @property
-    def cache_path(self) -> str:
-        return str(self.folders[0])
+    def cache_path(self) -> str | None:
+        return str(self.folders[0]) if self.folders else None
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         target_context.refresh()
@@ -148,77 +150,91 @@ def _short(text: str) -> str:
 @cache
 def _stamp() -> str:
     """Changes with the source of any kernel: the code of one holds that of others, of several files."""
-    sources = [Path(__file__), *sorted(_HERE.glob("*/_kernels/*.py"))]
-    texts = [path.read_text(encoding="utf-8") for path in sources if path.exists()]  # none in a zip file
-    return _short("\0".join([__version__, numba.__version__, *texts]))
+    sources = sorted(_HERE.glob("*/_kernels/*.py"))  # none in a zip file, so the version counts too
+    texts = [path.read_text(encoding="utf-8") for path in sources]
+    return _short("\0".join([__version__, numba.__version__, repr(_OPTIONS), *texts]))
+
+
+class Place(NamedTuple):
+    """Folders that hold compiled code, one for each layer: how they are called, and what is in them.
+
+    Parameters
+    ----------
+    folder : str
+        With a star for what differs between layers.
+    writable : bool
+        Whether all of them can be written, or made.
+    files, size : int
+        Files for this processor, and their bytes.
+    """
+
+    folder: str
+    writable: bool
+    files: int
+    size: int
 
 
 class Survey(NamedTuple):
-    """What is kept, for this version of the kernels, and of other versions.
+    """What is kept of the kernels as they are now, and what is left of others.
 
     Parameters
     ----------
     processor : str
         As LLVM calls it; code compiled for another, or with other features, is not used.
-    folders : dict of str to bool
-        Where compiled code is looked for, and whether it can be written.
-    kernels : int
-        How many there are.
-    compiled : int
-        How many of them are kept for this processor.
-    files, size : int
-        Files of these, and their bytes.
+    kernels, compiled : int
+        How many there are, and how many of them are kept for this processor.
+    places : list of Place
+        In the order of reading; the first that can be written is written.
     stale : list of Path
-        Files that nothing reads any more: of other sources of directrix, or another version of Numba.
+        Files that nothing reads any more: of other sources, or another version of Numba.
     """
 
     processor: str
-    folders: dict[str, bool]
     kernels: int
     compiled: int
-    files: int
-    size: int
+    places: list[Place]
     stale: list[Path]
 
 
 def survey() -> Survey:
     """Look at all folders where compiled kernels may lie; see `Survey`."""
-    codegen = cpu_target.target_context.codegen()
-    processor = _short(repr(codegen.magic_tuple()))
-    kept = [dispatcher._cache for dispatcher in all_kernels() if not config.DISABLE_JIT]
-    folders = dict.fromkeys(folder for one in kept for folder in one.folders)
-    files = {path.name: path for folder in folders for path in _files(folder)}
-    current = {name: path for name, path in files.items() if f".{_stamp()}.{processor}." in name}
-    named = {".".join(name.split(".")[:-4]) for name in current}
-    return Survey(
-        processor=codegen.magic_tuple()[1],
-        folders={str(folder): _can_write(folder) for folder in folders},
-        kernels=len(KERNELS),
-        compiled=sum(one.name in named for one in kept),
-        files=len(current),
-        size=sum(path.stat().st_size for path in current.values()),
-        stale=[path for folder in folders for path in _files(folder) if f".{_stamp()}." not in path.name],
-    )
+    magic = cpu_target.target_context.codegen().magic_tuple()
+    current = f".{_stamp()}.{_short(repr(magic))}."
+    kept = [made._cache for made in all_kernels() if not config.DISABLE_JIT]
+    places, named, stale = [], set(), []
+    for rank in range(max((len(one.folders) for one in kept), default=0)):
+        folders = sorted({one.folders[rank] for one in kept})
+        files = [path for folder in folders for path in _files(folder)]
+        here = [path for path in files if current in path.name]
+        named |= {path.name[: path.name.index(current)] for path in here}
+        stale += [path for path in files if f".{_stamp()}." not in path.name]
+        writable, size = all(map(_can_write, folders)), sum(path.stat().st_size for path in here)
+        places.append(Place(_starred(folders[0]), writable, len(here), size))
+    compiled = sum(one.name in named for one in kept)
+    return Survey(magic[1], len(KERNELS), compiled, places, stale)
 
 
 def remove_stale() -> int:
-    """Remove what `Survey.stale` lists and can be removed; return how many files."""
-    removed = 0
-    for path in survey().stale:
-        try:
+    """Remove what `Survey.stale` lists, as far as it can be removed; return how many files."""
+    before = survey().stale
+    for path in before:
+        with suppress(OSError):
             path.unlink()
-        except OSError:
-            continue
-        removed += 1
-    return removed
+    return sum(not path.exists() for path in before)
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Compiled code of this version of Python."""
+    """Compiled code of this version of Python, Numba's own too."""
     return (path for path in folder.glob("*.nb[ic]") if f".{_PYTHON}." in path.name)
 
 
 def _can_write(folder: Path) -> bool:
     while not folder.exists():
         folder = folder.parent
-    return os.access(folder, os.W_OK | os.X_OK)
+    return folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
+
+
+def _starred(folder: Path) -> str:
+    return str(
+        _HERE / "*" / "_kernels" / folder.name if _HERE in folder.parents else folder.parent / "_kernels_*"
+    )
