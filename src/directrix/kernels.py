@@ -20,10 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numba
-from numba.core import caching, config
-from numba.core.compiler import CompileResult
-from numba.core.registry import cpu_target
-from numba.core.serialize import dumps
+from numba.core import caching, compiler, registry, serialize
 
 from directrix import __version__
 from directrix.errors import warn
@@ -33,6 +30,9 @@ __all__ = ["KERNELS", "Place", "Survey", "all_kernels", "kernel", "remove_stale"
 KERNELS: list[Any] = []
 """Every kernel of the modules that have been imported."""
 
+_CONFIG: Any = numba.config
+_FROM_PARTS: Any = compiler.CompileResult._rebuild
+_DUMPS: Any = serialize.dumps
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 _HERE = Path(__file__).parent
 _PYTHON = f"py{sys.version_info[0]}{sys.version_info[1]}{getattr(sys, 'abiflags', '')}"
@@ -52,7 +52,7 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     if function is None:
         return partial(kernel, **options)
     made = numba.njit(**_OPTIONS, **options)(function)
-    if not config.DISABLE_JIT:
+    if not _CONFIG.DISABLE_JIT:
         made._cache = _Kept(function)
     KERNELS.append(made)
     return made
@@ -77,7 +77,7 @@ class _Kept(caching.NullCache):
     def folders(self) -> list[Path]:
         """Where the code may lie, in the order of reading; the first that can be written is written."""
         kinds: list[type[Any]] = [caching.InTreeCacheLocator, caching.UserWideCacheLocator]
-        if config.CACHE_DIR:
+        if _CONFIG.CACHE_DIR:
             kinds = [caching.UserProvidedCacheLocator]
         found = [kind(self._function, self._source).get_cache_path() for kind in kinds]
         return [Path(folder) for folder in found if not folder.startswith("~")]  # a user without a home
@@ -96,13 +96,13 @@ class _Kept(caching.NullCache):
                 continue
             code = content[32:]
             if hashlib.sha256(code).digest() == content[:32]:  # a damaged file is no file
-                return CompileResult._rebuild(target_context, *pickle.loads(code))
+                return _FROM_PARTS(target_context, *pickle.loads(code))
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         if data.library.has_dynamic_globals:  # addresses of this process
             return
-        code = dumps(data._reduce())
+        code = _DUMPS(data._reduce())
         content, name = hashlib.sha256(code).digest() + code, self._file(sig, data.codegen)
         for folder in self.folders:
             is_new = not folder.is_dir()
@@ -198,9 +198,9 @@ class Survey(NamedTuple):
 
 def survey() -> Survey:
     """Look at all folders where compiled kernels may lie; see `Survey`."""
-    magic = cpu_target.target_context.codegen().magic_tuple()
+    magic = registry.cpu_target.target_context.codegen().magic_tuple()
     current = f".{_stamp()}.{_short(repr(magic))}."
-    kept = [made._cache for made in all_kernels() if not config.DISABLE_JIT]
+    kept = [made._cache for made in all_kernels() if not _CONFIG.DISABLE_JIT]
     places, named, stale = [], set(), []
     for rank in range(max((len(one.folders) for one in kept), default=0)):
         folders = sorted({one.folders[rank] for one in kept})

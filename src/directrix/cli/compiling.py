@@ -38,7 +38,7 @@ def compile_all(report: Callable[[int, int, str], None]) -> tuple[int, int]:
     from directrix.kernels import survey
     from directrix.threads import get_threads
 
-    if numba.config.DISABLE_JIT:
+    if getattr(numba.config, "DISABLE_JIT", 0):
         raise InputError("NUMBA_DISABLE_JIT is set, so nothing is compiled. Type: unset NUMBA_DISABLE_JIT")
     places = survey().places
     if not any(place.writable for place in places):
@@ -158,7 +158,8 @@ def _soft_ranks() -> None:
 
     own = ApproxMeasure(lambda labels: labels, lambda x: (1.0 / x, -1.0 / x**2))
     for dtype in (np.float32, np.float64):
-        scores, qptr = np.linspace(1.0, 0.0, 5, dtype=dtype), np.array([0, 5])
+        scores: Any = np.linspace(1.0, 0.0, 5).astype(dtype)
+        qptr = np.array([0, 5])
         soft_ranks(scores, qptr)
         own.value_and_grad(scores, np.arange(5.0), qptr)
 
