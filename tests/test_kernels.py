@@ -147,7 +147,7 @@ def test_code_that_cannot_be_written_is_read_without_a_word(made, tmp_path, monk
 
 
 def test_a_user_without_a_home_gets_no_folder_of_that_name(monkeypatch):
-    monkeypatch.setattr(kernels.caching.UserWideCacheLocator, "get_cache_path", lambda _: "~/.cache/numba/x")
+    monkeypatch.setenv("XDG_CACHE_HOME", "~/.cache")  # what Python makes of ~ then
     assert [folder.name for folder in all_kernels()[0]._cache.__class__(twice).folders] == ["__pycache__"]
 
 

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numba
 from numba.core import caching, compiler, registry, serialize
+from numba.misc.appdirs import AppDirs
 
 from directrix import __version__
 from directrix.errors import warn
@@ -70,17 +71,19 @@ class _Kept(caching.NullCache):
     """Compiled code of one kernel, as Numba's dispatcher asks for it and hands it over."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        self._function, self._source = function, inspect.getfile(function)
+        self._source = inspect.getfile(function)
         self.name = f"{Path(self._source).stem}.{function.__qualname__}.{_PYTHON}"
 
     @cached_property
     def folders(self) -> list[Path]:
         """Where the code may lie, in the order of reading; the first that can be written is written."""
-        kinds: list[type[Any]] = [caching.InTreeCacheLocator, caching.UserWideCacheLocator]
+        below = caching._CacheLocator.get_suitable_cache_subpath(self._source)
         if _CONFIG.CACHE_DIR:
-            kinds = [caching.UserProvidedCacheLocator]
-        found = [kind(self._function, self._source).get_cache_path() for kind in kinds]
-        return [Path(folder) for folder in found if not folder.startswith("~")]  # a user without a home
+            return [Path(_CONFIG.CACHE_DIR) / below]
+        beside, of_the_user = Path(self._source).parent / "__pycache__", Path(_user_cache()) / below
+        return (
+            [beside] if str(of_the_user).startswith("~") else [beside, of_the_user]
+        )  # a user without a home
 
     @property
     def cache_path(self) -> str | None:
