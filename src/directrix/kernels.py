@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numba
 from numba.core import caching, compiler, registry, serialize
-from numba.misc.appdirs import AppDirs
+from numba.misc import appdirs
 
 from directrix import __version__
 from directrix.errors import warn
@@ -34,6 +34,8 @@ KERNELS: list[Any] = []
 _CONFIG: Any = numba.config
 _FROM_PARTS: Any = compiler.CompileResult._rebuild
 _DUMPS: Any = serialize.dumps
+_SUBFOLDER: Any = caching._CacheLocator.get_suitable_cache_subpath
+_APP_DIRS: Any = appdirs.AppDirs
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 _HERE = Path(__file__).parent
 _PYTHON = f"py{sys.version_info[0]}{sys.version_info[1]}{getattr(sys, 'abiflags', '')}"
@@ -77,13 +79,12 @@ class _Kept(caching.NullCache):
     @cached_property
     def folders(self) -> list[Path]:
         """Where the code may lie, in the order of reading; the first that can be written is written."""
-        below = caching._CacheLocator.get_suitable_cache_subpath(self._source)
+        below = _SUBFOLDER(self._source)
         if _CONFIG.CACHE_DIR:
             return [Path(_CONFIG.CACHE_DIR) / below]
-        beside, of_the_user = Path(self._source).parent / "__pycache__", Path(_user_cache()) / below
-        return (
-            [beside] if str(of_the_user).startswith("~") else [beside, of_the_user]
-        )  # a user without a home
+        home = Path(_APP_DIRS("numba", appauthor=False).user_cache_dir)
+        own = [] if home.parts[0] == "~" else [home / below]  # a user without a home
+        return [Path(self._source).parent / "__pycache__", *own]
 
     @property
     def cache_path(self) -> str | None:

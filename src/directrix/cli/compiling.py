@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -73,20 +73,27 @@ def _counts() -> tuple[int, int]:
 
 
 def steps() -> dict[str, Callable[[], None]]:
-    """Name of every step, and what it does; the long ones first, for several processes end together then."""
+    """Name of every step, and what it does; what shares kernels is one, or two processes compile the same."""
     from directrix.measures.names import measures
     from directrix.rankers.methods import methods
     from directrix.surrogates.names import SURROGATES
 
-    todo: dict[str, Callable[[], None]] = {}
-    for name in reversed(SURROGATES):
-        todo[f"surrogate {name}"] = partial(_surrogate, name)
-    for name in measures():
-        todo[f"measure {name}"] = partial(_measure, name)
+    families: dict[str, list[str]] = {}
+    for name, kind in SURROGATES.items():  # approx, approx_pairs, ... stand on the same soft ranks
+        families.setdefault(kind.__module__.rsplit(".", 1)[1].split("_")[0], []).append(name)
+    todo: dict[str, Callable[[], None]] = {
+        f"surrogates {family}": partial(_each, _surrogate, names) for family, names in families.items()
+    }
+    todo["measures"] = partial(_each, _measure, measures())
     for one in methods():
         if one.is_installed:
             todo[f"method {one.name}"] = partial(_method, one)
     return {**todo, "soft ranks": _soft_ranks, "stumps": _stumps, "reading": _reading}
+
+
+def _each(work: Callable[[str], None], names: Iterable[str]) -> None:
+    for name in names:
+        work(name)
 
 
 def _queries() -> list[Any]:
