@@ -78,18 +78,28 @@ def test_doctor_shows_the_kernels_that_are_kept(run, monkeypatch, tmp_path):
     ]
 
 
-def one_step(monkeypatch, *, writable=True):
-    """Let ``--compile`` take one step in this process, and keep code nowhere in particular."""
+def few_steps(monkeypatch, *, writable=True):
+    """Let ``--compile`` take some of its steps, and find folders that can be written or not."""
     places = [Place("/a/*", writable=writable, files=0, size=0)]
     monkeypatch.setattr(kernels, "survey", lambda: Survey("a-cpu", 9, 7, places, []))
-    monkeypatch.setattr(compiling, "steps", lambda: {"measure RR": partial(compiling._measure, "RR")})
+    every = compiling.steps()
+    names = (
+        "measures",
+        "surrogates lambdas",
+        "surrogates dorm",
+        "method ListNet",
+        "soft ranks",
+        "stumps",
+        "reading",
+    )
+    monkeypatch.setattr(compiling, "steps", lambda: {name: every[name] for name in names})
 
 
 def test_doctor_compiles_and_says_how_long_it_took(run, monkeypatch):
-    one_step(monkeypatch)
+    few_steps(monkeypatch)
     result = run("--threads", 1, "doctor", "--compile", "-f", "json")
     dx.set_threads(None)
-    assert "compiling: 1 of 1, measure RR" in result.stderr
+    assert "compiling: 1 of 7, measures" in result.stderr
     assert re.search(
         r"^(compiled|everything was compiled before:) \d+ signatures .* in \d+\.\d s$", result.stderr, re.M
     )
@@ -98,7 +108,7 @@ def test_doctor_compiles_and_says_how_long_it_took(run, monkeypatch):
 
 def test_doctor_refuses_to_compile_for_nothing(run, monkeypatch, files):
     assert run("doctor", files.train, "--compile").exit_code == 2
-    one_step(monkeypatch, writable=False)
+    few_steps(monkeypatch, writable=False)
     refused = run("doctor", "--compile")
     assert refused.exit_code == 1
     assert "/a/* cannot be written. Set the environment variable NUMBA_CACHE_DIR" in refused.stderr
