@@ -10,6 +10,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -142,10 +143,12 @@ def _measure(name: str) -> None:
     scores, labels, qptr = np.linspace(1.0, 0.0, q.n_docs), q.labels.copy(), q.qptr.copy()
     fixed = scores.copy()
     fixed.flags.writeable = False
-    parsed = measure(name)
+    parsed: Any = measure(name)
     parsed(scores, labels, qptr)
     parsed(scores, q.labels, q.qptr)
     parsed(fixed, q.labels, q.qptr)
+    if hasattr(parsed, "ties"):
+        replace(parsed, ties="trec")(scores, labels, qptr, doc_ids=[f"d{i}" for i in range(q.n_docs)])
     with suppress(InputError):  # a measure that is no sum over documents
         line_search(parsed, scores, q.features[:, 0], q.labels, q.qptr)
 
