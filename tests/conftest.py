@@ -10,8 +10,6 @@ from hypothesis import settings
 settings.register_profile("directrix", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("directrix")
 
-SOURCES = Path(__file__).parents[1] / "src"
-
 
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
@@ -20,16 +18,3 @@ def data_dir() -> Path:
     if not (folder / "letor").is_dir():
         pytest.skip(f"no real data in {folder}; set DIRECTRIX_DATA to the folder that holds letor/")
     return folder
-
-
-def pytest_sessionstart() -> None:
-    """Drop compiled kernels older than any kernel's source.
-
-    Numba checks a kernel against its own file alone: an edit in a file that it imports from
-    would go unnoticed.
-    """
-    kernels = [path for path in SOURCES.rglob("*.py") if path.parent.name == "_kernels"]
-    newest = max(path.stat().st_mtime for path in kernels)
-    for compiled in SOURCES.rglob("*.nb[ic]"):
-        if compiled.stat().st_mtime < newest:
-            compiled.unlink()

@@ -6,7 +6,18 @@ from pathlib import Path
 import directrix
 
 ROOT = Path(directrix.__file__).parent
-LAYERS = ["errors", "types", "threads", "data", "measures", "surrogates", "torch", "models", "objectives"]
+LAYERS = [
+    "errors",
+    "types",
+    "threads",
+    "kernels",
+    "data",
+    "measures",
+    "surrogates",
+    "torch",
+    "models",
+    "objectives",
+]
 LAYERS += ["trainers", "rankers", "experiments", "reports", "export", "cli"]
 
 

@@ -28,6 +28,11 @@ class MissingExtra(ImportError):
 
     def __init__(self, extra: str, purpose: str) -> None:
         super().__init__(f'{purpose} needs an optional package; type: pip install "directrix[{extra}]"')
+        self._given = extra, purpose
+
+    def __reduce__(self) -> tuple[type[MissingExtra], tuple[str, str]]:
+        """Let a worker process hand it over; an exception is rebuilt from its message otherwise."""
+        return type(self), self._given
 
 
 class NotConverged(UserWarning):

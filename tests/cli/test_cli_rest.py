@@ -1,14 +1,18 @@
 """``convert``, ``methods``, ``demo``, ``doctor``, the options of all, and how fast they start."""
 
 import json
+import re
 import subprocess
 import sys
 from functools import partial
 
+import numba
 import pytest
 
 import directrix as dx
-from directrix.cli import demo
+from directrix import kernels
+from directrix.cli import compiling, demo
+from directrix.kernels import Place, Survey
 
 
 @pytest.mark.parametrize("suffix", [".txt", ".txt.gz", ".txt.bz2", ".txt.xz"])
@@ -49,8 +53,67 @@ def test_doctor_describes_the_installation(run):
     facts = json.loads(run("doctor", "-f", "json").stdout)
     assert facts["directrix"] == dx.__version__
     assert facts["threads"] == dx.get_threads()
-    assert {"python", "numpy", "numba", "scikit-learn", "numba cache"} <= set(facts)
-    assert "numba cache" in run("doctor").stdout
+    assert {"python", "numpy", "numba", "scikit-learn"} <= set(facts)
+
+
+def test_doctor_shows_the_kernels_that_are_kept(run, monkeypatch, tmp_path):
+    found = json.loads(run("doctor", "-f", "json").stdout)["kernels"]
+    assert 0 <= found["compiled"] <= found["kernels"]
+    assert [place["folder"].rsplit("/", 1)[1] for place in found["places"]] == ["__pycache__", "_kernels_*"]
+    stale = tmp_path / "a.f.nbc"
+    stale.write_bytes(bytes(3 * 2**20))
+    places = [
+        Place("/a/*", writable=True, files=7, size=2**20),
+        Place("/b/*", writable=False, files=0, size=0),
+    ]
+    monkeypatch.setattr(kernels, "survey", lambda: Survey("a-cpu", 9, 7, places, [stale]))
+    shown = [
+        line.split(None, 1) for line in run("doctor").stdout.replace("kept in", "kept").splitlines()[-4:]
+    ]
+    assert shown == [
+        ["kernels", "9, compiled for a-cpu: 7"],
+        ["kept", "/a/* (writable, 7 files, 1.0 MiB)"],
+        ["kept", "/b/* (not writable, 0 files, 0.0 MiB)"],
+        ["stale", "1 files, 3.0 MiB; directrix doctor --compile removes them"],
+    ]
+
+
+def few_steps(monkeypatch, *, writable=True):
+    """Let ``--compile`` take some of its steps, and find folders that can be written or not."""
+    places = [Place("/a/*", writable=writable, files=0, size=0)]
+    monkeypatch.setattr(kernels, "survey", lambda: Survey("a-cpu", 9, 7, places, []))
+    every = compiling.steps()
+    names = (
+        "measures",
+        "surrogates lambdas",
+        "surrogates dorm",
+        "method ListNet",
+        "soft ranks",
+        "stumps",
+        "reading",
+    )
+    monkeypatch.setattr(compiling, "steps", lambda: {name: every[name] for name in names})
+
+
+def test_doctor_compiles_and_says_how_long_it_took(run, monkeypatch):
+    few_steps(monkeypatch)
+    result = run("--threads", 1, "doctor", "--compile", "-f", "json")
+    dx.set_threads(None)
+    assert "compiling: 1 of 7, measures" in result.stderr
+    assert re.search(
+        r"^(compiled|everything was compiled before:) \d+ signatures .* in \d+\.\d s$", result.stderr, re.M
+    )
+    assert set(json.loads(result.stdout)["compile"]) == {"seconds", "compiled", "found", "removed"}
+
+
+def test_doctor_refuses_to_compile_for_nothing(run, monkeypatch, files):
+    assert run("doctor", files.train, "--compile").exit_code == 2
+    few_steps(monkeypatch, writable=False)
+    refused = run("doctor", "--compile")
+    assert refused.exit_code == 1
+    assert "/a/* cannot be written. Set the environment variable NUMBA_CACHE_DIR" in refused.stderr
+    monkeypatch.setattr(numba.config, "DISABLE_JIT", 1)
+    assert "NUMBA_DISABLE_JIT is set" in run("doctor", "--compile").stderr
 
 
 def test_doctor_names_the_optional_packages(run, monkeypatch):

@@ -115,7 +115,7 @@ def crossval(
                 f"--folds {folds}: {data} is a folder, which has its own folds; leave it out, or give a file."
             )
     splits = _splits(data, missing, 5 if folds is None else folds, seed)
-    installation = {key: what for key, what in environment().items() if key != "numba cache"}  # a path
+    installation = environment()
     depends = {
         "data": _digest(splits),
         "folds": [split.name for split in splits],

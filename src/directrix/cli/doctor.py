@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from directrix.cli.output import Format, FormatOption, print_json, print_rows, remark
+from directrix.cli.output import Format, FormatOption, print_json, print_rows, progress_of, remark
 
 if TYPE_CHECKING:
     from directrix.data.audit import FileAudit
@@ -21,15 +21,22 @@ def doctor(
         list[Path] | None,
         typer.Argument(help="LETOR / svmlight, Parquet or Arrow files.", show_default=False),
     ] = None,
+    compile_: Annotated[
+        bool, typer.Option("--compile", help="Compile all kernels now, and keep them for every later run.")
+    ] = False,
     form: FormatOption = Format.table,
 ) -> None:
     """Examine data files; with several, also which queries they share. Without files: the installation."""
+    if compile_ and files:
+        raise typer.BadParameter("--compile takes no files.")
     if not files:
-        facts = environment()
+        done = {"compile": _compile()} if compile_ else {}
+        facts, kernels = environment(), _kernels()
         if form is Format.json:
-            print_json(facts)
-        else:
-            print_rows(["what", "value"], [[name, str(value)] for name, value in facts.items()], form)
+            print_json({**facts, "kernels": kernels, **done})
+            return
+        rows = [[name, str(value)] for name, value in facts.items()]
+        print_rows(["what", "value"], rows + _kernel_rows(kernels), form)
         return
     from directrix.data.audit import audit
     from directrix.data.formats import read_file
@@ -63,7 +70,7 @@ def _facts(file: FileAudit) -> dict[str, str]:
 
 
 def environment() -> dict[str, Any]:
-    """Versions, the machine, and what the kernels use of it."""
+    """Versions, the machine, and how many threads the kernels use; nothing that depends on paths."""
     import os
     import platform
     from importlib.metadata import version
@@ -79,7 +86,6 @@ def environment() -> dict[str, Any]:
         **{name: _extra(name, extra) for name, extra in _EXTRAS.items()},
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
         "threads": get_threads(),
-        "numba cache": _cache(),
     }
 
 
@@ -93,11 +99,60 @@ def _extra(name: str, extra: str) -> str:
         return f'not installed: pip install "directrix[{extra}]"'
 
 
-def _cache() -> str:
-    """Where compiled kernels are kept, and whether they can be."""
-    import os
+def _kernels() -> dict[str, Any]:
+    """Where compiled kernels are kept, and how many."""
+    from directrix.kernels import survey
 
-    import directrix
+    found = survey()
+    return {
+        "processor": found.processor,
+        "kernels": found.kernels,
+        "compiled": found.compiled,
+        "places": [place._asdict() for place in found.places],
+        "stale_files": len(found.stale),
+        "stale_size": sum(path.stat().st_size for path in found.stale),
+    }
 
-    folder = Path(os.environ.get("NUMBA_CACHE_DIR") or Path(directrix.__file__).parent)
-    return f"{folder} ({'writable' if os.access(folder, os.W_OK) else 'not writable'})"
+
+def _kernel_rows(found: dict[str, Any]) -> list[list[str]]:
+    """The same in words."""
+    rows = [["kernels", f"{found['kernels']}, compiled for {found['processor']}: {found['compiled']}"]]
+    for place in found["places"]:
+        writable = "writable" if place["writable"] else "not writable"
+        rows.append(
+            [
+                "kept in",
+                f"{place['folder']} ({writable}, {place['files']} files, {_megabytes(place['size'])})",
+            ]
+        )
+    if found["stale_files"]:
+        size = _megabytes(found["stale_size"])
+        rows.append(
+            ["stale", f"{found['stale_files']} files, {size}; directrix doctor --compile removes them"]
+        )
+    return rows
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 2**20:.1f} MiB"
+
+
+def _compile() -> dict[str, Any]:
+    """Compile all kernels, and say how long it took."""
+    import time
+
+    from directrix.cli.compiling import compile_all
+    from directrix.kernels import remove_stale
+
+    begun = time.perf_counter()
+    with progress_of("compiling") as report:
+        compiled, found = compile_all(report)
+    seconds, removed = time.perf_counter() - begun, remove_stale()
+    remark(
+        f"compiled {compiled} signatures of kernels in {seconds:.1f} s"
+        if compiled
+        else f"everything was compiled before: {found} signatures read in {seconds:.1f} s"
+    )
+    if removed:
+        remark(f"removed {removed} stale files")
+    return {"seconds": seconds, "compiled": compiled, "found": found, "removed": removed}

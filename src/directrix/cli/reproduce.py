@@ -88,7 +88,7 @@ def reproduce(
 
     need_plot()
     folder = Path(name) if output is None else output
-    installation = {key: what for key, what in environment().items() if key != "numba cache"}  # a path
+    installation = environment()
     request = Request(
         name=name,
         data=data,

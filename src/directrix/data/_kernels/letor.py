@@ -1,8 +1,7 @@
 """One block of svmlight text to arrays; what is wrong is noted down, never raised."""
 
-import numba as nb
-
 from directrix.data._kernels.numbers import BAD, HARD, INFINITE, MISSING, parse_number
+from directrix.kernels import kernel
 
 # why a line cannot be used
 LABEL, LABEL_RANGE, NO_QID, QID, QID_AND_GROUPS, FEATURE, INDEX_ZERO, INDEX_ORDER = 1, 2, 3, 4, 5, 6, 7, 8
@@ -15,7 +14,7 @@ ROWS, LINES, ENTRIES, ERRORS, HARDS, WIDTH, NARROW, LAST, COMMENTS = 0, 1, 2, 3,
 N_TOTALS = 9
 
 
-@nb.njit(nogil=True, cache=True)
+@kernel
 def count(buf):
     """Numbers of newlines and of colons: bounds for the rows and the entries of a block."""
     lines = colons = 0
@@ -25,28 +24,28 @@ def count(buf):
     return lines, colons
 
 
-@nb.njit(nogil=True, cache=True)
+@kernel
 def _skip_blank(buf, p):
     while buf[p] == 32 or buf[p] == 9 or buf[p] == 13 or buf[p] == 11 or buf[p] == 12:
         p += 1
     return p
 
 
-@nb.njit(nogil=True, cache=True)
+@kernel
 def _token_end(buf, p):
     while not (buf[p] == 32 or 9 <= buf[p] <= 13 or buf[p] == 35):
         p += 1
     return p
 
 
-@nb.njit(nogil=True, cache=True)
+@kernel
 def _line_end(buf, p):
     while buf[p] != 10:
         p += 1
     return p
 
 
-@nb.njit(nogil=True, cache=True)
+@kernel
 def _parse_integer(buf, p):
     """Value and end of an integer that fits into 64 bits; the end is ``p`` if there is none."""
     start = p
@@ -68,7 +67,7 @@ def _parse_integer(buf, p):
     return -value if sign == 45 else value, p
 
 
-@nb.njit(nogil=True, cache=True)
+@kernel
 def _find_docid(buf, p, end):
     """Span of X in ``docid = X``, else of the whole text, of a comment."""
     while p < end and (buf[p] == 32 or 9 <= buf[p] <= 13 or buf[p] == 35):
@@ -89,7 +88,7 @@ def _find_docid(buf, p, end):
     return p, end
 
 
-@nb.njit(nogil=True, cache=True)
+@kernel
 def _note(errors, totals, line, code, start, end):
     if totals[ERRORS] < MAX_ERRORS:
         errors[totals[ERRORS], 0] = line
@@ -99,7 +98,7 @@ def _note(errors, totals, line, code, start, end):
     totals[ERRORS] += 1
 
 
-@nb.njit(nogil=True, cache=True)
+@kernel
 def _note_hard(hard, totals, row, place, start, end):
     if totals[HARDS] < len(hard):
         hard[totals[HARDS], 0] = row
@@ -109,7 +108,7 @@ def _note_hard(hard, totals, row, place, start, end):
     totals[HARDS] += 1
 
 
-@nb.njit(nogil=True, cache=True)
+@kernel
 def _parse_qid(buf, p, want_qid):
     """Query, code of what is wrong (or 0), and end of ``qid:ID``, which may be absent if not wanted."""
     if buf[p] == 113 and buf[p + 1] == 105 and buf[p + 2] == 100 and buf[p + 3] == 58:
@@ -122,7 +121,7 @@ def _parse_qid(buf, p, want_qid):
     return 0, 0, p
 
 
-@nb.njit(nogil=True, cache=True)
+@kernel
 def _parse_index(buf, p):
     """Index and the place after its colon; that place is ``p`` if there is no ``index:``."""
     start, index = p, 0
@@ -134,7 +133,7 @@ def _parse_index(buf, p):
     return index, p + 1
 
 
-@nb.njit(nogil=True, cache=True)
+@kernel
 def _index_code(index, previous, base):
     if index < base:
         return INDEX_ZERO
@@ -143,7 +142,7 @@ def _index_code(index, previous, base):
     return INDEX_RANGE if index - base >= 2147483647 else 0
 
 
-@nb.njit(nogil=True, cache=True)
+@kernel
 def _value_code(value, kind, limit, keep_missing):
     if kind == BAD:
         return VALUE
@@ -154,7 +153,7 @@ def _value_code(value, kind, limit, keep_missing):
     return VALUE_RANGE if abs(value) > limit else 0
 
 
-@nb.njit(nogil=True, cache=True)
+@kernel
 def parse_block(
     buf, base, limit, want_qid, keep_missing, width, labels, qids, lines, spans, dense, sparse, columns,
     values, indptr, hard, errors, totals,

@@ -13,8 +13,9 @@ Numba's cache looks at the file of the outermost kernel only: after a change her
 
 import math
 
-import numba as nb
 import numpy as np
+
+from directrix.kernels import kernel
 
 OK, HARD, BAD, MISSING, INFINITE = 0, 1, 2, 3, 4
 
@@ -44,7 +45,7 @@ def _powers_of_five():
 _TOPS, _TOP_EXPONENTS = _powers_of_five()
 
 
-@nb.njit(nogil=True, cache=True)
+@kernel
 def _high_product(a, b):
     """Return the high half of the 128-bit product of two uint64."""
     mask, half = np.uint64(0xFFFFFFFF), np.uint64(32)
@@ -54,7 +55,7 @@ def _high_product(a, b):
     return a1 * b1 + (middle >> half) + (other >> half)
 
 
-@nb.njit(nogil=True, cache=True)
+@kernel
 def _scale(mantissa, exponent):
     """Return (mantissa 10^exponent rounded to nearest, True), or (0, False) if not sure."""
     if exponent < _SMALLEST or exponent > _LARGEST:
@@ -76,12 +77,12 @@ def _scale(mantissa, exponent):
     return math.ldexp(float(kept), binary), True
 
 
-@nb.njit(nogil=True, cache=True)
+@kernel
 def _is_end(c):
     return c == 32 or (9 <= c <= 13) or c == 35  # blank or '#'
 
 
-@nb.njit(nogil=True, cache=True)
+@kernel
 def _word(buf, p):
     """Kind of a token that is no number, and the place after it: NaN, NULL, infinity or rubbish."""
     end = p
@@ -99,7 +100,7 @@ def _word(buf, p):
     return BAD, end
 
 
-@nb.njit(nogil=True, cache=True)
+@kernel
 def parse_number(buf, p):
     """Parse the number at ``buf[p]``; the buffer must end with a newline.
 

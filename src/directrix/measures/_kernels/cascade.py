@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from directrix.kernels import kernel
 from directrix.measures._kernels.dcg import exponential_gain
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def expected_reciprocal_rank(ranked, ends, retrieved, qptr, k, l_max, empty, value):
     """ERR@k with stop chances (2^l - 1) / 2^l_max, exact over the orders of tied groups.
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from directrix.kernels import kernel
 from directrix.measures._kernels.order import sort_pairs
 
 _LEVELS = 64  # labels that are integers below this are counted, not sorted
 _EXACT = 53  # up to this exponent 2**label - 1 is a float, and an integer of the machine
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def exponential_gain(label):
     """2**label - 1; for the usual labels by a shift, which has the same bits."""
     level = np.int64(label)
@@ -22,12 +22,12 @@ def exponential_gain(label):
     return math.pow(2.0, label) - 1.0
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _gain(label, exponential):
     return exponential_gain(label) if exponential else label
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def highest_level(labels, limit):
     """Highest label if all are integers below ``limit``, else -1."""
     others = 0
@@ -39,7 +39,7 @@ def highest_level(labels, limit):
     return np.int64(top) if others == 0 and top < limit else np.int64(-1)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _counted_ideal(labels, top, discount, exponential, n_top):
     """DCG of the best ranking of labels that are integers up to ``top``, level by level."""
     total = 0.0
@@ -58,7 +58,7 @@ def _counted_ideal(labels, top, discount, exponential, n_top):
     return total
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def ideal_dcg(labels, qptr, discount, exponential, k, value):
     """Fill ``value[q]`` with the largest DCG@k that any ranking of query q has.
 
@@ -91,7 +91,7 @@ def ideal_dcg(labels, qptr, discount, exponential, k, value):
         value[q] = total
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def dcg(ranked, ends, retrieved, qptr, discount, exponential, k, ideal, empty, value):
     """Fill ``value[q]`` with the expected DCG@k over ``ideal[q]``; ``empty`` where the ideal is 0.
 

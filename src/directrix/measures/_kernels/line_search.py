@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from directrix.kernels import kernel
 from directrix.measures._kernels.order import descending_key, sort_pairs
 
 DISCOUNTED, PRECISION, FIRST_HIT, CASCADE, PAIRS = range(5)
 """Families of measures; each is a sum over groups of what `_earned` gives."""
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _earned(family, size, worth, before, above, k, table, passed):
     """What a group of tied documents earns behind ``before`` documents, in expectation.
 
@@ -46,7 +46,7 @@ def _earned(family, size, worth, before, above, k, table, passed):
     return total
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def chances(stop, gptr, dptr, passed):
     """Fill, for each group, the chance to get past its first t documents, t = 0, 1, .., in expectation.
 
@@ -65,7 +65,7 @@ def chances(stop, gptr, dptr, passed):
                 q[t] = ((j + 1 - t) * q[t] + t * x * q[t - 1]) / (j + 1)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def begin(family, qptr, first, last, spec, groups, state, value):
     """Fill the state and the value of every query far to the left, where t u alone decides.
 
@@ -95,7 +95,7 @@ def begin(family, qptr, first, last, spec, groups, state, value):
         value[q] = total
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _crossings(s, u, worth, lower, upper, key, pair):
     """List the t in [lower, upper) at which a group that is worth something changes places.
 
@@ -119,7 +119,7 @@ def _crossings(s, u, worth, lower, upper, key, pair):
     return found
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def count_crossings(qptr, first, last, groups, lower, upper, count):
     """Fill ``count[q]`` with the number of crossings at lower <= t < upper."""
     s, u, _, worth, _, _ = groups
@@ -129,7 +129,7 @@ def count_crossings(qptr, first, last, groups, lower, upper, count):
         count[q] = _crossings(s[a:b], u[a:b], worth[a:b], lower, upper, key, pair)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _one_query(family, k, table, passed, scale, groups, state, key, pair, n_events, t_out, d_out):
     """Let the groups of one query change places in the order of ``key``; return the number of changes."""
     s, u, size, worth, factor, dptr = groups
@@ -163,7 +163,7 @@ def _one_query(family, k, table, passed, scale, groups, state, key, pair, n_even
     return found
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def sweep(family, qptr, first, last, spec, scale, groups, state, window, place, t_out, d_out, count):
     """Move every query from the left to the right end of a window of t.
 

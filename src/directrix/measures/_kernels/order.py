@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from directrix.kernels import kernel
 
 _COUNTED = 288  # up to this length comparing all pairs, which vectorises, beats sorting
 _INSERTED = 40  # up to this length insertion beats counting digits
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _place_by_byte(key, val, other, carried, place, shift, n):
     """Write the pairs, ordered by one byte, to the scratch; False, and nothing, if all agree in it."""
     for digit in range(256):
@@ -31,7 +32,7 @@ def _place_by_byte(key, val, other, carried, place, shift, n):
     return True
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def sort_pairs(key, val, other, carried, n):
     """Sort ``key[:n]`` ascending and stably, in place, with ``val`` along.
 
@@ -62,14 +63,14 @@ def sort_pairs(key, val, other, carried, n):
             carried[i] = val[i]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def descending_key(bits):
     """Integer (uint64) that ascends where the float64 with these bits descends."""
     sign = np.uint64(1) << np.uint64(63)
     return bits if bits & sign else ~(bits | sign)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _rank_by_sorting(scores, labels, key, other, carried, ranked, size):
     """Fill ``ranked`` and, at the first place of every tied group, its ``size``."""
     n = len(scores)
@@ -85,14 +86,14 @@ def _rank_by_sorting(scores, labels, key, other, carried, ranked, size):
             start = i
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _place(above, label, ranked, size):
     """Put a document behind the ``above`` better ones and the tied ones that came before it."""
     ranked[above + size[above]] = label
     size[above] += 1
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _rank_by_counting(scores, labels, ranked, size):
     """Do the same by counting, for every document, the better ones: n^2 comparisons, no branches."""
     n = len(scores)
@@ -119,7 +120,7 @@ def _rank_by_counting(scores, labels, ranked, size):
         _place(above, labels[i], ranked, size)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def rank_documents(scores, labels, qptr, ranked, ends, retrieved):
     """Put the labels of every query into the order of the ranking, tied documents in input order.
 
@@ -162,7 +163,7 @@ def rank_documents(scores, labels, qptr, ranked, ends, retrieved):
             start += size[start]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def lowest_first(ranked, ends, out):
     """Copy a ranking with the labels of every tied group from low to high."""
     longest = 0
@@ -196,7 +197,7 @@ def lowest_first(ranked, ends, out):
         i = end
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def ids_descending(letters, qptr, first, last, rows):
     """Fill ``rows`` for the queries ``first <= q < last``: within each, identifiers descend, stably.
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from directrix.kernels import kernel
 from directrix.measures._kernels.dcg import highest_level
 from directrix.measures._kernels.order import sort_pairs
 
 _SCANNED = 16  # labels that are integers below this are compared level by level, others by merging
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def roc_area(ranked, ends, qptr, rel, value):
     """Share of (relevant, irrelevant) pairs in the right order, tied pairs one half; NaN without pairs."""
     for q in range(len(qptr) - 1):
@@ -38,7 +38,7 @@ def roc_area(ranked, ends, qptr, rel, value):
         value[q] = right / n_pairs if n_pairs > 0.0 else np.nan
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def kendall_tau_b(ranked, ends, qptr, value):
     """Kendall's tau-b between scores and labels; NaN where either is constant.
 
@@ -68,7 +68,7 @@ def kendall_tau_b(ranked, ends, qptr, value):
         value[q] = (ordered - 2.0 * wrong) / scale if scale > 0.0 else np.nan
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _pairs_by_level(ranked, ends, first, top, starts):
     """Pairs in the wrong order, tied in scores, tied in labels, and in both, for labels 0..``top``."""
     n = len(ranked)
@@ -103,7 +103,7 @@ def _pairs_by_level(ranked, ends, first, top, starts):
     return np.float64(wrong), np.float64(tied_scores), np.float64(tied_labels), np.float64(tied_both)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _pairs_by_merging(ranked, ends, lo, hi, key, other, label, carried):
     """Return the same for any labels.
 
@@ -130,7 +130,7 @@ def _pairs_by_merging(ranked, ends, lo, hi, key, other, label, carried):
     return wrong, tied_scores, _tied_pairs(label, 0, n), tied_both
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _tied_pairs(sorted_values, first, last):
     pairs = 0.0
     start = first
@@ -142,7 +142,7 @@ def _tied_pairs(sorted_values, first, last):
     return pairs
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _exchanges(values, scratch, n):
     """Sort descending by merging, in place; return the number of pairs that stood in ascending order."""
     exchanged = 0.0

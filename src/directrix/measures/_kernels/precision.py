@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from directrix.kernels import kernel
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _count(labels, rel):
     found = 0
     for i in range(len(labels)):  # over a slice the loop runs on vectors, between two bounds it would not
@@ -14,14 +15,14 @@ def _count(labels, rel):
     return found
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def count_relevant(labels, qptr, rel, n_rel):
     """Fill ``n_rel[q]`` with the number of documents of query q whose label is at least ``rel``."""
     for q in range(len(qptr) - 1):
         n_rel[q] = _count(labels[qptr[q] : qptr[q + 1]], rel)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def average_precision(ranked, ends, retrieved, qptr, rel, k, n_rel, capped, empty, value):
     """AP@k: divided by R, or by min(R, k) if ``capped``.
 
@@ -59,7 +60,7 @@ def average_precision(ranked, ends, retrieved, qptr, rel, k, n_rel, capped, empt
         value[q] = total / (min(n_rel[q], k) if capped else n_rel[q])
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def hits(ranked, ends, retrieved, qptr, rel, k, n_rel, found):
     """Count the relevant documents in the top k, in expectation; k = 0 stands for R."""
     for q in range(len(qptr) - 1):
@@ -77,7 +78,7 @@ def hits(ranked, ends, retrieved, qptr, rel, k, n_rel, found):
         found[q] = total
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def first_hit(ranked, ends, retrieved, qptr, rel, k, n_rel, reciprocal, empty, value):
     """Fill 1/rank of the first relevant document within k, or, without ``reciprocal``, its chance.
 
@@ -107,7 +108,7 @@ def first_hit(ranked, ends, retrieved, qptr, rel, k, n_rel, reciprocal, empty, v
         value[q] = total
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def discounted_hits(ranked, ends, retrieved, qptr, rel, k, n_rel, persistence, empty, value):
     """RBP: (1 - p) sum of p^(rank - 1) over relevant documents, in expectation."""
     for q in range(len(qptr) - 1):
@@ -130,7 +131,7 @@ def discounted_hits(ranked, ends, retrieved, qptr, rel, k, n_rel, persistence, e
         value[q] = total if n_rel[q] > 0 else empty
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def interpolated_precision(ranked, retrieved, qptr, rel, n_rel, recall, empty, value):
     """Largest precision at any rank whose recall is at least ``recall``; tied groups are not shared."""
     for q in range(len(qptr) - 1):

@@ -1,14 +1,15 @@
 """Scores X w and gradients X^T g of a linear model, dense and CSR, over a run of rows."""
 
-import numba
 import numpy as np
+
+from directrix.kernels import kernel
 
 _FAST = {"reassoc", "contract", "nsz"}
 _ROWS_PER_FLUSH = 64
 """float32 rows summed before the sum moves to float64; sums over all rows would lose 1e-5."""
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=_FAST)
+@kernel(fastmath=_FAST)
 def dense_scores(X, lo, hi, w, scores, at):
     """Scores from ``at`` on = X w of the rows lo <= i < hi, for X (n, d) and w (d,) of one dtype.
 
@@ -23,7 +24,7 @@ def dense_scores(X, lo, hi, w, scores, at):
         scores[place + i] = total
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=_FAST)
+@kernel(fastmath=_FAST)
 def _add_rows(X, lo, hi, g, at, total):
     """Total += X^T g over the rows lo <= i < hi, four rows a pass over the total; g begins at ``at``."""
     one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
@@ -40,7 +41,7 @@ def _add_rows(X, lo, hi, g, at, total):
         i, j = i + one, j + one
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def dense_add(X, lo, hi, g, at, part, grad):
     """Grad (float64) += X^T g of the rows lo <= i < hi, g from ``at`` on.
 
@@ -55,7 +56,7 @@ def dense_add(X, lo, hi, g, at, part, grad):
             grad[f] += part[f]
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def csr_scores(data, indices, indptr, w, scores):
     """Scores = X w for the rows that ``indptr`` (n + 1,) spans."""
     for i in range(len(indptr) - 1):
@@ -65,7 +66,7 @@ def csr_scores(data, indices, indptr, w, scores):
         scores[i] = total
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def csr_add(data, indices, indptr, g, grad):
     """Grad (float64) += X^T g."""
     for i in range(len(indptr) - 1):

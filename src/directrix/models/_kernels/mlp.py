@@ -1,16 +1,17 @@
 """Products of sparse rows with a matrix; dense ones are BLAS's."""
 
-import numba
 import numpy as np
 
+from directrix.kernels import kernel
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+
+@kernel
 def _add_scaled(total, row, factor):
     for k in range(len(total)):
         total[k] += factor * row[k]
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def csr_product(data, indices, indptr, weights, out):
     """Out (n, n_out) = X W for the rows that ``indptr`` (n + 1,) spans, summed in float64."""
     total = np.empty(weights.shape[1])
@@ -23,7 +24,7 @@ def csr_product(data, indices, indptr, weights, out):
             out[i, k] = total[k]
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def csr_add_product(data, indices, indptr, delta, grad):
     """Grad (float64) (n_features, n_out) += X^T delta."""
     for i in range(len(indptr) - 1):

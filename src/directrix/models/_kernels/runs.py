@@ -1,11 +1,10 @@
 """Scores and gradients of a linear model over some runs of rows, where they are."""
 
-import numba
-
+from directrix.kernels import kernel
 from directrix.models._kernels.linear import dense_add, dense_scores
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def runs_scores(X, starts, ends, w, scores):
     """Scores of the rows starts[r] <= i < ends[r] of X for one run after another."""
     at = 0
@@ -15,7 +14,7 @@ def runs_scores(X, starts, ends, w, scores):
         at += hi - lo
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def runs_add(X, starts, ends, g, part, grad):
     """Grad (float64) += X^T g over those rows; ``part`` as in `dense_add`."""
     at = 0

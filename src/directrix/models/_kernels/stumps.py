@@ -4,11 +4,12 @@
 places ``ptr[f] + f`` to ``ptr[f + 1] + f``, one for each number of thresholds below a value.
 """
 
-import numba
 import numpy as np
 
+from directrix.kernels import kernel
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+
+@kernel
 def _below(x, values):
     """Number of thresholds below x."""
     first, last = 0, len(values)
@@ -21,7 +22,7 @@ def _below(x, values):
     return first
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def heights(params, ptr, levels):
     """Fill the height of every stair: sums of the steps up to it."""
     for f in range(len(ptr) - 1):
@@ -32,7 +33,7 @@ def heights(params, ptr, levels):
             levels[p + f + 1] = height
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def sums_above(mass, ptr, grad):
     """Fill for every threshold the mass of the stairs above it."""
     for f in range(len(ptr) - 1):
@@ -42,7 +43,7 @@ def sums_above(mass, ptr, grad):
             grad[p] = total
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def dense_stairs(X, values, ptr, stairs):
     """Fill the number of thresholds below every value."""
     for i in range(X.shape[0]):
@@ -50,7 +51,7 @@ def dense_stairs(X, values, ptr, stairs):
             stairs[i, f] = _below(np.float64(X[i, f]), values[ptr[f] : ptr[f + 1]])
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def csr_stairs(data, indices, values, ptr, stairs):
     """Do the same for the values that are stored."""
     for e in range(len(data)):
@@ -58,7 +59,7 @@ def csr_stairs(data, indices, values, ptr, stairs):
         stairs[e] = _below(np.float64(data[e]), values[ptr[f] : ptr[f + 1]])
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def dense_scores(stairs, ptr, levels, scores):
     """Sum the heights at which the features of every row stand."""
     for i in range(stairs.shape[0]):
@@ -68,7 +69,7 @@ def dense_scores(stairs, ptr, levels, scores):
         scores[i] = total
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def dense_add(stairs, ptr, g, mass):
     """Add g of every row to the stairs on which its features stand."""
     for i in range(stairs.shape[0]):
@@ -76,7 +77,7 @@ def dense_add(stairs, ptr, g, mass):
             mass[ptr[f] + f + np.int64(stairs[i, f])] += g[i]
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def csr_scores(stairs, indices, indptr, values, ptr, levels, scores):
     """Do the same as `dense_scores` for rows that begin at ``indptr``: zeros once, then what differs."""
     zero = np.empty(len(ptr) - 1)
@@ -92,7 +93,7 @@ def csr_scores(stairs, indices, indptr, values, ptr, levels, scores):
         scores[i] = total
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def csr_add(stairs, indices, indptr, values, ptr, g, mass):
     """Do the same as `dense_add`."""
     zero = np.empty(len(ptr) - 1, np.int64)

@@ -4,9 +4,9 @@ The general way, three kernels over a part of many queries, reads the features o
 after they have left the fastest cache, and pays three calls a part.
 """
 
-import numba
 import numpy as np
 
+from directrix.kernels import kernel
 from directrix.models._kernels.linear import dense_add, dense_scores
 from directrix.surrogates._kernels.approx import longest
 from directrix.surrogates._kernels.softrank import scratch, soft_rank_core
@@ -15,7 +15,7 @@ _DOCS_AT_ONCE = 128
 """Short queries share their passes over the features, which still are in the fastest caches."""
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def fused_separable(spec, X, weights, qptr, query_weight, w, value, grad):
     """Value of every query, and the gradient of their weighted sum with respect to w.
 

@@ -3,9 +3,9 @@
 The general way, a Python call a query, spends more time between kernels than in them.
 """
 
-import numba
 import numpy as np
 
+from directrix.kernels import kernel
 from directrix.models._kernels.linear import dense_add, dense_scores
 from directrix.surrogates._kernels.approx import (
     ap_query,
@@ -18,7 +18,7 @@ SEPARABLE, AP, CASCADE, KENDALL = 0, 1, 2, 3
 FAMILIES = {"separable": SEPARABLE, "ap": AP, "cascade": CASCADE, "kendall": KENDALL}
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def sgd_epoch(family, spec, X, weights, qptr, query_weight, order, batch, rate, l2, center, params, grad):
     """Descend one batch of queries at a time; overwrites params and returns the mean loss on the way.
 

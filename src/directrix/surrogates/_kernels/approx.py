@@ -14,15 +14,15 @@ kendall   mean over pairs of 2 sigma - 1         label
 
 import math
 
-import numba
 import numpy as np
 
+from directrix.kernels import kernel
 from directrix.surrogates._kernels.sigmoids import IDENTITY, saturation, sigmoid
 from directrix.surrogates._kernels.softrank import scratch, soft_rank_core
 from directrix.surrogates._kernels.sorting import descending_order
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def ap_query(s, w, alpha, sigmoid_kind, beta, ranks, grad, space, inner):
     r"""ApproxAP, Eq. (22): two soft rankings, one inside the other.
 
@@ -50,7 +50,7 @@ def ap_query(s, w, alpha, sigmoid_kind, beta, ranks, grad, space, inner):
     return value
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def cascade_query(s, w, alpha, sigmoid_kind, beta, ranks, grad, space):
     r"""sum_i w_i/rank_i prod_{j != i} (1 - w_j sigma(beta (rank_i - rank_j))): RR and ERR.
 
@@ -110,7 +110,7 @@ def cascade_query(s, w, alpha, sigmoid_kind, beta, ranks, grad, space):
     return value
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def kendall_query(s, labels, alpha, sigmoid_kind, ranks, grad, space):
     r"""Sum over pairs l_i > l_j of 2 sigma(alpha (s_i - s_j)) - 1, divided as tau-b.
 
@@ -148,7 +148,7 @@ def kendall_query(s, labels, alpha, sigmoid_kind, ranks, grad, space):
     return value * norm
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def longest(qptr, first, last):
     """Largest number of documents of a query in the chunk."""
     n = 0
@@ -157,7 +157,7 @@ def longest(qptr, first, last):
     return n
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def separable_chunk(spec, scores, weights, qptr, first, last, value, grad):
     """Fill ``value[q]`` and the gradient of the documents of queries first <= q < last.
 
@@ -185,7 +185,7 @@ def separable_chunk(spec, scores, weights, qptr, first, last, value, grad):
         )
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def ap_chunk(spec, scores, weights, qptr, first, last, value, grad):
     """Same as `separable_chunk` for the family ap."""
     _, sigmoid_kind, _, alpha, beta = spec
@@ -197,7 +197,7 @@ def ap_chunk(spec, scores, weights, qptr, first, last, value, grad):
         value[q] = ap_query(s, w, alpha, sigmoid_kind, beta, ranks, g, space, inner)
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def cascade_chunk(spec, scores, weights, qptr, first, last, value, grad):
     """Same as `separable_chunk` for the family cascade."""
     _, sigmoid_kind, _, alpha, beta = spec
@@ -209,7 +209,7 @@ def cascade_chunk(spec, scores, weights, qptr, first, last, value, grad):
         value[q] = cascade_query(s, w, alpha, sigmoid_kind, beta, ranks, g, space)
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def kendall_chunk(spec, scores, weights, qptr, first, last, value, grad):
     """Same as `separable_chunk` for the family kendall."""
     _, sigmoid_kind, _, alpha, _ = spec
@@ -221,7 +221,7 @@ def kendall_chunk(spec, scores, weights, qptr, first, last, value, grad):
         value[q] = kendall_query(s, w, alpha, sigmoid_kind, ranks, g, space)
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def pull_chunk(sigmoid_kind, alpha, scores, weights, qptr, first, last, ranks, grad, want_grad):
     """Soft ranks of the documents with weight and, if wanted, the pull-back of the weights."""
     space, spec = scratch(longest(qptr, first, last), scores), (IDENTITY, sigmoid_kind, 0.0, alpha, 0.0)

@@ -13,9 +13,9 @@ ranking has. Only documents that are alike in both depend on the order of the in
 share their coefficients.
 """
 
-import numba
 import numpy as np
 
+from directrix.kernels import kernel
 from directrix.surrogates._kernels.dorm_top import choose_top
 from directrix.surrogates._kernels.sorting import descending_order, finite_or_nan
 
@@ -23,7 +23,7 @@ _GAP = 128  # between rows of work space, as in `softrank.scratch`
 _FAR = 2.0**20  # scores so many times the highest a leave it 32 of its 52 bits
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _perfect_order(s, labels, by_label, picked, inside, order):
     """Fill order with the documents by label, ties by score; ``picked`` and ``inside`` are work space."""
     n, begin = len(s), 0
@@ -38,7 +38,7 @@ def _perfect_order(s, labels, by_label, picked, inside, order):
         begin = end
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _share_between_alike(s, labels, order, coefficient):
     """Give documents of the same label and score, which are neighbours in order, their mean coefficient."""
     begin, n = 0, len(order)
@@ -52,7 +52,7 @@ def _share_between_alike(s, labels, order, coefficient):
         begin = end
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def perfect_query(s, labels, by_label, discount, star, space):
     """Fill star with the coefficient of every document in the perfect order; leaves that order in space."""
     floats, picked, ints = space
@@ -66,7 +66,7 @@ def perfect_query(s, labels, by_label, discount, star, space):
         star[order[p]] = coefficient[p]
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _close_gaps(t, by_score, longest):
     """Shift runs of scores so that no gap between neighbours is longer than that, and the lowest is 0.
 
@@ -85,7 +85,7 @@ def _close_gaps(t, by_score, longest):
         t[i] = height + (here - base)
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def dorm_query(s, labels, worth, by_label, discount, k, star, fixed, grad, space):
     """Value and gradient of one query; 0 if no document has a gain, NaN if a score is not finite.
 
@@ -149,7 +149,7 @@ def dorm_query(s, labels, worth, by_label, discount, k, star, fixed, grad, space
     return value
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _space(scores, qptr, first, last):
     n = 0
     for q in range(first, last):
@@ -158,7 +158,7 @@ def _space(scores, qptr, first, last):
     return floats, picked, np.empty((4, n + _GAP), dtype=np.int64)
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def perfect_chunk(scores, labels, by_label, discount, qptr, first, last, star):
     """Fill the coefficients of the perfect order for the documents of queries first <= q < last.
 
@@ -170,7 +170,7 @@ def perfect_chunk(scores, labels, by_label, discount, qptr, first, last, star):
         perfect_query(scores[lo:hi], labels[lo:hi], by_label[lo:hi], discount, star[lo:hi], space)
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def dorm_chunk(k, scores, labels, worth, by_label, discount, star, fixed, qptr, first, last, value, grad):
     """Fill ``value[q]`` and the gradient of the documents of queries first <= q < last.
 

@@ -18,9 +18,9 @@ document left out (shortest augmenting paths). Two ways to find such a path, of 
 Memory O(n) for both.
 """
 
-import numba
 import numpy as np
 
+from directrix.kernels import kernel
 from directrix.surrogates._kernels.sorting import descending_order
 
 _PAIRS_OF_LEVELS = 64**2  # whose gains are kept, if they are not fewer than documents
@@ -28,7 +28,7 @@ _ROUNDING = 1e-14
 """Of sums over documents, relative to the sum of their magnitudes: smaller gains count as none."""
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _side(order, chosen, wanted, worth, c, length, place, sums):
     """Lay out one side of the cut-off: places of all documents in it, and prefix sums for shifts.
 
@@ -54,7 +54,7 @@ def _side(order, chosen, wanted, worth, c, length, place, sums):
             count += 1
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _exchange(sums, c, gone, lost, come, won):
     """Gain of a side when the document at place ``gone`` goes and one comes before place ``come``."""
     if come <= gone:
@@ -64,7 +64,7 @@ def _exchange(sums, c, gone, lost, come, won):
     return c[come - 1] * won - c[gone] * lost + moved
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _relax(here, there, swaps, before, least):
     """Improve ``there`` by ``here`` and a swap each, by at least so much; whether anything improved."""
     improved = False
@@ -75,7 +75,7 @@ def _relax(here, there, swaps, before, least):
     return improved
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _gains(t, u, c, k, j, rising, falling, sides):
     """Gains of all single moves, -inf for those that there are not.
 
@@ -111,7 +111,7 @@ def _gains(t, u, c, k, j, rising, falling, sides):
     return enter, leave, below, above
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _add_rank_by_levels(gains, least, taken):
     """Follow the path of most gain: changes ``taken``, the number above of each level; returns its gain.
 
@@ -139,7 +139,7 @@ def _add_rank_by_levels(gains, least, taken):
     return np.inf  # a cycle, made of rounding: the caller sees that the gain did not come
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _by_levels(t, u, starts, by_score, by_u, c, k, chosen):
     """Fill ``chosen``, whether a document is above the cut-off; False if rounding led astray.
 
@@ -176,7 +176,7 @@ def _by_levels(t, u, starts, by_score, by_u, c, k, chosen):
     return True
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _add_rank(rank, t, u, discount, k, y, rank_of, work):
     """Give a rank a document, moving others along the cheapest path that ends at one without a rank.
 
@@ -212,7 +212,7 @@ def _add_rank(rank, t, u, discount, k, y, rank_of, work):
     rank_of[end] = rank
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _by_documents(t, u, by_score, by_u, discount, k, chosen):
     """Fill ``chosen`` from the best assignment of documents to ranks."""
     n = len(t)
@@ -234,7 +234,7 @@ def _by_documents(t, u, by_score, by_u, discount, k, chosen):
         chosen[i] = rank_of[i] < k
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def levels_are_cheaper(n, levels, k):
     """Whether to look for paths over levels, by a rough count of operations, and in memory O(n)."""
     return levels * levels <= max(_PAIRS_OF_LEVELS, n) and k * (
@@ -242,7 +242,7 @@ def levels_are_cheaper(n, levels, k):
     ) <= 0.5 * n * n * min(k, n - k)
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def choose_top(t, u, starts, by_score, discount, k, order):
     """Fill order (int64) with the documents of the most violating order.
 

@@ -22,9 +22,9 @@ are 0. Only the first ``top`` ranks can be the upper one of a pair that matters.
 
 import math
 
-import numba
 import numpy as np
 
+from directrix.kernels import kernel
 from directrix.surrogates._kernels.pair_forces import all_pairs
 from directrix.surrogates._kernels.sorting import descending_order
 
@@ -35,7 +35,7 @@ _GAP = 128  # see softrank.scratch
 _STAYS = 1e-30  # least 1 - R, which rounds to 0 where l_max > 53
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def exchange(kind, x, discount, depth, upper, lower, factor):
     """Fill U, L and f of the module's table; returns how many ranks can be the upper of a pair.
 
@@ -84,7 +84,7 @@ def exchange(kind, x, discount, depth, upper, lower, factor):
     return min(n, depth)
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _neighbours(construction, margin, s, x, top, doubles, pull):
     """Forces between neighbours in the ranking: LOCAL_GRADIENT and LOCAL_COST."""
     lower, upper, factor = doubles[2], doubles[1], doubles[3]
@@ -101,7 +101,7 @@ def _neighbours(construction, margin, s, x, top, doubles, pull):
         pull[a + 1] -= force
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _to_ideal(x, top, bound, doubles, ideal, pull):
     """Forces of at most ``bound`` between each document and the one at its ideal rank."""
     lower, upper, factor = doubles[2], doubles[1], doubles[3]
@@ -115,7 +115,7 @@ def _to_ideal(x, top, bound, doubles, ideal, pull):
             pull[b] -= force
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _count(construction, x, top, doubles, ideal):
     """Pairs with a force between them."""
     lower, upper, factor = doubles[2], doubles[1], doubles[3]
@@ -136,7 +136,7 @@ def _count(construction, x, top, doubles, ideal):
     return pairs
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _scratch(qptr, chunk, like):
     """Work space for the queries of a chunk: floats, float64, integers; see `softrank.scratch`."""
     n = 0
@@ -149,7 +149,7 @@ def _scratch(qptr, chunk, like):
     )
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _arrange(scores, worth, space):
     """Sort a query; returns whether all scores are finite."""
     _, doubles, integers = space
@@ -161,7 +161,7 @@ def _arrange(scores, worth, space):
     return finite
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _forces(spec, unit, discount, n, space):
     """Fill ``floats[4]`` with the sum of the forces on each document, by rank."""
     kind, construction, depth, margin = spec
@@ -183,7 +183,7 @@ def _forces(spec, unit, discount, n, space):
             all_pairs(s, doubles, top, 0.0, floats)
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def lambda_chunk(spec, scores, worth, unit, discount, labels, qptr, chunk, ranking, value, grad):
     """Lambdas of the queries chunk[0] <= q < chunk[1], and their labels by rank.
 
@@ -223,7 +223,7 @@ def lambda_chunk(spec, scores, worth, unit, discount, labels, qptr, chunk, ranki
             grad[lo + order[p]] = pull[p] if finite else floats.dtype.type(np.nan)
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def count_chunk(spec, scores, worth, discount, qptr, chunk, pairs):
     """Fill ``pairs[q]`` (int64) with the number of pairs between which there is a force."""
     space = _scratch(qptr, chunk, scores)

@@ -2,9 +2,9 @@
 
 import math
 
-import numba
 import numpy as np
 
+from directrix.kernels import kernel
 from directrix.surrogates._kernels.approx import longest
 from directrix.surrogates._kernels.sigmoids import FAST, exponentials
 
@@ -17,7 +17,7 @@ _FLAT = 1e-30
 """Mean square of centred scores, of which the largest is 1, that is rounding alone."""
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def shifted_exponentials(x, top, z, e, inverse):
     """Fill e = exp(x - top) for x <= top; ``z`` and ``inverse`` are work space."""
     for j in range(len(x)):
@@ -26,7 +26,7 @@ def shifted_exponentials(x, top, z, e, inverse):
     exponentials(z, 0.0, 1.0, e, inverse)
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def largest(x):
     """Largest of x."""
     top = -np.inf
@@ -35,7 +35,7 @@ def largest(x):
     return top
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def smallest(x):
     """Smallest of x."""
     bottom = np.inf
@@ -44,7 +44,7 @@ def smallest(x):
     return bottom
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=FAST)
+@kernel(fastmath=FAST)
 def total(e):
     """Sum of e."""
     result = 0.0
@@ -53,7 +53,7 @@ def total(e):
     return result
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=FAST)
+@kernel(fastmath=FAST)
 def weighted_distance(target, s, top):
     """Sum of target * (s - top)."""
     result = 0.0
@@ -62,7 +62,7 @@ def weighted_distance(target, s, top):
     return result
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def listnet_chunk(target, scores, qptr, first, last, value, grad):
     """sum_j target_j log softmax(s)_j; the slope is target - softmax(s)."""
     floats = np.empty((3, longest(qptr, first, last) + _GAP), dtype=target.dtype)
@@ -82,7 +82,7 @@ def listnet_chunk(target, scores, qptr, first, last, value, grad):
             g[j] = t[j] - scale * e[j]
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def listmle_narrow(x, end, weight, slope, e, inverse, rate):
     """Same as `listmle_wide`, some five times as fast, for scores in a range of up to ``_NARROW``."""
     n = len(x)
@@ -110,7 +110,7 @@ def listmle_narrow(x, end, weight, slope, e, inverse, rate):
     return value
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def level_against_lower(x, weight, top, mass, z, t, inverse, pull):
     r"""Minus weight * sum_i softplus(d_i), d_i = log(mass) + top - x_i, and pull = weight * sigma(d_i).
 
@@ -131,7 +131,7 @@ def level_against_lower(x, weight, top, mass, z, t, inverse, pull):
     return value, pulled
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def listmle_wide(x, end, weight, slope, floats, levels):
     r"""Each document against all of lower levels; x ascends by label, ``end`` closes its level.
 
@@ -181,7 +181,7 @@ def listmle_wide(x, end, weight, slope, floats, levels):
     return value
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def start_of_level(end, stop):
     """First document of the level that ends before ``stop``."""
     begin = stop - 1
@@ -190,7 +190,7 @@ def start_of_level(end, stop):
     return begin
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def listmle_chunk(order, end, weight, scores, qptr, first, last, value, grad):
     """Plackett-Luce log likelihood; ``order`` ascends by label, ``end`` and ``weight`` are in that order."""
     n_most = longest(qptr, first, last)
@@ -212,7 +212,7 @@ def listmle_chunk(order, end, weight, scores, qptr, first, last, value, grad):
             grad[lo + place[j]] = slope[j]
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def rank_cosine_chunk(centred, unit, scores, qptr, first, last, value, grad):
     """-(1 - cos)/2 between scores and ``unit``, of norm 1, or of norm 0 where there is nothing to learn."""
     for q in range(first, last):

@@ -8,15 +8,15 @@ within 40 units of score share the exponentials; pairs more than 40 apart have t
 off by e^-40 at most.
 """
 
-import numba
 import numpy as np
 
+from directrix.kernels import kernel
 from directrix.surrogates._kernels.sigmoids import FAST, exponentials
 
 _REACH = 40.0
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=FAST)
+@kernel(fastmath=FAST)
 def _four_rows(rows, e, x, lower, pull):
     """Forces between four documents and all those below them; returns the sums on the four.
 
@@ -43,7 +43,7 @@ def _four_rows(rows, e, x, lower, pull):
     return s0, s1, s2, s3
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=FAST)
+@kernel(fastmath=FAST)
 def _row(row, floor, e, x, lower, pull):
     """Forces between a document and those below it, at least ``floor`` before the sigmoid."""
     one, zero = e.dtype.type(1.0), e.dtype.type(0.0)
@@ -58,7 +58,7 @@ def _row(row, floor, e, x, lower, pull):
     return total
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _among(rows, count, a, e, x, lower, pull):
     """Forces among the four documents themselves."""
     one = e.dtype.type(1.0)
@@ -70,7 +70,7 @@ def _among(rows, count, a, e, x, lower, pull):
             pull[b] -= w
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def all_pairs(s, doubles, top, floor, floats):
     """Add the forces of all pairs whose upper rank is below ``top`` to the row ``pull``."""
     n = len(s)

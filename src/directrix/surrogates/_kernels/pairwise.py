@@ -5,9 +5,9 @@ Both take the documents of a query by level, that is by rank of the label, lowes
 
 import math
 
-import numba
 import numpy as np
 
+from directrix.kernels import kernel
 from directrix.surrogates._kernels.sigmoids import FAST, exponentials
 from directrix.surrogates._kernels.sorting import descending_order, finite_or_nan
 
@@ -16,7 +16,7 @@ _WIDEST = 160.0
 """Range of scores over which four factors 1 + e^z still have a product that is a float64."""
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _by_level(order, level, starts, index):
     """Fill index with the documents in this order, but lower levels first; return how many levels."""
     n, n_levels = len(order), 0
@@ -41,7 +41,7 @@ def _by_level(order, level, starts, index):
 # --------------------------------------------------------------------------------- RankSVM
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _hinges(x, middle, pull):
     """Sum of max(0, 1 - (x_i - x_j))^2 over j < middle <= i; subtracts its gradient from pull.
 
@@ -75,7 +75,7 @@ def _hinges(x, middle, pull):
     return total
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _merge(x, pull, index, middle, x2, pull2, index2):
     """Merge two parts in descending order into one."""
     n, i, j = len(x), 0, middle
@@ -90,7 +90,7 @@ def _merge(x, pull, index, middle, x2, pull2, index2):
         x[place], pull[place], index[place] = x2[place], pull2[place], index2[place]
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _svm_query(s, level, share, grad, floats, integers):
     """Minus the mean squared hinge of one query."""
     n = len(s)
@@ -121,7 +121,7 @@ def _svm_query(s, level, share, grad, floats, integers):
     return -share * total
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def rank_svm_chunk(scores, levels, shares, qptr, first, last, value, grad):
     """Fill ``value[q]`` and the gradient of the documents of queries first <= q < last.
 
@@ -151,7 +151,7 @@ def rank_svm_chunk(scores, levels, shares, qptr, first, last, value, grad):
 # --------------------------------------------------------------------------------- RankNet
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=FAST)
+@kernel(fastmath=FAST)
 def _logistic_rows(f0, f1, f2, f3, e, product, power, pull):
     """Take four documents against all those of lower levels; return the four sums of p.
 
@@ -177,7 +177,7 @@ def _logistic_rows(f0, f1, f2, f3, e, product, power, pull):
     return s0, s1, s2, s3
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _near_pairs(x, starts, n_levels, middle, floats, pull):
     """Sum of log(1 + exp(x_j - x_i)) for scores that span at most `_WIDEST`."""
     n = len(x)
@@ -207,7 +207,7 @@ def _near_pairs(x, starts, n_levels, middle, floats, pull):
     return total
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _far_pairs(x, starts, n_levels, pull):
     """The same for any scores, with an exponential and a logarithm a pair."""
     total = 0.0
@@ -224,7 +224,7 @@ def _far_pairs(x, starts, n_levels, pull):
     return total
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _net_query(s, level, share, grad, floats, integers):
     """Minus the mean cross entropy of one query."""
     n = len(s)
@@ -248,7 +248,7 @@ def _net_query(s, level, share, grad, floats, integers):
     return -share * total
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def rank_net_chunk(scores, levels, shares, qptr, first, last, value, grad):
     """Same as `rank_svm_chunk` for RankNet: O(number of pairs), a quarter of a division for each."""
     n = 1

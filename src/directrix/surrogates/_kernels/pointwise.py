@@ -1,9 +1,9 @@
 """Losses that are sums over documents."""
 
-import numba
+from directrix.kernels import kernel
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def regression_chunk(intercept, target, weight, scores, qptr, first, last, value, grad):
     """-sum_i w_i (s_i - b - target_i)^2, with the best b of the query if ``intercept``, else b = 0."""
     for q in range(first, last):

@@ -2,8 +2,9 @@
 
 import math
 
-import numba
 import numpy as np
+
+from directrix.kernels import kernel
 
 LOGISTIC, ARCTAN, ERF = 0, 1, 2
 IDENTITY, DCG, DCG_CUT, CUT = 0, 1, 2, 3
@@ -15,7 +16,7 @@ _LN2 = math.log(2.0)
 _ONE, _ROOT = 0x3FF0000000000000, 0x3FE6A09E667F3BCD  # bits of 1 and sqrt(1/2)
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def sigmoid_slope(kind, z):
     """Derivative of the sigmoid ARCTAN or ERF at z, for scalars."""
     if kind == ARCTAN:
@@ -23,7 +24,7 @@ def sigmoid_slope(kind, z):
     return math.exp(-z * z) / math.sqrt(math.pi)
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def sigmoid(kind, z):
     """Value and derivative of the sigmoid at z, for scalars."""
     if kind == LOGISTIC:
@@ -34,7 +35,7 @@ def sigmoid(kind, z):
     return (0.5 + math.atan(z) / math.pi if kind == ARCTAN else 0.5 * math.erfc(-z)), slope
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def phi(kind, x, k, sigmoid_kind, beta):
     """Value and derivative of the function of a soft rank, 1 <= x."""
     if kind == IDENTITY:
@@ -51,7 +52,7 @@ def phi(kind, x, k, sigmoid_kind, beta):
     return value * t, slope * t - value * beta * dt
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def saturation(kind, itemsize):
     """The |z| beyond which the sigmoid is 0 or 1 to rounding in a float of this size."""
     if kind == LOGISTIC:
@@ -61,7 +62,7 @@ def saturation(kind, itemsize):
     return np.inf
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=FAST)
+@kernel(fastmath=FAST)
 def exponential(z):
     """exp(z) of a float64, abs(z) <= 700, to a relative error of 3e-16.
 
@@ -88,7 +89,7 @@ def exponential(z):
     return poly * scale
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=FAST)
+@kernel(fastmath=FAST)
 def exponentials(s, middle, alpha, e, inverse):
     """Fill e = exp(alpha (s - middle)) and 1/e; needs |alpha (s - middle)| <= 700."""
     for j in range(len(s)):
@@ -97,7 +98,7 @@ def exponentials(s, middle, alpha, e, inverse):
         inverse[j] = 1.0 / value
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=FAST)
+@kernel(fastmath=FAST)
 def logarithm(y):
     """log(y) of a float64 >= 1e-300, to a relative error of 3e-16, written as `exponential`.
 

@@ -21,6 +21,7 @@ import numba
 import numpy as np
 from numba.extending import overload
 
+from directrix.kernels import kernel
 from directrix.surrogates._kernels.sigmoids import FAST
 from directrix.surrogates._kernels.sorting import descending_order
 
@@ -65,7 +66,7 @@ def _exp_of(z):
     return exp64
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=FAST)
+@kernel(fastmath=FAST)
 def _column(x, gain, center, root, pull):
     """Sums of u and gain u over a band, with pull = u d, where d = (x - center)/sqrt(sigma)."""
     total, gained = x.dtype.type(0.0), x.dtype.type(0.0)
@@ -78,7 +79,7 @@ def _column(x, gain, center, root, pull):
     return total, gained
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=FAST)
+@kernel(fastmath=FAST)
 def _add(pull, gain, mean, a, slope):
     """Add a pull (gain - mean) to the slope; returns the sum of pull (gain - mean)."""
     total = pull.dtype.type(0.0)
@@ -89,7 +90,7 @@ def _add(pull, gain, mean, a, slope):
     return total
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=FAST)
+@kernel(fastmath=FAST)
 def _add_two(pull, gain, mean, a, b, slope, second):
     """Same as `_add`, to two slopes."""
     total = pull.dtype.type(0.0)
@@ -101,7 +102,7 @@ def _add_two(pull, gain, mean, a, b, slope, second):
     return total
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _share_between_ties(x, center):
     """Replace the pull on a rank by its mean over the documents that tie for it.
 
@@ -118,7 +119,7 @@ def _share_between_ties(x, center):
         begin = end
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _coefficients(kind, discount, mean, before, tail):
     """Value of a column, c but for what later columns add, and the two running sums after it.
 
@@ -134,7 +135,7 @@ def _coefficients(kind, discount, mean, before, tail):
     return discount * mean * (1.0 + before), discount * (1.0 + before) - tail, before + mean, tail
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def smooth_query(s, w, kind, discount, sigma, grad, space):
     """Value and gradient of one query; 0 without documents, NaN if a score is not finite.
 
@@ -198,7 +199,7 @@ def smooth_query(s, w, kind, discount, sigma, grad, space):
     return scale * value
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def smooth_chunk(kind, sigma, scores, weights, discount, qptr, first, last, value, grad):
     """Fill ``value[q]`` and the gradient of the documents of queries first <= q < last.
 

@@ -21,9 +21,9 @@ are left out. About 30 remain, for any v, any cut-off and any number of document
 
 import math
 
-import numba
 import numpy as np
 
+from directrix.kernels import kernel
 from directrix.surrogates._kernels.sigmoids import exponentials
 from directrix.surrogates._kernels.sorting import descending_order, finite_or_nan
 
@@ -32,7 +32,7 @@ _GAP = 128  # compiled loops use vector registers only where arrays start far en
 _CONTRACT = {"contract"}  # results do not depend on where an array starts: no sum is reordered
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=_CONTRACT)
+@kernel(fastmath=_CONTRACT)
 def error_functions(x, here, scale, square, e, inverse, u):
     """Fill u = erf(z) and e = exp(-z^2) at z = scale (x - here), where abs(z) <= 8.
 
@@ -70,7 +70,7 @@ def error_functions(x, here, scale, square, e, inverse, u):
         u[j] = far if z > 0.0 else -far
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _moments(u):
     """Mean and variance of the number of documents above."""
     total, squares = 0.0, 0.0
@@ -80,7 +80,7 @@ def _moments(u):
     return 0.5 * (len(u) + total), 0.25 * (len(u) - squares)
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _terms(mean, variance, m, tail):
     """First and last x that matter, N, and the number of terms l >= 1 that do."""
     reach = tail / 3.0 + math.sqrt(tail * tail / 9.0 + 2.0 * tail * variance) + 1.0
@@ -95,7 +95,7 @@ def _terms(mean, variance, m, tail):
     return low, high, n, min(count, _TERMS)
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=_CONTRACT)
+@kernel(fastmath=_CONTRACT)
 def _spectrum(discount, low, m, n, wr, wi, cos, sin, turn_r, turn_i):
     """Fill the transform of the discounts at low, low + 1, ...; return its term 0."""
     for t in range(len(wr)):
@@ -119,7 +119,7 @@ def _spectrum(discount, low, m, n, wr, wi, cos, sin, turn_r, turn_i):
     return mean
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=_CONTRACT)
+@kernel(fastmath=_CONTRACT)
 def _product(u, cos, sin, a, b):
     """Fill a + i b with the product of cos + i u sin over all u."""
     for t in range(len(a)):
@@ -145,7 +145,7 @@ def _product(u, cos, sin, a, b):
         j += 1
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=_CONTRACT)
+@kernel(fastmath=_CONTRACT)
 def _slopes(u, p, q, c, s, slopes):
     """Add sum_l (p_l + q_l u)/(c_l^2 + s_l^2 u^2) to the slopes, over four terms t and one division."""
     p0, p1, p2, p3 = p[0], p[1], p[2], p[3]
@@ -162,7 +162,7 @@ def _slopes(u, p, q, c, s, slopes):
         slopes[j] += (low * d2 + high * d0) / (d0 * d2)
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _document(u, discount, tail, terms, slopes):
     """Expected discount of a document with u against those near it; fills its derivatives by u.
 
@@ -192,7 +192,7 @@ def _document(u, discount, tail, terms, slopes):
     return min(max(value, 0.0), discount[0])
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=_CONTRACT)
+@kernel(fastmath=_CONTRACT)
 def _pull(factor, slopes, e, pull):
     """Add factor slopes e to the pull; return the sum of what was added."""
     for j in range(len(pull)):
@@ -208,7 +208,7 @@ def _pull(factor, slopes, e, pull):
     return even + odd
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _query(s, gain, discount, sigma, grad, space):
     """Value and gradient of one query; NaN if a score is not finite."""
     n = len(s)
@@ -247,7 +247,7 @@ def _query(s, gain, discount, sigma, grad, space):
     return value
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def soft_ndcg_chunk(scores, gains, qptr, first, last, sigma, k, value, grad):
     """Fill ``value[q]`` and the gradient of the documents of queries first <= q < last.
 

@@ -14,9 +14,9 @@ with atomic instructions: that took as long as the pairs. ``forceinline``: a cal
 on the stack, once a group.
 """
 
-import numba
 import numpy as np
 
+from directrix.kernels import kernel
 from directrix.surrogates._kernels.sigmoids import LOGISTIC, sigmoid, sigmoid_slope
 
 # A division may become an estimate of the reciprocal and a Newton step, as accurate and up to four times as
@@ -31,7 +31,7 @@ HERE, E_HERE, PART, SLOPE_PART, C = 0, 1, 2, 3, 4
 SUM, SLOPE_SUM, RANK, VALUE, SLOPE = 0, 1, 2, 3, 4
 
 
-@numba.njit(nogil=True, cache=True, forceinline=True, error_model="numpy", fastmath=_RECIPROCALS)
+@kernel(forceinline=True, fastmath=_RECIPROCALS)
 def _logistic_sums(docs, lo, hi, group, m):
     """Add sum_j p and sum_j p (1 - p) to the parts of i < m, for p = 1/(1 + e_i f_j)."""
     one = docs.dtype.type(1.0)
@@ -53,7 +53,7 @@ def _logistic_sums(docs, lo, hi, group, m):
             group[SLOPE_PART, i] += p * (one - p)
 
 
-@numba.njit(nogil=True, cache=True, forceinline=True, error_model="numpy", fastmath=_RECIPROCALS)
+@kernel(forceinline=True, fastmath=_RECIPROCALS)
 def _logistic_pulls(docs, lo, hi, group, m):
     """Add sum_i c_i p (1 - p) over i < m to the pull of lo <= j < hi, for p = 1/(1 + e_i f_j)."""
     one = docs.dtype.type(1.0)
@@ -75,7 +75,7 @@ def _logistic_pulls(docs, lo, hi, group, m):
             docs[PULL, j] += c0 * (p * (one - p))
 
 
-@numba.njit(nogil=True, cache=True, forceinline=True, error_model="numpy")
+@kernel(forceinline=True)
 def pair_sums(kind, alpha, docs, lo, hi, group, m, padded, sums):
     """Fill ``sums[SUM, i]`` and ``sums[SLOPE_SUM, i]`` with S_i and T_i of every document i < m of the group.
 
@@ -108,7 +108,7 @@ def pair_sums(kind, alpha, docs, lo, hi, group, m, padded, sums):
             sums[SLOPE_SUM, i] += group[SLOPE_PART, i]
 
 
-@numba.njit(nogil=True, cache=True, forceinline=True, error_model="numpy")
+@kernel(forceinline=True)
 def pair_pulls(kind, alpha, docs, lo, hi, group, m):
     """Add g_j to ``docs[PULL, j]`` of every document of the band, with c_i in ``group[C, i]``."""
     if kind == LOGISTIC:

@@ -25,9 +25,9 @@ Slopes carry an absolute error of about eps alpha c_i, where eps is the resoluti
 
 import math
 
-import numba
 import numpy as np
 
+from directrix.kernels import kernel
 from directrix.surrogates._kernels.sigmoids import DCG, LOGISTIC, exponential, logarithm, phi, saturation
 from directrix.surrogates._kernels.soft_pairs import (
     E_HERE,
@@ -54,7 +54,7 @@ _GROUP = 256
 """Most documents whose pairs are summed at once: their numbers stay in the fastest cache."""
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def scratch(n, like):
     """Work space for queries of up to n documents, as `soft_rank_core` takes it.
 
@@ -72,7 +72,7 @@ def scratch(n, like):
     )
 
 
-@numba.njit(nogil=True, cache=True, forceinline=True, error_model="numpy", fastmath={"reassoc", "nsz"})
+@kernel(forceinline=True, fastmath={"reassoc", "nsz"})
 def _all_finite(scores, lo, hi):
     total = scores.dtype.type(0.0)
     for j in range(np.uint64(lo), np.uint64(hi)):
@@ -80,7 +80,7 @@ def _all_finite(scores, lo, hi):
     return total == 0.0
 
 
-@numba.njit(nogil=True, cache=True, forceinline=True, error_model="numpy", fastmath={"nnan", "nsz"})
+@kernel(forceinline=True, fastmath={"nnan", "nsz"})
 def _range(scores, lo, hi):
     """Lowest and highest of finite numbers."""
     low, high = scores[lo], scores[lo]
@@ -89,7 +89,7 @@ def _range(scores, lo, hi):
     return low, high
 
 
-@numba.njit(nogil=True, cache=True, forceinline=True, error_model="numpy")
+@kernel(forceinline=True)
 def _arrange(scores, weights, lo, hi, is_sorted, docs, kept, order, members):
     """Copy scores and weights into the work space; list, and count, the documents with weight."""
     n, count, first = hi - lo, 0, np.uint64(lo)
@@ -113,7 +113,7 @@ def _arrange(scores, weights, lo, hi, is_sorted, docs, kept, order, members):
     return count
 
 
-@numba.njit(nogil=True, cache=True, forceinline=True, error_model="numpy")
+@kernel(forceinline=True)
 def _exponentials(docs, lo, hi, middle, alpha):
     """Fill E and F of the documents lo <= j < hi."""
     for j in range(np.uint64(lo), np.uint64(hi)):
@@ -122,7 +122,7 @@ def _exponentials(docs, lo, hi, middle, alpha):
         docs[F, j] = 1.0 / value
 
 
-@numba.njit(nogil=True, cache=True, forceinline=True, error_model="numpy")
+@kernel(forceinline=True)
 def _dcg_discounts(sums, m):
     """Fill VALUE with 1/log2(1 + rank), and SLOPE with its derivative, for the first m ranks."""
     for i in range(m):
@@ -133,7 +133,7 @@ def _dcg_discounts(sums, m):
         sums[VALUE, i], sums[SLOPE, i] = value, -value * inverse
 
 
-@numba.njit(nogil=True, cache=True, forceinline=True, error_model="numpy")
+@kernel(forceinline=True)
 def _group(docs, n, members, begin, stop, lo, hi, alpha, band, reach):
     """Documents with weight that share a band: members from begin to end, and lo <= j < hi.
 
@@ -156,7 +156,7 @@ def _group(docs, n, members, begin, stop, lo, hi, alpha, band, reach):
     return end, lo, hi, 0.5 * top + 0.5 * bottom
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def soft_rank_core(
     spec, scores, weights, lo, hi, ranks, grad, want_grad, docs, group, sums, kept, order, members
 ):

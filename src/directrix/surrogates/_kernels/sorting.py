@@ -1,15 +1,15 @@
 """The order of one query's documents, best first; scores that have none."""
 
-import numba
 import numpy as np
 
+from directrix.kernels import kernel
 from directrix.measures._kernels.order import descending_key, sort_pairs
 
 _COUNTED = 384
 """Up to this length comparing all pairs, which vectorises, beats sorting."""
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def descending_order(s, order):
     """Fill order (int64) with the documents by descending score; input order where they tie.
 
@@ -45,7 +45,7 @@ def descending_order(s, order):
         taken[place] += np.int32(1)
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def finite_or_nan(s, grad):
     """Whether all scores are finite; if not, the gradient is filled with NaN."""
     finite = True

@@ -26,13 +26,13 @@ Together with the margin, each pair in the wrong order adds one term:
 :math:`b_j`, each taken by itself, ascend in j (their Theorem 2), and are a ranking.
 """
 
-import numba
 import numpy as np
 
+from directrix.kernels import kernel
 from directrix.surrogates._kernels.sorting import descending_order, finite_or_nan
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def best_above(j, lowest, highest, x, z, gains, discount, twice):
     """Best number of relevant documents above the j-th irrelevant one, in lowest..highest.
 
@@ -46,7 +46,7 @@ def best_above(j, lowest, highest, x, z, gains, discount, twice):
     return above
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def most_violated(x, z, gains, discount, twice, above):
     """Fill ``above[j]``, the number of relevant documents above the j-th irrelevant one.
 
@@ -75,7 +75,7 @@ def most_violated(x, z, gains, discount, twice, above):
         step //= 2
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _hinge(x, z, gains, discount, twice, above, passed):
     """Value of the maximum; fills ``passed[k]``, the irrelevant documents above the k-th relevant one.
 
@@ -99,7 +99,7 @@ def _hinge(x, z, gains, discount, twice, above, passed):
     return max(loss - twice * margin, 0.0)
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _spread(scores, count, index, factor, grad):
     """Give each document factor x count; tied ones the mean, so that their order does not matter."""
     n, start = len(scores), 0
@@ -114,7 +114,7 @@ def _spread(scores, count, index, factor, grad):
         start = end
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _query(s, relevant, gains, discount, twice, grad, floats, integers):
     """Hinge of one query, without what all rankings lose; fills its gradient, with the sign turned."""
     n = len(s)
@@ -142,7 +142,7 @@ def _query(s, relevant, gains, discount, twice, grad, floats, integers):
     return hinge
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def interleave_chunk(scores, relevant, gains, discount, twice, perfect, qptr, first, last, value, grad):
     """Fill ``value[q]`` and the gradient of the documents of queries first <= q < last.
 

@@ -7,11 +7,12 @@ worse partners of document i are ``lower[i] <= j < end of its query``, the bette
 
 import math
 
-import numba
 import numpy as np
 
+from directrix.kernels import kernel
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+
+@kernel
 def exponential_potentials(scores, qptr, first_query, last_query, first, lower, weight, pull, loss):
     r"""Exponential loss of all pairs, and how hard they pull at each document.
 
@@ -48,7 +49,7 @@ def exponential_potentials(scores, qptr, first_query, last_query, first, lower, 
         loss[q] = total
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def add_to_stairs(bins, first_feature, last_feature, ptr, pull, mass):
     """Fill, for every stair of features first to last, the pull of the documents that stand on it."""
     for f in range(first_feature, last_feature):
@@ -60,7 +61,7 @@ def add_to_stairs(bins, first_feature, last_feature, ptr, pull, mass):
             stairs[row[i]] += pull[i]
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+@kernel(fastmath={"reassoc", "contract", "nsz"})
 def _fidelity_of_one(falls, rises):
     """Sum of 1 - sqrt(1 / (1 + e)), e = falls * rises_j."""
     total = 0.0
@@ -69,7 +70,7 @@ def _fidelity_of_one(falls, rises):
     return total
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def fidelity(scores, qptr, first_query, last_query, lower, weight, loss):
     """Fill the fidelity loss of every query: sum over pairs of c_i (1 - sqrt(P_ij))."""
     for q in range(first_query, last_query):
@@ -84,7 +85,7 @@ def fidelity(scores, qptr, first_query, last_query, lower, weight, loss):
         loss[q] = total
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def fidelity_potentials(scores, qptr, first_query, last_query, lower, weight, bins, start, pull, cut):
     r"""Pairs' weights under the fidelity loss, summed by document and by the thresholds between a pair.
 

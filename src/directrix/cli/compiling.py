@@ -1,0 +1,202 @@
+"""Every kernel called with every kind of array that the library hands it: ``directrix doctor --compile``.
+
+Kernels are compiled by being used, so what is kept is what is used. The lists of surrogates, measures and
+methods are the library's own; a test fails where a kernel is left that no step calls.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import warnings
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from directrix.errors import InputError, MissingExtra
+
+__all__ = ["compile_all", "compile_step", "steps"]
+
+
+def compile_all(report: Callable[[int, int, str], None]) -> tuple[int, int]:
+    """Take all steps, in as many processes as there are threads, and tell each to ``report``.
+
+    Returns
+    -------
+    compiled, found : int
+        Signatures of kernels that were compiled, and that were read from disk, in all processes together.
+
+    Raises
+    ------
+    InputError
+        If nothing is compiled, or compiled code cannot be kept.
+    """
+    import numba
+    from joblib import Parallel, delayed
+
+    from directrix.kernels import survey
+    from directrix.threads import get_threads
+
+    if getattr(numba.config, "DISABLE_JIT", 0):
+        raise InputError("NUMBA_DISABLE_JIT is set, so nothing is compiled. Type: unset NUMBA_DISABLE_JIT")
+    places = survey().places
+    if not any(place.writable for place in places):
+        raise InputError(
+            f"compiled kernels cannot be kept: {' and '.join(place.folder for place in places)} cannot be "
+            "written. Set the environment variable NUMBA_CACHE_DIR to a folder that you can write to."
+        )
+    names = list(steps())
+    pool = Parallel(n_jobs=min(get_threads(), len(names)), batch_size=1, return_as="generator_unordered")
+    compiled = found = 0
+    for done, (name, new, old) in enumerate(pool(delayed(compile_step)(name) for name in names)):
+        compiled, found = compiled + new, found + old
+        report(done + 1, len(names), name)
+    return compiled, found
+
+
+def compile_step(name: str) -> tuple[str, int, int]:
+    """Take one step; return its name and how many signatures it compiled and found on disk."""
+    compiled, found = _counts()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # one iteration on six queries converges nowhere
+        steps()[name]()
+    now_compiled, now_found = _counts()
+    return name, now_compiled - compiled, now_found - found
+
+
+def _counts() -> tuple[int, int]:
+    from directrix.kernels import KERNELS
+
+    stats = [made.stats for made in KERNELS]
+    return sum(s.cache_misses.total() for s in stats), sum(s.cache_hits.total() for s in stats)
+
+
+def steps() -> dict[str, Callable[[], None]]:
+    """Name of every step, and what it does; what shares kernels is one, or two processes compile the same."""
+    from directrix.measures.names import measures
+    from directrix.rankers.methods import methods
+    from directrix.surrogates.names import SURROGATES
+
+    families: dict[str, list[str]] = {}
+    for name, kind in SURROGATES.items():  # approx, approx_pairs, ... stand on the same soft ranks
+        families.setdefault(kind.__module__.rsplit(".", 1)[1].split("_")[0], []).append(name)
+    todo: dict[str, Callable[[], None]] = {
+        f"surrogates {family}": partial(_each, _surrogate, names) for family, names in families.items()
+    }
+    todo["measures"] = partial(_each, _measure, measures())
+    for one in methods():
+        if one.is_installed:
+            todo[f"method {one.name}"] = partial(_method, one)
+    return {**todo, "soft ranks": _soft_ranks, "stumps": _stumps, "reading": _reading}
+
+
+def _each(work: Callable[[str], None], names: Iterable[str]) -> None:
+    for name in names:
+        work(name)
+
+
+def _queries() -> list[Any]:
+    """Six queries of five documents: dense and CSR, float32 and float64."""
+    import numpy as np
+    import scipy.sparse as sp
+
+    from directrix.data.queries import Queries
+    from directrix.data.synthetic import make_linear
+
+    q, _ = make_linear(6, 5, 3, seed=0)
+    return [
+        Queries.from_arrays(form(q.features.astype(dtype)), q.labels, group=[5] * 6)
+        for form in (np.asarray, sp.csr_array)
+        for dtype in (np.float32, np.float64)
+    ]
+
+
+def _surrogate(name: str) -> None:
+    import numpy as np
+
+    from directrix.objectives.linear import linear_objective
+    from directrix.surrogates.names import SURROGATES
+
+    surrogate = SURROGATES[name]()
+    for q in _queries():
+        surrogate.value_and_grad(np.linspace(1.0, 0.0, q.n_docs, dtype=q.features.dtype), q.labels, q.qptr)
+        objective = linear_objective(q, surrogate)
+        objective.value_and_grad(np.zeros(q.n_features))
+        with suppress(InputError):  # a surrogate that SGD does not take
+            objective.sgd_epoch(np.zeros(q.n_features), np.arange(q.n_queries), 0.1)
+        if hasattr(surrogate, "hold"):
+            objective.held(np.zeros(q.n_features))
+    if hasattr(surrogate, "effective_pairs"):
+        surrogate.effective_pairs(np.linspace(1.0, 0.0, q.n_docs), q.labels, q.qptr)
+
+
+def _measure(name: str) -> None:
+    """Arrays of users can be written, those of `Queries` cannot: for Numba two kinds."""
+    import numpy as np
+
+    from directrix.measures.line_search import line_search
+    from directrix.measures.names import measure
+
+    q = _queries()[1]
+    scores, labels, qptr = np.linspace(1.0, 0.0, q.n_docs), q.labels.copy(), q.qptr.copy()
+    fixed = scores.copy()
+    fixed.flags.writeable = False
+    parsed: Any = measure(name)
+    parsed(scores, labels, qptr)
+    parsed(scores, q.labels, q.qptr)
+    parsed(fixed, q.labels, q.qptr)
+    if hasattr(parsed, "ties"):
+        replace(parsed, ties="trec")(scores, labels, qptr, doc_ids=[f"d{i}" for i in range(q.n_docs)])
+    with suppress(InputError):  # a measure that is no sum over documents
+        line_search(parsed, scores, q.features[:, 0], q.labels, q.qptr)
+
+
+def _method(method: Any) -> None:
+    from directrix.measures.names import measure
+
+    least = {name: 1 for name in ("max_iter", "epochs", "rounds", "n_trees") if name in method.settings}
+    for q in _queries():
+        with suppress(InputError, MissingExtra):  # a scale that would fill CSR features; no solver
+            ranker = method.ranker(measure=measure("nDCG@3"), **least).fit_queries(q)
+            ranker.predict_queries(q)
+
+
+def _soft_ranks() -> None:
+    import numpy as np
+
+    from directrix.surrogates.positions import ApproxMeasure, soft_ranks
+
+    own = ApproxMeasure(lambda labels: labels, lambda x: (1.0 / x, -1.0 / x**2))
+    for dtype in (np.float32, np.float64):
+        scores: Any = np.linspace(1.0, 0.0, 5).astype(dtype)
+        qptr = np.array([0, 5])
+        soft_ranks(scores, qptr)
+        own.value_and_grad(scores, np.arange(5.0), qptr)
+
+
+def _stumps() -> None:
+    """More than 255 thresholds of a feature take two bytes a value."""
+    import numpy as np
+
+    from directrix.rankers.stumps import StumpRanker
+
+    for q in _queries():
+        for n in (3, 300):
+            grid = np.linspace(0.0, 1.0, n)
+            ranker = StumpRanker("RankNet", trainer="lbfgs", thresholds=grid, scale=None, max_iter=1)
+            ranker.fit_queries(q).predict_queries(q)
+
+
+def _reading() -> None:
+    import numpy as np
+
+    from directrix.data.letor import read_letor
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "queries.txt"
+        path.write_text("1 qid:1 1:0.5 2:1 # docid = a\n0 qid:1 2:0.25\n")
+        for dtype in (np.float32, np.float64):
+            for sparse in (False, True):
+                read_letor(path, dtype=dtype, sparse=sparse)

@@ -1,0 +1,215 @@
+"""Compiled kernels are kept where they can be, shared by processes and users, and never trusted blindly."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections import namedtuple
+from pathlib import Path
+
+import numba
+import pytest
+
+import directrix
+from directrix import kernels
+from directrix.kernels import all_kernels, kernel, remove_stale, survey
+
+SMALL = """
+from directrix.kernels import kernel
+@kernel
+def twice(x):
+    return x + x
+"""
+USE = """
+import json, sys, time
+sys.path.insert(0, {module!r})
+import numpy as np
+from small import twice
+while time.time() < {start}:  # several processes begin together
+    pass
+for kind in {kinds!r}:
+    assert twice(np.dtype(kind).type(2)) == 4
+print(json.dumps([twice.stats.cache_misses.total(), twice.stats.cache_hits.total()]))
+"""
+
+
+def begin(folder, kinds, start=0.0):
+    """Start a process that calls a kernel and keeps its code below the folder."""
+    (folder.parent / "small.py").write_text(SMALL)
+    return subprocess.Popen(
+        [sys.executable, "-c", USE.format(module=str(folder.parent), kinds=kinds, start=start)],
+        env={**os.environ, "NUMBA_CACHE_DIR": str(folder)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def use(folder, *kinds):
+    """How many signatures a process compiled and found, and what it said."""
+    process = begin(folder, kinds)
+    out, said = process.communicate()
+    assert process.returncode == 0, said
+    return (*json.loads(out), said)
+
+
+def test_processes_that_compile_at_once_spoil_nothing_and_later_ones_find_it(tmp_path):
+    cache, start = tmp_path / "cache", time.time() + 1.5
+    together = [begin(cache, kinds, start) for kinds in (["f4"], ["f8"], ["f8", "f4"])]
+    for process in together:
+        said = process.communicate()[1]
+        assert process.returncode == 0, said
+    assert use(cache, "f4", "f8") == (0, 2, "")
+    assert len(list(cache.rglob("small.twice.*.nbc"))) == 2
+    assert not list(cache.rglob("*.tmp"))
+
+
+def test_code_for_another_processor_is_not_used(tmp_path, monkeypatch):
+    use(tmp_path / "cache", "f8")
+    monkeypatch.setenv("NUMBA_CPU_NAME", "generic")
+    monkeypatch.setenv("NUMBA_CPU_FEATURES", "")
+    assert use(tmp_path / "cache", "f8") == (1, 0, "")
+
+
+def test_where_nothing_can_be_kept_all_works_and_it_is_said_once(tmp_path):
+    (tmp_path / "file").write_text("no folder can be made below a file")
+    compiled, found, said = use(tmp_path / "file", "f4", "f8")
+    assert (compiled, found) == (2, 0)
+    assert said.count("compiled kernels cannot be kept") == 1
+    assert "NUMBA_CACHE_DIR" in said
+
+
+def twice(x):
+    return x + x
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """Make a kernel that keeps its code in the given folders; it is not in the list of all."""
+    monkeypatch.setattr(kernels, "KERNELS", [])
+    monkeypatch.setattr(kernels, "_said", set())
+
+    def make(*folders):
+        one = kernel(twice)
+        one._cache.folders = list(folders)
+        return one
+
+    return make
+
+
+def counts(one):
+    return one.stats.cache_misses.total(), one.stats.cache_hits.total()
+
+
+def change_a_byte(content):
+    middle = len(content) // 2
+    return content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+
+
+HARMS = {"cut": lambda whole: whole[: len(whole) // 2], "changed": change_a_byte, "empty": lambda _: b""}
+
+
+@pytest.mark.parametrize("harm", HARMS.values(), ids=HARMS)
+def test_a_damaged_file_is_compiled_anew(made, tmp_path, harm):
+    made(tmp_path)(1.0)
+    (file,) = tmp_path.iterdir()
+    file.write_bytes(harm(file.read_bytes()))
+    after = made(tmp_path)
+    assert after(1.0) == 2.0
+    assert counts(after) == (1, 0)
+    later = made(tmp_path)
+    assert later(1.0) == 2.0
+    assert counts(later) == (0, 1)
+
+
+def test_the_user_s_folder_stands_in_and_that_is_said_once(made, tmp_path):
+    (tmp_path / "blocked").write_text("")
+    one = made(tmp_path / "blocked" / "__pycache__", tmp_path / "of the user")
+    with pytest.warns(UserWarning, match=re.escape(f"kept in {tmp_path}, for ")) as said:
+        assert [one(1.0), one(1)] == [2.0, 2]
+    assert len(said) == 1
+    assert len(list((tmp_path / "of the user").glob("*.nbc"))) == 2
+    kernels._said.clear()  # as in a later process: the folder is there, and a warning would be an error
+    assert made(*one._cache.folders)(1j) == 2j
+
+
+def test_code_that_cannot_be_written_is_read_without_a_word(made, tmp_path, monkeypatch):
+    """As in an image: root compiled it, another user runs it."""
+    made(tmp_path)(1.0)
+
+    def refuse(*_):
+        raise PermissionError
+
+    monkeypatch.setattr(kernels, "_write", refuse)
+    one = made(tmp_path, tmp_path / "of the user")
+    assert one(1.0) == 2.0
+    assert counts(one) == (0, 1)
+
+
+def test_a_user_without_a_home_gets_no_folder_of_that_name(monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", "~/.cache")  # what Python makes of ~ then
+    assert [folder.name for folder in all_kernels()[0]._cache.__class__(twice).folders] == ["__pycache__"]
+
+
+def test_fields_of_another_order_are_another_signature(made, tmp_path):
+    codegen = kernels.registry.cpu_target.target_context.codegen()
+    files = [
+        made(tmp_path)._cache._file((numba.typeof(namedtuple("Spec", names)(1.0, 2.0)),), codegen)
+        for names in ("a b", "b a", "a b")
+    ]
+    assert files[0] == files[2] != files[1]
+
+
+def test_stale_files_are_counted_and_removed(monkeypatch, tmp_path):
+    monkeypatch.setattr(kernels._CONFIG, "CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(kernels, "KERNELS", [])
+    one = kernel(twice)
+    monkeypatch.setattr(kernels, "all_kernels", lambda: [one])
+    folder = one._cache.folders[0]
+    folder.mkdir()
+    python = kernels._PYTHON
+    stale = [folder / f"approx.f-12.{python}.nbi", folder / f"approx.f.{python}.0123456789ab.cpu.sig.nbc"]
+    current = folder / f"{one._cache.name}.{kernels._stamp()}.cpu.sig.nbc"
+    foreign = folder / "approx.f.py27.0123456789ab.cpu.sig.nbc"
+    for path in (*stale, current, foreign):
+        path.write_text("x")
+    assert sorted(survey().stale) == sorted(stale)
+    assert remove_stale() == 2
+    assert sorted(folder.iterdir()) == sorted([current, foreign])
+
+
+REACHED = """
+from directrix.cli.compiling import compile_step, steps
+from directrix.kernels import all_kernels
+for step in steps():
+    compile_step(step)
+kernels = {id(made): made for made in all_kernels()}
+left = list(kernels)
+reached = [made for made in kernels.values() if made.signatures]
+for made in reached:  # grows: what a kernel calls lies in its code, and is not loaded by itself
+    left = [key for key in left if key != id(made)]
+    called = (made.py_func.__globals__.get(name) for name in made.py_func.__code__.co_names)
+    reached += [one for one in called if id(one) in left and one not in reached]
+print(len(kernels), *(kernels[key].py_func.__module__ + "." + kernels[key].__name__ for key in left))
+"""
+
+
+def test_compiling_all_leaves_no_kernel_out():
+    done = subprocess.run([sys.executable, "-c", REACHED], capture_output=True, text=True, check=True)
+    n_kernels, *left = done.stdout.split()
+    assert int(n_kernels) > 150
+    assert left == [], "a step of directrix/cli/compiling.py has to call these"
+
+
+def test_every_kernel_is_made_by_the_one_decorator():
+    """Else it is kept in Numba's way (decision 0115), and `directrix doctor` does not know of it."""
+    for path in Path(directrix.__file__).parent.rglob("*.py"):
+        if path.name != "kernels.py" or path.parent.name != "directrix":
+            assert not re.search(r"\b(njit|jit|vectorize|guvectorize|cfunc)\(", path.read_text()), path
+
+
+def test_a_kernel_takes_options_of_numba(made):
+    options = kernel(fastmath=True)(twice).targetoptions
+    assert (options["fastmath"], options["nogil"], options["error_model"]) == (True, True, "numpy")
