@@ -32,9 +32,13 @@ docs: $(VENV)/.dev
 bench: $(VENV)/.dev $(VENV)/peers/.installed
 	$(BIN)/python -m benchmarks --peers $(VENV)/peers/bin/python
 
-$(VENV)/peers/.installed: benchmarks/requirements.txt | $(VENV)/bin/python
+# two environments: TensorFlow Ranking needs versions of its own
+$(VENV)/peers/.installed: $(wildcard benchmarks/requirements*.txt) | $(VENV)/bin/python
 	$(PYTHON) -m venv $(VENV)/peers
 	$(VENV)/peers/bin/python -m pip install --quiet -r benchmarks/requirements.txt
+	$(VENV)/peers/bin/python -m pip install --quiet --no-deps -r benchmarks/requirements-no-deps.txt
+	$(PYTHON) -m venv $(VENV)/peers-tensorflow
+	$(VENV)/peers-tensorflow/bin/python -m pip install --quiet -r benchmarks/requirements-tensorflow.txt
 	touch $@
 
 $(VENV)/bin/python:

@@ -115,11 +115,13 @@ _HOME = {
     "method": "rankers.methods",
     "methods": "rankers.methods",
     "ndcg_bound": "surrogates.bounds",
+    "open_parquet": "data.arrow",
     "polish": "experiments.optimality",
     "quantile_thresholds": "models.stumps",
     "random_models": "experiments.tendencies",
     "rank_bound": "surrogates.bounds",
     "read_letor": "data.letor",
+    "read_parquet": "data.arrow",
     "read_trec_qrels": "data.trec",
     "read_trec_run": "data.trec",
     "regression_start": "trainers.regression",
@@ -136,6 +138,7 @@ _HOME = {
     "tendency_of": "experiments.tendencies",
     "torch": "torch",
     "write_letor": "data.letor_write",
+    "write_parquet": "data.arrow",
     "write_trec_run": "data.trec",
 }
 

@@ -1,6 +1,9 @@
 # ruff: noqa: I001
 """Public names for type checkers; written by tests/test_public_names.py from `_HOME`."""
 
+from directrix.data.arrow import open_parquet as open_parquet
+from directrix.data.arrow import read_parquet as read_parquet
+from directrix.data.arrow import write_parquet as write_parquet
 from directrix.data.audit import audit as audit
 from directrix.data.letor import read_letor as read_letor
 from directrix.data.letor_write import write_letor as write_letor
