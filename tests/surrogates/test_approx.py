@@ -331,6 +331,16 @@ def test_erf_gives_softranks_expected_ranks():
     np.testing.assert_allclose(dx.soft_ranks(s, alpha=1 / (2 * sigma), sigmoid="erf"), expected, rtol=1e-14)
 
 
+@pytest.mark.parametrize("sigmoid", ["arctan", "erf"])
+def test_slopes_of_many_ties_keep_their_digits_in_float32(sigmoid):
+    scores, qptr = np.zeros(1000), np.array([0, 1000])
+    labels = np.random.default_rng(0).integers(0, 3, 1000).astype(np.float64)
+    surrogate = dx.ApproxNDCG(alpha=1.0, sigmoid=sigmoid)
+    exact = surrogate.value_and_grad(scores, labels, qptr)[1]
+    got = surrogate.value_and_grad(scores.astype(np.float32), labels, qptr)[1]
+    np.testing.assert_allclose(got, exact, rtol=0, atol=5e-7 * np.abs(exact).max())
+
+
 LONG_QUERY = """
 import numpy as np, directrix as dx
 n = 100_000
