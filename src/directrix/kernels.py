@@ -192,7 +192,7 @@ class Survey(NamedTuple):
     Parameters
     ----------
     processor : str
-        As LLVM calls it; code compiled for another, or with other features, is not used.
+        As LLVM calls it; code for another, or with other features or settings of Numba, is not used.
     kernels, compiled : int
         How many there are, and how many of them are kept for this processor.
     places : list of Place
