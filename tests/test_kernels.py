@@ -73,6 +73,13 @@ def test_code_for_another_processor_is_not_used(tmp_path, monkeypatch):
     assert use(tmp_path / "cache", "f8") == (1, 0, "")
 
 
+def test_code_of_other_settings_is_not_used(tmp_path, monkeypatch):
+    """Else a check of all bounds would run code that checks none, and every later run code that does."""
+    use(tmp_path / "cache", "f8")
+    monkeypatch.setenv("NUMBA_BOUNDSCHECK", "1")
+    assert use(tmp_path / "cache", "f8") == (1, 0, "")
+
+
 def test_where_nothing_can_be_kept_all_works_and_it_is_said_once(tmp_path):
     (tmp_path / "file").write_text("no folder can be made below a file")
     compiled, found, said = use(tmp_path / "file", "f4", "f8")
@@ -146,6 +153,26 @@ def test_code_that_cannot_be_written_is_read_without_a_word(made, tmp_path, monk
     one = made(tmp_path, tmp_path / "of the user")
     assert one(1.0) == 2.0
     assert counts(one) == (0, 1)
+
+
+def test_a_folder_below_one_of_another_user_is_passed_over(made, tmp_path, monkeypatch):
+    """As where HOME still names that of root: to ask for what lies in it is refused."""
+    foreign, is_dir, exists = tmp_path / "root", Path.is_dir, Path.exists
+
+    def refused(look):
+        def ask(path, **settings):
+            if foreign in path.parents:
+                raise PermissionError(13, "Permission denied", str(path))
+            return look(path, **settings)
+
+        return ask
+
+    monkeypatch.setattr(Path, "is_dir", refused(is_dir))
+    monkeypatch.setattr(Path, "exists", refused(exists))
+    one = made(foreign / "cache" / "numba", tmp_path / "own")
+    with pytest.warns(UserWarning, match="are kept in"):
+        assert one(1.0) == 2.0
+    assert [kernels._can_write(folder) for folder in one._cache.folders] == [False, True]
 
 
 def test_a_user_without_a_home_gets_no_folder_of_that_name(monkeypatch):

@@ -12,7 +12,7 @@ import os
 import pickle
 import sys
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import cache, cached_property, partial
 from importlib import import_module
@@ -26,7 +26,7 @@ from numba.misc import appdirs
 from directrix import __version__
 from directrix.errors import warn
 
-__all__ = ["KERNELS", "Place", "Survey", "all_kernels", "kernel", "remove_stale", "survey"]
+__all__ = ["KERNELS", "Place", "Survey", "all_kernels", "kernel", "remove_stale", "size_of", "survey"]
 
 KERNELS: list[Any] = []
 """Every kernel of the modules that have been imported."""
@@ -38,6 +38,8 @@ _SUBFOLDER: Any = caching._CacheLocator.get_suitable_cache_subpath
 _APP_DIRS: Any = appdirs.AppDirs
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 _HERE = Path(__file__).parent
+_SETTINGS = ("BOUNDSCHECK", "DEBUGINFO_DEFAULT", "LOOP_VECTORIZE", "OPT", "SLP_VECTORIZE", "USING_SVML")
+"""Settings of Numba on which compiled code depends."""
 _PYTHON = f"py{sys.version_info[0]}{sys.version_info[1]}{getattr(sys, 'abiflags', '')}"
 _said: set[str] = set()
 
@@ -48,9 +50,10 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     Parameters
     ----------
     function : callable
-        Takes arrays and numbers; of the module's own level, for its name is part of the file's.
+        Takes arrays and numbers; of the level of a module in a ``_kernels``, for its name is part of the
+        file's, and the sources there are what tells that code is old.
     **options
-        Of ``numba.njit``: ``fastmath``.
+        Of ``numba.njit``: ``fastmath``, ``forceinline``.
     """
     if function is None:
         return partial(kernel, **options)
@@ -109,8 +112,8 @@ class _Kept(caching.NullCache):
         code = _DUMPS(data._reduce())
         content, name = hashlib.sha256(code).digest() + code, self._file(sig, data.codegen)
         for folder in self.folders:
-            is_new = not folder.is_dir()
-            try:
+            try:  # above a folder of another user nothing may be looked at
+                is_new = not folder.is_dir()
                 _write(folder, name, content)
             except OSError:
                 continue
@@ -126,7 +129,12 @@ class _Kept(caching.NullCache):
     def _file(self, sig: Any, codegen: Any) -> str:
         # of a named tuple the names count too: compiled code knows its fields by their places
         signature = _short(repr([(repr(kind), getattr(kind, "fields", ())) for kind in sig]))
-        return f"{self.name}.{_stamp()}.{_short(repr(codegen.magic_tuple()))}.{signature}.nbc"
+        return f"{self.name}.{_stamp()}.{_made_for(codegen)}.{signature}.nbc"
+
+
+def _made_for(codegen: Any) -> str:
+    """Changes with the processor, and with settings under which Numba makes other code."""
+    return _short(repr([codegen.magic_tuple(), *(str(getattr(_CONFIG, name, None)) for name in _SETTINGS)]))
 
 
 def _write(folder: Path, name: str, content: bytes) -> None:
@@ -136,7 +144,7 @@ def _write(folder: Path, name: str, content: bytes) -> None:
     try:
         unfinished.write_bytes(content)
         unfinished.replace(folder / name)
-    except OSError:
+    except BaseException:
         unfinished.unlink(missing_ok=True)
         raise
 
@@ -184,7 +192,7 @@ class Survey(NamedTuple):
     Parameters
     ----------
     processor : str
-        As LLVM calls it; code compiled for another, or with other features, is not used.
+        As LLVM calls it; code for another, or with other features or settings of Numba, is not used.
     kernels, compiled : int
         How many there are, and how many of them are kept for this processor.
     places : list of Place
@@ -202,8 +210,8 @@ class Survey(NamedTuple):
 
 def survey() -> Survey:
     """Look at all folders where compiled kernels may lie; see `Survey`."""
-    magic = registry.cpu_target.target_context.codegen().magic_tuple()
-    current = f".{_stamp()}.{_short(repr(magic))}."
+    codegen = registry.cpu_target.target_context.codegen()
+    current = f".{_stamp()}.{_made_for(codegen)}."
     kept = [made._cache for made in all_kernels() if not _CONFIG.DISABLE_JIT]
     places, named, stale = [], set(), []
     for rank in range(max((len(one.folders) for one in kept), default=0)):
@@ -212,10 +220,10 @@ def survey() -> Survey:
         here = [path for path in files if current in path.name]
         named |= {path.name[: path.name.index(current)] for path in here}
         stale += [path for path in files if f".{_stamp()}." not in path.name]
-        writable, size = all(map(_can_write, folders)), sum(path.stat().st_size for path in here)
-        places.append(Place(_starred(folders[0]), writable, len(here), size))
+        writable = all(map(_can_write, folders))
+        places.append(Place(_starred(folders[0]), writable, len(here), size_of(here)))
     compiled = sum(one.name in named for one in kept)
-    return Survey(magic[1], len(KERNELS), compiled, places, stale)
+    return Survey(codegen.magic_tuple()[1], len(KERNELS), compiled, places, stale)
 
 
 def remove_stale() -> int:
@@ -232,10 +240,21 @@ def _files(folder: Path) -> Iterator[Path]:
     return (path for path in folder.glob("*.nb[ic]") if f".{_PYTHON}." in path.name)
 
 
+def size_of(paths: Iterable[Path]) -> int:
+    """Bytes of all files that are still there: others may remove stale ones at this moment."""
+    size = 0
+    for path in paths:
+        with suppress(OSError):
+            size += path.stat().st_size
+    return size
+
+
 def _can_write(folder: Path) -> bool:
-    while not folder.exists():
-        folder = folder.parent
-    return folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
+    with suppress(PermissionError):  # of a folder above it in which nothing may be looked at
+        while not folder.exists():
+            folder = folder.parent
+        return folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
+    return False
 
 
 def _starred(folder: Path) -> str:

@@ -55,6 +55,9 @@ def test_scores_of_other_precision_and_views_give_the_same_bits(kind):
     assert dx.evaluate(["nDCG", "AP", "KendallTau"], scores.astype(kind), labels, qptr=qptr) == wanted
     strided = np.repeat(scores.astype(kind), 2)[::2]
     assert dx.evaluate(["nDCG", "AP", "KendallTau"], strided, labels, qptr=qptr) == wanted
+    by_id, ids = dx.AP(ties="trec"), [f"d{i % 7}" for i in range(len(scores))]
+    got = by_id(scores.astype(kind), labels, qptr, doc_ids=ids)
+    np.testing.assert_array_equal(got, by_id(scores, labels, qptr, doc_ids=ids))
 
 
 @pytest.mark.parametrize("tied", [True, False])

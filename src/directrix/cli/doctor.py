@@ -101,7 +101,7 @@ def _extra(name: str, extra: str) -> str:
 
 def _kernels() -> dict[str, Any]:
     """Where compiled kernels are kept, and how many."""
-    from directrix.kernels import survey
+    from directrix.kernels import size_of, survey
 
     found = survey()
     return {
@@ -110,7 +110,7 @@ def _kernels() -> dict[str, Any]:
         "compiled": found.compiled,
         "places": [place._asdict() for place in found.places],
         "stale_files": len(found.stale),
-        "stale_size": sum(path.stat().st_size for path in found.stale),
+        "stale_size": size_of(found.stale),
     }
 
 

@@ -97,7 +97,7 @@ class Prepared:
 
     def _by_id(self, scores: FloatArray, lo: int, hi: int) -> tuple[Float64Array, Float64Array]:
         rows = self._rows[lo:hi]
-        chosen = scores[rows]
+        chosen = scores[rows].astype(np.float64, copy=False)  # float16 does not reach those bounds
         # trec_eval reads scores as single precision: nearly equal ones are tied there, and those beyond
         # its range are; only -inf itself means that a document was not retrieved
         single = np.clip(chosen, -_LARGEST_SINGLE, _LARGEST_SINGLE).astype(np.float32).astype(np.float64)

@@ -114,8 +114,10 @@ def pair_pulls(kind, alpha, docs, lo, hi, group, m):
     if kind == LOGISTIC:
         _logistic_pulls(docs, lo, hi, group, m)
         return
-    for i in range(m):
-        if group[C, i] != 0.0:
-            for j in range(lo, hi):
+    for j in range(lo, hi):
+        total = 0.0  # of a whole group: float32 would lose digits with every document
+        for i in range(m):
+            if group[C, i] != 0.0:
                 z = alpha * (np.float64(docs[X, j]) - np.float64(group[HERE, i]))
-                docs[PULL, j] += group[C, i] * docs.dtype.type(sigmoid_slope(kind, z))
+                total += group[C, i] * sigmoid_slope(kind, z)
+        docs[PULL, j] += docs.dtype.type(total)

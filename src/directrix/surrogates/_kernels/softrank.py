@@ -15,7 +15,7 @@ Two facts make it fast.
 
 * Factored sigmoid: :math:`\sigma(\alpha(s_j - s_i)) = 1 / (1 + E_i / E_j)` with
   :math:`E = \exp(\alpha (s - s_{mid}))`: n exponentials, then divisions alone (`soft_pairs`). It is
-  valid where E neither overflows nor vanishes, so wide queries are sorted and cut in blocks.
+  valid where E neither overflows nor vanishes, so wide queries are sorted and cut in groups.
 * Saturation: a pair with :math:`\alpha |s_i - s_j|` beyond `saturation` + log n adds 0 or 1, to
   the rounding of a sum of n. In sorted order every document needs only the pairs in its band;
   the rest is a count. No array is larger than the query.
