@@ -27,15 +27,18 @@ def read_or_open(path: Path, missing: Missing, *, stream: bool | None) -> Querie
     InputError
         If a text file is to be opened, or missing values are to be replaced in one that is.
     """
+    from directrix.data.arrow_files import ArrowFiles
     from directrix.data.formats import is_table, open_file
     from directrix.errors import InputError
 
     if stream is False or (stream is None and not is_table(path)):
         return read_data(path, missing)
-    q = open_file(path)
-    n_bytes, available = q.n_docs * q.n_features * q.features.itemsize, available_memory()
-    if stream is None and n_bytes <= _SHARE * available:
+    available = available_memory()
+    # by what the file says of itself: one that is to be read may have its rows in any order
+    if stream is None and ArrowFiles(path).n_bytes <= _SHARE * available:
         return read_data(path, missing)
+    q = open_file(path)
+    n_bytes = q.n_docs * q.n_features * q.features.itemsize
     if missing is not Missing.error:
         raise InputError(
             f"--missing {missing.value} replaces values, which is not done in features that stay in their "
