@@ -262,6 +262,14 @@ def test_rows_far_down_in_one_large_group_are_found(tmp_path, form, monkeypatch)
         assert q.features[first:last].tolist() == [[row] for row in range(first, last)]
 
 
+def test_what_is_wrong_with_a_feature_is_said_again(tmp_path):
+    pq.write_table(table(qid=[1, 1, 2], clicks=[1.0, np.nan, 3.0]), tmp_path / "data.parquet")
+    q = open_parquet(tmp_path / "data.parquet")
+    for _ in range(2):
+        with pytest.raises(InputError, match="row 1, column 'clicks': the feature is missing"):
+            q.features[:]
+
+
 @pytest.mark.parametrize("form", [".parquet", ".arrow"])
 def test_stored_features_take_slices_and_positions_only(tmp_path, form):
     q = random_queries(11)

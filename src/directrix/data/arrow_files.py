@@ -204,8 +204,9 @@ class _Reading:
             return
         with readable(self._path), self._path.open("rb"):
             pass  # what stands in the way of any file has its own message
+        reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
         raise InputError(
-            f"{self._path} cannot be read as a Parquet or Arrow file: {str(error).splitlines()[0]}. A "
+            f"{self._path} cannot be read as a Parquet or Arrow file: {reason}. A "
             f"complete file is needed; write or fetch it again."
         ) from error
 

@@ -109,10 +109,12 @@ class DecodedRows:
         end = at + len(rows)
         if self._batches is None or not end <= row < end + max(len(rows), 1):
             self._batches, self._kept = self._files.batches(first=row), []
-        for place, batch in self._batches:
+        batches, self._batches = self._batches, None  # anew after an error
+        for place, batch in batches:
             begin = self._begin[place.path] + place.row
             if row < begin + batch.num_rows:  # a group of rows may begin many batches before the row
                 self._kept = [*self._kept[-1:], (begin, self._columns.features(batch, place))]
+                self._batches = batches
                 return
         raise InputError(
             f"{self.name} was changed while it was used; row {row} is no longer there. Open it again."
