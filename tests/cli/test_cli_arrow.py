@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -74,6 +75,24 @@ def test_streaming_is_chosen_by_the_memory_that_is_there(run, tables, tmp_path, 
     result = run("train", tables / "train.arrow", "--missing", "zero", *arguments)
     assert result.exit_code == 1
     assert "convert" in result.stderr
+
+
+def test_rows_in_any_order_are_read_unless_they_are_to_stay_in_the_file(run, files, tmp_path):
+    q, path = dx.read_letor(files.train), tmp_path / "mixed.parquet"
+    qid = [query for query, n in zip(q.query_ids, np.diff(q.qptr), strict=True) for _ in range(n)]
+    pq.write_table(pa.table({"qid": qid, "label": q.labels, "f": q.features[:, 0]}).sort_by("f"), path)
+    arguments = ("train", path, "--method", "Regression", "-o", tmp_path / "model.json")
+    assert run(*arguments).exit_code == 0
+    result = run(*arguments, "--stream")
+    assert (result.exit_code, "starts again" in result.stderr) == (1, True)
+
+
+@pytest.mark.parametrize("name", ["test.arrow", "all.parquet"])
+def test_convert_does_not_write_into_the_folder_that_it_reads(run, tables, name):
+    before = sorted((path.name, path.stat().st_mtime_ns) for path in tables.iterdir())
+    result = run("convert", tables, tables / name)
+    assert (result.exit_code, "lies in the folder" in result.stderr) == (1, True)
+    assert sorted((path.name, path.stat().st_mtime_ns) for path in tables.iterdir()) == before
 
 
 def test_text_does_not_stay_in_its_file(run, files, tmp_path):

@@ -1,6 +1,5 @@
 """Parquet and Arrow files: what is written reads back to the same bits; what is wrong is named."""
 
-import pathlib
 import re
 import time
 
@@ -37,6 +36,13 @@ def test_letor_to_a_table_and_back_gives_the_same_file(tmp_path, form, data_dir)
     assert_same(q, r)
     dx.write_letor(r, tmp_path / "second.txt")
     assert (tmp_path / "first.txt").read_bytes() == (tmp_path / "second.txt").read_bytes()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_identifiers_that_are_no_utf8_are_escaped(tmp_path, form):
+    q = dx.Queries.from_arrays(np.eye(2), [1, 0], qid=[1, 1], doc_ids=["caf\udce9", None])
+    write_parquet(q, tmp_path / f"data{form}")
+    assert read_parquet(tmp_path / f"data{form}").doc_ids.tolist() == ["caf\\xe9", None]
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -116,7 +122,9 @@ def test_missing_features(tmp_path, missing, expected):
         ({"qid": [0.5, np.nan, 1.0]}, r"row 1, column 'qid': it is nan"),
         ({"bm25": [0.5, np.nan, 1.0]}, r"row 1, column 'bm25': the feature is missing .* missing='zero'"),
         ({"bm25": [0.5, None, 1.0]}, r"row 1, column 'bm25': the feature is missing"),
-        ({"bm25": [0.5, 1.0, np.inf]}, r"row 2, column 'bm25': the feature is inf"),
+        ({"bm25": [0.5, 1.0, np.inf]}, r"row 2, column 'bm25': the feature is inf; .* Clip the column"),
+        ({"qid": [[1], [1], [2]]}, r"column 'qid' is list<.*>; an integer or text a row is needed"),
+        ({"docid": [[1], [1], [2]]}, r"column 'docid' is list<.*>; an integer or text a row is needed"),
         ({"bm25": ["x", "y", "z"]}, r"column 'bm25' is string; numbers are needed"),
         ({"features": [[1.0], [2.0], [3.0]]}, r"'bm25' stands beside a list column 'features'"),
         (
@@ -151,7 +159,7 @@ def test_files_that_are_none(tmp_path):
     write_parquet(random_queries(4), cut)
     cut.write_bytes(cut.read_bytes()[:-100])
     for path, message in (
-        (text, "is no Parquet file and no Arrow IPC file"),
+        (text, "is no Parquet file and no Arrow IPC file .* write it again"),
         (cut, "cannot be read as a Parquet or Arrow file"),
         (tmp_path / "absent.parquet", "does not exist"),
         (tmp_path / "empty", "is a folder without"),
@@ -177,6 +185,10 @@ def test_files_of_a_folder_must_have_the_same_columns(tmp_path):
         (random_queries(0), "data.csv", "its ending says neither Parquet nor Arrow"),
         (random_queries(0, ids=lambda q: q if q else "none"), "d.arrow", "integers of 64 bits or all text"),
         (random_queries(0).take([]), "d.parquet", "there are no rows"),
+        (random_queries(0, ids=lambda q: q + 0.5), "d.parquet", r"query \d+\.5 is no int64"),
+        (random_queries(0, ids=lambda q: q + 2**64), "d.arrow", "integers of 64 bits or all text"),
+        (random_queries(0, ids="\udce9{}".format), "d.arrow", "is no string"),
+        (random_queries(0, n_features=0), "d.arrow", "there are no features"),
     ],
 )
 def test_what_cannot_be_written_leaves_the_old_file(tmp_path, q, name, message):
@@ -234,6 +246,45 @@ def test_files_of_others_are_opened_too(tmp_path):
             assert s.features[first:last].tobytes() == q.features[first:last].tobytes()
 
 
+@pytest.mark.parametrize("form", [".parquet", ".arrow"])
+def test_rows_far_down_in_one_large_group_are_found(tmp_path, form, monkeypatch):
+    """Others write a million rows as one group, of which batches are read: the third one first, here."""
+    monkeypatch.setattr("directrix.data.arrow_files._BATCH_BYTES", 0)
+    n = 256 * 5 + 3
+    columns = {"qid": np.arange(n) // 7, "label": np.zeros(n), "a": np.arange(n, dtype=np.float32)}
+    if form == ".parquet":
+        pq.write_table(pa.table(columns), tmp_path / "data.parquet")
+    else:
+        with pa.ipc.new_file(tmp_path / "data.arrow", pa.table(columns).schema) as writer:
+            writer.write_table(pa.table(columns))
+    q = open_parquet(tmp_path / f"data{form}")
+    for first, last in ((256 * 3, 256 * 4 + 9), (n - 1, n), (2, 5), (256 * 2 - 1, 256 * 2 + 1)):
+        assert q.features[first:last].tolist() == [[row] for row in range(first, last)]
+
+
+def test_what_is_wrong_with_a_feature_is_said_again(tmp_path):
+    pq.write_table(table(qid=[1, 1, 2], clicks=[1.0, np.nan, 3.0]), tmp_path / "data.parquet")
+    q = open_parquet(tmp_path / "data.parquet")
+    for _ in range(2):
+        with pytest.raises(InputError, match="row 1, column 'clicks': the feature is missing"):
+            q.features[:]
+
+
+@pytest.mark.parametrize("form", [".parquet", ".arrow"])
+def test_stored_features_take_slices_and_positions_only(tmp_path, form):
+    q = random_queries(11)
+    write_parquet(q, tmp_path / f"data{form}")
+    features = open_parquet(tmp_path / f"data{form}").features
+    assert features[-3:].tobytes() == q.features[-3:].tobytes()
+    assert features[np.int64(4)][:].tobytes() == q.features[4:5].tobytes()
+    for rows in (slice(None, None, 2), slice(None, None, -1), np.ones(q.n_docs, dtype=bool), [0.0], (0, 1)):
+        with pytest.raises(InputError, match="work by columns, masks or steps"):
+            features[rows]
+    for rows in ([-1], [q.n_docs]):
+        with pytest.raises(IndexError, match="rows"):
+            features[rows]
+
+
 def test_a_query_in_two_places_cannot_stay_in_a_file(tmp_path):
     pq.write_table(table(), tmp_path / "data.parquet")
     with pytest.raises(InputError, match="row 2: query 'b' starts again after other queries"):
@@ -251,12 +302,12 @@ def test_stored_features_refuse_to_become_a_matrix(tmp_path):
 
 
 def test_a_file_that_changed_is_refused(tmp_path):
-    path = pathlib.Path(tmp_path / "data.arrow")
-    write_parquet(random_queries(8), path)
-    s = open_parquet(path)
-    write_parquet(random_queries(9), path)
-    with pytest.raises(InputError, match="was changed while it was used"):
-        s.features[:3]
+    for path in (tmp_path / "data.arrow", tmp_path / "data.parquet"):
+        write_parquet(random_queries(8), path)
+        s = open_parquet(path)
+        write_parquet(random_queries(9), path)
+        with pytest.raises(InputError, match="was changed while it was used"):
+            s.features[:3]
 
 
 def test_blocks_are_read_ahead_in_order(tmp_path, monkeypatch):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from directrix.cli.files import Missing, MissingOption, check_writable, document_names, read_data
+from directrix.cli.files import TABLES, Missing, MissingOption, check_writable, document_names, read_data
 from directrix.cli.output import remark
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 _COMPRESSED = (".gz", ".bz2", ".xz")
 _LETOR = ("", ".txt", ".letor", ".dat", ".svm", ".svmlight", ".libsvm")
 _QRELS = ".qrels"
-_TABLES = (".parquet", ".arrow", ".feather")
 
 
 def convert(
@@ -47,7 +46,7 @@ def convert(
 
     form = _form(target)
     check_writable(target, source)
-    if form in _TABLES or (is_table(source) and form != _QRELS):
+    if form in TABLES or (is_table(source) and form != _QRELS):
         from directrix.data.convert import convert_file
 
         n = convert_file(source, target, missing.value)
@@ -65,7 +64,7 @@ def convert(
 def _form(target: Path) -> str:
     """The suffix that says what to write, without that of the compression."""
     form = Path(target.stem).suffix if target.suffix in _COMPRESSED else target.suffix
-    if form not in (*_LETOR, _QRELS, *_TABLES) or (form in _TABLES and target.suffix != form):
+    if form not in (*_LETOR, _QRELS, *TABLES) or (form in TABLES and target.suffix != form):
         raise typer.BadParameter(
             f"{target}: {form} is no format that convert writes; name the output *.txt for LETOR or "
             "*.qrels for TREC judgements, with .gz, .bz2 or .xz behind it to compress, or *.parquet, "

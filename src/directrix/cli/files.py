@@ -13,7 +13,18 @@ from directrix.errors import InputError
 if TYPE_CHECKING:
     from directrix.data.queries import Queries
 
-__all__ = ["Missing", "MissingOption", "as_wide_as", "check_writable", "document_names", "read_data"]
+__all__ = [
+    "TABLES",
+    "Missing",
+    "MissingOption",
+    "as_wide_as",
+    "check_writable",
+    "document_names",
+    "read_data",
+]
+
+
+TABLES = (".parquet", ".arrow", ".feather")
 
 
 class Missing(StrEnum):
@@ -32,12 +43,19 @@ def check_writable(path: Path, *inputs: Path | None) -> None:
     Raises
     ------
     InputError
-        If ``path`` is a folder, lies in none, or is the same file as one of ``inputs``.
+        If ``path`` is a folder, lies in none, is the same file as one of ``inputs``, or would be one of
+        the files of an input that is a folder.
     """
     if path.is_dir():
         raise InputError(f"{path}: is a folder; give the name of a file in it, e.g. -o {path / 'out'}.")
     if not path.absolute().parent.is_dir():
         raise InputError(f"{path}: its folder does not exist; type `mkdir -p {path.parent}` first.")
+    for source in inputs:
+        if source is not None and path.suffix in TABLES and _is_within(path, source):
+            raise InputError(
+                f"{path}: lies in the folder {source}, whose tables are read together, so it would become, "
+                f"or replace, one of them; write it elsewhere, e.g. {source.absolute().parent / path.name}."
+            )
     if not path.is_file():
         return
     for source in inputs:
@@ -46,6 +64,10 @@ def check_writable(path: Path, *inputs: Path | None) -> None:
                 f"{path}: is the same file as {source}, which is read and would be lost; give another name "
                 f"for the output, e.g. {path.with_name('new-' + path.name)}."
             )
+
+
+def _is_within(path: Path, folder: Path) -> bool:
+    return folder.is_dir() and folder.samefile(path.absolute().parent)
 
 
 def read_data(path: Path, missing: Missing = Missing.error) -> Queries:

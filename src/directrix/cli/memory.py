@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,15 +28,18 @@ def read_or_open(path: Path, missing: Missing, *, stream: bool | None) -> Querie
     InputError
         If a text file is to be opened, or missing values are to be replaced in one that is.
     """
+    from directrix.data.arrow_files import ArrowFiles
     from directrix.data.formats import is_table, open_file
     from directrix.errors import InputError
 
     if stream is False or (stream is None and not is_table(path)):
         return read_data(path, missing)
-    q = open_file(path)
-    n_bytes, available = q.n_docs * q.n_features * q.features.itemsize, available_memory()
-    if stream is None and n_bytes <= _SHARE * available:
+    available = available_memory()
+    # by what the file says of itself: one that is to be read may have its rows in any order
+    if stream is None and ArrowFiles(path).n_bytes <= _SHARE * available:
         return read_data(path, missing)
+    q = open_file(path)
+    n_bytes = q.n_docs * q.n_features * q.features.itemsize
     if missing is not Missing.error:
         raise InputError(
             f"--missing {missing.value} replaces values, which is not done in features that stay in their "
@@ -55,10 +59,18 @@ def available_memory() -> int:
         import resource
 
         limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-        found.append(None if limit == resource.RLIM_INFINITY else limit)
+        found.append(None if limit == resource.RLIM_INFINITY else max(limit - _taken(), 0))
     except ImportError:
         pass  # Windows has no such limits
     return min((n for n in found if n is not None), default=8 << 30)
+
+
+def _taken() -> int:
+    """Addresses that this process has taken, which the limit counts."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):
+        return 0
 
 
 def _of_machine() -> int | None:
@@ -70,7 +82,8 @@ def _of_machine() -> int | None:
 
 
 def _of_group() -> int | None:
-    """What is left of the limit of the control group, version 2 or 1; caches of files do not count."""
+    """What is left of the least limit of a control group, version 2 or 1; caches of files do not count."""
+    left: list[int] = []
     for folder, most, used, cached in (
         ("/sys/fs/cgroup", "memory.max", "memory.current", "file"),
         ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_cache"),
@@ -82,15 +95,16 @@ def _of_group() -> int | None:
             except (OSError, ValueError):  # no such file, or "max"
                 continue
             cache = next((int(line.split()[1]) for line in lines if line.startswith(f"{cached} ")), 0)
-            return max(limit - now + cache, 0)
-    return None
+            left.append(max(limit - now + cache, 0))
+    return min(left, default=None)
 
 
 def _places(root: Path) -> list[Path]:
-    """Folders of the control group of this process, the nearest first."""
+    """Folders of the control group of this process and of those that hold it."""
     try:
         lines = Path("/proc/self/cgroup").read_text().splitlines()
     except OSError:
         return [root]
     names = [line.split(":", 2)[2].lstrip("/") for line in lines if line.split(":")[1] in ("", "memory")]
-    return [*(root / name for name in names if name), root]
+    nearest = [root / name for name in names if name]
+    return [*nearest, *(p for folder in nearest for p in folder.parents if root in p.parents), root]

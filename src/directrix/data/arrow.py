@@ -149,8 +149,7 @@ def open_parquet(path: str | os.PathLike[str]) -> Queries:
     extents = files.extents()
     source: Any = DecodedRows(files)
     if extents is not None:
-        stamps = tuple((p, s.st_size, s.st_mtime_ns) for p, s in ((p, p.stat()) for p in files.paths))
-        source = RawRows(str(path), extents, shape, layout.dtype, stamps)
+        source = RawRows(str(path), extents, shape, layout.dtype, files.stamps)
     return Queries(
         StoredFeatures(source),
         labels,

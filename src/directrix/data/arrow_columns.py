@@ -101,11 +101,15 @@ class Columns:
     def _refuse(self, rows: Array, bad: Array, place: Place) -> NoReturn:
         row, column = (int(i) for i in np.unravel_index(np.argmax(bad), bad.shape))
         value = rows[row, column].item()
-        what = "missing (NaN or null)" if np.isnan(value) else f"{value:g}"
+        what, remedy = f"{value:g}", "Clip the column, or drop these rows."
+        if np.isnan(value):
+            what = "missing (NaN or null)"
+            remedy = (
+                "Type missing='zero' (on the command line --missing zero) if nothing means 0, or fill it in."
+            )
         raise InputError(
             f"{place.path}: row {place.row + row}, column {self._layout.names[column]!r}: the feature is "
-            f"{what}; finite numbers are needed. Type missing='zero' (on the command line --missing zero) if "
-            f"nothing means 0, or fill it in."
+            f"{what}; finite numbers are needed. {remedy}"
         )
 
 

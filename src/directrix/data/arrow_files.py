@@ -10,7 +10,7 @@ import numpy as np
 
 from directrix.data.arrow_columns import Place
 from directrix.data.arrow_layout import layout_of
-from directrix.data.blocks import readable
+from directrix.data.blocks import Stamp, check_stamp, readable
 from directrix.data.stored import Extent
 from directrix.errors import InputError, MissingExtra
 
@@ -66,6 +66,9 @@ class ArrowFiles:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.paths = _paths(path)
+        self.stamps: tuple[Stamp, ...] = tuple(
+            (p, s.st_size, s.st_mtime_ns) for p, s in ((p, p.stat()) for p in self.paths)
+        )
         self.sizes: list[int] = []
         layouts = []
         for each in self.paths:
@@ -94,6 +97,11 @@ class ArrowFiles:
         """Number of documents in all files."""
         return sum(self.sizes)
 
+    @property
+    def n_bytes(self) -> int:
+        """Memory that all features take."""
+        return self.n_rows * len(self.layout.names) * self.layout.dtype.itemsize
+
     def batches(self, columns: list[str] | None = None, first: int = 0) -> Iterator[tuple[Place, Any]]:
         """Record batches in order, each with the place it comes from.
 
@@ -110,6 +118,7 @@ class ArrowFiles:
             if first < size:
                 read = self._parquet_batches if _form(path) == "parquet" else self._ipc_batches
                 with self._reading(path):
+                    check_stamp(self.stamps, path, path.stat())
                     for row, batch in read(path, wanted, max(first, 0), max(256, _BATCH_BYTES // per_row)):
                         yield Place(path, row), batch
             first -= size
@@ -195,8 +204,9 @@ class _Reading:
             return
         with readable(self._path), self._path.open("rb"):
             pass  # what stands in the way of any file has its own message
+        reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
         raise InputError(
-            f"{self._path} cannot be read as a Parquet or Arrow file: {str(error).splitlines()[0]}. A "
+            f"{self._path} cannot be read as a Parquet or Arrow file: {reason}. A "
             f"complete file is needed; write or fetch it again."
         ) from error
 
@@ -209,10 +219,16 @@ def _files_in(folder: Path) -> list[Path]:
 def _paths(path: Path) -> list[Path]:
     if not path.is_dir():
         if _form(path) is None:
+            remedy = (
+                "If it is an Arrow stream or Feather version 1, write it again: "
+                "pyarrow.feather.write_feather(table, path)."
+                if path.suffix in SUFFIXES
+                else f"LETOR text is read by read_letor(path); `directrix convert {path.name} "
+                f"{path.stem}.arrow` rewrites it."
+            )
             raise InputError(
                 f"{path} is no Parquet file and no Arrow IPC file (Feather version 2), by its first bytes. "
-                f"LETOR text is read by read_letor(path); `directrix convert {path.name} {path.stem}.arrow` "
-                f"rewrites it."
+                f"{remedy}"
             )
         return [path]
     found = _files_in(path)

@@ -62,6 +62,7 @@ def layout_of(pa: Any, schema: Any, path: Path) -> Layout:
                 "there are identifiers, features). Rename it, e.g. table.rename_columns({'query': 'qid'})."
             )
     _check_number(pa, path, "label", schema.field("label").type)
+    _check_ids(pa, path, schema)
     others = [n for n in names if n not in ("qid", "label", "docid", "features") and not _INDEX.fullmatch(n)]
     is_list = "features" in names and not _is_number(pa, schema.field("features").type)
     if not is_list:
@@ -97,6 +98,17 @@ def layout_of(pa: Any, schema: Any, path: Path) -> Layout:
         has_docs="docid" in names,
         dtype=_dtype(pa, [kind.value_type]),
     )
+
+
+def _check_ids(pa: Any, path: Path, schema: Any) -> None:
+    for name in ("qid", "docid"):
+        if schema.names.count(name) > 1:
+            raise InputError(f"{path}: {schema.names.count(name)} columns are named {name!r}; rename one.")
+        if name in schema.names and pa.types.is_nested(schema.field(name).type):
+            raise InputError(
+                f"{path}: the column {name!r} is {schema.field(name).type}; an integer or text a row is "
+                "needed. Write it as text first."
+            )
 
 
 def _stored_names(text: bytes | None, n: int, path: Path) -> tuple[str, ...] | None:

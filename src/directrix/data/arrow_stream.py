@@ -104,14 +104,21 @@ class DecodedRows:
                 row += len(part)
 
     def _next(self, row: int) -> None:
-        """Decode the next batch; start anew if ``row`` lies before it, or a long way behind it."""
+        """Decode the batch with ``row``; start anew if it lies before the kept ones, or a long way behind."""
         at, rows = self._kept[-1] if self._kept else (0, ())
         end = at + len(rows)
         if self._batches is None or not end <= row < end + max(len(rows), 1):
             self._batches, self._kept = self._files.batches(first=row), []
-        place, batch = next(self._batches)
-        rows = self._columns.features(batch, place)
-        self._kept = [*self._kept[-1:], (self._begin[place.path] + place.row, rows)]
+        batches, self._batches = self._batches, None  # anew after an error
+        for place, batch in batches:
+            begin = self._begin[place.path] + place.row
+            if row < begin + batch.num_rows:  # a group of rows may begin many batches before the row
+                self._kept = [*self._kept[-1:], (begin, self._columns.features(batch, place))]
+                self._batches = batches
+                return
+        raise InputError(
+            f"{self.name} was changed while it was used; row {row} is no longer there. Open it again."
+        )
 
 
 def parts_of(files: ArrowFiles, missing: str) -> Iterator[Part]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from directrix.data.arrow_files import SUFFIXES, import_arrow
 from directrix.data.arrow_layout import FEATURE_NAMES
-from directrix.data.letor_write import replacing
+from directrix.data.letor_write import is_integer, replacing
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array
 
@@ -104,24 +104,27 @@ class _Sink:
             pa.FixedSizeListArray.from_arrays(flat, features.shape[1]),
         ]
         if doc_ids is not None:
-            columns.insert(2, pa.array([None if d is None else str(d) for d in doc_ids], pa.string()))
+            columns.insert(2, pa.array([None if d is None else _text(d) for d in doc_ids], pa.string()))
         return pa.record_batch(columns, schema=self._schema)
 
     def _qids(self, qids: Array) -> Any:
         wanted = self._schema.field("qid").type
-        try:
-            return self._pa.array(qids, wanted)
-        except (self._pa.ArrowException, TypeError, ValueError, OverflowError):
-            bad = next(
-                q for q in qids.tolist() if not isinstance(q, str if wanted == self._pa.string() else int)
-            )
+        fits = is_integer if wanted == self._pa.int64() else _is_text
+        # looked at beforehand, since pyarrow cuts 1.5 to 1
+        bad = [] if qids.dtype == np.int64 else [q for q in qids.tolist() if not fits(q)]
+        if bad:
             raise InputError(
-                f"query {bad!r} is no {wanted}, as the first one is; files need identifiers that are all "
-                f"integers of 64 bits or all text. Type qid=[str(q) for q in qid]."
-            ) from None
+                f"query {bad[0]!r} is no {wanted}; files need identifiers that are all integers of 64 bits "
+                f"or all text. Type qid=[str(q) for q in qid]."
+            )
+        return self._pa.array(qids, wanted)
 
     def _open(self, features: Array, qids: Array) -> None:
         pa = self._pa
+        if not features.shape[1]:
+            raise InputError(
+                f"{self._path} was not written: there are no features. Give at least one column."
+            )
         qid = pa.string() if isinstance(qids.tolist()[0], str) else pa.int64()
         kind = pa.list_(
             pa.field("item", pa.from_numpy_dtype(features.dtype), nullable=False), features.shape[1]
@@ -137,3 +140,12 @@ class _Sink:
         else:
             writer = pa.ipc.new_file(self._file, self._schema)
         self._writer = self._stack.enter_context(writer)
+
+
+def _is_text(qid: Any) -> bool:
+    return isinstance(qid, str) and _text(qid) == qid
+
+
+def _text(doc_id: object) -> str:
+    """What UTF-8 can hold of it; bytes that are none are escaped as by the reader of TREC files."""
+    return str(doc_id).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

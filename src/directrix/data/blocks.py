@@ -19,6 +19,8 @@ __all__ = [
     "BLOCK_BYTES",
     "DAMAGE",
     "FileBlocks",
+    "Stamp",
+    "check_stamp",
     "open_compressed",
     "open_data",
     "readable",
@@ -29,6 +31,9 @@ __all__ = [
 BLOCK_BYTES = 1 << 20  # fits the second-level cache together with what is parsed from it
 
 _MAGIC: list[tuple[bytes, str]] = [(b"\x1f\x8b", "gzip"), (b"BZh", "bzip2"), (b"\xfd7zXZ\x00", "xz")]
+Stamp = tuple[Path, int, int]
+"""A file, its bytes, and the nanosecond of its last change."""
+
 DAMAGE = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 
 
@@ -180,3 +185,12 @@ def stream_blocks(file: IO[bytes], size: int = BLOCK_BYTES) -> Iterator[bytes]:
         kept = [text[newline:]]
     if last := b"".join(kept):
         yield last
+
+
+def check_stamp(stamps: tuple[Stamp, ...], path: Path, status: os.stat_result) -> None:
+    """Raise `InputError` if a file is not the one that was opened."""
+    if (path, status.st_size, status.st_mtime_ns) not in stamps:
+        raise InputError(
+            f"{path} was changed while it was used; the rows that were read belong to another file. "
+            "Open it again."
+        )

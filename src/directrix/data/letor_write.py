@@ -14,7 +14,7 @@ import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,7 +23,7 @@ from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.types import Array
 
-__all__ = ["letor_comment", "letor_text", "replacing", "shortest", "write_letor"]
+__all__ = ["is_integer", "letor_comment", "letor_text", "replacing", "shortest", "write_letor"]
 
 _ROWS = 4096  # rows turned to text at one time
 _BLANK = re.compile(r"[ \t-\r]")
@@ -137,18 +137,19 @@ def _heads(q: Queries) -> Array:
     """``qid:ID`` of every row."""
     heads = []
     for number, qid in enumerate(q.query_ids):
-        if (
-            isinstance(qid, bool)
-            or not isinstance(qid, int | np.integer | float)
-            or qid % 1
-            or not -(2**63) <= qid < 2**63
-        ):
+        if not is_integer(qid):
             raise InputError(
                 f"query {number} is {qid!r}; files of this format need integer identifiers of 64 bits. "
                 "Number them first: Queries.from_arrays(X, y, qid=numpy.unique(qid, return_inverse=True)[1])."
             )
         heads.append(f"qid:{int(qid)}")
     return np.repeat(np.array(heads, dtype=object), np.diff(q.qptr))
+
+
+def is_integer(qid: Any) -> TypeGuard[int | np.integer[Any] | float]:
+    """Whether an identifier is an integer of 64 bits, perhaps as a float."""
+    is_number = isinstance(qid, int | np.integer | float) and not isinstance(qid, bool)
+    return is_number and not qid % 1 and -(2**63) <= qid < 2**63
 
 
 def shortest(values: Array) -> list[str]:

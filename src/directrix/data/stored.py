@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, NoReturn, Protocol
 
 import numpy as np
 
-from directrix.data.blocks import readable
+from directrix.data.blocks import Stamp, check_stamp, readable
 from directrix.errors import InputError
 from directrix.threads import query_chunks
 from directrix.types import Array, Int64Array
@@ -97,7 +97,7 @@ class RawRows:
     extents: tuple[Extent, ...]
     shape: tuple[int, int]
     dtype: np.dtype[Any]
-    stamps: tuple[tuple[Path, int, int], ...]
+    stamps: tuple[Stamp, ...]
 
     def read(self, first: int, last: int, out: Array) -> None:
         """Read rows with as few calls of the system as there are extents.
@@ -118,17 +118,9 @@ class RawRows:
             end = min(last, starts[at + 1])
             path, offset = self.extents[at].path, self.extents[at].offset + (row - starts[at]) * width
             with readable(path), path.open("rb", buffering=0) as file:
-                self._check_stamp(path, file.fileno())
+                check_stamp(self.stamps, path, os.fstat(file.fileno()))
                 _fill(file.fileno(), target[(row - first) * width : (end - first) * width], offset, path)
             row, at = end, at + 1
-
-    def _check_stamp(self, path: Path, descriptor: int) -> None:
-        status = os.fstat(descriptor)
-        if (path, status.st_size, status.st_mtime_ns) not in self.stamps:
-            raise InputError(
-                f"{path} was changed while it was used; the rows that were read belong to another file. "
-                "Open it again."
-            )
 
 
 def _fill(descriptor: int, target: memoryview, offset: int, path: Path) -> None:
@@ -201,15 +193,18 @@ class StoredFeatures:
         )
 
     def __getitem__(self, rows: Any) -> Any:
-        """Rows in memory for a slice; features that stay in the file for an array of positions."""
-        if isinstance(rows, tuple):
-            raise self.refusal("work column by column")
-        if isinstance(rows, slice):
+        """Rows in memory for a slice; features that stay in the file for an array of positions >= 0."""
+        if isinstance(rows, slice) and rows.step in (None, 1):
             first, last, _ = rows.indices(len(self))
             return self.read(first, max(first, last))
+        positions = None if isinstance(rows, slice | tuple) else np.atleast_1d(rows)
+        if positions is None or positions.ndim > 1 or (len(positions) and positions.dtype.kind not in "iu"):
+            raise self.refusal("work by columns, masks or steps")
         if self.scale is not None:
             raise self.refusal("a choice of scaled rows")
-        chosen = np.asarray(rows, dtype=np.int64)
+        chosen = positions.astype(np.int64)
+        if len(chosen) and not 0 <= chosen.min() <= chosen.max() < len(self):
+            raise IndexError(f"rows {chosen.min()} to {chosen.max()} of features with {len(self)}")
         if self.runs is not None:
             lengths = np.diff(self.runs)[:, 0]
             run = np.searchsorted(np.cumsum(lengths), chosen, side="right")
