@@ -49,6 +49,15 @@ def long_query(n: int) -> dict[str, np.ndarray]:
     return data | {"X": data["X"][:n], "labels": data["labels"][:n], "qptr": np.array([0, n])}
 
 
+def installed(python: str, package: str) -> bool:
+    """Whether that Python has the package; says so if not."""
+    code = f"from importlib.metadata import version; version({package!r})"
+    if subprocess.run([python, "-c", code], capture_output=True, check=False).returncode == 0:
+        return True
+    print(f"not measured: {package} is not installed in {python}")
+    return False
+
+
 def run_apart(python: str, script: str, *arguments: str) -> dict[str, Any]:
     """Run a part of a benchmark in a process of its own: thread pools do not mix there."""
     done = subprocess.run([python, script, *arguments], capture_output=True, text=True, check=False)
