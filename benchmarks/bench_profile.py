@@ -99,7 +99,7 @@ def clock_everything(clock: Clock) -> None:
     import lightgbm
     from numba.core.dispatcher import Dispatcher
 
-    import directrix.data.letor
+    import directrix.data.formats
     import directrix.rankers.inputs as inputs
     import directrix.rankers.training as training
     import directrix.trainers.regression as regression
@@ -113,7 +113,7 @@ def clock_everything(clock: Clock) -> None:
             if isinstance(value, Dispatcher):
                 clocked = dispatchers.setdefault(id(value), clock.around(value, KERNELS))
                 setattr(module, name, clocked)
-    directrix.data.letor.read_letor = clock.around(directrix.data.letor.read_letor, 0)
+    directrix.data.formats.read_file = clock.around(directrix.data.formats.read_file, 0)
     regression._fitted = clock.around(regression._fitted, 2)
     for name in ("forward", "backward"):
         setattr(MLPModel, name, clock.around(getattr(MLPModel, name), 2))

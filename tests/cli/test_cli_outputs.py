@@ -108,7 +108,7 @@ def test_documents_have_the_same_names_in_runs_and_judgements(run, tmp_path, suf
     np.testing.assert_allclose(a, b, rtol=1e-15, atol=0)
 
 
-@pytest.mark.parametrize("name", ["x.parquet", "x.csv", "x.json", "x.csv.gz", "x.qrel"])
+@pytest.mark.parametrize("name", ["x.csv", "x.json", "x.csv.gz", "x.qrel"])
 def test_convert_refuses_formats_that_it_does_not_know(run, files, tmp_path, name):
     result = run("convert", files.train, tmp_path / name)
     assert result.exit_code == 2

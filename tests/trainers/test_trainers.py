@@ -228,7 +228,8 @@ def test_batches_and_sparse_features_take_the_general_path(linear_data):
     q, start = linear_data, np.zeros(linear_data.n_features)
     dense = dx.linear_objective(q, "ApproxNDCG")
     one_step = dx.SGD(rate=0.5, epochs=1, batch=q.n_queries).minimise(dense, start)
-    np.testing.assert_allclose(one_step.params, -0.5 * dense.value_and_grad(start)[1], rtol=1e-12)
+    whole = dense.value_and_grad(start)[1]  # adds up the float32 rows of short queries in other groups
+    np.testing.assert_allclose(one_step.params, -0.5 * whole, rtol=1e-6, atol=1e-7 * np.abs(whole).max())
     qid = np.repeat(np.arange(q.n_queries), np.diff(q.qptr))
     sparse = dx.Queries.from_arrays(sp.csr_array(q.features), q.labels, qid=qid)
     trainer = dx.SGD(rate=0.05, epochs=2, random_state=5)

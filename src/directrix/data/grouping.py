@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 
 from directrix.errors import InputError
+from directrix.threads import query_chunks, run_chunks
 from directrix.types import Array, Int64Array
 
-__all__ = ["group_by_query", "rows_of"]
+__all__ = ["copied_rows", "group_by_query", "rows_of"]
+
+_DOCS_PER_CHUNK = 4096
 
 
 def group_by_query(qid: Any) -> tuple[Int64Array, Int64Array, tuple[Hashable, ...]]:
@@ -142,3 +145,20 @@ def _raise_missing(row: int, n: int) -> None:
         f"qid is missing in {n:,} rows, the first is row {row}; every row belongs to a query. "
         "Drop these rows from X, y and qid, or give them a query of their own."
     )
+
+
+def copied_rows(X: Array, starts: Int64Array, qptr: Int64Array) -> Array:
+    """Copy the rows ``X[starts[q] : starts[q] + size]`` of one query after another, on threads.
+
+    Most of the time is the first touch of new memory, which threads share.
+    """
+    out = np.empty((int(qptr[-1]), X.shape[1]), dtype=X.dtype)
+    bounds = query_chunks(qptr, _DOCS_PER_CHUNK)
+
+    def work(c: int) -> None:
+        for q in range(bounds[c], bounds[c + 1]):
+            first, last = int(qptr[q]), int(qptr[q + 1])
+            out[first:last] = X[starts[q] : starts[q] + last - first]
+
+    run_chunks(work, len(bounds) - 1)
+    return out

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from directrix.data.grouping import group_by_query, rows_of
+from directrix.data.grouping import copied_rows, group_by_query, rows_of
 from directrix.data.stored import StoredFeatures
 from directrix.data.validate import check_features, check_group, check_labels, check_length
 from directrix.errors import InputError
@@ -177,10 +177,12 @@ class Queries:
             )
         sizes = np.diff(self.qptr)[chosen]
         index = rows_of(self.qptr[:-1][chosen], sizes)
+        qptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        is_dense = isinstance(self.features, np.ndarray)
         return Queries(
-            self.features[index],
+            copied_rows(self.features, self.qptr[chosen], qptr) if is_dense else self.features[index],
             self.labels[index],
-            np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+            qptr,
             tuple(self.query_ids[q] for q in chosen),
             None if self.doc_ids is None else self.doc_ids[index],
             self.feature_names,

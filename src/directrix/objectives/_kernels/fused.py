@@ -9,6 +9,7 @@ import numpy as np
 from directrix.kernels import kernel
 from directrix.models._kernels.linear import dense_add, dense_scores
 from directrix.surrogates._kernels.approx import longest
+from directrix.surrogates._kernels.borrowed import borrowed, keep
 from directrix.surrogates._kernels.softrank import scratch, soft_rank_core
 
 _DOCS_AT_ONCE = 128
@@ -31,9 +32,10 @@ def fused_separable(spec, X, weights, qptr, query_weight, w, value, grad):
     """
     n_queries = len(qptr) - 1
     n = longest(qptr, 0, n_queries)
-    scores, dscores = np.empty(X.shape[0], dtype=X.dtype), np.empty(X.shape[0], dtype=X.dtype)
-    ranks, part = np.empty(n), np.empty(len(w), dtype=X.dtype)
-    docs, group, sums, kept, order, members = scratch(n, scores)
+    linear = np.empty(X.shape[0], dtype=X.dtype), np.empty(X.shape[0], dtype=X.dtype), np.empty_like(w)
+    own = (*linear, np.empty(n), *scratch(n, w))
+    scores, dscores, part, ranks, docs, group, sums, kept, order, members = borrowed(own)
+    X, weights, w, grad = borrowed((X, weights, w, grad))
     first = 0
     while first < n_queries:
         last = first + 1
@@ -51,3 +53,4 @@ def fused_separable(spec, X, weights, qptr, query_weight, w, value, grad):
                     dscores[i] *= X.dtype.type(query_weight[q])
         dense_add(X, begin, end, dscores, begin, part, grad)
         first = last
+    keep(own)

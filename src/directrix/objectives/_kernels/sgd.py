@@ -12,6 +12,7 @@ from directrix.surrogates._kernels.approx import (
     cascade_query,
     kendall_query,
 )
+from directrix.surrogates._kernels.borrowed import borrowed, keep
 from directrix.surrogates._kernels.softrank import scratch, soft_rank_core
 
 SEPARABLE, AP, CASCADE, KENDALL = 0, 1, 2, 3
@@ -42,9 +43,16 @@ def sgd_epoch(family, spec, X, weights, qptr, query_weight, order, batch, rate, 
     n = 0
     for q in order:
         n = max(n, qptr[q + 1] - qptr[q])
-    scores, dscores = np.empty(n, dtype=X.dtype), np.empty(n, dtype=X.dtype)
-    space, inner, ranks = scratch(n, scores), scratch(n, weights), np.empty(n)
-    w, part = np.empty(len(params), dtype=X.dtype), np.empty(len(params), dtype=X.dtype)
+    d, dtype = len(params), X.dtype
+    linear = (
+        np.empty(n, dtype=dtype),
+        np.empty(n, dtype=dtype),
+        np.empty(d, dtype=dtype),
+        np.empty(d, dtype=dtype),
+    )
+    own = linear, (scratch(n, linear[0]), scratch(n, weights), np.empty(n))
+    (scores, dscores, w, part), (space, inner, ranks) = borrowed(own)
+    X, weights = borrowed((X, weights))
     loss = 0.0
     for begin in range(0, len(order), batch):
         end = min(begin + batch, len(order))
@@ -75,4 +83,5 @@ def sgd_epoch(family, spec, X, weights, qptr, query_weight, order, batch, rate, 
         loss += l2 * distance - total / size
         for f in range(len(params)):
             params[f] += rate * (grad[f] / size - 2.0 * l2 * (params[f] - center[f]))
+    keep(own)
     return loss / -(-len(order) // batch)

@@ -17,6 +17,7 @@ import math
 import numpy as np
 
 from directrix.kernels import kernel
+from directrix.surrogates._kernels.borrowed import borrowed, keep
 from directrix.surrogates._kernels.sigmoids import IDENTITY, saturation, sigmoid
 from directrix.surrogates._kernels.softrank import scratch, soft_rank_core
 from directrix.surrogates._kernels.sorting import descending_order
@@ -176,13 +177,15 @@ def separable_chunk(spec, scores, weights, qptr, first, last, value, grad):
     grad : float (n_docs,)          out, in 1 / units of score
     """
     n = longest(qptr, first, last)
-    ranks = np.empty(n)
-    docs, group, sums, kept, order, members = scratch(n, scores)
+    own = (np.empty(n), *scratch(n, scores))
+    ranks, docs, group, sums, kept, order, members = borrowed(own)
+    scores, weights, grad = borrowed((scores, weights, grad))
     for q in range(first, last):
         lo, hi = qptr[q], qptr[q + 1]
         value[q] = soft_rank_core(
             spec, scores, weights, lo, hi, ranks, grad, True, docs, group, sums, kept, order, members
         )
+    keep(own)
 
 
 @kernel
@@ -190,11 +193,14 @@ def ap_chunk(spec, scores, weights, qptr, first, last, value, grad):
     """Same as `separable_chunk` for the family ap."""
     _, sigmoid_kind, _, alpha, beta = spec
     n = longest(qptr, first, last)
-    space, inner, ranks = scratch(n, scores), scratch(n, weights), np.empty(n)
+    own = scratch(n, scores), scratch(n, weights), np.empty(n)
+    space, inner, ranks = borrowed(own)
+    scores, weights, grad = borrowed((scores, weights, grad))
     for q in range(first, last):
         lo, hi = qptr[q], qptr[q + 1]
         s, w, g = scores[lo:hi], weights[lo:hi], grad[lo:hi]
         value[q] = ap_query(s, w, alpha, sigmoid_kind, beta, ranks, g, space, inner)
+    keep(own)
 
 
 @kernel
@@ -202,11 +208,14 @@ def cascade_chunk(spec, scores, weights, qptr, first, last, value, grad):
     """Same as `separable_chunk` for the family cascade."""
     _, sigmoid_kind, _, alpha, beta = spec
     n = longest(qptr, first, last)
-    space, ranks = scratch(n, scores), np.empty(n)
+    own = scratch(n, scores), np.empty(n)
+    space, ranks = borrowed(own)
+    scores, weights, grad = borrowed((scores, weights, grad))
     for q in range(first, last):
         lo, hi = qptr[q], qptr[q + 1]
         s, w, g = scores[lo:hi], weights[lo:hi], grad[lo:hi]
         value[q] = cascade_query(s, w, alpha, sigmoid_kind, beta, ranks, g, space)
+    keep(own)
 
 
 @kernel
@@ -214,17 +223,22 @@ def kendall_chunk(spec, scores, weights, qptr, first, last, value, grad):
     """Same as `separable_chunk` for the family kendall."""
     _, sigmoid_kind, _, alpha, _ = spec
     n = longest(qptr, first, last)
-    space, ranks = scratch(n, scores), np.empty(n)
+    own = scratch(n, scores), np.empty(n)
+    space, ranks = borrowed(own)
+    scores, weights, grad = borrowed((scores, weights, grad))
     for q in range(first, last):
         lo, hi = qptr[q], qptr[q + 1]
         s, w, g = scores[lo:hi], weights[lo:hi], grad[lo:hi]
         value[q] = kendall_query(s, w, alpha, sigmoid_kind, ranks, g, space)
+    keep(own)
 
 
 @kernel
 def pull_chunk(sigmoid_kind, alpha, scores, weights, qptr, first, last, ranks, grad, want_grad):
     """Soft ranks of the documents with weight and, if wanted, the pull-back of the weights."""
-    space, spec = scratch(longest(qptr, first, last), scores), (IDENTITY, sigmoid_kind, 0.0, alpha, 0.0)
+    own, spec = scratch(longest(qptr, first, last), scores), (IDENTITY, sigmoid_kind, 0.0, alpha, 0.0)
+    space = borrowed(own)
     for q in range(first, last):
         lo, hi = qptr[q], qptr[q + 1]
         soft_rank_core(spec, scores, weights, lo, hi, ranks[lo:hi], grad, want_grad, *space)
+    keep(own)

@@ -19,8 +19,8 @@ import numpy as np
 from directrix.kernels import kernel
 from directrix.surrogates._kernels.sigmoids import LOGISTIC, sigmoid, sigmoid_slope
 
-# A division may become an estimate of the reciprocal and a Newton step, as accurate and up to four times as
-# fast; an infinity would become NaN there, so callers keep e f finite.
+# A division may become an estimate of the reciprocal and a Newton step: as accurate, and faster where
+# division is slow. An infinity would become NaN there, so callers keep e f finite.
 _RECIPROCALS = {"contract", "arcp", "ninf", "nsz"}
 _DOCS_PER_SUM = 512
 """float32 terms added up before the sum moves to float64."""
