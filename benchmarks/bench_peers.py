@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 from bench_letor import add_data
-from full_pass import best_of, extra_mib, long_query, problem, run_apart
-from padded_peers import ALPHA, LONG, PEERS
+from full_pass import best_of, extra_mib, installed, long_query, problem, run_apart
+from padded_peers import ALPHA, LONG, PEERS, REPEATS
 from quality_curves import report
 
 HERE = Path(__file__).parent
@@ -58,7 +58,8 @@ def in_directrix(path: str, threads: int) -> dict[str, Any]:
                 lambda q=queries, s=surrogate, w=data["w"]: dx.linear_objective(q, s).value_and_grad(w)
             )
             objective = dx.linear_objective(queries, surrogate)
-            ms = best_of(lambda o=objective, w=data["w"]: o.value_and_grad(w), 15)
+            times = REPEATS["bucketed" if what == "pass" else what]
+            ms = best_of(lambda o=objective, w=data["w"]: o.value_and_grad(w), times)
             grad = objective.value_and_grad(data["w"])[1].tolist()
             found[f"{name} {what}"] = {"ms": ms, "MiB": mib, "grad": grad}
     return found
@@ -87,6 +88,7 @@ def full_passes(peers: str | None, threads: int) -> None:
             "buckets: batches of 64 queries of similar length, padded to the longest of the batch\n"
             f"longest: 64 queries as they come, padded to the longest of all, {np.diff(data['qptr']).max()}\n"
             f"long: one query of {LONG:,} documents\n"
+            "ms: the best of " + ", ".join(f"{n} ({what})" for what, n in REPEATS.items()) + "\n"
             "MiB: extra memory of the pass; the padded copy of the features is not in it"
         )
         heads = ("ms", "x ours", "MiB") * 3
@@ -96,7 +98,7 @@ def full_passes(peers: str | None, threads: int) -> None:
             mine, long = ours[f"{name} pass"], ours[f"{name} long"]
             show(f"directrix, {name}", [(mine, mine), None, (long, long)], "")
         for who in PEERS if peers else ():
-            if python := python_of(who, str(peers)):
+            if (python := python_of(who, str(peers))) and installed(python, PEERS[who]):
                 theirs = run_apart(python, str(HERE / "padded_peers.py"), who, path, str(threads))
                 row(who, theirs, ours)
     print(DIFFERENCES)

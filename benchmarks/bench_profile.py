@@ -20,7 +20,6 @@ import os
 import pkgutil
 import platform
 import pstats
-import subprocess
 import sys
 import tempfile
 import time
@@ -160,20 +159,6 @@ def profile(method: str, train: Path, clock: Clock, more: list[str], functions: 
         text = io.StringIO()
         pstats.Stats(profiler, stream=text).sort_stats("tottime").print_stats(functions)
         print(text.getvalue())
-
-
-def start_of_process() -> float:
-    """Seconds from nothing to a command that has looked at its data and refused them."""
-    times = []
-    for _ in range(3):
-        begin = time.perf_counter()
-        subprocess.run(
-            [sys.executable, "-m", "directrix.cli.main", "train", "/dev/null"],
-            capture_output=True,
-            check=False,
-        )
-        times.append(time.perf_counter() - begin)
-    return min(times)
 
 
 def main() -> int:

@@ -123,7 +123,7 @@ def main() -> int:
         ("sums over pairs", both, divisions, "one division a pair and loop"),
         ("the rest of the surrogate", rest, None, ""),
         ("X^T g", back, cached, "read X from the cache"),
-        ("between kernels", whole - scores - both - rest - back, None, "Python, 2 MB at a time"),
+        ("between kernels", whole - scores - both - rest - back, None, "Python, 4 MiB at a time"),
         ("full gradient", whole, read + divisions + cached, "their sum"),
     ):
         bound = f"{'':8}{'':9}" if limit is None else f"{limit:8.1f}{ms / limit:9.1f}"

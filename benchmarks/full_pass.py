@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 Batches = list[tuple[np.ndarray, np.ndarray]]
+Step = Callable[[], tuple[float, np.ndarray]]
 
 
 def best_of(work: Callable[[], Any], repeats: int, *, warm: bool = True) -> float:
@@ -47,6 +48,15 @@ def long_query(n: int) -> dict[str, np.ndarray]:
     """One query of n documents, with the features, labels and weights of `problem`."""
     data = problem()
     return data | {"X": data["X"][:n], "labels": data["labels"][:n], "qptr": np.array([0, n])}
+
+
+def installed(python: str, package: str) -> bool:
+    """Whether that Python has the package; says so if not."""
+    code = f"from importlib.metadata import version; version({package!r})"
+    if subprocess.run([python, "-c", code], capture_output=True, check=False).returncode == 0:
+        return True
+    print(f"not measured: {package} is not installed in {python}")
+    return False
 
 
 def run_apart(python: str, script: str, *arguments: str) -> dict[str, Any]:
@@ -90,31 +100,47 @@ def padded(data: dict[str, np.ndarray], batch: int, *, by_length: bool = True) -
     return batches
 
 
+def plain_loss(alpha: float) -> Callable[[Any, Any], Any]:
+    """ApproxNDCG as one writes it in PyTorch, with no more tensors of pairs than autograd needs.
+
+    Scores and labels (queries, documents), -1 a label of padding, give the sum over the queries.
+    """
+    import torch
+
+    def loss(s: Any, y: Any) -> Any:
+        valid = y >= 0
+        gain = torch.where(valid, torch.exp2(y.clamp(min=0)) - 1, 0.0)
+        best = gain.sort(dim=1, descending=True).values
+        ideal = (best / torch.log2(torch.arange(2, y.shape[1] + 2).float())).sum(dim=1)
+        p = torch.sigmoid(alpha * (s[:, None, :] - s[:, :, None])) * valid[:, None, :]
+        value = (gain / torch.log2(1.5 + p.sum(dim=2))).sum(dim=1)
+        return -torch.where(ideal > 0, value / ideal.clamp(min=1e-9), 0.0).sum()
+
+    return loss
+
+
+def torch_step(loss: Callable[[Any, Any], Any], batches: Batches, w0: np.ndarray, n_queries: int) -> Step:
+    import torch
+
+    rows = [(torch.from_numpy(x), torch.from_numpy(y.astype(np.float32))) for x, y in batches]
+
+    def step() -> tuple[float, np.ndarray]:
+        w, total = torch.tensor(w0, dtype=torch.float32, requires_grad=True), 0.0
+        for x, y in rows:
+            value = loss(x @ w, y) / n_queries
+            value.backward()
+            total += float(value.detach())
+        return total, w.grad.numpy()
+
+    return step
+
+
 def torch_padded(data: dict[str, np.ndarray], alpha: float, threads: int) -> dict[str, Any]:
     """Autograd over padded queries, 64 at a time in order of length (the kindest padding)."""
     import torch
 
     torch.set_num_threads(threads)
-    n_queries = len(data["qptr"]) - 1
-    batches = [(torch.from_numpy(x), torch.from_numpy(y)) for x, y in padded(data, 64)]
-
-    def step() -> tuple[float, np.ndarray]:
-        w = torch.tensor(data["w"], dtype=torch.float32, requires_grad=True)
-        total = 0.0
-        for x, y in batches:
-            valid = y >= 0
-            gain = torch.where(valid, torch.exp2(y.clamp(min=0)) - 1, 0.0).float()
-            best = gain.sort(dim=1, descending=True).values
-            discount = 1 / torch.log2(torch.arange(2, y.shape[1] + 2).float())
-            ideal = (best * discount).sum(dim=1)
-            s = x @ w
-            p = torch.sigmoid(alpha * (s[:, None, :] - s[:, :, None])) * valid[:, None, :]
-            value = (gain / torch.log2(0.5 + p.sum(dim=2) + 1)).sum(dim=1)
-            loss = -torch.where(ideal > 0, value / ideal.clamp(min=1e-9), 0.0).sum() / n_queries
-            loss.backward()
-            total += float(loss.detach())
-        return total, w.grad.numpy()
-
+    step = torch_step(plain_loss(alpha), padded(data, 64), data["w"], len(data["qptr"]) - 1)
     loss, grad = step()
     return {"ms": best_of(step, 3), "loss": loss, "grad": grad.tolist(), "version": torch.__version__}
 

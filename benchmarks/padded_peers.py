@@ -15,16 +15,17 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-from full_pass import Batches, best_of, extra_mib, long_query, padded
+from full_pass import Batches, Step, best_of, extra_mib, long_query, padded, plain_loss, torch_step
 
 ALPHA = 10.0
 LONG = 10_000
 """Documents of the one long query."""
 
-Step = Callable[[], tuple[float, np.ndarray]]
+REPEATS = {"bucketed": 5, "longest": 1, "long": 3}
+"""How often passes are timed, ours and theirs; the best counts."""
 
-# Each of the next three returns a loss: scores and labels (queries, documents), -1 a label of padding, give
-# the sum over the queries.
+# Each of the next two returns a loss: scores and labels (queries, documents), -1 a label of padding, give
+# the sum over the queries. `plain_loss` is the third.
 
 
 def allrank_loss() -> Callable[[Any, Any], Any]:
@@ -37,22 +38,6 @@ def allrank_loss() -> Callable[[Any, Any], Any]:
     from allrank.models.losses import approxNDCGLoss
 
     return lambda s, y: approxNDCGLoss(s, y, alpha=ALPHA) * len(s)  # it returns the mean over the batch
-
-
-def plain_loss() -> Callable[[Any, Any], Any]:
-    """ApproxNDCG as one writes it in PyTorch, with no more tensors of pairs than autograd needs."""
-    import torch
-
-    def loss(s: Any, y: Any) -> Any:
-        valid = y >= 0
-        gain = torch.where(valid, torch.exp2(y.clamp(min=0)) - 1, 0.0)
-        best = gain.sort(dim=1, descending=True).values
-        ideal = (best / torch.log2(torch.arange(2, y.shape[1] + 2).float())).sum(dim=1)
-        p = torch.sigmoid(ALPHA * (s[:, None, :] - s[:, :, None])) * valid[:, None, :]
-        value = (gain / torch.log2(1.5 + p.sum(dim=2))).sum(dim=1)
-        return -torch.where(ideal > 0, value / ideal.clamp(min=1e-9), 0.0).sum()
-
-    return loss
 
 
 def pytorchltr_loss() -> Callable[[Any, Any], Any]:
@@ -83,22 +68,6 @@ def pytorchltr_loss() -> Callable[[Any, Any], Any]:
         return (each.view(len(n), -1).sum(1) * np.log(2.0) / count.clamp(min=1)).sum()
 
     return loss
-
-
-def torch_step(loss: Callable[[Any, Any], Any], batches: Batches, w0: np.ndarray, n_queries: int) -> Step:
-    import torch
-
-    rows = [(torch.from_numpy(x), torch.from_numpy(y.astype(np.float32))) for x, y in batches]
-
-    def step() -> tuple[float, np.ndarray]:
-        w, total = torch.tensor(w0, dtype=torch.float32, requires_grad=True), 0.0
-        for x, y in rows:
-            value = loss(x @ w, y) / n_queries
-            value.backward()
-            total += float(value.detach())
-        return total, w.grad.numpy()
-
-    return step
 
 
 def rax_step(batches: Batches, w0: np.ndarray, n_queries: int) -> Step:
@@ -174,7 +143,7 @@ def step_of(who: str, batches: Batches, w: np.ndarray, n_queries: int) -> Step:
         return rax_step(batches, w, n_queries)
     if who == "TensorFlow Ranking":
         return tensorflow_step(batches, w, n_queries)
-    loss = {"allRank": allrank_loss, "PyTorch": plain_loss, "pytorchltr": pytorchltr_loss}[who]
+    loss = {"allRank": allrank_loss, "PyTorch": lambda: plain_loss(ALPHA), "pytorchltr": pytorchltr_loss}[who]
     return torch_step(loss(), batches, w, n_queries)
 
 
@@ -208,11 +177,11 @@ def measure(who: str, data: dict[str, np.ndarray], threads: int) -> dict[str, An
     found: dict[str, Any] = {"version": version(PEERS[who])}
     for padding in ("bucketed", "longest"):
         step = step_of(who, padded(data, 64, by_length=padding == "bucketed"), data["w"], n_queries)
-        found[padding] = measured(step, 3 if padding == "bucketed" else 1)
+        found[padding] = measured(step, REPEATS[padding])
         del step
     long = long_query(LONG)
     step = step_of(who, [(long["X"][None], long["labels"][None])], long["w"], 1)
-    found["long"] = measured(step, 2)
+    found["long"] = measured(step, REPEATS["long"])
     return found
 
 

@@ -93,6 +93,24 @@ def test_the_gradient_of_a_batch_leaves_the_parameters_alone():
     assert (w == 1e308).all()
 
 
+@pytest.mark.parametrize("bad", [[], [[1, 2]], 3, [0.5], [np.nan], np.ones(12, dtype=bool), [-1], ["a"]])
+@pytest.mark.parametrize("surrogate", ["ApproxNDCG", "RankNet"])
+def test_what_is_no_position_of_a_query_is_refused(surrogate, bad):
+    q, _ = problem()
+    with pytest.raises(dx.InputError, match=r"(?s)queries=.*integers 0 to"):
+        dx.linear_objective(q, surrogate).value_and_grad(np.zeros(q.n_features), bad)
+
+
+@pytest.mark.parametrize("batch", [0, -1, 2.5, "2"])
+@pytest.mark.parametrize("surrogate", ["ApproxNDCG", "RankNet"])
+def test_what_is_no_size_of_a_batch_is_refused(surrogate, batch):
+    q, _ = problem()
+    objective, order = dx.linear_objective(q, surrogate), np.arange(q.n_queries)
+    for epoch in (objective.sgd_epoch, lambda *a: objective.epoch(*a[:2], a[3], lambda grad: None)):
+        with pytest.raises(dx.InputError, match=r"batch=.*integer >= 1"):
+            epoch(np.zeros(q.n_features), order, 0.1, batch)
+
+
 def test_a_trainer_steps_by_batches_through_the_epoch_of_the_objective():
     q, _ = problem()
     objective = dx.linear_objective(q, "ApproxNDCG")

@@ -261,7 +261,7 @@ def test_only_lambdas_are_value_free():
 
 def test_an_epoch_of_any_surrogate_writes_into_its_parameters():
     q, _ = problem()
-    with pytest.raises(dx.InputError, match="params must be a float64 array"):
+    with pytest.raises(dx.InputError, match="params must be a writable float64 array"):
         dx.linear_objective(q, "Lambda('AP')").sgd_epoch([0.0] * q.n_features, np.arange(5), 0.1)
 
 

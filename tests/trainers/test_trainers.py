@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.linear_model import Ridge
 from threadpoolctl import threadpool_limits
 
 import directrix as dx
@@ -407,6 +408,33 @@ def test_regression_start_is_weighted_ridge_on_gains(size):
     Xc, gc = X - np.average(X, axis=0, weights=u), gain - np.average(gain, weights=u)
     expected = np.linalg.solve(Xc.T @ (u[:, None] * Xc) + 2.0 * np.eye(4), Xc.T @ (u * gc))
     np.testing.assert_allclose(w, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("size", [1.0, 1e4, 1e8])
+def test_regression_start_of_features_twice_and_of_any_size(size):
+    """Their products are singular to rounding where the ridge is; scikit-learn decomposes the features."""
+    rng = np.random.default_rng(0)
+    X, labels = rng.standard_normal((200, 5)), rng.choice([0.0, 1.0, 2.0], size=200)
+    X = np.column_stack([X * size, X * size, X, np.full(200, size)])
+    w = dx.regression_start(dx.Queries.from_arrays(X, labels))
+    u = np.where(labels > 0, 100 / (labels > 0).sum(), 100 / (labels == 0).sum())
+    expected = X @ Ridge(solver="svd").fit(X, np.exp2(labels) - 1, sample_weight=u).coef_
+    np.testing.assert_allclose(X @ w, expected, rtol=0, atol=1e-6 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize(
+    ("features", "settings", "message"),
+    [
+        (np.eye(3), {"ridge": 0.0}, r"ridge=0\.0.*number > 0"),
+        (np.eye(3), {"ridge": "1"}, r"ridge='1'.*number > 0"),
+        (np.eye(3), {"sample_weight": [1.0, 2.0]}, r"sample_weight has shape \(2,\)"),
+        (np.eye(3), {"sample_weight": [0.0] * 3}, r"sample_weight is zero everywhere"),
+        (np.eye(3) * 1e200, {}, r"too large for floats; scale"),
+    ],
+)
+def test_regression_start_says_what_it_cannot_take(features, settings, message):
+    with pytest.raises(dx.InputError, match=message):
+        dx.regression_start(dx.Queries.from_arrays(features, [0.0, 1.0, 2.0]), **settings)
 
 
 def test_regression_start_has_the_same_bits_for_any_number_of_threads():

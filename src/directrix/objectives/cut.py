@@ -112,12 +112,13 @@ class Cut:
         return whole
 
     def checked(self, queries: Any) -> Int64Array:
-        """Positions of queries, or `InputError` if there is none or one is not there."""
+        """Positions of queries, or `InputError` if there is none, or what is none."""
         wanted, n = np.asarray(queries), self.queries.n_queries
-        if not len(wanted) or wanted.min() < 0 or wanted.max() >= n:
+        positions = wanted.ndim == 1 and len(wanted) and np.issubdtype(wanted.dtype, np.integer)
+        if not positions or wanted.min() < 0 or wanted.max() >= n:
             raise InputError(
-                f"queries={queries!r}: positions of at least one of the {n} queries are needed, "
-                f"0 to {n - 1}; pass queries=None for all."
+                f"queries={queries!r}: positions of at least one of the {n} queries are needed, integers "
+                f"0 to {n - 1}; pass queries=None for all, numpy.flatnonzero(mask) for those of a mask."
             )
         return wanted.astype(np.int64)
 

@@ -35,10 +35,10 @@ class LinearObjective(Objective):
 
         Where batches are large enough for several threads, it is one kernel for each thread and batch.
         """
+        self._check_epoch(params, batch)
         usual = batch * self.queries.n_docs / self.n_queries
         if self._fusible is None or (batch > 1 and usual > self._data.docs_per_thread):
             return super().sgd_epoch(params, order, rate, batch)
-        self._check_epoch(params)
         order = self._data.checked(order)
         center = np.zeros_like(params) if self.penalty.center is None else writable(self.penalty.center)
         grad, penalty = np.empty_like(params), float(self.penalty.strength)

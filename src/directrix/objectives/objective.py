@@ -184,7 +184,7 @@ class Objective:
         What `value_and_grad` gives for one batch after another; what depends on the order alone is done
         once. A batch of more than about 2 MiB of features is shared among threads, whatever their number.
         """
-        self._check_epoch(params)
+        self._check_epoch(params, batch)
         order, losses = self._data.checked(order), []
         batches = self._batches(order)
         with one_blas_thread():
@@ -281,9 +281,11 @@ class Objective:
     def _check_params(self, params: Any) -> Float64Array:
         return np.asarray(params, dtype=np.float64)
 
-    def _check_epoch(self, params: Any) -> None:
-        if not isinstance(params, np.ndarray) or params.dtype != np.float64:
-            raise InputError("params must be a float64 array: the epoch writes its result there.")
+    def _check_epoch(self, params: Any, batch: Any) -> None:
+        if not isinstance(params, np.ndarray) or params.dtype != np.float64 or not params.flags.writeable:
+            raise InputError("params must be a writable float64 array: the epoch writes its result there.")
+        if not isinstance(batch, int | np.integer) or batch < 1:
+            raise InputError(f"batch={batch!r}: the number of queries a step is an integer >= 1, e.g. 64.")
         self._check_params(params)
 
     def scores(self, params: Float64Array) -> Any:

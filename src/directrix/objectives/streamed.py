@@ -81,7 +81,7 @@ class StreamedObjective(LinearObjective):
 
     def sgd_epoch(self, params: Float64Array, order: Int64Array, rate: float, batch: int = 1) -> float:
         """One epoch of Algorithm 1 in `reading_order`; a batch lies in one block."""
-        loss, order = 0.0, self._checked_order(params, order)
+        loss, order = 0.0, self._checked_order(params, order, batch)
         for here, queries, rows in self._blocks_of(order):
             part = self._in_memory(queries, rows)
             loss += part.sgd_epoch(params, here - queries[0], rate, batch) * len(here)
@@ -108,7 +108,7 @@ class StreamedObjective(LinearObjective):
         float
             Mean of the losses before each step, each with the weight of its block's queries.
         """
-        loss, order = 0.0, self._checked_order(params, order)
+        loss, order = 0.0, self._checked_order(params, order, batch)
         for here, queries, rows in self._blocks_of(order):
             part = self._in_memory(queries, rows)
             loss += part.epoch(params, here - queries[0], batch, step) * len(here)
@@ -126,8 +126,8 @@ class StreamedObjective(LinearObjective):
         block: Int64Array = np.searchsorted(self._starts, queries, side="right") - 1
         return block
 
-    def _checked_order(self, params: Float64Array, order: Any) -> Int64Array:
-        self._check_epoch(params)
+    def _checked_order(self, params: Float64Array, order: Any, batch: Any) -> Int64Array:
+        self._check_epoch(params, batch)
         return self.reading_order(np.asarray(self._data.checked(order), dtype=np.int64))
 
     def _blocks_of(self, order: Int64Array) -> Iterator[tuple[Int64Array, Int64Array, Array]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Real
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -10,7 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from directrix.data.queries import Queries
+from directrix.errors import InputError
 from directrix.measures.gains import check_squared_gains, gains
+from directrix.objectives.weights import weights_of
 from directrix.threads import one_blas_thread, run_chunks
 from directrix.types import Float64Array
 
@@ -42,12 +45,14 @@ def regression_start(queries: Queries, *, ridge: float = 1.0, sample_weight: Any
     Raises
     ------
     InputError
-        If a label is above 256: squares of its gain would not be floats.
+        If a label is above 256: squares of its gain would not be floats. If features are so large that sums
+        of their squares are none, or ridge or weights are no such numbers.
 
     Notes
     -----
     O(n d^2) for dense features, by the normal equations over blocks of rows, in O(d^2) memory; by
-    scikit-learn's ``Ridge`` if there are fewer rows than features, and iteratively if they are sparse. The
+    scikit-learn's ``Ridge`` if there are fewer rows than features, and iteratively if they are sparse.
+    Directions of dense features whose spread is below rounding get no weight. The
     bits do not depend on the number of threads. Without ``sample_weight`` the result is kept for each
     `Queries` object, whose arrays never change: a search computes it once.
 
@@ -56,6 +61,8 @@ def regression_start(queries: Queries, *, ridge: float = 1.0, sample_weight: Any
     Chapelle & Wu (2010), Section 4 (the start of SmoothRank), doi:10.1007/s10791-009-9110-3.
     """
     check_squared_gains(queries.labels)
+    if not (isinstance(ridge, Real) and 0.0 < float(ridge) < np.inf):
+        raise InputError(f"regression_start(ridge={ridge!r}): a number > 0 is needed, e.g. ridge=1.0.")
     if sample_weight is not None:
         return _fitted(queries, ridge, sample_weight)
     known = _STARTS.setdefault(queries, {})
@@ -71,7 +78,7 @@ _STARTS: WeakKeyDictionary[Queries, dict[float, Float64Array]] = WeakKeyDictiona
 def _fitted(queries: Queries, ridge: float, sample_weight: Any) -> Float64Array:
     relevant = queries.labels > 0.0
     n, n_relevant = queries.n_docs, int(relevant.sum())
-    weight = np.ones(n) if sample_weight is None else np.array(sample_weight, dtype=np.float64)
+    weight = weights_of(sample_weight, n, "sample_weight", "document")
     if 0 < n_relevant < n:
         weight = weight * np.where(relevant, 0.5 * n / n_relevant, 0.5 * n / (n - n_relevant))
     X, gain = queries.features, gains(queries.labels)
@@ -87,8 +94,6 @@ def _fitted(queries: Queries, ridge: float, sample_weight: Any) -> Float64Array:
 
 def _normal_equations(X: Any, gain: Float64Array, weight: Float64Array, ridge: float) -> Float64Array:
     """The solution for dense features: their weighted mean first, then their products about it."""
-    from scipy.linalg import solve
-
     total = weight.sum()
 
     def moments(rows: slice) -> Float64Array:
@@ -98,13 +103,35 @@ def _normal_equations(X: Any, gain: Float64Array, weight: Float64Array, ridge: f
     centre, middle = _summed(moments, len(X)) / total, (weight @ gain) / total
 
     def products(rows: slice) -> Float64Array:
-        Z = X[rows] - centre
-        U = Z * weight[rows, None]
-        return np.vstack([U.T @ Z, (gain[rows] - middle) @ U])
+        with np.errstate(over="ignore", invalid="ignore"):  # told below
+            Z = X[rows] - centre
+            U = Z * weight[rows, None]
+            return np.vstack([U.T @ Z, (gain[rows] - middle) @ U])
 
     found = _summed(products, len(X))
-    solution: Float64Array = solve(found[:-1] + ridge * np.eye(X.shape[1]), found[-1], assume_a="pos")
-    return solution
+    if not np.isfinite(found).all():
+        raise InputError("squares of the features are too large for floats; scale them: scale='standard'.")
+    return _solved(found[:-1] + ridge * np.eye(X.shape[1]), found[-1])
+
+
+def _solved(A: Float64Array, b: Float64Array) -> Float64Array:
+    """Solution of a positive definite system; directions that are rounding alone stay out of it."""
+    if not len(b):
+        return b
+    from scipy.linalg import eigh
+    from scipy.linalg.lapack import dpocon, dpotrf, dpotrs
+
+    scale = 1.0 / np.sqrt(A.diagonal())  # no unit of a feature makes it worse conditioned
+    A, b = A * scale[:, None] * scale, b * scale
+    factor, failed = dpotrf(A)
+    rounding = float(np.finfo(np.float64).eps)
+    if not failed and dpocon(factor, np.abs(A).sum(axis=0).max())[0] > rounding:
+        solution: Float64Array = dpotrs(factor, b)[0]
+    else:
+        values, vectors = eigh(A)
+        kept = values > len(b) * rounding * values[-1]
+        solution = vectors[:, kept] @ ((b @ vectors[:, kept]) / values[kept])
+    return solution * scale
 
 
 def _summed(part: Callable[[slice], Float64Array], n: int) -> Float64Array:
