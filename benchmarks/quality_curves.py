@@ -71,7 +71,6 @@ METHODS = (
         {"learning_rate": 0.2},
     ),
     _cat("QuerySoftMax", {"learning_rate": 0.1}),
-    _cat("YetiRankPairwise"),
     Method(
         "BoostedRanker",
         "BoostedRanker",
