@@ -13,7 +13,6 @@ STYLE = {
     "XGBoost rank:ndcg": ("#CC79A7", "^"),
     "CatBoost YetiRank": ("#999999", "v"),
     "CatBoost QuerySoftMax": ("#666666", "<"),
-    "CatBoost YetiRankPairwise": ("#333333", ">"),
     "BoostedRanker": ("#0072B2", "o"),
     "LinearRanker": ("#009E73", "D"),
     "MLPRanker": ("#D55E00", "P"),
