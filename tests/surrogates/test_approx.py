@@ -16,14 +16,14 @@ TABLE_1 = np.array([4.20074, 3.12378, 4.40918, 1.55258, 4.13330])
 
 
 @st.composite
-def queries(draw, largest=12):
-    """Scores, labels of one query: ties, equal labels and wide scores included."""
+def queries(draw, largest=12, *, ties=True):
+    """Scores, labels of one query: ties (if wanted), equal labels and wide scores included."""
     n = draw(st.integers(1, largest))
     spread = draw(st.sampled_from([0.05, 1.0, 30.0, 1e4]))
     seed = draw(st.integers(0, 2**32 - 1))
     rng = np.random.default_rng(seed)
     scores = rng.standard_normal(n) * spread
-    if draw(st.booleans()):
+    if ties and draw(st.booleans()):
         scores = np.round(scores / spread) * spread
     labels = rng.integers(0, draw(st.integers(1, 4)), size=n).astype(np.float64)
     return scores, labels
@@ -125,7 +125,7 @@ def test_table_1_of_the_paper_to_five_decimals():
 
 
 @settings(deadline=None, max_examples=200)
-@given(query=queries(largest=20), alpha=ALPHAS)
+@given(query=queries(largest=20, ties=False), alpha=ALPHAS)
 def test_theorem_3_bounds_the_ranks(query, alpha):
     scores, _ = query
     assume(len(np.unique(scores)) == len(scores))
@@ -135,7 +135,7 @@ def test_theorem_3_bounds_the_ranks(query, alpha):
 
 
 @settings(deadline=None, max_examples=200)
-@given(query=queries(largest=20), alpha=ALPHAS, beta=BETAS)
+@given(query=queries(largest=20, ties=False), alpha=ALPHAS, beta=BETAS)
 def test_theorems_5_and_6_bound_the_measures(query, alpha, beta):
     scores, labels = query
     assume(len(np.unique(scores)) == len(scores))
@@ -144,9 +144,10 @@ def test_theorems_5_and_6_bound_the_measures(query, alpha, beta):
     value, _ = dx.ApproxNDCG(alpha=alpha).value_and_grad(scores, labels, qptr)
     assert abs(value[0] - dx.NDCG()(scores, labels, qptr)[0]) <= dx.ndcg_bound(eps) + 1e-12
     n_relevant = int((labels >= 1).sum())
-    assume(eps < 0.5 and n_relevant > 0)
-    value, _ = dx.ApproxAP(alpha=alpha, beta=beta).value_and_grad(scores, labels, qptr)
-    assert abs(value[0] - dx.AP()(scores, labels, qptr)[0]) <= dx.ap_bound(eps, n_relevant, beta) + 1e-12
+    if eps < 0.5 and n_relevant > 0:  # what Theorem 5 asks for; to discard the rest would be most of the work
+        value, _ = dx.ApproxAP(alpha=alpha, beta=beta).value_and_grad(scores, labels, qptr)
+        error = abs(value[0] - dx.AP()(scores, labels, qptr)[0])
+        assert error <= dx.ap_bound(eps, n_relevant, beta) + 1e-12
 
 
 @pytest.mark.parametrize("name", PAIRS)
