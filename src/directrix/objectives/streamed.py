@@ -81,37 +81,32 @@ class StreamedObjective(LinearObjective):
 
     def sgd_epoch(self, params: Float64Array, order: Int64Array, rate: float, batch: int = 1) -> float:
         """One epoch of Algorithm 1 in `reading_order`; a batch lies in one block."""
-        loss, order = 0.0, self._checked_order(params, order, batch)
-        for here, queries, rows in self._blocks_of(order):
-            part = self._in_memory(queries, rows)
-            loss += part.sgd_epoch(params, here - queries[0], rate, batch) * len(here)
-        return loss / len(order)
+        return self._block_by_block(
+            params, order, batch, lambda block, here: block.sgd_epoch(params, here, rate, batch)
+        )
 
     def epoch(
         self, params: Float64Array, order: Int64Array, batch: int, step: Callable[[Float64Array], None]
     ) -> float:
-        """Hand the gradient of one batch after another to ``step``; a batch lies within one block.
+        """Hand one batch after another to ``step``; see `Objective.epoch`.
 
-        Parameters
-        ----------
-        params : float64 (n_params,)
-            Changed in place by ``step``.
-        order : int64 (n,)
-            Queries; used in `reading_order`.
-        batch : int >= 1
-            Queries a step; the last batch of a block may have fewer.
-        step : callable
-            Takes the mean gradient of a batch, with the penalty's.
-
-        Returns
-        -------
-        float
-            Mean of the losses before each step, each with the weight of its block's queries.
+        Queries are used in `reading_order`, and a batch lies in one block: its last one may be shorter.
         """
+        return self._block_by_block(
+            params, order, batch, lambda block, here: block.epoch(params, here, batch, step)
+        )
+
+    def _block_by_block(
+        self,
+        params: Float64Array,
+        order: Int64Array,
+        batch: int,
+        epoch: Callable[[LinearObjective, Int64Array], float],
+    ) -> float:
+        """Mean of what the epochs of the blocks return, each with the weight of its queries."""
         loss, order = 0.0, self._checked_order(params, order, batch)
         for here, queries, rows in self._blocks_of(order):
-            part = self._in_memory(queries, rows)
-            loss += part.epoch(params, here - queries[0], batch, step) * len(here)
+            loss += epoch(self._in_memory(queries, rows), here - queries[0]) * len(here)
         return loss / len(order)
 
     @cached_property
