@@ -156,6 +156,18 @@ def _group(docs, n, members, begin, stop, lo, hi, alpha, band, reach):
     return end, lo, hi, 0.5 * top + 0.5 * bottom
 
 
+@kernel(forceinline=True)
+def _gather(docs, members, begin, m, group):
+    """Fill HERE and E_HERE of a group of m documents; returns m rounded up to whole registers."""
+    padded = (m + _REGISTER - 1) // _REGISTER * _REGISTER
+    for i in range(m):
+        group[HERE, i] = docs[X, members[begin + i]]
+        group[E_HERE, i] = docs[E, members[begin + i]]
+    for i in range(m, padded):
+        group[E_HERE, i] = docs.dtype.type(1.0)
+    return padded
+
+
 @kernel
 def soft_rank_core(
     spec, scores, weights, lo, hi, ranks, grad, want_grad, docs, group, sums, kept, order, members
@@ -212,12 +224,7 @@ def soft_rank_core(
         if sigmoid_kind == LOGISTIC and (is_sorted or begin == 0):
             _exponentials(docs, left, right, middle, alpha)
         m = end - begin
-        padded = (m + _REGISTER - 1) // _REGISTER * _REGISTER
-        for i in range(m):
-            group[HERE, i] = docs[X, members[begin + i]]
-            group[E_HERE, i] = docs[E, members[begin + i]]
-        for i in range(m, padded):
-            group[E_HERE, i] = docs.dtype.type(1.0)
+        padded = _gather(docs, members, begin, m, group)
         pair_sums(sigmoid_kind, alpha, docs, left, right, group, m, padded, sums)
         for i in range(padded):
             # the pair of the document with itself is 1/2
