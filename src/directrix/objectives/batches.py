@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from directrix.data.grouping import rows_of
 from directrix.objectives.parts import Part
 from directrix.types import Float64Array, Int64Array
 
@@ -79,8 +80,7 @@ class Batches:
         sizes = self._ends - self._starts
         self._qptr = np.append(0, np.cumsum(sizes))
         self._bounds = self._qptr.tolist()
-        docs = np.arange(self._qptr[-1]) + np.repeat(self._starts - self._qptr[:-1], sizes)
-        where = {"document": docs, "query": order}
+        where = {"document": rows_of(self._starts, sizes), "query": order}
         self._weight = weight[order]
         arrays = list(zip(entries, _arrays(prepared), strict=True))
         self._entries = [None if what == "data" or array is None else what for what, array in arrays]
@@ -96,10 +96,10 @@ class Batches:
 
     def _part(self, first: int, last: int) -> Part:
         lo, hi = self._bounds[first], self._bounds[last]
-        runs = {"document": slice(lo, hi), "query": slice(first, last)}
+        here = {"document": slice(lo, hi), "query": slice(first, last)}
         arrays = [
-            array if run is None else array[runs[run]]
-            for run, array in zip(self._entries, self._arrays, strict=True)
+            array if what is None else array[here[what]]
+            for what, array in zip(self._entries, self._arrays, strict=True)
         ]
         rows = self._rows(self._starts[first:last], self._ends[first:last])
         return Part(
