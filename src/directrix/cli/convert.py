@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from directrix.cli.files import TABLES, Missing, MissingOption, check_writable, document_names, read_data
+from directrix.cli.files import Missing, MissingOption, check_writable, document_names, read_data
 from directrix.cli.output import remark
 
 if TYPE_CHECKING:
@@ -41,12 +41,13 @@ def convert(
     Values keep their bits; comments other than the document id are dropped. From and to Parquet and Arrow
     it takes little memory, however large the file.
     """
+    from directrix.data.arrow_files import SUFFIXES
     from directrix.data.formats import is_table
     from directrix.data.letor_write import replacing, write_letor
 
     form = _form(target)
     check_writable(target, source)
-    if form in TABLES or (is_table(source) and form != _QRELS):
+    if form in SUFFIXES or (is_table(source) and form != _QRELS):
         from directrix.data.convert import convert_file
 
         n = convert_file(source, target, missing.value)
@@ -63,8 +64,10 @@ def convert(
 
 def _form(target: Path) -> str:
     """The suffix that says what to write, without that of the compression."""
+    from directrix.data.arrow_files import SUFFIXES
+
     form = Path(target.stem).suffix if target.suffix in _COMPRESSED else target.suffix
-    if form not in (*_LETOR, _QRELS, *TABLES) or (form in TABLES and target.suffix != form):
+    if form not in (*_LETOR, _QRELS, *SUFFIXES) or (form in SUFFIXES and target.suffix != form):
         raise typer.BadParameter(
             f"{target}: {form} is no format that convert writes; name the output *.txt for LETOR or "
             "*.qrels for TREC judgements, with .gz, .bz2 or .xz behind it to compress, or *.parquet, "

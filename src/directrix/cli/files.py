@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from directrix.data.queries import Queries
 
 __all__ = [
-    "TABLES",
     "Missing",
     "MissingOption",
     "as_wide_as",
@@ -22,9 +21,6 @@ __all__ = [
     "document_names",
     "read_data",
 ]
-
-
-TABLES = (".parquet", ".arrow", ".feather")
 
 
 class Missing(StrEnum):
@@ -50,8 +46,10 @@ def check_writable(path: Path, *inputs: Path | None) -> None:
         raise InputError(f"{path}: is a folder; give the name of a file in it, e.g. -o {path / 'out'}.")
     if not path.absolute().parent.is_dir():
         raise InputError(f"{path}: its folder does not exist; type `mkdir -p {path.parent}` first.")
+    from directrix.data.arrow_files import SUFFIXES
+
     for source in inputs:
-        if source is not None and path.suffix in TABLES and _is_within(path, source):
+        if source is not None and path.suffix in SUFFIXES and _is_within(path, source):
             raise InputError(
                 f"{path}: lies in the folder {source}, whose tables are read together, so it would become, "
                 f"or replace, one of them; write it elsewhere, e.g. {source.absolute().parent / path.name}."
