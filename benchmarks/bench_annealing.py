@@ -35,7 +35,7 @@ def means(q: dx.Queries, w: np.ndarray, judges: list[Any]) -> list[float]:
 
 def anneal(train: dx.Queries, vali: dx.Queries, l2: float, iterations: int) -> list[tuple[float, ...]]:
     """Rows of smoothing and the four means; the first is the start, at infinite smoothing."""
-    w0 = dx.regression_start(train)
+    w0 = dx.trainers.regression_start(train)
     smooth = dx.SmoothNDCG(k=K)
     objective = dx.linear_objective(train, smooth, l2, w0=w0)
     trainer = dx.Anneal(dx.CG(max_iter=iterations))
@@ -107,7 +107,7 @@ def main() -> int:
     if letor.absent(options.data):
         return 0
     print(letor.versions())
-    train, vali, _ = map(dx.read_letor, dx.letor_folds(options.data / "letor" / "OHSUMED")[0])
+    train, vali, _ = map(dx.read_letor, dx.data.letor_folds(options.data / "letor" / "OHSUMED")[0])
     print(f"SmoothNDCG(k={K}), l2={options.l2:g} towards the start, {options.iterations} iterations a round")
     begin = time.perf_counter()
     rows = anneal(train, vali, options.l2, options.iterations)

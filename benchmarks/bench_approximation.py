@@ -79,7 +79,7 @@ def main() -> int:
     if letor.absent(options.data):
         return 0
     print(letor.versions())
-    train = dx.read_letor(dx.letor_folds(options.data / "letor" / "OHSUMED")[0].train)
+    train = dx.read_letor(dx.data.letor_folds(options.data / "letor" / "OHSUMED")[0].train)
     figures = {
         title: {label: [round(e, 6) for e in errors(train, s)] for label, s in curves.items()}
         for title, curves in FIGURES.items()

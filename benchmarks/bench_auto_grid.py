@@ -66,7 +66,7 @@ def path(train: dx.Queries, parts: list[dx.Queries], surrogate: Any, l2: float, 
         return False
 
     objective = dx.linear_objective(train, surrogate, l2=l2)
-    dx.LBFGS(max_iter=100).minimise(objective, dx.regression_start(train), callback=watch)
+    dx.LBFGS(max_iter=100).minimise(objective, dx.trainers.regression_start(train), callback=watch)
     return np.array(rows)
 
 
@@ -96,7 +96,7 @@ def main() -> int:
         for fold, seed in itertools.product(
             letor.read_folds(options.data, collection), range(options.splits)
         ):
-            train, *parts = dx.split_queries(joined(fold.train, fold.vali), (0.6, 0.2, 0.2), seed=seed)
+            train, *parts = dx.data.split_queries(joined(fold.train, fold.vali), (0.6, 0.2, 0.2), seed=seed)
             paths = {
                 (kind, alpha, l2): path(train, parts, kind(alpha=alpha), l2, measures)
                 for kind, alpha, l2 in itertools.product(letor.SURROGATES["AP"], ALPHA, L2)

@@ -62,7 +62,7 @@ Means = dict[str, dict[str, float]]
 
 
 def read_folds(data: Path, collection: str) -> list[Split]:
-    folds = dx.letor_folds(data / "letor" / collection)
+    folds = dx.data.letor_folds(data / "letor" / collection)
     return [Split(*map(dx.read_letor, fold)) for fold in folds]
 
 
@@ -81,7 +81,7 @@ def best(fits: Iterable[Fit]) -> Fit:
 
 def trained(trainer: Any, objective: Any, start: np.ndarray, judge: Any, label: str) -> Fit:
     """Train, and keep the step that the judge prefers; its number goes into the label."""
-    result = dx.BestSoFar(trainer, judge).minimise(objective, start)
+    result = dx.trainers.BestSoFar(trainer, judge).minimise(objective, start)
     top = max(result.trace, key=lambda row: row["score"])
     return Fit(f"{label} step={top['iteration']}", top["score"], result.params)
 
@@ -96,7 +96,7 @@ def single_feature(fold: Split, measure: Any) -> Fit:
 
 
 def regression(fold: Split, measure: Any) -> Fit:
-    w = dx.regression_start(fold.train)
+    w = dx.trainers.regression_start(fold.train)
     return Fit("", mean(measure, fold.vali, w), w)
 
 
@@ -109,7 +109,7 @@ def grid(fold: Split, measure: Any, methods: Sequence[str]) -> Fit:
 def best_iterate(fold: Split, measure: Any, surrogates: Sequence[Any]) -> Fit:
     """L-BFGS from two starts, and of every training the iterate that is best on validation queries."""
     judge = partial(mean, measure, fold.vali)
-    starts = {"regression": dx.regression_start(fold.train), "zero": np.zeros(fold.train.n_features)}
+    starts = {"regression": dx.trainers.regression_start(fold.train), "zero": np.zeros(fold.train.n_features)}
     fits = []
     for kind, alpha, l2, start in itertools.product(surrogates, ALPHA, L2, starts):
         label = f"{kind.__name__} alpha={alpha:g} l2={l2:g} from {start}"

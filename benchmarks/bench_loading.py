@@ -104,7 +104,7 @@ def report_trec(folder: str, n_queries: int, n_docs: int) -> None:
         speed = path.stat().st_size / 1e6 / min(ours)
         print(f"{name:18}{min(ours):13.2f}{speed:8.0f}{min(plain):20.2f}{min(plain) / min(ours):14.2f}")
     begun = time.perf_counter()
-    dx.join_trec(found["run"], found["judgements"])
+    dx.data.join_trec(found["run"], found["judgements"])
     print(f"{'joined':18}{time.perf_counter() - begun:13.2f}")
 
 

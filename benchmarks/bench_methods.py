@@ -47,7 +47,7 @@ def rows(only: list[str]) -> Iterator[tuple[str, str]]:
 def cell(data: Path, collection: str, fold: int, name: str, by: str) -> dict[str, Any]:
     """Choose and train on one fold, measure on its test queries."""
     dx.set_threads(1)
-    train, vali, test = map(dx.read_letor, dx.letor_folds(data / "letor" / collection)[fold])
+    train, vali, test = map(dx.read_letor, dx.data.letor_folds(data / "letor" / collection)[fold])
     begun = time.process_time()
     found = dx.search(train, vali, method=name, measure=by)
     seconds = time.process_time() - begun

@@ -178,7 +178,7 @@ def main() -> int:
     clock = Clock()
     with tempfile.TemporaryDirectory() as folder:
         large, small = Path(folder) / "train.txt", Path(folder) / "small.txt"
-        q = dx.make_cubic(n_queries=options.queries, docs_per_query=118, n_features=136, seed=0)
+        q = dx.data.make_cubic(n_queries=options.queries, docs_per_query=118, n_features=136, seed=0)
         dx.write_letor(q, large)
         dx.write_letor(q.take(np.arange(20)), small)
         print(

@@ -24,7 +24,7 @@ Rows = list[np.ndarray]
 BINS = (5, 10, 50)
 
 
-def placed(train: dx.RunScores, bins: int) -> Iterator[tuple[str, Rows]]:
+def placed(train: dx.data.RunScores, bins: int) -> Iterator[tuple[str, Rows]]:
     """Thresholds of every run, in three ways."""
     columns = [column[~np.isnan(column)].astype(float) for column in train.scores.T]
     yield "even", [np.linspace(c.min(), c.max(), bins + 1)[:-1] for c in columns]
@@ -32,13 +32,13 @@ def placed(train: dx.RunScores, bins: int) -> Iterator[tuple[str, Rows]]:
     yield "half and half", train.thresholds(bins)
 
 
-def fitted_ap(train: dx.RunScores, test: dx.RunScores, rows: Rows) -> float:
+def fitted_ap(train: dx.data.RunScores, test: dx.data.RunScores, rows: Rows) -> float:
     ranker = dx.StumpRanker("RankSVM", trainer="lbfgs", l2=10.0, max_iter=60, thresholds=rows)
     scores = ranker.fit_queries(train.queries()).predict_queries(test.queries())
     return float(average_precision(test, scores).mean())
 
 
-def compare_thresholds(scores: dx.RunScores, splits: int) -> None:
+def compare_thresholds(scores: dx.data.RunScores, splits: int) -> None:
     found: dict[tuple[str, int], list[float]] = {}
     best = []
     for seed in range(splits):
@@ -55,18 +55,18 @@ def compare_thresholds(scores: dx.RunScores, splits: int) -> None:
         print(f"{name:15}" + "".join(f"{np.mean(found[name, bins]):8.4f}" for bins in BINS))
 
 
-def time_svmacc(scores: dx.RunScores) -> None:
+def time_svmacc(scores: dx.data.RunScores) -> None:
     from directrix.objectives.objective import Objective
 
     train = scores.take(np.sort(np.random.default_rng(0).permutation(scores.n_queries)[:10]))
-    model = dx.StumpModel(train.thresholds(50))
+    model = dx.models.StumpModel(train.thresholds(50))
     objective: Any = Objective(train.queries(), "ApproxAP", model)
     n_relevant = int((train.labels > 0).sum())
     print(f"\nSVMAcc: {train.n_docs} documents, {n_relevant} relevant, {model.n_params} steps")
     print("C          loss           balanced  seconds  iterations  status")
     for C in (1e-6, 1e-4, 1e-2, 1.0, 100.0):
         for loss, balanced in (("squared_hinge", False), ("squared_hinge", True), ("hinge", False)):
-            trainer = dx.SVMAcc(C=C, loss=loss, balanced=balanced)
+            trainer = dx.trainers.SVMAcc(C=C, loss=loss, balanced=balanced)
             begun = time.perf_counter()
             result = trainer.minimise(objective, np.zeros(model.n_params))
             seconds, steps = time.perf_counter() - begun, result.counts["iterations"]
@@ -85,7 +85,7 @@ def main() -> int:
         print(f"no data in {folder}; set DIRECTRIX_DATA")
         return 0
     begun = time.perf_counter()
-    scores = dx.runs_as_features(sorted((folder / "runs").glob("*.gz")), folder / "qrels.trec7.txt")
+    scores = dx.data.runs_as_features(sorted((folder / "runs").glob("*.gz")), folder / "qrels.trec7.txt")
     print(f"{scores}, read in {time.perf_counter() - begun:.1f} s")
     compare_thresholds(scores, given.splits)
     time_svmacc(scores)

@@ -28,7 +28,7 @@ COMMANDS = {
     "directrix methods": [*MAIN, "methods"],
 }
 FIT = (
-    "import directrix as dx; q, _ = dx.make_linear(20, 10, 5, seed=0); "
+    "import directrix as dx; q, _ = dx.data.make_linear(20, 10, 5, seed=0); "
     "dx.LinearRanker('ApproxNDCG', max_iter=5).fit_queries(q)"
 )
 USES = {

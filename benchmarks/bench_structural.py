@@ -35,7 +35,7 @@ STEPS = (1.0, 0.5, 0.2, 0.1, 0.05)
 
 
 def letor(data: Path, collection: str) -> dx.Queries:
-    return dx.read_letor(dx.letor_folds(data / "letor" / collection)[0].train)
+    return dx.read_letor(dx.data.letor_folds(data / "letor" / collection)[0].train)
 
 
 def trial(n_queries: int, docs: int, systems: int, thresholds: int) -> tuple[dx.Queries, dx.Queries, Any]:
@@ -47,7 +47,7 @@ def trial(n_queries: int, docs: int, systems: int, thresholds: int) -> tuple[dx.
     scores = (quality[:, None] + rng.uniform(0.5, 2.0, systems) * rng.standard_normal((n, systems))).astype(
         np.float32
     )
-    steps = dx.StumpModel(dx.quantile_thresholds(scores, thresholds))
+    steps = dx.models.StumpModel(dx.models.quantile_thresholds(scores, thresholds))
     columns = np.empty((n, steps.n_params), dtype=np.float32)
     for f in range(systems):
         own = slice(steps.ptr[f], steps.ptr[f + 1])
@@ -138,9 +138,9 @@ def steps(name: str, objective: Objective, n_params: int) -> None:
 
 def trec7(folder: Path) -> tuple[str, Objective, int]:
     """Ten topics with every run that is there, the thresholds from the same topics."""
-    runs = dx.runs_as_features(sorted((folder / "runs").glob("*.gz")), folder / "qrels.trec7.txt")
+    runs = dx.data.runs_as_features(sorted((folder / "runs").glob("*.gz")), folder / "qrels.trec7.txt")
     scores = runs.take(range(10))
-    steps = dx.StumpModel(scores.thresholds(50))
+    steps = dx.models.StumpModel(scores.thresholds(50))
     return "TREC-7, 10 topics", Objective(scores.queries(), "SVMMap", steps), steps.n_params
 
 

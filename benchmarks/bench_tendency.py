@@ -34,7 +34,7 @@ GOAL = 60.0
 
 def pooled(data: Path) -> dx.Queries:
     """All queries: the test queries of the five folds."""
-    folds = [dx.read_letor(fold.test) for fold in dx.letor_folds(data / "letor" / "OHSUMED")]
+    folds = [dx.read_letor(fold.test) for fold in dx.data.letor_folds(data / "letor" / "OHSUMED")]
     qid = [np.repeat(q.query_ids, np.diff(q.qptr)) for q in folds]
     X, y = np.vstack([q.features for q in folds]), np.concatenate([q.labels for q in folds])
     return dx.Queries.from_arrays(X, y, qid=np.concatenate(qid))

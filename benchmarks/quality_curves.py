@@ -174,7 +174,11 @@ def save_parts(path: Path, parts: Any) -> str:
 
 def cubic() -> list[dx.Queries]:
     """500, 200 and 500 queries of 50 documents x 20 features; 5 % of the labels are noise."""
-    whole, found, first = dx.make_cubic(1200, 50, 20, n_monomials=200, label_noise=0.05, seed=SEED), [], 0
+    whole, found, first = (
+        dx.data.make_cubic(1200, 50, 20, n_monomials=200, label_noise=0.05, seed=SEED),
+        [],
+        0,
+    )
     for n in (500, 200, 500):
         rows = slice(50 * first, 50 * (first + n))
         found.append(dx.Queries.from_arrays(whole.features[rows], whole.labels[rows], group=np.full(n, 50)))

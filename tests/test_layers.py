@@ -7,6 +7,7 @@ import directrix
 
 ROOT = Path(directrix.__file__).parent
 LAYERS = [
+    "registry",
     "errors",
     "types",
     "threads",
@@ -14,6 +15,7 @@ LAYERS = [
     "data",
     "measures",
     "surrogates",
+    "laws",
     "torch",
     "models",
     "objectives",

@@ -1,6 +1,6 @@
-"""The public names: every one resolves, and the stub for type checkers lists the same.
+"""The public names: every one resolves, is documented, and is listed for type checkers.
 
-After a change of ``_HOME``: ``python tests/test_public_names.py`` writes the stub anew.
+After a change of the registry: ``python tests/test_public_names.py`` writes the stubs again.
 """
 
 import importlib
@@ -12,31 +12,59 @@ from pathlib import Path
 import pytest
 
 import directrix
+from directrix.registry import MEASURES, NAMESPACES, PUBLIC, RANKERS, SURROGATES, TRAINERS
 
-WRITTEN_BY = "written by tests/test_public_names.py from `_HOME`"
-STUB = Path(directrix.__file__).with_suffix(".pyi")
-
-
-def stub() -> str:
-    """The stub that belongs to ``_HOME``."""
-    lines = ["# ruff: noqa: I001", f'"""Public names for type checkers; {WRITTEN_BY}."""', ""]
-    for name, home in sorted(directrix._HOME.items(), key=lambda item: (item[1], item[0])):
-        is_module = inspect.ismodule(getattr(directrix, name))  # such as directrix.laws
-        source = f"directrix.{home}".removesuffix(f".{name}" if is_module else "")
-        lines.append(f"from {source} import {name} as {name}")
-    return "\n".join([*lines, "", "__version__: str", "__all__: list[str]", "_HOME: dict[str, str]", ""])
+ROOT = Path(directrix.__file__).parent
+TABLES = {"": PUBLIC, **NAMESPACES}
+NAMES = [(namespace, name) for namespace, table in TABLES.items() for name in table]
 
 
-def test_the_stub_lists_the_public_names():
-    assert STUB.read_text() == stub(), "type `python tests/test_public_names.py` to write it anew"
+def stub(namespace: str) -> str:
+    """The stub of a namespace; "" is directrix itself."""
+    lines = [
+        "# ruff: noqa: I001",
+        '"""Public names for type checkers; written by tests/test_public_names.py."""',
+        "",
+    ]
+    table = TABLES[namespace]
+    lines += [
+        f"from directrix.{home} import {name} as {name}"
+        for name, home in sorted(table.items(), key=lambda item: (item[1], item[0]))
+    ]
+    if not namespace:
+        lines += [f"from directrix import {module} as {module}" for module in (*NAMESPACES, "torch")]
+        lines += ["", "__version__: str"]
+    return "\n".join([*lines, "__all__: list[str]", ""])
 
 
-@pytest.mark.parametrize("name", sorted(directrix._HOME))
-def test_a_public_name_has_a_home_and_is_documented(name):
-    home = importlib.import_module(f"directrix.{directrix._HOME[name]}")
-    value = getattr(directrix, name)
-    assert value is home or (value is getattr(home, name) and name in home.__all__)
+def stub_file(namespace: str) -> Path:
+    """Where the stub of a namespace lies."""
+    return ROOT / namespace / "__init__.pyi"
+
+
+@pytest.mark.parametrize("namespace", TABLES)
+def test_the_stub_lists_the_public_names(namespace):
+    assert stub_file(namespace).read_text() == stub(namespace), "type `python tests/test_public_names.py`"
+
+
+@pytest.mark.parametrize(("namespace", "name"), NAMES)
+def test_a_public_name_is_defined_where_the_registry_says_and_is_documented(namespace, name):
+    home = importlib.import_module(f"directrix.{TABLES[namespace][name]}")
+    public = importlib.import_module(f"directrix.{namespace}".removesuffix("."))
+    value = getattr(public, name)
+    assert value is getattr(home, name)
+    assert name in home.__all__
     assert len(inspect.getdoc(value) or "") > 20
+
+
+def test_a_name_is_public_in_one_place():
+    names = [name for _, name in NAMES]
+    assert len(names) == len(set(names))
+    assert set(MEASURES) | set(SURROGATES) | set(TRAINERS) | set(RANKERS) <= set(names)
+
+
+def test_the_top_level_stays_small():
+    assert len(directrix.__all__) <= 80
 
 
 def test_names_are_listed_before_they_are_used():
@@ -45,10 +73,19 @@ def test_names_are_listed_before_they_are_used():
     assert done.stdout.split() == ["True", "False"]
 
 
-def test_an_unknown_name_is_an_attribute_error():
+def test_namespaces_are_loaded_on_first_use():
+    code = "import directrix as dx; print('make_cubic' in dir(dx.data), dx.data.make_cubic.__name__)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "make_cubic"]
+
+
+@pytest.mark.parametrize("namespace", TABLES)
+def test_an_unknown_name_is_an_attribute_error(namespace):
+    module = importlib.import_module(f"directrix.{namespace}".removesuffix("."))
     with pytest.raises(AttributeError, match="no attribute 'NDGC'"):
-        _ = directrix.NDGC
+        _ = module.NDGC
 
 
 if __name__ == "__main__":
-    STUB.write_text(stub())
+    for each in TABLES:
+        stub_file(each).write_text(stub(each))

@@ -6,7 +6,6 @@ repository (changelog, contributing, benchmark figures) is taken over.
 """
 
 import importlib
-import inspect
 import io
 import re
 import sys
@@ -21,6 +20,8 @@ LAYERS = {
     "data": "Data",
     "measures": "Measures",
     "surrogates": "Surrogates",
+    "laws": "Laws and bounds",
+    "models": "Models",
     "objectives": "Objectives",
     "trainers": "Trainers",
     "rankers": "Rankers",
@@ -65,33 +66,27 @@ def generated() -> Iterator[tuple[str, str | bytes]]:
 
 
 def reference(layer: str, title: str) -> str:
-    """One page of the reference: the public names whose home is this layer."""
-    from directrix import _HOME
+    """One page of the reference: the public names that are defined in this layer."""
+    from directrix.registry import NAMESPACES, PUBLIC
 
-    names = [
-        public
-        for name, home in _HOME.items()
-        if home.split(".")[0] == layer
-        for public in (members(home) if is_module(name) else [f"directrix.{home}.{name}"])
-    ]
-    if layer == "types":
-        names = members(layer)
+    tables = {"directrix": PUBLIC, **{f"directrix.{name}": table for name, table in NAMESPACES.items()}}
+    defined = {
+        public: [f"directrix.{home}.{name}" for name, home in table.items() if home.split(".")[0] == layer]
+        for public, table in tables.items()
+    }
+    if layer in ("types", "torch"):
+        defined = {f"directrix.{layer}": members(layer)}
     intro = (importlib.import_module(f"directrix.{layer}").__doc__ or "").strip()
-    entries = "\n\n".join(f"::: {name}" for name in names)
+    sections = [
+        f"## Names of `{public}`\n\n" + "\n\n".join(f"::: {name}" for name in names)
+        for public, names in defined.items()
+        if names
+    ]
+    entries = "\n\n".join(sections)
     entries += "\n\n## What they share\n\nBase classes, shown once." if layer in SHARED else ""
     for home, shown in SHARED.get(layer, {}).items():
         entries += f"\n\n::: directrix.{home}\n    options:\n      members: [{shown}]"
-    modules = [name for name, home in _HOME.items() if home.split(".")[0] == layer and is_module(name)]
-    inside = "".join(f"; what `directrix.{module}` has is reached through it" for module in modules)
-    how = "" if layer == "types" else f"\n\nNames are imported from `directrix` itself{inside}."
-    return f"# {title}\n\n{intro}{how}\n\n{entries}\n"
-
-
-def is_module(name: str) -> bool:
-    """Whether a public name is a module, such as directrix.laws."""
-    import directrix
-
-    return inspect.ismodule(getattr(directrix, name))
+    return f"# {title}\n\n{intro}\n\n{entries}\n"
 
 
 def members(module: str) -> list[str]:

@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from directrix import soft_ranks
+from directrix.laws import soft_ranks
 
 SCORES = np.array([0.0, 0.25, 0.4, 0.75, 1.0])  # of five documents; the sixth moves
 ALPHAS = (3.0, 10.0, 30.0, 100.0)

@@ -1,64 +1,25 @@
 # ruff: noqa: I001
-"""Public names for type checkers; written by tests/test_public_names.py from `_HOME`."""
+"""Public names for type checkers; written by tests/test_public_names.py."""
 
-from directrix.data.arrow import open_parquet as open_parquet
-from directrix.data.arrow import read_parquet as read_parquet
-from directrix.data.arrow import write_parquet as write_parquet
-from directrix.data.audit import audit as audit
 from directrix.data.letor import read_letor as read_letor
 from directrix.data.letor_write import write_letor as write_letor
 from directrix.data.queries import Queries as Queries
-from directrix.data.runs import RunScores as RunScores
-from directrix.data.runs import runs_as_features as runs_as_features
-from directrix.data.scale import Scale as Scale
-from directrix.data.scale import fit_scale as fit_scale
-from directrix.data.split import k_folds as k_folds
-from directrix.data.split import letor_folds as letor_folds
-from directrix.data.split import split_queries as split_queries
-from directrix.data.synthetic import make_cubic as make_cubic
-from directrix.data.synthetic import make_linear as make_linear
-from directrix.data.trec import Qrels as Qrels
-from directrix.data.trec import Run as Run
-from directrix.data.trec import join_trec as join_trec
 from directrix.data.trec import read_trec_qrels as read_trec_qrels
 from directrix.data.trec import read_trec_run as read_trec_run
-from directrix.data.trec import write_trec_run as write_trec_run
 from directrix.errors import InputError as InputError
 from directrix.errors import MissingExtra as MissingExtra
 from directrix.errors import NotConverged as NotConverged
-from directrix.experiments.approximation import Approximation as Approximation
-from directrix.experiments.approximation import approximation as approximation
-from directrix.experiments.crossval import CrossValidation as CrossValidation
-from directrix.experiments.crossval import Entry as Entry
-from directrix.experiments.crossval import Split as Split
 from directrix.experiments.crossval import cross_validate as cross_validate
-from directrix.experiments.crossval import k_fold_splits as k_fold_splits
-from directrix.experiments.crossval import letor_splits as letor_splits
-from directrix.experiments.matching import Matching as Matching
-from directrix.experiments.matching import matching as matching
-from directrix.experiments.optimality import Certificate as Certificate
-from directrix.experiments.optimality import Polished as Polished
 from directrix.experiments.optimality import certify as certify
-from directrix.experiments.optimality import polish as polish
-from directrix.experiments.significance import Comparisons as Comparisons
 from directrix.experiments.significance import compare as compare
-from directrix.experiments.tendencies import random_models as random_models
-from directrix.experiments.tendencies import tendencies as tendencies
-from directrix.experiments.tendencies import tendency_of as tendency_of
-from directrix.experiments.tendency import Tendency as Tendency
 from directrix.experiments.tendency import tendency as tendency
 from directrix.measures.cascade import ERR as ERR
 from directrix.measures.cascade import RBP as RBP
-from directrix.measures.convention import Convention as Convention
 from directrix.measures.convention import convention as convention
 from directrix.measures.convention import conventions as conventions
 from directrix.measures.dcg import DCG as DCG
 from directrix.measures.dcg import NDCG as NDCG
-from directrix.measures.evaluation import Comparison as Comparison
-from directrix.measures.evaluation import Evaluation as Evaluation
 from directrix.measures.evaluation import evaluate as evaluate
-from directrix.measures.evaluation import evaluate_conventions as evaluate_conventions
-from directrix.measures.line_search import line_search as line_search
 from directrix.measures.names import measure as measure
 from directrix.measures.pairs import KendallTau as KendallTau
 from directrix.measures.pairs import ROCArea as ROCArea
@@ -69,8 +30,6 @@ from directrix.measures.precision import RPrecision as RPrecision
 from directrix.measures.precision import RR as RR
 from directrix.measures.precision import Recall as Recall
 from directrix.measures.precision import Success as Success
-from directrix.models.stumps import StumpModel as StumpModel
-from directrix.models.stumps import quantile_thresholds as quantile_thresholds
 from directrix.objectives.linear import linear_objective as linear_objective
 from directrix.rankers.auto import AutoRanker as AutoRanker
 from directrix.rankers.boosted import BoostedRanker as BoostedRanker
@@ -87,12 +46,8 @@ from directrix.surrogates.approx import ApproxPrecision as ApproxPrecision
 from directrix.surrogates.approx_cascade import ApproxERR as ApproxERR
 from directrix.surrogates.approx_cascade import ApproxRR as ApproxRR
 from directrix.surrogates.approx_pairs import ApproxKendall as ApproxKendall
-from directrix.surrogates.bounds import ap_bound as ap_bound
-from directrix.surrogates.bounds import ndcg_bound as ndcg_bound
-from directrix.surrogates.bounds import rank_bound as rank_bound
 from directrix.surrogates.dorm import Dorm as Dorm
 from directrix.surrogates.lambdas import Lambda as Lambda
-from directrix.surrogates import laws as laws
 from directrix.surrogates.listwise import ListMLE as ListMLE
 from directrix.surrogates.listwise import ListNet as ListNet
 from directrix.surrogates.listwise import RankCosine as RankCosine
@@ -101,11 +56,8 @@ from directrix.surrogates.pairwise import RankNet as RankNet
 from directrix.surrogates.pairwise import RankSVM as RankSVM
 from directrix.surrogates.pointwise import Regression as Regression
 from directrix.surrogates.positions import ApproxMeasure as ApproxMeasure
-from directrix.surrogates.positions import soft_ranks as soft_ranks
 from directrix.surrogates.smooth import SmoothAP as SmoothAP
 from directrix.surrogates.smooth import SmoothNDCG as SmoothNDCG
-from directrix.surrogates.smooth_theory import smooth_ndcg_bound as smooth_ndcg_bound
-from directrix.surrogates.smooth_theory import smooth_rescaled as smooth_rescaled
 from directrix.surrogates.soft import SoftNDCG as SoftNDCG
 from directrix.surrogates.structural import PermuRank as PermuRank
 from directrix.surrogates.structural import SVMMap as SVMMap
@@ -113,23 +65,20 @@ from directrix.surrogates.structural import SVMNdcg as SVMNdcg
 from directrix.surrogates.structural import SVMRoc as SVMRoc
 from directrix.threads import get_threads as get_threads
 from directrix.threads import set_threads as set_threads
-from directrix import torch as torch
 from directrix.trainers.adam import Adam as Adam
-from directrix.trainers.adarank import AdaRank as AdaRank
 from directrix.trainers.anneal import Anneal as Anneal
-from directrix.trainers.best import BestSoFar as BestSoFar
-from directrix.trainers.boosting import Boosting as Boosting
 from directrix.trainers.cg import CG as CG
 from directrix.trainers.coordinate_ascent import CoordinateAscent as CoordinateAscent
 from directrix.trainers.cutting_plane import CuttingPlane as CuttingPlane
-from directrix.trainers.frank import FRank as FRank
 from directrix.trainers.lbfgs import LBFGS as LBFGS
-from directrix.trainers.rankboost import RankBoost as RankBoost
-from directrix.trainers.regression import regression_start as regression_start
 from directrix.trainers.restarts import Restarts as Restarts
 from directrix.trainers.sgd import SGD as SGD
-from directrix.trainers.svm_acc import SVMAcc as SVMAcc
+from directrix import data as data
+from directrix import experiments as experiments
+from directrix import laws as laws
+from directrix import models as models
+from directrix import trainers as trainers
+from directrix import torch as torch
 
 __version__: str
 __all__: list[str]
-_HOME: dict[str, str]

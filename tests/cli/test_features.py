@@ -35,7 +35,7 @@ def here(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def scores(here):
-    return dx.runs_as_features([here / "a.res", here / "b.res"], here / "qrels")
+    return dx.data.runs_as_features([here / "a.res", here / "b.res"], here / "qrels")
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ X = np.array(
 def test_facts_of_one_file():
     for features in (X, sp.csr_array(X)):
         q = dx.Queries.from_arrays(features, [1, 0, 2, 0, 0], group=[3, 2])
-        found = dx.audit({"a": q}).files[0]
+        found = dx.data.audit({"a": q}).files[0]
         assert (found.n_docs, found.n_queries, found.n_features) == (5, 2, 4)
         assert found.docs_per_query == (2, 2.5, 3)
         assert found.labels == {"0": 3, "1": 1, "2": 1}
@@ -34,7 +34,7 @@ def test_facts_of_one_file():
 def test_overlap_of_two_files():
     a = dx.Queries.from_arrays(X, [1, 0, 2, 0, 0], qid=[1, 1, 1, 2, 2])
     b = dx.Queries.from_arrays(X[[1, 4]] + [[0, 0, 0, 0], [9, 0, 0, 0]], [1, 0], qid=[2, 3])
-    pair = dx.audit({"a": a, "b": b}).overlaps[0]
+    pair = dx.data.audit({"a": a, "b": b}).overlaps[0]
     assert (pair.first, pair.second, pair.queries, pair.query_examples, pair.rows) == ("a", "b", 1, ("2",), 1)
 
 
@@ -44,7 +44,7 @@ def test_remarks_and_json():
     features[0, 0] = np.nan
     holes = dx.Queries(features, holes.labels, holes.qptr, holes.query_ids, None, None, holes.rows)
     flat = dx.Queries.from_arrays(X[:, :2], np.zeros(5), group=[3, 2])
-    report = dx.audit({"a": holes, "b": flat})
+    report = dx.data.audit({"a": holes, "b": flat})
     text = "\n".join(report.remarks())
     assert "a: 1 values are missing" in text
     assert "a: 1 of 2 queries have no relevant document" in text
@@ -65,7 +65,7 @@ def test_missing_values_hide_no_others():
     features[:, 2] = 7.0
     rows = np.arange(n)
     q = dx.Queries(features, np.zeros(n), np.array([0, n]), (1,), None, None, rows)
-    found = dx.audit({"a": q}).files[0]
+    found = dx.data.audit({"a": q}).files[0]
     assert found.constant_features == (3, 4)
     assert found.missing_values == 1 + 1 + n
 
@@ -83,14 +83,14 @@ class Counted(tuple):
 def test_the_time_grows_with_the_queries_not_with_their_square():
     ids = Counted(range(50))
     a = dx.Queries(np.zeros((50, 1)), np.zeros(50), np.arange(51), ids, None, None, np.arange(50))
-    pair = dx.audit({"a": a, "b": a}).overlaps[0]
+    pair = dx.data.audit({"a": a, "b": a}).overlaps[0]
     assert pair.queries == 50
     assert Counted.passes < 10
 
 
 def test_ohsumed(data_dir):
-    fold = dx.letor_folds(data_dir / "letor" / "OHSUMED")[0]
-    report = dx.audit({path.name: dx.read_letor(path) for path in fold})
+    fold = dx.data.letor_folds(data_dir / "letor" / "OHSUMED")[0]
+    report = dx.data.audit({path.name: dx.read_letor(path) for path in fold})
     assert sum(file.n_queries for file in report.files) == 106
     assert all(len(file.constant_features) == 9 for file in report.files)
     assert all(pair.queries == 0 for pair in report.overlaps)

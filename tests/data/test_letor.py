@@ -264,7 +264,7 @@ FACTS = {
 @pytest.mark.parametrize("name", FACTS)
 def test_real_collections(name, data_dir):
     n_queries, n_docs, n_features, labels, with_relevant = FACTS[name]
-    tests = [dx.read_letor(fold.test) for fold in dx.letor_folds(data_dir / "letor" / name)]
+    tests = [dx.read_letor(fold.test) for fold in dx.data.letor_folds(data_dir / "letor" / name)]
     assert len(tests) == 5
     assert len({qid for q in tests for qid in q.query_ids}) == sum(q.n_queries for q in tests) == n_queries
     assert sum(q.n_docs for q in tests) == n_docs

@@ -26,7 +26,7 @@ def files(tmp_path):
 
 @pytest.fixture
 def scores(files):
-    return dx.runs_as_features([files / "a.res.gz", files / "b.res"], files / "qrels")
+    return dx.data.runs_as_features([files / "a.res.gz", files / "b.res"], files / "qrels")
 
 
 def test_documents_are_the_union_and_labels_the_judgements(scores):
@@ -45,13 +45,13 @@ def test_documents_are_the_union_and_labels_the_judgements(scores):
 
 def test_runs_in_memory_do_the_same(files, scores):
     runs = [dx.read_trec_run(files / "a.res.gz"), dx.read_trec_run(files / "b.res")]
-    again = dx.runs_as_features(iter(runs), dx.read_trec_qrels(files / "qrels"))
+    again = dx.data.runs_as_features(iter(runs), dx.read_trec_qrels(files / "qrels"))
     np.testing.assert_array_equal(again.scores, scores.scores)
     assert again.doc_ids.tolist() == scores.doc_ids.tolist()
 
 
 def test_the_order_of_the_runs_only_orders_the_columns(files, scores):
-    turned = dx.runs_as_features([files / "b.res", files / "a.res.gz"], files / "qrels")
+    turned = dx.data.runs_as_features([files / "b.res", files / "a.res.gz"], files / "qrels")
     np.testing.assert_array_equal(turned.scores, scores.scores[:, ::-1])
     assert turned.doc_ids.tolist() == scores.doc_ids.tolist()
 
@@ -66,7 +66,7 @@ def test_depth_cuts_as_trec_eval_orders(tmp_path):
         (3, ["d0", "d2", "d3"]),
         (5, ["d0", "d1", "d2", "d3", "d9"]),
     ]:
-        found = dx.runs_as_features([tmp_path / "run"], tmp_path / "qrels", depth=depth)
+        found = dx.data.runs_as_features([tmp_path / "run"], tmp_path / "qrels", depth=depth)
         assert found.doc_ids.tolist() == kept
     assert found.n_relevant.tolist() == [1]
 
@@ -125,10 +125,10 @@ def one_run(text, relevant=("d0",)):
     order = sorted(range(len(rows)), key=lambda i: queries.index(rows[i][0]))
     qptr = np.searchsorted([queries.index(rows[i][0]) for i in order], np.arange(len(queries) + 1))
     docs = np.array([rows[i][2] for i in order], dtype=object)
-    run = dx.Run("A", tuple(queries), qptr, docs, np.array([float(rows[i][4]) for i in order]))
+    run = dx.data.Run("A", tuple(queries), qptr, docs, np.array([float(rows[i][4]) for i in order]))
     names = np.array([*relevant] * len(queries), dtype=object)
     judged = np.arange(len(queries) + 1) * len(relevant)
-    return runs_as_features([run], dx.Qrels(tuple(queries), judged, names, np.ones(len(names))))
+    return runs_as_features([run], dx.data.Qrels(tuple(queries), judged, names, np.ones(len(names))))
 
 
 def test_half_of_the_thresholds_are_where_relevant_documents_are():
@@ -171,7 +171,7 @@ def test_thresholds_are_what_a_stump_model_takes(rows, bins):
     relevant = tuple(f"d{i}" for i, row in enumerate(rows) if row[2]) or ("none",)
     scores = one_run(lines, relevant)
     (found,) = scores.take([0]).thresholds(bins)
-    model = dx.StumpModel([found])
+    model = dx.models.StumpModel([found])
     mine = scores.take([0]).scores[:, 0].astype(np.float64)
     assert 1 <= len(found) <= bins
     assert found[-1] < mine.max()
@@ -190,11 +190,13 @@ def test_absent_in_test_topics_exceeds_no_threshold_of_the_training_topics():
     scores = one_run("1 Q0 d0 1 1 A\n1 Q0 d1 2 0 A\n2 Q0 d0 1 9 A\n2 Q0 d1 2 8 A\n")
     from directrix.data.runs import runs_as_features  # a second run brings a document that A lacks
 
-    other = dx.Run("B", ("2",), np.array([0, 1]), np.array(["x"], dtype=object), np.array([5.0]))
-    first = dx.Run("A", scores.query_ids, scores.qptr, scores.doc_ids, scores.scores[:, 0].astype(np.float64))
-    qrels = dx.Qrels(("1", "2"), np.array([0, 1, 2]), np.array(["d0", "d0"], dtype=object), np.ones(2))
+    other = dx.data.Run("B", ("2",), np.array([0, 1]), np.array(["x"], dtype=object), np.array([5.0]))
+    first = dx.data.Run(
+        "A", scores.query_ids, scores.qptr, scores.doc_ids, scores.scores[:, 0].astype(np.float64)
+    )
+    qrels = dx.data.Qrels(("1", "2"), np.array([0, 1, 2]), np.array(["d0", "d0"], dtype=object), np.ones(2))
     both = runs_as_features([first, other], qrels)
-    model = dx.StumpModel(both.take([0]).thresholds())
+    model = dx.models.StumpModel(both.take([0]).thresholds())
     test = both.take([1])
     bins = model.bins(test.queries().features)
     assert bins[0].tolist() == [2, 2, 0]
@@ -203,13 +205,13 @@ def test_absent_in_test_topics_exceeds_no_threshold_of_the_training_topics():
 
 def test_equal_tags_give_way_to_names_of_files(files):
     (files / "c.res.gz").write_bytes(gzip.compress(A.encode()))
-    found = dx.runs_as_features([files / "a.res.gz", files / "c.res.gz"], files / "qrels")
+    found = dx.data.runs_as_features([files / "a.res.gz", files / "c.res.gz"], files / "qrels")
     assert found.tags == ("a", "c")
     with pytest.raises(dx.InputError, match="two runs are called 'a'"):
-        dx.runs_as_features([files / "a.res.gz"] * 2, files / "qrels")
+        dx.data.runs_as_features([files / "a.res.gz"] * 2, files / "qrels")
     run = dx.read_trec_run(files / "b.res")
     with pytest.raises(dx.InputError, match="two runs are called 'B'"):
-        dx.runs_as_features([run, run], files / "qrels")
+        dx.data.runs_as_features([run, run], files / "qrels")
 
 
 def test_nothing_in_common(files):
@@ -217,9 +219,9 @@ def test_nothing_in_common(files):
     with pytest.raises(
         dx.InputError, match=r"none of the 1 runs has a topic .* \(topics 5; the runs have 1, 2, 8\)"
     ):
-        dx.runs_as_features(files / "a.res.gz", files / "other")
+        dx.data.runs_as_features(files / "a.res.gz", files / "other")
     with pytest.raises(dx.InputError, match="none of the 0 runs"):
-        dx.runs_as_features([], files / "qrels")
+        dx.data.runs_as_features([], files / "qrels")
 
 
 @pytest.mark.parametrize("score", [1e38, -1e300, np.inf, np.nan])
@@ -233,7 +235,7 @@ def test_counts(scores, files, count):
     with pytest.raises(dx.InputError, match="bins="):
         scores.thresholds(count)
     with pytest.raises(dx.InputError, match="depth="):
-        dx.runs_as_features(files / "b.res", files / "qrels", depth=count)
+        dx.data.runs_as_features(files / "b.res", files / "qrels", depth=count)
 
 
 def test_forms(scores):
@@ -268,7 +270,7 @@ def test_arrays_are_read_only(scores):
 @pytest.fixture(scope="session")
 def trec7(data_dir):
     runs = sorted((data_dir / "trec7" / "runs").glob("*.gz"))
-    return dx.runs_as_features(runs, data_dir / "trec7" / "qrels.trec7.txt")
+    return dx.data.runs_as_features(runs, data_dir / "trec7" / "qrels.trec7.txt")
 
 
 def test_trec7(trec7):
@@ -293,6 +295,8 @@ def test_trec7_single_runs_have_the_ap_of_trec_eval(trec7, data_dir):
         hits = relevant[~np.isnan(s)][order]
         ap.append((hits * np.cumsum(hits) / np.arange(1, len(hits) + 1)).sum() / n_relevant)
     run = dx.read_trec_run(data_dir / "trec7" / "runs" / "extra-LGDc1.0_3.res.gz")
-    joined = dx.join_trec(run, dx.read_trec_qrels(data_dir / "trec7" / "qrels.trec7.txt"), queries="judged")
+    joined = dx.data.join_trec(
+        run, dx.read_trec_qrels(data_dir / "trec7" / "qrels.trec7.txt"), queries="judged"
+    )
     whole = dx.measure("AP")(joined.scores, joined.labels, joined.qptr)
     np.testing.assert_allclose(np.mean(ap), whole.mean(), rtol=0, atol=2e-4)  # ties by name, not by mean

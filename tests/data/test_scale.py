@@ -16,19 +16,19 @@ KINDS = ["query-minmax", "query-standard", "query-percentile", "minmax", "standa
 
 
 def test_by_query():
-    assert dx.fit_scale("query-minmax", X).apply(X, QPTR).tolist() == [
+    assert dx.data.fit_scale("query-minmax", X).apply(X, QPTR).tolist() == [
         [0, 0, 0],
         [1, 0, 1],
         [0, 0, 0],
         [0, 1, 1],
     ]
-    standard = dx.fit_scale("query-standard", X).apply(X, QPTR)
+    standard = dx.data.fit_scale("query-standard", X).apply(X, QPTR)
     assert standard.tolist() == [[-1, 0, -1], [1, 0, 1], [0, -1, -1], [0, 1, 1]]
 
 
 def test_percentiles_are_shares_of_the_other_documents():
     column = np.array([[3.0], [1.0], [2.0], [1.0], [9.0], [5.0], [5.0], [7.0]])
-    found = dx.fit_scale("query-percentile", column).apply(column, np.array([0, 5, 5, 7, 8]))
+    found = dx.data.fit_scale("query-percentile", column).apply(column, np.array([0, 5, 5, 7, 8]))
     assert found.ravel().tolist() == [3 / 4, 0, 2 / 4, 0, 1, 0, 0, 0]
 
 
@@ -39,7 +39,7 @@ def test_percentiles_are_shares_of_the_other_documents():
 def test_percentiles_by_their_formula_and_of_the_order_alone(rows, dtype):
     features = np.array(rows, dtype=dtype)
     n = len(rows)
-    found = dx.fit_scale("query-percentile", features).apply(features, np.array([0, n]))
+    found = dx.data.fit_scale("query-percentile", features).apply(features, np.array([0, n]))
     below = (features[None] < features[:, None]).sum(axis=1) / max(n - 1, 1)
     assert found.dtype == dtype
     assert np.array_equal(found, below.astype(dtype))
@@ -55,7 +55,7 @@ def test_percentiles_of_missing_values_are_missing():
 
 
 def test_by_training_data():
-    scale = dx.fit_scale("minmax", X)
+    scale = dx.data.fit_scale("minmax", X)
     assert scale.apply(X, QPTR).tolist() == [
         [(1 - 1) / 2, 0, 0],
         [1, 0, 4 / 4],
@@ -64,7 +64,7 @@ def test_by_training_data():
     ]
     other = np.array([[5.0, 5.0, 8.0]])
     assert scale.apply(other, np.array([0, 1])).tolist() == [[2.0, 0.0, 2.0]], "statistics of training stay"
-    standard = dx.fit_scale("standard", X).apply(X, QPTR)
+    standard = dx.data.fit_scale("standard", X).apply(X, QPTR)
     np.testing.assert_allclose(standard.mean(axis=0), np.zeros(3), rtol=0, atol=1e-15)
     np.testing.assert_allclose(standard.std(axis=0), np.ones(3), rtol=1e-14, atol=0)
 
@@ -73,7 +73,7 @@ def test_by_training_data():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_constant_features_become_zero(kind, dtype):
     constant = np.full((7, 2), 0.1, dtype=dtype)  # the mean of seven rounds
-    out = dx.fit_scale(kind, constant).apply(constant, np.array([0, 7]))
+    out = dx.data.fit_scale(kind, constant).apply(constant, np.array([0, 7]))
     assert out.dtype == dtype
     assert out.tolist() == np.zeros((7, 2)).tolist()
 
@@ -83,7 +83,7 @@ def test_constant_features_become_zero(kind, dtype):
 def test_json_reads_back_exactly_and_the_input_stays(kind, seed):
     features = np.random.default_rng(seed).standard_normal((4, 3))
     before = features.copy()
-    scale = dx.fit_scale(kind, features)
+    scale = dx.data.fit_scale(kind, features)
     again = Scale.from_json(json.loads(json.dumps(scale.to_json())))
     assert again == scale
     assert np.array_equal(again.apply(features, QPTR), scale.apply(features, QPTR))
@@ -91,26 +91,26 @@ def test_json_reads_back_exactly_and_the_input_stays(kind, seed):
 
 
 def test_sparse_is_divided_only():
-    scale = dx.fit_scale("standard", sp.csr_array(X))
+    scale = dx.data.fit_scale("standard", sp.csr_array(X))
     np.testing.assert_allclose(scale.width, X.std(axis=0), rtol=1e-14, atol=0)
     np.testing.assert_allclose(scale.center, X.mean(axis=0), rtol=1e-15, atol=0)
     got = scale.apply(sp.csr_array(X), QPTR).toarray()
     np.testing.assert_allclose(got, X / X.std(axis=0), rtol=1e-14, atol=0)
-    assert dx.fit_scale("standard", sp.csr_array(np.full((4, 1), 0.1))).width == (0.0,)
+    assert dx.data.fit_scale("standard", sp.csr_array(np.full((4, 1), 0.1))).width == (0.0,)
 
 
 def test_no_scale():
-    assert dx.fit_scale(None, X) is None
+    assert dx.data.fit_scale(None, X) is None
 
 
 def test_messages():
     with pytest.raises(dx.InputError, match=r"scale='robust'; choose one of 'query-minmax', .*, or None"):
-        dx.fit_scale("robust", X)
+        dx.data.fit_scale("robust", X)
     for kind in ("minmax", "query-minmax", "query-standard", "query-percentile"):
         with pytest.raises(dx.InputError, match=rf"scale='{kind}' moves zeros.*scale='standard'"):
-            dx.fit_scale(kind, sp.csr_array(X)).apply(sp.csr_array(X), QPTR)
+            dx.data.fit_scale(kind, sp.csr_array(X)).apply(sp.csr_array(X), QPTR)
     with pytest.raises(dx.InputError, match=r"the features have 2 columns, but 3 when the scale was made"):
-        dx.fit_scale("standard", X).apply(X[:, :2], QPTR)
+        dx.data.fit_scale("standard", X).apply(X[:, :2], QPTR)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_broken_model_files(data):
         (("minmax", 0.0, 1.0), "Scale('minmax') with center = 0.0"),
         (
             ("minmax", (0.0,), (-1.0,)),
-            "(widths >= 0). Take them with directrix.fit_scale('minmax'",
+            "(widths >= 0). Take them with directrix.data.fit_scale('minmax'",
         ),
         (("minmax", (np.inf,), (1.0,)), "with center = (inf,)"),
         (("minmax", ("a",), (1.0,)), "with center = ('a',)"),
@@ -164,7 +164,7 @@ def test_a_scale_that_cannot_be_is_refused(arguments, message):
 @pytest.mark.parametrize("kind", ["query-minmax", "minmax"])
 def test_a_width_without_a_reciprocal_is_divided_by(kind):
     features = np.array([[0.0, 1.0], [3e-320, 3.0]])
-    got = dx.fit_scale(kind, features).apply(features, np.array([0, 2]))
+    got = dx.data.fit_scale(kind, features).apply(features, np.array([0, 2]))
     assert got.tolist() == [[0, 0], [1, 1]]
 
 
@@ -172,22 +172,24 @@ def test_a_width_without_a_reciprocal_is_divided_by(kind):
 def test_ranges_beyond_the_largest_float_are_refused(kind):
     features = np.array([[0.0, -1e308], [1.0, 1e308]])
     with pytest.raises(dx.InputError, match=r"range or deviation of column 1 in .* is too large for a float"):
-        dx.fit_scale(kind, features).apply(features, np.array([0, 2]))
+        dx.data.fit_scale(kind, features).apply(features, np.array([0, 2]))
 
 
 def test_values_that_scaling_would_make_infinite_are_refused():
     small = np.array([[0.0], [1e-30]], dtype=np.float32)
-    scale = dx.fit_scale("minmax", small)
+    scale = dx.data.fit_scale("minmax", small)
     message = r"features: 1e\+30 at row 1, column 0 is too large for float32 once it is scaled"
     with pytest.raises(dx.InputError, match=message):
         scale.apply(np.array([[np.nan], [1e30]], dtype=np.float32), np.array([0, 2]))
-    sparse = dx.fit_scale("standard", sp.csr_array(small))
+    sparse = dx.data.fit_scale("standard", sp.csr_array(small))
     with pytest.raises(dx.InputError, match=r"1e\+30 at column 0 is too large"):
         sparse.apply(sp.csr_array(np.array([[1e30]], dtype=np.float32)), np.array([0, 1]))
     with pytest.raises(dx.InputError, match="range or deviation of column 0"):
-        dx.fit_scale("standard", sp.csr_array(np.array([[1e200], [0.0]])))
+        dx.data.fit_scale("standard", sp.csr_array(np.array([[1e200], [0.0]])))
 
 
 def test_sparse_float32_is_squared_in_double():
     large = np.array([[1e25], [3e25]], dtype=np.float32)
-    np.testing.assert_allclose(dx.fit_scale("standard", sp.csr_array(large)).width, [1e25], rtol=1e-6, atol=0)
+    np.testing.assert_allclose(
+        dx.data.fit_scale("standard", sp.csr_array(large)).width, [1e25], rtol=1e-6, atol=0
+    )

@@ -27,15 +27,15 @@ def test_polynomial_is_the_sum_of_its_terms():
 
 
 def test_cubic_data_is_what_was_asked_for():
-    q = dx.make_cubic(40, 25, 6, shares=(0.5, 0.3, 0.2), seed=3)
+    q = dx.data.make_cubic(40, 25, 6, shares=(0.5, 0.3, 0.2), seed=3)
     assert (q.n_queries, q.n_docs, q.n_features) == (40, 1000, 6)
     assert q.features.dtype == np.float32
     assert np.abs(q.features).max() <= 1.0
     assert np.bincount(q.labels.astype(int)).tolist() == [500, 300, 200]
-    again = dx.make_cubic(40, 25, 6, shares=(0.5, 0.3, 0.2), seed=3)
+    again = dx.data.make_cubic(40, 25, 6, shares=(0.5, 0.3, 0.2), seed=3)
     assert np.array_equal(q.features, again.features)
     assert np.array_equal(q.labels, again.labels)
-    assert not np.array_equal(q.labels, dx.make_cubic(40, 25, 6, shares=(0.5, 0.3, 0.2), seed=4).labels)
+    assert not np.array_equal(q.labels, dx.data.make_cubic(40, 25, 6, shares=(0.5, 0.3, 0.2), seed=4).labels)
 
 
 def test_threads_do_not_change_cubic_data():
@@ -43,26 +43,26 @@ def test_threads_do_not_change_cubic_data():
     for threads in (1, 2):
         dx.set_threads(threads)
         try:
-            labels.append(dx.make_cubic(200, 50, 4, seed=1).labels)
+            labels.append(dx.data.make_cubic(200, 50, 4, seed=1).labels)
         finally:
             dx.set_threads(None)
     assert np.array_equal(*labels)
 
 
 def test_noise_and_hidden_features():
-    clean = dx.make_cubic(100, 20, 8, seed=0)
-    noisy = dx.make_cubic(100, 20, 8, label_noise=0.3, seed=0)
+    clean = dx.data.make_cubic(100, 20, 8, seed=0)
+    noisy = dx.data.make_cubic(100, 20, 8, label_noise=0.3, seed=0)
     changed = np.mean(clean.labels != noisy.labels)
     chance = 0.3 * (1 - (0.52**2 + 0.32**2 + 0.13**2 + 0.02**2 + 0.01**2))
     assert abs(changed - chance) < 4 * math.sqrt(chance * (1 - chance) / 2000)
-    hidden = dx.make_cubic(100, 20, 8, n_hidden=3, seed=0)
+    hidden = dx.data.make_cubic(100, 20, 8, n_hidden=3, seed=0)
     assert hidden.n_features == 5
     assert np.array_equal(hidden.features, clean.features[:, :5])
     assert np.array_equal(hidden.labels, clean.labels)
 
 
 def test_linear_data_has_a_perfect_ranker():
-    q, w = dx.make_linear(n_queries=7, docs_per_query=9, n_features=4, n_labels=3, seed=2)
+    q, w = dx.data.make_linear(n_queries=7, docs_per_query=9, n_features=4, n_labels=3, seed=2)
     np.testing.assert_allclose(np.linalg.norm(w), 1.0, rtol=1e-15, atol=0)
     scores = q.features @ w
     for a, b in itertools.pairwise(q.qptr):
@@ -90,11 +90,11 @@ def test_linear_data_has_a_perfect_ranker():
 )
 def test_parameters_out_of_range(arguments):
     with pytest.raises(dx.InputError, match=next(iter(arguments))):
-        dx.make_cubic(**arguments)
+        dx.data.make_cubic(**arguments)
 
 
 def test_linear_parameters_out_of_range():
     with pytest.raises(dx.InputError, match="n_labels=1"):
-        dx.make_linear(n_labels=1)
+        dx.data.make_linear(n_labels=1)
     with pytest.raises(dx.InputError, match="docs_per_query=0"):
-        dx.make_linear(docs_per_query=0)
+        dx.data.make_linear(docs_per_query=0)

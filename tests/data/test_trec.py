@@ -51,13 +51,13 @@ def test_judgements_with_three_and_four_columns(files, tmp_path):
 
 def test_joined_for_measures(files):
     run, qrels = dx.read_trec_run(files[0]), dx.read_trec_qrels(files[1])
-    both = dx.join_trec(run, qrels)
+    both = dx.data.join_trec(run, qrels)
     assert both.query_ids == ("301", "302")
     assert both.qptr.tolist() == [0, 3, 5]
     assert both.doc_ids.tolist() == ["A", "B", "C", "B", "X"]
     assert both.scores.tolist() == [0.5, 10.0, -np.inf, 2.0, -np.inf]
     assert both.labels.tolist() == [0.0, 2.0, 1.0, 0.0, 0.0]
-    judged = dx.join_trec(run, qrels, queries="judged")
+    judged = dx.data.join_trec(run, qrels, queries="judged")
     assert judged.query_ids == ("301", "303", "302")
     assert judged.scores.tolist() == [0.5, 10.0, -np.inf, -np.inf, 2.0, -np.inf]
 
@@ -65,24 +65,24 @@ def test_joined_for_measures(files):
 def test_nothing_in_common(files, tmp_path):
     (tmp_path / "other").write_text("9 0 A 1\n")
     with pytest.raises(dx.InputError, match=r"no query is in both the run \(queries 301, 302\) and .* \(9\)"):
-        dx.join_trec(dx.read_trec_run(files[0]), dx.read_trec_qrels(tmp_path / "other"))
+        dx.data.join_trec(dx.read_trec_run(files[0]), dx.read_trec_qrels(tmp_path / "other"))
 
 
 def test_written_run_is_ranked_and_reads_back(tmp_path):
     q = dx.Queries.from_arrays(np.ones((3, 1)), [1, 0, 1], qid=[5, 5, 6], doc_ids=["a", "b", "c"])
-    dx.write_trec_run(dx.Run.from_scores(q, [0.25, 0.5, -1.0], tag="mine"), tmp_path / "run.gz")
+    dx.data.write_trec_run(dx.data.Run.from_scores(q, [0.25, 0.5, -1.0], tag="mine"), tmp_path / "run.gz")
     text = gzip.decompress((tmp_path / "run.gz").read_bytes()).decode()
     assert text == "5 Q0 b 1 0.5 mine\n5 Q0 a 2 0.25 mine\n6 Q0 c 1 -1.0 mine\n"
     run = dx.read_trec_run(tmp_path / "run.gz")
     assert run.scores.tolist() == [0.5, 0.25, -1.0]
-    assert dx.Run.from_scores(dx.Queries.from_arrays([[1.0]], [1]), [2.0]).doc_ids.tolist() == ["0"]
+    assert dx.data.Run.from_scores(dx.Queries.from_arrays([[1.0]], [1]), [2.0]).doc_ids.tolist() == ["0"]
 
 
 @pytest.mark.parametrize("name", ["", "two words", " a"])
 def test_names_that_do_not_fit_a_column(name, tmp_path):
     q = dx.Queries.from_arrays([[1.0]], [1], doc_ids=[name])
     with pytest.raises(dx.InputError, match=r"the document .* does not fit into a column"):
-        dx.write_trec_run(dx.Run.from_scores(q, [1.0]), tmp_path / "run")
+        dx.data.write_trec_run(dx.data.Run.from_scores(q, [1.0]), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
@@ -137,5 +137,5 @@ def test_trec7(data_dir):
     assert int((qrels.labels > 0).sum()) == 4674
     assert qrels.query_ids == tuple(str(topic) for topic in range(351, 401))
     run = dx.read_trec_run(next(iter(sorted((data_dir / "trec7" / "runs").glob("*.gz")))))
-    joined = dx.join_trec(run, qrels)
+    joined = dx.data.join_trec(run, qrels)
     assert int((joined.labels > 0).sum()) == 4674, "relevant documents that were not retrieved count too"

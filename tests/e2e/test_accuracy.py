@@ -22,7 +22,7 @@ from directrix.rankers.search import search
 def test_five_fold_test_mean(data_dir, collection, name, method, at_least):
     measure = dx.measure(name).under("letor3")
     values, starts = [], []
-    for fold in dx.letor_folds(data_dir / "letor" / collection):
+    for fold in dx.data.letor_folds(data_dir / "letor" / collection):
         train, vali, test = map(dx.read_letor, fold)
         trained = search(train, vali, method=method, measure=measure).ranker
         start = dx.method("Regression").ranker().fit_queries(train)
@@ -50,7 +50,7 @@ def errors_while_training(train, surrogate):
 
 @pytest.mark.parametrize("surrogate", [dx.ApproxAP, dx.ApproxNDCG])
 def test_error_falls_as_alpha_grows(data_dir, surrogate):
-    train = dx.read_letor(dx.letor_folds(data_dir / "letor" / "OHSUMED")[0].train)
+    train = dx.read_letor(dx.data.letor_folds(data_dir / "letor" / "OHSUMED")[0].train)
     curves = {alpha: errors_while_training(train, surrogate(alpha=alpha)) for alpha in (10.0, 30.0, 100.0)}
     means = [curve.mean() for curve in curves.values()]
     assert means == sorted(means, reverse=True)
@@ -60,7 +60,7 @@ def test_error_falls_as_alpha_grows(data_dir, surrogate):
 
 
 def test_error_of_average_precision_falls_as_beta_grows(data_dir):
-    train = dx.read_letor(dx.letor_folds(data_dir / "letor" / "OHSUMED")[0].train)
+    train = dx.read_letor(dx.data.letor_folds(data_dir / "letor" / "OHSUMED")[0].train)
     shallow, steep = (errors_while_training(train, dx.ApproxAP(alpha=100.0, beta=b)) for b in (1.0, 10.0))
     assert steep.mean() < shallow.mean()
     assert steep[-1] < 0.75 * shallow[-1]

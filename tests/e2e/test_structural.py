@@ -21,7 +21,7 @@ def lowest_of_others(objective, optimum, rng):
 @pytest.mark.parametrize("C", [10.0, 1000.0])
 @pytest.mark.parametrize("surrogate", ["SVMMap", "SVMRoc"])
 def test_ohsumed_is_trained_to_a_thousandth_of_the_primal(data_dir, surrogate, C):
-    train = dx.read_letor(dx.letor_folds(data_dir / "letor" / "OHSUMED")[0].train)
+    train = dx.read_letor(dx.data.letor_folds(data_dir / "letor" / "OHSUMED")[0].train)
     objective = dx.linear_objective(train, surrogate, l2=1 / (2 * C))
     start = np.zeros(train.n_features)
     result = dx.CuttingPlane(epsilon=5e-4).minimise(objective, start)
@@ -43,8 +43,8 @@ def test_a_trial_of_trec7_is_trained_to_a_thousandth_of_the_primal(data_dir):
     if not folder.is_dir():
         pytest.skip(f"no TREC-7 in {folder}")
     paths = sorted((folder / "runs").glob("basic-*.gz"))
-    runs = dx.runs_as_features(paths, folder / "qrels.trec7.txt", depth=300).take(range(10))
-    steps = dx.StumpModel(runs.thresholds(50))
+    runs = dx.data.runs_as_features(paths, folder / "qrels.trec7.txt", depth=300).take(range(10))
+    steps = dx.models.StumpModel(runs.thresholds(50))
     objective = Objective(runs.queries(), "SVMMap", steps, penalty=L2(1 / (2 * 10.0)))
     result = dx.CuttingPlane(epsilon=5e-4).minimise(objective, np.zeros(steps.n_params))
     assert result.status == "converged"

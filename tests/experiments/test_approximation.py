@@ -6,11 +6,11 @@ import pytest
 from directrix.data.synthetic import make_cubic
 from directrix.errors import InputError
 from directrix.experiments.approximation import Approximation, approximation
+from directrix.laws.bounds import BOUNDS, ap_bound, bounds_of, ndcg_bound, rank_bound
 from directrix.models.mlp import MLPModel
 from directrix.objectives.linear import linear_objective
 from directrix.objectives.objective import Objective
 from directrix.surrogates.approx import ApproxAP, ApproxNDCG, ApproxPrecision
-from directrix.surrogates.bounds import BOUNDS, ap_bound, bounds_of, ndcg_bound, rank_bound
 from directrix.surrogates.pairwise import RankNet
 from directrix.trainers.lbfgs import LBFGS
 from directrix.trainers.sgd import SGD

@@ -201,7 +201,7 @@ def test_exact_lines_of_single_weights_are_those_of_their_features(noisy):
     found = certify(w, noisy, "AP", steps=[1.0], one_weight=True, exact=True)
     scores = noisy.features @ w.astype(np.float32)
     rises = [
-        dx.line_search("AP", scores, x, noisy.labels, noisy.qptr).value - found.value
+        dx.experiments.line_search("AP", scores, x, noisy.labels, noisy.qptr).value - found.value
         for x in noisy.features.T
     ]
     _, anywhere = found.exact

@@ -13,7 +13,7 @@ from directrix.experiments.tendency import tendency
 
 @pytest.fixture(scope="module")
 def q():
-    return dx.make_cubic(n_queries=12, docs_per_query=20, n_features=6, seed=0)
+    return dx.data.make_cubic(n_queries=12, docs_per_query=20, n_features=6, seed=0)
 
 
 def test_equals_model_after_model(q):
@@ -86,7 +86,7 @@ def test_models_must_fit_the_data(q):
 
 def test_on_ohsumed_smoothness_weakens_it_and_bounds_stay_weak(data_dir):
     """He & Liu (2010), Sect. 6.2: Theorems 2 to 4 seen on data."""
-    q = dx.read_letor(dx.letor_folds(data_dir / "letor" / "OHSUMED")[0].vali).take(range(15))
+    q = dx.read_letor(dx.data.letor_folds(data_dir / "letor" / "OHSUMED")[0].vali).take(range(15))
     smooth = (
         [f"ApproxAP(alpha={a}, beta=100)" for a in (10, 100, 1000)],
         [f"ApproxNDCG(alpha={a})" for a in (10, 100, 1000)],

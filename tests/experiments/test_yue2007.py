@@ -45,7 +45,7 @@ def cells(collection, settings, tmp_path_factory):
 def map_of(folder, name):
     """MAP of a run over its judgements, by the library's own reader and measure."""
     qrels = dx.read_trec_qrels(folder / "trec7" / "qrels.trec7.txt")
-    judged = dx.join_trec(dx.read_trec_run(folder / "trec7" / "runs" / f"{name}.res.gz"), qrels)
+    judged = dx.data.join_trec(dx.read_trec_run(folder / "trec7" / "runs" / f"{name}.res.gz"), qrels)
     return dx.evaluate("AP", judged.scores, judged.labels, qptr=judged.qptr, doc_ids=judged.doc_ids)["AP"]
 
 
@@ -120,7 +120,7 @@ def test_classifiers_are_svmacc_of_the_steps(collection, method, loss):
     queries, model = features_of(method.form, collection.columns["basic"].take(range(10)), SMALL.bins)
     objective, start = Objective(queries, dx.SVMRoc(), model), np.zeros(model.n_params)
     for step in path(method, queries, model, replace(SMALL, accuracy_loss=loss), seed=5):
-        trainer = dx.SVMAcc(
+        trainer = dx.trainers.SVMAcc(
             C=step.c, loss=loss, balanced=method.name == "SVMacc2", max_iter=SMALL.max_iter, random_state=5
         )
         np.testing.assert_array_equal(step.params, trainer.minimise(objective, start).params)

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import directrix as dx
+from directrix.laws.check import _LAWS, LawBroken, check_surrogate
+from directrix.laws.traits import convex_when_held
 from directrix.surrogates.base import spread_curvature
 from directrix.surrogates.lambdas import Construction
-from directrix.surrogates.laws import _LAWS, LawBroken, check_surrogate
 from directrix.surrogates.names import SURROGATES
-from directrix.surrogates.trait_laws import convex_when_held
 
 SIGMOIDS = ["logistic", "tanh", "arctan", "erf"]
 CASES = [

@@ -66,7 +66,9 @@ def test_a_value_that_the_measure_cannot_take_leaves_the_field_alone():
 
 def test_all_conventions_at_once():
     scores, labels = [3.0, 2.0, 1.0, 1.0], [0, 2, 1, 0]
-    found = dx.evaluate_conventions(["nDCG@3", "AP"], scores, labels, doc_ids=["a", "b", "c", "d"])
+    found = dx.experiments.evaluate_conventions(
+        ["nDCG@3", "AP"], scores, labels, doc_ids=["a", "b", "c", "d"]
+    )
     assert tuple(found) == ("default", *dx.conventions())
     assert tuple(found["letor4"]) == ("nDCG@3", "AP")
     assert [tool for tool in found if "AP" not in found[tool]] == ["gdeval", "sklearn"]
@@ -83,7 +85,7 @@ def test_all_conventions_at_once():
 
 
 def test_tools_that_need_ids_are_left_out_without_them():
-    found = dx.evaluate_conventions(["AP", "nDCG@1"], [2.0, 1.0], [0, 1])
+    found = dx.experiments.evaluate_conventions(["AP", "nDCG@1"], [2.0, 1.0], [0, 1])
     assert set(dx.conventions()) - set(found) == {"trec_eval", "gdeval"}
     need = "ties are broken by document id, and no doc_ids were given"
     assert found.left_out["trec_eval"] == {"AP": need, "nDCG@1": need}
@@ -92,7 +94,7 @@ def test_tools_that_need_ids_are_left_out_without_them():
 
 def test_no_number_stands_under_the_name_of_a_tool_that_does_not_print_it():
     """AP of scikit-learn and of gdeval: the one counts tied groups otherwise, the other has none."""
-    found = dx.evaluate_conventions([dx.AP(), "RR"], [1.0, 1.0], [0, 1], doc_ids=["a", "b"])
+    found = dx.experiments.evaluate_conventions([dx.AP(), "RR"], [1.0, 1.0], [0, 1], doc_ids=["a", "b"])
     assert list(found) == [
         "default",
         "trec_eval",

@@ -30,7 +30,7 @@ def naive(X, w):
 @pytest.mark.parametrize("sparse", [False, True])
 def test_scores_and_gradient_are_the_naive_sums(dtype, sparse):
     X, w, g = data(dtype)
-    model = dx.StumpModel(THRESHOLDS)
+    model = dx.models.StumpModel(THRESHOLDS)
     rows = rows_of(sp.csr_array(X) if sparse else X, 0, len(X))
     scores, cache = model.forward(w, rows)
     expected, H = naive(X, w)
@@ -45,7 +45,7 @@ def test_scores_and_gradient_are_the_naive_sums(dtype, sparse):
 @pytest.mark.parametrize("sparse", [False, True])
 def test_rows_cut_in_two_give_the_same(sparse):
     X, w, g = data()
-    model = dx.StumpModel(THRESHOLDS)
+    model = dx.models.StumpModel(THRESHOLDS)
     whole = sp.csr_array(X) if sparse else X
     a, b = (model.forward(w, rows_of(whole, *part)) for part in ((0, 9), (9, 23)))
     both = model.forward(w, rows_of(whole, 0, 23))
@@ -58,7 +58,7 @@ def test_rows_cut_in_two_give_the_same(sparse):
 @pytest.mark.parametrize(("n_thresholds", "kind"), [(3, np.uint8), (255, np.uint8), (256, np.uint16)])
 def test_prepared_rows_give_the_same_bits(sparse, n_thresholds, kind):
     X, _, g = data()
-    model = dx.StumpModel([np.linspace(-2, 2, n_thresholds), [], [0.25], [-2.0, 2.0]])
+    model = dx.models.StumpModel([np.linspace(-2, 2, n_thresholds), [], [0.25], [-2.0, 2.0]])
     w = np.random.default_rng(2).standard_normal(model.n_params)
     rows = rows_of(sp.csr_array(X) if sparse else X, 5, 20)
     prepared = model.prepare(rows)
@@ -72,17 +72,17 @@ def test_prepared_rows_give_the_same_bits(sparse, n_thresholds, kind):
 
 def test_bins_count_the_thresholds_below():
     X, _, _ = data()
-    model = dx.StumpModel(THRESHOLDS)
+    model = dx.models.StumpModel(THRESHOLDS)
     expected = np.array([[sum(x > t for t in row) for x in X[:, f]] for f, row in enumerate(THRESHOLDS)])
     assert np.array_equal(model.bins(X), expected)
     assert np.array_equal(model.bins(sp.csr_array(X)), expected)
     assert model.bins(X).dtype == np.uint8
-    assert dx.StumpModel([np.arange(300.0)]).bins(np.array([[299.5]])).tolist() == [[300]]
+    assert dx.models.StumpModel([np.arange(300.0)]).bins(np.array([[299.5]])).tolist() == [[300]]
 
 
 def test_a_gradient_trainer_works_on_it():
-    q = dx.make_cubic(n_queries=40, docs_per_query=12, n_features=5, seed=3)
-    model = dx.StumpModel(dx.quantile_thresholds(q.features, 6))
+    q = dx.data.make_cubic(n_queries=40, docs_per_query=12, n_features=5, seed=3)
+    model = dx.models.StumpModel(dx.models.quantile_thresholds(q.features, 6))
     objective = Objective(q, "ApproxNDCG(alpha=3.0)", model)
     start = np.zeros(model.n_params)
     result = dx.LBFGS(max_iter=30).minimise(objective, start)
@@ -103,7 +103,7 @@ def test_a_gradient_trainer_works_on_it():
 )
 def test_thresholds_lie_between_values_and_part_the_rows_evenly(values, n, dtype):
     x = np.array(values, dtype=dtype)
-    (found,) = dx.quantile_thresholds(x[:, None], n)
+    (found,) = dx.models.quantile_thresholds(x[:, None], n)
     different = np.unique(x)
     assert len(found) == min(n, len(different) - 1) or len(found) < n  # two quantiles may share a gap
     assert not np.isin(found, x).any()
@@ -113,13 +113,13 @@ def test_thresholds_lie_between_values_and_part_the_rows_evenly(values, n, dtype
 
 
 def test_thresholds_are_quantiles():
-    (found,) = dx.quantile_thresholds(np.arange(100.0)[::-1, None], 4)
+    (found,) = dx.models.quantile_thresholds(np.arange(100.0)[::-1, None], 4)
     assert found.tolist() == [19.5, 39.5, 59.5, 79.5]
 
 
 def test_between_neighbouring_floats_the_lower_is_the_threshold():
     x = np.array([[1.0], [np.nextafter(1.0, 2.0)]])
-    (found,) = dx.quantile_thresholds(x, 3)
+    (found,) = dx.models.quantile_thresholds(x, 3)
     assert (x[:, 0] > found[0]).tolist() == [False, True]
 
 
@@ -127,16 +127,16 @@ def test_between_neighbouring_floats_the_lower_is_the_threshold():
     ("call", "message"),
     [
         (
-            lambda: dx.StumpModel([[0.0], [2.0, 1.0]]),
+            lambda: dx.models.StumpModel([[0.0], [2.0, 1.0]]),
             "thresholds of feature 2 .*ascending",
         ),
         (
-            lambda: dx.StumpModel([[0.0]] * 3).forward(np.zeros(3), np.zeros((2, 4))),
+            lambda: dx.models.StumpModel([[0.0]] * 3).forward(np.zeros(3), np.zeros((2, 4))),
             r"there are 4 features; this StumpModel has 3 thresholds of 3 features.*quantile_thresholds",
         ),
-        (lambda: dx.StumpModel([[np.nan]]), "thresholds of feature 1 .*finite"),
-        (lambda: dx.quantile_thresholds(np.eye(2), 0), "n_thresholds=0"),
-        (lambda: dx.quantile_thresholds(np.eye(2), 2.5), "n_thresholds=2.5"),
+        (lambda: dx.models.StumpModel([[np.nan]]), "thresholds of feature 1 .*finite"),
+        (lambda: dx.models.quantile_thresholds(np.eye(2), 0), "n_thresholds=0"),
+        (lambda: dx.models.quantile_thresholds(np.eye(2), 2.5), "n_thresholds=2.5"),
     ],
 )
 def test_messages(call, message):

@@ -45,11 +45,11 @@ def test_a_batch_is_the_mean_of_its_queries(surrogate):
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
-@pytest.mark.parametrize("model", [LinearModel(), MLPModel((3,)), dx.StumpModel([[0.0, 0.5]] * 6)])
+@pytest.mark.parametrize("model", [LinearModel(), MLPModel((3,)), dx.models.StumpModel([[0.0, 0.5]] * 6)])
 def test_batches_of_any_model_and_features(model, kind):
     q, rng = problem(n_queries=20)
     q = dx.Queries.from_arrays(kind(q.features), q.labels, qid=np.repeat(np.arange(20), np.diff(q.qptr)))
-    params = rng.standard_normal(12 if isinstance(model, dx.StumpModel) else 6)
+    params = rng.standard_normal(12 if isinstance(model, dx.models.StumpModel) else 6)
     params = model.start(6, rng) if isinstance(model, MLPModel) else params
     objective, order = Objective(q, "RankNet", model), np.array([7, 3, 12, 3])
     loss, grad = objective.value_and_grad(params, order)

@@ -124,7 +124,9 @@ def test_same_bits_however_many_gradients_are_kept_at_once(monkeypatch):
     np.testing.assert_allclose(grad, expected, rtol=0, atol=1e-4 * np.abs(expected).max())
 
 
-@pytest.mark.parametrize("model", [LinearModel(), dx.StumpModel([[0.0]] * 6)], ids=lambda m: type(m).__name__)
+@pytest.mark.parametrize(
+    "model", [LinearModel(), dx.models.StumpModel([[0.0]] * 6)], ids=lambda m: type(m).__name__
+)
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
 def test_models_refuse_parameters_of_another_length(model, kind):
     """A kernel would read past their end."""

@@ -7,7 +7,7 @@ import pytest
 
 import directrix as dx
 
-Q = dx.make_cubic(n_queries=14, docs_per_query=12, n_features=4, seed=3, label_noise=0.3)
+Q = dx.data.make_cubic(n_queries=14, docs_per_query=12, n_features=4, seed=3, label_noise=0.3)
 TRAIN, VALID = Q.take(range(10)), Q.take(range(10, 14))
 
 

@@ -169,7 +169,7 @@ def test_warm_start_goes_on_from_the_weights():
 
 def test_no_iterations_keep_the_regression():
     ranker = fitted(max_iter=0)
-    assert ranker.coef_.tobytes() == dx.regression_start(Q).tobytes()
+    assert ranker.coef_.tobytes() == dx.trainers.regression_start(Q).tobytes()
     assert ranker.result_.counts["iterations"] == 0
 
 
@@ -302,7 +302,7 @@ def test_negative_labels_and_other_widths_are_refused():
 
 def test_the_penalty_can_pull_to_the_start():
     held = dx.LinearRanker(l2=1e9, center="start").fit_queries(Q)
-    np.testing.assert_allclose(held.coef_, dx.regression_start(Q), atol=1e-7)
+    np.testing.assert_allclose(held.coef_, dx.trainers.regression_start(Q), atol=1e-7)
     pulled = dx.LinearRanker(l2=1e9).fit_queries(Q)
     np.testing.assert_allclose(pulled.coef_, np.zeros(Q.n_features), atol=1e-7)
 

@@ -49,7 +49,7 @@ def test_every_trainer_by_name_lowers_the_loss_and_repeats_itself(trainer):
 
 @pytest.mark.parametrize("trainer", ["lbfgs", "adam"])
 def test_same_bits_for_any_number_of_threads(trainer):
-    data = dx.make_cubic(n_queries=120, docs_per_query=100, n_features=40, seed=1)
+    data = dx.data.make_cubic(n_queries=120, docs_per_query=100, n_features=40, seed=1)
     results = []
     for n in (1, 2):
         before = dx.set_threads(n)

@@ -207,7 +207,7 @@ TRAINERS = [
     dx.Restarts(dx.LBFGS(max_iter=2), n=2),
     SMOOTH,
     dx.CoordinateAscent("AP(rel=2)@3", max_iter=1),
-    dx.AdaRank("nDCG@2", rounds=2, signs=True),
+    dx.trainers.AdaRank("nDCG@2", rounds=2, signs=True),
 ]
 
 
@@ -230,7 +230,7 @@ def test_a_trainer_that_is_an_object_is_read_back(trainer, tmp_path):
 
 @pytest.mark.parametrize(
     ("kind", "trainer"),
-    [(dx.MLPRanker, dx.Adam(epochs=2)), (dx.StumpRanker, dx.FRank(rounds=2, candidates=3))],
+    [(dx.MLPRanker, dx.Adam(epochs=2)), (dx.StumpRanker, dx.trainers.FRank(rounds=2, candidates=3))],
 )
 def test_so_it_is_in_models_of_other_types(kind, trainer, tmp_path):
     ranker, loaded, (rows, labels, qid) = kept(trainer, tmp_path, kind=kind, random_state=0, patience=3)
@@ -279,7 +279,7 @@ def test_after_annealing_the_surrogate_is_the_one_of_the_last_round(tmp_path):
 def test_after_annealing_with_validation_it_is_the_one_of_the_chosen_round():
     from directrix.rankers.search import gap_of
 
-    q = dx.make_cubic(n_queries=12, docs_per_query=10, n_features=4, seed=0)
+    q = dx.data.make_cubic(n_queries=12, docs_per_query=10, n_features=4, seed=0)
     ranker = dx.LinearRanker("SmoothNDCG", trainer=dx.Anneal(dx.CG(max_iter=3), 64.0, 1 / 64))
     ranker.fit_queries(q.take(range(8)), q.take(range(8, 12)), measure="nDCG@3")
     row = ranker.result_.trace[ranker.result_.counts["best"]]
@@ -300,6 +300,6 @@ def test_a_damaged_smoothing_is_refused(tmp_path, value, message):
 def test_what_tends_to_no_measure_has_no_gap(surrogate):
     from directrix.rankers.search import gap_of
 
-    q = dx.make_cubic(n_queries=4, docs_per_query=5, n_features=3, seed=0)
+    q = dx.data.make_cubic(n_queries=4, docs_per_query=5, n_features=3, seed=0)
     ranker = dx.LinearRanker(surrogate, trainer="sgd", max_iter=1).fit_queries(q, measure="nDCG")
     assert np.isnan(gap_of(ranker, q))

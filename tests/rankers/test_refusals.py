@@ -22,7 +22,7 @@ def queries(features=X, labels=Y):
 
 
 def twelve():
-    return dx.make_cubic(n_queries=12, docs_per_query=2, n_features=2, seed=0)
+    return dx.data.make_cubic(n_queries=12, docs_per_query=2, n_features=2, seed=0)
 
 
 def with_value(value):

@@ -53,7 +53,7 @@ def test_without_validation_the_choice_is_trained_again_on_all(folds, turns, sel
     again = dx.method("ApproxNDCG").ranker(**found.chosen.settings)
     values = []
     for train, judge in list(
-        dx.k_folds(NOISY, folds or 5, seed=5) if turns > 1 else dx.k_folds(NOISY, 5, seed=5)
+        dx.data.k_folds(NOISY, folds or 5, seed=5) if turns > 1 else dx.data.k_folds(NOISY, 5, seed=5)
     )[:turns]:
         scores = again.fit_queries(train).predict_queries(judge)
         values.append(dx.NDCG(k=10)(scores, judge.labels, judge.qptr))
@@ -74,7 +74,7 @@ def test_weights_follow_their_queries_into_the_folds():
     found = search(NOISY, settings={**FIXED, "l2": 1e-3}, folds=2, weights=(None, heavy), seed=1)
     again = dx.method("ApproxNDCG").ranker(**found.chosen.settings)
     number = np.zeros(24, dtype=int)
-    for fold, (_, judge) in enumerate(dx.k_folds(NOISY, 2, seed=1)):
+    for fold, (_, judge) in enumerate(dx.data.k_folds(NOISY, 2, seed=1)):
         number[[NOISY.query_ids.index(i) for i in judge.query_ids]] = fold
     first = again.fit_queries(NOISY.take(np.flatnonzero(number == 1)), query_weight=heavy[number == 1])
     judge = NOISY.take(np.flatnonzero(number == 0))

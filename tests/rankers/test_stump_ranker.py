@@ -13,7 +13,7 @@ TRAINERS = ["rankboost", "frank", "lbfgs", "sgd"]
 
 @pytest.fixture(scope="module")
 def data():
-    q = dx.make_cubic(n_queries=50, docs_per_query=15, n_features=5, seed=3)
+    q = dx.data.make_cubic(n_queries=50, docs_per_query=15, n_features=5, seed=3)
     return q, q.take(np.arange(10))
 
 
@@ -157,7 +157,7 @@ def test_linear_rankers_train_on_the_measure_that_fit_names(data, name):
     assert "measure=AP(k=None, rel=2" in ranker.training_["trainer"]
     own = {
         "coordinate-ascent": dx.CoordinateAscent("AP(rel=2)", max_iter=4),
-        "adarank": dx.AdaRank("AP(rel=2)", 4),
+        "adarank": dx.trainers.AdaRank("AP(rel=2)", 4),
     }
     other = dx.LinearRanker(trainer=own[name]).fit_queries(q, valid, measure="AP(rel=2)")
     assert np.array_equal(ranker.coef_, other.coef_)

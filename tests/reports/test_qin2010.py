@@ -16,6 +16,7 @@ from directrix.experiments.qin2010.curves import Bounded, ErrorCurve
 from directrix.experiments.qin2010.methods import MAP, NDCG_ALL, Grids, entries
 from directrix.experiments.qin2010.protocol import QUICK, Collection, Found, Settings, read_collections
 from directrix.experiments.significance import paired_t
+from directrix.laws.bounds import BOUNDS
 from directrix.measures.precision import AP
 from directrix.reports.page import page
 from directrix.reports.qin2010 import reproduce
@@ -24,7 +25,6 @@ from directrix.reports.qin2010.tables import SHORT
 from directrix.reports.request import Request
 from directrix.reports.write import document
 from directrix.surrogates.approx import ApproxAP, ApproxNDCG
-from directrix.surrogates.bounds import BOUNDS
 from directrix.trainers.sgd import SGD
 from tests.experiments.letor_folder import letor_folder
 

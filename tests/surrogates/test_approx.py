@@ -111,17 +111,17 @@ def test_bands_and_blocks_give_what_all_pairs_give(n, spread, dtype):
     # Beyond the band slopes are below exp(-17) or exp(-37), in units of alpha: they are dropped.
     dropped = 5.0 * math.exp(-17 if dtype == "float32" else -37)
     np.testing.assert_allclose(got, grad, rtol=0, atol=10 * tolerance * np.abs(grad).max() + dropped)
-    np.testing.assert_allclose(dx.soft_ranks(scores, alpha=5.0), ranks, rtol=10 * tolerance)
+    np.testing.assert_allclose(dx.laws.soft_ranks(scores, alpha=5.0), ranks, rtol=10 * tolerance)
 
 
 def test_table_1_of_the_paper_to_five_decimals():
-    ranks = dx.soft_ranks(TABLE_1, alpha=100)
+    ranks = dx.laws.soft_ranks(TABLE_1, alpha=100)
     np.testing.assert_allclose(ranks, [2.00118, 4.00000, 1.00000, 5.00000, 2.99882], rtol=0, atol=5e-6)
     eps = np.abs(ranks - [2, 4, 1, 5, 3]).max()
     assert round(eps, 5) == 0.00118
-    assert round(dx.rank_bound(TABLE_1, 100), 5) == 0.00471
-    assert dx.ap_bound(eps, n_relevant=1, beta=100) < 0.0024
-    assert round(dx.ndcg_bound(eps), 5) == 0.00085
+    assert round(dx.laws.rank_bound(TABLE_1, 100), 5) == 0.00471
+    assert dx.laws.ap_bound(eps, n_relevant=1, beta=100) < 0.0024
+    assert round(dx.laws.ndcg_bound(eps), 5) == 0.00085
 
 
 @settings(deadline=None, max_examples=200)
@@ -130,8 +130,8 @@ def test_theorem_3_bounds_the_ranks(query, alpha):
     scores, _ = query
     assume(len(np.unique(scores)) == len(scores))
     exact = 1 + np.argsort(np.argsort(-scores))
-    error = np.abs(dx.soft_ranks(scores, alpha=alpha) - exact).max()
-    assert error <= dx.rank_bound(scores, alpha) + 1e-12
+    error = np.abs(dx.laws.soft_ranks(scores, alpha=alpha) - exact).max()
+    assert error <= dx.laws.rank_bound(scores, alpha) + 1e-12
 
 
 @settings(deadline=None, max_examples=200)
@@ -140,14 +140,14 @@ def test_theorems_5_and_6_bound_the_measures(query, alpha, beta):
     scores, labels = query
     assume(len(np.unique(scores)) == len(scores))
     qptr = np.array([0, len(scores)])
-    eps = np.abs(dx.soft_ranks(scores, alpha=alpha) - 1 - np.argsort(np.argsort(-scores))).max()
+    eps = np.abs(dx.laws.soft_ranks(scores, alpha=alpha) - 1 - np.argsort(np.argsort(-scores))).max()
     value, _ = dx.ApproxNDCG(alpha=alpha).value_and_grad(scores, labels, qptr)
-    assert abs(value[0] - dx.NDCG()(scores, labels, qptr)[0]) <= dx.ndcg_bound(eps) + 1e-12
+    assert abs(value[0] - dx.NDCG()(scores, labels, qptr)[0]) <= dx.laws.ndcg_bound(eps) + 1e-12
     n_relevant = int((labels >= 1).sum())
     if eps < 0.5 and n_relevant > 0:  # what Theorem 5 asks for; to discard the rest would be most of the work
         value, _ = dx.ApproxAP(alpha=alpha, beta=beta).value_and_grad(scores, labels, qptr)
         error = abs(value[0] - dx.AP()(scores, labels, qptr)[0])
-        assert error <= dx.ap_bound(eps, n_relevant, beta) + 1e-12
+        assert error <= dx.laws.ap_bound(eps, n_relevant, beta) + 1e-12
 
 
 @pytest.mark.parametrize("name", PAIRS)
@@ -193,7 +193,7 @@ def test_scores_that_are_not_finite_give_nan_and_touch_no_foreign_memory(name, d
 
 def test_scores_near_the_largest_float_are_ranked():
     scores, qptr = np.array([1.7e308, -1.7e308, 1.6e308, 0.0]), np.array([0, 4])
-    np.testing.assert_allclose(dx.soft_ranks(scores), [1.0, 4.0, 2.0, 3.0], rtol=1e-12)
+    np.testing.assert_allclose(dx.laws.soft_ranks(scores), [1.0, 4.0, 2.0, 3.0], rtol=1e-12)
     value, grad = dx.ApproxRR().value_and_grad(scores, np.array([0.0, 1.0, 1.0, 0.0]), qptr)
     np.testing.assert_allclose(value, 1 / 2, rtol=1e-8)  # the other relevant one is e^-20 above
     assert np.isfinite(grad).all()
@@ -205,7 +205,7 @@ def test_what_the_band_drops_does_not_add_up():
     exact = 1 + 99_999 / (1 + math.exp(17.05))
     # Of the partial sums in float32 one begins with the document's own 1/2, to which 127 times four terms of
     # 3.9e-8 are added; each sum is rounded by up to 3e-8.
-    np.testing.assert_allclose(dx.soft_ranks(scores, alpha=1.0)[0], exact, rtol=0, atol=5e-6)
+    np.testing.assert_allclose(dx.laws.soft_ranks(scores, alpha=1.0)[0], exact, rtol=0, atol=5e-6)
 
 
 def test_numpy_numbers_are_parameters_too():
@@ -216,11 +216,11 @@ def test_numpy_numbers_are_parameters_too():
 
 def test_theorem_5_is_refused_where_it_says_nothing():
     with pytest.raises(dx.InputError, match=r"eps=0\.5: .* larger alpha"):
-        dx.ap_bound(0.5, 3, 10.0)
+        dx.laws.ap_bound(0.5, 3, 10.0)
 
 
 def test_one_document_has_no_rank_error():
-    assert dx.rank_bound(np.array([3.0]), 10.0) == 0.0
+    assert dx.laws.rank_bound(np.array([3.0]), 10.0) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -292,8 +292,8 @@ def test_a_document_weight_of_almost_nothing_is_almost_a_weight_of_nothing():
         (lambda: dx.surrogate("ApproxNDCG(alpha="), r"cannot be read"),
         (lambda: dx.surrogate("__import__('os').getcwd()"), r"no surrogate"),
         (lambda: dx.surrogate("ApproxNDCG(alpha=open('x'))"), r"cannot be read"),
-        (lambda: dx.soft_ranks(np.ones(2), sigmoid="step"), r"sigmoid='step'"),
-        (lambda: dx.soft_ranks(np.ones(2), alpha=-1.0), r"soft_ranks\(alpha=-1\.0\)"),
+        (lambda: dx.laws.soft_ranks(np.ones(2), sigmoid="step"), r"sigmoid='step'"),
+        (lambda: dx.laws.soft_ranks(np.ones(2), alpha=-1.0), r"soft_ranks\(alpha=-1\.0\)"),
         (lambda: dx.ApproxNDCG(alpha=float("inf")), r"alpha=inf"),
         (lambda: dx.ApproxNDCG(alpha=True), r"alpha=True"),
         (lambda: dx.ApproxNDCG(k=10**30), r"k=1000.*integer >= 1"),
@@ -329,7 +329,9 @@ def test_erf_gives_softranks_expected_ranks():
     expected = [
         1 + sum(phi((s[j] - s[i]) / (sigma * math.sqrt(2))) for j in range(3) if j != i) for i in range(3)
     ]
-    np.testing.assert_allclose(dx.soft_ranks(s, alpha=1 / (2 * sigma), sigmoid="erf"), expected, rtol=1e-14)
+    np.testing.assert_allclose(
+        dx.laws.soft_ranks(s, alpha=1 / (2 * sigma), sigmoid="erf"), expected, rtol=1e-14
+    )
 
 
 @pytest.mark.parametrize("sigmoid", ["arctan", "erf"])

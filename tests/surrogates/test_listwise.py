@@ -272,7 +272,7 @@ def test_linear_regression_is_solved_by_its_normal_equations():
     X, labels = rng.standard_normal((60, 4)), rng.choice([0.0, 1.0, 2.0], size=60)
     q = dx.Queries.from_arrays(X, labels)
     found = dx.LBFGS(tol=1e-10, ftol=0).minimise(dx.linear_objective(q, dx.Regression()), np.zeros(4)).params
-    np.testing.assert_allclose(found, dx.regression_start(q, ridge=1e-12), rtol=1e-6)
+    np.testing.assert_allclose(found, dx.trainers.regression_start(q, ridge=1e-12), rtol=1e-6)
 
 
 @pytest.mark.parametrize("surrogate", [dx.ListNet(), dx.ListMLE(), dx.RankCosine()], ids=repr)

@@ -192,7 +192,7 @@ def test_section_5_1_bounds_the_error(query, sigma, k):
     assume(len(np.unique(scores)) == len(scores))
     exact = np.nan_to_num(dx.NDCG(k=k)(scores, labels, np.array([0, len(scores)])))[0]
     error = abs(one(dx.SmoothNDCG(sigma, k=k), scores, labels)[0] - exact)
-    assert error <= dx.smooth_ndcg_bound(scores, labels, sigma, k) + 1e-12
+    assert error <= dx.laws.smooth_ndcg_bound(scores, labels, sigma, k) + 1e-12
 
 
 def test_the_error_falls_at_the_papers_rate():
@@ -202,7 +202,7 @@ def test_the_error_falls_at_the_papers_rate():
     inverse = np.array([20.0, 25.0, 30.0])
     errors = [abs(one(dx.SmoothNDCG(1 / x), scores, labels)[0] - exact) for x in inverse]
     np.testing.assert_allclose(np.diff(np.log(errors)) / np.diff(inverse), -(0.7**2), rtol=1e-3)
-    bounds = [dx.smooth_ndcg_bound(scores, labels, 1 / x) for x in inverse]
+    bounds = [dx.laws.smooth_ndcg_bound(scores, labels, 1 / x) for x in inverse]
     # The bound counts all documents and lets no errors cancel; here that is a factor of about 60.
     assert all(error < bound < 100 * error for error, bound in zip(errors, bounds, strict=True))
 
@@ -212,7 +212,7 @@ def test_section_5_4_scores_and_root_of_sigma_scale_together():
     scores, labels = rng.standard_normal(30), rng.integers(0, 3, 30) * 1.0
     value, grad = one(dx.SmoothNDCG(0.3), scores, labels)
     for c in (0.25, 7.0):
-        other, slope = one(dx.SmoothNDCG(dx.smooth_rescaled(0.3, 1.0, c)[0]), c * scores, labels)
+        other, slope = one(dx.SmoothNDCG(dx.laws.smooth_rescaled(0.3, 1.0, c)[0]), c * scores, labels)
         np.testing.assert_allclose(other, value, rtol=1e-12)
         np.testing.assert_allclose(slope, grad / c, rtol=1e-10, atol=1e-14)
 
@@ -227,11 +227,11 @@ def test_section_5_4_scores_and_root_of_sigma_scale_together():
         (lambda: dx.SmoothAP(rel=0), r"SmoothAP\(rel=0\)"),
         (lambda: dx.SmoothAP(variant="sum"), r"variant='sum'.*'product'.*'direct'"),
         (lambda: dx.SmoothNDCG().at(-1.0), r"SmoothNDCG\.at\(smoothing=-1\.0\)"),
-        (lambda: dx.smooth_rescaled(1.0, 1.0, 0.0), r"scale=0\.0"),
-        (lambda: dx.smooth_ndcg_bound([1.0, 2.0], [0, 1], 0.0), r"smooth_ndcg_bound\(sigma=0\.0\).*> 0"),
-        (lambda: dx.smooth_ndcg_bound([1.0, 2.0], [0, 1], 1.0, k=0), r"smooth_ndcg_bound\(k=0\)"),
-        (lambda: dx.smooth_ndcg_bound([1.0, 2.0], [0, 1, 2], 1.0), r"labels.*3"),
-        (lambda: dx.smooth_ndcg_bound([1.0, np.nan], [0, 1], 1.0), r"scores: 1 of 2"),
+        (lambda: dx.laws.smooth_rescaled(1.0, 1.0, 0.0), r"scale=0\.0"),
+        (lambda: dx.laws.smooth_ndcg_bound([1.0, 2.0], [0, 1], 0.0), r"smooth_ndcg_bound\(sigma=0\.0\).*> 0"),
+        (lambda: dx.laws.smooth_ndcg_bound([1.0, 2.0], [0, 1], 1.0, k=0), r"smooth_ndcg_bound\(k=0\)"),
+        (lambda: dx.laws.smooth_ndcg_bound([1.0, 2.0], [0, 1, 2], 1.0), r"labels.*3"),
+        (lambda: dx.laws.smooth_ndcg_bound([1.0, np.nan], [0, 1], 1.0), r"scores: 1 of 2"),
         (
             lambda: dx.SmoothAP().prepare(np.ones(1), np.array([0, 1]), np.ones(1)),
             r"SmoothAP\(.*takes no document weights.*query_weight",

@@ -150,7 +150,7 @@ def test_expected_ranks_are_exact():
     for j in range(9):
         p = reference.rank_distribution(scores, j, 0.8)
         np.testing.assert_allclose(p.sum(), 1.0, rtol=1e-14)
-        soft = dx.soft_ranks(scores, alpha=1 / (2 * 0.8), sigmoid="erf")[j]
+        soft = dx.laws.soft_ranks(scores, alpha=1 / (2 * 0.8), sigmoid="erf")[j]
         np.testing.assert_allclose(p @ np.arange(1, 10), soft, rtol=1e-13)
 
 

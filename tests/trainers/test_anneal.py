@@ -74,7 +74,7 @@ def test_it_ends_in_the_last_minimum():
 
 def test_best_so_far_chooses_the_smoothing():
     target = Smoothed().center / (1 + 2.0)
-    best = dx.BestSoFar(
+    best = dx.trainers.BestSoFar(
         dx.Anneal(dx.CG(tol=1e-10, ftol=0.0)), lambda params: -float(np.abs(params - target).max())
     )
     result = best.minimise(Smoothed(), np.zeros(5))
@@ -83,7 +83,7 @@ def test_best_so_far_chooses_the_smoothing():
     assert result.trace[6]["smoothing"] == 2.0
     assert "best at step 6 (smoothing 2)" in result.message
     assert result.value == Smoothed().value_and_grad(result.params)[0]
-    patient = dx.BestSoFar(best.trainer, best.score, patience=2).minimise(Smoothed(), np.zeros(5))
+    patient = dx.trainers.BestSoFar(best.trainer, best.score, patience=2).minimise(Smoothed(), np.zeros(5))
     assert patient.status == "stopped"
     assert len(patient.trace) == 1 + 6 + 2
 
@@ -122,7 +122,7 @@ def test_a_loss_that_is_not_finite_ends_it():
 
 
 def test_counts_add_up_but_the_number_of_a_step_is_no_amount():
-    inner = dx.BestSoFar(dx.CG(), lambda params: float(params[0]))
+    inner = dx.trainers.BestSoFar(dx.CG(), lambda params: float(params[0]))
     counts = dx.Anneal(inner, start=1.0, stop=0.25).minimise(Smoothed(), np.zeros(5)).counts
     assert counts.keys() == {"iterations", "evaluations", "rounds"}
     counts = dx.Restarts(inner, n=3).minimise(Smoothed(), np.zeros(5)).counts
@@ -144,14 +144,14 @@ def test_the_best_of_annealed_runs_is_named_as_a_run():
     """The step number of a run is no row of the trace, so no smoothing belongs to it."""
     scores = iter([0.0, 2.0, 1.0])
     runs = dx.Restarts(dx.Anneal(dx.CG(), start=4.0, stop=1.0), n=3)
-    result = dx.BestSoFar(runs, lambda params: next(scores)).minimise(Smoothed(), np.ones(5))
+    result = dx.trainers.BestSoFar(runs, lambda params: next(scores)).minimise(Smoothed(), np.ones(5))
     assert result.message.endswith("; best at restart 1 with 2.0000")
     assert [row["score"] for row in result.trace] == [0.0] * 4 + [2.0] * 4 + [1.0] * 4
 
 
 @pytest.fixture(scope="module")
 def data():
-    return dx.make_cubic(n_queries=30, docs_per_query=12, n_features=6, seed=3)
+    return dx.data.make_cubic(n_queries=30, docs_per_query=12, n_features=6, seed=3)
 
 
 @pytest.mark.parametrize("surrogate", [*SURROGATES, "ApproxPrecision(k=2)", "SmoothNDCG(k=4)", "SmoothAP"])
@@ -183,7 +183,7 @@ def exact(data):
 def test_section_5_3_a_large_sigma_keeps_the_start(data):
     """As sigma grows the surrogate is constant, and the penalty alone decides: w0, from any start."""
     data = exact(data)
-    w0 = dx.regression_start(data)
+    w0 = dx.trainers.regression_start(data)
     away = w0 + np.random.default_rng(0).standard_normal(6)
     for trainer in (dx.CG(ftol=1e-14), dx.LBFGS(ftol=1e-14)):  # the distances are below the usual tolerance
         distance = []
@@ -198,11 +198,11 @@ def test_section_5_3_a_large_sigma_keeps_the_start(data):
 
 def test_section_5_4_scale_of_the_weights(data):
     """With w0 = 0, (sigma, lambda) and (sigma c^2, lambda/c^2) differ by the scale of w alone."""
-    start, sigma, l2 = dx.regression_start(data), 0.5, 1e-2
+    start, sigma, l2 = dx.trainers.regression_start(data), 0.5, 1e-2
     data = exact(data)
     ways = []
     for c in (1.0, 0.25, 3.0):
-        scaled, penalty = dx.smooth_rescaled(sigma, l2, c)
+        scaled, penalty = dx.laws.smooth_rescaled(sigma, l2, c)
         objective = dx.linear_objective(data, dx.SmoothNDCG(scaled), penalty)
         result = dx.CG(tol=1e-9, ftol=0.0, max_iter=500).minimise(objective, c * start)
         ways.append((objective.value_and_grad(c * start)[0], result.value, result.params / c))
@@ -213,7 +213,7 @@ def test_section_5_4_scale_of_the_weights(data):
 
 
 def test_annealing_smoothrank_ends_near_the_measure(data):
-    start = dx.regression_start(data)
+    start = dx.trainers.regression_start(data)
     objective = dx.linear_objective(data, dx.SmoothNDCG(), 1e-3, w0=start)
     result = dx.Anneal(dx.CG(max_iter=30)).minimise(objective, start)
     measure = lambda w: dx.NDCG()(data.features @ w, data.labels, data.qptr).mean()  # noqa: E731
@@ -245,7 +245,9 @@ def test_messages(call, message):
 
 def test_a_trainer_with_a_loss_of_its_own_is_not_annealed(data):
     with pytest.raises(dx.InputError, match=r"no part in the loss of AdaRank\(.*Anneal\(CG\(\)\)"):
-        dx.Anneal(dx.AdaRank(rounds=1)).minimise(dx.linear_objective(data, "SmoothNDCG"), np.zeros(6))
+        dx.Anneal(dx.trainers.AdaRank(rounds=1)).minimise(
+            dx.linear_objective(data, "SmoothNDCG"), np.zeros(6)
+        )
 
 
 def test_a_surrogate_without_smoothing_is_named(data):

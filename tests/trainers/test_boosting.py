@@ -31,7 +31,7 @@ class Steep:
 def test_a_leaf_is_a_newton_step(surrogate, l2):
     weight = np.linspace(0.5, 2.0, Q.n_queries)
     objective = ScoreObjective(Q, surrogate, query_weight=weight)
-    _, trees = dx.Boosting(n_trees=1, learning_rate=0.5, num_leaves=3, l2=l2).grow(Q, objective)
+    _, trees = dx.trainers.Boosting(n_trees=1, learning_rate=0.5, num_leaves=3, l2=l2).grow(Q, objective)
     got = trees.predict(Q.features)
     _, slope = surrogate.value_and_grad(np.zeros(Q.n_docs), Q.labels, Q.qptr)
     steepness = getattr(surrogate, "alpha", 5.0)
@@ -75,7 +75,7 @@ def test_a_surrogate_without_slope_at_ties_starts_from_the_gains():
     np.testing.assert_allclose(grad[first], -centred / Q.n_queries, rtol=1e-12, atol=1e-15)
     wanted = 5.0 * np.abs(centred).mean() / Q.n_queries
     np.testing.assert_allclose(curvature[first], wanted, rtol=1e-12, atol=0)
-    assert dx.Boosting(n_trees=3).grow(Q, objective)[0].status == "max_iter"
+    assert dx.trainers.Boosting(n_trees=3).grow(Q, objective)[0].status == "max_iter"
 
 
 def test_document_weights_reach_the_surrogate():
@@ -94,7 +94,7 @@ def test_spread_curvature_of_queries_without_documents_or_order():
 
 def test_the_loss_falls_and_the_trace_tells():
     steps = []
-    result, trees = dx.Boosting(n_trees=15).grow(
+    result, trees = dx.trainers.Boosting(n_trees=15).grow(
         Q, ScoreObjective(Q, dx.ApproxNDCG()), callback=lambda step: steps.append((step.iteration, step.loss))
     )
     assert [row["iteration"] for row in result.trace] == [n for n, _ in steps] == list(range(16))
@@ -110,7 +110,7 @@ def test_the_loss_falls_and_the_trace_tells():
 
 
 def test_a_callback_stops():
-    result, trees = dx.Boosting().grow(
+    result, trees = dx.trainers.Boosting().grow(
         Q, ScoreObjective(Q, dx.ApproxNDCG()), callback=lambda step: step.iteration == 4
     )
     assert (result.status, result.counts["iterations"]) == ("stopped", 4)
@@ -120,7 +120,7 @@ def test_a_callback_stops():
 def test_the_best_number_of_trees_is_kept_and_patience_ends():
     wanted = [0.1, 0.5, 0.3, 0.5, 0.2, 0.9]
     values = iter([1.0, *wanted])  # the score of no tree at all is never the best
-    result, trees = dx.Boosting(patience=3).grow(
+    result, trees = dx.trainers.Boosting(patience=3).grow(
         Q, ScoreObjective(Q, dx.ApproxNDCG()), valid=Q, judge=lambda scores: next(values)
     )
     assert result.status == "stopped"
@@ -131,7 +131,7 @@ def test_the_best_number_of_trees_is_kept_and_patience_ends():
 
 def test_a_judge_sees_the_scores_of_the_trees():
     seen = []
-    _, trees = dx.Boosting(n_trees=3).grow(
+    _, trees = dx.trainers.Boosting(n_trees=3).grow(
         Q, ScoreObjective(Q, dx.ApproxNDCG()), valid=Q, judge=lambda scores: seen.append(scores) or len(seen)
     )
     assert not seen[0].any()
@@ -140,13 +140,13 @@ def test_a_judge_sees_the_scores_of_the_trees():
 
 def test_a_score_that_is_always_nan_is_refused():
     with pytest.raises(dx.InputError, match="NaN after all 2 trees"):
-        dx.Boosting(n_trees=2).grow(
+        dx.trainers.Boosting(n_trees=2).grow(
             Q, ScoreObjective(Q, dx.ApproxNDCG()), valid=Q, judge=lambda scores: np.nan
         )
 
 
 def test_too_few_documents_for_a_split_end_it():
-    result, trees = dx.Boosting(min_data_in_leaf=1000).grow(Q, ScoreObjective(Q, dx.ApproxNDCG()))
+    result, trees = dx.trainers.Boosting(min_data_in_leaf=1000).grow(Q, ScoreObjective(Q, dx.ApproxNDCG()))
     assert result.status == "converged"
     assert not trees.predict(Q.features).any()
 
@@ -157,7 +157,7 @@ def test_a_gradient_that_is_not_finite_is_reported():
             value, grad = super().value_and_grad(scores, labels, qptr)
             return value, grad + (np.nan if scores.any() else 0.0)
 
-    result, trees = dx.Boosting().grow(Q, ScoreObjective(Q, Broken()))
+    result, trees = dx.trainers.Boosting().grow(Q, ScoreObjective(Q, Broken()))
     assert (result.status, result.counts["iterations"]) == ("not_finite", 0)
     assert not trees.predict(Q.features).any()  # the step that led there is not kept
 
@@ -178,4 +178,4 @@ def test_a_gradient_that_is_not_finite_is_reported():
 )
 def test_settings_are_checked(settings, message):
     with pytest.raises(dx.InputError, match=message):
-        dx.Boosting(**settings)
+        dx.trainers.Boosting(**settings)

@@ -123,9 +123,9 @@ def test_a_slope_that_is_not_one_ends_in_the_line_search():
 
 
 def test_the_start_is_not_changed_and_repeats_have_the_same_bits():
-    q = dx.make_cubic(n_queries=30, docs_per_query=12, n_features=6, seed=3)
+    q = dx.data.make_cubic(n_queries=30, docs_per_query=12, n_features=6, seed=3)
     objective = dx.linear_objective(q, "SmoothNDCG(sigma=0.1)", 1e-4)
-    start = dx.regression_start(q)
+    start = dx.trainers.regression_start(q)
     kept = start.copy()
     results = [dx.CG(max_iter=30).minimise(objective, start) for _ in range(2)]
     np.testing.assert_array_equal(start, kept)

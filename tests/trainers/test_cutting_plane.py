@@ -14,9 +14,9 @@ from directrix.objectives.penalty import L2
 from directrix.trainers.proof import _STALLED, Proof
 from tests.trainers.test_trainers import Quadratic
 
-Q = dx.make_cubic(n_queries=15, docs_per_query=20, n_features=5, seed=2, label_noise=0.3)
+Q = dx.data.make_cubic(n_queries=15, docs_per_query=20, n_features=5, seed=2, label_noise=0.3)
 BINARY = dx.Queries.from_arrays(Q.features, Q.labels >= 3, qid=np.repeat(np.arange(15), 20))
-NOISY = dx.make_cubic(n_queries=30, docs_per_query=15, n_features=30, seed=4, label_noise=1.0)
+NOISY = dx.data.make_cubic(n_queries=30, docs_per_query=15, n_features=30, seed=4, label_noise=1.0)
 ZERO = np.zeros(5)
 
 
@@ -133,7 +133,7 @@ def test_sparse_features_and_stumps_are_linear_too():
     sparse = dx.Queries.from_arrays(csr_matrix(BINARY.features), BINARY.labels, qid=qid)
     expected, found = (dx.CuttingPlane().minimise(problem(queries=q), ZERO).value for q in (BINARY, sparse))
     np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-3)
-    steps = dx.StumpModel(dx.quantile_thresholds(Q.features, 6))
+    steps = dx.models.StumpModel(dx.models.quantile_thresholds(Q.features, 6))
     above = [Q.features[:, f] > t for f in range(5) for t in steps.values[steps.ptr[f] : steps.ptr[f + 1]]]
     as_columns = dx.Queries.from_arrays(np.column_stack(above).astype(np.float32), BINARY.labels, qid=qid)
     objective = Objective(BINARY, "SVMMap", steps, penalty=L2(0.01))
@@ -192,7 +192,7 @@ def test_the_bound_rises_the_loss_falls_and_planes_stay_few(slack):
 
 @pytest.mark.parametrize("slack", ["one", "each"])
 def test_the_same_bits_on_any_number_of_threads(slack):
-    many = dx.make_cubic(n_queries=40, docs_per_query=300, n_features=60, seed=1)  # several parts
+    many = dx.data.make_cubic(n_queries=40, docs_per_query=300, n_features=60, seed=1)  # several parts
     before, found = dx.get_threads(), []
     try:
         for threads in (1, 2, 4):
@@ -288,7 +288,7 @@ def test_queries_that_say_nothing():
 
 def test_wrappers_pass_the_bound_on():
     objective = problem()
-    best = dx.BestSoFar(dx.CuttingPlane(), lambda params: -abs(np.linalg.norm(params) - 0.1))
+    best = dx.trainers.BestSoFar(dx.CuttingPlane(), lambda params: -abs(np.linalg.norm(params) - 0.1))
     result = best.minimise(objective, ZERO)
     assert result.dual == dx.CuttingPlane().minimise(objective, ZERO).dual
     assert result.value == objective.value_and_grad(result.params)[0]

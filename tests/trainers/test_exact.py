@@ -13,7 +13,7 @@ from tests.reference.boosting import adarank
 
 @pytest.fixture(scope="module")
 def cubic():
-    return dx.make_cubic(n_queries=30, docs_per_query=12, n_features=5, seed=3)
+    return dx.data.make_cubic(n_queries=30, docs_per_query=12, n_features=5, seed=3)
 
 
 @pytest.fixture
@@ -85,11 +85,13 @@ def test_coordinate_ascent_stops_when_told(objective):
     assert "max_iter=1" in short.message
 
 
-@pytest.mark.parametrize("trainer", [dx.CoordinateAscent(max_iter=3), dx.AdaRank("nDCG", rounds=9)], ids=repr)
+@pytest.mark.parametrize(
+    "trainer", [dx.CoordinateAscent(max_iter=3), dx.trainers.AdaRank("nDCG", rounds=9)], ids=repr
+)
 def test_validation_chooses_the_step_and_the_start_is_left_alone(cubic, objective, trainer):
     start = np.zeros(5)
     judge = lambda w: dx.NDCG()(cubic.features @ w, cubic.labels, cubic.qptr).mean()  # noqa: E731
-    result = dx.BestSoFar(trainer, judge).minimise(objective, start)
+    result = dx.trainers.BestSoFar(trainer, judge).minimise(objective, start)
     assert not start.any()
     assert judge(result.params) == max(row["score"] for row in result.trace)
 
@@ -99,10 +101,10 @@ def test_constant_features_are_left_out():
     objective = dx.linear_objective(q, "ApproxNDCG")
     climbed = dx.CoordinateAscent("nDCG").minimise(objective, np.zeros(2))
     assert (climbed.value, climbed.counts["searches"]) == (-1.0, climbed.counts["iterations"])
-    boosted = dx.AdaRank("nDCG", rounds=4).minimise(objective, np.zeros(2))
+    boosted = dx.trainers.AdaRank("nDCG", rounds=4).minimise(objective, np.zeros(2))
     assert boosted.params[0] == 0.0 < boosted.params[1] < np.inf
     flat = dx.Queries.from_arrays([[1.0], [1.0]], [0.0, 2.0])
-    for trainer in (dx.CoordinateAscent("nDCG"), dx.AdaRank("nDCG")):
+    for trainer in (dx.CoordinateAscent("nDCG"), dx.trainers.AdaRank("nDCG")):
         assert trainer.minimise(dx.linear_objective(flat, "ApproxNDCG"), np.zeros(1)).status == "converged"
 
 
@@ -114,19 +116,19 @@ def test_adarank_is_the_papers_loop(cubic, objective, measure):
     )
     objective = dx.linear_objective(q, "ApproxNDCG")
     for rounds in (1, 2, 6):
-        result = dx.AdaRank(measure, rounds=rounds, repeats=None).minimise(objective, np.zeros(5))
+        result = dx.trainers.AdaRank(measure, rounds=rounds, repeats=None).minimise(objective, np.zeros(5))
         expected = adarank(dx.measure(measure), q.features, q.labels, q.qptr, rounds)
         np.testing.assert_allclose(result.params, expected, rtol=1e-9)
 
 
 def test_adarank_lowers_its_loss_and_counts_rounds(cubic, objective):
-    result = dx.AdaRank("nDCG", rounds=10).minimise(objective, np.zeros(5))
+    result = dx.trainers.AdaRank("nDCG", rounds=10).minimise(objective, np.zeros(5))
     assert (result.status, result.counts, len(result.trace)) == ("max_iter", {"iterations": 10}, 11)
     scores = objective.scores(result.params)
     np.testing.assert_allclose(result.value, np.exp(-dx.NDCG()(scores, cubic.labels, cubic.qptr)).mean())
     assert result.value < result.trace[0]["loss"]
     assert (result.params > 0.0).all()  # with repeats=1 every feature was chosen twice
-    one = dx.AdaRank("nDCG", rounds=10, repeats=None).minimise(objective, np.zeros(5))
+    one = dx.trainers.AdaRank("nDCG", rounds=10, repeats=None).minimise(objective, np.zeros(5))
     assert np.count_nonzero(one.params) < 5
 
 
@@ -134,7 +136,9 @@ def test_adarank_may_turn_features_around(cubic):
     qid = np.repeat(np.arange(30), np.diff(cubic.qptr))
     turned = dx.Queries.from_arrays(-cubic.features, cubic.labels, qid=qid)
     plain, both = (
-        dx.AdaRank("nDCG", rounds=5, signs=signs).minimise(dx.linear_objective(q, "ApproxNDCG"), np.zeros(5))
+        dx.trainers.AdaRank("nDCG", rounds=5, signs=signs).minimise(
+            dx.linear_objective(q, "ApproxNDCG"), np.zeros(5)
+        )
         for q, signs in ((cubic, True), (turned, True))
     )
     np.testing.assert_allclose(plain.params, -both.params, rtol=1e-9)
@@ -146,7 +150,7 @@ def test_adarank_weighs_queries_and_passes_over_undefined_ones():
     q = dx.Queries.from_arrays(X, [1, 0, 0, 1, 0, 0], qid=[0, 0, 1, 1, 2, 2])
     for weight, best in (([3.0, 1.0, 9.0], 0), ([1.0, 3.0, 9.0], 1)):
         objective = dx.linear_objective(q, "ApproxNDCG", query_weight=weight)
-        result = dx.AdaRank("AP(empty='skip')", rounds=1).minimise(objective, np.zeros(2))
+        result = dx.trainers.AdaRank("AP(empty='skip')", rounds=1).minimise(objective, np.zeros(2))
         assert np.argmax(result.params) == best
         # E is 1 on one query and 1/2 on the other
         mean = 3 / 4 * 1 + 1 / 4 * 1 / 2
@@ -155,7 +159,7 @@ def test_adarank_weighs_queries_and_passes_over_undefined_ones():
 
 def test_adarank_takes_a_perfect_feature_with_a_finite_weight():
     q = dx.Queries.from_arrays([[0.0], [1.0]], [0.0, 1.0])
-    result = dx.AdaRank("AP", rounds=20).minimise(dx.linear_objective(q, "ApproxNDCG"), np.zeros(1))
+    result = dx.trainers.AdaRank("AP", rounds=20).minimise(dx.linear_objective(q, "ApproxNDCG"), np.zeros(1))
     assert 0.0 < result.params[0] < np.inf
     np.testing.assert_allclose(result.value, np.exp(-1.0), rtol=1e-12)
 
@@ -169,7 +173,9 @@ class NoData:
         return 0.0, np.zeros_like(params)
 
 
-@pytest.mark.parametrize("trainer", [dx.CoordinateAscent(), dx.AdaRank()], ids=lambda t: type(t).__name__)
+@pytest.mark.parametrize(
+    "trainer", [dx.CoordinateAscent(), dx.trainers.AdaRank()], ids=lambda t: type(t).__name__
+)
 def test_refusals(cubic, trainer):
     name = type(trainer).__name__
     with pytest.raises(dx.InputError, match=rf"{name} trains a LinearModel.*given a NoData"):
@@ -190,9 +196,9 @@ def test_refusals(cubic, trainer):
         (lambda: dx.CoordinateAscent("nDCG@", 3), "nDCG@"),
         (lambda: dx.CoordinateAscent(max_iter=0), r"CoordinateAscent\(max_iter=0"),
         (lambda: dx.CoordinateAscent(tol=-1.0), r"CoordinateAscent\(tol=-1\.0\)"),
-        (lambda: dx.AdaRank(rounds=0), r"AdaRank\(rounds=0"),
-        (lambda: dx.AdaRank(repeats=0), r"AdaRank\(repeats=0"),
-        (lambda: dx.AdaRank("DCG@5"), r"AdaRank\(measure='DCG@5'\).*'nDCG@10'"),
+        (lambda: dx.trainers.AdaRank(rounds=0), r"AdaRank\(rounds=0"),
+        (lambda: dx.trainers.AdaRank(repeats=0), r"AdaRank\(repeats=0"),
+        (lambda: dx.trainers.AdaRank("DCG@5"), r"AdaRank\(measure='DCG@5'\).*'nDCG@10'"),
     ],
 )
 def test_messages(call, message):
@@ -202,14 +208,14 @@ def test_messages(call, message):
 
 def test_a_measure_that_no_query_has_is_refused():
     q = dx.Queries.from_arrays([[1.0], [2.0]], [0.0, 0.0])
-    for trainer in (dx.AdaRank("AP(empty='skip')"), dx.CoordinateAscent("AP(empty='skip')")):
+    for trainer in (dx.trainers.AdaRank("AP(empty='skip')"), dx.CoordinateAscent("AP(empty='skip')")):
         with pytest.raises(dx.InputError, match="defined for none of the 1"):
             trainer.minimise(dx.linear_objective(q, "ApproxNDCG"), np.zeros(1))
 
 
 def test_the_line_search_on_real_data_beats_sampled_steps(data_dir):
     q = dx.read_letor(data_dir / "letor" / "OHSUMED" / "Fold1" / "train.txt")
-    scores = (q.features @ dx.regression_start(q).astype(np.float32)).astype(float)
+    scores = (q.features @ dx.trainers.regression_start(q).astype(np.float32)).astype(float)
     for name, feature in (("nDCG@10", 10), ("AP", 4), ("ERR@10", 36)):
         u, exact = q.features[:, feature].astype(float), dx.measure(name)
         best = line_search(name, scores, u, q.labels, q.qptr)
@@ -234,7 +240,7 @@ def test_scores_beyond_the_models_precision_are_no_step(cubic, scale):
             finite = np.isfinite(objective.scores(start)).all()
             assert (result.status == "not_finite") == (not finite)
             assert not finite or np.isfinite(objective.scores(result.params)).all()
-        boosted = dx.AdaRank("nDCG", rounds=60).minimise(objective, np.zeros(5))
+        boosted = dx.trainers.AdaRank("nDCG", rounds=60).minimise(objective, np.zeros(5))
     assert boosted.status == ("not_finite" if scale > 1 else "max_iter")
     assert np.isfinite(objective.scores(boosted.params)).all()
     assert boosted.value == boosted.trace[-1]["loss"]

@@ -7,8 +7,8 @@ import directrix as dx
 from directrix.objectives.objective import Objective
 from directrix.objectives.scores import ScoreObjective
 
-Q = dx.make_cubic(n_queries=12, docs_per_query=15, n_features=4, seed=3)
-STUMPS = dx.StumpModel(dx.quantile_thresholds(Q.features, 4))
+Q = dx.data.make_cubic(n_queries=12, docs_per_query=15, n_features=4, seed=3)
+STUMPS = dx.models.StumpModel(dx.models.quantile_thresholds(Q.features, 4))
 TRAINERS = [
     dx.LBFGS(max_iter=4),
     dx.CG(max_iter=4),
@@ -16,10 +16,10 @@ TRAINERS = [
     dx.Adam(epochs=4),
     dx.CuttingPlane(max_iter=4, epsilon=1e-9),
     dx.CoordinateAscent("nDCG", max_iter=4, tol=0.0),
-    dx.AdaRank(rounds=4),
-    dx.RankBoost(4),
-    dx.FRank(4),
-    dx.SVMAcc(),
+    dx.trainers.AdaRank(rounds=4),
+    dx.trainers.RankBoost(4),
+    dx.trainers.FRank(4),
+    dx.trainers.SVMAcc(),
     dx.Anneal(dx.CG(max_iter=2), start=1.0, stop=0.1),
     dx.Restarts(dx.LBFGS(max_iter=2), n=3),
 ]
@@ -77,7 +77,7 @@ def test_the_value_of_the_best_step_is_the_loss_that_the_trainer_lowers(trainer)
         steps[len(steps)] = params.copy()
         return -abs(len(steps) - 2)  # the second is best
 
-    result = dx.BestSoFar(trainer, score).minimise(objective, start)
+    result = dx.trainers.BestSoFar(trainer, score).minimise(objective, start)
     assert result.counts["best"] == 1
     assert np.array_equal(result.params, steps[1])
     assert result.own_loss == (name_of(trainer) in OWN_LOSS)
@@ -89,9 +89,9 @@ def test_the_value_of_the_best_step_is_the_loss_that_the_trainer_lowers(trainer)
 
 
 def test_a_loss_of_ones_own_is_known_through_wrappers():
-    objective, start = problem(dx.AdaRank())
+    objective, start = problem(dx.trainers.AdaRank())
     inner = dx.Restarts(dx.CoordinateAscent("nDCG", max_iter=1, random_state=1), n=2)
-    result = dx.BestSoFar(inner, lambda params: float(params[0])).minimise(objective, start)
+    result = dx.trainers.BestSoFar(inner, lambda params: float(params[0])).minimise(objective, start)
     assert result.own_loss
     exact = dx.NDCG()(objective.scores(result.params), Q.labels, Q.qptr).mean()
     np.testing.assert_allclose(result.value, -exact, rtol=1e-12)
@@ -103,7 +103,7 @@ def test_trees_tell_of_the_start_and_every_tree_and_stop(surrogate):
     objective = None if surrogate is None else ScoreObjective(Q, dx.surrogate(surrogate))
     for last in (0, 2):
         seen = []
-        result, trees = dx.Boosting(n_trees=9, min_data_in_leaf=2).grow(
+        result, trees = dx.trainers.Boosting(n_trees=9, min_data_in_leaf=2).grow(
             Q, objective, callback=lambda step, seen=seen, last=last: seen.append(step) or len(seen) > last
         )
         assert [step.iteration for step in seen] == list(range(last + 1))
@@ -114,7 +114,7 @@ def test_trees_tell_of_the_start_where_there_is_nothing_to_split():
     pytest.importorskip("lightgbm")
     flat = dx.Queries.from_arrays(np.ones((4, 2)), [0, 1, 2, 0])
     objective, seen = ScoreObjective(flat, dx.ApproxNDCG()), []
-    result, trees = dx.Boosting().grow(flat, objective, callback=seen.append)
+    result, trees = dx.trainers.Boosting().grow(flat, objective, callback=seen.append)
     loss = objective.value_grad_curvature(np.zeros(4))[0]
     assert [(step.iteration, step.loss, step.params.tolist()) for step in seen] == [(0, loss, [0.0] * 4)]
     assert (result.trace, result.value) == ([{"iteration": 0, "loss": loss}], loss)

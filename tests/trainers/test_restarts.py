@@ -40,8 +40,8 @@ class Ends:
 
 @pytest.fixture(scope="module")
 def linear():
-    q = dx.make_cubic(n_queries=40, docs_per_query=12, n_features=6, seed=3)
-    return dx.linear_objective(q, "ApproxNDCG(alpha=30.0)"), dx.regression_start(q)
+    q = dx.data.make_cubic(n_queries=40, docs_per_query=12, n_features=6, seed=3)
+    return dx.linear_objective(q, "ApproxNDCG(alpha=30.0)"), dx.trainers.regression_start(q)
 
 
 def test_starts_are_the_given_one_and_others_of_its_length():
@@ -162,14 +162,14 @@ def test_validation_chooses_among_the_runs():
     """The run with the lowest loss is not the one that the score prefers."""
     trainer = Ends(3.0, 1.0, 2.0)
     score = lambda params: float(len(trainer.starts))  # noqa: E731
-    result = dx.BestSoFar(dx.Restarts(trainer, n=3), score).minimise(Valleys(), np.ones(2))
+    result = dx.trainers.BestSoFar(dx.Restarts(trainer, n=3), score).minimise(Valleys(), np.ones(2))
     assert np.array_equal(result.params, trainer.starts[2])
     assert result.counts["best"] == 2
     assert [row["score"] for row in result.trace] == [1.0, 2.0, 2.0, 3.0, 3.0, 3.0]
 
 
 def test_patience_counts_runs():
-    trainer = dx.BestSoFar(dx.Restarts(Ends(*range(9)), n=9), lambda _: 0.0, patience=2)
+    trainer = dx.trainers.BestSoFar(dx.Restarts(Ends(*range(9)), n=9), lambda _: 0.0, patience=2)
     result = trainer.minimise(Valleys(), np.ones(2))
     assert result.counts["restarts"] == 3
 
@@ -178,7 +178,8 @@ def test_a_run_may_keep_its_own_best_step_in_processes_too(linear):
     objective, start = linear
     score = lambda params: -abs(params[0] - 0.3)  # noqa: E731
     trainers = [
-        dx.Restarts(dx.BestSoFar(dx.LBFGS(max_iter=9), score), n=3, n_jobs=n_jobs) for n_jobs in (1, 2)
+        dx.Restarts(dx.trainers.BestSoFar(dx.LBFGS(max_iter=9), score), n=3, n_jobs=n_jobs)
+        for n_jobs in (1, 2)
     ]
     one, two = (trainer.minimise(objective, start) for trainer in trainers)
     assert np.array_equal(one.params, two.params)
@@ -216,7 +217,7 @@ def test_runs_at_a_time_have_one_thread_each(linear, backend, monkeypatch):
 
 def test_processes_use_the_kernels_that_are_compiled_already():
     """Arrays of more than 1 MB are mapped from files; they must not be another type to the kernels."""
-    q = dx.make_cubic(n_queries=60, docs_per_query=100, n_features=50, seed=3)
+    q = dx.data.make_cubic(n_queries=60, docs_per_query=100, n_features=50, seed=3)
     objective = dx.linear_objective(q, "ApproxNDCG(alpha=30.0)")
     assert objective._parts[0].rows.nbytes > 1e6
     dx.LBFGS(max_iter=1).minimise(objective, np.ones(50))
@@ -281,7 +282,7 @@ def test_serially_keeps_chunks_on_the_calling_thread_and_lets_go_again():
 
 
 def test_a_ranker_takes_restarts_as_its_trainer():
-    q = dx.make_cubic(n_queries=30, docs_per_query=10, n_features=5, seed=1)
+    q = dx.data.make_cubic(n_queries=30, docs_per_query=10, n_features=5, seed=1)
     train, valid = q.take(range(20)), q.take(range(20, 30))
     ranker = dx.LinearRanker("ApproxNDCG(alpha=50.0)", trainer=dx.Restarts(dx.LBFGS(max_iter=20), n=4))
     result = ranker.fit_queries(train, valid).result_

@@ -13,7 +13,7 @@ from directrix.trainers.frank import _SMOOTH
 from directrix.trainers.stump_boosting import Pairs
 from tests.reference import boosting as reference
 
-BOOSTERS = [dx.RankBoost, dx.FRank]
+BOOSTERS = [dx.trainers.RankBoost, dx.trainers.FRank]
 
 
 def problem(seed=0, sizes=(5, 1, 0, 6, 4), n_features=3, levels=3):
@@ -22,11 +22,11 @@ def problem(seed=0, sizes=(5, 1, 0, 6, 4), n_features=3, levels=3):
     X = rng.integers(0, 6, (qptr[-1], n_features)).astype(float)
     labels = rng.integers(0, levels, qptr[-1]).astype(float)
     q = dx.Queries.from_arrays(X, labels, qid=np.repeat(np.arange(len(sizes)), sizes))
-    return q, dx.quantile_thresholds(q.features, 8)
+    return q, dx.models.quantile_thresholds(q.features, 8)
 
 
 def objective_of(q, thresholds, **weights):
-    return Objective(q, "ApproxNDCG", dx.StumpModel(thresholds), **weights)
+    return Objective(q, "ApproxNDCG", dx.models.StumpModel(thresholds), **weights)
 
 
 def weights_of(q, seed=1):
@@ -45,7 +45,9 @@ def test_rankboost_is_the_loop_over_pairs(levels, alike, weighted, seed):
     D = reference.pair_weights(q.labels, q.qptr, **full, alike=alike)
     stumps = reference.stumps_of(q.features, thresholds)
     expected, losses = reference.rankboost(D, stumps, 12, len(stumps), q.n_docs)
-    result = dx.RankBoost(12, alike).minimise(objective_of(q, thresholds, **weights), np.zeros(len(stumps)))
+    result = dx.trainers.RankBoost(12, alike).minimise(
+        objective_of(q, thresholds, **weights), np.zeros(len(stumps))
+    )
     np.testing.assert_allclose([row["loss"] for row in result.trace], losses, rtol=1e-9)
     np.testing.assert_allclose(result.params, expected, rtol=1e-7, atol=1e-9)
 
@@ -60,7 +62,7 @@ def test_frank_is_the_loop_over_pairs(levels, weighted):
     full = {"query_weight": np.ones(q.n_queries), "doc_weight": np.ones(q.n_docs)} | weights
     D = reference.pair_weights(q.labels, q.qptr, **full, alike=True)
     stumps = reference.stumps_of(q.features, thresholds)
-    trainer = dx.FRank(3, candidates=q.n_features)
+    trainer = dx.trainers.FRank(3, candidates=q.n_features)
     result = trainer.minimise(objective_of(q, thresholds, **weights), np.zeros(len(stumps)))
     rounds = len(result.trace) - 1
     assert rounds >= 1
@@ -74,7 +76,7 @@ def test_frank_counts_what_each_threshold_wins_and_loses():
     objective = objective_of(q, thresholds)
     pairs = Pairs(objective, objective.model, alike=False)
     s = np.random.default_rng(0).standard_normal(q.n_docs)
-    won, lost = dx.FRank()._won_and_lost(pairs, pairs.centred(s[pairs.order]))
+    won, lost = dx.trainers.FRank()._won_and_lost(pairs, pairs.centred(s[pairs.order]))
     D = reference.pair_weights(q.labels, q.qptr, np.ones(2), np.ones(15), alike=False)
     for p, h in enumerate(reference.stumps_of(q.features, thresholds)):
         w = {(i, j): d * np.exp(s[j] - s[i]) / (1 + np.exp(s[j] - s[i])) ** 1.5 for (i, j), d in D.items()}
@@ -84,8 +86,8 @@ def test_frank_counts_what_each_threshold_wins_and_loses():
 
 @pytest.fixture(scope="module")
 def larger():
-    q = dx.make_cubic(n_queries=60, docs_per_query=20, n_features=6, seed=3)
-    return q, dx.quantile_thresholds(q.features, 16)
+    q = dx.data.make_cubic(n_queries=60, docs_per_query=20, n_features=6, seed=3)
+    return q, dx.models.quantile_thresholds(q.features, 16)
 
 
 @pytest.mark.parametrize("booster", BOOSTERS)
@@ -147,7 +149,7 @@ def test_sparse_features_and_callbacks(booster, larger):
 @pytest.mark.parametrize("booster", BOOSTERS)
 def test_best_so_far_chooses_the_round(booster, larger):
     objective = objective_of(*larger)
-    result = dx.BestSoFar(booster(8), lambda w: -abs(np.count_nonzero(w) - 3)).minimise(
+    result = dx.trainers.BestSoFar(booster(8), lambda w: -abs(np.count_nonzero(w) - 3)).minimise(
         objective, np.zeros(objective.model.n_params)
     )
     assert 0 < result.counts["best"] < 8
@@ -178,7 +180,7 @@ def test_a_denormal_loss_is_no_reason_for_r_beyond_1():
     """Sums of a few units of the smallest float: a third more or less, and 1 - |r| would be negative."""
     q = dx.Queries.from_arrays([[0.0], [0.0], [1.0]], [1.0, 1.0, 0.0])
     for start in np.linspace(-743.6, -743.4, 41):
-        result = dx.RankBoost(3).minimise(objective_of(q, [[0.5]]), np.array([start]))
+        result = dx.trainers.RankBoost(3).minimise(objective_of(q, [[0.5]]), np.array([start]))
         assert result.status in ("converged", "max_iter")
         assert result.params[0] <= start
 
@@ -186,12 +188,12 @@ def test_a_denormal_loss_is_no_reason_for_r_beyond_1():
 def test_what_is_not_finite_ends_it_with_the_round_before(larger, monkeypatch):
     q, thresholds = larger
     rounds = iter([(3.0, 1, 0.5), (2.0, 0, 0.25), (np.inf, 2, 1.0)])
-    monkeypatch.setattr(dx.RankBoost, "_round", lambda *_: next(rounds))
-    result = dx.RankBoost(9).minimise(objective_of(q, thresholds), np.zeros(96))
+    monkeypatch.setattr(dx.trainers.RankBoost, "_round", lambda *_: next(rounds))
+    result = dx.trainers.RankBoost(9).minimise(objective_of(q, thresholds), np.zeros(96))
     assert (result.status, result.value, result.counts["iterations"]) == ("not_finite", 2.0, 1)
     assert result.params[:3].tolist() == [0.0, 0.5, 0.0]
     rounds = iter([(3.0, 1, 0.5), (2.0, 0, np.nan)])
-    result = dx.RankBoost(9).minimise(objective_of(q, thresholds), np.zeros(96))
+    result = dx.trainers.RankBoost(9).minimise(objective_of(q, thresholds), np.zeros(96))
     assert (result.status, result.value, len(result.trace)) == ("not_finite", 3.0, 1)
     assert not result.params.any()
 
@@ -211,7 +213,7 @@ def test_refusals_and_data_without_pairs(booster, larger):
     q, thresholds = larger
     with pytest.raises(dx.InputError, match=rf"{booster.__name__} trains a StumpModel.*given a LinearModel"):
         booster().minimise(dx.linear_objective(q, "ApproxNDCG"), np.zeros(6))
-    penalised = Objective(q, "ApproxNDCG", dx.StumpModel(thresholds), penalty=L2(0.1))
+    penalised = Objective(q, "ApproxNDCG", dx.models.StumpModel(thresholds), penalty=L2(0.1))
     with pytest.raises(dx.InputError, match=r"l2=0\.1: .*set l2=0"):
         booster().minimise(penalised, np.zeros(96))
     with pytest.raises(dx.InputError, match=rf"{booster.__name__}\(rounds=0"):
@@ -225,7 +227,7 @@ def test_refusals_and_data_without_pairs(booster, larger):
 
 def test_candidates_are_checked():
     with pytest.raises(dx.InputError, match=r"FRank\(candidates=0"):
-        dx.FRank(candidates=0)
+        dx.trainers.FRank(candidates=0)
 
 
 def test_frank_tries_the_most_promising_first():
@@ -243,6 +245,6 @@ def test_frank_tries_the_most_promising_first():
         X = q.features.copy()
         X[:, best] = 5.0 - X[:, best]
         q = dx.Queries.from_arrays(X, q.labels, qid=np.repeat([0, 1], 9))
-    result = dx.FRank(1, candidates=1).minimise(objective_of(q, thresholds), np.zeros(4))
+    result = dx.trainers.FRank(1, candidates=1).minimise(objective_of(q, thresholds), np.zeros(4))
     assert result.params[best] < 0.0
     assert np.count_nonzero(result.params) == 1

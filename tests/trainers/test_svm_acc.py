@@ -12,8 +12,8 @@ from directrix.objectives.objective import Objective
 from directrix.rankers.named_trainers import trainer_from
 from directrix.trainers.svm_acc import step_features
 
-Q = dx.make_cubic(n_queries=12, docs_per_query=15, n_features=4, seed=3)
-STUMPS = dx.StumpModel(dx.quantile_thresholds(Q.features, 4))
+Q = dx.data.make_cubic(n_queries=12, docs_per_query=15, n_features=4, seed=3)
+STUMPS = dx.models.StumpModel(dx.models.quantile_thresholds(Q.features, 4))
 LOSSES = ["hinge", "squared_hinge"]
 
 
@@ -22,7 +22,7 @@ def machine(loss="squared_hinge", **settings):
 
 
 def tight(**settings):
-    return dx.SVMAcc(tol=1e-6, max_iter=100_000, **settings)
+    return dx.trainers.SVMAcc(tol=1e-6, max_iter=100_000, **settings)
 
 
 def ones(X):
@@ -112,7 +112,7 @@ def test_sparse_features_give_what_dense_ones_give():
 def test_too_few_iterations_show_in_the_status_not_as_a_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        result = dx.SVMAcc(C=10.0, loss="hinge", max_iter=2).minimise(
+        result = dx.trainers.SVMAcc(C=10.0, loss="hinge", max_iter=2).minimise(
             dx.linear_objective(Q, "ApproxAP"), np.zeros(4)
         )
     assert result.status == "max_iter"
@@ -122,14 +122,16 @@ def test_too_few_iterations_show_in_the_status_not_as_a_warning():
 @pytest.mark.parametrize("rel", [1e-3, 9.0])
 def test_labels_on_one_side_teach_nothing(rel):
     q = dx.Queries.from_arrays(Q.features, Q.labels + 1.0, group=np.diff(Q.qptr))
-    result = dx.SVMAcc(rel=rel, balanced=True).minimise(dx.linear_objective(q, "ApproxAP"), np.ones(4))
+    result = dx.trainers.SVMAcc(rel=rel, balanced=True).minimise(
+        dx.linear_objective(q, "ApproxAP"), np.ones(4)
+    )
     assert result.params.tolist() == [0.0] * 4
     assert (result.status, "on one side of rel=" in result.message) == ("converged", True)
 
 
 def test_callbacks_stop_it():
     seen = []
-    trainer, objective = dx.SVMAcc(), dx.linear_objective(Q, "ApproxAP")
+    trainer, objective = dx.trainers.SVMAcc(), dx.linear_objective(Q, "ApproxAP")
     result = trainer.minimise(objective, np.ones(4), callback=lambda step: seen.append(step) or True)
     assert (result.status, len(seen), result.params.tolist()) == ("stopped", 1, [0.0] * 4)
     result = trainer.minimise(objective, np.ones(4), callback=lambda step: step.iteration > 0)
@@ -152,18 +154,18 @@ def test_callbacks_stop_it():
 )
 def test_settings(settings, message):
     with pytest.raises(dx.InputError, match=message):
-        dx.SVMAcc(**settings)
+        dx.trainers.SVMAcc(**settings)
 
 
 def test_objectives_that_it_refuses():
     with pytest.raises(dx.InputError, match=r"l2=0.5: .* give C, e.g. SVMAcc\(C=0.01\)"):
-        dx.SVMAcc().minimise(dx.linear_objective(Q, "ApproxAP", l2=0.5), np.zeros(4))
+        dx.trainers.SVMAcc().minimise(dx.linear_objective(Q, "ApproxAP", l2=0.5), np.zeros(4))
     with pytest.raises(dx.InputError, match="SVMAcc trains a LinearModel"):
-        dx.SVMAcc().minimise(object(), np.zeros(4))
+        dx.trainers.SVMAcc().minimise(object(), np.zeros(4))
 
 
 def test_it_is_read_from_its_text():
-    trainer = dx.SVMAcc(C=0.25, balanced=True, loss="squared_hinge", random_state=None)
+    trainer = dx.trainers.SVMAcc(C=0.25, balanced=True, loss="squared_hinge", random_state=None)
     assert trainer_from(repr(trainer)) == trainer
 
 
@@ -171,11 +173,15 @@ def test_it_is_read_from_its_text():
     "ranker",
     [
         dx.LinearRanker(trainer="svm-acc", start="zero"),
-        dx.LinearRanker(trainer=dx.SVMAcc(C=0.1, balanced=True), scale="query-percentile"),
+        dx.LinearRanker(trainer=dx.trainers.SVMAcc(C=0.1, balanced=True), scale="query-percentile"),
         dx.StumpRanker(trainer="svm-acc", thresholds=3),
-        dx.StumpRanker(trainer=dx.SVMAcc(C=0.1), scale="query-percentile", thresholds=np.arange(1, 11) / 11),
-        dx.StumpRanker(trainer=dx.SVMAcc(C=0.1), scale="query-minmax", thresholds=(0.2, 0.5)),
-        dx.StumpRanker(trainer=dx.SVMAcc(C=0.1), thresholds=[[0.0], [], [0.1, 0.2], np.array([0.3])]),
+        dx.StumpRanker(
+            trainer=dx.trainers.SVMAcc(C=0.1), scale="query-percentile", thresholds=np.arange(1, 11) / 11
+        ),
+        dx.StumpRanker(trainer=dx.trainers.SVMAcc(C=0.1), scale="query-minmax", thresholds=(0.2, 0.5)),
+        dx.StumpRanker(
+            trainer=dx.trainers.SVMAcc(C=0.1), thresholds=[[0.0], [], [0.1, 0.2], np.array([0.3])]
+        ),
     ],
     ids=["linear", "balanced", "stumps", "percentile", "minmax", "by feature"],
 )

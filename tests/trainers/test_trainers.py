@@ -134,7 +134,7 @@ class Undefined(Quadratic):
 
 @pytest.mark.parametrize("trainer", [dx.SGD(), dx.Adam(), dx.LBFGS(), dx.CG()], ids=repr)
 def test_a_loss_that_is_never_finite_is_a_status_with_validation_too(trainer):
-    for wrapped in (trainer, dx.BestSoFar(trainer, lambda params: 1.0)):
+    for wrapped in (trainer, dx.trainers.BestSoFar(trainer, lambda params: 1.0)):
         result = wrapped.minimise(Undefined(), np.ones(5))
         assert (result.status, result.trace) == ("not_finite", [])
         assert np.array_equal(result.params, np.ones(5))
@@ -213,7 +213,7 @@ def test_adam_has_the_same_bits_for_the_same_seed_and_a_memory_of_one_run_only(l
 
 @pytest.fixture(scope="module")
 def linear_data():
-    return dx.make_cubic(n_queries=40, docs_per_query=12, n_features=6, seed=3)
+    return dx.data.make_cubic(n_queries=40, docs_per_query=12, n_features=6, seed=3)
 
 
 def test_sgd_has_the_same_bits_for_the_same_seed_and_others_for_another(linear_data):
@@ -253,7 +253,7 @@ def test_best_so_far_returns_the_best_step_and_leaves_the_path_alone():
     plain = dx.LBFGS().minimise(objective, start)
     steps = []
     score = lambda params: -abs(len(steps) - 3) if steps.append(params.copy()) is None else 0  # noqa: E731
-    result = dx.BestSoFar(dx.LBFGS(), score).minimise(objective, start)
+    result = dx.trainers.BestSoFar(dx.LBFGS(), score).minimise(objective, start)
     assert [row["loss"] for row in result.trace] == [row["loss"] for row in plain.trace]
     assert np.array_equal(result.params, steps[2])
     assert result.value == result.trace[2]["loss"]
@@ -269,14 +269,14 @@ def test_the_start_can_be_the_best():
     start = objective.center + 1e-3
     score = lambda params: -objective.value_and_grad(params)[0]  # noqa: E731
     for trainer in (dx.SGD(rate=0.2, epochs=2), dx.LBFGS(max_iter=1)):
-        result = dx.BestSoFar(trainer, score).minimise(objective, start)
+        result = dx.trainers.BestSoFar(trainer, score).minimise(objective, start)
         assert result.trace[0]["iteration"] == 0
         assert result.value <= objective.value_and_grad(start)[0]
 
 
 def test_a_score_that_is_never_defined_is_an_error():
     with pytest.raises(dx.InputError, match=r"NaN at all 3 steps.*validation query"):
-        dx.BestSoFar(dx.SGD(epochs=2), lambda _: np.nan).minimise(Quadratic(), np.zeros(5))
+        dx.trainers.BestSoFar(dx.SGD(epochs=2), lambda _: np.nan).minimise(Quadratic(), np.zeros(5))
 
 
 def test_sgd_draws_a_new_order_every_epoch():
@@ -307,7 +307,7 @@ def test_memory_of_lbfgs_counts():
 
 def test_patience_ends_a_run_that_no_longer_rises():
     falling = iter(range(0, -1000, -1))
-    result = dx.BestSoFar(dx.SGD(epochs=50), lambda _: next(falling), patience=4).minimise(
+    result = dx.trainers.BestSoFar(dx.SGD(epochs=50), lambda _: next(falling), patience=4).minimise(
         Quadratic(), np.zeros(5)
     )
     assert result.status == "stopped"
@@ -316,7 +316,7 @@ def test_patience_ends_a_run_that_no_longer_rises():
 
 
 def test_an_outer_callback_is_heard_through_best_so_far():
-    result = dx.BestSoFar(dx.SGD(epochs=9), lambda _: 0.0).minimise(
+    result = dx.trainers.BestSoFar(dx.SGD(epochs=9), lambda _: 0.0).minimise(
         Quadratic(), np.zeros(5), callback=lambda step: step.iteration == 2
     )
     assert len(result.trace) == 1 + 2
@@ -402,7 +402,9 @@ def test_regression_start_is_weighted_ridge_on_gains(size):
     """6,000 rows are several blocks."""
     rng, n = np.random.default_rng(0), 6 * size
     X, labels = 3.0 + rng.standard_normal((n, 4)), rng.choice([0.0, 1.0, 2.0], size=n)
-    w = dx.regression_start(dx.Queries.from_arrays(X, labels, qid=np.repeat(np.arange(6), size)), ridge=2.0)
+    w = dx.trainers.regression_start(
+        dx.Queries.from_arrays(X, labels, qid=np.repeat(np.arange(6), size)), ridge=2.0
+    )
     u = np.where(labels > 0, n / 2 / (labels > 0).sum(), n / 2 / (labels == 0).sum())
     gain = np.exp2(labels) - 1
     Xc, gc = X - np.average(X, axis=0, weights=u), gain - np.average(gain, weights=u)
@@ -416,7 +418,7 @@ def test_regression_start_of_features_twice_and_of_any_size(size):
     rng = np.random.default_rng(0)
     X, labels = rng.standard_normal((200, 5)), rng.choice([0.0, 1.0, 2.0], size=200)
     X = np.column_stack([X * size, X * size, X, np.full(200, size)])
-    w = dx.regression_start(dx.Queries.from_arrays(X, labels))
+    w = dx.trainers.regression_start(dx.Queries.from_arrays(X, labels))
     u = np.where(labels > 0, 100 / (labels > 0).sum(), 100 / (labels == 0).sum())
     expected = X @ Ridge(solver="svd").fit(X, np.exp2(labels) - 1, sample_weight=u).coef_
     np.testing.assert_allclose(X @ w, expected, rtol=0, atol=1e-6 * np.abs(expected).max())
@@ -434,36 +436,36 @@ def test_regression_start_of_features_twice_and_of_any_size(size):
 )
 def test_regression_start_says_what_it_cannot_take(features, settings, message):
     with pytest.raises(dx.InputError, match=message):
-        dx.regression_start(dx.Queries.from_arrays(features, [0.0, 1.0, 2.0]), **settings)
+        dx.trainers.regression_start(dx.Queries.from_arrays(features, [0.0, 1.0, 2.0]), **settings)
 
 
 def test_regression_start_has_the_same_bits_for_any_number_of_threads():
     starts = []
     for threads in (1, 2):
         q, before = (
-            dx.make_cubic(n_queries=300, docs_per_query=50, n_features=100, seed=0),
+            dx.data.make_cubic(n_queries=300, docs_per_query=50, n_features=100, seed=0),
             dx.set_threads(threads),
         )
         with threadpool_limits(threads):
-            starts.append(dx.regression_start(q))
+            starts.append(dx.trainers.regression_start(q))
         dx.set_threads(before)
     assert np.array_equal(*starts)
 
 
 def test_regression_start_is_kept_as_it_was():
     """For the same queries, whatever the caller does with it, and for each ridge by itself."""
-    q = dx.make_cubic(n_queries=6, docs_per_query=10, n_features=3, seed=0)
-    first, other = dx.regression_start(q), dx.regression_start(q, ridge=50.0)
+    q = dx.data.make_cubic(n_queries=6, docs_per_query=10, n_features=3, seed=0)
+    first, other = dx.trainers.regression_start(q), dx.trainers.regression_start(q, ridge=50.0)
     expected = first.copy()
     first[:] = 0.0
-    assert np.array_equal(dx.regression_start(q), expected)
+    assert np.array_equal(dx.trainers.regression_start(q), expected)
     assert np.abs(other - expected).max() > 1e-3
-    weighted = dx.regression_start(q, sample_weight=np.arange(60.0))
+    weighted = dx.trainers.regression_start(q, sample_weight=np.arange(60.0))
     assert np.abs(weighted - expected).max() > 1e-3
 
 
 def test_regression_start_copes_with_one_class_only():
-    w = dx.regression_start(dx.Queries.from_arrays(np.eye(3), np.zeros(3)))
+    w = dx.trainers.regression_start(dx.Queries.from_arrays(np.eye(3), np.zeros(3)))
     np.testing.assert_allclose(w, 0.0, rtol=0, atol=1e-12)
 
 
@@ -488,8 +490,8 @@ def test_regression_start_copes_with_one_class_only():
         (lambda: dx.LBFGS(max_iter=True), r"max_iter=True"),
         (lambda: dx.LBFGS(tol=-1.0), r"LBFGS\(tol=-1\.0\)"),
         (lambda: dx.LBFGS(ftol=float("nan")), r"LBFGS\(ftol=nan\)"),
-        (lambda: dx.BestSoFar("sgd", len), r"BestSoFar\('sgd'\).*e\.g\. BestSoFar\(LBFGS\(\)\)"),
-        (lambda: dx.BestSoFar(dx.SGD(), len, patience=0), r"BestSoFar\(patience=0\).*>= 1"),
+        (lambda: dx.trainers.BestSoFar("sgd", len), r"BestSoFar\('sgd'\).*e\.g\. BestSoFar\(LBFGS\(\)\)"),
+        (lambda: dx.trainers.BestSoFar(dx.SGD(), len, patience=0), r"BestSoFar\(patience=0\).*>= 1"),
     ],
 )
 def test_messages(call, message):

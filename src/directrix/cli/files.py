@@ -69,7 +69,7 @@ def _is_within(path: Path, folder: Path) -> bool:
 
 
 def read_data(path: Path, missing: Missing = Missing.error) -> Queries:
-    """Read labelled data; see `directrix.read_letor` and `directrix.read_parquet`."""
+    """Read labelled data; see `directrix.read_letor` and `directrix.data.read_parquet`."""
     from directrix.data.formats import read_file
 
     return read_file(path, missing=missing.value)

@@ -60,7 +60,7 @@ class ArrowFiles:
     ------
     InputError
         If there is no such file, it is damaged, or its columns are not those of the layout, see
-        `directrix.read_parquet`.
+        `directrix.data.read_parquet`.
     """
 
     def __init__(self, path: Path) -> None:

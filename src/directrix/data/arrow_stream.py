@@ -51,7 +51,7 @@ class QueryRuns:
                     f"{place.path}: row {place.row + row}: query {qid!r} starts again after other queries; "
                     f"the rows of a query must stand together where features stay in the file. Sort the "
                     f"table by qid, or read it into memory, where rows are grouped: "
-                    f"directrix.read_parquet(path)."
+                    f"directrix.data.read_parquet(path)."
                 )
             self._seen.add(qid)
             self.ids.append(qid)
@@ -122,7 +122,7 @@ class DecodedRows:
 
 
 def parts_of(files: ArrowFiles, missing: str) -> Iterator[Part]:
-    """Rows of files in order, part by part, checked as `directrix.open_parquet` does."""
+    """Rows of files in order, part by part, checked as `directrix.data.open_parquet` does."""
     columns, runs = Columns(files.layout, missing), QueryRuns()
     for place, batch in files.batches():
         qids = columns.qids(batch, place)

@@ -29,7 +29,7 @@ class Queries:
     ----------
     features : float32 or float64 (n_docs, n_features), C-contiguous, or CSR array, or `StoredFeatures`
         Features of every document; all documents of a query are contiguous. Those of
-        `directrix.open_parquet` stay in their file.
+        `directrix.data.open_parquet` stay in their file.
     labels : float64 (n_docs,)
         Relevance labels, >= 0, higher is better.
     qptr : int64 (n_queries + 1,)
@@ -213,7 +213,7 @@ class Queries:
         if isinstance(self.features, StoredFeatures):
             raise InputError(
                 f"{self.features.source.name} has {self.n_features} features and {n_features} are needed; "
-                "features that stay in a file get no further columns. Type directrix.read_parquet(path)."
+                "features that stay in a file get no further columns. Type directrix.data.read_parquet(path)."
             )
         if sp.issparse(self.features):
             parts = self.features.data, self.features.indices, self.features.indptr

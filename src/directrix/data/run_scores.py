@@ -82,14 +82,14 @@ class RunScores:
             raise InputError(
                 f"RunScores: scores, doc_ids, floor, query_ids and n_relevant have {given}, scores are "
                 f"{self.scores.dtype}; for {n_docs} labels, {n_queries} queries and {n_runs} tags {needed} "
-                "and float32 are needed. Make it with directrix.runs_as_features."
+                "and float32 are needed. Make it with directrix.data.runs_as_features."
             )
         if len(set(self.tags)) < n_runs:
             raise InputError(f"RunScores: tags {self.tags}; each run needs a name of its own. Rename one.")
         if not (np.isnan(self.scores) | (self.scores > self.floor)).all():
             raise InputError(
                 f"RunScores: floor {self.floor.tolist()} is not below all scores, so it cannot stand for "
-                "documents that were not retrieved. Make it with directrix.runs_as_features."
+                "documents that were not retrieved. Make it with directrix.data.runs_as_features."
             )
         for name in ("labels", "qptr", "doc_ids", "scores", "n_relevant", "floor"):
             view = getattr(self, name).view()

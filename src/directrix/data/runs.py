@@ -49,7 +49,7 @@ def runs_as_features(
 
     Examples
     --------
-    >>> from directrix import runs_as_features
+    >>> from directrix.data import runs_as_features
     >>> scores = runs_as_features(["bm25.gz", "lm.gz"], "qrels")  # doctest: +SKIP
     >>> train = scores.take(range(10))  # doctest: +SKIP
     >>> model = StumpModel(train.thresholds(50))  # doctest: +SKIP

@@ -74,13 +74,13 @@ class Scale:
                 raise InputError(
                     f"Scale({self.kind!r}) with {name} = {_shown(values)}; one finite number a feature of "
                     "the training data is needed (widths >= 0). Take them with "
-                    f"directrix.fit_scale({self.kind!r}, features)."
+                    f"directrix.data.fit_scale({self.kind!r}, features)."
                 )
             object.__setattr__(self, name, tuple(float(v) for v in values))
         if len(self.center or ()) != len(self.width or ()):
             raise InputError(
                 f"Scale({self.kind!r}) with {len(self.center or ())} centers and {len(self.width or ())} "
-                f"widths; both have one value a feature. Take them with directrix.fit_scale({self.kind!r}, "
+                f"widths; both have one value a feature. Take them with directrix.data.fit_scale({self.kind!r}, "
                 "features)."
             )
 

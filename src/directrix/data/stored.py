@@ -133,7 +133,7 @@ def _fill(descriptor: int, target: memoryview, offset: int, path: Path) -> None:
 
 @dataclass(frozen=True, eq=False)
 class StoredFeatures:
-    """The features of `Queries` that are in a file and stay there; made by `directrix.open_parquet`.
+    """The features of `Queries` that are in a file and stay there; made by `directrix.data.open_parquet`.
 
     Where a matrix is needed, it refuses to become one: what can work block by block asks for `blocks`.
 
@@ -188,7 +188,7 @@ class StoredFeatures:
             f"{self.source.name}: its features stay in the file, and {what} needs them in memory. Linear "
             f"rankers "
             'that gradients train ("lbfgs", "cg", "sgd", "adam") read them block by block; for anything else '
-            "type directrix.read_parquet(path) (on the command line --no-stream), or take a part: q.take([0, "
+            "type directrix.data.read_parquet(path) (on the command line --no-stream), or take a part: q.take([0, "
             "1])."
         )
 

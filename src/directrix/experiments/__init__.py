@@ -1,1 +1,5 @@
-"""Experiments: numbers from data, trainers and measures, without a word on how they are shown."""
+"""Numbers from data, trainers and measures: cross-validation, significance, local optimality, tendency."""
+
+from directrix.registry import NAMESPACES, exports
+
+__getattr__, __dir__, __all__ = exports(__name__, NAMESPACES["experiments"])

@@ -17,9 +17,9 @@ import numpy as np
 
 from directrix.data.queries import Queries
 from directrix.errors import InputError
+from directrix.laws.bounds import bounds_of
 from directrix.objectives.linear import LinearObjective, linear_objective
 from directrix.objectives.objective import Objective
-from directrix.surrogates.bounds import bounds_of
 from directrix.surrogates.names import surrogate as as_surrogate
 from directrix.trainers.result import Step
 from directrix.trainers.sgd import SGD
@@ -42,7 +42,7 @@ class Approximation:
     errors : float64 (n_epochs, n_queries)
         :math:`|\hat M(q) - M(q)|`; NaN where the measure is undefined.
     bounds : mapping of str to float64 (n_epochs, n_queries)
-        What `directrix.surrogates.bounds.bounds_of` says for the scores of the epoch; without entries for a
+        What `directrix.laws.bounds.bounds_of` says for the scores of the epoch; without entries for a
         surrogate that no theorem speaks of.
     """
 
@@ -119,7 +119,8 @@ def approximation(
 
     Examples
     --------
-    >>> from directrix import ApproxNDCG, SGD, make_cubic
+    >>> from directrix import ApproxNDCG, SGD
+    >>> from directrix.data import make_cubic
     >>> q = make_cubic(10, 20, 5)
     >>> soft, sharp = (approximation(q, ApproxNDCG(alpha=a), trainer=SGD(epochs=5)) for a in (1.0, 100.0))
     >>> bool(sharp.rho[-1] < soft.rho[-1]), len(sharp.rho)

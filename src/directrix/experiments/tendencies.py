@@ -57,7 +57,7 @@ def tendency_of(
     Examples
     --------
     >>> import directrix as dx
-    >>> q = dx.make_cubic(n_queries=10, docs_per_query=20, n_features=5, seed=0)
+    >>> q = dx.data.make_cubic(n_queries=10, docs_per_query=20, n_features=5, seed=0)
     >>> blunt, sharp = (tendency_of(dx.ApproxNDCG(alpha=alpha), q, n_models=20) for alpha in (1.0, 100.0))
     >>> blunt.coefficient > sharp.coefficient
     True

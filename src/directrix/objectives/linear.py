@@ -103,7 +103,7 @@ def linear_objective(
     Parameters
     ----------
     queries : Queries
-        Training data, dense or CSR, or of `directrix.open_parquet`: then features are read as they are used.
+        Training data, dense or CSR, or of `directrix.data.open_parquet`: then features are read as they are used.
     surrogate : Surrogate or str
         What to maximise, e.g. ``ApproxNDCG(alpha=10)`` or ``"ApproxNDCG(alpha=10)"``.
     l2 : float >= 0

@@ -39,7 +39,7 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no t
     """
 
     reads_files: ClassVar[bool] = False
-    """Whether it takes `Queries` of `directrix.open_parquet`, whose features stay in their file."""
+    """Whether it takes `Queries` of `directrix.data.open_parquet`, whose features stay in their file."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -122,7 +122,7 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no t
     ) -> Self:
         """Train on `Queries`, as `directrix.read_letor` returns them; see ``fit``.
 
-        A `LinearRanker` also takes those of `directrix.open_parquet`, whose features stay in their file, with
+        A `LinearRanker` also takes those of `directrix.data.open_parquet`, whose features stay in their file, with
         a trainer that needs gradients only.
 
         Parameters

@@ -1,1 +1,5 @@
-"""Ways to minimise a loss."""
+"""Trainers: ways to minimise an objective."""
+
+from directrix.registry import NAMESPACES, exports
+
+__getattr__, __dir__, __all__ = exports(__name__, NAMESPACES["trainers"])

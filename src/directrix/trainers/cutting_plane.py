@@ -83,7 +83,7 @@ class CuttingPlane:
     Examples
     --------
     >>> import numpy as np, directrix as dx
-    >>> q = dx.make_cubic(n_queries=20, docs_per_query=10, n_features=4, seed=0)
+    >>> q = dx.data.make_cubic(n_queries=20, docs_per_query=10, n_features=4, seed=0)
     >>> result = dx.CuttingPlane().minimise(dx.linear_objective(q, "RankSVM", l2=1e-3), np.zeros(4))
     >>> result.status, result.gap < 1e-3
     ('converged', True)

@@ -61,7 +61,7 @@ class Restarts:
     Examples
     --------
     >>> import numpy as np, directrix as dx
-    >>> q = dx.make_cubic(n_queries=20, docs_per_query=10, n_features=4, seed=0)
+    >>> q = dx.data.make_cubic(n_queries=20, docs_per_query=10, n_features=4, seed=0)
     >>> result = dx.Restarts(dx.LBFGS(), n=3).minimise(dx.linear_objective(q, "ApproxNDCG"), np.ones(4))
     >>> result.counts["restarts"], sorted({row["restart"] for row in result.trace})
     (3, [0, 1, 2])

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from directrix.data.queries import Queries
+from directrix.laws.smooth_theory import smooth_ndcg_bound, smooth_rescaled
 from directrix.measures.dcg import NDCG
 from directrix.objectives.linear import linear_objective
 from directrix.surrogates.smooth import SmoothNDCG
-from directrix.surrogates.smooth_theory import smooth_ndcg_bound, smooth_rescaled
 from directrix.trainers.lbfgs import LBFGS
 from directrix.trainers.regression import regression_start
 from directrix.types import Float64Array

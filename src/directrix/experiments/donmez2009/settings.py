@@ -20,7 +20,7 @@ CONSTRUCTIONS = (  # in the order of Table 1
 
 @dataclass(frozen=True)
 class Artificial:
-    """The artificial data: labels 0 to 4 by a random cubic polynomial, see `directrix.make_cubic`.
+    """The artificial data: labels 0 to 4 by a random cubic polynomial, see `directrix.data.make_cubic`.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ from directrix.experiments.cells import Cell
 from directrix.experiments.splits import Split
 from directrix.experiments.tendencies import random_models, tendencies
 from directrix.experiments.tendency import tendency
-from directrix.surrogates.bounds import ap_bound, ndcg_bound, rank_bound
+from directrix.laws.bounds import ap_bound, ndcg_bound, rank_bound
 from directrix.surrogates.names import surrogate as parse_surrogate
 
 __all__ = ["QUICK_SWEEP", "STRUCTURAL", "Sweep", "apart", "apart_cell", "fold_cells"]

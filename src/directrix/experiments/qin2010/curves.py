@@ -13,8 +13,8 @@ import numpy as np
 from directrix.data.queries import Queries
 from directrix.experiments.approximation import approximation
 from directrix.experiments.cells import Cell, Progress, run_cells
+from directrix.laws.bounds import BOUNDS
 from directrix.surrogates.approx import ApproxAP, ApproxNDCG
-from directrix.surrogates.bounds import BOUNDS
 from directrix.trainers.sgd import SGD
 from directrix.types import Float64Array
 
@@ -85,7 +85,7 @@ class ErrorCurve:
     by_query : float64 (n_queries,)
         Mean error over the epochs.
     bounds : mapping of str to Bounded
-        By where the error of the soft ranks is taken from, see `directrix.surrogates.bounds.bounds_of`.
+        By where the error of the soft ranks is taken from, see `directrix.laws.bounds.bounds_of`.
     seconds : float
     """
 

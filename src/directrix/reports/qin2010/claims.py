@@ -12,9 +12,9 @@ from directrix.experiments.qin2010.curves import ErrorCurve
 from directrix.experiments.qin2010.methods import MAP, NDCG_10, NDCG_ALL, ndcg_at
 from directrix.experiments.qin2010.protocol import Found
 from directrix.experiments.significance import Significance, paired, paired_t, t_interval
+from directrix.laws.bounds import ap_bound, ndcg_bound, rank_bound
 from directrix.reports.qin2010.published import AP_BOUND, EPS, EPS_BOUND, NDCG_BOUND, POSITIONS, SCORES
 from directrix.reports.report import Claim, Verdict
-from directrix.surrogates.bounds import ap_bound, ndcg_bound, rank_bound
 from directrix.surrogates.positions import soft_ranks
 
 __all__ = ["ORDERINGS", "claims", "comparable", "falls", "ordering", "verdict"]

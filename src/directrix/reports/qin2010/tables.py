@@ -17,10 +17,10 @@ from directrix.experiments.qin2010.methods import (
 )
 from directrix.experiments.qin2010.protocol import Found
 from directrix.experiments.significance import paired, paired_t
+from directrix.laws.bounds import BOUNDS
 from directrix.reports.qin2010.claims import ORDERINGS
 from directrix.reports.qin2010.published import LETOR_3, MEAN_AP, NDCG_N, POSITIONS, SCORES
 from directrix.reports.tables import Table, Value
-from directrix.surrogates.bounds import BOUNDS
 from directrix.surrogates.positions import soft_ranks
 from directrix.types import Float64Array
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from directrix.laws.cases import Case, all_cases, each_query, random_cases
 from directrix.surrogates.base import query_sums
-from directrix.surrogates.law_cases import Case, all_cases, each_query, random_cases
 from directrix.types import Float64Array, FloatArray, Int64Array, Surrogate
 
 __all__ = [

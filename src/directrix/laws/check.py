@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from directrix.surrogates import trait_laws
-from directrix.surrogates.law_cases import each_query, hard_cases, permutations, random_cases
+from directrix.laws import traits as trait_laws
+from directrix.laws.cases import each_query, hard_cases, permutations, random_cases
 from directrix.threads import get_threads, set_threads
 from directrix.types import FloatArray, Surrogate
 

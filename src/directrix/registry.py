@@ -1,0 +1,229 @@
+"""Every name that users can write, and the module that defines it.
+
+The one list of measures, surrogates, trainers and rankers: the public names, the stubs for type checkers,
+the names that texts are parsed for, the reference pages and the law tests all read it. It holds text alone
+and imports nothing, so that `import directrix` stays fast.
+
+A measure, surrogate, trainer or ranker is added to the table of its kind; the names of the top level are in
+`PUBLIC`, those of a namespace such as ``directrix.data`` in `NAMESPACES`. Then run
+``python tests/test_public_names.py``, which writes the stubs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+__all__ = ["MEASURES", "NAMESPACES", "PUBLIC", "RANKERS", "SURROGATES", "TRAINERS", "classes", "exports"]
+
+MEASURES = {
+    "AP": "measures.precision",
+    "DCG": "measures.dcg",
+    "ERR": "measures.cascade",
+    "IPrec": "measures.precision",
+    "KendallTau": "measures.pairs",
+    "NDCG": "measures.dcg",
+    "Precision": "measures.precision",
+    "RBP": "measures.cascade",
+    "ROCArea": "measures.pairs",
+    "RPrecision": "measures.precision",
+    "RR": "measures.precision",
+    "Recall": "measures.precision",
+    "Success": "measures.precision",
+}
+"""Exact measures."""
+
+SURROGATES = {
+    "ApproxNDCG": "surrogates.approx",
+    "ApproxAP": "surrogates.approx",
+    "ApproxPrecision": "surrogates.approx",
+    "ApproxRR": "surrogates.approx_cascade",
+    "ApproxERR": "surrogates.approx_cascade",
+    "ApproxKendall": "surrogates.approx_pairs",
+    "ApproxMeasure": "surrogates.positions",
+    "SmoothNDCG": "surrogates.smooth",
+    "SmoothAP": "surrogates.smooth",
+    "SoftNDCG": "surrogates.soft",
+    "Lambda": "surrogates.lambdas",
+    "RankNet": "surrogates.pairwise",
+    "RankSVM": "surrogates.pairwise",
+    "ListNet": "surrogates.listwise",
+    "ListMLE": "surrogates.listwise",
+    "RankCosine": "surrogates.listwise",
+    "Regression": "surrogates.pointwise",
+    "SVMMap": "surrogates.structural",
+    "SVMRoc": "surrogates.structural",
+    "SVMNdcg": "surrogates.structural",
+    "PermuRank": "surrogates.structural",
+    "Dorm": "surrogates.dorm",
+}
+"""Surrogates, by family."""
+
+TRAINERS = {
+    "AdaRank": "trainers.adarank",
+    "Adam": "trainers.adam",
+    "Anneal": "trainers.anneal",
+    "BestSoFar": "trainers.best",
+    "Boosting": "trainers.boosting",
+    "CG": "trainers.cg",
+    "CoordinateAscent": "trainers.coordinate_ascent",
+    "CuttingPlane": "trainers.cutting_plane",
+    "FRank": "trainers.frank",
+    "LBFGS": "trainers.lbfgs",
+    "RankBoost": "trainers.rankboost",
+    "Restarts": "trainers.restarts",
+    "SGD": "trainers.sgd",
+    "SVMAcc": "trainers.svm_acc",
+}
+"""Trainers and wrappers of trainers."""
+
+RANKERS = {
+    "AutoRanker": "rankers.auto",
+    "BoostedRanker": "rankers.boosted",
+    "LinearRanker": "rankers.linear",
+    "MLPRanker": "rankers.mlp",
+    "StumpRanker": "rankers.stumps",
+}
+"""Estimators."""
+
+_TRAINERS_AT_THE_TOP = (
+    "Adam",
+    "Anneal",
+    "CG",
+    "CoordinateAscent",
+    "CuttingPlane",
+    "LBFGS",
+    "Restarts",
+    "SGD",
+)
+
+PUBLIC = {
+    **MEASURES,
+    **SURROGATES,
+    **{name: TRAINERS[name] for name in _TRAINERS_AT_THE_TOP},
+    **RANKERS,
+    "InputError": "errors",
+    "MissingExtra": "errors",
+    "NotConverged": "errors",
+    "Queries": "data.queries",
+    "certify": "experiments.optimality",
+    "compare": "experiments.significance",
+    "convention": "measures.convention",
+    "conventions": "measures.convention",
+    "cross_validate": "experiments.crossval",
+    "evaluate": "measures.evaluation",
+    "get_threads": "threads",
+    "linear_objective": "objectives.linear",
+    "load": "rankers.model_file",
+    "measure": "measures.names",
+    "method": "rankers.methods",
+    "methods": "rankers.methods",
+    "read_letor": "data.letor",
+    "read_trec_qrels": "data.trec",
+    "read_trec_run": "data.trec",
+    "search": "rankers.search",
+    "set_threads": "threads",
+    "surrogate": "surrogates.names",
+    "tendency": "experiments.tendency",
+    "write_letor": "data.letor_write",
+}
+"""Names of ``directrix`` itself."""
+
+NAMESPACES = {
+    "data": {
+        "Qrels": "data.trec",
+        "Run": "data.trec",
+        "RunScores": "data.runs",
+        "Scale": "data.scale",
+        "audit": "data.audit",
+        "fit_scale": "data.scale",
+        "join_trec": "data.trec",
+        "k_folds": "data.split",
+        "letor_folds": "data.split",
+        "make_cubic": "data.synthetic",
+        "make_linear": "data.synthetic",
+        "open_parquet": "data.arrow",
+        "read_parquet": "data.arrow",
+        "runs_as_features": "data.runs",
+        "split_queries": "data.split",
+        "write_parquet": "data.arrow",
+        "write_trec_run": "data.trec",
+    },
+    "experiments": {
+        "Approximation": "experiments.approximation",
+        "Certificate": "experiments.optimality",
+        "Comparisons": "experiments.significance",
+        "CrossValidation": "experiments.crossval",
+        "Entry": "experiments.crossval",
+        "Matching": "experiments.matching",
+        "Polished": "experiments.optimality",
+        "Split": "experiments.crossval",
+        "Tendency": "experiments.tendency",
+        "approximation": "experiments.approximation",
+        "evaluate_conventions": "measures.evaluation",
+        "k_fold_splits": "experiments.crossval",
+        "letor_splits": "experiments.crossval",
+        "line_search": "measures.line_search",
+        "matching": "experiments.matching",
+        "polish": "experiments.optimality",
+        "random_models": "experiments.tendencies",
+        "tendencies": "experiments.tendencies",
+        "tendency_of": "experiments.tendencies",
+    },
+    "laws": {
+        "LawBroken": "laws.check",
+        "ap_bound": "laws.bounds",
+        "check_surrogate": "laws.check",
+        "ndcg_bound": "laws.bounds",
+        "rank_bound": "laws.bounds",
+        "smooth_ndcg_bound": "laws.smooth_theory",
+        "smooth_rescaled": "laws.smooth_theory",
+        "soft_ranks": "surrogates.positions",
+    },
+    "models": {
+        "LinearModel": "models.linear",
+        "StumpModel": "models.stumps",
+        "quantile_thresholds": "models.stumps",
+    },
+    "trainers": {
+        **{name: home for name, home in TRAINERS.items() if name not in _TRAINERS_AT_THE_TOP},
+        "regression_start": "trainers.regression",
+    },
+}
+"""Names of the namespaces: ``directrix.data.make_cubic``."""
+
+
+def classes(kind: dict[str, str]) -> dict[str, type[Any]]:
+    """Load every class of one table, e.g. ``classes(MEASURES)``; name to class, in the order of the table."""
+    return {name: getattr(import_module(f"directrix.{home}"), name) for name, home in kind.items()}
+
+
+def exports(
+    module: str, names: dict[str, str], modules: tuple[str, ...] = ()
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a module whose names are loaded on first use.
+
+    Parameters
+    ----------
+    module : str
+        Full name of the module, ``__name__``.
+    names : dict
+        Public name to the module below ``directrix`` that defines it.
+    modules : tuple of str
+        Submodules reached as attributes without an import of their own; not part of ``__all__``.
+    """
+
+    def load(name: str) -> Any:
+        if name in modules:
+            return import_module(f"{module}.{name}")  # which sets the attribute
+        if name not in names:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        value = getattr(import_module(f"directrix.{names[name]}"), name)
+        setattr(import_module(module), name, value)
+        return value
+
+    def listed() -> list[str]:
+        return sorted({*vars(import_module(module)), *names, *modules})
+
+    return load, listed, sorted(names)

@@ -1,0 +1,12 @@
+# ruff: noqa: I001
+"""Public names for type checkers; written by tests/test_public_names.py."""
+
+from directrix.trainers.adarank import AdaRank as AdaRank
+from directrix.trainers.best import BestSoFar as BestSoFar
+from directrix.trainers.boosting import Boosting as Boosting
+from directrix.trainers.frank import FRank as FRank
+from directrix.trainers.rankboost import RankBoost as RankBoost
+from directrix.trainers.regression import regression_start as regression_start
+from directrix.trainers.svm_acc import SVMAcc as SVMAcc
+
+__all__: list[str]
