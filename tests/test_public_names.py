@@ -21,20 +21,14 @@ NAMES = [(namespace, name) for namespace, table in TABLES.items() for name in ta
 
 def stub(namespace: str) -> str:
     """The stub of a namespace; "" is directrix itself."""
-    lines = [
-        "# ruff: noqa: I001",
-        '"""Public names for type checkers; written by tests/test_public_names.py."""',
-        "",
-    ]
-    table = TABLES[namespace]
-    lines += [
-        f"from directrix.{home} import {name} as {name}"
-        for name, home in sorted(table.items(), key=lambda item: (item[1], item[0]))
-    ]
+    title = "Public names for type checkers; written by tests/test_public_names.py."
+    homes = sorted(TABLES[namespace].items(), key=lambda item: (item[1], item[0]))
+    lines = ["# ruff: noqa: I001", f'"""{title}"""', ""]
+    lines += [f"from directrix.{home} import {name} as {name}" for name, home in homes]
     if not namespace:
         lines += [f"from directrix import {module} as {module}" for module in (*NAMESPACES, "torch")]
-        lines += ["", "__version__: str"]
-    return "\n".join([*lines, "__all__: list[str]", ""])
+    version = [] if namespace else ["__version__: str"]
+    return "\n".join([*lines, "", *version, "__all__: list[str]", ""])
 
 
 def stub_file(namespace: str) -> Path:
