@@ -21,7 +21,7 @@ import bench_letor as letor
 import numpy as np
 
 import directrix as dx
-from directrix.experiments.approximation import approximation
+from directrix.experiments.surrogate_error import approximation
 
 ALPHAS, BETAS = (10.0, 20.0, 50.0, 100.0, 200.0), (1.0, 10.0, 20.0, 50.0, 100.0)
 FIGURES: dict[str, dict[str, Any]] = {

@@ -22,7 +22,7 @@ import bench_letor as letor
 import numpy as np
 
 import directrix as dx
-from directrix.experiments.tendencies import EVERY_SURROGATE, random_models, tendencies
+from directrix.experiments.tendency_samples import EVERY_SURROGATE, random_models, tendencies
 
 TWELVE = (
     *("ApproxAP(alpha=100, beta=100)", "ApproxNDCG(alpha=100)", "ApproxPrecision(k=10, alpha=100)"),

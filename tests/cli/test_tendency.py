@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from directrix.cli.main import _Commands
 from directrix.cli.tendency import tendency
-from directrix.experiments.tendencies import EVERY_SURROGATE, tendency_of
+from directrix.experiments.tendency_samples import EVERY_SURROGATE, tendency_of
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import pytest
 
 from directrix.data.synthetic import make_cubic
 from directrix.errors import InputError
-from directrix.experiments.approximation import Approximation, approximation
+from directrix.experiments.surrogate_error import Approximation, approximation
 from directrix.laws.bounds import BOUNDS, ap_bound, bounds_of, ndcg_bound, rank_bound
 from directrix.models.mlp import MLPModel
 from directrix.objectives.linear import linear_objective

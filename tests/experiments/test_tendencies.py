@@ -7,8 +7,8 @@ import scipy.sparse as sp
 import directrix as dx
 from directrix.errors import InputError
 from directrix.experiments import tendencies as module
-from directrix.experiments.tendencies import EVERY_SURROGATE, random_models, tendencies, tendency_of
 from directrix.experiments.tendency import tendency
+from directrix.experiments.tendency_samples import EVERY_SURROGATE, random_models, tendencies, tendency_of
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import pytest
 from directrix.experiments.donmez2009.comparison import Comparison, Construction
 from directrix.experiments.donmez2009.results import Found, PairCounts, Sized
 from directrix.experiments.donmez2009.settings import CONSTRUCTIONS, Settings
-from directrix.experiments.matching import Matching
+from directrix.experiments.measure_matching import Matching
 from directrix.reports.donmez2009.claims import claims, verdict_of
 from directrix.reports.donmez2009.published import MEASURES
 

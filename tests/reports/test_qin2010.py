@@ -10,12 +10,12 @@ import pytest
 
 from directrix.data.letor import read_letor
 from directrix.errors import InputError
-from directrix.experiments.approximation import approximation
 from directrix.experiments.crossval_result import CrossValidation, FoldResult
 from directrix.experiments.qin2010.curves import Bounded, ErrorCurve
 from directrix.experiments.qin2010.methods import MAP, NDCG_ALL, Grids, entries
 from directrix.experiments.qin2010.protocol import QUICK, Collection, Found, Settings, read_collections
 from directrix.experiments.significance import paired_t
+from directrix.experiments.surrogate_error import approximation
 from directrix.laws.bounds import BOUNDS
 from directrix.measures.precision import AP
 from directrix.reports.page import page

@@ -10,7 +10,7 @@ import typer
 from directrix.cli.output import Format, FormatOption, print_json, print_rows, progress_of, remark
 
 if TYPE_CHECKING:
-    from directrix.data.audit import FileAudit
+    from directrix.data.audits import FileAudit
 
 _EXTRAS = {"lightgbm": "lightgbm", "matplotlib": "plot", "piqp": "qp", "pyarrow": "arrow", "torch": "torch"}
 """Optional packages, and the extras that install them."""
@@ -38,7 +38,7 @@ def doctor(
         rows = [[name, str(value)] for name, value in facts.items()]
         print_rows(["what", "value"], rows + _kernel_rows(kernels), form)
         return
-    from directrix.data.audit import audit
+    from directrix.data.audits import audit
     from directrix.data.formats import read_file
 
     found = audit({str(path): read_file(path, missing="nan") for path in files})

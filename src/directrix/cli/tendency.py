@@ -46,7 +46,7 @@ def tendency(
     "coefficient": .., "k": .., "median": .., "query": ..}]}.
     """
     from directrix.cli.settings import usage
-    from directrix.experiments.tendencies import (
+    from directrix.experiments.tendency_samples import (
         EVERY_SURROGATE,
         check_models,
         random_models,

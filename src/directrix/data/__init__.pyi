@@ -4,7 +4,7 @@
 from directrix.data.arrow import open_parquet as open_parquet
 from directrix.data.arrow import read_parquet as read_parquet
 from directrix.data.arrow import write_parquet as write_parquet
-from directrix.data.audit import audit as audit
+from directrix.data.audits import audit as audit
 from directrix.data.runs import RunScores as RunScores
 from directrix.data.runs import runs_as_features as runs_as_features
 from directrix.data.scale import Scale as Scale

@@ -13,7 +13,7 @@ from directrix.experiments.cells import Progress
 from directrix.experiments.crossval import CrossValidation, Entry, cross_validate
 from directrix.experiments.donmez2009.collection import Collection
 from directrix.experiments.donmez2009.settings import CONSTRUCTIONS, MODELS, Settings
-from directrix.experiments.matching import Matching
+from directrix.experiments.measure_matching import Matching
 from directrix.types import Float64Array
 
 __all__ = ["Comparison", "Construction", "compare_collection"]

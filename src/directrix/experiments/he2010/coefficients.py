@@ -10,8 +10,8 @@ import numpy as np
 from directrix.data.queries import Queries
 from directrix.experiments.cells import Cell
 from directrix.experiments.splits import Split
-from directrix.experiments.tendencies import random_models, tendencies
 from directrix.experiments.tendency import tendency
+from directrix.experiments.tendency_samples import random_models, tendencies
 from directrix.laws.bounds import ap_bound, ndcg_bound, rank_bound
 from directrix.surrogates.names import surrogate as parse_surrogate
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from directrix.data.queries import Queries
-from directrix.experiments.approximation import approximation
 from directrix.experiments.cells import Cell, Progress, run_cells
+from directrix.experiments.surrogate_error import approximation
 from directrix.laws.bounds import BOUNDS
 from directrix.surrogates.approx import ApproxAP, ApproxNDCG
 from directrix.trainers.sgd import SGD
