@@ -12,7 +12,41 @@ class InputError(ValueError):
 
     The message has four parts: what arrived, where (file:line, row, query id), what is
     needed, and what to type next.
+
+    Parameters
+    ----------
+    problem : str
+        The first three parts, and the fourth where it is the same in Python and in a shell.
+    python : str
+        What to type in Python; the last sentence of the message.
+    shell : str, optional
+        What to type in a shell instead; default ``python``.
+
+    Examples
+    --------
+    >>> error = InputError("the labels are missing.", python="Type y=labels.", shell="Type --labels FILE.")
+    >>> str(error), error.in_shell
+    ('the labels are missing. Type y=labels.', 'the labels are missing. Type --labels FILE.')
     """
+
+    def __init__(self, problem: str, *, python: str = "", shell: str | None = None) -> None:
+        super().__init__(f"{problem} {python}".rstrip())
+        self._given = problem, python, shell
+
+    @property
+    def in_shell(self) -> str:
+        """The message as the command line prints it."""
+        problem, python, shell = self._given
+        return f"{problem} {python if shell is None else shell}".rstrip()
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Let a worker process hand it over with what to type in a shell."""
+        problem, python, shell = self._given
+        return _input_error, (type(self), problem, python, shell)
+
+
+def _input_error(kind: type[InputError], problem: str, python: str, shell: str | None) -> InputError:
+    return kind(problem, python=python, shell=shell)
 
 
 class MissingExtra(ImportError):

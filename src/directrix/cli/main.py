@@ -41,7 +41,7 @@ class _Commands(TyperGroup):
                 warnings.showwarning = _note
                 return super().invoke(ctx)
         except (InputError, MissingExtra) as error:
-            _fail(str(error))
+            _fail(error.in_shell if isinstance(error, InputError) else str(error))
         except OSError as error:
             if error.errno == errno.EPIPE:
                 raise
