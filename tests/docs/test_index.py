@@ -24,5 +24,7 @@ def test_the_navigation_lists_every_page_once(page):
 def test_a_link_of_the_front_page_has_the_title_of_its_page():
     index = (DOCS / "index.md").read_text("utf-8")
     links = dict(reversed(link) for link in re.findall(r"\[([^\]]+)\]\(([^)#]+)\)", index))
-    titles = {page: (DOCS / page).read_text("utf-8").splitlines()[0][2:] for page in PAGES if "how-to" in page}
+    titles = {
+        page: (DOCS / page).read_text("utf-8").splitlines()[0][2:] for page in PAGES if "how-to" in page
+    }
     assert {page: links[page] for page in titles} == titles
