@@ -1,8 +1,7 @@
-"""Figures 1 to 3: the error of a surrogate after every epoch, as cells."""
+"""Figures 1 to 3: the error of a surrogate after every epoch."""
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from directrix.data.queries import Queries
-from directrix.experiments.cells import Cell, Progress, run_cells
+from directrix.experiments.cells import Cell
 from directrix.experiments.surrogate_error import approximation
 from directrix.laws.bounds import BOUNDS
+from directrix.reproductions.runner import Runner
 from directrix.surrogates.approx import ApproxAP, ApproxNDCG
 from directrix.trainers.sgd import SGD
 from directrix.types import Float64Array
@@ -28,12 +28,12 @@ _BETA, _ALPHA = 10.0, 100.0  # what stays fixed in Figures 1 and 2
 
 @dataclass(frozen=True)
 class Study:
-    """What is varied.
+    """Parameters of the curves.
 
     Parameters
     ----------
     alphas : tuple of float
-        Of Figures 1 and 3, rising; the paper does not say its three.
+        Of Figures 1 and 3, rising. The paper has three and does not name them.
     betas : tuple of float
         Of Figure 2, rising.
     epochs : int
@@ -46,7 +46,7 @@ class Study:
     rate: float = 0.01
 
     def surrogates(self, figure: str) -> dict[float, Any]:
-        """What is trained for a figure, by the parameter that it varies."""
+        """Return the surrogates of a figure by the parameter that it varies."""
         if figure == "ApproxAP by alpha":
             return {a: ApproxAP(alpha=a, beta=_BETA) for a in self.alphas}
         if figure == "ApproxAP by beta":
@@ -56,7 +56,7 @@ class Study:
 
 @dataclass(frozen=True, eq=False)
 class Bounded:
-    """The queries of which a theorem says something, epoch by epoch.
+    """The queries that a theorem covers, epoch by epoch.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class Bounded:
     bound, error : float64 (n_epochs,)
         Mean bound and mean error over them; NaN where there are none.
     broken : int
-        How often an error was above its bound.
+        Number of errors above their bound.
     """
 
     covered: Float64Array
@@ -76,7 +76,7 @@ class Bounded:
 
 @dataclass(frozen=True, eq=False)
 class ErrorCurve:
-    """One training.
+    """The errors of one training.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class ErrorCurve:
     by_query : float64 (n_queries,)
         Mean error over the epochs.
     bounds : mapping of str to Bounded
-        By where the error of the soft ranks is taken from, see `directrix.laws.bounds.bounds_of`.
+        By the way the error of the soft ranks is bounded, see `directrix.laws.bounds.bounds_of`.
     seconds : float
     """
 
@@ -95,20 +95,14 @@ class ErrorCurve:
     seconds: float
 
     def above(self, accuracy: float) -> int | None:
-        """The first epoch from which on 1 - rho stays above ``accuracy``; None if it does not at the end."""
+        """Return the epoch from which 1 - rho stays above ``accuracy``; None if the last is not above it."""
         wrong = np.flatnonzero(1.0 - self.rho <= accuracy)
         first = int(wrong[-1]) + 2 if len(wrong) else 1
         return first if first <= len(self.rho) else None
 
 
 def error_curves(
-    train: Mapping[str, Queries],
-    study: Study,
-    path: str | os.PathLike[str],
-    *,
-    seed: int,
-    n_jobs: int | None = None,
-    progress: Progress | None = None,
+    train: Mapping[str, Queries], study: Study, runner: Runner, *, seed: int
 ) -> dict[str, dict[str, dict[float, ErrorCurve]]]:
     """Train every surrogate of every figure on every collection.
 
@@ -116,8 +110,7 @@ def error_curves(
     ----------
     train : mapping of collection to Queries
     study : Study
-    path, n_jobs, progress
-        As for `directrix.experiments.cells.run_cells`.
+    runner : Runner
     seed : int
         Of the order of the queries.
 
@@ -132,11 +125,11 @@ def error_curves(
             for surrogate in study.surrogates(figure).values():
                 key = ("approximation", name, repr(surrogate))  # Figures 1 and 2 share a training
                 cells[key] = Cell(key, _errors, (q, surrogate, study.epochs, study.rate, seed))
-    found = run_cells(list(cells.values()), path, n_jobs=n_jobs, progress=progress)
+    results = runner.cells("error curves", list(cells.values()))
     return {
         name: {
             figure: {
-                value: _curve(found["approximation", name, repr(surrogate)])
+                value: _curve(results["approximation", name, repr(surrogate)])
                 for value, surrogate in study.surrogates(figure).items()
             }
             for figure in FIGURES
@@ -175,12 +168,12 @@ def _curve(cell: Mapping[str, Any]) -> ErrorCurve:
         by_query=np.array(cell["by_query"]),
         bounds={
             kind: Bounded(
-                covered=_array(each["covered"]),
-                bound=_array(each["bound"]),
-                error=_array(each["error"]),
-                broken=each["broken"],
+                covered=_array(bounds["covered"]),
+                bound=_array(bounds["bound"]),
+                error=_array(bounds["error"]),
+                broken=bounds["broken"],
             )
-            for kind, each in cell["bounds"].items()
+            for kind, bounds in cell["bounds"].items()
         },
         seconds=cell["seconds"],
     )

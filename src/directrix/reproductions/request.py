@@ -1,15 +1,14 @@
-"""What a reproduction is asked to do, and where it keeps what it has done."""
+"""What a reproduction is asked to do, and the folder that it works in."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from directrix.experiments.cells import Progress
 from directrix.reports.folder import open_folder
+from directrix.reproductions.runner import ProgressOf
 
 __all__ = ["Request"]
 
@@ -25,20 +24,20 @@ class Request:
     data : Path
         Folder of the data (``letor/``, ``trec7/``).
     folder : Path
-        Of the tables, figures, pages and finished cells.
+        For the tables, figures, pages and finished cells.
     quick : bool
-        Few settings and trials: a look at the machinery, no result.
+        Whether to run few settings and trials: this shows that everything works, and gives no results.
     seed : int
     jobs : int
-        Cells at a time; -1 = one a core.
+        Cells at a time; -1 = all cores.
     command : str
-        Does the same again.
+        Shell command that makes the same report.
     installation : mapping
         Versions, as JSON.
     progress : callable
-        Takes what is counted ("trainings") and gives a context whose value is told of every finished cell.
+        See `directrix.reproductions.runner.ProgressOf`.
     trials : int, optional
-        For reproductions with random splits: how many.
+        Number of random splits, for papers that have some.
     """
 
     name: str
@@ -49,24 +48,24 @@ class Request:
     jobs: int
     command: str
     installation: Mapping[str, Any]
-    progress: Callable[[str], AbstractContextManager[Progress]]
+    progress: ProgressOf
     trials: int | None = None
 
-    def open(self, fixed: Mapping[str, Any], **more: Any) -> tuple[Path, dict[str, Any]]:
-        """Make the folder, or take up the run in it.
+    def open(self, fixed: Mapping[str, Any], **free: Any) -> tuple[Path, dict[str, Any]]:
+        """Make the folder, or resume the run in it.
 
         Parameters
         ----------
         fixed : mapping
-            JSON: all that the figures depend on (settings, seed, digest of the data); the version of
-            directrix is added.
-        **more
-            Other settings, which may differ when the run goes on.
+            JSON: all that results depend on (settings, seed, digest of the data). The version of directrix
+            is added.
+        **free
+            Other settings, which may differ when the run is resumed.
 
         Returns
         -------
         Path, dict
-            File of cells for `run_cells`, and the settings for the `Report`.
+            File of finished cells, and the settings for the `Report`.
 
         Raises
         ------
@@ -74,5 +73,5 @@ class Request:
             If the folder holds a run of other settings.
         """
         fixed = {**fixed, "quick": self.quick, "seed": self.seed, "directrix": self.installation["directrix"]}
-        settings = {"name": self.name, "fixed": fixed, **more, "installation": dict(self.installation)}
+        settings = {"name": self.name, "fixed": fixed, **free, "installation": dict(self.installation)}
         return open_folder(self.folder, settings), settings

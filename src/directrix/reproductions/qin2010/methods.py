@@ -1,4 +1,4 @@
-"""What is compared: Algorithm 1 with the paper's grids, the paper's baselines, and two more."""
+"""Methods that are compared: Algorithm 1 with the paper's grids, the paper's baselines, and two more."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ __all__ = [
     "NDCG_ALL",
     "NDCG_EQ_5",
     "PUBLISHED_METHODS",
+    "SHORT",
     "Grids",
     "entries",
     "measures",
@@ -28,16 +29,23 @@ __all__ = [
 
 _SOURCE = "Qin, Liu & Li (2010), Algorithm 1, doi:10.1007/s10791-009-9124-x"
 PUBLISHED_METHODS = ("ApproxAP", "ApproxNDCG", "AdaRank.MAP", "AdaRank.NDCG", "SVMmap", "SoftRank")
-"""Rows of the paper; the others are ours."""
+"""Rows of the paper's tables; the other rows are ours."""
 
 
 def ndcg_at(k: int | None) -> NDCG:
-    """NDCG@k as LETOR's own script discounts it, which the published figures agree with; decision 0106."""
+    """NDCG@k with the discount of LETOR's script, as in the published values; decision 0106."""
     return NDCG(k=k, discount="letor3")
 
 
 MAP, NDCG_ALL, NDCG_10, NDCG_EQ_5 = (m.name for m in (AP(), ndcg_at(None), ndcg_at(10), NDCG()))
 """Names of measures: MAP, NDCG@n, NDCG@10, and NDCG@n with the discount of Eq. 5."""
+SHORT = {
+    MAP: "MAP",
+    NDCG_ALL: "NDCG@n",
+    NDCG_EQ_5: "NDCG@n of Eq. 5",
+    **{ndcg_at(k).name: f"NDCG@{k}" for k in range(1, 11)},
+}
+"""Measures as tables write them."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +61,7 @@ class Grids:
     ap_alpha, ap_beta, ndcg_alpha : tuple of float
         Of ApproxAP and ApproxNDCG (Sect. 6.3 and 6.4).
     others : mapping of entry to grid
-        In place of the library's grid, for the entries named.
+        In place of the library's grid, by name of the entry.
     """
 
     epochs: int = 200
@@ -65,15 +73,15 @@ class Grids:
 
 
 def measures() -> list[RankingMeasure]:
-    """What is reported of every ranking."""
+    """Return the measures that are reported."""
     return [AP(), *(ndcg_at(k) for k in range(1, 11)), ndcg_at(None), NDCG()]
 
 
 def entries(grids: Grids) -> list[Entry]:
-    """Rows of the tables: what is trained, over which grid, and which measure chooses.
+    """Return the rows of the tables: the method, its grid, and the measure that chooses.
 
-    ApproxAP and ApproxNDCG keep the epoch that is best on validation queries. The paper does not say how its
-    baselines were tuned but for LETOR's rule, by validation; grids are the library's.
+    ApproxAP and ApproxNDCG keep the epoch with the best validation score. Of its baselines the paper says
+    only that they were tuned by LETOR's rule, on validation queries; their grids are the library's.
     """
     by_map, by_ndcg = AP(), ndcg_at(None)
     rows: list[tuple[str, Method | str, RankingMeasure]] = [
@@ -88,7 +96,7 @@ def entries(grids: Grids) -> list[Entry]:
         ("ApproxAP, L-BFGS", "ApproxAP", by_map),
         ("ApproxNDCG, L-BFGS", "ApproxNDCG", by_ndcg),
     ]
-    return [Entry(name, way, grid=grids.others.get(name), measure=goal) for name, way, goal in rows]
+    return [Entry(name, method, grid=grids.others.get(name), measure=by) for name, method, by in rows]
 
 
 def _algorithm_1(name: str, grids: Grids) -> Method:
@@ -99,7 +107,7 @@ def _algorithm_1(name: str, grids: Grids) -> Method:
         "linear",
         SGD,
         _SOURCE,
-        "a step a query: O(R n) pairs, only those inside the sigmoid's band",
+        "one step per query: O(R n) pairs, only those inside the sigmoid's band",
         "the paper's own training",
         grid={"alpha": grids.ap_alpha, "beta": grids.ap_beta} if is_ap else {"alpha": grids.ndcg_alpha},
         fixed={"rate": grids.rate, "epochs": grids.epochs, "start": "zero"},
