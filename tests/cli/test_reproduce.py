@@ -10,7 +10,7 @@ from tests.experiments.artificial import write_collection
 from tests.reports.hand_made import report
 
 from directrix import InputError
-from directrix.cli import reproduce as command
+from directrix.reproductions import PAPERS
 
 FILES = {
     *("cells.jsonl", "page.md", "report.html", "settings.json", "tables.json", "tables.tex", "tables.txt"),
@@ -132,7 +132,11 @@ def test_latex_has_a_table_for_each(done):
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        (["nobody1999", "--data", "."], 2, "there is no reproduction 'nobody1999'. There is "),
+        (
+            ["nobody1999", "--data", "."],
+            2,
+            "'nobody1999' is not the name of a reproduction. Give one of these. ",
+        ),
         (["yue2007", "--data", "."], 1, "qrels.trec7.txt; the judgements and runs of TREC-7 are needed"),
         (["yue2007", "--data", ".", "--jobs", "0"], 2, "--jobs 0: a number of trainings at a time"),
         (["yue2007"], 2, "--data"),
@@ -166,11 +170,10 @@ def asked(monkeypatch):
             progress(1, 1, "done")
         return report(command=request.command)
 
-    module = SimpleNamespace(reproduce=reproduce, __spec__=SimpleNamespace())
-    monkeypatch.setitem(sys.modules, "made_by_hand", module)
-    monkeypatch.setitem(
-        command._PAPERS, "some2010", command._Paper("a paper", "made_by_hand", has_trials=True)
-    )
+    made_by_hand = SimpleNamespace(settings=lambda _: None, reproduce=reproduce)
+    module = SimpleNamespace(REPRODUCTION=made_by_hand, __spec__=SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "directrix.reproductions.some2010", module)
+    monkeypatch.setitem(PAPERS, "some2010", "a paper")
     return requests
 
 

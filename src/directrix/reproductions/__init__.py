@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from directrix.errors import InputError
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from directrix.reproductions.reproduction import Reproduction
 
 __all__ = ["PAPERS", "reproduction"]
@@ -22,7 +24,7 @@ PAPERS = {
 """Name of each folder, and what its paper is about."""
 
 
-def reproduction(name: str) -> Reproduction:
+def reproduction(name: str) -> Reproduction[Any, Any, Any]:
     """Return the reproduction of a paper.
 
     Parameters
@@ -47,5 +49,5 @@ def reproduction(name: str) -> Reproduction:
     if name in UNMOVED:
         return Unmoved(name)  # type: ignore[return-value]
     module = importlib.import_module(f"directrix.reproductions.{name}")
-    found: Reproduction = module.REPRODUCTION
+    found: Reproduction[Any, Any, Any] = module.REPRODUCTION
     return found

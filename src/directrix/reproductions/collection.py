@@ -103,8 +103,8 @@ def missing_data(parts: Mapping[str, str], present: Iterable[str]) -> tuple[tupl
     return tuple(
         (
             parts[name],
-            f"`letor/{name}/Fold1` is not in the data folder. Add it, and run the command with another folder "
-            "for the results.",
+            f"`letor/{name}/Fold1` is not in the data folder. Add it, and run the command with another "
+            "folder for the results.",
         )
         for name in absent(parts, present)
     )

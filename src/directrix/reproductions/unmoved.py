@@ -1,4 +1,4 @@
-"""Papers whose code is still in `directrix.experiments` and `directrix.reports`; goes when the last has moved."""
+"""Papers whose code is still in `directrix.experiments` and `directrix.reports`."""
 
 from __future__ import annotations
 

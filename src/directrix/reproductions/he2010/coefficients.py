@@ -1,4 +1,4 @@
-"""Tendency correlation of the paper's surrogates: on training queries, and where the theorems apply."""
+"""Tendency correlation of the paper's surrogates on training queries, and where the theorems apply."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from directrix.experiments.tendency_samples import random_models, tendencies
 from directrix.laws.bounds import ap_bound, ndcg_bound, rank_bound
 from directrix.surrogates.names import surrogate as parse_surrogate
 
-__all__ = ["QUICK_SWEEP", "STRUCTURAL", "Sweep", "apart", "apart_cell", "fold_cells"]
+__all__ = ["QUICK_SWEEP", "STRUCTURAL", "Sweep", "apart", "apart_cell", "fold_cells", "parameter"]
 
 STRUCTURAL = {"SVMmap": "SVMMap", "DORM": "Dorm", "PermuRank": "PermuRank", "SVMndcg": "SVMNdcg"}
 _GAP, _DOCS, _QUERIES = 0.1, 200, 5  # the example after Theorem 2: N = 200, delta = .1, three labels
@@ -45,7 +45,7 @@ class Sweep:
     beta: float = 100.0
 
     def families(self) -> dict[str, dict[str, str]]:
-        """For each method its surrogates, by what they are called in the tables."""
+        """Return for each method its surrogates by their names in the tables."""
         return {
             "SoftRank": {f"sigma={s:g}": f"SoftNDCG(sigma={s!r})" for s in self.sigmas},
             "ApproxRank-MAP": {
@@ -62,10 +62,21 @@ QUICK_SWEEP = Sweep(
 )
 
 
-def fold_cells(collection: str, splits: tuple[Split, ...], sweep: Sweep, seed: int) -> list[Cell]:
-    """One cell a fold and family of surrogates, on the training queries.
+def parameter(label: str) -> float:
+    """Return the parameter of a surrogate: 50.0 for "alpha=50".
 
-    Each has a list of ``coefficient``, ``k`` and ``median`` (of the queries' own), a surrogate each.
+    Examples
+    --------
+    >>> parameter("sigma=0.1")
+    0.1
+    """
+    return float(label.partition("=")[2])
+
+
+def fold_cells(collection: str, splits: tuple[Split, ...], sweep: Sweep, seed: int) -> list[Cell]:
+    """Return one cell for each fold and family of surrogates, on the training queries.
+
+    Its result has for each surrogate ``coefficient``, ``k`` and ``median`` (of the coefficients of queries).
     """
     return [
         Cell(
@@ -87,12 +98,12 @@ def _coefficients(q: Queries, surrogates: tuple[str, ...], sweep: Sweep, seed: i
 
 
 def apart_cell(sweep: Sweep, seed: int) -> Cell:
-    """Cell of `apart`."""
+    """Return the cell of `apart`."""
     return Cell(("tendency", "apart"), apart, (sweep, seed))
 
 
 def apart(sweep: Sweep, seed: int) -> dict[str, Any]:
-    """Coefficients where no scores tie, as Theorems 2 and 3 suppose.
+    """Compute coefficients where no scores tie, as Theorems 2 and 3 suppose.
 
     Five queries of 200 documents with labels 0 to 2 and scores .1, .2, ..., in as many random orders as there
     are models.
@@ -100,9 +111,9 @@ def apart(sweep: Sweep, seed: int) -> dict[str, Any]:
     Returns
     -------
     dict
-        From a family to a list of ``coefficient``, ``range`` (the coefficient of a surrogate that says
-        nothing) and ``bound``, a surrogate each. The bound is twice that of Qin, Liu and Li (2010) on the
-        error, by Lemma 1; None where there is none.
+        From a family to ``coefficient``, ``range`` (the coefficient of a constant surrogate) and ``bound`` of
+        each surrogate. The bound is twice that of Qin, Liu and Li (2010) on the error, by Lemma 1; None if
+        no theorem gives one.
     """
     rng = np.random.default_rng(seed)
     labels = rng.choice(3, size=_QUERIES * _DOCS, p=_SHARES).astype(np.float64)
@@ -111,7 +122,7 @@ def apart(sweep: Sweep, seed: int) -> dict[str, Any]:
     flat = scores.reshape(sweep.models, -1)
     n_relevant = int((labels.reshape(_QUERIES, -1) > 0).sum(axis=1).max())
 
-    def found(text: str) -> dict[str, float | None]:
+    def coefficient(text: str) -> dict[str, float | None]:
         surrogate = parse_surrogate(text)
         a = [surrogate.value_and_grad(s, labels, qptr)[0] for s in flat]
         b = [surrogate.measure(s, labels, qptr) for s in flat]
@@ -123,7 +134,7 @@ def apart(sweep: Sweep, seed: int) -> dict[str, Any]:
         }
 
     return {
-        family: [found(text) for text in surrogates.values()]
+        family: [coefficient(text) for text in surrogates.values()]
         for family, surrogates in sweep.families().items()
     }
 

@@ -1,69 +1,78 @@
-"""The figures of He and Liu (2010): coefficients by parameter, the trade-off, measures by coefficient."""
+"""Figures: coefficients by parameter, the trade-off, measures by coefficient; and values by query."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from directrix.experiments.he2010.coefficients import STRUCTURAL
-from directrix.experiments.he2010.methods import MAP, NDCG
-from directrix.experiments.he2010.results import Agreement, Found, TradeOff
-from directrix.reports.he2010.performance import PERFORMANCE
-from directrix.reports.report import Curve, Figure, Panel
+from directrix.reports.rankings import compared_by_query
+from directrix.reports.report import Curve, Figure, Panel, PerQuery
+from directrix.reproductions.he2010.agreement import Agreement, TradeOff
+from directrix.reproductions.he2010.coefficients import parameter
+from directrix.reproductions.he2010.methods import MAP, NDCG, ONE_START
+from directrix.reproductions.he2010.protocol import MEASURES, CollectionResults, Results
 
-__all__ = ["figures"]
+__all__ = ["figures", "per_query"]
 
 
-def figures(
-    found: Sequence[Found], trades: Sequence[TradeOff], agreements: Sequence[tuple[str, Agreement]]
-) -> tuple[Figure, ...]:
-    """All figures."""
+def figures(results: Results) -> tuple[Figure, ...]:
+    """Draw all figures."""
+    collections = results.collections
     return (
         Figure(
             "coefficients",
             "Tendency correlation over parameters (Tables 10 and 11), mean over folds; dashed: structural "
             "SVMs.",
-            tuple(panel for one in found for panel in _coefficients(one)),
-            "Lines of SoftRank and ApproxRank fall as they get sharper; dashed levels of SVMmap, "
-            "PermuRank, SVMndcg "
-            "and DORM stay high.",
+            tuple(panel for one in collections for panel in _coefficients(one)),
+            "Lines of SoftRank and ApproxRank fall as they get sharper; dashed levels of SVMmap, PermuRank, "
+            "SVMndcg and DORM stay high.",
         ),
         Figure(
             "trade-off",
             "Training MAP of ApproxRank-MAP against alpha, from one random start and with restarts (Sect. "
             "6.3).",
-            tuple(_trade_off(one.name, trade) for one, trade in zip(found, trades, strict=True)),
+            tuple(_trade_off(one.name, one.trade_off) for one in collections),
             "Two lines over alpha; the one with restarts is above the other.",
         ),
         Figure(
             "agreement",
             "Test measure of each surrogate over its coefficient; not in the paper.",
-            tuple(_agreement(name, each) for name, each in agreements),
-            "A point a surrogate: coefficient to the right, measure upwards.",
+            tuple(_agreement(one.name, each) for one in collections for each in one.agreements),
+            "One point for each surrogate: coefficient to the right, measure upwards.",
         ),
     )
 
 
-def _coefficients(one: Found) -> list[Panel]:
+def per_query(results: Results) -> tuple[PerQuery, ...]:
+    """Show every measure of the same rankings."""
+    return tuple(
+        part
+        for one in results.collections
+        for part in compared_by_query(
+            one.name,
+            one.crossval,
+            one.splits,
+            [entry for entry in one.crossval.entries if entry != ONE_START],
+            {measure: measure for measure in MEASURES},
+        )
+    )
+
+
+def _coefficients(one: CollectionResults) -> list[Panel]:
     panels = []
-    for families, label, bounds in (
-        (("SoftRank",), "sigma", ("SVMndcg", "DORM")),
-        ((MAP,), "alpha", ("SVMmap", "PermuRank")),
-        ((NDCG,), "alpha", ("SVMndcg", "DORM")),
+    for family, label, levels in (
+        ("SoftRank", "sigma", ("DORM", "SVMndcg")),
+        (MAP, "alpha", ("SVMmap", "PermuRank")),
+        (NDCG, "alpha", ("DORM", "SVMndcg")),
     ):
-        curves = []
-        for family in families:
-            of = one.coefficients[family]
-            x = np.array([float(name.partition("=")[2]) for name in of])
-            curves.append(Curve(family, x, np.array([float(v.mean()) for v in of.values()])))
-            ends = np.array([x.min(), x.max()])
-            curves += [
-                Curve(name, ends, np.full(2, float(one.coefficients["structural"][name].mean())), "dashed")
-                for name in STRUCTURAL
-                if name in bounds
-            ]
-        panels.append(Panel(f"{one.name}: {families[0]}", tuple(curves), label, "eps*", x_scale="log"))
+        of = one.coefficients[family]
+        x = np.array([parameter(name) for name in of])
+        ends = np.array([x.min(), x.max()])
+        dashed = [
+            Curve(name, ends, np.full(2, float(one.coefficients["structural"][name].mean())), "dashed")
+            for name in levels
+        ]
+        curve = Curve(family, x, np.array([float(values.mean()) for values in of.values()]))
+        panels.append(Panel(f"{one.name}: {family}", (curve, *dashed), label, "eps*", x_scale="log"))
     return panels
 
 
@@ -83,5 +92,5 @@ def _agreement(name: str, each: Agreement) -> Panel:
         Curve(method, np.array([p[0] for p in points]), np.array([p[1] for p in points]), "points")
         for method, points in by_method.items()
     )
-    shown = PERFORMANCE[each.measure][0]
+    shown = MEASURES[each.measure].name
     return Panel(f"{name}: {shown}", curves, "eps*", f"test {shown}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from directrix.experiments.crossval import Entry
@@ -16,7 +16,7 @@ from directrix.trainers.result import Result, Step
 from directrix.trainers.sgd import SGD
 from directrix.types import Float64Array, Objective, Trainer
 
-__all__ = ["LISTNET", "MAP", "NDCG", "ONE_START", "QUICK", "Grids", "RandomStart", "entries"]
+__all__ = ["LISTNET", "MAP", "NDCG", "ONE_START", "QUICK_GRIDS", "Grids", "RandomStart", "entries"]
 
 MAP, NDCG = "ApproxRank-MAP", "ApproxRank-NDCG"
 ONE_START, LISTNET = "ApproxRank-MAP, one start", "ListNet"
@@ -26,7 +26,7 @@ _ANY_DIRECTION = 10.0  # spread of Restarts: the first start does not matter to 
 
 @dataclass(frozen=True)
 class Grids:
-    """Settings that are tried in training.
+    """Settings among which validation chooses.
 
     Parameters
     ----------
@@ -39,11 +39,11 @@ class Grids:
     C : tuple of float
         Of the structural SVMs.
     restarts, soft_restarts : int
-        Random starts of ApproxRank, and of SoftRank, of which the one with the lowest loss is kept.
+        Random starts of ApproxRank, and of SoftRank; the one with the lowest loss is kept.
     epochs : int
         Of gradient ascent, one query at a time, for each start.
     folds : int
-        The first so many.
+        Number of folds, from the first.
     """
 
     alphas: tuple[float, ...] = (10.0, *(50.0 * i for i in range(1, 9)), 800.0, 1600.0)
@@ -56,7 +56,7 @@ class Grids:
     folds: int = 5
 
 
-QUICK = Grids(
+QUICK_GRIDS = Grids(
     alphas=(50.0, 100.0, 400.0),
     sigmas=(0.1,),
     C=(0.1, 10.0),
@@ -69,7 +69,7 @@ QUICK = Grids(
 
 @dataclass(frozen=True)
 class RandomStart:
-    """Run a trainer from weights of length 1 in a random direction, whatever start is given.
+    """Run a trainer from weights of length 1 in a random direction, and ignore the start that is given.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class RandomStart:
         *,
         callback: Callable[[Step], bool | None] | None = None,
     ) -> Result:
-        """Minimise from there."""
+        """Minimise from these weights."""
         drawn = random_models(2, len(start), seed=self.random_state)[0]
         return self.trainer.minimise(objective, drawn, callback=callback)
 
@@ -108,19 +108,8 @@ def _method(name: str, surrogate: type[Any], **more: Any) -> Method:
     )
 
 
-@dataclass(frozen=True)
-class _Plan:
-    """One row of the tables: its method, what it is trained for and chosen by, what is tried."""
-
-    name: str
-    method: Method | str
-    measure: str
-    settings: dict[str, Any] = field(default_factory=dict)
-    grid: dict[str, Any] | None = None
-
-
 def entries(grids: Grids, seed: int) -> list[Entry]:
-    """Rows of Tables 4 to 9, and ApproxRank-MAP from one start.
+    """Return the rows of Tables 4 to 9, and ApproxRank-MAP from one start.
 
     Parameters
     ----------
@@ -134,24 +123,18 @@ def entries(grids: Grids, seed: int) -> list[Entry]:
         MAP methods and ListNet are trained for and chosen by AP, the others by nDCG@10.
     """
     ascent = {"epochs": grids.epochs, "random_state": seed}
-    alphas, slopes = {"alpha": grids.alphas}, {"C": grids.C}
-    many = {**ascent, "restarts": grids.restarts}
-    approx_map = _method(MAP, ApproxAP, beta=grids.beta)
-    plans = [
-        _Plan("SVMmap", "SVMMap", "AP", grid=slopes),
-        _Plan("DORM", "Dorm", "nDCG@10", grid=slopes),
-        _Plan("PermuRank", "PermuRank", "AP", grid=slopes),
-        _Plan("SVMndcg", "SVMNdcg", "nDCG@10", grid=slopes),
-        _Plan(
-            "SoftRank",
-            _method("SoftRank", SoftNDCG),
-            "nDCG@10",
-            {**ascent, "restarts": grids.soft_restarts},
-            {"sigma": grids.sigmas},
-        ),
-        _Plan(MAP, approx_map, "AP", many, alphas),
-        _Plan(NDCG, _method(NDCG, ApproxNDCG), "nDCG@10", many, alphas),
-        _Plan(LISTNET, "ListNet", "AP"),
-        _Plan(ONE_START, approx_map, "AP", {**ascent, "restarts": 1}, alphas),
+    many, one = ({**ascent, "restarts": n} for n in (grids.restarts, 1))
+    soft = {**ascent, "restarts": grids.soft_restarts}
+    alphas, sigmas, slopes = {"alpha": grids.alphas}, {"sigma": grids.sigmas}, {"C": grids.C}
+    approx_map, approx_ndcg = _method(MAP, ApproxAP, beta=grids.beta), _method(NDCG, ApproxNDCG)
+    return [
+        Entry("SVMmap", "SVMMap", {}, slopes, "AP"),
+        Entry("DORM", "Dorm", {}, slopes, "nDCG@10"),
+        Entry("PermuRank", "PermuRank", {}, slopes, "AP"),
+        Entry("SVMndcg", "SVMNdcg", {}, slopes, "nDCG@10"),
+        Entry("SoftRank", _method("SoftRank", SoftNDCG), soft, sigmas, "nDCG@10"),
+        Entry(MAP, approx_map, many, alphas, "AP"),
+        Entry(NDCG, approx_ndcg, many, alphas, "nDCG@10"),
+        Entry(LISTNET, "ListNet", {}, None, "AP"),
+        Entry(ONE_START, approx_map, one, alphas, "AP"),
     ]
-    return [Entry(p.name, p.method, p.settings, p.grid, p.measure) for p in plans]

@@ -112,8 +112,8 @@ def _table_1() -> Claim:
 def _bounds_of_table_1() -> Claim:
     ap, ndcg = ap_bound(EPS, n_relevant=1, beta=100.0), ndcg_bound(EPS)
     return fact(
-        "In this example at beta = 100 with one relevant document, the error of ApproxAP is below .0024, that "
-        "of ApproxNDCG below .00085",
+        "In this example at beta = 100 with one relevant document, the error of ApproxAP is below .0024, "
+        "that of ApproxNDCG below .00085",
         "Sect. 5.2",
         f"bounds {ap:.5f} and {ndcg:.5f}",
         holds=round(ap, 4) == AP_BOUND and round(ndcg, 5) == NDCG_BOUND,

@@ -66,8 +66,8 @@ def _errors(name: str, curves: Mapping[str, Mapping[float, ErrorCurve]]) -> Figu
             Panel(f"Fig. {number}: {surrogate}{fixed}", tuple(lines), "epoch", "mean error", y_scale="log")
         )
     alt = (
-        "Mean error of the surrogate over the training queries against the epoch, on a logarithmic scale, one "
-        "line for each value of the parameter"
+        "Mean error of the surrogate over the training queries against the epoch, on a logarithmic scale, "
+        "one line for each value of the parameter"
     )
     return Figure(
         f"errors-{name.lower()}",

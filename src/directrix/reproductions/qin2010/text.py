@@ -119,8 +119,8 @@ def _of_bounds(collections: Mapping[str, CollectionResults]) -> str:
         parts.append(f"{name} {shares[0]:.0%} and {shares[1]:.0%}")
     return (
         "Share of the queries that the theorems cover, with eps from the least gap of scores and from the "
-        f"positions of relevant documents: {', '.join(parts)}. They do not cover tied scores, which documents "
-        "with the same features have."
+        f"positions of relevant documents: {', '.join(parts)}. They do not cover tied scores, which "
+        "documents with the same features have."
     )
 
 
@@ -140,22 +140,22 @@ def how(results: Results) -> tuple[str, ...]:
     return (
         f"- Data: {sets}. Training, validation and test queries are LETOR's; every value is the mean of the "
         "test folds. Labels of 1 and more are relevant.",
-        f"- ApproxAP and ApproxNDCG are trained by Algorithm 1: linear, from zero, {grids.epochs} epochs, one "
-        f"query per step in random order (seed {results.settings.seed}), eta = {grids.rate:g}, no penalty. "
-        f"ApproxAP has alpha {listed(grids.ap_alpha)} times beta {listed(grids.ap_beta)}, and MAP of the "
-        f"validation queries chooses setting and epoch. ApproxNDCG has alpha {listed(grids.ndcg_alpha)}, and "
-        "NDCG@n chooses.",
+        f"- ApproxAP and ApproxNDCG are trained by Algorithm 1: linear, from zero, {grids.epochs} epochs, "
+        f"one query per step in random order (seed {results.settings.seed}), eta = {grids.rate:g}, no "
+        f"penalty. ApproxAP has alpha {listed(grids.ap_alpha)} times beta {listed(grids.ap_beta)}, and MAP "
+        "of the validation queries chooses setting and epoch. ApproxNDCG has alpha "
+        f"{listed(grids.ndcg_alpha)}, and NDCG@n chooses.",
         "- Other rows have the library's grids (`directrix methods NAME`), chosen by validation: MAP for "
         "AdaRank.MAP, SVMmap, ListNet and RankSVM, NDCG@n for AdaRank.NDCG and SoftRank. Rows with L-BFGS "
         "have the same surrogates with full gradients and a penalty, because the paper plans to try other "
         "optimisers.",
-        "- Approximation: the training queries of fold 1. Every value of alpha and beta has its own training, "
-        "so its own scores. Errors are measured after every epoch, including the first, where weights are "
-        "small and soft positions still near the middle. Bounds are shown where their theorem covers the "
-        "query (decision 0105).",
-        "- Tests: paired t-tests over the test queries of all folds, two-sided, at .05, without correction. An "
-        "ordering holds if the difference has its sign and p < .05; it does not hold if the difference has "
-        "the other sign and p < .05; else it is not significant. Two methods are comparable if the 95 % "
+        "- Approximation: the training queries of fold 1. Every value of alpha and beta has its own "
+        "training, so its own scores. Errors are measured after every epoch, including the first, where "
+        "weights are small and soft positions still near the middle. Bounds are shown where their theorem "
+        "covers the query (decision 0105).",
+        "- Tests: paired t-tests over the test queries of all folds, two-sided, at .05, without correction. "
+        "An ordering holds if the difference has its sign and p < .05; it does not hold if the difference "
+        "has the other sign and p < .05; else it is not significant. Two methods are comparable if the 95 % "
         "interval of their difference lies within 0.01 of 0, and are not if it lies outside. An error falls "
         "with a parameter if every step lowers it, by the same test over the training queries.",
     )

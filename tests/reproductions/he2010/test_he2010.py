@@ -1,7 +1,6 @@
 """The reproduction of He & Liu (2010), end to end on a tiny artificial collection, and its verdicts."""
 
 import json
-from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -10,16 +9,15 @@ import pytest
 from directrix.errors import InputError
 from directrix.experiments.crossval import CrossValidation, Tried
 from directrix.experiments.crossval_result import FoldResult
-from directrix.experiments.he2010 import protocol
-from directrix.experiments.he2010.coefficients import STRUCTURAL, Sweep
-from directrix.experiments.he2010.methods import LISTNET, MAP, NDCG, ONE_START, Grids, RandomStart, entries
-from directrix.experiments.he2010.protocol import Settings
-from directrix.experiments.he2010.results import Found, agreement, trade_off
-from directrix.reports.he2010 import reproduce
-from directrix.reports.he2010.claims import claims
 from directrix.reports.page import page
-from directrix.reports.request import Request
+from directrix.reproductions.he2010 import REPRODUCTION
+from directrix.reproductions.he2010.agreement import trade_off
+from directrix.reproductions.he2010.claims import claims
+from directrix.reproductions.he2010.coefficients import STRUCTURAL, Sweep
+from directrix.reproductions.he2010.methods import LISTNET, MAP, NDCG, ONE_START, Grids, RandomStart, entries
+from directrix.reproductions.he2010.protocol import Results, Settings, results_of
 from tests.experiments.letor_folder import letor_folder
+from tests.reproductions.requests import request_of
 
 TINY = Settings(
     Sweep(models=5, sigmas=(0.1, 0.01), alphas=(10.0, 50.0, 100.0, 300.0), betas=(10.0, 100.0)),
@@ -27,16 +25,8 @@ TINY = Settings(
 )
 
 
-def request(data, folder, **more):
-    given = {"quick": True, "seed": 0, "jobs": 1, "command": "directrix reproduce he2010 --data DIR", **more}
-    return Request(
-        "he2010",
-        data,
-        folder,
-        installation={"directrix": "0"},
-        progress=lambda _: nullcontext(lambda *_: None),
-        **given,
-    )
+def reproduce(data, folder):
+    return REPRODUCTION.reproduce(request_of("he2010", data, folder), TINY)
 
 
 @pytest.fixture(scope="module")
@@ -44,10 +34,7 @@ def run(tmp_path_factory):
     """A report, the folder of its run, and the data."""
     data, folder = tmp_path_factory.mktemp("data"), tmp_path_factory.mktemp("run")
     letor_folder(data / "letor" / "OHSUMED")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(protocol, "QUICK", TINY.grids)
-        patch.setattr(protocol, "QUICK_SWEEP", TINY.sweep)
-        yield reproduce(request(data, folder)), folder, data
+    return reproduce(data, folder), folder, data
 
 
 def test_all_tables_are_there(run):
@@ -69,7 +56,7 @@ def test_published_figures_stand_in_a_table(run):
 def test_a_run_goes_on_where_it_was(run):
     report, folder, data = run
     before = (folder / "cells.jsonl").read_bytes()
-    again = reproduce(request(data, folder))
+    again = reproduce(data, folder)
     assert (folder / "cells.jsonl").read_bytes() == before
     assert [t.json() for t in again.tables] == [t.json() for t in report.tables]
 
@@ -89,8 +76,8 @@ def test_rankings_of_queries_can_be_looked_at(run):
 
 
 def test_without_a_collection_it_says_what_is_needed(tmp_path):
-    with pytest.raises(InputError, match=r"has no letor/OHSUMED/Fold1, nor TD2003.* as --data"):
-        reproduce(request(tmp_path, tmp_path / "run"))
+    with pytest.raises(InputError, match=r"has none of letor/OHSUMED, letor/TD2003.* --data DIR"):
+        reproduce(tmp_path, tmp_path / "run")
 
 
 def test_random_starts_do_not_depend_on_the_given_one():
@@ -160,12 +147,11 @@ def hand_made():
         def __init__(self, name):
             self.name = name
 
-    return Found("OHSUMED", (Fold("Fold1"), Fold("Fold2")), falling, found)
+    return results_of("OHSUMED", (Fold("Fold1"), Fold("Fold2")), falling, found)
 
 
 def verdicts(found):
-    agreements = [("OHSUMED", agreement(found, measure)) for measure in ("AP", "nDCG@5")]
-    made = claims([found], APART, SWEEP, [trade_off(found)], agreements)
+    made = claims(Results(Settings(SWEEP), APART, (found,)))
     return {claim.text.removeprefix("OHSUMED: "): claim.verdict for claim in made}
 
 
@@ -178,11 +164,11 @@ def test_verdicts_follow_the_figures():
     assert said["test MAP of ApproxRank-MAP is the best"] == "holds"
     trade = "there is a trade-off: as alpha grows training MAP from one start rises, then falls"
     assert said[trade] == "does not hold"  # it only rises
-    assert said["test MAP of ListNet is above that of SVMmap"] == "holds"
-    assert said["test MAP of ListNet is above that of PermuRank"] == "not significant"
-    assert said["test NDCG@5 of SoftRank is above that of ListNet"] == "does not hold"
-    assert said["test NDCG@5 of ListNet is above that of DORM"] == "does not hold"
-    assert said["training NDCG@5 of SoftRank is above that of DORM"] == "holds"
+    assert said["ListNet has higher MAP than SVMmap"] == "holds"
+    assert said["ListNet has higher MAP than PermuRank"] == "not significant"
+    assert said["SoftRank has higher NDCG@5 than ListNet"] == "does not hold"
+    assert said["ListNet has higher NDCG@5 than DORM"] == "does not hold"
+    assert said["SoftRank has higher training NDCG@5 than DORM"] == "holds"
     assert said["SoftRank can have arbitrarily strong tendency correlation, within its bound"] == "holds"
 
 
@@ -197,31 +183,32 @@ def test_verdicts_turn_with_the_figures():
 
 
 def test_the_trade_off_is_read_off_the_candidates():
-    trade = trade_off(hand_made())
+    trade = trade_off(hand_made().crossval)
     np.testing.assert_array_equal(trade.alphas, [50.0, 100.0, 300.0])
     np.testing.assert_array_equal(trade.many, [[0.5, 0.5], [0.6, 0.6], [0.7, 0.7]])
     np.testing.assert_array_equal(trade.one, [[0.4, 0.4], [0.5, 0.5], [0.6, 0.6]])
 
 
 def test_agreement_ranks_coefficients_against_measures():
-    found = agreement(hand_made(), "AP")
+    found = hand_made().agreements[0]
     assert [point.name for point in found.points] == [
         *(f"ApproxRank-MAP alpha={a}" for a in (50, 100, 300)),
         *("SVMmap", "PermuRank"),
     ]
     assert [round(point.coefficient, 4) for point in found.points[:3]] == [0.55, 0.1375, 0.0344]
     # .7 > .6 > .5 by strength, then SVMmap and PermuRank, tied: 9 of 10 pairs count, all concordant
-    np.testing.assert_allclose(found.kendall["train"], 9 / np.sqrt(9 * 10), rtol=1e-12)
+    np.testing.assert_allclose(found.kendall["train"][0], 9 / np.sqrt(9 * 10), rtol=1e-12)
     np.testing.assert_allclose(found.by_fold["train"], np.full(2, 9 / np.sqrt(9 * 10)), rtol=1e-12)
 
 
 def test_folds_decide_whether_tendency_predicts_the_measure():
     found = hand_made()
-    each = agreement(found, "AP")
+    each = found.agreements[0]
 
     def verdict(*taus):
-        agreed = [("OHSUMED", each._replace(by_fold={side: np.array(taus) for side in ("train", "test")}))]
-        return claims([], APART, SWEEP, [], agreed)[-1].verdict
+        agreed = each._replace(by_fold={side: np.array(taus) for side in ("train", "test")})
+        collection = replace(found, agreements=(agreed,))
+        return claims(Results(Settings(SWEEP), APART, (collection,)))[-1].verdict
 
     assert verdict(0.5, 0.4, 0.5) == "holds"
     assert verdict(-0.5, -0.4, -0.5) == "does not hold"

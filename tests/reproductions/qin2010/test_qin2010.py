@@ -2,7 +2,6 @@
 
 import json
 import re
-from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -11,32 +10,23 @@ import pytest
 from directrix.data.letor import read_letor
 from directrix.errors import InputError
 from directrix.experiments.crossval_result import CrossValidation, FoldResult
-from directrix.experiments.qin2010.curves import Bounded, ErrorCurve
-from directrix.experiments.qin2010.methods import MAP, NDCG_ALL, Grids, entries
-from directrix.experiments.qin2010.protocol import QUICK, Collection, Found, Settings, read_collections
 from directrix.experiments.significance import paired_t
 from directrix.experiments.surrogate_error import approximation
 from directrix.laws.bounds import BOUNDS
 from directrix.measures.precision import AP
 from directrix.reports.page import page
-from directrix.reports.qin2010 import reproduce
-from directrix.reports.qin2010.claims import claims, comparable, falls, ordering
-from directrix.reports.qin2010.tables import SHORT
-from directrix.reports.request import Request
 from directrix.reports.write import document
+from directrix.reproductions.claims import Ordering, check_ordering, comparable, scored
+from directrix.reproductions.collection import Collection
+from directrix.reproductions.qin2010 import REPRODUCTION
+from directrix.reproductions.qin2010.claims import claims, falls
+from directrix.reproductions.qin2010.curves import Bounded, ErrorCurve
+from directrix.reproductions.qin2010.methods import MAP, NDCG_ALL, Grids, entries
+from directrix.reproductions.qin2010.protocol import QUICK, CollectionResults, Results, Settings, read
 from directrix.surrogates.approx import ApproxAP, ApproxNDCG
 from directrix.trainers.sgd import SGD
 from tests.experiments.letor_folder import letor_folder
-
-
-@contextmanager
-def silent(text):
-    yield lambda done, total, left: None
-
-
-def request_of(data, folder, **more):
-    fixed = {"quick": True, "seed": 0, "jobs": 1, "command": "again", "installation": {"directrix": "0"}}
-    return Request("qin2010", data, folder, progress=silent, **{**fixed, **more})
+from tests.reproductions.requests import request_of
 
 
 @pytest.fixture(scope="module")
@@ -52,9 +42,13 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("run")
 
 
+def reproduce(data, folder, **options):
+    return REPRODUCTION.reproduce(request_of("qin2010", data, folder, **options))
+
+
 @pytest.fixture(scope="module")
 def report(data, folder):
-    return reproduce(request_of(data, folder))
+    return reproduce(data, folder)
 
 
 def table(report, start):
@@ -133,7 +127,7 @@ def test_what_validation_chose_names_settings_that_were_chosen_among(report):
 def test_what_is_absent_is_named_and_what_is_there_is_claimed(report):
     assert [what.split(", ")[-1] for what, _ in report.missing[:2]] == [
         "TD2003",
-        "A stand-in for TD2003 and TD2004",
+        "A replacement for TD2003 and TD2004",
     ]
     texts = [claim.text for claim in report.claims]
     assert len(set(texts)) == len(texts)
@@ -146,7 +140,7 @@ def test_what_is_absent_is_named_and_what_is_there_is_claimed(report):
     assert where["OHSUMED: ApproxAP has higher MAP than SVMmap"] == "Sect. 6.3, Table 2, of TD2003 and TD2004"
     assert where["OHSUMED: the error of ApproxNDCG falls as alpha grows"] == "Fig. 3"
     assert where["TD2004: the error of ApproxNDCG falls as alpha grows"] == "Fig. 3, of OHSUMED"
-    assert "quick look" in report.how[0]
+    assert "quick run" in report.summary[0]
     assert any(
         "no error is above the bound" in claim.text and claim.verdict == "holds" for claim in report.claims
     )
@@ -154,11 +148,11 @@ def test_what_is_absent_is_named_and_what_is_there_is_claimed(report):
 
 def test_a_run_is_taken_up_again(report, data, folder):
     before = (folder / "cells.jsonl").read_bytes()
-    again = reproduce(request_of(data, folder, jobs=2))
+    again = reproduce(data, folder, jobs=2)
     assert (folder / "cells.jsonl").read_bytes() == before
     assert [t.rows for t in again.tables] == [t.rows for t in report.tables]
     with pytest.raises(InputError, match="seed"):
-        reproduce(request_of(data, folder, seed=1))
+        reproduce(data, folder, seed=1)
     assert json.loads((folder / "settings.json").read_text())["fixed"]["grids"]["epochs"] == 40
 
 
@@ -171,7 +165,7 @@ def test_every_form_of_it_can_be_written(report):
 
 def test_a_folder_without_a_collection(tmp_path):
     with pytest.raises(InputError, match=r"none of letor/TD2003.*Fold1"):
-        read_collections(tmp_path, Settings())
+        read(tmp_path, Settings())
 
 
 def test_the_grids_are_the_papers():
@@ -190,7 +184,7 @@ def test_the_grids_are_the_papers():
 # claims, on made-up values
 
 
-def found_of(**values):
+def results_of(**values):
     """A collection on which methods have these values, by query, of MAP and NDCG@n alike."""
     results = {
         name: [FoldResult((), 0, np.array([each, each], dtype=np.float64))] for name, each in values.items()
@@ -199,7 +193,7 @@ def found_of(**values):
     compared = CrossValidation(
         tuple(values), (MAP, NDCG_ALL), ("Fold1",), tuple(range(n)), "default", results
     )
-    return Found(Collection("OHSUMED", ()), compared, {})
+    return CollectionResults(Collection("OHSUMED", ()), compared, {})
 
 
 @pytest.mark.parametrize(
@@ -213,12 +207,13 @@ def found_of(**values):
     ],
 )
 def test_an_ordering_needs_its_sign_and_significance(gaps, verdict):
-    found = found_of(first=0.5 + np.array(gaps), second=np.full(5, 0.5))
-    claim = ordering(found, "first", "second", MAP, "Table 2", "MAP")
+    results = results_of(first=0.5 + np.array(gaps), second=np.full(5, 0.5))
+    ordering = Ordering("first", "second", MAP, "Table 2")
+    claim = check_ordering(ordering, "OHSUMED", results.compared, "MAP")
     assert claim.verdict == verdict
     assert claim.text == "OHSUMED: first has higher MAP than second"
     assert f"{np.mean(gaps):+.4f}" in claim.evidence
-    assert f"p = {paired_t(0.5 + np.array(gaps), np.full(5, 0.5)).p:.3f}" in claim.evidence
+    assert f"p = {paired_t(0.5 + np.array(gaps), np.full(5, 0.5)).p:.3g}" in claim.evidence
 
 
 @pytest.mark.parametrize(
@@ -233,8 +228,9 @@ def test_an_ordering_needs_its_sign_and_significance(gaps, verdict):
     ],
 )
 def test_comparable_is_a_small_interval(gaps, verdict):
-    found = found_of(first=0.5 + np.array(gaps), second=np.full(4, 0.5))
-    assert comparable(found, "first", "second", MAP, "Fig. 5", "MAP").verdict == verdict
+    results = results_of(first=0.5 + np.array(gaps), second=np.full(4, 0.5))
+    pair = (scored(results.compared, name, MAP) for name in ("first", "second"))
+    assert comparable("comparable", "Fig. 5", *pair).verdict == verdict
 
 
 def curve_of(rho, by_query=None, broken=0):
@@ -277,8 +273,8 @@ def test_accuracy_is_asked_of_every_epoch_and_every_alpha():
         {100.0: curve_of([0.03, 0.01], broken=2)},
     )
     curves = {"ApproxAP by alpha": good, "ApproxNDCG by alpha": late, "ApproxAP by beta": good}
-    empty = replace(found_of(**values), curves=curves)
-    texts = {claim.text: claim for claim in claims({"TD2003": empty}, SHORT)}
+    results = Results(Settings(), {"TD2003": replace(results_of(**values), curves=curves)})
+    texts = {claim.text: claim for claim in claims(results)}
     at = {text: claim.verdict for text, claim in texts.items() if "accurate" in text or "98 %" in text}
     assert at == {
         "TD2003: ApproxAP is accurate above 95 % for all alpha, in every epoch": "holds",
