@@ -76,10 +76,18 @@ def claims(results: Results) -> tuple[Claim, ...]:
     are facts about these queries, not a sample: their sign decides, and the folds that agree are counted.
     """
     made = list(_theorems(results.apart, results.settings.sweep))
-    for one in results.collections:
-        made += [*_tendency(one), *_trade_off(one.name, one.trade_off), *_ordered(one, "training")]
-        made += [_best(one), *_ordered(one, "test")]
-    made += [_agreement(one.name, each) for one in results.collections for each in one.agreements]
+    for collection in results.collections:
+        made += [
+            *_tendency(collection),
+            *_trade_off(collection.name, collection.trade_off),
+            *_ordered(collection, "training"),
+        ]
+        made += [_best(collection), *_ordered(collection, "test")]
+    made += [
+        _agreement(collection.name, agreement)
+        for collection in results.collections
+        for agreement in collection.agreements
+    ]
     return tuple(made)
 
 
@@ -109,42 +117,44 @@ def _theorems(apart: Mapping[str, Any], sweep: Sweep) -> Iterator[Claim]:
     )
 
 
-def _tendency(one: CollectionResults) -> Iterator[Claim]:
+def _tendency(collection: CollectionResults) -> Iterator[Claim]:
     for family, text in _TENDENCY.items():
-        folds = np.array(list(one.coefficients[family].values()))  # from blunt to sharp
+        folds = np.array(list(collection.coefficients[family].values()))  # from blunt to sharp
         steps, mean = np.diff(folds, axis=0), folds.mean(axis=1)
         yield fact(
-            f"{one.name}: {text}",
+            f"{collection.name}: {text}",
             "Table 3",
             f"mean over folds {mean[0]:.3f} to {mean[-1]:.3f} in {len(mean) - 1} steps, of which "
             f"{int((np.diff(mean) <= 0).sum())} fall; of all folds {int((steps <= 0).sum())}/{steps.size}",
             holds=bool((np.diff(mean) <= 0.0).all()),
         )
-    sharpest = {family: float(list(one.coefficients[family].values())[-1].mean()) for family in _TENDENCY}
-    large = {name: one.coefficients["structural"][name] for name in STRUCTURAL}
-    others = {"AP": one.coefficients[MAP], "nDCG": one.coefficients[NDCG]}
+    sharpest = {
+        family: float(list(collection.coefficients[family].values())[-1].mean()) for family in _TENDENCY
+    }
+    large = {name: collection.coefficients["structural"][name] for name in STRUCTURAL}
+    others = {"AP": collection.coefficients[MAP], "nDCG": collection.coefficients[NDCG]}
     margin = min(
         large[name].min() - others["AP" if name in ("SVMmap", "PermuRank") else "nDCG"]["alpha=100"].max()
         for name in large
     )
     means = {name: float(values.mean()) for name, values in large.items()}
     yield fact(
-        f"{one.name}: eps* of SVMmap, DORM, PermuRank and SVMndcg is big",
+        f"{collection.name}: eps* of SVMmap, DORM, PermuRank and SVMndcg is big",
         "Table 3",
         f"{_listed(means, '.3f')}; above ApproxRank at alpha = 100 in every fold by at least {margin:.3f}",
         holds=bool(margin > 0.0),
     )
     least = min(means.values())
     yield fact(
-        f"{one.name}: with proper parameters the three have very strong tendency correlation",
+        f"{collection.name}: with proper parameters the three have very strong tendency correlation",
         "Table 3",
         f"eps* at the sharpest: {_listed(sharpest, '.3f')}, a quarter of {least:.3f} is needed; none is 0, "
         "because documents with equal features tie",
         holds=max(sharpest.values()) < _SMALL * least,
     )
-    steep = np.array([v.mean() for label, v in one.coefficients["beta"].items() if label != "beta=1"])
+    steep = np.array([v.mean() for label, v in collection.coefficients["beta"].items() if label != "beta=1"])
     yield fact(
-        f"{one.name}: results are not very sensitive to beta",
+        f"{collection.name}: results are not very sensitive to beta",
         "Sect. 6.2",
         f"eps* at alpha = 100, beta >= 10: {steep.min():.4f} to {steep.max():.4f}",
         holds=bool(np.ptp(steep) < 0.01),
@@ -191,31 +201,38 @@ def _trade_off(name: str, trade: TradeOff) -> Iterator[Claim]:
     )
 
 
-def _ordered(one: CollectionResults, part: str) -> Iterator[Claim]:
+def _ordered(collection: CollectionResults, part: str) -> Iterator[Claim]:
     for ordering in ORDERINGS[part]:
-        if not ordering.collections or one.name in ordering.collections:
-            yield check_ordering(ordering, one.name, one.crossval, MEASURES[ordering.measure].name)
+        if not ordering.collections or collection.name in ordering.collections:
+            yield check_ordering(
+                ordering, collection.name, collection.crossval, MEASURES[ordering.measure].name
+            )
 
 
-def _best(one: CollectionResults) -> Claim:
+def _best(collection: CollectionResults) -> Claim:
     """Compare ApproxRank-MAP with the best of the others."""
-    others = [entry for entry in one.crossval.entries if not entry.startswith(MAP)]
-    rivals = [scored(one.crossval, entry, "AP") for entry in others]
+    others = [entry for entry in collection.crossval.entries if not entry.startswith(MAP)]
+    rivals = [scored(collection.crossval, entry, "AP") for entry in others]
     second = max(rivals, key=lambda rival: rival.mean)
     claim = ahead(
-        f"{one.name}: test MAP of {MAP} is the best", "Table 7", scored(one.crossval, MAP, "AP"), second
+        f"{collection.name}: test MAP of {MAP} is the best",
+        "Table 7",
+        scored(collection.crossval, MAP, "AP"),
+        second,
     )
     return replace(claim, evidence=f"best of the others: {second.name}; {claim.evidence}")
 
 
-def _agreement(name: str, each: Agreement) -> Claim:
-    test, training = (paired_t(each.by_fold[side], 0.0 * each.by_fold[side]) for side in ("test", "train"))
+def _agreement(name: str, agreement: Agreement) -> Claim:
+    test, training = (
+        paired_t(agreement.by_fold[side], 0.0 * agreement.by_fold[side]) for side in ("test", "train")
+    )
     return Claim(
-        f"{name}: the stronger the tendency correlation, the higher test {MEASURES[each.measure].name}",
+        f"{name}: the stronger the tendency correlation, the higher test {MEASURES[agreement.measure].name}",
         "Theorem 1, Sect. 6.5",
         verdict(test),
-        f"Kendall's tau over {len(each.points)} surrogates, mean of {test.n} folds {test.difference:+.2f} "
-        f"(t-test of the folds against 0: {p_value(test.p)}); on training queries "
+        f"Kendall's tau over {len(agreement.points)} surrogates, mean of {test.n} folds "
+        f"{test.difference:+.2f} (t-test of the folds against 0: {p_value(test.p)}); on training queries "
         f"{training.difference:+.2f} ({p_value(training.p)})",
     )
 

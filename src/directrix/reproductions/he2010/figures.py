@@ -22,7 +22,7 @@ def figures(results: Results) -> tuple[Figure, ...]:
             "coefficients",
             "Tendency correlation over parameters (Tables 10 and 11), mean over folds; dashed: structural "
             "SVMs.",
-            tuple(panel for one in collections for panel in _coefficients(one)),
+            tuple(panel for collection in collections for panel in _coefficients(collection)),
             "Lines of SoftRank and ApproxRank fall as they get sharper; dashed levels of SVMmap, PermuRank, "
             "SVMndcg and DORM stay high.",
         ),
@@ -30,13 +30,17 @@ def figures(results: Results) -> tuple[Figure, ...]:
             "trade-off",
             "Training MAP of ApproxRank-MAP against alpha, from one random start and with restarts (Sect. "
             "6.3).",
-            tuple(_trade_off(one.name, one.trade_off) for one in collections),
+            tuple(_trade_off(collection.name, collection.trade_off) for collection in collections),
             "Two lines over alpha; the one with restarts is above the other.",
         ),
         Figure(
             "agreement",
             "Test measure of each surrogate over its coefficient; not in the paper.",
-            tuple(_agreement(one.name, each) for one in collections for each in one.agreements),
+            tuple(
+                _agreement(collection.name, agreement)
+                for collection in collections
+                for agreement in collection.agreements
+            ),
             "One point for each surrogate: coefficient to the right, measure upwards.",
         ),
     )
@@ -46,33 +50,33 @@ def per_query(results: Results) -> tuple[PerQuery, ...]:
     """Show every measure of the same rankings."""
     return tuple(
         part
-        for one in results.collections
+        for collection in results.collections
         for part in compared_by_query(
-            one.name,
-            one.crossval,
-            one.splits,
-            [entry for entry in one.crossval.entries if entry != ONE_START],
+            collection.name,
+            collection.crossval,
+            collection.splits,
+            [entry for entry in collection.crossval.entries if entry != ONE_START],
             {measure: measure for measure in MEASURES},
         )
     )
 
 
-def _coefficients(one: CollectionResults) -> list[Panel]:
+def _coefficients(collection: CollectionResults) -> list[Panel]:
     panels = []
     for family, label, levels in (
         ("SoftRank", "sigma", ("DORM", "SVMndcg")),
         (MAP, "alpha", ("SVMmap", "PermuRank")),
         (NDCG, "alpha", ("DORM", "SVMndcg")),
     ):
-        of = one.coefficients[family]
+        of = collection.coefficients[family]
         x = np.array([parameter(name) for name in of])
         ends = np.array([x.min(), x.max()])
         dashed = [
-            Curve(name, ends, np.full(2, float(one.coefficients["structural"][name].mean())), "dashed")
+            Curve(name, ends, np.full(2, float(collection.coefficients["structural"][name].mean())), "dashed")
             for name in levels
         ]
         curve = Curve(family, x, np.array([float(values.mean()) for values in of.values()]))
-        panels.append(Panel(f"{one.name}: {family}", (curve, *dashed), label, "eps*", x_scale="log"))
+        panels.append(Panel(f"{collection.name}: {family}", (curve, *dashed), label, "eps*", x_scale="log"))
     return panels
 
 
@@ -84,13 +88,13 @@ def _trade_off(name: str, trade: TradeOff) -> Panel:
     return Panel(name, curves, "alpha", "MAP of the training queries", x_scale="log")
 
 
-def _agreement(name: str, each: Agreement) -> Panel:
+def _agreement(name: str, agreement: Agreement) -> Panel:
     by_method: dict[str, list[tuple[float, float]]] = {}
-    for point in each.points:
+    for point in agreement.points:
         by_method.setdefault(point.name.partition(" ")[0], []).append((point.coefficient, point.test))
     curves = tuple(
         Curve(method, np.array([p[0] for p in points]), np.array([p[1] for p in points]), "points")
         for method, points in by_method.items()
     )
-    shown = MEASURES[each.measure].name
+    shown = MEASURES[agreement.measure].name
     return Panel(f"{name}: {shown}", curves, "eps*", f"test {shown}")

@@ -10,7 +10,7 @@ from directrix.reports.tables import Table, Value
 from directrix.reproductions.he2010.agreement import Agreement, TradeOff
 from directrix.reproductions.he2010.coefficients import STRUCTURAL, parameter
 from directrix.reproductions.he2010.methods import MAP, NDCG
-from directrix.reproductions.he2010.performance import chosen, test, training
+from directrix.reproductions.he2010.performance import chosen, performance
 from directrix.reproductions.he2010.protocol import MEASURES, CollectionResults, Results
 from directrix.reproductions.he2010.published import BOUNDS, TRAINING_MAP
 from directrix.reproductions.reproduction import TableGroup
@@ -33,24 +33,29 @@ def tables(results: Results) -> tuple[TableGroup, ...]:
     """Make all tables, in the order of the paper; the last group is its appendix."""
     families = results.settings.sweep.families()
     collections = results.collections
-    agreements = [(one.name, each) for one in collections for each in one.agreements]
+    agreements = [
+        (collection.name, agreement) for collection in collections for agreement in collection.agreements
+    ]
     return (
         TableGroup("Tendency correlation", (_table_3(results), _apart(results))),
         TableGroup(
             "The trade-off: alpha and random restarts",
-            (*(_trade_off(one.name, one.trade_off) for one in collections), _sentences(results)),
+            (
+                *(_trade_off(collection.name, collection.trade_off) for collection in collections),
+                _sentences(results),
+            ),
         ),
         TableGroup(
             "Ranking performance",
             (
-                *(training(results, measure) for measure in MEASURES),
-                *(test(results, measure) for measure in MEASURES),
+                *(performance(results, measure, "training") for measure in MEASURES),
+                *(performance(results, measure, "test") for measure in MEASURES),
                 chosen(results),
             ),
         ),
         TableGroup(
             "Does a stronger tendency correlation give a better measure?",
-            (_agreement(agreements), *(_points(name, each) for name, each in agreements)),
+            (_agreement(agreements), *(_points(name, agreement) for name, agreement in agreements)),
         ),
         TableGroup(
             "Appendix: coefficients over all parameters",
@@ -76,13 +81,13 @@ def _table_3(results: Results) -> Table:
         "Table 3: tendency correlation coefficients eps*",
         "method",
         rows,
-        [(one.name, one) for one in collections],
+        [(collection.name, collection) for collection in collections],
         (_EPS, _MEASURE, "The copy of the paper that we have lacks the digits of its coefficients."),
     )
 
 
 def _by_fold(collections: _Collections, family: str, label: str) -> list[float]:
-    folds = [one.coefficients[family][label] for one in collections]
+    folds = [collection.coefficients[family][label] for collection in collections]
     return [float(value) for values in folds for value in (*values, values.mean())]
 
 
@@ -96,9 +101,9 @@ def _folds_table(
     """Make a table with the folds of some collections and their mean."""
     return Table(
         title,
-        (first, *(head for _, one in groups for head in (*one.crossval.folds, "mean"))),
+        (first, *(head for _, collection in groups for head in (*collection.crossval.folds, "mean"))),
         tuple(rows),
-        groups=(("", 1), *((name, len(one.splits) + 1) for name, one in groups)),
+        groups=(("", 1), *((name, len(collection.splits) + 1) for name, collection in groups)),
         notes=notes,
     )
 
@@ -108,12 +113,12 @@ def _apart(results: Results) -> Table:
     for family, surrogates in results.settings.sweep.families().items():
         if family == "beta":
             continue
-        for label, each in zip(surrogates, results.apart[family], strict=True):
+        for label, values in zip(surrogates, results.apart[family], strict=True):
             published = BOUNDS.get(parameter(label)) if label.startswith("sigma") else None
-            bound = each["bound"] if published is None else published
+            bound = values["bound"] if published is None else published
             name = label if family == "structural" else f"{family} {label}"
             shown = None if bound is None else f"{bound:.2g}"
-            rows.append((name, each["coefficient"], shown, each["range"]))
+            rows.append((name, values["coefficient"], shown, values["range"]))
     return Table(
         "Theorems 2 to 4: eps* where no scores tie",
         ("method", "eps*", "bound", "range of the measure"),
@@ -147,7 +152,7 @@ def _trade_off(name: str, trade: TradeOff) -> Table:
 
 def _sentences(results: Results) -> Table:
     """Make a table of the numbers in the sentences of the paper, next to ours."""
-    trades = {one.name: one.trade_off for one in results.collections}
+    trades = {collection.name: collection.trade_off for collection in results.collections}
     rows: list[tuple[Value, ...]] = []
     for (name, alpha), published in TRAINING_MAP.items():
         trade = trades.get(name)
@@ -157,11 +162,11 @@ def _sentences(results: Results) -> Table:
             text = f"training MAP of ApproxRank-MAP on {name}, alpha = {alpha:g}, {start}"
             rows.append((text, number, ours, None if ours is None else ours - number))
     labels = results.settings.sweep.families()["SoftRank"]
-    for label, each in zip(labels, results.apart["SoftRank"], strict=True):
+    for label, values in zip(labels, results.apart["SoftRank"], strict=True):
         bound = BOUNDS.get(parameter(label))
         if bound is not None:
             text = f"eps* of SoftRank, {label}, N = 200, L = 3, delta = .1: at most"
-            rows.append((text, bound, each["coefficient"], None))
+            rows.append((text, bound, values["coefficient"], None))
     return Table(
         "Figures in the sentences of the paper",
         ("what", "published", "ours", "difference"),
@@ -180,10 +185,10 @@ def _whole(value: float) -> float | int:
 
 def _agreement(agreements: Sequence[tuple[str, Agreement]]) -> Table:
     rows: list[tuple[Value, ...]] = []
-    for name, each in agreements:
-        pairs = [of[side] for side in ("train", "test") for of in (each.kendall, each.spearman)]
+    for name, agreement in agreements:
+        pairs = [of[side] for side in ("train", "test") for of in (agreement.kendall, agreement.spearman)]
         values = [None if np.isnan(value) else value for pair in pairs for value in pair]
-        rows.append((name, MEASURES[each.measure].name, len(each.points), *values))
+        rows.append((name, MEASURES[agreement.measure].name, len(agreement.points), *values))
     four = ("Kendall", "p", "Spearman", "p")
     return Table(
         "Rank correlation of -eps* with the measure, over surrogates and their parameters",
@@ -198,9 +203,11 @@ def _agreement(agreements: Sequence[tuple[str, Agreement]]) -> Table:
     )
 
 
-def _points(name: str, each: Agreement) -> Table:
-    rows = tuple((p.name, p.coefficient, p.train, p.test) for p in sorted(each.points, key=lambda p: p[1]))
-    title = f"{name}: surrogates by eps*, with training and test {MEASURES[each.measure].name}"
+def _points(name: str, agreement: Agreement) -> Table:
+    rows = tuple(
+        (p.name, p.coefficient, p.train, p.test) for p in sorted(agreement.points, key=lambda p: p[1])
+    )
+    title = f"{name}: surrogates by eps*, with training and test {MEASURES[agreement.measure].name}"
     return Table(title, ("surrogate", "eps*", "training", "test"), rows, digits=4)
 
 
@@ -218,7 +225,9 @@ def _appendix(
         )
         for label in next(iter(families.values()))
     ]
-    groups = [(f"{family}, {one.name}", one) for family in families for one in collections]
+    groups = [
+        (f"{family}, {collection.name}", collection) for family in families for collection in collections
+    ]
     return _folds_table(f"Table {number}: eps* of {name} over {varied}", varied, rows, groups, (_EPS,))
 
 
@@ -230,6 +239,6 @@ def _betas(collections: _Collections) -> Table:
             (_whole(parameter(label)), *_by_fold(collections, "beta", label))
             for label in collections[0].coefficients["beta"]
         ],
-        [(one.name, one) for one in collections],
+        [(collection.name, collection) for collection in collections],
         ("Not a table of the paper, which says that beta hardly matters.",),
     )

@@ -61,40 +61,41 @@ def missing(results: Results) -> tuple[tuple[str, str], ...]:
         "its sentences are next to ours.",
     )
     names = {name: name for name in COLLECTIONS}
-    return (*missing_data(names, (one.name for one in results.collections)), digits)
+    return (*missing_data(names, (collection.name for collection in results.collections)), digits)
 
 
 def summary(results: Results, claims: Sequence[Claim]) -> tuple[str, ...]:
     """Summarise the results on each collection."""
     return (
-        *(sentence for one in results.collections for sentence in _of_collection(one)),
+        *(sentence for collection in results.collections for sentence in _of_collection(collection)),
         *(
-            f"- {one.name}: over {len(each.points)} surrogates, -eps\\* and test {each.measure} have "
-            f"Kendall's tau {each.kendall['test'][0]:+.2f}; in single folds "
-            f"{each.by_fold['test'].min():+.2f} to {each.by_fold['test'].max():+.2f}."
-            for one in results.collections
-            for each in one.agreements
+            f"- {collection.name}: over {len(agreement.points)} surrogates, -eps\\* and test "
+            f"{agreement.measure} have Kendall's tau {agreement.kendall['test'][0]:+.2f}; in single folds "
+            f"{agreement.by_fold['test'].min():+.2f} to {agreement.by_fold['test'].max():+.2f}."
+            for collection in results.collections
+            for agreement in collection.agreements
         ),
     )
 
 
-def _of_collection(one: CollectionResults) -> Iterator[str]:
-    sharp = one.coefficients[MAP]
+def _of_collection(collection: CollectionResults) -> Iterator[str]:
+    name, crossval, trade = collection.name, collection.crossval, collection.trade_off
+    sharp = collection.coefficients[MAP]
     first, last = next(iter(sharp)), list(sharp)[-1]
-    structural = [float(values.mean()) for values in one.coefficients["structural"].values()]
+    structural = [float(values.mean()) for values in collection.coefficients["structural"].values()]
     yield (
-        f"- {one.name}: eps\\* of ApproxRank-MAP falls from {sharp[first].mean():.2f} at {first} to "
+        f"- {name}: eps\\* of ApproxRank-MAP falls from {sharp[first].mean():.2f} at {first} to "
         f"{sharp[last].mean():.2f} at {last}; that of the four structural SVMs is {min(structural):.2f} to "
         f"{max(structural):.2f}."
     )
-    means = {entry: one.crossval.mean(entry, "AP") for entry in one.crossval.entries if "," not in entry}
+    means = {entry: crossval.mean(entry, "AP") for entry in crossval.entries if "," not in entry}
     best = max(means, key=means.__getitem__)
     yield (
-        f"- {one.name}: test MAP is highest for {best} ({means[best]:.4f}); ApproxRank-MAP {means[MAP]:.4f}, "
+        f"- {name}: test MAP is highest for {best} ({means[best]:.4f}); ApproxRank-MAP {means[MAP]:.4f}, "
         f"ListNet {means[LISTNET]:.4f}, all within {max(means.values()) - min(means.values()):.4f}."
     )
-    gain = 100.0 * (one.trade_off.many.mean() / one.trade_off.one.mean() - 1.0)
-    yield f"- {one.name}: restarts raise training MAP of ApproxRank-MAP by {gain:.1f} % over all alpha."
+    gain = 100.0 * (trade.many.mean() / trade.one.mean() - 1.0)
+    yield f"- {name}: restarts raise training MAP of ApproxRank-MAP by {gain:.1f} % over all alpha."
 
 
 def how(results: Results) -> tuple[str, ...]:
