@@ -20,7 +20,8 @@ from directrix.reproductions.claims import Ordering, check_ordering, comparable,
 from directrix.reproductions.collection import Collection
 from directrix.reproductions.qin2010 import REPRODUCTION
 from directrix.reproductions.qin2010.claims import claims, falls
-from directrix.reproductions.qin2010.curves import Bounded, ErrorCurve
+from directrix.reproductions.qin2010.curves import FIGURES, Bounded, ErrorCurve
+from directrix.reproductions.qin2010.figures import figures
 from directrix.reproductions.qin2010.methods import MAP, NDCG_ALL, Grids, entries
 from directrix.reproductions.qin2010.protocol import QUICK, CollectionResults, Results, Settings, read
 from directrix.surrogates.approx import ApproxAP, ApproxNDCG
@@ -289,3 +290,14 @@ def test_accuracy_is_asked_of_every_epoch_and_every_alpha():
     broken = next(claim for text, claim in texts.items() if "no error is above" in text)
     assert broken.verdict == "does not hold"
     assert broken.evidence.startswith("2 above")
+
+
+@pytest.mark.parametrize(("covered", "is_drawn"), [(0.5, True), (0.1, False)])
+def test_the_description_of_a_figure_names_bounds_only_if_they_are_drawn(covered, is_drawn):
+    bounded = Bounded(np.full(2, covered), np.full(2, 0.2), np.full(2, 0.1), 0)
+    curve = ErrorCurve(np.full(2, 0.1), np.full(4, 0.1), {"relevant": bounded}, 0.0)
+    curves = {figure: {10.0: curve} for figure in FIGURES}
+    results = CollectionResults(Collection("TD2003", ()), results_of(first=[0.5]).compared, curves)
+    (figure,) = figures(Results(Settings(), {"TD2003": results}))
+    assert any(line.style == "dashed" for panel in figure.panels for line in panel.curves) == is_drawn
+    assert ("dashed" in figure.alt) == is_drawn

@@ -140,19 +140,19 @@ def error_curves(
 
 def _errors(q: Queries, surrogate: Any, epochs: int, rate: float, seed: int) -> dict[str, Any]:
     begun = time.process_time()
-    found = approximation(q, surrogate, trainer=SGD(rate=rate, epochs=epochs, random_state=seed))
+    errors = approximation(q, surrogate, trainer=SGD(rate=rate, epochs=epochs, random_state=seed))
     bounds = {
         kind: {
-            "covered": found.covered(kind).tolist(),
-            "bound": _numbers(found.mean_bound(kind)),
-            "error": _numbers(found.mean_error(kind)),
-            "broken": found.broken(kind),
+            "covered": errors.covered(kind).tolist(),
+            "bound": _numbers(errors.mean_bound(kind)),
+            "error": _numbers(errors.mean_error(kind)),
+            "broken": errors.broken(kind),
         }
         for kind in BOUNDS
     }
     return {
-        "rho": found.rho.tolist(),
-        "by_query": found.by_query.tolist(),
+        "rho": errors.rho.tolist(),
+        "by_query": errors.by_query.tolist(),
         "bounds": bounds,
         "seconds": round(time.process_time() - begun, 2),
     }

@@ -174,8 +174,8 @@ def differs(results: Results) -> tuple[str, ...]:
         "- OHSUMED is that of LETOR 3.0, with 45 features; the paper has LETOR 2.0, with 25 for the same "
         "16,140 documents. The documents of TD2003 and TD2004 differ in LETOR 3.0, too.",
         "- The paper cites AdaRank from LETOR's site and ran the authors' tools for SVMmap and SoftRank. "
-        "Here all are the library's. SoftRank is its surrogate with L-BFGS and a linear model. AdaRank skips "
-        "a chosen feature for some rounds, and AdaRank.NDCG boosts NDCG@10.",
+        "Here all are the library's. SoftRank is its surrogate with L-BFGS and a linear model. AdaRank "
+        "sets a chosen feature aside until all others were chosen, and AdaRank.NDCG boosts NDCG@10.",
         "- NDCG has the discount of LETOR's script, which agrees with the published values, although Eq. 5 "
         "has another. Equal scores count by expectation, not in the order of the file (decision 0106).",
     )
