@@ -77,11 +77,11 @@ def steps() -> dict[str, Callable[[], None]]:
     """Name of every step, and what it does; what shares kernels is one, or two processes compile the same."""
     from directrix.measures.names import measures
     from directrix.rankers.methods import methods
-    from directrix.surrogates.names import SURROGATES
+    from directrix.registry import SURROGATES
 
     families: dict[str, list[str]] = {}
-    for name, kind in SURROGATES.items():  # approx, approx_pairs, ... stand on the same soft ranks
-        families.setdefault(kind.__module__.rsplit(".", 1)[1].split("_")[0], []).append(name)
+    for name, home in SURROGATES.items():  # approx, approx_pairs, ... share the kernels of soft ranks
+        families.setdefault(home.rsplit(".", 1)[1].split("_")[0], []).append(name)
     todo: dict[str, Callable[[], None]] = {
         f"surrogates {family}": partial(_each, _surrogate, names) for family, names in families.items()
     }
@@ -117,9 +117,9 @@ def _surrogate(name: str) -> None:
     import numpy as np
 
     from directrix.objectives.linear import linear_objective
-    from directrix.surrogates.names import SURROGATES
+    from directrix.registry import SURROGATES, load_class
 
-    surrogate = SURROGATES[name]()
+    surrogate = load_class(SURROGATES, name)()
     for q in _queries():
         surrogate.value_and_grad(np.linspace(1.0, 0.0, q.n_docs, dtype=q.features.dtype), q.labels, q.qptr)
         objective = linear_objective(q, surrogate)
