@@ -1,15 +1,16 @@
-"""What surrogates share that are losses in their own right, tied to no measure by a limit."""
+"""What losses such as ListNet share: surrogates that do not tend to a measure."""
 
 from __future__ import annotations
 
-from typing import Literal
+from abc import abstractmethod
+from typing import Any, Literal
 
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.dcg import NDCG
 from directrix.measures.gains import gains
 from directrix.surrogates.base import KernelSurrogate, refuse_doc_weight
-from directrix.types import Float64Array
+from directrix.types import Float64Array, FloatArray, Int64Array
 
 __all__ = ["Loss", "Target", "check_flag", "targets"]
 
@@ -21,9 +22,9 @@ class Loss(KernelSurrogate):
 
     @property
     def measure(self) -> RankingMeasure:
-        """nDCG: what is reported when nothing else is asked.
+        """nDCG: the measure that is reported by default.
 
-        The loss does not tend to it, nor to any other measure: pass ``eval_measure=`` for yours.
+        The loss tends neither to it nor to any other measure.
         """
         return NDCG()
 
@@ -32,6 +33,21 @@ class Loss(KernelSurrogate):
         refuse_doc_weight(self, doc_weight)
         self.measure.check_labels(float(labels.max(initial=0.0)))
 
+    @abstractmethod
+    def kernel(self) -> Any:
+        """The compiled chunk, a function of the prepared arrays, scores, qptr, the chunk and the output."""
+
+    def fill(
+        self,
+        scores: FloatArray,
+        prepared: tuple[Any, ...],
+        qptr: Int64Array,
+        chunk: tuple[int, int],
+        out: tuple[Float64Array, FloatArray],
+    ) -> None:
+        """Fill one chunk; see `KernelSurrogate.fill`."""
+        self.kernel()(*prepared, scores, qptr, *chunk, *out)
+
 
 def targets(labels: Float64Array, target: str, owner: str) -> Float64Array:
     """Gains 2^l - 1 or the labels themselves.
@@ -39,7 +55,7 @@ def targets(labels: Float64Array, target: str, owner: str) -> Float64Array:
     Raises
     ------
     InputError
-        If ``target`` names neither.
+        If ``target`` is neither "gains" nor "labels".
     """
     if target not in ("gains", "labels"):
         raise InputError(f"{owner}(target={target!r}): type 'gains' for 2**label - 1, or 'labels'.")

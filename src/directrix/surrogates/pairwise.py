@@ -1,8 +1,7 @@
-r"""Losses over pairs of documents, tied to no measure but the order of pairs: RankNet, RankSVM."""
+"""Losses over pairs of documents: RankNet, RankSVM."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,7 +10,7 @@ import numpy as np
 from directrix.measures.pairs import KendallTau
 from directrix.surrogates.base import query_sums
 from directrix.surrogates.loss import Loss
-from directrix.types import Float64Array, FloatArray, Int64Array
+from directrix.types import Float64Array, Int64Array
 
 __all__ = ["RankNet", "RankSVM"]
 
@@ -56,21 +55,6 @@ class _Pairwise(Loss):
         pairs = 0.5 * (sizes.astype(np.float64) ** 2 - query_sums(alike, qptr))
         return level, np.divide(1.0, pairs, out=np.zeros_like(pairs), where=pairs > 0.0)
 
-    @abstractmethod
-    def kernel(self) -> Any:
-        """The compiled chunk."""
-
-    def fill(
-        self,
-        scores: FloatArray,
-        prepared: Levels,
-        qptr: Int64Array,
-        chunk: tuple[int, int],
-        out: tuple[Float64Array, FloatArray],
-    ) -> None:
-        """Fill one chunk; see `KernelSurrogate.fill`."""
-        self.kernel()(scores, *prepared, qptr, *chunk, *out)
-
 
 @dataclass(frozen=True)
 class RankNet(_Pairwise):
@@ -82,8 +66,8 @@ class RankNet(_Pairwise):
 
     Notes
     -----
-    Burges et al. add up all pairs of all queries; here queries weigh alike, as they do in every
-    measure. ``query_weight`` = P makes it their sum again, but for a factor.
+    Burges et al. add up all pairs of all queries; here all queries have the same weight, as in every
+    measure. ``query_weight`` = P gives their sum, up to a factor.
 
     O(P) time, O(n) memory: four pairs share a division, and a document one logarithm.
 
@@ -116,9 +100,9 @@ class RankSVM(_Pairwise):
 
     Notes
     -----
-    Together with ``l2`` > 0, which sets the scale of the margin, its minimum is unique. Queries weigh
-    alike; ``query_weight`` = P adds up pairs as the original does, and l2 = 1/(2 C sum P) then stands for
-    its C, in 1/2 \|w\|^2 + C sum of losses.
+    Together with ``l2`` > 0, which sets the scale of the margin, its minimum is unique. All queries have
+    the same weight; ``query_weight`` = P adds up pairs as the original does, and l2 = 1/(2 C sum P) then
+    corresponds to its C, in 1/2 \|w\|^2 + C sum of losses.
 
     The value bounds Kendall's tau-b from below: a pair in the wrong order or tied loses at least 1/P.
 

@@ -122,14 +122,14 @@ def _svm_query(s, level, share, grad, floats, integers):
 
 
 @kernel
-def rank_svm_chunk(scores, levels, shares, qptr, first, last, value, grad):
+def rank_svm_chunk(levels, shares, scores, qptr, first, last, value, grad):
     """Fill ``value[q]`` and the gradient of the documents of queries first <= q < last.
 
     Parameters
     ----------
-    scores : float (n_docs,)
     levels : int64 (n_docs,)        rank of the label in its query, from 0
     shares : float64 (n_queries,)   1 / number of pairs, 0 if there is none
+    scores : float (n_docs,)
     qptr : int64 (n_queries + 1,)
     first, last : int
     value : float64 (n_queries,)    out
@@ -247,7 +247,7 @@ def _net_query(s, level, share, grad, floats, integers):
 
 
 @kernel
-def rank_net_chunk(scores, levels, shares, qptr, first, last, value, grad):
+def rank_net_chunk(levels, shares, scores, qptr, first, last, value, grad):
     """Same as `rank_svm_chunk` for RankNet: O(number of pairs), a quarter of a division for each."""
     n = longest_query(qptr, first, last)
     floats, integers = np.empty((6, n + GAP)), np.empty((3, n + 1), dtype=np.int64)
