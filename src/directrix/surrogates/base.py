@@ -28,9 +28,9 @@ DOCS_PER_CHUNK = 4096
 class KernelSurrogate(ABC):
     """A surrogate whose value and gradient a Numba kernel fills for a chunk of queries.
 
-    A subclass computes what depends on the labels alone (`prepare`) and fills a chunk (`fill`). Objectives
-    call `prepare` once per data set and `fill` on every chunk, while its features are in the cache;
-    `value_and_grad` calls both.
+    A subclass computes what depends on the labels alone (`prepare`), and names its compiled chunk (`kernel`)
+    or, if that takes other arguments, calls it (`fill`). Objectives call `prepare` once per data set and
+    `fill` on every chunk, while its features are in the cache; `value_and_grad` calls both.
     """
 
     entries: ClassVar[tuple[str, ...] | None] = None
@@ -58,7 +58,10 @@ class KernelSurrogate(ABC):
             Factors >= 0 on the contributions of the documents.
         """
 
-    @abstractmethod
+    def kernel(self) -> Any:
+        """The compiled chunk: a function of the prepared arrays, scores, qptr, the chunk and the output."""
+        raise NotImplementedError(f"{type(self).__name__} needs kernel() or fill().")
+
     def fill(
         self,
         scores: FloatArray,
@@ -68,6 +71,7 @@ class KernelSurrogate(ABC):
         out: tuple[Float64Array, FloatArray],
     ) -> None:
         """Fill value and gradient of the queries ``chunk[0] <= q < chunk[1]`` in ``out``."""
+        self.kernel()(*prepared, scores, qptr, *chunk, *out)
 
     @property
     def steepness(self) -> float:

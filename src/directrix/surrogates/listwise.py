@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from directrix.surrogates.base import query_sums
-from directrix.surrogates.loss import Loss, Target, check_flag, targets
+from directrix.surrogates.loss import Loss, Target, by_label, check_flag, targets
 from directrix.surrogates.positions import positive, whole
 from directrix.types import Float64Array, FloatArray, Int64Array
 
@@ -142,18 +142,13 @@ class ListMLE(Loss):
             If a label is too large, or there are document weights.
         """
         self.check(labels, doc_weight)
-        n, sizes = len(labels), np.diff(qptr)
-        query, first = np.repeat(np.arange(len(sizes)), sizes), np.repeat(qptr[:-1], sizes)
-        order = np.lexsort((labels, query))
-        by_label = labels[order]
-        ends_here = np.append((by_label[1:] != by_label[:-1]) | (query[1:] != query[:-1]), True)[:n]
-        level_of = np.cumsum(ends_here) - ends_here
-        ends = np.flatnonzero(ends_here) + 1
-        in_level = np.diff(ends, prepend=0)
-        end = ends[level_of] - first
+        order, level = by_label(labels, qptr)
+        sizes, in_level = np.diff(qptr), np.bincount(level)
+        first = np.repeat(qptr[:-1], sizes)
+        end = np.cumsum(in_level)[level] - first
         better = np.repeat(sizes, sizes) - end
         places = np.inf if self.k is None else float(self.k)
-        factor = np.clip((places - better) / in_level[level_of], 0.0, 1.0)
+        factor = np.clip((places - better) / in_level[level], 0.0, 1.0)
         return (order - first).astype(np.int64), end.astype(np.int64), factor
 
     def kernel(self) -> Any:

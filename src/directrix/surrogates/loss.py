@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from typing import Any, Literal
+from typing import Literal
+
+import numpy as np
 
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.dcg import NDCG
 from directrix.measures.gains import gains
 from directrix.surrogates.base import KernelSurrogate, refuse_doc_weight
-from directrix.types import Float64Array, FloatArray, Int64Array
+from directrix.types import Float64Array, Int64Array
 
-__all__ = ["Loss", "Target", "check_flag", "targets"]
+__all__ = ["Loss", "Target", "by_label", "check_flag", "targets"]
 
 Target = Literal["gains", "labels"]
 
@@ -33,20 +34,22 @@ class Loss(KernelSurrogate):
         refuse_doc_weight(self, doc_weight)
         self.measure.check_labels(float(labels.max(initial=0.0)))
 
-    @abstractmethod
-    def kernel(self) -> Any:
-        """The compiled chunk, a function of the prepared arrays, scores, qptr, the chunk and the output."""
 
-    def fill(
-        self,
-        scores: FloatArray,
-        prepared: tuple[Any, ...],
-        qptr: Int64Array,
-        chunk: tuple[int, int],
-        out: tuple[Float64Array, FloatArray],
-    ) -> None:
-        """Fill one chunk; see `KernelSurrogate.fill`."""
-        self.kernel()(*prepared, scores, qptr, *chunk, *out)
+def by_label(labels: Float64Array, qptr: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Order the documents of every query by label.
+
+    Returns
+    -------
+    order : int64 (n_docs,)
+        Documents by query, then by ascending label; input order for equal labels.
+    level : int64 (n_docs,)
+        For every place of ``order`` the number of its label, from 0 on, counted over all queries.
+    """
+    query = np.repeat(np.arange(len(qptr) - 1), np.diff(qptr))
+    order = np.lexsort((labels, query))
+    is_first = np.ones(len(labels), dtype=bool)
+    is_first[1:] = (np.diff(labels[order]) != 0.0) | (np.diff(query) != 0)
+    return order, np.cumsum(is_first) - 1
 
 
 def targets(labels: Float64Array, target: str, owner: str) -> Float64Array:

@@ -9,7 +9,7 @@ import numpy as np
 
 from directrix.measures.pairs import KendallTau
 from directrix.surrogates.base import query_sums
-from directrix.surrogates.loss import Loss
+from directrix.surrogates.loss import Loss, by_label
 from directrix.types import Float64Array, Int64Array
 
 __all__ = ["RankNet", "RankSVM"]
@@ -44,16 +44,14 @@ class _Pairwise(Loss):
         """
         self.check(labels, doc_weight)
         sizes = np.diff(qptr)
-        query = np.repeat(np.arange(len(sizes)), sizes)
-        order = np.lexsort((labels, query))
-        starts = np.ones(len(labels), dtype=bool)
-        starts[1:] = (np.diff(labels[order]) != 0.0) | (np.diff(query) != 0)
-        ids = np.cumsum(starts) - 1
-        level = np.empty(len(labels), dtype=np.int64)
-        level[order] = ids - ids[np.minimum(qptr[:-1], max(len(ids) - 1, 0))][query] if len(ids) else ids
-        alike = np.bincount(ids)[ids].astype(np.float64)  # documents of the same label: n^2 - sum = 2 pairs
+        order, level = by_label(labels, qptr)
+        levels = np.empty(len(labels), dtype=np.int64)
+        levels[order] = level - level[np.repeat(qptr[:-1], sizes)]
+        alike = np.bincount(level)[level].astype(
+            np.float64
+        )  # documents of the same label: n^2 - sum = 2 pairs
         pairs = 0.5 * (sizes.astype(np.float64) ** 2 - query_sums(alike, qptr))
-        return level, np.divide(1.0, pairs, out=np.zeros_like(pairs), where=pairs > 0.0)
+        return levels, np.divide(1.0, pairs, out=np.zeros_like(pairs), where=pairs > 0.0)
 
 
 @dataclass(frozen=True)
