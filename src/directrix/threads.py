@@ -185,7 +185,7 @@ def one_blas_thread() -> Iterator[None]:
 
 @cache
 def _controller() -> Any:
-    import scipy.linalg  # noqa: F401 - has a BLAS besides NumPy's, which is listed only once loaded
+    import scipy.linalg  # noqa: F401 - has another BLAS than NumPy, which is listed only once loaded
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

@@ -51,11 +51,6 @@ class ListNet(Loss):
         object.__setattr__(self, "temperature", positive(self.temperature, "temperature", "ListNet"))
         targets(np.zeros(0), self.target, "ListNet")
 
-    @property
-    def traits(self) -> frozenset[str]:
-        """smooth, convex, shift_invariant."""
-        return frozenset({"smooth", "convex", "shift_invariant"})
-
     def prepare(
         self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
     ) -> tuple[Float64Array]:
@@ -125,11 +120,6 @@ class ListMLE(Loss):
     def __post_init__(self) -> None:
         if self.k is not None:
             object.__setattr__(self, "k", whole(self.k, "k", "ListMLE"))
-
-    @property
-    def traits(self) -> frozenset[str]:
-        """smooth, convex, shift_invariant."""
-        return frozenset({"smooth", "convex", "shift_invariant"})
 
     def prepare(
         self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None

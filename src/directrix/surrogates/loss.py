@@ -22,6 +22,11 @@ class Loss(KernelSurrogate):
     """Base of the losses in `listwise`, `pairwise` and `pointwise`."""
 
     @property
+    def traits(self) -> frozenset[str]:
+        """smooth, convex, shift_invariant, unless a loss states others."""
+        return frozenset({"smooth", "convex", "shift_invariant"})
+
+    @property
     def measure(self) -> RankingMeasure:
         """nDCG: the measure that is reported by default.
 

@@ -21,11 +21,6 @@ class _Pairwise(Loss):
     """Minus the mean loss over a query's pairs of different labels."""
 
     @property
-    def traits(self) -> frozenset[str]:
-        """smooth, convex, shift_invariant."""
-        return frozenset({"smooth", "convex", "shift_invariant"})
-
-    @property
     def measure(self) -> KendallTau:
         """Kendall's tau-b, which counts the same pairs; not a limit."""
         return KendallTau()
@@ -47,9 +42,8 @@ class _Pairwise(Loss):
         order, level = by_label(labels, qptr)
         levels = np.empty(len(labels), dtype=np.int64)
         levels[order] = level - level[np.repeat(qptr[:-1], sizes)]
-        alike = np.bincount(level)[level].astype(
-            np.float64
-        )  # documents of the same label: n^2 - sum = 2 pairs
+        # n^2 less the sum over documents of the number with the same label is twice the number of pairs
+        alike = np.bincount(level)[level].astype(np.float64)
         pairs = 0.5 * (sizes.astype(np.float64) ** 2 - query_sums(alike, qptr))
         return levels, np.divide(1.0, pairs, out=np.zeros_like(pairs), where=pairs > 0.0)
 
