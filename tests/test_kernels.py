@@ -138,7 +138,7 @@ def test_the_user_s_folder_stands_in_and_that_is_said_once(made, tmp_path):
         assert [one(1.0), one(1)] == [2.0, 2]
     assert len(said) == 1
     assert len(list((tmp_path / "of the user").glob("*.nbc"))) == 2
-    kernels._warnings_given.clear()  # as in a later process: the folder is there, and a warning would be an error
+    kernels._warnings_given.clear()  # as in a later process: the folder exists, and a warning is an error
     assert made(*one._cache.folders)(1j) == 2j
 
 
