@@ -15,7 +15,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-__all__ = ["MEASURES", "NAMESPACES", "PUBLIC", "RANKERS", "SURROGATES", "TRAINERS", "classes", "exports"]
+__all__ = ["COMMANDS", "MEASURES", "NAMESPACES", "PUBLIC", "RANKERS", "SURROGATES", "TRAINERS", "classes", "exports"]
 
 MEASURES = {
     "AP": "measures.precision",
@@ -86,6 +86,12 @@ RANKERS = {
     "StumpRanker": "rankers.stumps",
 }
 """Estimators."""
+
+COMMANDS = (
+    *("train", "predict", "evaluate", "compare", "crossval", "certify", "tendency"),
+    *("convert", "features", "methods", "reproduce", "demo", "doctor"),
+)
+"""Commands in the order of ``directrix --help``; each is a function of the same name in ``directrix.cli``."""
 
 _TRAINERS_AT_THE_TOP = (
     "Adam",

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from directrix.cli.doctor import environment
-from directrix.cli.output import print_json, progress_of, remark
+from directrix.cli.options import JobsOption, SeedOption, check_jobs, usage
+from directrix.cli.output import print_json, progress_lines, remark
 
 if TYPE_CHECKING:
     from directrix.reports.report import Report
@@ -64,8 +65,8 @@ def reproduce(
     quick: Annotated[
         bool, typer.Option("--quick", help="Few trials and settings: a look, no result.")
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Of all that is drawn.")] = 0,
-    jobs: Annotated[int, typer.Option(help="Trainings at a time; -1 = one a core.")] = -1,
+    seed: SeedOption = 0,
+    jobs: JobsOption = -1,
     page: Annotated[
         Path | None,
         typer.Option(help="Folder for NAME.md and its pictures, too, for a site.", show_default=False),
@@ -77,8 +78,6 @@ def reproduce(
     The folder gets the tables as text, JSON, LaTeX and CSV, figures, page.md, report.html to be opened in a
     browser, every finished part (cells.jsonl) and settings.json.
     """
-    from directrix.cli.settings import usage
-
     with usage():
         paper = _paper(name)
         _check(name, trials, jobs, page, has_trials=paper.has_trials)
@@ -98,7 +97,7 @@ def reproduce(
         jobs=jobs,
         command=_command(name, trials, quick=quick, seed=seed),
         installation=installation,
-        progress=progress_of,
+        progress=progress_lines,
         trials=trials,
     )
     work: Callable[[Request], Report] = importlib.import_module(paper.module).reproduce
@@ -130,8 +129,7 @@ def _check(name: str, trials: int | None, jobs: int, page: Path | None, *, has_t
         raise InputError(
             f"--trials {trials}: {name} has no random splits of which some could be run; leave it out."
         )
-    if jobs == 0 or jobs < -1:
-        raise InputError(f"--jobs {jobs}: a number of trainings at a time is needed, or -1 for one a core.")
+    check_jobs(jobs)
     if page is not None and page.exists() and not page.is_dir():
         raise InputError(f"--page {page}: is a file; give the folder that the page is to lie in.")
 
