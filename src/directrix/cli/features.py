@@ -130,10 +130,10 @@ def _read(runs: list[Path], qrels: Path, depth: int, report: Callable[[int, int,
             yield path
 
     scores = runs_as_features(reported(), qrels, depth)
-    for topics, reason in ((scores.unjudged, "have no judgements"), (scores.unretrieved, "are in no run")):
+    for topics, which in ((scores.unjudged, "without judgements"), (scores.unretrieved, "in no run")):
         if topics:
             shown = ", ".join(topics[:5]) + (", ..." if len(topics) > 5 else "")
-            remark(f"note: {len(topics)} topics are left out because they {reason}: {shown}")
+            remark(f"note: topics {which} are left out ({len(topics)}): {shown}")
     return scores
 
 
