@@ -184,7 +184,7 @@ def test_compressed(features, scores, run, here, tmp_path):
         (("--train-topics", "20-30"), 1, "--train-topics 20-30: no topic is named"),
         (("--topics", "@absent"), 1, "absent"),
         (("--bins", "-1"), 2, "--bins"),
-        (("--bins", "0", "--train-topics", "1"), 2, "--bins 0 takes no thresholds"),
+        (("--bins", "0", "--train-topics", "1"), 2, "--bins 0 uses no thresholds"),
         (("--form", "rank"), 2, "--form"),
         (("--thresholds-from", "x", "--bins", "3"), 2, "--thresholds-from"),
         (("--thresholds-from", "absent"), 1, "absent"),
@@ -265,7 +265,7 @@ def test_training_topics_without_a_relevant_document_are_remarked_on(run, here, 
     for topics, is_said in (("1", True), ("1-2", False)):
         result = run(*arguments, "--train-topics", topics)
         assert result.exit_code == 0, result.stderr
-        assert ("no relevant document was retrieved for the topics that" in result.stderr) == is_said
+        assert ("no relevant document was retrieved for the topics from" in result.stderr) == is_said
     assert "no relevant" not in run(*arguments, "--train-topics", "1", "--form", "minmax").stderr
 
 
