@@ -16,6 +16,7 @@ from importlib import import_module
 from typing import Any
 
 __all__ = [
+    "COMMANDS",
     "MEASURES",
     "NAMESPACES",
     "PUBLIC",
@@ -95,6 +96,12 @@ RANKERS = {
     "StumpRanker": "rankers.stumps",
 }
 """Estimators."""
+
+COMMANDS = (
+    *("train", "predict", "evaluate", "compare", "crossval", "certify", "tendency"),
+    *("convert", "features", "methods", "reproduce", "demo", "doctor"),
+)
+"""Commands in the order of ``directrix --help``; each is a function of the same name in ``directrix.cli``."""
 
 _TRAINERS_AT_THE_TOP = (
     "Adam",
