@@ -6,6 +6,8 @@ Exit status: 0 success, 1 the data cannot be used, 2 wrong usage, 130 interrupte
 from __future__ import annotations
 
 import errno
+import inspect
+import re
 import warnings
 from importlib import import_module
 from typing import Annotated, Any
@@ -87,7 +89,9 @@ def _note(message: Warning | str, *_: Any, **__: Any) -> None:
 
 
 for _name in COMMANDS:
-    app.command()(getattr(import_module(f"directrix.cli.{_name}"), _name))
+    _command = getattr(import_module(f"directrix.cli.{_name}"), _name)
+    # a paragraph on one line, which the width of the terminal breaks
+    app.command(help=re.sub(r"\n(?=\S)", " ", inspect.cleandoc(_command.__doc__)))(_command)
 
 if __name__ == "__main__":
     app()
