@@ -10,7 +10,8 @@ import pytest
 from tables import assert_same, random_queries
 
 import directrix as dx
-from directrix.data.arrow import open_parquet, read_parquet, write_parquet
+from directrix.data.arrow.read import open_parquet, read_parquet
+from directrix.data.arrow.write import write_parquet
 from directrix.data.stored import RawRows
 from directrix.errors import InputError
 
@@ -249,7 +250,7 @@ def test_files_of_others_are_opened_too(tmp_path):
 @pytest.mark.parametrize("form", [".parquet", ".arrow"])
 def test_rows_far_down_in_one_large_group_are_found(tmp_path, form, monkeypatch):
     """Others write a million rows as one group, of which batches are read: the third one first, here."""
-    monkeypatch.setattr("directrix.data.arrow_files._BATCH_BYTES", 0)
+    monkeypatch.setattr("directrix.data.arrow.files._BATCH_BYTES", 0)
     n = 256 * 5 + 3
     columns = {"qid": np.arange(n) // 7, "label": np.zeros(n), "a": np.arange(n, dtype=np.float32)}
     if form == ".parquet":

@@ -34,7 +34,7 @@ def demo(
 ) -> None:
     """Train on built-in data, and print who is better, by how much, and whether that is chance."""
     from directrix import __version__
-    from directrix.data.letor_write import replacing
+    from directrix.data.atomic import replacing
     from directrix.reports.demo import demo_page
 
     path = _model_path(output)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from directrix.cli.output import Format, FormatOption, print_json, print_rows, progress_of, remark
+from directrix.data.formats import inputs
 
 if TYPE_CHECKING:
     from directrix.data.audits import FileAudit
@@ -19,7 +20,7 @@ _EXTRAS = {"lightgbm": "lightgbm", "matplotlib": "plot", "piqp": "qp", "pyarrow"
 def doctor(
     files: Annotated[
         list[Path] | None,
-        typer.Argument(help="LETOR / svmlight, Parquet or Arrow files.", show_default=False),
+        typer.Argument(help=f"Files: {inputs()}.", show_default=False),
     ] = None,
     compile_: Annotated[
         bool, typer.Option("--compile", help="Compile all kernels now, and keep them for every later run.")

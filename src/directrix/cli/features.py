@@ -14,8 +14,8 @@ from directrix.cli.output import progress_bar, remark
 from directrix.cli.topics import TOPICS_HELP, positions_of
 
 if TYPE_CHECKING:
-    from directrix.data.run_scores import Form, RunScores
-    from directrix.data.run_thresholds import RunThresholds
+    from directrix.data.trec.scores import Form, RunScores
+    from directrix.data.trec.thresholds import RunThresholds
 
 
 class RunForm(StrEnum):
@@ -91,8 +91,8 @@ def features(
         )
     if bins == 0 and any(given is not None for given in (train_topics, thresholds)):
         raise typer.BadParameter("--bins 0 takes no thresholds: leave out --train-topics and --thresholds.")
-    from directrix.data.run_thresholds import RunThresholds, write_runs
-    from directrix.data.runs import runs_as_features
+    from directrix.data.trec.features import runs_as_features
+    from directrix.data.trec.thresholds import RunThresholds, write_runs
 
     keep = thresholds or Path(f"{output}.thresholds.json")
     if keep.resolve() == output.resolve():
@@ -124,7 +124,7 @@ def features(
 
 
 def _thresholds(scores: RunScores, bins: int, form: Form, train_topics: str | None) -> RunThresholds:
-    from directrix.data.run_thresholds import RunThresholds
+    from directrix.data.trec.thresholds import RunThresholds
 
     if train_topics is not None:
         scores = scores.take(positions_of(train_topics, scores.query_ids, "--train-topics"))

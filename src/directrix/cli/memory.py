@@ -28,11 +28,11 @@ def read_or_open(path: Path, missing: Missing, *, stream: bool | None) -> Querie
     InputError
         If a text file is to be opened, or missing values are to be replaced in one that is.
     """
-    from directrix.data.arrow_files import ArrowFiles
-    from directrix.data.formats import is_table, open_file
+    from directrix.data.arrow.files import ArrowFiles
+    from directrix.data.formats import format_of, open_file
     from directrix.errors import InputError
 
-    if stream is False or (stream is None and not is_table(path)):
+    if stream is False or (stream is None and not format_of(path).is_table):
         return read_data(path, missing)
     available = available_memory()
     # by what the file says of itself: one that is to be read may have its rows in any order

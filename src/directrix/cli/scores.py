@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import tempfile
 from dataclasses import replace
@@ -11,10 +10,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from directrix.cli.files import Missing, as_wide_as, document_names, read_data
-from directrix.data.blocks import open_data, readable
+from directrix.cli.files import Missing, as_wide_as, read_data
+from directrix.data.files import open_data, readable
+from directrix.data.formats import QRELS
 from directrix.data.problems import Problem, raise_problems
-from directrix.data.trec import Run, join_trec, read_trec_qrels, read_trec_run, write_trec_run
+from directrix.data.trec.files import Run, read_trec_qrels, read_trec_run, write_trec_run
+from directrix.data.trec.join import join_trec
+from directrix.data.trec.qrels import document_names
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array, Int64Array
 
@@ -22,13 +24,11 @@ if TYPE_CHECKING:
     from directrix.data.queries import Queries
     from directrix.rankers.base import Ranker
 
-__all__ = ["Judgement", "is_model", "is_qrels", "judgements", "read_scores", "run_lines", "score_lines"]
-
-_LINE = 1 << 12  # enough of a line to count its columns
+__all__ = ["Judgement", "is_model", "judgements", "read_scores", "run_lines", "score_lines"]
 
 
 class Judgement(NamedTuple):
-    """A ranking with its labels, as measures take it; fields as in `directrix.data.trec.Judged`."""
+    """A ranking with its labels, as measures take it; fields as in `directrix.data.trec.join.Judged`."""
 
     scores: Float64Array
     labels: Float64Array
@@ -98,10 +98,10 @@ def run_lines(q: Queries, scores: Float64Array, tag: str) -> str:
 def judgements(data: Path, rankings: list[Path], missing: Missing) -> list[Judgement]:
     """Bring every ranking together with the labels of the data file.
 
-    A data file that `is_qrels` holds TREC judgements, its rankings are TREC runs; queries that are
+    The rankings of a data file with TREC judgements are TREC runs; queries that are
     not in both do not count, as in trec_eval.
     """
-    if is_qrels(data):
+    if QRELS.is_in(data):
         qrels = read_trec_qrels(data)
         joined = [join_trec(read_trec_run(path), qrels) for path in rankings]
         return [Judgement(j.scores, j.labels, j.qptr, j.query_ids, j.doc_ids) for j in joined]
@@ -127,24 +127,6 @@ def _load(path: Path) -> Ranker:
 
     ranker: Ranker = load(path)
     return ranker
-
-
-def is_qrels(path: Path) -> bool:
-    """Whether the first line of data has 3 or 4 columns, the last a number, and no ``qid:``.
-
-    What cannot be read is left to the readers' messages.
-    """
-    try:
-        with readable(path), open_data(path) as file:
-            while line := file.readline(_LINE):
-                words = list(itertools.takewhile(lambda word: not word.startswith(b"#"), line.split()))
-                if words:
-                    is_letor = any(word.startswith(b"qid:") for word in words[1:2])
-                    number = _number(words[-1].decode("ascii", "replace"))
-                    return len(words) in (3, 4) and not is_letor and number is not None
-    except InputError:
-        pass  # as said above
-    return False
 
 
 def _number(line: str) -> float | None:

@@ -19,6 +19,7 @@ from directrix.cli.output import (
     progress_bar,
     remark,
 )
+from directrix.data.formats import inputs
 from directrix.errors import InputError
 
 if TYPE_CHECKING:
@@ -28,9 +29,7 @@ if TYPE_CHECKING:
 def train(
     train: Annotated[
         Path,
-        typer.Argument(
-            help="Training data: LETOR / svmlight (.gz .bz2 .xz too), Parquet or Arrow.", show_default=False
-        ),
+        typer.Argument(help=f"Training data: {inputs()}.", show_default=False),
     ],
     valid: Annotated[
         Path | None, typer.Option(help="Validation data; without it the training queries judge in turns.")
@@ -89,7 +88,7 @@ def train(
     output holds what was tried, remarks and progress go to standard error.
     """
     from directrix.cli.settings import parse_settings, usage
-    from directrix.data.formats import is_table
+    from directrix.data.formats import format_of
     from directrix.measures.names import measure as parse_measure
     from directrix.rankers.candidates import allowed
     from directrix.rankers.methods import method as find_method
@@ -110,7 +109,7 @@ def train(
     q = read_or_open(train, missing, stream=stream)
     judge = None
     if valid is not None:
-        of_valid = stream if is_table(valid) else None
+        of_valid = stream if format_of(valid).is_table else None
         judge = as_wide_as(read_or_open(valid, missing, stream=of_valid), q.n_features, valid, str(train))
     with progress_bar(f"training {method} for {goal.name}") as progress:
         found = search(

@@ -11,7 +11,7 @@ from directrix.errors import InputError
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Array, Int64Array
 
-__all__ = ["copied_rows", "group_by_query", "rows_of"]
+__all__ = ["copied_rows", "group_by_query", "rows_of", "run_starts"]
 
 _DOCS_PER_CHUNK = 4096
 
@@ -53,6 +53,12 @@ def group_by_query(qid: Any) -> tuple[Int64Array, Int64Array, tuple[Hashable, ..
     return _group_objects(values.tolist() if isinstance(values, np.ndarray) else values)
 
 
+def run_starts(values: Array) -> Int64Array:
+    """Positions at which a run of equal values begins."""
+    changes = values[1:] != values[:-1]
+    return np.flatnonzero(np.append(True, changes))[: len(values)]
+
+
 def rows_of(starts: Int64Array, lengths: Int64Array) -> Int64Array:
     """Concatenate the ranges ``starts[i] <= row < starts[i] + lengths[i]``."""
     ends = np.cumsum(lengths)
@@ -81,12 +87,12 @@ def _group_array(values: Array) -> tuple[Int64Array, Int64Array, tuple[Hashable,
         missing = np.isnan(values) if values.dtype.kind == "f" else np.isnat(values)
         if missing.any():
             _raise_missing(int(np.argmax(missing)), int(missing.sum()))
-    starts = np.concatenate([[0], np.flatnonzero(values[1:] != values[:-1]) + 1])
+    starts = run_starts(values)
     lengths = np.diff(starts, append=n)
     ids = values[starts]
     order = _stable_order(ids)  # runs of one query side by side, each group in input order
     sorted_ids = ids[order]
-    bounds = np.append(np.flatnonzero(np.append(True, sorted_ids[1:] != sorted_ids[:-1])), len(ids))
+    bounds = np.append(run_starts(sorted_ids), len(ids))
     if len(bounds) - 1 == len(ids):
         return np.arange(n), np.append(starts, n).astype(np.int64), _items(ids)
     first = order[bounds[:-1]]

@@ -80,8 +80,8 @@ class Scale:
         if len(self.center or ()) != len(self.width or ()):
             raise InputError(
                 f"Scale({self.kind!r}) with {len(self.center or ())} centers and {len(self.width or ())} "
-                f"widths; both have one value a feature. Take them with directrix.data.fit_scale({self.kind!r}, "
-                "features)."
+                f"widths; both have one value a feature. Take them with "
+                f"directrix.data.fit_scale({self.kind!r}, features)."
             )
 
     def apply(self, features: Any, qptr: Int64Array) -> Any:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from directrix.data.files import COMPRESSED
 from directrix.data.options import check_count, generator
 from directrix.data.queries import Queries
 from directrix.errors import InputError
@@ -59,8 +60,7 @@ def split_queries(q: Queries, fractions: Sequence[float], *, seed: int = 0) -> t
     if (np.diff(bounds) == 0).any():
         raise InputError(
             f"fractions={fractions!r} of {q.n_queries} queries leave a part without a query; every part "
-            "needs one. "
-            "Give larger shares or more queries."
+            "needs one. Give larger shares or more queries."
         )
     order = generator(seed).permutation(q.n_queries)
     return tuple(q.take(np.sort(order[a:b])) for a, b in itertools.pairwise(bounds))
@@ -120,19 +120,17 @@ def letor_folds(folder: str | os.PathLike[str]) -> tuple[Fold, ...]:
     if not names:
         raise InputError(
             f"{root} has no folder Fold1, Fold2, ...; LETOR collections have Fold1/train.txt, "
-            "Fold1/vali.txt, "
-            f"Fold1/test.txt and so on. Give the folder that holds them: `ls {root}`."
+            f"Fold1/vali.txt, Fold1/test.txt and so on. Give the folder that holds them: `ls {root}`."
         )
     return tuple(Fold(*(_file(name, part) for part in Fold._fields)) for name in names)
 
 
 def _file(folder: Path, part: str) -> Path:
-    for suffix in ("", ".gz", ".bz2", ".xz"):
+    for suffix in ("", *COMPRESSED):
         path = folder / f"{part}.txt{suffix}"
         if path.is_file():
             return path
     raise InputError(
         f"{folder} has no {part}.txt (nor .gz, .bz2, .xz of it); a fold has train.txt, vali.txt and "
-        "test.txt. "
-        "Copy or link the file there."
+        "test.txt. Copy or link the file there."
     )

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, NoReturn, Protocol
 
 import numpy as np
 
-from directrix.data.blocks import Stamp, check_stamp, readable
+from directrix.data.files import Stamp, check_stamp, readable
 from directrix.errors import InputError
 from directrix.threads import query_chunks
 from directrix.types import Array, Int64Array
@@ -186,10 +186,9 @@ class StoredFeatures:
         """Return the error for work that needs all features in memory."""
         return InputError(
             f"{self.source.name}: its features stay in the file, and {what} needs them in memory. Linear "
-            f"rankers "
-            'that gradients train ("lbfgs", "cg", "sgd", "adam") read them block by block; for anything else '
-            "type directrix.data.read_parquet(path) (on the command line --no-stream), or take a part: q.take([0, "
-            "1])."
+            'rankers that gradients train ("lbfgs", "cg", "sgd", "adam") read them block by block.',
+            python="For anything else type directrix.data.read_parquet(path), or take a part: q.take([0]).",
+            shell="For anything else type --no-stream.",
         )
 
     def __getitem__(self, rows: Any) -> Any:

@@ -1,26 +1,22 @@
-"""Read, open and write Parquet and Arrow files."""
+"""Read and open Parquet and Arrow files."""
 
 from __future__ import annotations
 
-import itertools
 import os
-from collections.abc import Hashable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from directrix.data.arrow_columns import Columns
-from directrix.data.arrow_files import ArrowFiles
-from directrix.data.arrow_stream import DecodedRows, QueryRuns
-from directrix.data.arrow_write import writing
+from directrix.data.arrow.columns import Columns
+from directrix.data.arrow.files import ArrowFiles
+from directrix.data.arrow.stream import DecodedRows, QueryRuns
 from directrix.data.options import check_missing
 from directrix.data.queries import Queries
-from directrix.data.stored import RawRows, StoredFeatures, block_bounds
-from directrix.types import Array, Int64Array
+from directrix.data.stored import RawRows, StoredFeatures
 
-__all__ = ["open_parquet", "read_parquet", "write_parquet"]
+__all__ = ["open_parquet", "read_parquet"]
 
 
 def read_parquet(
@@ -62,7 +58,8 @@ def read_parquet(
     Examples
     --------
     >>> import directrix as dx, numpy as np, pathlib, tempfile
-    >>> from directrix.data.arrow import read_parquet, write_parquet
+    >>> from directrix.data.arrow.read import read_parquet
+    >>> from directrix.data.arrow.write import write_parquet
     >>> path = pathlib.Path(tempfile.mkdtemp(), "two.parquet")
     >>> q = dx.Queries.from_arrays(np.eye(2, dtype=np.float32), [1, 0], qid=["a", "a"])
     >>> write_parquet(q, path)
@@ -90,8 +87,7 @@ def read_parquet(
         doc_ids=np.concatenate(docs) if docs else None,
     )
     in_order = np.array_equal(q.rows, np.arange(row))
-    names = layout.names if layout.has_names else None
-    return replace(q, features=features if in_order else features[q.rows], feature_names=names)
+    return replace(q, features=features if in_order else features[q.rows], feature_names=layout.given_names)
 
 
 def open_parquet(path: str | os.PathLike[str]) -> Queries:
@@ -130,7 +126,8 @@ def open_parquet(path: str | os.PathLike[str]) -> Queries:
     Examples
     --------
     >>> import directrix as dx, numpy as np, pathlib, tempfile
-    >>> from directrix.data.arrow import open_parquet, write_parquet
+    >>> from directrix.data.arrow.read import open_parquet
+    >>> from directrix.data.arrow.write import write_parquet
     >>> path = pathlib.Path(tempfile.mkdtemp(), "two.arrow")
     >>> q = dx.Queries.from_arrays(np.eye(2, dtype=np.float32), [1, 0], qid=["a", "a"])
     >>> write_parquet(q, path)
@@ -156,48 +153,6 @@ def open_parquet(path: str | os.PathLike[str]) -> Queries:
         np.append(runs.starts, files.n_rows).astype(np.int64),
         tuple(runs.ids),
         None,
-        layout.names if layout.has_names else None,
+        layout.given_names,
         np.arange(files.n_rows),
     )
-
-
-def write_parquet(q: Queries, path: str | os.PathLike[str]) -> None:
-    """Write queries as Parquet, or as Arrow IPC if the name ends in ``.arrow`` or ``.feather``.
-
-    Columns are ``qid``, ``label``, ``docid`` if there are identifiers, and ``features``, a list of fixed
-    size; names of features go into the metadata. Values keep their bits; CSR features are written dense.
-    Arrow files are not compressed, so that `open_parquet` can read their features as they are.
-
-    Parameters
-    ----------
-    q : Queries
-        What to write; query identifiers must be all integers (64 bits) or all text.
-    path : path
-        The file appears, or is replaced, only when all of it is written.
-
-    Raises
-    ------
-    InputError
-        If the identifiers are of another type, or the file cannot be written.
-    MissingExtra
-        Without pyarrow.
-    """
-    path = Path(path)
-    bounds = block_bounds(q.qptr, q.n_features * q.features.dtype.itemsize)
-    with writing(path, has_docs=q.doc_ids is not None, names=q.feature_names) as add:
-        for lo, hi in itertools.pairwise(bounds.tolist()):
-            first, last = np.searchsorted(q.qptr, [lo, hi])
-            rows = q.features[lo:hi]
-            add(
-                rows.toarray() if hasattr(rows, "toarray") else rows,
-                q.labels[lo:hi],
-                _qids(q.query_ids[first:last], np.diff(q.qptr[first : last + 1])),
-                None if q.doc_ids is None else q.doc_ids[lo:hi],
-            )
-
-
-def _qids(ids: tuple[Hashable, ...], sizes: Int64Array) -> Array:
-    values = np.array(ids) if all(type(i) is int for i in ids) else np.empty(len(ids), dtype=object)
-    if values.dtype == object:
-        values[:] = ids
-    return np.repeat(values, sizes)

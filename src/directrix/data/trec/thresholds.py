@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from directrix.data.blocks import open_data, readable
-from directrix.data.letor_write import letor_comment, replacing, shortest, write_letor
+from directrix.data.atomic import replacing
+from directrix.data.files import open_data, readable
+from directrix.data.letor.write import letor_comment, shortest, write_letor
 from directrix.data.options import check_count
-from directrix.data.run_scores import FORMS, Form, RunScores
+from directrix.data.trec.scores import FORMS, Form, RunScores
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array
 

@@ -8,15 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from directrix.data.arrow_columns import Place
-from directrix.data.arrow_layout import layout_of
-from directrix.data.blocks import Stamp, check_stamp, readable
+from directrix.data.arrow.columns import Place
+from directrix.data.arrow.layout import layout_of
+from directrix.data.files import Stamp, check_stamp, readable
+from directrix.data.formats import ARROW
 from directrix.data.stored import Extent
 from directrix.errors import InputError, MissingExtra
 
-__all__ = ["SUFFIXES", "ArrowFiles", "import_arrow", "is_arrow"]
-
-SUFFIXES = (".parquet", ".arrow", ".feather")
+__all__ = ["ArrowFiles", "import_arrow", "is_arrow"]
 
 _MAGIC = {b"PAR1": "parquet", b"ARRO": "ipc"}
 _BATCH_BYTES = 8 << 20  # of features in a batch that is decoded
@@ -213,7 +212,7 @@ class _Reading:
 
 def _files_in(folder: Path) -> list[Path]:
     with readable(folder):
-        return [p for p in sorted(folder.iterdir()) if p.suffix in SUFFIXES and p.name[0] not in "._"]
+        return [p for p in sorted(folder.iterdir()) if ARROW.is_named(p) and p.name[0] not in "._"]
 
 
 def _paths(path: Path) -> list[Path]:
@@ -222,7 +221,7 @@ def _paths(path: Path) -> list[Path]:
             remedy = (
                 "If it is an Arrow stream or Feather version 1, write it again: "
                 "pyarrow.feather.write_feather(table, path)."
-                if path.suffix in SUFFIXES
+                if ARROW.is_named(path)
                 else f"LETOR text is read by read_letor(path); `directrix convert {path.name} "
                 f"{path.stem}.arrow` rewrites it."
             )

@@ -8,13 +8,15 @@ from pathlib import Path
 
 import numpy as np
 
+from directrix.data.files import without_compression
 from directrix.data.options import check_count
-from directrix.data.run_scores import RunScores
-from directrix.data.trec import Qrels, Run, read_trec_qrels, read_trec_run, some_of
+from directrix.data.trec.files import Qrels, Run, read_trec_qrels, read_trec_run
+from directrix.data.trec.join import some_of
+from directrix.data.trec.scores import RunScores
 from directrix.errors import InputError
 from directrix.types import Array, Int64Array
 
-__all__ = ["RunScores", "runs_as_features"]
+__all__ = ["runs_as_features"]
 
 _LARGEST = 1e37  # a tenth of the largest float32: below all scores there is room for "not retrieved"
 
@@ -148,8 +150,7 @@ def _check_float32(run: Run) -> None:
 
 
 def _stem(path: str | os.PathLike[str]) -> str:
-    name = Path(path)
-    return (name.with_suffix("") if name.suffix in (".gz", ".bz2", ".xz") else name).stem
+    return without_compression(Path(path)).stem
 
 
 def _names(tags: list[str], files: list[str]) -> tuple[str, ...]:

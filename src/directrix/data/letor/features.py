@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from directrix.data.blocks import FileBlocks, open_compressed, stream_blocks
-from directrix.data.letor_blocks import CELLS_PER_ENTRY, Block, BlockParser
+from directrix.data.files import open_compressed
+from directrix.data.letor.blocks import FileBlocks, stream_blocks
+from directrix.data.letor.parser import CELLS_PER_ENTRY, Block, BlockParser
 from directrix.errors import InputError
 from directrix.threads import run_chunks
 from directrix.types import Array, Int64Array

@@ -45,6 +45,11 @@ class Layout:
     dtype: np.dtype[Any]
 
     @property
+    def given_names(self) -> tuple[str, ...] | None:
+        """Names of the features if the file names them."""
+        return self.names if self.has_names else None
+
+    @property
     def columns(self) -> list[str]:
         """Columns that are read."""
         features = ["features"] if self.is_list else list(self.names)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from directrix.data.arrow_layout import Layout
+from directrix.data.arrow.layout import Layout
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array
 

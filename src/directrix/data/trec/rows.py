@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from directrix.data.blocks import open_data, readable
+from directrix.data.files import open_data, readable
 from directrix.data.grouping import group_by_query
 from directrix.data.problems import Problem, raise_problems
 from directrix.errors import InputError

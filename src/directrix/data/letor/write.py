@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import bz2
-import contextlib
-import errno
-import gzip
 import itertools
-import lzma
 import os
 import re
-import stat
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
-from typing import IO, Any, TypeGuard
+from typing import Any, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
 
+from directrix.data.atomic import replacing
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.types import Array
 
-__all__ = ["is_integer", "letor_comment", "letor_text", "replacing", "shortest", "write_letor"]
+__all__ = ["is_integer", "letor_comment", "letor_lines", "shortest", "write_letor"]
 
 _ROWS = 4096  # rows turned to text at one time
 _BLANK = re.compile(r"[ \t-\r]")
@@ -51,12 +44,11 @@ def write_letor(q: Queries, path: str | os.PathLike[str]) -> None:
         the file cannot be written.
     """
     with replacing(path) as file:
-        for text in letor_text(q):
-            file.write(text)
+        file.writelines(letor_lines(q))
 
 
-def letor_text(q: Queries, before: int = 0) -> Iterator[bytes]:
-    """The lines of queries, some thousand at a time; ``before`` them stand so many rows in their file."""
+def letor_lines(q: Queries) -> Iterator[bytes]:
+    """Give the lines of queries, some thousand at a time."""
     heads = _heads(q)
     csr = sp.csr_array(q.features) if sp.issparse(q.features) else None
     for first in range(0, q.n_docs, _ROWS):
@@ -65,72 +57,9 @@ def letor_text(q: Queries, before: int = 0) -> Iterator[bytes]:
         labels = shortest(q.labels[first:last])
         lines = []
         for row, (label, features) in enumerate(zip(labels, rows, strict=True), start=first):
-            comment = "" if q.doc_ids is None else letor_comment(q.doc_ids[row], before + row)
+            comment = "" if q.doc_ids is None else letor_comment(q.doc_ids[row], int(q.rows[row]))
             lines.append(f"{label} {heads[row]}{features}{comment}\n")
         yield "".join(lines).encode("utf-8", "surrogateescape")
-
-
-@contextlib.contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """Open a file for writing that takes the place of ``path`` only if the block ends without error.
-
-    Of a symbolic link the file that it points to is replaced. A pipe or a device stays what it is
-    and is written to directly.
-    """
-    path = Path(path)
-    try:
-        if not _is_special(path):
-            with _replacing_regular(Path(os.path.realpath(path)), path.suffix) as file:
-                yield file
-        else:
-            with path.open("wb") as raw, _compressing(raw, path.suffix) as file:
-                yield file
-    except OSError as error:
-        raise _unwritable(path, error) from error
-
-
-def _is_special(path: Path) -> bool:
-    try:
-        mode = path.stat().st_mode
-    except FileNotFoundError:
-        return False
-    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
-
-
-@contextlib.contextmanager
-def _replacing_regular(target: Path, suffix: str) -> Iterator[IO[bytes]]:
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    try:
-        with os.fdopen(handle, "wb") as raw, _compressing(raw, suffix) as file:
-            yield file
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(name, 0o666 & ~mask)
-        os.replace(name, target)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(name)
-
-
-def _unwritable(path: Path, error: OSError) -> InputError:
-    reason = error.strerror or str(error)
-    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return InputError(
-            f"{path} was not written ({reason}); room for the whole file is needed, next to the old one: "
-            f"check `df -h {path.parent}`."
-        )
-    return InputError(
-        f"{path} cannot be written ({reason}); a file name in a folder that exists and may be written to "
-        f"is needed: check `ls -ld {path.parent}`."
-    )
-
-
-def _compressing(raw: IO[bytes], suffix: str) -> Any:
-    if suffix == ".gz":
-        return gzip.GzipFile(fileobj=raw, mode="wb", compresslevel=6, mtime=0)
-    if suffix == ".bz2":
-        return bz2.BZ2File(raw, "wb")
-    return lzma.LZMAFile(raw, "wb") if suffix == ".xz" else contextlib.nullcontext(raw)
 
 
 def _heads(q: Queries) -> Array:

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Hashable, Iterator
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from directrix.data.arrow_columns import Columns, Place
-from directrix.data.arrow_files import ArrowFiles
+from directrix.data.arrow.columns import Columns, Place
+from directrix.data.arrow.files import ArrowFiles
+from directrix.data.grouping import run_starts
+from directrix.data.parts import rows_as_queries
+from directrix.data.queries import Queries
 from directrix.errors import InputError
-from directrix.types import Array, Float64Array
+from directrix.types import Array
 
-__all__ = ["DecodedRows", "Part", "QueryRuns", "parts_of"]
-
-
-class Part(NamedTuple):
-    """Some consecutive rows of a file; a query may go on in the next part."""
-
-    features: Array
-    labels: Float64Array
-    qids: Array
-    doc_ids: Array | None
+__all__ = ["DecodedRows", "QueryRuns", "parquet_parts"]
 
 
 class QueryRuns:
@@ -42,7 +37,7 @@ class QueryRuns:
         InputError
             If a query stands in two places.
         """
-        changes = np.flatnonzero(np.append(np.ones(min(len(qids), 1), dtype=bool), qids[1:] != qids[:-1]))
+        changes = run_starts(qids)
         for row, qid in zip(changes.tolist(), qids[changes].tolist(), strict=True):
             if row == 0 and self.ids and self.ids[-1] == qid:
                 continue
@@ -121,10 +116,13 @@ class DecodedRows:
         )
 
 
-def parts_of(files: ArrowFiles, missing: str) -> Iterator[Part]:
-    """Rows of files in order, part by part, checked as `directrix.data.open_parquet` does."""
-    columns, runs = Columns(files.layout, missing), QueryRuns()
+def parquet_parts(path: Path, missing: str) -> Iterator[Queries]:
+    """Rows of a file, or of a folder of files, batch by batch, checked as `open_parquet` does."""
+    files, runs, row = ArrowFiles(path), QueryRuns(), 0
+    columns = Columns(files.layout, missing)
     for place, batch in files.batches():
         qids = columns.qids(batch, place)
         runs.add(qids, place)
-        yield Part(columns.features(batch, place), columns.labels(batch, place), qids, columns.doc_ids(batch))
+        features, labels = columns.features(batch, place), columns.labels(batch, place)
+        yield rows_as_queries(row, features, labels, qids, columns.doc_ids(batch), files.layout.given_names)
+        row += batch.num_rows

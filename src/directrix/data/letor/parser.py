@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from directrix.data._kernels import letor as kernel
-from directrix.data.letor_problems import describe
+from directrix.data.letor.problems import describe
 from directrix.data.problems import Problem
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array, Int64Array

@@ -5,27 +5,18 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-from directrix.data.letor_write import replacing
+from directrix.data.atomic import replacing
 from directrix.data.queries import Queries
-from directrix.data.trec_rows import column, grouped, read_rows
+from directrix.data.trec.rows import column, grouped, read_rows
 from directrix.data.validate import check_ranking
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array, Int64Array
 
-__all__ = [
-    "Judged",
-    "Qrels",
-    "Run",
-    "join_trec",
-    "read_trec_qrels",
-    "read_trec_run",
-    "some_of",
-    "write_trec_run",
-]
+__all__ = ["Qrels", "Run", "read_trec_qrels", "read_trec_run", "write_trec_run"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,28 +68,6 @@ class Qrels:
     qptr: Int64Array
     doc_ids: Array
     labels: Float64Array
-
-
-@dataclass(frozen=True, eq=False)
-class Judged:
-    """A run with its judgements, as measures take it.
-
-    Parameters
-    ----------
-    scores : float64 (n_docs,)
-        Of the run; -inf for a judged document that the run did not retrieve. It counts among
-        the relevant documents and in the ideal ranking, and earns nothing.
-    labels : float64 (n_docs,)
-        Judgement, 0 for unjudged documents and for negative judgements.
-    qptr, query_ids, doc_ids
-        As in `Run`; retrieved documents come first, in the order of the run.
-    """
-
-    scores: Float64Array
-    labels: Float64Array
-    qptr: Int64Array
-    query_ids: tuple[str, ...]
-    doc_ids: Array
 
 
 def read_trec_run(path: str | os.PathLike[str]) -> Run:
@@ -161,56 +130,3 @@ def write_trec_run(run: Run, path: str | os.PathLike[str]) -> None:
             scores, names = run.scores[first:last].tolist(), run.doc_ids[first:last]
             for rank, i in enumerate(np.argsort(-run.scores[first:last], kind="stable"), start=1):
                 file.write(f"{query} Q0 {names[i]} {rank} {scores[i]!r} {run.tag}\n".encode())
-
-
-def join_trec(run: Run, qrels: Qrels, *, queries: Literal["both", "judged"] = "both") -> Judged:
-    """Bring a run and judgements together.
-
-    Parameters
-    ----------
-    run, qrels
-        What was retrieved, and what is relevant.
-    queries : {"both", "judged"}
-        "both": queries of the run that have judgements, in the order of the run, as trec_eval
-        does; "judged": all queries with judgements, in the order of the judgements, as its
-        option ``-c`` does (a query that the run lacks has no retrieved documents).
-
-    Returns
-    -------
-    Judged
-        Retrieved documents, then judged ones that were not retrieved, for every query.
-
-    Raises
-    ------
-    InputError
-        If no query is in both.
-    """
-    in_run = {query: q for q, query in enumerate(run.query_ids)}
-    in_qrels = {query: q for q, query in enumerate(qrels.query_ids)}
-    if not in_run.keys() & in_qrels.keys():
-        raise InputError(
-            f"no query is in both the run (queries {some_of(run.query_ids)}) and the judgements "
-            f"({some_of(qrels.query_ids)}); at least one is needed. Check that they belong to one collection."
-        )
-    chosen = [query for query in run.query_ids if query in in_qrels] if queries == "both" else qrels.query_ids
-    scores, labels, docs, sizes = [], [], [], []
-    for query in chosen:
-        q = in_qrels[query]
-        first, last = qrels.qptr[q], qrels.qptr[q + 1]
-        known = dict(zip(qrels.doc_ids[first:last], qrels.labels[first:last].tolist(), strict=True))
-        first, last = (run.qptr[in_run[query]], run.qptr[in_run[query] + 1]) if query in in_run else (0, 0)
-        names = list(run.doc_ids[first:last])
-        labels += [known.pop(name, 0.0) for name in names]
-        labels += known.values()
-        docs += [*names, *known]
-        scores += [run.scores[first:last], np.full(len(known), -np.inf)]
-        sizes.append(len(names) + len(known))
-    doc_ids = np.empty(len(docs), dtype=object)
-    doc_ids[:] = docs
-    qptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    return Judged(np.concatenate(scores), np.maximum(labels, 0.0), qptr, tuple(chosen), doc_ids)
-
-
-def some_of(names: tuple[str, ...]) -> str:
-    """The first identifiers, for messages."""
-    return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")

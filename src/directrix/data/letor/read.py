@@ -10,16 +10,17 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from directrix.data.blocks import open_data, readable
-from directrix.data.letor_blocks import Block, BlockParser
-from directrix.data.letor_features import assemble, parse_file
+from directrix.data.files import open_data, readable
+from directrix.data.grouping import run_starts
+from directrix.data.letor.features import assemble, parse_file
+from directrix.data.letor.parser import Block, BlockParser
 from directrix.data.options import check_count, check_missing
 from directrix.data.problems import Problem, raise_problems
 from directrix.data.queries import Queries
 from directrix.errors import InputError
-from directrix.types import Int64Array
+from directrix.types import Array, Int64Array
 
-__all__ = ["check_blocks", "read_letor", "side_file", "sizes_of"]
+__all__ = ["check_blocks", "doc_ids_of", "read_letor", "side_file", "sizes_of"]
 
 
 def read_letor(
@@ -94,10 +95,7 @@ def read_letor(
         )
         blocks, dense = parse_file(path, parser, n_features)
     qptr, query_ids = check_blocks(path, blocks, side)
-    doc_ids = None
-    if any(block.doc_ids is not None for block in blocks):
-        doc_ids = np.empty(qptr[-1], dtype=object)
-        doc_ids[:] = list(itertools.chain.from_iterable(b.doc_ids or [None] * len(b.labels) for b in blocks))
+    doc_ids = doc_ids_of(blocks) if any(block.doc_ids is not None for block in blocks) else None
     labels = np.concatenate([block.labels for block in blocks])
     _check_width(path, blocks, n_features)
     width = max(block.width for block in blocks) if n_features is None else n_features
@@ -118,6 +116,14 @@ def check_blocks(path: Path, blocks: list[Block], side: Path | None) -> tuple[In
         )
     _check_last_line(path, blocks)
     return _queries_of(path, blocks) if side is None else _queries_from_sizes(path, side, blocks)
+
+
+def doc_ids_of(blocks: list[Block]) -> Array:
+    """Identifiers of the documents, None for rows without one."""
+    ids = list(itertools.chain.from_iterable(b.doc_ids or [None] * len(b.labels) for b in blocks))
+    out = np.empty(len(ids), dtype=object)
+    out[:] = ids
+    return out
 
 
 def _check_options(dtype: npt.DTypeLike, missing: str, index_base: int, n_features: int | None) -> None:
@@ -190,7 +196,7 @@ def _check_width(path: Path, blocks: list[Block], n_features: int | None) -> Non
 
 def _queries_of(path: Path, blocks: list[Block]) -> tuple[Int64Array, tuple[int, ...]]:
     qids = np.concatenate([block.qids for block in blocks])
-    starts = np.flatnonzero(np.append(True, qids[1:] != qids[:-1]))
+    starts = run_starts(qids)
     ids = qids[starts]
     first = np.unique(ids, return_index=True)[1]
     if len(first) < len(ids):
