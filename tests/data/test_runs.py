@@ -247,7 +247,7 @@ def test_forms(scores):
     ("change", "message"),
     [
         ({"tags": ("A",)}, "for 6 labels, 2 queries and 1 tags"),
-        ({"tags": ("A", "A")}, "a name of its own"),
+        ({"tags": ("A", "A")}, "a different name"),
         ({"scores": np.ones((6, 2))}, "float64"),
         ({"doc_ids": np.array(["d"], dtype=object)}, "doc_ids"),
         ({"n_relevant": np.array([1])}, "n_relevant"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,7 +13,7 @@ from directrix.cli.files import Missing, as_wide_as, read_data
 from directrix.data.files import open_data, readable
 from directrix.data.formats import QRELS
 from directrix.data.problems import Problem, raise_problems
-from directrix.data.trec.files import Run, read_trec_qrels, read_trec_run, write_trec_run
+from directrix.data.trec.files import Run, read_trec_qrels, read_trec_run, run_text
 from directrix.data.trec.join import join_trec
 from directrix.data.trec.qrels import document_names
 from directrix.errors import InputError
@@ -62,7 +61,7 @@ def read_scores(path: Path, n_docs: int, data: Path) -> Float64Array:
         for i, value in enumerate(values)
         if value is None
     ]
-    raise_problems(path, bad, len(bad))
+    raise_problems(path, bad)
     if len(values) != n_docs:
         raise InputError(
             f"{path}: holds {len(values)} scores, {data} has {n_docs} rows; there must be one score per row. "
@@ -88,11 +87,7 @@ def score_lines(scores: Float64Array) -> str:
 def run_lines(q: Queries, scores: Float64Array, tag: str) -> str:
     """Scores as a TREC run."""
     run = Run.from_scores(q, scores, tag)
-    doc_ids = np.array(document_names(q), dtype=object)
-    with tempfile.TemporaryDirectory() as folder:  # the one writer of runs writes files
-        path = Path(folder, "run.txt")
-        write_trec_run(replace(run, doc_ids=doc_ids), path)
-        return path.read_text(encoding="utf-8")
+    return run_text(replace(run, doc_ids=np.array(document_names(q), dtype=object)))
 
 
 def judgements(data: Path, rankings: list[Path], missing: Missing) -> list[Judgement]:

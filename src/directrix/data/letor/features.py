@@ -121,8 +121,9 @@ def assemble(
         out = np.zeros((n_docs, width), dtype=dtype)  # pages come into being as they are written
     except (MemoryError, ValueError) as error:
         raise InputError(
-            f"{path}: {n_docs:,} lines with {width:,} features do not fit into memory as a dense array; "
-            "type sparse=True."
+            f"{path}: {n_docs:,} lines with {width:,} features do not fit into memory as a dense array.",
+            python="Type sparse=True.",
+            shell="A machine with more memory is needed.",
         ) from error
 
     def copy(b: int) -> None:

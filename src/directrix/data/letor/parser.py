@@ -151,8 +151,9 @@ class BlockParser:
             return _zeros((n_lines, width), self._dtype)
         except (MemoryError, OSError, OverflowError, ValueError) as error:
             raise InputError(
-                f"{self._name}: lines with {width:,} features do not fit into memory as dense rows; "
-                "type sparse=True."
+                f"{self._name}: lines with {width:,} features do not fit into memory as dense rows.",
+                python="Type sparse=True.",
+                shell="A machine with more memory is needed.",
             ) from error
 
     def _run(

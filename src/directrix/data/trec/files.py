@@ -1,4 +1,4 @@
-"""TREC runs and relevance judgements, and the two joined for measuring."""
+"""TREC runs and relevance judgements as files and values."""
 
 from __future__ import annotations
 
@@ -11,12 +11,17 @@ import numpy as np
 
 from directrix.data.atomic import replacing
 from directrix.data.queries import Queries
-from directrix.data.trec.rows import column, grouped, read_rows
+from directrix.data.trec.rows import Column, read_documents
 from directrix.data.validate import check_ranking
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array, Int64Array
 
-__all__ = ["Qrels", "Run", "read_trec_qrels", "read_trec_run", "write_trec_run"]
+__all__ = ["Qrels", "Run", "read_trec_qrels", "read_trec_run", "run_text", "write_trec_run"]
+
+_SCORE = Column("score", 4, 2, "Each line reads `query Q0 document rank score tag`.")
+_LABEL = Column(
+    "label", -1, -2, "Each line reads `query iteration document label`, or `query document label`."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,9 +76,9 @@ class Qrels:
 
 
 def read_trec_run(path: str | os.PathLike[str]) -> Run:
-    """Read a run: ``query Q0 document rank score tag`` a line; gzip, bzip2, xz too.
+    """Read a run, plain or compressed; every line is ``query Q0 document rank score tag``.
 
-    Lines of a query may stand anywhere. The tag is that of the first line.
+    The lines of a query need not be together. The tag is that of the first line.
 
     Raises
     ------
@@ -81,16 +86,12 @@ def read_trec_run(path: str | os.PathLike[str]) -> Run:
         If the file cannot be read, or with all lines that have another number of columns, a
         score that is no finite number, or a document that its query already has.
     """
-    path = Path(path)
-    shape = "Each line reads `query Q0 document rank score tag`."
-    rows = read_rows(path, lambda words: 6, (2, 4), shape)
-    values = column(path, rows, "score", shape)
-    query_ids, qptr, doc_ids, order = grouped(path, rows)
-    return Run(rows.first[5], query_ids, qptr, doc_ids, values[order])
+    read = read_documents(Path(path), lambda words: 6, _SCORE)
+    return Run(read.first[5], *read[:4])
 
 
 def read_trec_qrels(path: str | os.PathLike[str]) -> Qrels:
-    """Read judgements: ``query iteration document label`` or ``query document label`` a line.
+    """Read judgements; every line is ``query iteration document label`` or ``query document label``.
 
     The first line tells how many columns there are.
 
@@ -99,12 +100,7 @@ def read_trec_qrels(path: str | os.PathLike[str]) -> Qrels:
     InputError
         As `read_trec_run`, for labels.
     """
-    path = Path(path)
-    shape = "Each line reads `query iteration document label`, or `query document label`."
-    rows = read_rows(path, lambda words: 3 if len(words) == 3 else 4, (-2, -1), shape)
-    values = column(path, rows, "label", shape)
-    query_ids, qptr, doc_ids, order = grouped(path, rows)
-    return Qrels(query_ids, qptr, doc_ids, values[order])
+    return Qrels(*read_documents(Path(path), lambda words: 3 if len(words) == 3 else 4, _LABEL)[:4])
 
 
 def write_trec_run(run: Run, path: str | os.PathLike[str]) -> None:
@@ -117,16 +113,23 @@ def write_trec_run(run: Run, path: str | os.PathLike[str]) -> None:
     InputError
         If an identifier is empty or holds a blank, or the file cannot be written.
     """
+    with replacing(path) as file:
+        file.write(run_text(run).encode())
+
+
+def run_text(run: Run) -> str:
+    """Return the lines of a run; see `write_trec_run`."""
     for what, names in [("tag", [run.tag]), ("query", run.query_ids), ("document", run.doc_ids)]:
         for name in names:
             if len(str(name).split()) != 1 or str(name) != str(name).strip():
                 raise InputError(
-                    f"the {what} {name!r} does not fit into a column of {path}; identifiers must not be "
-                    "empty nor hold blanks. Rename it, e.g. name.replace(' ', '_')."
+                    f"the {what} {name!r} does not fit into a column of a run; identifiers must not be "
+                    "empty or hold blanks. Rename it, e.g. name.replace(' ', '_')."
                 )
-    with replacing(path) as file:
-        for q, query in enumerate(run.query_ids):
-            first, last = run.qptr[q], run.qptr[q + 1]
-            scores, names = run.scores[first:last].tolist(), run.doc_ids[first:last]
-            for rank, i in enumerate(np.argsort(-run.scores[first:last], kind="stable"), start=1):
-                file.write(f"{query} Q0 {names[i]} {rank} {scores[i]!r} {run.tag}\n".encode())
+    lines = []
+    for q, query in enumerate(run.query_ids):
+        first, last = run.qptr[q], run.qptr[q + 1]
+        scores, names = run.scores[first:last].tolist(), run.doc_ids[first:last]
+        for rank, i in enumerate(np.argsort(-run.scores[first:last], kind="stable"), start=1):
+            lines.append(f"{query} Q0 {names[i]} {rank} {scores[i]!r} {run.tag}\n")
+    return "".join(lines)
