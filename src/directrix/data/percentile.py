@@ -14,13 +14,13 @@ def percentiles(part: Array) -> Float64Array:
 
     .. math:: \frac{|\{j : x_j < x_i\}|}{n - 1}
 
-    0 for the smallest, 1 for a largest that is alone, the same for equal values; 0 throughout where all are
-    equal or there is one document.
+    0 for the smallest value and 1 for the largest if only one document has it; equal values get the same
+    share. All are 0 if all values are equal.
 
     Parameters
     ----------
     part : array (n, n_features)
-        Documents of one query; NaN stays NaN, and is smaller than nothing.
+        Documents of one query; NaN stays NaN and is not counted as smaller than any value.
 
     Returns
     -------
@@ -28,12 +28,12 @@ def percentiles(part: Array) -> Float64Array:
 
     Notes
     -----
-    A sort of every column, O(n log n) each.
+    Every column is sorted, O(n log n) each.
     """
     order = np.argsort(part, axis=0)
-    found = np.take_along_axis(part, order, axis=0)
+    values = np.take_along_axis(part, order, axis=0)
     place = np.arange(len(part), dtype=np.float64)[:, None]
-    begins = np.vstack([np.zeros((1, part.shape[1]), dtype=bool), found[1:] != found[:-1]])
+    begins = np.vstack([np.zeros((1, part.shape[1]), dtype=bool), values[1:] != values[:-1]])
     below = np.maximum.accumulate(np.where(begins, place, 0.0), axis=0)
     out = np.empty(part.shape)
     np.put_along_axis(out, order, below / max(len(part) - 1, 1), axis=0)
