@@ -21,17 +21,14 @@ __all__ = ["replacing"]
 def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """Open a file for writing that takes the place of ``path`` only if the block ends without error.
 
-    Of a symbolic link the file that it points to is replaced. A pipe or a device stays what it is
-    and is written to directly.
+    It is compressed if the name ends in ``.gz``, ``.bz2`` or ``.xz``. For a symbolic link, the file it points
+    to is replaced. A pipe or a device is written to directly.
     """
     path = Path(path)
     try:
-        if not _is_special(path):
-            with _replacing_regular(Path(os.path.realpath(path)), path.suffix) as file:
-                yield file
-        else:
-            with path.open("wb") as raw, compressing(raw, path.suffix) as file:
-                yield file
+        opened = path.open("wb") if _is_special(path) else _temporary(Path(os.path.realpath(path)))
+        with opened as raw, compressing(raw, path.suffix) as file:
+            yield file
     except OSError as error:
         raise _unwritable(path, error) from error
 
@@ -45,10 +42,10 @@ def _is_special(path: Path) -> bool:
 
 
 @contextlib.contextmanager
-def _replacing_regular(target: Path, suffix: str) -> Iterator[IO[bytes]]:
+def _temporary(target: Path) -> Iterator[IO[bytes]]:
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     try:
-        with os.fdopen(handle, "wb") as raw, compressing(raw, suffix) as file:
+        with os.fdopen(handle, "wb") as file:
             yield file
         mask = os.umask(0)
         os.umask(mask)

@@ -18,16 +18,16 @@ from directrix.types import Array
 
 __all__ = ["is_integer", "letor_comment", "letor_lines", "shortest", "write_letor"]
 
-_ROWS = 4096  # rows turned to text at one time
+_ROWS = 4096  # rows that become text together
 _BLANK = re.compile(r"[ \t-\r]")
 
 
 def write_letor(q: Queries, path: str | os.PathLike[str]) -> None:
     """Write queries as LETOR / svmlight text; indices start at 1.
 
-    Values get the shortest text that reads back to the same float, document identifiers the
-    comment ``#docid = X``. Dense features are written in full, of CSR the stored ones (and the
-    last column once, as 0 if need be, so that the number of features is kept). NaN becomes ``nan``.
+    Values are written as the shortest text that reads back to the same float, document identifiers as the
+    comment ``#docid = X``. All dense features are written, but only the stored ones of CSR (and the last
+    column at least once, so that the number of features is kept). NaN becomes ``nan``.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def _heads(q: Queries) -> Array:
 
 
 def is_integer(qid: Any) -> TypeGuard[int | np.integer[Any] | float]:
-    """Whether an identifier is an integer of 64 bits, perhaps as a float."""
+    """Whether an identifier is an integer of 64 bits, or a float with the value of one."""
     is_number = isinstance(qid, int | np.integer | float) and not isinstance(qid, bool)
     return is_number and not qid % 1 and -(2**63) <= qid < 2**63
 
@@ -112,16 +112,14 @@ def _csr_rows(csr: Any, first: int, last: int) -> list[str]:
 
 
 def letor_comment(doc_id: object, row: int) -> str:
-    """The comment that names the document of a row, or why it cannot."""
+    """Return the comment that names the document of a row."""
     if doc_id is None:
         return ""
     text = str(doc_id)
     if text and not _BLANK.search(text):
         return f" #docid = {text}"
-    is_plain = (
-        text and "\n" not in text and not _BLANK.match(text[0] + text[-1]) and not _BLANK.match(text[-1])
-    )
-    if not is_plain or text.startswith("#") or "docid" in text:
+    has_blank_end = not text or _BLANK.match(text[0]) or _BLANK.match(text[-1])
+    if has_blank_end or "\n" in text or text.startswith("#") or "docid" in text:
         raise InputError(
             f"the document identifier of row {row} is {text!r}; it must fit into a comment: not empty, "
             "one line, no blanks around it. Change it, or write without doc_ids."

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from directrix.data.options import check_count
-from directrix.data.queries import Queries
+from directrix.data.queries import Queries, frozen
 from directrix.data.validate import check_ranking
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array, Int64Array
@@ -87,9 +87,7 @@ class RunScores:
                 "documents that were not retrieved. Make it with directrix.data.runs_as_features."
             )
         for name in ("labels", "qptr", "doc_ids", "scores", "n_relevant", "floor"):
-            view = getattr(self, name).view()
-            view.flags.writeable = False
-            object.__setattr__(self, name, view)
+            object.__setattr__(self, name, frozen(getattr(self, name)))
 
     def __repr__(self) -> str:
         retrieved, relevant = int((self.labels > 0.0).sum()), int(self.n_relevant.sum())
