@@ -124,10 +124,10 @@ def test_missing_features(tmp_path, missing, expected):
         ({"bm25": [0.5, np.nan, 1.0]}, r"row 1, column 'bm25': the feature is missing .* missing='zero'"),
         ({"bm25": [0.5, None, 1.0]}, r"row 1, column 'bm25': the feature is missing"),
         ({"bm25": [0.5, 1.0, np.inf]}, r"row 2, column 'bm25': the feature is inf; .* Clip the column"),
-        ({"qid": [[1], [1], [2]]}, r"column 'qid' is list<.*>; an integer or text a row is needed"),
-        ({"docid": [[1], [1], [2]]}, r"column 'docid' is list<.*>; an integer or text a row is needed"),
+        ({"qid": [[1], [1], [2]]}, r"column 'qid' is list<.*>; an integer or text per row is needed"),
+        ({"docid": [[1], [1], [2]]}, r"column 'docid' is list<.*>; an integer or text per row is needed"),
         ({"bm25": ["x", "y", "z"]}, r"column 'bm25' is string; numbers are needed"),
-        ({"features": [[1.0], [2.0], [3.0]]}, r"'bm25' stands beside a list column 'features'"),
+        ({"features": [[1.0], [2.0], [3.0]]}, r"'bm25' besides a list column 'features'"),
         (
             {"features": [[1.0], [2.0, 1.0], [3.0]], "bm25": None, "clicks": None},
             r"'features' is list<.*>; a list of numbers of one length",

@@ -13,44 +13,42 @@ from directrix.types import Array, Float64Array
 
 __all__ = ["Columns", "Place"]
 
-_ROWS = 512  # brought from columns into rows at one time, so that they stay in a cache
+_ROWS = 512  # copied from columns to rows together, so that they stay in a cache
 
 
 class Place(NamedTuple):
-    """Where a batch comes from: its file, and its first row there."""
+    """Where a batch comes from: its file, and its first row in the file."""
 
     path: Path
     row: int
 
+    def of(self, row: int, column: str) -> str:
+        """Name a cell of the batch, for messages."""
+        return f"{self.path}: row {self.row + row}, column {column!r}"
+
 
 class Columns:
-    """Turns batches of one layout into arrays.
-
-    Parameters
-    ----------
-    layout : Layout
-    missing : {"error", "zero", "nan"}
-        What NaN and null as features mean.
-    """
+    """Turns batches of one layout into arrays; ``missing`` as for `directrix.data.read_parquet`."""
 
     def __init__(self, layout: Layout, missing: str = "error") -> None:
         self._layout, self._missing = layout, missing
 
     def labels(self, batch: Any, place: Place) -> Float64Array:
         """Labels (n,), finite and >= 0."""
-        out = np.asarray(_there(batch, "label", place).to_numpy(zero_copy_only=False), dtype=np.float64)
+        column = _without_nulls(batch, "label", place)
+        out = np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
         bad = ~((out >= 0.0) & (out < np.inf))
         if bad.any():
             row = int(np.argmax(bad))
             raise InputError(
-                f"{place.path}: row {place.row + row}, column 'label': {out[row]:g}; labels are finite and "
-                f">= 0. Drop unlabelled rows, or shift the labels so that the lowest is 0."
+                f"{place.of(row, 'label')}: {out[row]:g}; labels are finite and >= 0. Drop unlabelled rows, "
+                "or shift the labels so that the lowest is 0."
             )
         return out
 
     def qids(self, batch: Any, place: Place) -> Array:
         """Query of every row (n,): int64, or Python objects."""
-        column = _there(batch, "qid", place)
+        column = _without_nulls(batch, "qid", place)
         if hasattr(column, "dictionary_decode"):
             column = column.dictionary_decode()
         if str(column.type).startswith(("int", "uint")) and str(column.type) != "uint64":
@@ -59,15 +57,14 @@ class Columns:
         values[:] = column.to_pylist()
         is_nan = values != values
         if is_nan.any():
-            row = place.row + int(np.argmax(is_nan))
+            row = int(np.argmax(is_nan))
             raise InputError(
-                f"{place.path}: row {row}, column 'qid': it is nan; every row belongs to a query. Drop these "
-                f"rows."
+                f"{place.of(row, 'qid')}: it is nan; every row belongs to a query. Drop these rows."
             )
         return values
 
     def doc_ids(self, batch: Any) -> Any:
-        """Identifiers of the documents, object (n,), None where one has none."""
+        """Identifiers of the documents, object (n,), None for documents without one."""
         if not self._layout.has_docs:
             return None
         values = np.empty(batch.num_rows, dtype=object)
@@ -75,21 +72,20 @@ class Columns:
         return values
 
     def features(self, batch: Any, place: Place) -> Array:
-        """Features (n, n_features), finite but for what ``missing`` allows."""
+        """Features (n, n_features); all are finite, except NaN if ``missing`` allows it."""
         n, names, dtype = batch.num_rows, self._layout.names, self._layout.dtype
         if self._layout.is_list:
-            values = _there(batch, "features", place).flatten().to_numpy(zero_copy_only=False)
+            values = _without_nulls(batch, "features", place).flatten().to_numpy(zero_copy_only=False)
             rows = values.reshape(n, len(names)).astype(dtype, copy=False)
         else:
             columns = [batch.column(name).to_numpy(zero_copy_only=False) for name in names]
             rows = np.empty((n, len(names)), dtype=dtype)
             for first in range(0, n, _ROWS):
-                for place_of, column in enumerate(columns):
-                    rows[first : first + _ROWS, place_of] = column[first : first + _ROWS]
-        return self.checked(rows, place)
+                for feature, column in enumerate(columns):
+                    rows[first : first + _ROWS, feature] = column[first : first + _ROWS]
+        return self._checked(rows, place)
 
-    def checked(self, rows: Array, place: Place) -> Array:
-        """The rows, with missing values as asked for, or `InputError` at the first that cannot be used."""
+    def _checked(self, rows: Array, place: Place) -> Array:
         with np.errstate(over="ignore", invalid="ignore"):
             if np.isfinite(rows.sum(dtype=np.float64)):  # a sum is finite only if every term is
                 return rows
@@ -100,27 +96,25 @@ class Columns:
 
     def _refuse(self, rows: Array, bad: Array, place: Place) -> NoReturn:
         row, column = (int(i) for i in np.unravel_index(np.argmax(bad), bad.shape))
-        value = rows[row, column].item()
-        what, remedy = f"{value:g}", "Clip the column, or drop these rows."
-        if np.isnan(value):
-            what = "missing (NaN or null)"
-            remedy = (
-                "Type missing='zero' (on the command line --missing zero) if nothing means 0, or fill it in."
+        value, cell = rows[row, column].item(), place.of(row, self._layout.names[column])
+        if not np.isnan(value):
+            raise InputError(
+                f"{cell}: the feature is {value:g}; finite numbers are needed. Clip the column, or drop "
+                "these rows."
             )
         raise InputError(
-            f"{place.path}: row {place.row + row}, column {self._layout.names[column]!r}: the feature is "
-            f"{what}; finite numbers are needed. {remedy}"
+            f"{cell}: the feature is missing (NaN or null); finite numbers are needed.",
+            python="Type missing='zero' if missing features mean 0, or fill it in.",
+            shell="Type --missing zero if missing features mean 0, or fill it in.",
         )
 
 
-def _there(batch: Any, name: str, place: Place) -> Any:
-    """A column without nulls."""
+def _without_nulls(batch: Any, name: str, place: Place) -> Any:
     column = batch.column(name)
     if column.null_count:
         row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
         raise InputError(
-            f"{place.path}: row {place.row + row}, column {name!r}: it is null (so are "
-            f"{column.null_count - 1:,} more); every row needs one. Drop these rows, e.g. "
-            f"table.filter(pyarrow.compute.is_valid(table[{name!r}]))."
+            f"{place.of(row, name)}: it is null (so are {column.null_count - 1:,} more); every row needs a "
+            f"value. Drop these rows, e.g. table.filter(pyarrow.compute.is_valid(table[{name!r}]))."
         )
     return column

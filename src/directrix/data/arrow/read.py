@@ -31,13 +31,13 @@ def read_parquet(
     ``label``       relevance, a number >= 0
     ``docid``       optional: identifier of the document, text or null
     ``features``    all features as one list of fixed size, ``fixed_size_list<float>[n_features]``
-    other columns   instead of ``features``: one numeric column a feature, whose names are kept
+    other columns   instead of ``features``: one numeric column per feature, whose names are kept
     ==============  ======================================================================================
 
     Parameters
     ----------
     path : path
-        A Parquet file, an Arrow IPC file (Feather version 2), told by their first bytes, or a folder whose
+        A Parquet or Arrow IPC file (Feather version 2), recognised by its first bytes, or a folder whose
         files ``*.parquet``, ``*.arrow``, ``*.feather`` are read in the order of their names.
     missing : {"error", "zero", "nan"}
         What NaN and null as features mean. "nan" is for models that take NaN.
@@ -93,24 +93,25 @@ def read_parquet(
 def open_parquet(path: str | os.PathLike[str]) -> Queries:
     """Open a Parquet or Arrow file, or a folder of them, whose features stay in the file.
 
-    Labels and queries are read, features are read block by block when they are used, by a thread that reads
-    ahead; so a linear ranker can be trained on more data than the memory holds.
+    Labels and queries are read at once, features block by block when they are used, by a thread that reads
+    ahead. So a linear ranker can be trained on more data than the memory holds.
 
     Parameters
     ----------
     path : path
-        As for `read_parquet`; the rows of a query must stand together.
+        As for `read_parquet`; the rows of a query must be together.
 
     Returns
     -------
     Queries
-        ``features`` is a `StoredFeatures`. Document identifiers are not read. ``take`` gives `Queries` that
-        stay in the file too; ``features[10:20]`` reads rows.
+        ``features`` is a `StoredFeatures`. Document identifiers are not read. ``take`` gives `Queries` whose
+        features stay in the file too; ``features[10:20]`` reads rows.
 
     Raises
     ------
     InputError
-        As `read_parquet`, for a query that stands in two places too. Features are checked as training begins.
+        As `read_parquet`, and if the rows of a query are not together. Features are checked when they are
+        first read.
     MissingExtra
         Without pyarrow.
 
@@ -118,10 +119,10 @@ def open_parquet(path: str | os.PathLike[str]) -> Queries:
     -----
     Arrow IPC files without compression and with a list column of features, as `write_parquet` makes them,
     are read as they are, at the speed of the disk and in any order. All others are decoded; that can be
-    slower than the disk, and every step back in the file decodes again: ``directrix convert data.parquet
-    data.arrow`` once is worth it for more than a few passes.
+    slower than the disk, and every step back in the file decodes again. For more than a few passes,
+    ``directrix convert data.parquet data.arrow`` saves time.
 
-    Memory: 24 bytes a document and three blocks of 32 MiB (or of the longest query).
+    Memory: 24 bytes per document and three blocks of 32 MiB (or of the longest query).
 
     Examples
     --------
