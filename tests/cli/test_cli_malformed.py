@@ -12,7 +12,7 @@ import pytest
 import directrix as dx
 from directrix.cli import wording
 from directrix.cli.wording import for_the_shell
-from directrix.data.letor.read import problems as letor_problems
+from directrix.data.letor import problems as letor_problems
 
 PYTHON = re.compile(r"(?<!-)\b(missing|groups|index_base|n_features|dtype|sparse|qid)=")
 WITHOUT_ROOT = [name for name in malformed.FILES if name not in malformed.NEEDS_NO_ROOT or os.geteuid() != 0]

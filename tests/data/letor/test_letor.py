@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import directrix as dx
-from directrix.data.letor.read import features as letor_features
+from directrix.data.letor import features as letor_features
 from directrix.data.letor.blocks import FileBlocks, stream_blocks
 
 TEXT = (

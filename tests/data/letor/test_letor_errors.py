@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from malformed import FILES, NEEDS_NO_ROOT, build
 
 import directrix as dx
-from directrix.data.letor.read import features as letor_features
+from directrix.data.letor import features as letor_features
 from directrix.data.letor.blocks import FileBlocks
 
 SUPERUSER = hasattr(os, "geteuid") and os.geteuid() == 0

@@ -1,6 +1,6 @@
 """One block of svmlight text to arrays; what is wrong is noted down, never raised."""
 
-from directrix.data.letor._kernels.numbers import BAD, HARD, INFINITE, MISSING, parse_number
+from directrix.data._kernels.numbers import BAD, HARD, INFINITE, MISSING, parse_number
 from directrix.kernels import kernel
 
 # why a line cannot be used

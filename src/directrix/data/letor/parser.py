@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from directrix.data.letor._kernels import lines as kernel
+from directrix.data._kernels import letor as kernel
 from directrix.data.letor.problems import describe
 from directrix.data.problems import Problem
 from directrix.errors import InputError

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from directrix.data.letor._kernels import lines as codes
+from directrix.data._kernels import letor as codes
 from directrix.data.problems import Problem
 
 __all__ = ["describe"]
