@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from directrix.errors import InputError
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Array, Int64Array
 
-__all__ = ["copied_rows", "group_by_query", "rows_of", "run_starts"]
+__all__ = ["copied_rows", "group_by_query", "object_array", "rows_of", "run_starts"]
 
 _DOCS_PER_CHUNK = 4096
 
@@ -51,6 +51,14 @@ def group_by_query(qid: Any) -> tuple[Int64Array, Int64Array, tuple[Hashable, ..
     if isinstance(values, np.ndarray) and values.dtype.kind in "iufbSUMm":
         return _group_array(values)
     return _group_objects(values.tolist() if isinstance(values, np.ndarray) else values)
+
+
+def object_array(values: Iterable[Any]) -> Array:
+    """Return the values in an array of one dimension, where NumPy would make a matrix of tuples."""
+    items = list(values)
+    out = np.empty(len(items), dtype=object)
+    out[:] = items
+    return out
 
 
 def run_starts(values: Array) -> Int64Array:

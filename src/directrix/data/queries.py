@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from directrix.data.grouping import copied_rows, group_by_query, rows_of
+from directrix.data.grouping import copied_rows, group_by_query, object_array, rows_of
 from directrix.data.stored import StoredFeatures
 from directrix.data.validate import check_features, check_group, check_labels, check_length
 from directrix.errors import InputError
@@ -142,7 +142,8 @@ class Queries:
         check_length(len(labels), n_docs, "y (labels)")
         rows, qptr, query_ids = _group(qid, group, n_docs)
         names = list(X.columns) if feature_names is None and hasattr(X, "columns") else feature_names
-        docs = None if doc_ids is None else _objects(doc_ids, n_docs)
+        docs = None if doc_ids is None else object_array(doc_ids)
+        check_length(n_docs if docs is None else len(docs), n_docs, "doc_ids")
         if not np.array_equal(rows, np.arange(n_docs)):
             features, labels = features[rows], labels[rows]
             docs = None if docs is None else docs[rows]
@@ -248,14 +249,6 @@ def _group(qid: Any, group: Any, n_docs: int) -> tuple[Int64Array, Int64Array, t
     rows, qptr, query_ids = group_by_query(qid)
     check_length(len(rows), n_docs, "qid")
     return rows, qptr, query_ids
-
-
-def _objects(values: Iterable[object], n_docs: int) -> Array:
-    items = list(values)
-    check_length(len(items), n_docs, "doc_ids")
-    out = np.empty(n_docs, dtype=object)
-    out[:] = items
-    return out
 
 
 def _names(names: Iterable[object] | None, n_features: int) -> tuple[str, ...] | None:

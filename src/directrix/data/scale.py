@@ -9,8 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import scipy.sparse as sp
 
-from directrix.data.percentile import percentiles
-from directrix.data.statistics import statistics
+from directrix.data.statistics import percentiles, statistics
 from directrix.data.stored import StoredFeatures
 from directrix.errors import InputError
 from directrix.types import Array, Int64Array

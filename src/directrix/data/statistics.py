@@ -1,4 +1,4 @@
-"""Range, mean and deviation of every feature, for scales by training data."""
+"""What scales take from features: range, mean and deviation of the training data; percentiles of a query."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from directrix.data.stored import StoredFeatures
-from directrix.types import Float64Array
+from directrix.types import Array, Float64Array
 
-__all__ = ["statistics"]
+__all__ = ["percentiles", "statistics"]
 
 
 def statistics(kind: str, features: Any) -> tuple[Float64Array, Float64Array]:
@@ -56,3 +56,35 @@ def _of_blocks(kind: str, features: StoredFeatures) -> tuple[Float64Array, Float
     if kind == "minmax":
         return low, high - low
     return mean, np.where(low == high, 0.0, np.sqrt(spread / max(n, 1)))
+
+
+def percentiles(part: Array) -> Float64Array:
+    r"""Share of the other documents that have a smaller value, by feature.
+
+    .. math:: \frac{|\{j : x_j < x_i\}|}{n - 1}
+
+    0 for the smallest value and 1 for the largest if only one document has it; equal values get the same
+    share. All are 0 if all values are equal.
+
+    Parameters
+    ----------
+    part : array (n, n_features)
+        Documents of one query; NaN stays NaN and is not counted as smaller than any value.
+
+    Returns
+    -------
+    float64 (n, n_features)
+
+    Notes
+    -----
+    Every column is sorted, O(n log n) each.
+    """
+    order = np.argsort(part, axis=0)
+    values = np.take_along_axis(part, order, axis=0)
+    place = np.arange(len(part), dtype=np.float64)[:, None]
+    begins = np.vstack([np.zeros((1, part.shape[1]), dtype=bool), values[1:] != values[:-1]])
+    below = np.maximum.accumulate(np.where(begins, place, 0.0), axis=0)
+    out = np.empty(part.shape)
+    np.put_along_axis(out, order, below / max(len(part) - 1, 1), axis=0)
+    out[np.isnan(part)] = np.nan
+    return out

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from directrix.data.arrow.layout import Layout
+from directrix.data.grouping import object_array
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array
 
@@ -53,8 +54,7 @@ class Columns:
             column = column.dictionary_decode()
         if str(column.type).startswith(("int", "uint")) and str(column.type) != "uint64":
             return column.to_numpy(zero_copy_only=False).astype(np.int64)  # type: ignore[no-any-return]
-        values = np.empty(len(column), dtype=object)
-        values[:] = column.to_pylist()
+        values = object_array(column.to_pylist())
         is_nan = values != values
         if is_nan.any():
             row = int(np.argmax(is_nan))
@@ -65,11 +65,7 @@ class Columns:
 
     def doc_ids(self, batch: Any) -> Any:
         """Identifiers of the documents, object (n,), None for documents without one."""
-        if not self._layout.has_docs:
-            return None
-        values = np.empty(batch.num_rows, dtype=object)
-        values[:] = batch.column("docid").to_pylist()
-        return values
+        return object_array(batch.column("docid").to_pylist()) if self._layout.has_docs else None
 
     def features(self, batch: Any, place: Place) -> Array:
         """Features (n, n_features); all are finite, except NaN if ``missing`` allows it."""

@@ -16,6 +16,7 @@ from directrix.data.arrow.files import import_arrow
 from directrix.data.arrow.layout import FEATURE_NAMES
 from directrix.data.atomic import replacing
 from directrix.data.formats import ARROW
+from directrix.data.grouping import object_array
 from directrix.data.letor.write import is_integer
 from directrix.data.queries import Queries
 from directrix.errors import InputError
@@ -148,8 +149,7 @@ class _Sink:
 
 
 def _qids_by_row(q: Queries) -> Array:
-    ids = np.empty(q.n_queries, dtype=object)
-    ids[:] = q.query_ids
+    ids = object_array(q.query_ids)
     if all(type(i) is int and -(2**63) <= i < 2**63 for i in q.query_ids):
         ids = ids.astype(np.int64)
     return np.repeat(ids, np.diff(q.qptr))

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from directrix.data.files import open_data, readable
-from directrix.data.grouping import run_starts
+from directrix.data.grouping import object_array, run_starts
 from directrix.data.letor.features import assemble, parse_file
 from directrix.data.letor.parser import Block, BlockParser
 from directrix.data.options import check_count, check_missing
@@ -120,10 +120,7 @@ def check_blocks(path: Path, blocks: list[Block], side: Path | None) -> tuple[In
 
 def doc_ids_of(blocks: list[Block]) -> Array:
     """Identifiers of the documents, None for rows without one."""
-    ids = list(itertools.chain.from_iterable(b.doc_ids or [None] * len(b.labels) for b in blocks))
-    out = np.empty(len(ids), dtype=object)
-    out[:] = ids
-    return out
+    return object_array(itertools.chain.from_iterable(b.doc_ids or [None] * len(b.labels) for b in blocks))
 
 
 def _check_options(dtype: npt.DTypeLike, missing: str, index_base: int, n_features: int | None) -> None:

@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from directrix.data.grouping import object_array
 from directrix.data.trec.files import Qrels, Run
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array, Int64Array
@@ -78,10 +79,8 @@ def join_trec(run: Run, qrels: Qrels, *, queries: Literal["both", "judged"] = "b
         docs += [*names, *known]
         scores += [run.scores[first:last], np.full(len(known), -np.inf)]
         sizes.append(len(names) + len(known))
-    doc_ids = np.empty(len(docs), dtype=object)
-    doc_ids[:] = docs
     qptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    return Judged(np.concatenate(scores), np.maximum(labels, 0.0), qptr, tuple(chosen), doc_ids)
+    return Judged(np.concatenate(scores), np.maximum(labels, 0.0), qptr, tuple(chosen), object_array(docs))
 
 
 def some_of(names: tuple[str, ...]) -> str:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from directrix.data.files import open_data, readable
-from directrix.data.grouping import group_by_query
+from directrix.data.grouping import group_by_query, object_array
 from directrix.data.problems import Problem, raise_problems
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array, Int64Array
@@ -61,9 +61,7 @@ def read_documents(path: Path, width: Callable[[list[str]], int], column: Column
     rows = _read_rows(path, width, column)
     values = _finite(path, rows, column)
     order, qptr, query_ids = group_by_query(rows.queries)
-    doc_ids = np.empty(len(rows.docs), dtype=object)
-    doc_ids[:] = rows.docs
-    doc_ids = doc_ids[order]
+    doc_ids = object_array(rows.docs)[order]
     if any(len(set(doc_ids[first:last])) < last - first for first, last in pairwise(qptr.tolist())):
         _refuse_repeated(path, rows)
     return Documents(tuple(map(str, query_ids)), qptr, doc_ids, values[order], rows.first)
