@@ -41,7 +41,7 @@ class Queries:
     feature_names : tuple of str, or None
         Names of the columns.
     rows : int64 (n_docs,)
-        For each document here, its row in the arrays that were passed in.
+        For each document, its row in the arrays that were passed in.
     """
 
     features: Any
@@ -200,7 +200,7 @@ class Queries:
         Raises
         ------
         InputError
-            If there are more already.
+            If there are more columns already, or the features stay in a file.
         """
         more = n_features - self.n_features
         if more == 0:
@@ -213,7 +213,9 @@ class Queries:
         if isinstance(self.features, StoredFeatures):
             raise InputError(
                 f"{self.features.source.name} has {self.n_features} features and {n_features} are needed; "
-                "features that stay in a file get no further columns. Type directrix.data.read_parquet(path)."
+                "features that stay in a file get no further columns.",
+                python="Type directrix.data.read_parquet(path).",
+                shell="Type --no-stream.",
             )
         if sp.issparse(self.features):
             parts = self.features.data, self.features.indices, self.features.indptr
@@ -223,7 +225,7 @@ class Queries:
         return replace(self, features=features)
 
     def restore(self, per_doc: Array) -> Array:
-        """Put values of documents (in the order held here) back into the order of the input rows.
+        """Put values of documents, in the order of these queries, back into the order of the input rows.
 
         Parameters
         ----------

@@ -158,7 +158,7 @@ def _monomials(d: int, wanted: int, rng: np.random.Generator) -> Int64Array:
         )
         return grid[:-1]
     numbers = np.sort(rng.choice(total, size=wanted, replace=False))
-    # number of multisets that start below i, then of those that go on below j, invert the count
+    # the number of multisets with a first index below i, then with a second below j, inverts the count
     below = np.cumsum([0] + [(d + 1 - i) * (d + 2 - i) // 2 for i in range(d + 1)])
     i = np.searchsorted(below, numbers, side="right") - 1
     rest = numbers - below[i]

@@ -38,8 +38,10 @@ class QueryRuns:
             if qid in self._seen:
                 raise InputError(
                     f"{place.path}: row {place.row + row}: query {qid!r} starts again after other queries; "
-                    "the rows of a query must be together where features stay in the file. Sort the table by "
-                    "qid, or read it into memory, where rows are grouped: directrix.data.read_parquet(path)."
+                    "the rows of a query must be together where the table is read part by part.",
+                    python="Sort the table by qid, or read it into memory, where rows are grouped: "
+                    "directrix.data.read_parquet(path).",
+                    shell="Sort the table by qid, or train with --no-stream.",
                 )
             self._seen.add(qid)
             self.ids.append(qid)

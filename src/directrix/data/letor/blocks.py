@@ -43,7 +43,7 @@ class FileBlocks:
     def read(self, block: int) -> bytes:
         """Return the lines of a block; empty if a line runs across the whole of it."""
         begin, end = block * self._size, (block + 1) * self._size
-        before = min(block, 1)  # one byte more: the line starts here only if a newline stands before
+        before = min(block, 1)  # one byte more: a line starts here only after a newline
         text = self._read(begin - before, self._size + before)
         start = text.find(b"\n") + 1 if before else 0
         if before and (start == 0 or start > self._size):

@@ -144,7 +144,7 @@ class RunScores:
         form : {"score", "percentile", "minmax"}
             The last two are the transforms of SVMacc3 and SVMacc4 of Yue et al. (2007), Section
             5.2.1; they are float64, so that k/m meets a threshold k/m exactly. The scale "query-percentile"
-            counts the others below instead, from 0: here 0 is for documents that were not retrieved.
+            counts documents with lower scores instead, so it begins at 0, which here means "not retrieved".
 
         Raises
         ------
