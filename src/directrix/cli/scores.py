@@ -96,7 +96,7 @@ def judgements(data: Path, rankings: list[Path], missing: Missing) -> list[Judge
     The rankings of a data file with TREC judgements are TREC runs; queries that are
     not in both do not count, as in trec_eval.
     """
-    if QRELS.is_in(data):
+    if QRELS.recognises(data):
         qrels = read_trec_qrels(data)
         joined = [join_trec(read_trec_run(path), qrels) for path in rankings]
         return [Judgement(j.scores, j.labels, j.qptr, j.query_ids, j.doc_ids) for j in joined]

@@ -76,6 +76,11 @@ class Format:
     compressed: bool = True
 
     @property
+    def is_written(self) -> bool:
+        """Whether files of this format can be written."""
+        return bool(self.lines or self.writer)
+
+    @property
     def is_table(self) -> bool:
         """Whether features can stay in the file. A folder of tables is one data set."""
         return bool(self.opener)
@@ -84,7 +89,7 @@ class Format:
         """Whether the ending of a file name says this format."""
         return (without_compression(path) if self.compressed else path).suffix in self.suffixes
 
-    def is_in(self, path: Path) -> bool:
+    def recognises(self, path: Path) -> bool:
         """Whether the content of a file, or of a folder, says this format."""
         return bool(self.recogniser) and bool(_load(self.recogniser)(path))
 
@@ -95,9 +100,9 @@ class Format:
 
     def read_parts(self, path: Path, missing: str) -> Iterable[Queries]:
         """Read a file from front to back, without holding all of it where the format allows that."""
-        parts: Iterable[Queries] = (
-            _load(self.parts)(path, missing) if self.parts else [self.read(path, missing)]
-        )
+        if not self.parts:
+            return [self.read(path, missing)]
+        parts: Iterable[Queries] = _load(self.parts)(path, missing)
         return parts
 
     @contextlib.contextmanager
@@ -144,12 +149,12 @@ FORMATS = (ARROW, QRELS, LETOR)
 
 def format_of(path: Path) -> Format:
     """Return the format that a data file has by its name or content; LETOR text if neither says one."""
-    return next((f for f in FORMATS if f.reader and (f.is_named(path) or f.is_in(path))), LETOR)
+    return next((f for f in FORMATS if f.reader and (f.is_named(path) or f.recognises(path))), LETOR)
 
 
 def named(path: Path) -> Format | None:
     """Return the format that a file of this name is written in, or None."""
-    return next((f for f in FORMATS if f.is_named(path)), None)
+    return next((f for f in FORMATS if f.is_written and f.is_named(path)), None)
 
 
 def read_file(path: Path, *, missing: str = "error") -> Queries:
@@ -182,7 +187,7 @@ def inputs() -> str:
 
 def outputs() -> str:
     """Names and endings of the formats that are written, for ``--help`` and messages."""
-    shown = {f: f"{f.name} ({' '.join(filter(None, f.suffixes))})" for f in reversed(FORMATS)}
+    shown = {f: f"{f.name} ({' '.join(filter(None, f.suffixes))})" for f in reversed(FORMATS) if f.is_written}
     text = ", ".join(shown[f] for f in shown if f.compressed)
     tables = ", ".join(shown[f] for f in shown if not f.compressed)
     return f"{text}, compressed with {' '.join(COMPRESSED)} at the end; {tables}"
