@@ -106,10 +106,9 @@ def _table(
         row_of = np.empty(len(names), dtype=np.int64)
         row_of[[places[q][name] for name in names]] = np.arange(qptr[i], qptr[i + 1])
         doc_ids[qptr[i] : qptr[i + 1]] = names
-        mine = slice(int(judged.qptr[q]), int(judged.qptr[q + 1]))
-        known = dict(zip(judged.doc_ids[mine], judged.labels[mine].tolist(), strict=True))
+        known = judged.of_query(q)
         labels[qptr[i] : qptr[i + 1]] = [max(known.get(name, 0.0), 0.0) for name in names]
-        n_relevant[i] = np.count_nonzero(judged.labels[mine] > 0.0)
+        n_relevant[i] = np.count_nonzero(judged.labels[judged.qptr[q] : judged.qptr[q + 1]] > 0.0)
         for f, by_topic in enumerate(retrieved):
             if q in by_topic:
                 rows, values = by_topic[q]
@@ -130,8 +129,8 @@ def _floor(scores: Array) -> float:
 
 def _top(run: Run, position: int, depth: int) -> tuple[Array, Array]:
     """The first documents of a topic, as trec_eval orders them, with their scores in float32."""
-    mine = slice(int(run.qptr[position]), int(run.qptr[position + 1]))
-    names, scores = run.doc_ids[mine], run.scores[mine]
+    first, last = run.qptr[position], run.qptr[position + 1]
+    names, scores = run.doc_ids[first:last], run.scores[first:last]
     if len(names) > depth:
         by_name = np.array(sorted(range(len(names)), key=names.__getitem__, reverse=True))
         chosen = by_name[np.argsort(-scores[by_name], kind="stable")[:depth]]

@@ -74,6 +74,11 @@ class Qrels:
     doc_ids: Array
     labels: Float64Array
 
+    def of_query(self, q: int) -> dict[str, float]:
+        """Return the label of every judged document of query number ``q``."""
+        first, last = self.qptr[q], self.qptr[q + 1]
+        return dict(zip(self.doc_ids[first:last], self.labels[first:last].tolist(), strict=True))
+
 
 def read_trec_run(path: str | os.PathLike[str]) -> Run:
     """Read a run, plain or compressed; every line is ``query Q0 document rank score tag``.

@@ -69,9 +69,7 @@ def join_trec(run: Run, qrels: Qrels, *, queries: Literal["both", "judged"] = "b
     chosen = [query for query in run.query_ids if query in in_qrels] if queries == "both" else qrels.query_ids
     scores, labels, docs, sizes = [], [], [], []
     for query in chosen:
-        q = in_qrels[query]
-        first, last = qrels.qptr[q], qrels.qptr[q + 1]
-        known = dict(zip(qrels.doc_ids[first:last], qrels.labels[first:last].tolist(), strict=True))
+        known = qrels.of_query(in_qrels[query])
         first, last = (run.qptr[in_run[query]], run.qptr[in_run[query] + 1]) if query in in_run else (0, 0)
         names = list(run.doc_ids[first:last])
         labels += [known.pop(name, 0.0) for name in names]
