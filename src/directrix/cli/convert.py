@@ -1,4 +1,4 @@
-"""``directrix convert``: between data files."""
+"""``directrix convert``: data files from one format to another."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from directrix.cli.files import Missing, MissingOption, check_writable
+from directrix.cli.files import check_writable
+from directrix.cli.options import Missing, MissingOption
 from directrix.cli.output import remark
 from directrix.data.formats import inputs, named, outputs
 
@@ -23,16 +24,16 @@ def convert(
     ],
     missing: MissingOption = Missing.error,
 ) -> None:
-    """Rewrite a data file in another format, or its labels as TREC judgements.
+    """Convert a data file to another format, or its labels to TREC qrels.
 
-    Values keep their bits; comments other than the document id are dropped. From and to Parquet and Arrow
-    it takes little memory, however large the file.
+    Values keep their bits; comments other than the document id are dropped. Conversion from and to Parquet
+    and Arrow needs little memory, however large the file.
     """
     from directrix.data.convert import convert_file
 
     if named(target) is None:
         raise typer.BadParameter(
-            f"{target}: its ending says no format that convert writes; these are {outputs()}. Rename it."
+            f"{target}: convert does not write a format with this ending; it writes {outputs()}. Rename it."
         )
     check_writable(target, source)
     n = convert_file(source, target, missing.value)

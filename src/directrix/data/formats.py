@@ -132,9 +132,7 @@ ARROW = Format(
     writer="arrow.write:writing",
     compressed=False,
 )
-QRELS = Format(
-    "TREC judgements", (".qrels",), lines="trec.qrels:qrels_lines", recogniser="trec.qrels:is_qrels"
-)
+QRELS = Format("TREC qrels", (".qrels",), lines="trec.qrels:qrels_lines", recogniser="trec.qrels:is_qrels")
 LETOR = Format(
     "LETOR / svmlight",
     (".txt", ".letor", ".dat", ".svm", ".svmlight", ".libsvm", ""),
