@@ -1,11 +1,11 @@
 # ruff: noqa: I001
 """Public names for type checkers; written by tests/test_public_names.py."""
 
-from directrix.data.letor import read_letor as read_letor
-from directrix.data.letor_write import write_letor as write_letor
+from directrix.data.letor.read import read_letor as read_letor
+from directrix.data.letor.write import write_letor as write_letor
 from directrix.data.queries import Queries as Queries
-from directrix.data.trec import read_trec_qrels as read_trec_qrels
-from directrix.data.trec import read_trec_run as read_trec_run
+from directrix.data.trec.files import read_trec_qrels as read_trec_qrels
+from directrix.data.trec.files import read_trec_run as read_trec_run
 from directrix.errors import InputError as InputError
 from directrix.errors import MissingExtra as MissingExtra
 from directrix.errors import NotConverged as NotConverged

@@ -12,7 +12,7 @@ import joblib
 import numpy as np
 import pytest
 
-from directrix.data.letor import read_letor
+from directrix.data.letor.read import read_letor
 from directrix.errors import InputError
 from directrix.experiments import crossval_cells
 from directrix.experiments.cells import _lock

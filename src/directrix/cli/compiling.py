@@ -192,7 +192,7 @@ def _stumps() -> None:
 def _reading() -> None:
     import numpy as np
 
-    from directrix.data.letor import read_letor
+    from directrix.data.letor.read import read_letor
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "queries.txt"

@@ -35,7 +35,7 @@ def demo(
 ) -> None:
     """Train several methods on built-in data; print which is best, by how much, and whether by chance."""
     from directrix import __version__
-    from directrix.data.letor_write import replacing
+    from directrix.data.atomic import replacing
     from directrix.reports.demo import demo_page
 
     path = _model_path(output)

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from directrix.errors import InputError
+from directrix.types import Float64Array
 
-__all__ = ["check_count", "check_missing", "generator"]
+__all__ = ["as_shares", "check_count", "check_missing", "generator"]
 
 
 def check_count(name: str, value: Any, lowest: int) -> int:
@@ -26,13 +27,26 @@ def check_count(name: str, value: Any, lowest: int) -> int:
     return int(value)
 
 
+def as_shares(name: str, values: Any, fewest: int = 1) -> Float64Array:
+    """Return shares as an array; they must be positive, with sum 1, and at least ``fewest`` of them."""
+    try:
+        shares = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        shares = np.empty(0)
+    is_row = shares.ndim == 1 and len(shares) >= fewest
+    if not is_row or not (shares > 0).all() or abs(shares.sum() - 1) > 1e-9:
+        least = "at least two positive" if fewest == 2 else "positive"
+        raise InputError(f"{name}={values!r}; {least} shares with sum 1 are needed, e.g. (0.7, 0.3).")
+    return shares
+
+
 def generator(seed: Any) -> np.random.Generator:
     """Return the random generator of a seed.
 
     Raises
     ------
     InputError
-        If NumPy takes no such seed: it is negative, or no integer.
+        If NumPy does not accept the seed: it is negative, or no integer.
     """
     try:
         return np.random.default_rng(seed)

@@ -14,8 +14,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from directrix.data.letor import read_letor
-from directrix.data.letor_write import replacing
+from directrix.data.atomic import replacing
+from directrix.data.letor.read import read_letor
 from directrix.data.options import check_count
 from directrix.data.queries import Queries
 from directrix.data.split import fold_numbers, letor_folds

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from directrix.data.letor import read_letor
+from directrix.data.letor.read import read_letor
 from directrix.errors import InputError
 from directrix.experiments.crossval_result import CrossValidation, FoldResult
 from directrix.experiments.significance import paired_t

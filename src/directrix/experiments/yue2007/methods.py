@@ -8,8 +8,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from directrix.data.queries import Queries
-from directrix.data.run_scores import Form, RunScores
-from directrix.data.run_thresholds import RunThresholds
+from directrix.data.trec.scores import Form, RunScores
+from directrix.data.trec.thresholds import RunThresholds
 from directrix.models.linear import LinearModel
 from directrix.models.stumps import StumpModel
 from directrix.objectives.objective import Objective

@@ -1,32 +1,27 @@
-"""Parquet and Arrow files from front to back: their queries, their rows decoded, their parts one by one."""
+"""Parquet and Arrow files from front to back: their queries, decoded rows, and parts."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Hashable, Iterator
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from directrix.data.arrow_columns import Columns, Place
-from directrix.data.arrow_files import ArrowFiles
+from directrix.data.arrow.columns import Columns, Place
+from directrix.data.arrow.files import ArrowFiles
+from directrix.data.grouping import run_starts
+from directrix.data.parts import rows_as_queries
+from directrix.data.queries import Queries
 from directrix.errors import InputError
-from directrix.types import Array, Float64Array
+from directrix.types import Array
 
-__all__ = ["DecodedRows", "Part", "QueryRuns", "parts_of"]
-
-
-class Part(NamedTuple):
-    """Some consecutive rows of a file; a query may go on in the next part."""
-
-    features: Array
-    labels: Float64Array
-    qids: Array
-    doc_ids: Array | None
+__all__ = ["DecodedRows", "QueryRuns", "parquet_parts"]
 
 
 class QueryRuns:
-    """Where queries begin, of rows that arrive in parts; a query that begins twice is refused."""
+    """Collects where queries begin in rows that arrive in parts; refuses a query that begins twice."""
 
     def __init__(self) -> None:
         self.starts: list[int] = []
@@ -35,23 +30,18 @@ class QueryRuns:
         self._n_rows = 0
 
     def add(self, qids: Array, place: Place) -> None:
-        """Take the identifiers of further rows.
-
-        Raises
-        ------
-        InputError
-            If a query stands in two places.
-        """
-        changes = np.flatnonzero(np.append(np.ones(min(len(qids), 1), dtype=bool), qids[1:] != qids[:-1]))
+        """Add the identifiers of further rows, or raise `InputError` if a query has begun before."""
+        changes = run_starts(qids)
         for row, qid in zip(changes.tolist(), qids[changes].tolist(), strict=True):
             if row == 0 and self.ids and self.ids[-1] == qid:
                 continue
             if qid in self._seen:
                 raise InputError(
                     f"{place.path}: row {place.row + row}: query {qid!r} starts again after other queries; "
-                    f"the rows of a query must stand together where features stay in the file. Sort the "
-                    f"table by qid, or read it into memory, where rows are grouped: "
-                    f"directrix.data.read_parquet(path)."
+                    "the rows of a query must be together where the table is read part by part.",
+                    python="Sort the table by qid, or read it into memory, where rows are grouped: "
+                    "directrix.data.read_parquet(path).",
+                    shell="Sort the table by qid, or train with --no-stream.",
                 )
             self._seen.add(qid)
             self.ids.append(qid)
@@ -60,56 +50,48 @@ class QueryRuns:
 
 
 class DecodedRows:
-    """Rows of files that must be decoded, for `StoredFeatures`; cheap only from front to back.
-
-    Parameters
-    ----------
-    files : ArrowFiles
-    """
+    """Rows of files that must be decoded, for `StoredFeatures`; fast only from front to back."""
 
     def __init__(self, files: ArrowFiles) -> None:
         self._files, self._columns = files, Columns(files.layout)
         self.name, self.dtype = str(files.path), files.layout.dtype
         self.shape = (files.n_rows, len(files.layout.names))
-        self._begin: dict[Any, int] = {}
-        for path, begin in zip(files.paths, np.cumsum([0, *files.sizes]).tolist(), strict=False):
-            self._begin[path] = begin
+        self._begin = dict(zip(files.paths, np.cumsum([0, *files.sizes]).tolist(), strict=False))
         self._reset()
 
     def _reset(self) -> None:
         self._lock = threading.Lock()
         self._batches: Iterator[tuple[Place, Any]] | None = None
-        self._kept: list[tuple[int, Array]] = []  # the last two batches: threads that share rows overtake
+        self._kept: list[tuple[int, Array]] = []  # the last two batches, since threads overtake each other
 
     def __getstate__(self) -> dict[str, Any]:
-        return {
-            name: value for name, value in self.__dict__.items() if name not in ("_lock", "_batches", "_kept")
-        }
+        return {k: v for k, v in self.__dict__.items() if k not in ("_lock", "_batches", "_kept")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._reset()
 
     def read(self, first: int, last: int, out: Array) -> None:
-        """Fill ``out``; goes on where the last read ended, or from the nearest group of rows before."""
+        """Fill ``out``, from where the last read ended or from the nearest group of rows before."""
         with self._lock:
             row = first
             while row < last:
-                found = next((kept for kept in self._kept if 0 <= row - kept[0] < len(kept[1])), None)
-                if found is None:
+                kept = next(((at, rows) for at, rows in self._kept if 0 <= row - at < len(rows)), None)
+                if kept is None:
                     self._next(row)
                     continue
-                part = found[1][row - found[0] : last - found[0]]
+                at, rows = kept
+                part = rows[row - at : last - at]
                 out[row - first : row - first + len(part)] = part
                 row += len(part)
 
     def _next(self, row: int) -> None:
-        """Decode the batch with ``row``; start anew if it lies before the kept ones, or a long way behind."""
+        """Decode the batch with ``row``; start again if it precedes the kept ones or is far behind them."""
         at, rows = self._kept[-1] if self._kept else (0, ())
         end = at + len(rows)
         if self._batches is None or not end <= row < end + max(len(rows), 1):
             self._batches, self._kept = self._files.batches(first=row), []
-        batches, self._batches = self._batches, None  # anew after an error
+        batches, self._batches = self._batches, None  # so that it starts again after an error
         for place, batch in batches:
             begin = self._begin[place.path] + place.row
             if row < begin + batch.num_rows:  # a group of rows may begin many batches before the row
@@ -121,10 +103,13 @@ class DecodedRows:
         )
 
 
-def parts_of(files: ArrowFiles, missing: str) -> Iterator[Part]:
-    """Rows of files in order, part by part, checked as `directrix.data.open_parquet` does."""
-    columns, runs = Columns(files.layout, missing), QueryRuns()
+def parquet_parts(path: Path, missing: str) -> Iterator[Queries]:
+    """Rows of a file, or of a folder of files, batch by batch, checked as `open_parquet` does."""
+    files, runs, row = ArrowFiles(path), QueryRuns(), 0
+    columns = Columns(files.layout, missing)
     for place, batch in files.batches():
         qids = columns.qids(batch, place)
         runs.add(qids, place)
-        yield Part(columns.features(batch, place), columns.labels(batch, place), qids, columns.doc_ids(batch))
+        features, labels = columns.features(batch, place), columns.labels(batch, place)
+        yield rows_as_queries(row, features, labels, qids, columns.doc_ids(batch), files.layout.given_names)
+        row += batch.num_rows

@@ -1,4 +1,4 @@
-"""From the blocks of a file to one array of features, without holding them twice."""
+"""Parse all blocks of a file and assemble their features, without holding them twice."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from directrix.data.blocks import FileBlocks, open_compressed, stream_blocks
-from directrix.data.letor_blocks import CELLS_PER_ENTRY, Block, BlockParser
+from directrix.data.files import open_compressed
+from directrix.data.letor.blocks import FileBlocks, stream_blocks
+from directrix.data.letor.parser import CELLS_PER_ENTRY, Block, BlockParser
 from directrix.errors import InputError
 from directrix.threads import run_chunks
 from directrix.types import Array, Int64Array
 
 __all__ = ["assemble", "each_block", "parse_file"]
 
-_BATCH = 16  # blocks of a compressed file that are held as text at one time
+_BATCH = 16  # blocks of a compressed file that are held as text at the same time
 
 
 def parse_file(path: Path, parser: BlockParser, n_features: int | None) -> tuple[list[Block], Array | None]:
@@ -30,7 +31,7 @@ def parse_file(path: Path, parser: BlockParser, n_features: int | None) -> tuple
     blocks : list of Block
         In the order of the file.
     dense : array, or None
-        Where it is given, blocks with a `place` have their features there, from that row on.
+        If given, it holds the features of the blocks with a `place`, from that row on.
     """
     compressed = open_compressed(path)
     if compressed is not None:
@@ -41,7 +42,7 @@ def parse_file(path: Path, parser: BlockParser, n_features: int | None) -> tuple
 
 
 def each_block(path: Path, parser: BlockParser) -> Iterator[Block]:
-    """Parse a file from front to back, a few blocks at a time: what is yielded may be let go."""
+    """Parse a file from front to back, holding a few blocks at a time."""
     compressed, is_start = open_compressed(path), True
     with contextlib.ExitStack() as stack:
         if compressed is None:
@@ -82,7 +83,7 @@ def _parse_plain(
         try:
             dense = parser.new_array((int(starts[-1]), max(first.width, n_features or 0)))
         except (MemoryError, ValueError):
-            dense = None  # block by block we shall see whether CSR fits
+            dense = None  # CSR may still fit, block by block
     done = {0: first}
 
     def work(b: int) -> None:
@@ -110,18 +111,16 @@ def assemble(
         csr.eliminate_zeros()
         return csr
     starts = np.cumsum(sizes) - sizes
-    if (
-        dense is not None
-        and dense.shape[1] == width
-        and all(b.place is not None or not len(b.labels) for b in blocks)
-    ):
+    in_place = all(block.place is not None or not len(block.labels) for block in blocks)
+    if dense is not None and dense.shape[1] == width and in_place:
         return _close_gaps(dense, blocks, starts)[:n_docs]
     try:
-        out = np.zeros((n_docs, width), dtype=dtype)  # pages come into being as they are written
+        out = np.zeros((n_docs, width), dtype=dtype)
     except (MemoryError, ValueError) as error:
         raise InputError(
-            f"{path}: {n_docs:,} lines with {width:,} features do not fit into memory as a dense array; "
-            "type sparse=True."
+            f"{path}: {n_docs:,} lines with {width:,} features do not fit into memory as a dense array.",
+            python="Type sparse=True.",
+            shell="A machine with more memory is needed.",
         ) from error
 
     def copy(b: int) -> None:
@@ -132,7 +131,7 @@ def assemble(
 
 
 def _close_gaps(dense: Array, blocks: list[Block], starts: Int64Array) -> Array:
-    """Move blocks up over rows that lines without data left empty."""
+    """Move blocks up to close the gaps that lines without data left."""
     for block, start in zip(blocks, starts.tolist(), strict=True):
         n = len(block.labels)
         if block.place is not None and block.place != start:

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from directrix.data._kernels import letor as kernel
-from directrix.data.letor_problems import describe
+from directrix.data.letor.problems import describe
 from directrix.data.problems import Problem
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array, Int64Array
@@ -28,10 +28,10 @@ _FLOAT64_LIMIT = 1.7976931348623157e308
 class Block:
     """Rows of consecutive lines. ``dense`` or ``csr`` holds the features, until they are released.
 
-    ``place`` is the row of the array of the whole file where ``dense`` stands, if it is a part of it.
+    ``place`` is the first row of ``dense`` in the array of the whole file, if it is a part of that.
 
-    ``lines`` are counted from 0 within the block; ``width``, ``narrow`` and ``last`` are the
-    highest column + 1 of all rows, the lowest of all but the last, and that of the last.
+    ``lines`` are counted from 0 within the block. The highest column + 1 is at most ``width`` in all rows,
+    at least ``narrow`` in all rows but the last, and ``last`` in the last one.
     """
 
     labels: Float64Array
@@ -106,7 +106,7 @@ class BlockParser:
         self._width = 0  # widest row so far: a guess for the next block, never a result
 
     def new_array(self, shape: tuple[int, int]) -> Array:
-        """Zeros for the features of many blocks; pages come into being as they are written."""
+        """Zeros for the features of many blocks; they take memory only when they are written to."""
         return np.zeros(shape, dtype=self._dtype)
 
     def count_lines(self, text: bytes) -> int:
@@ -151,8 +151,9 @@ class BlockParser:
             return _zeros((n_lines, width), self._dtype)
         except (MemoryError, OSError, OverflowError, ValueError) as error:
             raise InputError(
-                f"{self._name}: lines with {width:,} features do not fit into memory as dense rows; "
-                "type sparse=True."
+                f"{self._name}: lines with {width:,} features do not fit into memory as dense rows.",
+                python="Type sparse=True.",
+                shell="A machine with more memory is needed.",
             ) from error
 
     def _run(
@@ -177,7 +178,7 @@ class BlockParser:
         if totals[kernel.COMMENTS]:
             doc_ids = [text[a:b].decode("utf-8", "replace") if b > a else None for a, b in spans[:n].tolist()]
         n_errors = int(totals[kernel.ERRORS])
-        found = errors[: min(n_errors, kernel.MAX_ERRORS)].tolist()
+        shown = errors[: min(n_errors, kernel.MAX_ERRORS)].tolist()
         block = Block(
             labels=labels[:n],
             qids=qids[:n],
@@ -191,7 +192,7 @@ class BlockParser:
             narrow=int(totals[kernel.NARROW]),
             last=int(totals[kernel.LAST]),
             is_terminated=True,
-            problems=[describe(line + 1, code, text[a:b], self._dtype.name) for line, code, a, b in found],
+            problems=[describe(line + 1, code, text[a:b], self._dtype.name) for line, code, a, b in shown],
             n_problems=n_errors,
         )
         return block, hard, totals
@@ -205,14 +206,10 @@ class BlockParser:
                 code = kernel.LABEL_RANGE if value < 0.0 else kernel.LABEL_LARGE
                 self._add(block, code, text, (a, b))
             elif abs(value) > self._limit:
-                self._add(
-                    block,
-                    kernel.VALUE_RANGE,
-                    text,
-                    (max(text.rfind(blank, 0, a) for blank in (b" ", b"\t")) + 1, b),
-                )
+                begin = max(text.rfind(blank, 0, a) for blank in (b" ", b"\t")) + 1
+                self._add(block, kernel.VALUE_RANGE, text, (begin, b))
             elif block.n_problems:
-                continue  # rows of bad lines were given to the lines after them
+                continue  # the rows of bad lines were reused for later lines
             elif row < 0:
                 block.labels[-1 - row] = value
             else:
@@ -228,8 +225,7 @@ class BlockParser:
 
 
 def _zeros(shape: tuple[int, int], dtype: np.dtype[Any]) -> Array:
-    """Zeros in memory of their own, which goes back to the system as soon as they are released."""
+    """Zeros in memory that goes back to the system as soon as they are released."""
     n_bytes = shape[0] * shape[1] * dtype.itemsize
-    return np.frombuffer(mmap.mmap(-1, max(n_bytes, 1)), dtype=dtype, count=shape[0] * shape[1]).reshape(
-        shape
-    )
+    memory = mmap.mmap(-1, max(n_bytes, 1))
+    return np.frombuffer(memory, dtype=dtype, count=shape[0] * shape[1]).reshape(shape)

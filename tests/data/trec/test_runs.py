@@ -118,7 +118,7 @@ def test_taken_topics_keep_the_floor(scores):
 
 
 def one_run(text, relevant=("d0",)):
-    from directrix.data.runs import runs_as_features
+    from directrix.data.trec.features import runs_as_features
 
     rows = [line.split() for line in text.splitlines()]
     queries = list(dict.fromkeys(row[0] for row in rows))
@@ -188,7 +188,7 @@ def test_thresholds_are_what_a_stump_model_takes(rows, bins):
 def test_absent_in_test_topics_exceeds_no_threshold_of_the_training_topics():
     # the smallest score of topic 2 is above all of topic 1
     scores = one_run("1 Q0 d0 1 1 A\n1 Q0 d1 2 0 A\n2 Q0 d0 1 9 A\n2 Q0 d1 2 8 A\n")
-    from directrix.data.runs import runs_as_features  # a second run brings a document that A lacks
+    from directrix.data.trec.features import runs_as_features  # a second run brings a document that A lacks
 
     other = dx.data.Run("B", ("2",), np.array([0, 1]), np.array(["x"], dtype=object), np.array([5.0]))
     first = dx.data.Run(
@@ -247,7 +247,7 @@ def test_forms(scores):
     ("change", "message"),
     [
         ({"tags": ("A",)}, "for 6 labels, 2 queries and 1 tags"),
-        ({"tags": ("A", "A")}, "a name of its own"),
+        ({"tags": ("A", "A")}, "a different name"),
         ({"scores": np.ones((6, 2))}, "float64"),
         ({"doc_ids": np.array(["d"], dtype=object)}, "doc_ids"),
         ({"n_relevant": np.array([1])}, "n_relevant"),

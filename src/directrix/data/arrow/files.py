@@ -1,25 +1,25 @@
-"""Parquet and Arrow IPC files, or a folder of them, as one run of record batches with one layout."""
+"""Parquet and Arrow IPC files, or a folder of them, as one sequence of record batches with one layout."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from directrix.data.arrow_columns import Place
-from directrix.data.arrow_layout import layout_of
-from directrix.data.blocks import Stamp, check_stamp, readable
+from directrix.data.arrow.columns import Place
+from directrix.data.arrow.layout import layout_of
+from directrix.data.files import Stamp, check_stamp, readable
+from directrix.data.formats import ARROW
 from directrix.data.stored import Extent
 from directrix.errors import InputError, MissingExtra
 
-__all__ = ["SUFFIXES", "ArrowFiles", "import_arrow", "is_arrow"]
-
-SUFFIXES = (".parquet", ".arrow", ".feather")
+__all__ = ["ArrowFiles", "import_arrow", "is_arrow"]
 
 _MAGIC = {b"PAR1": "parquet", b"ARRO": "ipc"}
-_BATCH_BYTES = 8 << 20  # of features in a batch that is decoded
+_BATCH_BYTES = 8 << 20  # of features that are decoded as one batch
 
 
 def import_arrow() -> Any:
@@ -48,40 +48,40 @@ def _form(path: Path) -> str | None:
 
 
 class ArrowFiles:
-    """Files of one data set, looked at but not read.
+    """The files of one data set, of which only columns and sizes are read.
 
     Parameters
     ----------
     path : Path
         A Parquet or Arrow IPC file (Feather version 2), or a folder whose files ``*.parquet``,
-        ``*.arrow`` and ``*.feather`` are taken in the order of their names.
+        ``*.arrow`` and ``*.feather`` are read in the order of their names.
 
     Raises
     ------
     InputError
-        If there is no such file, it is damaged, or its columns are not those of the layout, see
-        `directrix.data.read_parquet`.
+        If a file does not exist, is damaged, or has other columns than `directrix.data.read_parquet` needs.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.paths = _paths(path)
+        stats = [p.stat() for p in self.paths]
         self.stamps: tuple[Stamp, ...] = tuple(
-            (p, s.st_size, s.st_mtime_ns) for p, s in ((p, p.stat()) for p in self.paths)
+            (p, s.st_size, s.st_mtime_ns) for p, s in zip(self.paths, stats, strict=True)
         )
         self.sizes: list[int] = []
         layouts = []
-        for each in self.paths:
-            with self._reading(each):
-                schema, n_rows = self._look(each)
-            layouts.append(layout_of(self._pa, schema, each))
+        for file in self.paths:
+            with _reading(file):
+                schema, n_rows = self._schema_and_size(file)
+            layouts.append(layout_of(self._pa, schema, file))
             self.sizes.append(n_rows)
         self.layout = layouts[0]
-        for each, layout in zip(self.paths, layouts, strict=True):
+        for file, layout in zip(self.paths, layouts, strict=True):
             if layout != self.layout:
                 raise InputError(
-                    f"{each} has other columns, or columns of other types, than {self.paths[0]}; all files "
-                    f"of a folder must have the same. Write them anew, or give one file."
+                    f"{file} has other columns, or columns of other types, than {self.paths[0]}; all files "
+                    "of a folder must have the same. Write them again, or give one file."
                 )
         if not self.n_rows:
             raise InputError(
@@ -99,40 +99,36 @@ class ArrowFiles:
 
     @property
     def n_bytes(self) -> int:
-        """Memory that all features take."""
+        """Bytes that all features take in memory."""
         return self.n_rows * len(self.layout.names) * self.layout.dtype.itemsize
 
     def batches(self, columns: list[str] | None = None, first: int = 0) -> Iterator[tuple[Place, Any]]:
-        """Record batches in order, each with the place it comes from.
+        """Record batches in order, each with its place; only the given columns, None = all of the layout.
 
-        Parameters
-        ----------
-        columns : list of str, or None
-            What is read; None = all of the layout.
-        first : int
-            Batches that end before this row (of all files together) may be left out.
+        Batches that end before the row ``first`` (of all files together) may be left out.
         """
         wanted = self.layout.columns if columns is None else columns
         per_row = max(len(self.layout.names) * self.layout.dtype.itemsize, 64)
         for path, size in zip(self.paths, self.sizes, strict=True):
             if first < size:
                 read = self._parquet_batches if _form(path) == "parquet" else self._ipc_batches
-                with self._reading(path):
+                with _reading(path):
                     check_stamp(self.stamps, path, path.stat())
                     for row, batch in read(path, wanted, max(first, 0), max(256, _BATCH_BYTES // per_row)):
                         yield Place(path, row), batch
             first -= size
 
     def extents(self) -> tuple[Extent, ...] | None:
-        """Where features lie in the files as they would in memory; None if they do not.
+        """Where the bytes of features are in the files; None if they differ from those in memory.
 
-        They do in Arrow IPC files without compression whose features are one list column without nulls.
+        They are the same in Arrow IPC files without compression, with one list column without nulls.
         """
-        found, before = [], 0
+        extents, before = [], 0
         for path, size in zip(self.paths, self.sizes, strict=True):
             if not self.layout.is_list or _form(path) != "ipc":
                 return None
-            with self._reading(path), self._pa.memory_map(str(path)) as mapped:
+            floats = self._pa.float32(), self._pa.float64()
+            with _reading(path), self._pa.memory_map(str(path)) as mapped:
                 begin, end = mapped.read_buffer(8).address, mapped.size()
                 reader = self._pa.ipc.open_file(mapped)
                 row = before
@@ -143,26 +139,26 @@ class ArrowFiles:
                         continue
                     width = values.type.bit_width // 8
                     offset = values.buffers()[1].address - begin + values.offset * width
-                    is_plain = 0 <= offset <= end - len(values) * width and values.type in _floats(self._pa)
+                    is_plain = 0 <= offset <= end - len(values) * width and values.type in floats
                     if not is_plain or column.null_count or values.null_count:
                         return None
-                    found.append(Extent(row, path, offset))
+                    extents.append(Extent(row, path, offset))
                     row += len(column)
             before += size
-        return tuple(found)
+        return tuple(extents)
 
-    def _look(self, path: Path) -> tuple[Any, int]:
+    def _schema_and_size(self, path: Path) -> tuple[Any, int]:
         if _form(path) == "parquet":
             with self._pa.parquet.ParquetFile(path) as file:
                 return file.schema_arrow, file.metadata.num_rows
         with self._pa.memory_map(str(path)) as mapped:
             reader = self._pa.ipc.open_file(mapped)
             options = self._pa.ipc.IpcReadOptions(included_fields=[0])
-            few = self._pa.ipc.open_file(mapped, options=options)
-            return reader.schema, sum(few.get_batch(b).num_rows for b in range(few.num_record_batches))
+            narrow = self._pa.ipc.open_file(mapped, options=options)
+            return reader.schema, sum(narrow.get_batch(b).num_rows for b in range(narrow.num_record_batches))
 
     def _parquet_batches(self, path: Path, columns: list[str], first: int, at_once: int) -> Iterator[Any]:
-        # not pre_buffer, its default: that holds the compressed data of all groups of rows at once
+        # pre_buffer, the default, would hold the compressed data of all groups of rows at once
         with self._pa.parquet.ParquetFile(path, pre_buffer=False) as file:
             sizes = [file.metadata.row_group(g).num_rows for g in range(file.num_row_groups)]
             ends = np.cumsum(sizes, dtype=np.int64)
@@ -175,7 +171,8 @@ class ArrowFiles:
     def _ipc_batches(self, path: Path, columns: list[str], first: int, at_once: int) -> Iterator[Any]:
         number, row, n_batches = 0, 0, 1
         while number < n_batches:
-            with self._pa.memory_map(str(path)) as mapped:  # anew each time: what was read counts as memory
+            # mapped again for each batch, since pages that were read count as memory
+            with self._pa.memory_map(str(path)) as mapped:
                 names = self._pa.ipc.open_file(mapped).schema.names
                 options = self._pa.ipc.IpcReadOptions(included_fields=sorted(map(names.index, columns)))
                 reader = self._pa.ipc.open_file(mapped, options=options)
@@ -186,34 +183,27 @@ class ArrowFiles:
                     yield row + start, batch.slice(start, at_once)
             row, number = row + batch.num_rows, number + 1
 
-    def _reading(self, path: Path) -> Any:
-        return _Reading(path, self._pa.ArrowException)
 
-
-class _Reading:
+@contextlib.contextmanager
+def _reading(path: Path) -> Iterator[None]:
     """Turn what pyarrow raises for a damaged file into an `InputError`."""
-
-    def __init__(self, path: Path, error: type[Exception]) -> None:
-        self._path, self._error = path, error
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if isinstance(error, InputError) or not isinstance(error, self._error | OSError | ValueError):
-            return
-        with readable(self._path), self._path.open("rb"):
-            pass  # what stands in the way of any file has its own message
+    try:
+        yield
+    except InputError:
+        raise
+    except (import_arrow().ArrowException, OSError, ValueError) as error:
+        with readable(path), path.open("rb"):
+            pass  # an obstacle for files of any format has its own message
         reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
         raise InputError(
-            f"{self._path} cannot be read as a Parquet or Arrow file: {reason}. A "
-            f"complete file is needed; write or fetch it again."
+            f"{path} cannot be read as a Parquet or Arrow file: {reason}. A complete file is needed; write "
+            "or fetch it again."
         ) from error
 
 
 def _files_in(folder: Path) -> list[Path]:
     with readable(folder):
-        return [p for p in sorted(folder.iterdir()) if p.suffix in SUFFIXES and p.name[0] not in "._"]
+        return [p for p in sorted(folder.iterdir()) if ARROW.is_named(p) and p.name[0] not in "._"]
 
 
 def _paths(path: Path) -> list[Path]:
@@ -222,7 +212,7 @@ def _paths(path: Path) -> list[Path]:
             remedy = (
                 "If it is an Arrow stream or Feather version 1, write it again: "
                 "pyarrow.feather.write_feather(table, path)."
-                if path.suffix in SUFFIXES
+                if ARROW.is_named(path)
                 else f"LETOR text is read by read_letor(path); `directrix convert {path.name} "
                 f"{path.stem}.arrow` rewrites it."
             )
@@ -231,17 +221,13 @@ def _paths(path: Path) -> list[Path]:
                 f"{remedy}"
             )
         return [path]
-    found = _files_in(path)
-    if not found:
+    files = _files_in(path)
+    if not files:
         raise InputError(
             f"{path} is a folder without *.parquet, *.arrow or *.feather; give the folder of a data set, or "
             f"one file, e.g. {path / 'train.parquet'}."
         )
-    for each in found:
-        if each.is_dir() or _form(each) is None:
-            raise InputError(f"{each} is no Parquet or Arrow file; take it out of the folder {path}.")
-    return found
-
-
-def _floats(pa: Any) -> tuple[Any, Any]:
-    return pa.float32(), pa.float64()
+    for file in files:
+        if file.is_dir() or _form(file) is None:
+            raise InputError(f"{file} is no Parquet or Arrow file; take it out of the folder {path}.")
+    return files

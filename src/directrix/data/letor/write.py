@@ -2,39 +2,32 @@
 
 from __future__ import annotations
 
-import bz2
-import contextlib
-import errno
-import gzip
 import itertools
-import lzma
 import os
 import re
-import stat
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
-from typing import IO, Any, TypeGuard
+from typing import Any, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
 
+from directrix.data.atomic import replacing
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.types import Array
 
-__all__ = ["is_integer", "letor_comment", "letor_text", "replacing", "shortest", "write_letor"]
+__all__ = ["is_integer", "letor_comment", "letor_lines", "shortest", "write_letor"]
 
-_ROWS = 4096  # rows turned to text at one time
+_ROWS = 4096  # rows that become text together
 _BLANK = re.compile(r"[ \t-\r]")
 
 
 def write_letor(q: Queries, path: str | os.PathLike[str]) -> None:
     """Write queries as LETOR / svmlight text; indices start at 1.
 
-    Values get the shortest text that reads back to the same float, document identifiers the
-    comment ``#docid = X``. Dense features are written in full, of CSR the stored ones (and the
-    last column once, as 0 if need be, so that the number of features is kept). NaN becomes ``nan``.
+    Values are written as the shortest text that reads back to the same float, document identifiers as the
+    comment ``#docid = X``. All dense features are written, but only the stored ones of CSR (and the last
+    column at least once, so that the number of features is kept). NaN becomes ``nan``.
 
     Parameters
     ----------
@@ -51,12 +44,11 @@ def write_letor(q: Queries, path: str | os.PathLike[str]) -> None:
         the file cannot be written.
     """
     with replacing(path) as file:
-        for text in letor_text(q):
-            file.write(text)
+        file.writelines(letor_lines(q))
 
 
-def letor_text(q: Queries, before: int = 0) -> Iterator[bytes]:
-    """The lines of queries, some thousand at a time; ``before`` them stand so many rows in their file."""
+def letor_lines(q: Queries) -> Iterator[bytes]:
+    """Give the lines of queries, some thousand at a time."""
     heads = _heads(q)
     csr = sp.csr_array(q.features) if sp.issparse(q.features) else None
     for first in range(0, q.n_docs, _ROWS):
@@ -65,72 +57,9 @@ def letor_text(q: Queries, before: int = 0) -> Iterator[bytes]:
         labels = shortest(q.labels[first:last])
         lines = []
         for row, (label, features) in enumerate(zip(labels, rows, strict=True), start=first):
-            comment = "" if q.doc_ids is None else letor_comment(q.doc_ids[row], before + row)
+            comment = "" if q.doc_ids is None else letor_comment(q.doc_ids[row], int(q.rows[row]))
             lines.append(f"{label} {heads[row]}{features}{comment}\n")
         yield "".join(lines).encode("utf-8", "surrogateescape")
-
-
-@contextlib.contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """Open a file for writing that takes the place of ``path`` only if the block ends without error.
-
-    Of a symbolic link the file that it points to is replaced. A pipe or a device stays what it is
-    and is written to directly.
-    """
-    path = Path(path)
-    try:
-        if not _is_special(path):
-            with _replacing_regular(Path(os.path.realpath(path)), path.suffix) as file:
-                yield file
-        else:
-            with path.open("wb") as raw, _compressing(raw, path.suffix) as file:
-                yield file
-    except OSError as error:
-        raise _unwritable(path, error) from error
-
-
-def _is_special(path: Path) -> bool:
-    try:
-        mode = path.stat().st_mode
-    except FileNotFoundError:
-        return False
-    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
-
-
-@contextlib.contextmanager
-def _replacing_regular(target: Path, suffix: str) -> Iterator[IO[bytes]]:
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    try:
-        with os.fdopen(handle, "wb") as raw, _compressing(raw, suffix) as file:
-            yield file
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(name, 0o666 & ~mask)
-        os.replace(name, target)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(name)
-
-
-def _unwritable(path: Path, error: OSError) -> InputError:
-    reason = error.strerror or str(error)
-    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return InputError(
-            f"{path} was not written ({reason}); room for the whole file is needed, next to the old one: "
-            f"check `df -h {path.parent}`."
-        )
-    return InputError(
-        f"{path} cannot be written ({reason}); a file name in a folder that exists and may be written to "
-        f"is needed: check `ls -ld {path.parent}`."
-    )
-
-
-def _compressing(raw: IO[bytes], suffix: str) -> Any:
-    if suffix == ".gz":
-        return gzip.GzipFile(fileobj=raw, mode="wb", compresslevel=6, mtime=0)
-    if suffix == ".bz2":
-        return bz2.BZ2File(raw, "wb")
-    return lzma.LZMAFile(raw, "wb") if suffix == ".xz" else contextlib.nullcontext(raw)
 
 
 def _heads(q: Queries) -> Array:
@@ -147,7 +76,7 @@ def _heads(q: Queries) -> Array:
 
 
 def is_integer(qid: Any) -> TypeGuard[int | np.integer[Any] | float]:
-    """Whether an identifier is an integer of 64 bits, perhaps as a float."""
+    """Whether an identifier is an integer of 64 bits, or a float with the value of one."""
     is_number = isinstance(qid, int | np.integer | float) and not isinstance(qid, bool)
     return is_number and not qid % 1 and -(2**63) <= qid < 2**63
 
@@ -183,16 +112,14 @@ def _csr_rows(csr: Any, first: int, last: int) -> list[str]:
 
 
 def letor_comment(doc_id: object, row: int) -> str:
-    """The comment that names the document of a row, or why it cannot."""
+    """Return the comment that names the document of a row."""
     if doc_id is None:
         return ""
     text = str(doc_id)
     if text and not _BLANK.search(text):
         return f" #docid = {text}"
-    is_plain = (
-        text and "\n" not in text and not _BLANK.match(text[0] + text[-1]) and not _BLANK.match(text[-1])
-    )
-    if not is_plain or text.startswith("#") or "docid" in text:
+    has_blank_end = not text or _BLANK.match(text[0]) or _BLANK.match(text[-1])
+    if has_blank_end or "\n" in text or text.startswith("#") or "docid" in text:
         raise InputError(
             f"the document identifier of row {row} is {text!r}; it must fit into a comment: not empty, "
             "one line, no blanks around it. Change it, or write without doc_ids."

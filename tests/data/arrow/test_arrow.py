@@ -10,7 +10,8 @@ import pytest
 from tables import assert_same, random_queries
 
 import directrix as dx
-from directrix.data.arrow import open_parquet, read_parquet, write_parquet
+from directrix.data.arrow.read import open_parquet, read_parquet
+from directrix.data.arrow.write import write_parquet
 from directrix.data.stored import RawRows
 from directrix.errors import InputError
 
@@ -123,10 +124,10 @@ def test_missing_features(tmp_path, missing, expected):
         ({"bm25": [0.5, np.nan, 1.0]}, r"row 1, column 'bm25': the feature is missing .* missing='zero'"),
         ({"bm25": [0.5, None, 1.0]}, r"row 1, column 'bm25': the feature is missing"),
         ({"bm25": [0.5, 1.0, np.inf]}, r"row 2, column 'bm25': the feature is inf; .* Clip the column"),
-        ({"qid": [[1], [1], [2]]}, r"column 'qid' is list<.*>; an integer or text a row is needed"),
-        ({"docid": [[1], [1], [2]]}, r"column 'docid' is list<.*>; an integer or text a row is needed"),
+        ({"qid": [[1], [1], [2]]}, r"column 'qid' is list<.*>; an integer or text per row is needed"),
+        ({"docid": [[1], [1], [2]]}, r"column 'docid' is list<.*>; an integer or text per row is needed"),
         ({"bm25": ["x", "y", "z"]}, r"column 'bm25' is string; numbers are needed"),
-        ({"features": [[1.0], [2.0], [3.0]]}, r"'bm25' stands beside a list column 'features'"),
+        ({"features": [[1.0], [2.0], [3.0]]}, r"'bm25' besides a list column 'features'"),
         (
             {"features": [[1.0], [2.0, 1.0], [3.0]], "bm25": None, "clicks": None},
             r"'features' is list<.*>; a list of numbers of one length",
@@ -249,7 +250,7 @@ def test_files_of_others_are_opened_too(tmp_path):
 @pytest.mark.parametrize("form", [".parquet", ".arrow"])
 def test_rows_far_down_in_one_large_group_are_found(tmp_path, form, monkeypatch):
     """Others write a million rows as one group, of which batches are read: the third one first, here."""
-    monkeypatch.setattr("directrix.data.arrow_files._BATCH_BYTES", 0)
+    monkeypatch.setattr("directrix.data.arrow.files._BATCH_BYTES", 0)
     n = 256 * 5 + 3
     columns = {"qid": np.arange(n) // 7, "label": np.zeros(n), "a": np.arange(n, dtype=np.float32)}
     if form == ".parquet":

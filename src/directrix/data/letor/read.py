@@ -10,16 +10,17 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from directrix.data.blocks import open_data, readable
-from directrix.data.letor_blocks import Block, BlockParser
-from directrix.data.letor_features import assemble, parse_file
+from directrix.data.files import open_data, readable
+from directrix.data.grouping import object_array, run_starts
+from directrix.data.letor.features import assemble, parse_file
+from directrix.data.letor.parser import Block, BlockParser
 from directrix.data.options import check_count, check_missing
 from directrix.data.problems import Problem, raise_problems
 from directrix.data.queries import Queries
 from directrix.errors import InputError
-from directrix.types import Int64Array
+from directrix.types import Array, Int64Array
 
-__all__ = ["check_blocks", "read_letor", "side_file", "sizes_of"]
+__all__ = ["check_blocks", "doc_ids_of", "read_letor", "side_file", "sizes_of"]
 
 
 def read_letor(
@@ -34,15 +35,15 @@ def read_letor(
 ) -> Queries:
     r"""Read a LETOR / svmlight file, plain or compressed with gzip, bzip2 or xz.
 
-    Every line is ``label qid:ID index:value ... # comment``. Features that a line leaves out
-    are 0, empty lines and lines of comment do not count, a line may end in CRLF. The document
-    identifier is X of ``# docid = X``, else the whole comment.
+    Every line is ``label qid:ID index:value ... # comment``. Features that a line leaves out are 0, empty
+    lines and comments are skipped, a line may end in CRLF. The document identifier is X of ``# docid = X``,
+    else the whole comment.
 
     Parameters
     ----------
     path : path
-        A regular file, since it is read more than once: pipes and devices are refused. How it is
-        compressed is told by its first bytes, not by its name.
+        A regular file, since it is read more than once: pipes and devices are refused. Its first bytes, not
+        its name, tell how it is compressed.
     dtype : float32 or float64
         Type of the features. Numbers are rounded correctly to float64, then to this.
     sparse : bool, or None
@@ -50,9 +51,9 @@ def read_letor(
     missing : {"error", "zero", "nan"}
         What ``NULL`` (LETOR 4) and ``nan`` as values mean. "nan" is for models that take NaN.
     groups : path, or None
-        File with the number of lines of each query, one a line, for files without qid, as
-        LightGBM has them; ``<path>.query`` is used by itself if the first line has no qid.
-        Queries are then numbered from 0.
+        File with the number of lines of each query, one per line, for files without qid, as LightGBM has
+        them; if the first line has no qid, ``<path>.query`` is used without being named. Queries are then
+        numbered from 0.
     index_base : {1, 0}
         The lowest feature index that may occur; it becomes column 0.
     n_features : int, or None
@@ -67,14 +68,14 @@ def read_letor(
     Raises
     ------
     InputError
-        If the file cannot be read or used: all bad lines at once (the first 20, then a count),
-        a query that stands in two places, a file without data.
+        If the file cannot be read or used: all bad lines at once (the first 20, then a count), a query whose
+        lines are not together, a file without data.
 
     Notes
     -----
-    Blocks of 1 MiB are parsed by compiled code on `get_threads` threads, of plain files straight
-    into the result, which is sized beforehand by counting lines. Compressed files, and plain
-    ones that turn out wider than their first block, are put together block by block.
+    Compiled code parses blocks of 1 MiB on `get_threads` threads, those of plain files straight into the
+    result, whose size is known from a count of the lines. Compressed files, and plain ones that turn out
+    wider than their first block, are assembled block by block.
 
     Examples
     --------
@@ -94,10 +95,7 @@ def read_letor(
         )
         blocks, dense = parse_file(path, parser, n_features)
     qptr, query_ids = check_blocks(path, blocks, side)
-    doc_ids = None
-    if any(block.doc_ids is not None for block in blocks):
-        doc_ids = np.empty(qptr[-1], dtype=object)
-        doc_ids[:] = list(itertools.chain.from_iterable(b.doc_ids or [None] * len(b.labels) for b in blocks))
+    doc_ids = doc_ids_of(blocks) if any(block.doc_ids is not None for block in blocks) else None
     labels = np.concatenate([block.labels for block in blocks])
     _check_width(path, blocks, n_features)
     width = max(block.width for block in blocks) if n_features is None else n_features
@@ -108,7 +106,7 @@ def read_letor(
 def check_blocks(path: Path, blocks: list[Block], side: Path | None) -> tuple[Int64Array, tuple[int, ...]]:
     """Raise `InputError` for all that is wrong with a file as a whole; return its queries.
 
-    Features are not looked at. Of rows in a run of one query the first suffices where only errors matter.
+    Features are not used. Where only errors matter, the first row of each run of one query suffices.
     """
     _raise_bad_lines(path, blocks)
     if not any(len(block.labels) for block in blocks):
@@ -118,6 +116,11 @@ def check_blocks(path: Path, blocks: list[Block], side: Path | None) -> tuple[In
         )
     _check_last_line(path, blocks)
     return _queries_of(path, blocks) if side is None else _queries_from_sizes(path, side, blocks)
+
+
+def doc_ids_of(blocks: list[Block]) -> Array:
+    """Identifiers of the documents, None for rows without one."""
+    return object_array(itertools.chain.from_iterable(b.doc_ids or [None] * len(b.labels) for b in blocks))
 
 
 def _check_options(dtype: npt.DTypeLike, missing: str, index_base: int, n_features: int | None) -> None:
@@ -148,8 +151,7 @@ def side_file(path: Path) -> Path | None:
 
 
 def _raise_bad_lines(path: Path, blocks: list[Block]) -> None:
-    before = 0
-    problems = []
+    before, problems = 0, []
     for block in blocks:
         problems += [problem._replace(line=before + problem.line) for problem in block.problems]
         before += block.n_lines
@@ -157,7 +159,7 @@ def _raise_bad_lines(path: Path, blocks: list[Block]) -> None:
 
 
 def _check_last_line(path: Path, blocks: list[Block]) -> None:
-    """Refuse a file that ends in the middle of a line, as far as one can see that."""
+    """Refuse a file that ends in the middle of a line, as far as that can be seen."""
     if all(block.is_terminated for block in blocks):
         return
     filled = [block for block in blocks if len(block.labels)]
@@ -165,18 +167,10 @@ def _check_last_line(path: Path, blocks: list[Block]) -> None:
     last = filled[-1]
     others = [min(block.narrow, block.last) for block in filled[:-1]] + [last.narrow] * (len(last.labels) > 1)
     if others and min(others) == width > last.last:
-        raise_problems(
-            path,
-            [
-                Problem(
-                    sum(block.n_lines for block in blocks),
-                    f"the file ends within a line, after feature {last.last}; every other line has {width}",
-                    "Fetch or write the file again; if it is complete, add a newline at its end: "
-                    f"`echo >> {path.name}`.",
-                )
-            ],
-            1,
-        )
+        line = sum(block.n_lines for block in blocks)
+        what = f"the file ends within a line, after feature {last.last}; every other line has {width}"
+        remedy = "Fetch or write the file again; if it is complete, add a newline at its end: "
+        raise_problems(path, [Problem(line, what, f"{remedy}`echo >> {path.name}`.")])
 
 
 def _check_width(path: Path, blocks: list[Block], n_features: int | None) -> None:
@@ -190,35 +184,28 @@ def _check_width(path: Path, blocks: list[Block], n_features: int | None) -> Non
 
 def _queries_of(path: Path, blocks: list[Block]) -> tuple[Int64Array, tuple[int, ...]]:
     qids = np.concatenate([block.qids for block in blocks])
-    starts = np.flatnonzero(np.append(True, qids[1:] != qids[:-1]))
+    starts = run_starts(qids)
     ids = qids[starts]
-    first = np.unique(ids, return_index=True)[1]
-    if len(first) < len(ids):
+    if len(np.unique(ids)) < len(ids):
         _raise_split(path, blocks, starts, ids)
-    return np.append(starts, len(qids)).astype(np.int64), tuple(ids.tolist())
+    return np.append(starts, len(qids)), tuple(ids.tolist())
 
 
 def _raise_split(path: Path, blocks: list[Block], starts: Int64Array, ids: Int64Array) -> None:
     before = np.cumsum([0] + [block.n_lines for block in blocks[:-1]])
     lines = np.concatenate([block.lines + n + 1 for block, n in zip(blocks, before, strict=True)])[starts]
+    remedy = (
+        f"The lines of a query must be together: sort the file by query, e.g. `sort -s -t: -k2,2n "
+        f"{path.name}`, or give the later lines another number."
+    )
     seen: dict[int, int] = {}
     problems = []
     for qid, line in zip(ids.tolist(), lines.tolist(), strict=True):
-        if qid in seen:
-            what = (
-                f"query {qid} starts again; its lines began at {path}:{seen[qid]} and were followed by others"
-            )
-            problems.append(
-                Problem(
-                    line,
-                    what,
-                    "The lines of a query must stand together: sort the file by query, e.g. "
-                    f"`sort -s -t: -k2,2n {path.name}`, or give the second one another number.",
-                )
-            )
-        else:
-            seen[qid] = line
-    raise_problems(path, problems, len(problems))
+        first = seen.setdefault(qid, line)
+        if first != line:
+            what = f"query {qid} starts again; its lines began at {path}:{first} and were followed by others"
+            problems.append(Problem(line, what, remedy))
+    raise_problems(path, problems)
 
 
 def _queries_from_sizes(path: Path, side: Path, blocks: list[Block]) -> tuple[Int64Array, tuple[int, ...]]:
@@ -227,19 +214,21 @@ def _queries_from_sizes(path: Path, side: Path, blocks: list[Block]) -> tuple[In
     if sizes.sum() != n_docs:
         raise InputError(
             f"{side}: the {len(sizes):,} sizes add up to {sizes.sum():,}, but {path} has {n_docs:,} lines "
-            "of data; both must agree. Give the file that belongs to it: groups='...'."
+            "of data; both must agree.",
+            python="Give the file that belongs to it: groups='...'.",
+            shell="Put the file that belongs to it in its place.",
         )
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), tuple(range(len(sizes)))
+    return np.concatenate([[0], np.cumsum(sizes)]), tuple(range(len(sizes)))
 
 
 def sizes_of(side: Path) -> Int64Array:
-    """Numbers of lines of each query, as a file beside the data gives them."""
+    """Numbers of lines of each query, from the file that gives them."""
     with readable(side), open_data(side) as file:
         words = file.read().decode("utf-8", errors="replace").split()
     for number, word in enumerate(words, start=1):
         if not (word.isascii() and word.isdigit() and len(word) < 18 and int(word) > 0):
             raise InputError(
                 f"{side}: size {number} is {word!r}; the number of lines of a query is an integer >= 1. "
-                "Write one size a line."
+                "Write one size per line."
             )
     return np.array([int(word) for word in words], dtype=np.int64)

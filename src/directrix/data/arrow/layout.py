@@ -1,4 +1,4 @@
-"""Which columns of an Arrow schema are what."""
+"""What the columns of an Arrow schema hold."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ __all__ = ["FEATURE_NAMES", "Layout", "layout_of"]
 FEATURE_NAMES = b"directrix.feature_names"
 """Key of the names of features in the metadata of a schema, as a list in JSON."""
 
-_INDEX = re.compile(r"__index_level_\d+__")  # pandas writes its index as a column, which is no feature
+_INDEX = re.compile(r"__index_level_\d+__")  # a column in which pandas stores its index
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Which columns there are.
+    """The columns of a data set.
 
     Parameters
     ----------
     names : tuple of str
-        Names of the features, or their numbers from 0 in one list column that names none.
+        Names of the features, or their numbers from 0 if the file does not name them.
     is_list : bool
-        Whether the column ``features`` holds them all, rather than one column each.
+        Whether one column ``features`` holds them all as lists.
     has_names : bool
         Whether the file names them.
     has_docs : bool
@@ -45,6 +45,11 @@ class Layout:
     dtype: np.dtype[Any]
 
     @property
+    def given_names(self) -> tuple[str, ...] | None:
+        """Names of the features if the file names them."""
+        return self.names if self.has_names else None
+
+    @property
     def columns(self) -> list[str]:
         """Columns that are read."""
         features = ["features"] if self.is_list else list(self.names)
@@ -52,7 +57,7 @@ class Layout:
 
 
 def layout_of(pa: Any, schema: Any, path: Path) -> Layout:
-    """Return which columns are what, or raise `InputError`."""
+    """Return what the columns hold, or raise `InputError`."""
     names = schema.names
     for name in ("qid", "label"):
         if names.count(name) != 1:
@@ -73,14 +78,12 @@ def layout_of(pa: Any, schema: Any, path: Path) -> Layout:
             )
         for name in columns:
             _check_number(pa, path, name, schema.field(name).type)
-        types = [schema.field(name).type for name in columns]
-        return Layout(
-            tuple(columns), is_list=False, has_names=True, has_docs="docid" in names, dtype=_dtype(pa, types)
-        )
+        dtype = _dtype(pa, [schema.field(name).type for name in columns])
+        return Layout(tuple(columns), is_list=False, has_names=True, has_docs="docid" in names, dtype=dtype)
     if others:
         raise InputError(
-            f"{path}: the column {others[0]!r} stands beside a list column 'features'; features are one or "
-            f"the other. Leave it out, e.g. table.drop_columns({others[:1]!r}), or append it to the list."
+            f"{path}: there is a column {others[0]!r} besides a list column 'features'; features are in "
+            f"columns or a list. Leave it out, e.g. table.drop_columns({others[:1]!r}), or append it to that."
         )
     kind = schema.field("features").type
     if not pa.types.is_fixed_size_list(kind) or not _is_number(pa, kind.value_type):
@@ -90,14 +93,9 @@ def layout_of(pa: Any, schema: Any, path: Path) -> Layout:
         )
     stored = (schema.metadata or {}).get(FEATURE_NAMES)
     given = _stored_names(stored, kind.list_size, path)
-    numbered = tuple(str(n) for n in range(kind.list_size))
-    return Layout(
-        given or numbered,
-        is_list=True,
-        has_names=given is not None,
-        has_docs="docid" in names,
-        dtype=_dtype(pa, [kind.value_type]),
-    )
+    features = given or tuple(map(str, range(kind.list_size)))
+    has_names, dtype = given is not None, _dtype(pa, [kind.value_type])
+    return Layout(features, is_list=True, has_names=has_names, has_docs="docid" in names, dtype=dtype)
 
 
 def _check_ids(pa: Any, path: Path, schema: Any) -> None:
@@ -106,7 +104,7 @@ def _check_ids(pa: Any, path: Path, schema: Any) -> None:
             raise InputError(f"{path}: {schema.names.count(name)} columns are named {name!r}; rename one.")
         if name in schema.names and pa.types.is_nested(schema.field(name).type):
             raise InputError(
-                f"{path}: the column {name!r} is {schema.field(name).type}; an integer or text a row is "
+                f"{path}: the column {name!r} is {schema.field(name).type}; an integer or text per row is "
                 "needed. Write it as text first."
             )
 

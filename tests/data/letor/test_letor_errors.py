@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from malformed import FILES, NEEDS_NO_ROOT, build
 
 import directrix as dx
-from directrix.data import letor_features
-from directrix.data.blocks import FileBlocks
+from directrix.data.letor import features as letor_features
+from directrix.data.letor.blocks import FileBlocks
 
 SUPERUSER = hasattr(os, "geteuid") and os.geteuid() == 0
 
@@ -27,7 +27,7 @@ def test_the_table_is_as_large_as_promised():
 
 
 def test_permission_message_says_what_to_type(tmp_path):
-    from directrix.data.blocks import unreadable
+    from directrix.data.files import unreadable
 
     message = str(unreadable(tmp_path / "x", PermissionError(13, "Permission denied")))
     assert "may not be read by this user; type `chmod u+r" in message

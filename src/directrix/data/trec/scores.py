@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from directrix.data.options import check_count
-from directrix.data.queries import Queries
+from directrix.data.queries import Queries, frozen
 from directrix.data.validate import check_ranking
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array, Int64Array
@@ -21,7 +21,7 @@ FORMS: tuple[Form, ...] = get_args(Form)
 
 @dataclass(frozen=True, eq=False)
 class RunScores:
-    r"""Scores of several runs for the same topics: one column a run, one row a document that any retrieved.
+    r"""Scores of several runs for the same topics: one column per run, one row per retrieved document.
 
     Build one with `runs_as_features`. A `StumpModel` of `thresholds` on `queries` is the
     feature map of Yue et al. (2007), Section 4.2, without its columns ever being stored:
@@ -39,16 +39,16 @@ class RunScores:
     query_ids : tuple of str (n_queries,)
         Topics, in the order of the judgements.
     doc_ids : object array (n_docs,)
-        Identifiers, ascending within a query: the order of the runs does not matter.
+        Identifiers, ascending within a query, so that the order of the runs does not matter.
     scores : float32 (n_docs, n_runs)
         NaN where the run did not retrieve the document within the depth.
     n_relevant : int64 (n_queries,)
         Documents judged relevant (label > 0), retrieved or not: what AP divides by.
     floor : float32 (n_runs,)
-        What stands for "not retrieved" in the form "score": below all scores of the run, those of
-        topics that `take` left out too, so that one value means the same in training and test.
+        The value that means "not retrieved" in the form "score". It is below all scores of the run, also
+        those of topics that `take` left out, so that it means the same in training and test.
     unjudged, unretrieved : tuple of str
-        Topics that were left out: in a run, but without judgements; judged, but in no run.
+        Topics that were left out: those in a run without judgements, and those judged but in no run.
 
     Raises
     ------
@@ -70,37 +70,30 @@ class RunScores:
     def __post_init__(self) -> None:
         check_ranking(np.zeros(len(self.labels)), self.labels, self.qptr)
         n_docs, n_queries, n_runs = len(self.labels), len(self.qptr) - 1, len(self.tags)
-        given = (
-            self.scores.shape,
-            len(self.doc_ids),
-            self.floor.shape,
-            len(self.query_ids),
-            self.n_relevant.shape,
-        )
-        needed = ((n_docs, n_runs), n_docs, (n_runs,), n_queries, (n_queries,))
+        shapes = (array.shape for array in (self.scores, self.floor, self.n_relevant))
+        given = (len(self.doc_ids), len(self.query_ids), *shapes)
+        needed = (n_docs, n_queries, (n_docs, n_runs), (n_runs,), (n_queries,))
         if given != needed or self.scores.dtype != np.float32:
             raise InputError(
-                f"RunScores: scores, doc_ids, floor, query_ids and n_relevant have {given}, scores are "
+                f"RunScores: doc_ids, query_ids, scores, floor and n_relevant have {given}, scores are "
                 f"{self.scores.dtype}; for {n_docs} labels, {n_queries} queries and {n_runs} tags {needed} "
                 "and float32 are needed. Make it with directrix.data.runs_as_features."
             )
         if len(set(self.tags)) < n_runs:
-            raise InputError(f"RunScores: tags {self.tags}; each run needs a name of its own. Rename one.")
+            raise InputError(f"RunScores: tags {self.tags}; each run needs a different name. Rename one.")
         if not (np.isnan(self.scores) | (self.scores > self.floor)).all():
             raise InputError(
-                f"RunScores: floor {self.floor.tolist()} is not below all scores, so it cannot stand for "
+                f"RunScores: floor {self.floor.tolist()} is not below all scores, so it cannot mark "
                 "documents that were not retrieved. Make it with directrix.data.runs_as_features."
             )
         for name in ("labels", "qptr", "doc_ids", "scores", "n_relevant", "floor"):
-            view = getattr(self, name).view()
-            view.flags.writeable = False
-            object.__setattr__(self, name, view)
+            object.__setattr__(self, name, frozen(getattr(self, name)))
 
     def __repr__(self) -> str:
-        found = int(self.n_relevant.sum())
+        retrieved, relevant = int((self.labels > 0.0).sum()), int(self.n_relevant.sum())
         return (
             f"RunScores({len(self.tags)} runs, {self.n_queries} topics, {self.n_docs:,} documents, "
-            f"{int((self.labels > 0.0).sum()):,} of {found:,} relevant ones retrieved)"
+            f"{retrieved:,} of {relevant:,} relevant ones retrieved)"
         )
 
     @property
@@ -114,7 +107,7 @@ class RunScores:
         return len(self.qptr) - 1
 
     def take(self, queries: Any) -> RunScores:
-        """Return the given topics (positions, in the order given); the floor stays.
+        """Return the given topics (positions, in the order given), with the same floor.
 
         Raises
         ------
@@ -133,7 +126,7 @@ class RunScores:
         )
 
     def queries(self, form: Form = "score") -> Queries:
-        r"""Give the runs as features, one column a run.
+        r"""Give the runs as features, one column per run.
 
         ================  ==========================================================  ============
         form              value of a document that the run retrieved for the query    not retrieved
@@ -151,12 +144,12 @@ class RunScores:
         form : {"score", "percentile", "minmax"}
             The last two are the transforms of SVMacc3 and SVMacc4 of Yue et al. (2007), Section
             5.2.1; they are float64, so that k/m meets a threshold k/m exactly. The scale "query-percentile"
-            counts the others below instead, from 0: here 0 is for documents that were not retrieved.
+            counts documents with lower scores instead, so it begins at 0, which here means "not retrieved".
 
         Raises
         ------
         InputError
-            If there is no such form.
+            If the form is unknown.
 
         Notes
         -----
@@ -166,17 +159,17 @@ class RunScores:
             raise InputError(f"form={form!r}; choose one of {', '.join(map(repr, FORMS))}.")
         if form == "score":
             return self._as_queries(np.where(np.isnan(self.scores), self.floor, self.scores))
-        found = np.full(self.scores.shape, 0.0 if form == "percentile" else -1.0)
+        features = np.full(self.scores.shape, 0.0 if form == "percentile" else -1.0)
         for first, last in zip(self.qptr[:-1].tolist(), self.qptr[1:].tolist(), strict=True):
             for f in range(len(self.tags)):
                 s = self.scores[first:last, f].astype(np.float64)
-                here = np.flatnonzero(~np.isnan(s))
-                if len(here):
-                    found[first + here, f] = _FORM_OF[form](s[here])
-        return self._as_queries(found)
+                retrieved = np.flatnonzero(~np.isnan(s))
+                if len(retrieved):
+                    features[first + retrieved, f] = _FORM_OF[form](s[retrieved])
+        return self._as_queries(features)
 
     def thresholds(self, bins: int = 50) -> list[Float64Array]:
-        r"""Thresholds of every run over its sensitive region: where relevant documents are, more finely.
+        r"""Thresholds of every run, more of them where its relevant documents are.
 
         With the distribution :math:`F = \frac12 F_+ + \frac12 F_-` of the scores of the relevant and the
         irrelevant documents that the run retrieved for these topics, thresholds lie between the values
@@ -186,13 +179,13 @@ class RunScores:
         Parameters
         ----------
         bins : int >= 1
-            At most so many a run, fewer where scores repeat.
+            Maximum number of thresholds per run; fewer where scores repeat.
 
         Returns
         -------
         list of float64 (n <= bins,)
-            One array a run, ascending; each below the largest score, since a step above it would never
-            count. Documents that were not retrieved exceed none. Empty for a run that retrieved nothing here.
+            One ascending array per run, below its largest score: no document exceeds a higher threshold.
+            Documents that were not retrieved exceed none. Empty for a run that retrieved nothing here.
 
         Raises
         ------
@@ -201,13 +194,13 @@ class RunScores:
 
         Notes
         -----
-        Half of F is relevant documents however few they are: quantiles of all scores would lie where the
-        thousands of irrelevant ones are, evenly spaced values where there is hardly any document. Yue et al.
-        (2007), Section 4.2, say no more than "reasonably spaced and capture the sensitive region". A score
-        lies strictly on one side: both are taken from float32 values, thresholds halfway between two.
+        Relevant documents make up half of F however few they are. Quantiles of all scores would lie among the
+        thousands of irrelevant documents, and evenly spaced values where hardly any document is. Yue et al.
+        (2007), Section 4.2, only say "reasonably spaced and capture the sensitive region". No score equals a
+        threshold: scores are float32, and thresholds lie halfway between two of them.
 
         Judgements are used: call it on the training topics alone, ``scores.take(training).thresholds()``.
-        O(n log n) a run.
+        O(n log n) per run.
         """
         bins = check_count("bins", bins, 1)
         return [_sensitive(self.scores[:, f], self.labels > 0.0, bins) for f in range(len(self.tags))]
@@ -231,11 +224,12 @@ _FORM_OF = {"percentile": _percentile, "minmax": _minmax}
 
 def _sensitive(scores: Array, relevant: Array, bins: int) -> Float64Array:
     """Thresholds of one run: below the smallest score, and in the gaps nearest to the quantiles of F."""
-    here = ~np.isnan(scores)
-    values, place = np.unique(scores[here].astype(np.float64), return_inverse=True)
+    retrieved = ~np.isnan(scores)
+    values, place = np.unique(scores[retrieved].astype(np.float64), return_inverse=True)
+    relevant = relevant[retrieved]
     if not len(values):
         return np.empty(0)
-    counts = [np.bincount(place[relevant[here] == kind], minlength=len(values)) for kind in (True, False)]
+    counts = [np.bincount(place[relevant == kind], minlength=len(values)) for kind in (True, False)]
     mass = np.cumsum(sum(count / count.sum() for count in counts if count.any()))
     mass /= mass[-1]
     middle = values[:-1] + 0.5 * (values[1:] - values[:-1])

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from directrix.data.blocks import open_data, readable
-from directrix.data.letor_write import letor_comment, replacing, shortest, write_letor
+from directrix.data.atomic import replacing
+from directrix.data.files import open_data, readable
+from directrix.data.letor.write import letor_comment, shortest, write_letor
 from directrix.data.options import check_count
-from directrix.data.run_scores import FORMS, Form, RunScores
+from directrix.data.trec.scores import FORMS, Form, RunScores
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array
 
@@ -25,12 +26,12 @@ _FORMAT = "directrix-thresholds/1"
 
 @dataclass(frozen=True, eq=False)
 class RunThresholds:
-    """What turns runs into steps: for other topics the same columns come from the same value.
+    """Thresholds of several runs. The same value gives the same columns for other topics.
 
     Parameters
     ----------
     form : {"score", "percentile", "minmax"}
-        What the thresholds cut, see `RunScores.queries`.
+        The values that the thresholds divide, see `RunScores.queries`.
     tags : tuple of str (n_runs,)
         Names of the runs, in the order of the columns.
     values : list of float64 arrays (n_runs,)
@@ -39,7 +40,7 @@ class RunThresholds:
     Raises
     ------
     InputError
-        If there is no such form, or the thresholds are not finite and ascending, one row a run.
+        If the form is unknown, or the thresholds of a run are missing, not finite or not ascending.
     """
 
     form: Form
@@ -52,23 +53,24 @@ class RunThresholds:
         if self.form not in FORMS or len(rows) != len(self.tags) or not all(good):
             raise InputError(
                 f"RunThresholds: form {self.form!r}, {len(rows)} rows for {len(self.tags)} runs, rows "
-                f"{[row for row, fine in enumerate(good) if not fine]} are not finite and ascending; needed "
-                f"is one of {', '.join(FORMS)} and such a row for each run. Take RunThresholds.of(scores)."
+                f"{[row for row, is_good in enumerate(good) if not is_good]} are not finite and ascending; "
+                f"one of {', '.join(FORMS)} and one ascending row per run are needed. Type "
+                "RunThresholds.of(scores)."
             )
         object.__setattr__(self, "values", rows)
 
     @classmethod
     def of(cls, scores: RunScores, bins: int = 50, form: Form = "score") -> RunThresholds:
-        """Take `RunScores.thresholds` for scores; k / (bins + 1) for the forms that lie in [0, 1].
+        """Return `RunScores.thresholds` for scores, and k / (bins + 1) for the forms with values in [0, 1].
 
         Parameters
         ----------
         scores : RunScores
             Of the training topics.
         bins : int >= 1
-            Thresholds a run, at most.
+            Maximum number of thresholds per run.
         form : {"score", "percentile", "minmax"}
-            The even ones are those of Yue et al. (2007), Section 5.2.1.
+            For the last two the thresholds are those of Yue et al. (2007), Section 5.2.1.
         """
         if form == "score":
             return cls(form, scores.tags, scores.thresholds(bins))
@@ -77,7 +79,7 @@ class RunThresholds:
 
     @property
     def n_features(self) -> int:
-        """Number of columns: thresholds of all runs."""
+        """Number of columns: of thresholds over all runs."""
         return sum(map(len, self.values))
 
     def steps(self, scores: RunScores) -> Array:
@@ -91,26 +93,24 @@ class RunThresholds:
         if scores.tags != self.tags:
             pairs = enumerate(zip(scores.tags, self.tags, strict=False))
             shorter = min(len(scores.tags), len(self.tags))
-            place = next((i for i, (given, own) in pairs if given != own), shorter)
+            place = next((i for i, (given, expected) in pairs if given != expected), shorter)
             raise InputError(
                 f"the thresholds are those of {len(self.tags)} runs, number {place + 1} of them "
-                f"{', '.join(self.tags[place : place + 1]) or 'missing'}; given are {len(scores.tags)}, "
-                f"there {', '.join(scores.tags[place : place + 1]) or 'none'}. The same runs in the same "
-                f"order are needed: {' '.join(self.tags)}."
+                f"{', '.join(self.tags[place : place + 1]) or 'missing'}; of the {len(scores.tags)} given "
+                f"runs it is {', '.join(scores.tags[place : place + 1]) or 'missing'}. The same runs in "
+                f"the same order are needed: {' '.join(self.tags)}."
             )
         x = scores.queries(self.form).features
-        found = [np.searchsorted(row, x[:, f].astype(np.float64)) for f, row in enumerate(self.values)]
-        return np.where(np.isnan(scores.scores), 0, np.stack(found, axis=1))
+        steps = [np.searchsorted(row, x[:, f].astype(np.float64)) for f, row in enumerate(self.values)]
+        return np.where(np.isnan(scores.scores), 0, np.stack(steps, axis=1))
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the value as JSON; numbers read back to the same bits."""
-        runs = [
-            {"run": tag, "thresholds": row.tolist()} for tag, row in zip(self.tags, self.values, strict=True)
-        ]
+        pairs = zip(self.tags, self.values, strict=True)
+        runs = [{"run": tag, "thresholds": row.tolist()} for tag, row in pairs]
+        text = json.dumps({"format": _FORMAT, "form": self.form, "runs": runs}, indent=1)
         with replacing(path) as file:
-            file.write(
-                (json.dumps({"format": _FORMAT, "form": self.form, "runs": runs}, indent=1) + "\n").encode()
-            )
+            file.write(f"{text}\n".encode())
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> RunThresholds:
@@ -119,7 +119,7 @@ class RunThresholds:
         Raises
         ------
         InputError
-            If the file cannot be read, or is no such file.
+            If the file cannot be read, or holds something else.
         """
         with readable(Path(path)), open_data(Path(path)) as file:
             text = file.read()
@@ -128,12 +128,10 @@ class RunThresholds:
             if content["format"] != _FORMAT:
                 raise ValueError(f"its format is {content['format']!r}, not {_FORMAT!r}")
             runs = content["runs"]
-            return cls(
-                content["form"], tuple(str(run["run"]) for run in runs), [_numbers(run) for run in runs]
-            )
+            return cls(content["form"], tuple(str(r["run"]) for r in runs), [_numbers(r) for r in runs])
         except (ValueError, LookupError, TypeError) as error:
             raise InputError(
-                f"{path}: is no file of thresholds ({type(error).__name__}: {error}); give one that "
+                f"{path} is no file of thresholds ({type(error).__name__}: {error}); give one that "
                 "`directrix features` wrote."
             ) from error
 
@@ -151,20 +149,19 @@ def write_runs(
     thresholds: RunThresholds | None = None,
     form: Form = "score",
 ) -> None:
-    """Write runs as LETOR text: their values in a form, or the steps that these reach.
+    """Write runs as LETOR text: their values in one of the forms, or 1 for each threshold that they exceed.
 
     Parameters
     ----------
     scores : RunScores
-        Topics are the query identifiers, documents the comments.
+        Topics become query identifiers, documents become comments.
     path : path
         As for `write_letor`.
     thresholds : RunThresholds, or None
-        Feature ``p`` is 1 where the value exceeds the p-th threshold, counted over all runs; zeros are left
-        out, as sparse files do, but the last feature is in the first row, as ``p:0`` if need be. None: the
-        values themselves.
+        Feature ``p`` is 1 where the value exceeds the p-th threshold, counted over all runs. Zeros are left
+        out, but the first row always holds the last feature, as ``p:0`` if it is 0. None writes the values.
     form : {"score", "percentile", "minmax"}
-        Of the values; with thresholds theirs holds.
+        Form of the values; with thresholds, theirs is used.
 
     Raises
     ------
@@ -173,7 +170,7 @@ def write_runs(
 
     Notes
     -----
-    Of steps only their numbers are held, O(n_docs n_runs); each row is put together from texts made once.
+    Only the number of exceeded thresholds is held, O(n_docs n_runs); rows are joined from texts made once.
     """
     topics = _integers(scores.query_ids)
     if thresholds is None:
@@ -181,24 +178,18 @@ def write_runs(
         return
     starts = np.cumsum([0, *map(len, thresholds.values)]).tolist()
     texts = [_prefixes(start + 1, len(row)) for start, row in zip(starts, thresholds.values, strict=False)]
-    steps = thresholds.steps(scores)
-    labels = shortest(scores.labels)
-    width = starts[-1]
-    seen = bool(len(steps)) and any(steps[0, f] == len(row) for f, row in _last(thresholds))
+    steps, labels, width = thresholds.steps(scores), shortest(scores.labels), starts[-1]
+    last_run = max((f for f, row in enumerate(thresholds.values) if len(row)), default=0)
     with replacing(path) as file:
         for q, topic in enumerate(topics):
             first, last = int(scores.qptr[q]), int(scores.qptr[q + 1])
             lines = []
             for i, row in enumerate(steps[first:last].tolist(), start=first):
                 cells = "".join([texts[f][count] for f, count in enumerate(row)])
-                tail = f" {width}:0" if i == 0 and width and not seen else ""
+                is_short = i == 0 and width and row[last_run] < len(thresholds.values[last_run])
+                tail = f" {width}:0" if is_short else ""
                 lines.append(f"{labels[i]} qid:{topic}{cells}{tail}{letor_comment(scores.doc_ids[i], i)}\n")
             file.write("".join(lines).encode("utf-8", "surrogateescape"))
-
-
-def _last(thresholds: RunThresholds) -> list[tuple[int, Float64Array]]:
-    """The run that owns the last feature."""
-    return [(f, row) for f, row in enumerate(thresholds.values) if len(row)][-1:]
 
 
 def _prefixes(first: int, count: int) -> list[str]:

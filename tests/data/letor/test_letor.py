@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import directrix as dx
-from directrix.data import letor_features
-from directrix.data.blocks import FileBlocks, stream_blocks
+from directrix.data.letor import features as letor_features
+from directrix.data.letor.blocks import FileBlocks, stream_blocks
 
 TEXT = (
     b"2 qid:10 1:0.5 3:-1e-3 # docid = A1 inc = 1\r\n\n# nothing\n"
