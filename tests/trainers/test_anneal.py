@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import directrix as dx
-from directrix.trainers.result import Result
+from directrix.types import Result
 from tests.objectives.test_objective import SURROGATES
 from tests.trainers.test_trainers import Quadratic
 

@@ -9,7 +9,7 @@ import pytest
 
 import directrix as dx
 from directrix.models.mlp import MLPModel
-from directrix.objectives.objective import Objective
+from directrix.objectives.build import make_objective
 from directrix.objectives.penalty import L2
 from directrix.trainers.proof import _STALLED, Proof
 from tests.trainers.test_trainers import Quadratic
@@ -27,7 +27,11 @@ def problem(surrogate="SVMMap", C=50.0, queries=BINARY, **more):
 def best_elsewhere(objective, start, seed=0, n=20):
     """The lowest loss that other trainers and random steps around the given parameters find."""
     rng = np.random.default_rng(seed)
-    trainers = [dx.LBFGS(), dx.SGD(rate=0.1, epochs=30, random_state=0), dx.Adam(epochs=30, random_state=0)]
+    trainers = [
+        dx.LBFGS(),
+        dx.SGD(learning_rate=0.1, epochs=30, random_state=0),
+        dx.Adam(epochs=30, random_state=0),
+    ]
     starts = [start, *rng.standard_normal((3, len(start)))]
     found = [trainer.minimise(objective, one).params for trainer in trainers for one in starts]
     found += [
@@ -136,7 +140,7 @@ def test_sparse_features_and_stumps_are_linear_too():
     steps = dx.models.StumpModel(dx.models.quantile_thresholds(Q.features, 6))
     above = [Q.features[:, f] > t for f in range(5) for t in steps.values[steps.ptr[f] : steps.ptr[f + 1]]]
     as_columns = dx.Queries.from_arrays(np.column_stack(above).astype(np.float32), BINARY.labels, qid=qid)
-    objective = Objective(BINARY, "SVMMap", steps, penalty=L2(0.01))
+    objective = make_objective(BINARY, "SVMMap", steps, penalty=L2(0.01))
     result = dx.CuttingPlane(epsilon=1e-4).minimise(objective, np.zeros(30))
     linear = dx.CuttingPlane(epsilon=1e-4).minimise(problem(queries=as_columns), np.zeros(30))
     np.testing.assert_allclose(result.value, linear.value, rtol=0.0, atol=1e-4)
@@ -320,7 +324,7 @@ def test_what_is_not_convex_is_refused_by_name():
     with pytest.raises(dx.InputError, match=r"needs a convex loss, and that of ApproxNDCG.*RankSVM\(\)"):
         train(problem("ApproxNDCG"), ZERO)
     with pytest.raises(dx.InputError, match=r"LinearModel or StumpModel .* given a MLP"):
-        train(Objective(Q, "SVMMap", MLPModel((3,))), np.zeros(21))
+        train(make_objective(Q, "SVMMap", MLPModel((3,))), np.zeros(21))
     with pytest.raises(dx.InputError, match="given a Quadratic"):
         train(Quadratic(), ZERO)
 
@@ -365,7 +369,7 @@ def test_what_is_convex_only_when_held_is_trained_in_rounds(slack):
     assert all(after <= before for before, after in pairwise(losses))
     assert result.value == losses[-1] < losses[0]
     for before, after in pairwise(seen):  # each is the minimum of what was held at the one before
-        held = objective.held(before)
+        held = objective.convexified(before)
         ends = [dx.LBFGS(max_iter=50).minimise(held, params).params for params in (before, after)]
         lowest = min(held.value_and_grad(params)[0] for params in (before, *ends))
         assert held.value_and_grad(after)[0] <= lowest + 1e-3

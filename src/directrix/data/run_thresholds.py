@@ -13,9 +13,9 @@ import numpy as np
 
 from directrix.data.blocks import open_data, readable
 from directrix.data.letor_write import letor_comment, replacing, shortest, write_letor
-from directrix.data.options import check_count
 from directrix.data.run_scores import FORMS, Form, RunScores
 from directrix.errors import InputError
+from directrix.parameters import whole
 from directrix.types import Array, Float64Array
 
 __all__ = ["RunThresholds", "write_runs"]
@@ -72,7 +72,7 @@ class RunThresholds:
         """
         if form == "score":
             return cls(form, scores.tags, scores.thresholds(bins))
-        bins = check_count("bins", bins, 1)
+        bins = whole(bins, "bins")
         return cls(form, scores.tags, [np.arange(1, bins + 1) / (bins + 1)] * len(scores.tags))
 
     @property

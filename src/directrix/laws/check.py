@@ -28,9 +28,9 @@ def check_surrogate(surrogate: Surrogate, *, seed: int = 0, rtol: float = 1e-5) 
     alone as among others; float32 scores give what float64 scores give, to rounding; the value lies
     in [0, 1] (unit_interval); as smoothing -> 0 it meets its measure where no scores tie
     (tends_to_measure); it lies above its chords, and below the plane that its gradient makes at any
-    other point, which holds for losses with corners too (convex, that is as a loss); held at some
+    other point, which holds for losses with corners too (convex, that is as a loss); convexified at some
     scores it is convex, nowhere above what it was, and the same with the same gradient at those
-    scores (convex_when_held); it bounds its measure from below, on the hard queries too (bound); it is
+    scores (convexifiable); it bounds its measure from below, on the hard queries too (bound); it is
     its measure, if the forces are the slope of nothing (value_free); a curvature, if there is one, is
     finite, >= 0, > 0 where there is a gradient, and permuted with the documents; the same bits for one
     thread and for many; no NaN for ties, one document, equal labels, no relevant document, and scores
@@ -40,8 +40,8 @@ def check_surrogate(surrogate: Surrogate, *, seed: int = 0, rtol: float = 1e-5) 
     ----------
     surrogate : Surrogate
         Under test. With the trait ``tends_to_measure`` it needs ``at(smoothing)`` and ``measure``;
-        with ``bound`` or ``value_free``, ``measure``; with ``convex_when_held``, ``prepare``, ``fill`` and
-        ``hold(scores, prepared, qptr)``.
+        with ``bound`` or ``value_free``, ``measure``; with ``convexifiable``, ``prepare``, ``fill`` and
+        ``convexify(scores, prepared, qptr)``.
     seed : int
         Of the random queries.
     rtol : float
@@ -173,7 +173,7 @@ _LAWS: list[tuple[Callable[[Any, np.random.Generator, float], Iterator[str]], st
     (trait_laws.no_smoothing_is_the_measure, "tends_to_measure"),
     (trait_laws.convex_as_a_loss, "convex"),
     (trait_laws.below_its_tangents, "convex"),
-    (trait_laws.convex_when_held, "convex_when_held"),
+    (trait_laws.convexifiable, "convexifiable"),
     (trait_laws.bounds_its_measure_from_below, "bound"),
     (trait_laws.value_is_the_measure, "value_free"),
     (_nothing_is_nan, None),

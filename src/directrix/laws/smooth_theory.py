@@ -9,7 +9,7 @@ import numpy as np
 from directrix.data.validate import check_ranking
 from directrix.errors import InputError
 from directrix.measures.gains import discounts, gains
-from directrix.surrogates.positions import positive, whole
+from directrix.parameters import positive, whole
 from directrix.types import Float64Array, FloatArray
 
 __all__ = ["smooth_ndcg_bound", "smooth_rescaled"]

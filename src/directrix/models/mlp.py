@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.models.linear import SparseRows
+from directrix.models.rows import SparseRows
 from directrix.types import Float64Array, FloatArray
 
 __all__ = ["Activation", "Layer", "MLPModel"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from directrix.models.linear import rows_of
+from directrix.models.rows import row_slice
 from directrix.threads import one_blas_thread, run_chunks
 from directrix.types import Float64Array, Model
 
@@ -55,7 +55,7 @@ def scores_of(model: Model, params: Float64Array, X: Any) -> Float64Array:
 
     def work(c: int) -> None:
         lo, hi = c * _ROWS_PER_CHUNK, min((c + 1) * _ROWS_PER_CHUNK, n_docs)
-        rows = rows_of(X, lo, hi)
+        rows = row_slice(X, lo, hi)
         for vector, out in zip(params, scores, strict=True):
             out[lo:hi] = model.forward(vector, rows)[0]
 

@@ -147,7 +147,7 @@ def error_curves(
 
 def _errors(q: Queries, surrogate: Any, epochs: int, rate: float, seed: int) -> dict[str, Any]:
     begun = time.process_time()
-    found = approximation(q, surrogate, trainer=SGD(rate=rate, epochs=epochs, random_state=seed))
+    found = approximation(q, surrogate, trainer=SGD(learning_rate=rate, epochs=epochs, random_state=seed))
     bounds = {
         kind: {
             "covered": found.covered(kind).tolist(),
