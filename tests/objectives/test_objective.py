@@ -10,6 +10,7 @@ import directrix as dx
 from directrix.models.linear import LinearModel
 from directrix.objectives.build import make_objective
 from directrix.objectives.penalty import L2
+from directrix.objectives.source import Memory
 
 
 def problem(n_queries=30, n_features=6, dtype=np.float64, seed=0):
@@ -106,9 +107,9 @@ def test_same_bits_however_many_gradients_are_kept_at_once(monkeypatch):
     q, rng = problem(n_queries=3000, n_features=300, dtype=np.float32)
     w, objective = rng.standard_normal(q.n_features), dx.linear_objective(q, "ApproxNDCG")
     loss, grad = objective.value_and_grad(w)
-    waves, each = [], objective._each
+    waves, each = [], Memory.gradients
     monkeypatch.setattr("directrix.objectives.objective._FLOATS_AT_ONCE", 1)
-    monkeypatch.setattr(objective, "_each", lambda parts, w: waves.append(len(parts)) or each(parts, w))
+    monkeypatch.setattr(Memory, "gradients", lambda *args: waves.append(len(args[2])) or each(*args))
     before = dx.set_threads(2)
     try:
         again, slope = objective.value_and_grad(w)
@@ -244,7 +245,7 @@ def test_a_surrogate_with_only_the_contract_is_enough():
         ({"query_weight": -np.ones(30)}, r"query_weight\[0\] is -1.*>= 0"),
         ({"query_weight": np.zeros(30)}, r"query_weight is zero everywhere"),
         ({"doc_weight": [np.nan]}, r"doc_weight has shape \(1,\)"),
-        ({"query_weight": ["a"] * 30}, r"query_weight holds what is no number"),
+        ({"query_weight": ["a"] * 30}, r"query_weight holds a value that is not a number"),
         ({"l2": float("inf")}, r"l2=inf"),
         ({"l2": "1"}, r"l2='1'"),
     ],

@@ -94,7 +94,7 @@ def test_reading_order_takes_one_block_after_another_each_at_random(both):
     read = streamed.source.reading_order(order)
     assert sorted(read) == list(range(N_QUERIES))
     block = read // (N_QUERIES // 5)
-    starts = np.flatnonzero(np.diff(streamed._block_of(read))) + 1
+    starts = np.flatnonzero(np.diff(streamed.source._block_of(read))) + 1
     assert len(starts) + 1 == len(streamed._starts) - 1 > 3  # every block is read once
     assert block[0] != 0 or not np.array_equal(read, np.arange(N_QUERIES))
     for part in np.split(read, starts):
@@ -112,7 +112,7 @@ def test_some_queries_and_batches(both):
     seen, params = [], params_of(q)
     mean = streamed.epoch(params, np.arange(N_QUERIES), 4, seen.append)
     batches, at = [], 0
-    for first, last in zip(streamed._starts[:-1], streamed._starts[1:], strict=True):
+    for first, last in zip(streamed.source._starts[:-1], streamed.source._starts[1:], strict=True):
         batches += [np.arange(a, min(a + 4, last)) for a in range(first, last, 4)]
         at = last
     assert at == N_QUERIES

@@ -29,7 +29,9 @@ def fitted(**settings):
     return dx.MLPRanker("ApproxNDCG(alpha=5.0)", **settings).fit(X, Y, qid=QID)
 
 
-@pytest.mark.parametrize("trainer", ["lbfgs", dx.Adam(learning_rate=0.02, epochs=40), dx.SGD(learning_rate=0.5, epochs=60)])
+@pytest.mark.parametrize(
+    "trainer", ["lbfgs", dx.Adam(learning_rate=0.02, epochs=40), dx.SGD(learning_rate=0.5, epochs=60)]
+)
 @pytest.mark.parametrize("activation", ["tanh", "relu"])
 def test_it_learns_what_no_linear_ranker_can(trainer, activation):
     linear = dx.LinearRanker("ApproxNDCG(alpha=5.0)").fit(X, Y, qid=QID)

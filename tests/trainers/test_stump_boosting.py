@@ -221,7 +221,7 @@ def test_refusals_and_data_without_pairs(booster, larger):
     flat = dx.Queries.from_arrays(q.features, np.zeros(q.n_docs))
     result = booster().minimise(objective_of(flat, thresholds), np.zeros(96))
     assert result.status == "converged"
-    assert "no pair of documents with different labels" in result.message
+    assert "no query has two documents with different labels" in result.message
     assert not result.params.any()
 
 

@@ -144,13 +144,13 @@ def test_callbacks_stop_it():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"C": 0}, r"SVMAcc\(C=0\): a number above 0"),
+        ({"C": 0}, r"SVMAcc\(C=0\): C must be a number > 0"),
         ({"C": np.inf}, r"SVMAcc\(C=inf\)"),
         ({"C": True}, r"SVMAcc\(C=True\)"),
         ({"rel": -1.0}, r"SVMAcc\(rel=-1.0\)"),
         ({"tol": "x"}, r"SVMAcc\(tol='x'\)"),
         ({"loss": "log"}, r"choose 'squared_hinge' or 'hinge'"),
-        ({"max_iter": 0}, r"SVMAcc\(max_iter=0\): an integer >= 1"),
+        ({"max_iter": 0}, r"SVMAcc\(max_iter=0\): max_iter must be an integer >= 1"),
     ],
     ids=str,
 )

@@ -27,7 +27,6 @@ _WORDS = (
     ("Leave those out, or convention=.", "Leave those out, or --convention."),
     ("draw from the grid: search='random'", "draw from the grid: --search random"),
     ("for a fold tests, the next one chooses, the rest train. Type k=3, say", "type e.g. --folds 3"),
-    ("scale the features (scale='standard')", "scale the features (--scale standard)"),
 )
 
 

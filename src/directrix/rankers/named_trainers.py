@@ -1,7 +1,7 @@
 """Trainers by name, as in ``trainer="lbfgs"`` of a ranker, and from their printed form.
 
-Trainers declare what is needed here: ``short_name``, ``budget`` (the field that a ranker's ``max_iter`` sets),
-and ``models`` (the classes that they train).
+Trainers declare what is needed here: ``short_name``, ``budget`` (the field that a ranker's ``max_iter``
+sets), and ``models`` (the classes that they train).
 """
 
 from __future__ import annotations

@@ -109,7 +109,11 @@ def _normal_equations(X: Any, gain: Float64Array, weight: Float64Array, ridge: f
 
     sums = _summed(products, len(X))
     if not np.isfinite(sums).all():
-        raise InputError("squares of the features are too large for floats; scale them: scale='standard'.")
+        raise InputError(
+            "squares of the features are too large for floats.",
+            python="Scale them: scale='standard'.",
+            shell="Scale them: --scale standard.",
+        )
     return _solved(sums[:-1] + ridge * np.eye(X.shape[1]), sums[-1])
 
 

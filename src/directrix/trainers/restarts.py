@@ -114,8 +114,9 @@ class Restarts:
         -------
         Result
             Parameters, value and status of the run with the lowest loss (the first of equals; a loss
-            that is not finite counts as the highest), or status "stopped". ``counts`` are sums, and ``restarts`` the number
-            of runs. The trace has the rows of all runs, distinguished by a column ``restart``.
+            that is not finite counts as the highest), or status "stopped". ``counts`` are sums, and
+            ``restarts`` the number of runs. The trace has the rows of all runs, distinguished by a column
+            ``restart``.
         """
         from joblib import Parallel, delayed, effective_n_jobs
 

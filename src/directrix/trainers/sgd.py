@@ -39,8 +39,8 @@ class SGD:
         Probability of doing so.
     restart_after : int >= 1, or None
         Epochs without any change of the loss after which training continues from random parameters (normal,
-        of length about 1) at the first learning rate; None = never. A measure is constant where no step moves a
-        document past another: at a minimum, and at scores so far apart that nothing moves.
+        of length about 1) at the first learning rate; None = never. A measure is constant where no step moves
+        a document past another: at a minimum, and at scores so far apart that nothing moves.
 
     Notes
     -----
@@ -52,8 +52,9 @@ class SGD:
     ----------
     Qin, Liu, Li (2010), Algorithm 1 (T = 200, eta = 0.01), doi:10.1007/s10791-009-9124-x.
     Donmez, Svore & Burges (2009), Section 7, doi:10.1145/1571941.1572021, train LambdaRank with 700 epochs
-    of one query per step, learning rates from 1e-7 to 1e-3 chosen on validation queries, shrink=0.8, shrink_chance=0.3 and
-    a restart after 50 epochs of constant validation accuracy; here it is the training loss that is constant.
+    of one query per step, learning rates from 1e-7 to 1e-3 chosen on validation queries, shrink=0.8,
+    shrink_chance=0.3 and a restart after 50 epochs of constant validation accuracy; here it is the training
+    loss that is constant.
     """
 
     short_name: ClassVar[str] = "sgd"
@@ -83,8 +84,8 @@ class SGD:
         Parameters
         ----------
         objective : Objective
-            Loss and gradient over any queries. If it has an ``sgd_epoch(params, order, learning_rate, batch)``,
-            as `Objective` has, that does the epochs.
+            Loss and gradient over any queries. If it has an ``sgd_epoch(params, order, learning_rate,
+            batch)``, as `Objective` has, that does the epochs.
         start : float64 (n_params,)
             First parameters.
         callback : callable, optional
