@@ -95,7 +95,7 @@ def test_reading_order_takes_one_block_after_another_each_at_random(both):
     assert sorted(read) == list(range(N_QUERIES))
     block = read // (N_QUERIES // 5)
     starts = np.flatnonzero(np.diff(streamed.source._block_of(read))) + 1
-    assert len(starts) + 1 == len(streamed._starts) - 1 > 3  # every block is read once
+    assert len(starts) + 1 == len(streamed.source._starts) - 1 > 3  # every block is read once
     assert block[0] != 0 or not np.array_equal(read, np.arange(N_QUERIES))
     for part in np.split(read, starts):
         assert [q for q in order if q in set(part)] == part.tolist()  # in the order that was given
