@@ -58,15 +58,14 @@ class Composed:
         """Return a function from first and last to parts of the queries ``order[first:last]``."""
         return source.batches(order)
 
-    def descends(self, source: Memory, batch: int) -> bool:
-        """Whether `descend` does an epoch with batches of this size."""
-        return False
-
-    def descend(
+    def sgd_epoch(
         self, source: Memory, params: Float64Array, order: Int64Array, batch: int, rate: float, penalty: L2
-    ) -> float:
-        """One epoch of SGD in one kernel, in place; returns the mean of the losses before its steps."""
-        raise NotImplementedError
+    ) -> float | None:
+        """One epoch of SGD in one kernel, in place; returns the mean of the losses before its steps.
+
+        None if there is no kernel for that.
+        """
+        return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,15 +104,13 @@ class Fused(Composed):
 
         return cut
 
-    def descends(self, source: Memory, batch: int) -> bool:
-        """Whether batches are small enough for one thread; larger ones are shared, one kernel for each."""
-        usual = batch * source.queries.n_docs / source.queries.n_queries
-        return batch == 1 or usual <= source.docs_per_thread
-
-    def descend(
+    def sgd_epoch(
         self, source: Memory, params: Float64Array, order: Int64Array, batch: int, rate: float, penalty: L2
-    ) -> float:
-        """One epoch of SGD in one kernel, in place; returns the mean of the losses before its steps."""
+    ) -> float | None:
+        """One epoch of SGD in one kernel, unless batches are large enough for several threads."""
+        usual = batch * source.queries.n_docs / source.queries.n_queries
+        if batch > 1 and usual > source.docs_per_thread:
+            return None
         center = np.zeros_like(params) if penalty.center is None else writable(penalty.center)
         steps = float(rate), float(penalty.strength), center, params, np.empty_like(params)
         return self._descend(source.whole, order, min(batch, len(order)), *steps)

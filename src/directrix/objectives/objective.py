@@ -150,9 +150,8 @@ class Objective:
             params[:] -= learning_rate * grad
 
         def steps(source: Memory, order: Int64Array) -> float:
-            if self.kernel.descends(source, batch):
-                return self.kernel.descend(source, params, order, batch, learning_rate, self.penalty)
-            return self._steps(source, params, order, batch, step)
+            loss = self.kernel.sgd_epoch(source, params, order, batch, learning_rate, self.penalty)
+            return self._steps(source, params, order, batch, step) if loss is None else loss
 
         return self.source.epoch(self.source.checked(order), steps)
 

@@ -175,17 +175,11 @@ def _columns(q: Queries, model: Any) -> Any:
     """What the parameters multiply, float64; liblinear takes 32-bit indices alone."""
     if isinstance(model, StumpModel):
         return step_features(model, q.features)
-    if not sp.issparse(q.features):
-        return q.features.astype(np.float64)
-    data, indices, indptr = (
-        np.array(part, dtype=kind)
-        for part, kind in zip(
-            (q.features.data, q.features.indices, q.features.indptr),
-            (np.float64, np.int32, np.int32),
-            strict=True,
-        )
-    )
-    return sp.csr_array((data, indices, indptr), shape=q.features.shape)
+    X = q.features
+    if not sp.issparse(X):
+        return X.astype(np.float64)
+    places = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    return sp.csr_array((X.data.astype(np.float64), *places), shape=X.shape)
 
 
 def step_features(model: StumpModel, X: Any) -> Any:
