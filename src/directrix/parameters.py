@@ -40,7 +40,7 @@ def number(  # noqa: PLR0913
     Raises
     ------
     InputError
-        If it is no number, is NaN or infinite, or is outside of a limit.
+        If it is not a number, is NaN or infinite, or is outside of a limit.
     """
     given: Any = value if isinstance(value, Real) and not isinstance(value, bool) else nan
     if above < given < below and least <= given <= most:

@@ -145,14 +145,14 @@ class Result:
     counts : dict
         How often things were done: ``iterations``, ``evaluations``, ...
     trace : list of dict
-        One row a step, the start included: ``iteration`` and ``loss``, as in `Step`; ``score`` under
+        One row per step, the start included: ``iteration`` and ``loss``, as in `Step`; ``score`` under
         `BestSoFar`, ``restart`` under `Restarts`, ``smoothing`` under `Anneal`, and ``restarts`` (so far)
         under ``SGD(restart_after=)``; ``dual`` (so far) under `CuttingPlane`.
     own_loss : bool
-        Whether ``value`` is a loss of the trainer's own: coordinate ascent, AdaRank, RankBoost, FRank, in
-        whose loss the surrogate has no part, and `CuttingPlane` with a ``C`` of its own.
+        Whether ``value`` is a loss of the trainer's own: coordinate ascent, AdaRank, RankBoost, FRank and
+        SVMAcc, whose loss does not use the surrogate, and `CuttingPlane` with a ``C``.
     dual : float, or None
-        A proven lower bound of the loss, at any parameters; None if the trainer knows none.
+        A proven lower bound of the loss, at any parameters; None if the trainer proves none.
     """
 
     params: Float64Array

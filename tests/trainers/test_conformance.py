@@ -15,7 +15,8 @@ from directrix.rankers.named_trainers import trainer_from, trainer_of
 
 Q = dx.data.make_cubic(n_queries=12, docs_per_query=15, n_features=4, seed=3)
 STATUSES = {"converged", "stopped", "max_iter", "line_search", "not_finite"}
-KINDS = {name: kind for name, kind in registry.classes(registry.TRAINERS).items() if hasattr(kind, "minimise")}
+CLASSES = registry.classes(registry.TRAINERS)
+KINDS = {name: kind for name, kind in CLASSES.items() if hasattr(kind, "minimise")}
 NAMED = {name: kind for name, kind in KINDS.items() if hasattr(kind, "short_name")}
 
 

@@ -24,20 +24,20 @@ def scores_of(model: Model, params: Float64Array, X: Any) -> Float64Array:
     model : Model
         Scores from features.
     params : float64 (n_vectors, n_params)
-        One vector a row.
+        One vector per row.
     X : read-only array or CSR (n_docs, n_features)
         Features of `Queries`.
 
     Returns
     -------
     float64 (n_vectors, n_docs)
-        Computed in the precision of the features, as rankers do. A vector has the same bits whatever
-        stands beside it, for any number of threads.
+        Computed in the precision of the features, as rankers do. The scores of a vector have the same bits
+        whatever the other vectors are, and for any number of threads.
 
     Raises
     ------
     InputError
-        If there are not as many parameters as the model has.
+        If the number of parameters is not that of the model.
 
     Notes
     -----

@@ -15,7 +15,7 @@ __all__ = ["Stairs", "StumpModel", "quantile_thresholds"]
 
 
 class Stairs(NamedTuple):
-    """Rows as the stairs on which they stand: all that a `StumpModel` sees of them.
+    """Rows as numbers of thresholds, which is all that a `StumpModel` uses of them.
 
     Parameters
     ----------
@@ -40,8 +40,8 @@ class StumpModel:
 
     .. math:: f(x) = \sum_f \sum_t w_{f,t} \, [x_f > \theta_{f,t}]
 
-    Parameters are the steps w, feature by feature in the order of their thresholds: a staircase
-    for each feature, so a ranking that depends on features in any, also not monotone, way.
+    Parameters are the steps w, feature by feature in the order of their thresholds: a step function
+    for each feature, so that scores can depend on a feature in any way, also a non-monotone one.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class StumpModel:
     Raises
     ------
     InputError
-        If thresholds are not finite, or do not ascend.
+        If thresholds are not finite, or not in ascending order.
     """
 
     def __init__(self, thresholds: Any) -> None:
@@ -142,7 +142,7 @@ class StumpModel:
         return grad
 
     def prepare(self, X: Any) -> Stairs:
-        """Rows in the form that `forward` looks at, made once where rows are used again; O(n d log T).
+        """Rows in the form that `forward` uses, made once where rows are used again; O(n d log T).
 
         Parameters
         ----------
@@ -151,7 +151,7 @@ class StumpModel:
         Returns
         -------
         Stairs
-            A byte a value for up to 255 thresholds a feature.
+            One byte per value for up to 255 thresholds per feature.
         """
         if isinstance(X, Stairs):
             return X
@@ -192,7 +192,7 @@ class StumpModel:
 
 
 def quantile_thresholds(X: Any, n_thresholds: int = 32) -> list[Float64Array]:
-    """Thresholds between the values of every feature, so that about as many rows lie between any two.
+    """Thresholds between the values of every feature, with about equal numbers of rows between any two.
 
     Parameters
     ----------

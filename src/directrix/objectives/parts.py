@@ -16,7 +16,7 @@ _BYTES_PER_PART = 4 << 20
 
 
 class Part(NamedTuple):
-    """A run of whole queries as a data set of its own."""
+    """A run of whole queries as a separate data set."""
 
     rows: Any
     qptr: Int64Array

@@ -61,7 +61,7 @@ class CuttingPlane:
     The bound is one of the loss of exact scores. Scores have the precision of the features, and planes are
     lowered by the possible rounding error: about 1e-7 of the scores' size for float32, so that a gap of 1e-3
     cannot be reached for scores in the thousands (status "line_search"). An offset that all values of a
-    feature share cancels in the gradient, but adds to that error; ``scale="standard"`` removes it.
+    feature share cancels in the gradient, so this estimate misses it; ``scale="standard"`` removes it.
 
     A step that a callback sees is the best so far, so its loss never rises.
 
@@ -167,7 +167,7 @@ class CuttingPlane:
         Parameters
         ----------
         objective : Objective
-            As for `minimise`; the strength of its own penalty does not count.
+            As for `minimise`; the strength of its penalty is ignored.
         start : float64 (n_params,)
             As for `minimise`.
         l2 : floats > 0

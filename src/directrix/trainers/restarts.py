@@ -122,7 +122,7 @@ class Restarts:
 
         alone = effective_n_jobs(self.n_jobs) == 1
         run = delayed(_run)
-        # Arrays that are mapped read-only would be another type, for which Numba compiles anew.
+        # Arrays that are mapped read-only would be another type, for which Numba compiles again.
         parallel = Parallel(n_jobs=self.n_jobs, return_as="generator", mmap_mode="c")
         results: list[Result] = []
         running = parallel(run(self.trainer, objective, one, alone=alone) for one in self.starts(start))
