@@ -78,7 +78,7 @@ class MLPModel:
 
     @property
     def floats_per_row(self) -> int:
-        """Floats kept per row between `forward` and `backward`; objectives choose the number of rows by it."""
+        """Floats kept per row between `forward` and `backward`; objectives choose their rows by it."""
         return sum(self.hidden)
 
     def n_params(self, n_features: int) -> int:

@@ -85,7 +85,7 @@ class Batches:
             array if what is None else array[places[what]]
             for what, (_, array) in zip(self._entries, arrays, strict=True)
         ]
-        self._prepared = whole.prepared
+        self._prepared, self._is_weighted = whole.prepared, whole.is_weighted
 
     def cut(self, first: int, last: int) -> LazyParts:
         """Parts of the batch ``order[first:last]``."""
@@ -100,7 +100,7 @@ class Batches:
         ]
         rows = self._rows(self._starts[first:last], self._ends[first:last])
         qptr, prepared = self._qptr[first : last + 1] - lo, _like(self._prepared, arrays)
-        return Part(rows, qptr, self._weight[first:last], prepared)
+        return Part(rows, qptr, self._weight[first:last], prepared, self._is_weighted)
 
 
 def _arrays(prepared: Any) -> Iterator[Any]:

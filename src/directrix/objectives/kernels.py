@@ -50,7 +50,7 @@ class Composed:
         n_queries = len(part.weight)
         value, dscores = np.zeros(n_queries), np.zeros(len(scores), dtype=scores.dtype)
         self._filled.fill(scores, part.prepared, part.qptr, (0, n_queries), (value, dscores))
-        if (part.weight != 1.0).any():
+        if part.is_weighted:
             dscores = dscores * np.repeat(part.weight, np.diff(part.qptr)).astype(dscores.dtype)
         return float(part.weight @ value), self.model.backward(cache, dscores)
 

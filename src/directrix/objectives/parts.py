@@ -23,6 +23,8 @@ class Part(NamedTuple):
     weight: Float64Array
     prepared: Any
     """What the surrogate prepared of the labels."""
+    is_weighted: bool
+    """Whether any weight differs from 1."""
     order: Int64Array | None = None
     """Which queries count; None = all."""
 

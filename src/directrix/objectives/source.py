@@ -75,6 +75,10 @@ class Source(ABC):
         """Number of documents of a part."""
         return docs_per_part(self.queries.features, self.model)
 
+    @cached_property
+    def _is_weighted(self) -> bool:
+        return bool((self.query_weight != 1.0).any())
+
     @property
     def docs_per_thread(self) -> int:
         """A batch of more documents is shared among threads."""
@@ -86,7 +90,7 @@ class Source(ABC):
         qptr = self.queries.qptr[first : last + 1] - lo
         weight = None if self.doc_weight is None else self.doc_weight[lo:hi]
         prepared = self.surrogate.prepare(self.queries.labels[lo:hi], qptr, weight)
-        part = Part(self._rows(lo, hi), qptr, self.query_weight[first:last], prepared)
+        part = Part(self._rows(lo, hi), qptr, self.query_weight[first:last], prepared, self._is_weighted)
         return part if self.convexified_at is None else self._convexify(part)
 
     def _convexify(self, part: Part) -> Part:
@@ -179,7 +183,8 @@ class Memory(Source):
         """All queries as one part, for kernels that take an order of queries."""
         q, entries = self.queries, self.surrogate.entries or ()
         prepared = joined([part.prepared for part in self.parts], entries)
-        return Part(row_slice(q.features, 0, q.n_docs), writable(q.qptr), self.query_weight, prepared)
+        rows, qptr = row_slice(q.features, 0, q.n_docs), writable(q.qptr)
+        return Part(rows, qptr, self.query_weight, prepared, self._is_weighted)
 
     def batches(self, order: Int64Array) -> Callable[[int, int], Sequence[Part]]:
         """Return a function from first and last to parts of the queries ``order[first:last]``."""
