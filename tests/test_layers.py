@@ -9,6 +9,7 @@ import directrix
 ROOT = Path(directrix.__file__).parent
 LAYERS = [
     "registry",
+    "parsing",
     "errors",
     "types",
     "parameters",

@@ -95,9 +95,7 @@ class Dorm(KernelSurrogate):
     @property
     def traits(self) -> frozenset[str]:
         """bound, shift_invariant; convex with ties="mean", else convexifiable."""
-        return frozenset(
-            {"bound", "shift_invariant", "convex" if self.ties == "mean" else "convexifiable"}
-        )
+        return frozenset({"bound", "shift_invariant", "convex" if self.ties == "mean" else "convexifiable"})
 
     @property
     def measure(self) -> NDCG:
