@@ -30,7 +30,7 @@ from directrix.measures.precision import RPrecision as RPrecision
 from directrix.measures.precision import RR as RR
 from directrix.measures.precision import Recall as Recall
 from directrix.measures.precision import Success as Success
-from directrix.objectives.linear import linear_objective as linear_objective
+from directrix.objectives.build import linear_objective as linear_objective
 from directrix.rankers.auto import AutoRanker as AutoRanker
 from directrix.rankers.boosted import BoostedRanker as BoostedRanker
 from directrix.rankers.linear import LinearRanker as LinearRanker

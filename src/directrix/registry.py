@@ -131,7 +131,7 @@ PUBLIC = {
     "cross_validate": "experiments.crossval",
     "evaluate": "measures.evaluation",
     "get_threads": "threads",
-    "linear_objective": "objectives.linear",
+    "linear_objective": "objectives.build",
     "load": "rankers.model_file",
     "measure": "measures.names",
     "method": "rankers.methods",

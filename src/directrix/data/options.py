@@ -1,4 +1,4 @@
-"""Checks of options: counts, seeds, what missing values mean."""
+"""Checks of options: seeds, what missing values mean."""
 
 from __future__ import annotations
 
@@ -9,22 +9,7 @@ import numpy as np
 from directrix.errors import InputError
 from directrix.types import Float64Array
 
-__all__ = ["as_shares", "check_count", "check_missing", "generator"]
-
-
-def check_count(name: str, value: Any, lowest: int) -> int:
-    """Return a count as an int; it must be an integer, not a bool, and at least ``lowest``.
-
-    Raises
-    ------
-    InputError
-        With the name of the option and what it got.
-    """
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer) or value < lowest:
-        raise InputError(
-            f"{name}={value!r}; an integer >= {lowest} is needed. Type e.g. {name}={max(lowest, 10)}."
-        )
-    return int(value)
+__all__ = ["as_shares", "check_missing", "generator"]
 
 
 def as_shares(name: str, values: Any, fewest: int = 1) -> Float64Array:

@@ -11,9 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from directrix.data.files import COMPRESSED
-from directrix.data.options import as_shares, check_count, generator
+from directrix.data.options import as_shares, generator
 from directrix.data.queries import Queries
 from directrix.errors import InputError
+from directrix.parameters import whole
 from directrix.types import Int64Array
 
 __all__ = ["Fold", "fold_numbers", "k_folds", "letor_folds", "split_queries"]
@@ -78,7 +79,7 @@ def k_folds(q: Queries, k: int = 5, *, seed: int = 0) -> Iterator[tuple[Queries,
     InputError
         If ``k`` is out of range or the seed is invalid; raised by the call, not by the first fold.
     """
-    if check_count("k", k, 2) > q.n_queries:
+    if whole(k, "k", least=2) > q.n_queries:
         raise InputError(
             f"k={k} folds of {q.n_queries} queries; k is 2 to the number of queries. Type e.g. k=2."
         )

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from directrix.data.options import as_shares, check_count, generator
+from directrix.data.options import as_shares, generator
 from directrix.data.queries import Queries
 from directrix.errors import InputError
+from directrix.parameters import whole
 from directrix.threads import run_chunks
 from directrix.types import Array, Float64Array, Int64Array
 
@@ -118,7 +119,7 @@ def make_linear(
         If a parameter is out of range.
     """
     _check_sizes(n_queries, docs_per_query, n_features)
-    check_count("n_labels", n_labels, 2)
+    whole(n_labels, "n_labels", least=2)
     rng = generator(seed)
     weights = rng.standard_normal(n_features)
     weights /= np.linalg.norm(weights)
@@ -131,17 +132,17 @@ def make_linear(
 
 
 def _check_sizes(n_queries: int, docs_per_query: int, n_features: int) -> None:
-    check_count("n_queries", n_queries, 1)
-    check_count("docs_per_query", docs_per_query, 1)
-    check_count("n_features", n_features, 1)
+    whole(n_queries, "n_queries")
+    whole(docs_per_query, "docs_per_query")
+    whole(n_features, "n_features")
 
 
 def _check_options(n_features: int, n_hidden: int, n_monomials: int, label_noise: float) -> None:
-    if check_count("n_hidden", n_hidden, 0) >= n_features:
+    if whole(n_hidden, "n_hidden", least=0) >= n_features:
         raise InputError(
             f"n_hidden={n_hidden}; 0 to n_features - 1 = {n_features - 1} features can be hidden."
         )
-    check_count("n_monomials", n_monomials, 1)
+    whole(n_monomials, "n_monomials")
     if not isinstance(label_noise, int | float) or not 0.0 <= label_noise <= 1.0:
         raise InputError(
             f"label_noise={label_noise!r}; a share in [0, 1] is needed. Type e.g. label_noise=0.1."

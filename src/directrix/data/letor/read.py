@@ -14,10 +14,11 @@ from directrix.data.files import open_data, readable
 from directrix.data.grouping import object_array, run_starts
 from directrix.data.letor.features import assemble, parse_file
 from directrix.data.letor.parser import Block, BlockParser
-from directrix.data.options import check_count, check_missing
+from directrix.data.options import check_missing
 from directrix.data.problems import Problem, raise_problems
 from directrix.data.queries import Queries
 from directrix.errors import InputError
+from directrix.parameters import whole
 from directrix.types import Array, Int64Array
 
 __all__ = ["check_blocks", "doc_ids_of", "read_letor", "side_file", "sizes_of"]
@@ -134,7 +135,7 @@ def _check_options(dtype: npt.DTypeLike, missing: str, index_base: int, n_featur
     if index_base not in (0, 1):
         raise InputError(f"index_base={index_base!r}; feature indices start at 1 or at 0.")
     if n_features is not None:
-        check_count("n_features", n_features, 0)
+        whole(n_features, "n_features", least=0)
 
 
 def side_file(path: Path) -> Path | None:

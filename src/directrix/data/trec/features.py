@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from directrix.data.files import without_compression
-from directrix.data.options import check_count
 from directrix.data.trec.files import Qrels, Run, read_trec_qrels, read_trec_run
 from directrix.data.trec.join import some_of
 from directrix.data.trec.scores import RunScores
 from directrix.errors import InputError
+from directrix.parameters import whole
 from directrix.types import Array, Int64Array
 
 __all__ = ["runs_as_features"]
@@ -56,7 +56,7 @@ def runs_as_features(
     >>> train = scores.take(range(10))  # doctest: +SKIP
     >>> model = StumpModel(train.thresholds(50))  # doctest: +SKIP
     """
-    depth = check_count("depth", depth, 1)
+    depth = whole(depth, "depth")
     judged = qrels if isinstance(qrels, Qrels) else read_trec_qrels(qrels)
     topics = {topic: q for q, topic in enumerate(judged.query_ids)}
     places: list[dict[str, int]] = [{} for _ in topics]  # for every topic: the row of each document so far

@@ -7,10 +7,10 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from directrix.data.options import check_count
 from directrix.data.queries import Queries, frozen
 from directrix.data.validate import check_ranking
 from directrix.errors import InputError
+from directrix.parameters import whole
 from directrix.types import Array, Float64Array, Int64Array
 
 __all__ = ["FORMS", "Form", "RunScores"]
@@ -202,7 +202,7 @@ class RunScores:
         Judgements are used: call it on the training topics alone, ``scores.take(training).thresholds()``.
         O(n log n) per run.
         """
-        bins = check_count("bins", bins, 1)
+        bins = whole(bins, "bins")
         return [_sensitive(self.scores[:, f], self.labels > 0.0, bins) for f in range(len(self.tags))]
 
     def _as_queries(self, features: Array) -> Queries:

@@ -14,9 +14,9 @@ import numpy as np
 from directrix.data.atomic import replacing
 from directrix.data.files import open_data, readable
 from directrix.data.letor.write import letor_comment, shortest, write_letor
-from directrix.data.options import check_count
 from directrix.data.trec.scores import FORMS, Form, RunScores
 from directrix.errors import InputError
+from directrix.parameters import whole
 from directrix.types import Array, Float64Array
 
 __all__ = ["RunThresholds", "write_runs"]
@@ -74,7 +74,7 @@ class RunThresholds:
         """
         if form == "score":
             return cls(form, scores.tags, scores.thresholds(bins))
-        bins = check_count("bins", bins, 1)
+        bins = whole(bins, "bins")
         return cls(form, scores.tags, [np.arange(1, bins + 1) / (bins + 1)] * len(scores.tags))
 
     @property
