@@ -43,4 +43,5 @@ def usage() -> Iterator[None]:
     try:
         yield
     except (ValueError, TypeError) as error:  # InputError and scikit-learn's parameter errors are ValueErrors
-        raise typer.BadParameter(for_the_shell(str(error))) from None
+        message = error.in_shell if isinstance(error, InputError) else str(error)
+        raise typer.BadParameter(for_the_shell(message)) from None

@@ -1,4 +1,4 @@
-"""The candidates of one entry on one fold: their trainings rung by rung, and which of them is chosen."""
+"""The candidates of one entry on one fold: their trainings rung by rung, and the choice between them."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ Key = tuple[str | int, ...]
 
 @dataclass
 class Contest:
-    """The candidates of one entry on one fold, and how far they have come.
+    """The candidates of one entry on one fold, with their results so far.
 
     Parameters
     ----------
     name : str
-        Of the entry.
+        Name of the entry.
     fold : StoredSplit
     trials : list of (Method, settings)
     job : Job
     mark : str
-        What else figures depend on, shortened: part of every key.
+        Short digest of what else figures depend on; part of every key.
     plan : list of (candidates, queries)
-        Rungs, see `halving_rungs`; of a search without halving one.
+        Rungs, see `halving_rungs`; one rung without halving.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Contest:
         self._alive = list(range(len(self.trials)))
 
     def cells(self, rung: int) -> list[Cell]:
-        """The trainings of a rung; none if the contest is over."""
+        """The trainings of a rung; none after the last rung."""
         if rung >= len(self.plan):
             return []
         n = self.plan[rung][1]
@@ -63,18 +63,18 @@ class Contest:
         ]
 
     def end(self, rung: int, results: Mapping[Key, Any]) -> None:
-        """Take the results of a rung, and drop who goes no further."""
+        """Take the results of a rung, and drop the candidates that are not in the next one."""
         if rung >= len(self.plan):
             return
         for i in self._alive:
             self._found[i] = {**results[self._key(i, self.plan[rung][1])], "rung": rung}
         trained = [i for i in self._alive if "failed" not in self._found[i]]
-        if rung + 1 < len(self.plan) and trained:  # that none can be trained on few queries says nothing
+        if rung + 1 < len(self.plan) and trained:  # if none can be trained on few queries, none is dropped
             ranked = sorted(trained, key=lambda i: -_or_worst(self._found[i]["chosen_by"]))  # stable
             self._alive = sorted(ranked[: self.plan[rung + 1][0]])
 
     def result(self, measures: tuple[str, ...]) -> FoldResult:
-        """Choose by validation among those that were trained on all queries.
+        """Choose by validation between the candidates that were trained on all queries.
 
         Raises
         ------
@@ -103,7 +103,7 @@ class Contest:
         return self.name, self.fold.split.name, method.name, canonical(settings), n_queries, self.mark
 
     def _candidate(self, i: int) -> Candidate:
-        """As a search has it, so that the choice is the same."""
+        """The candidate as `directrix.search` describes it, so that both choose alike."""
         found, (method, settings) = self._found[i], self.trials[i]
         judged = np.array([_or_nan(value) for value in found.get("judged", ())])
         chosen_by = _or_nan(found["chosen_by"])

@@ -1,4 +1,4 @@
-"""One candidate on one fold: trained, judged, and what is kept of it."""
+"""One candidate on one fold: training, evaluation, and what is kept of it."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ class Job:
     Parameters
     ----------
     goal : measure
-        Chosen by.
+        Chooses between candidates.
     trained_for : measure
-        What methods are told to train for: ``goal``, or what of it can be trained for.
+        What methods train for: ``goal``, or the nearest measure that can be trained for.
     measures : tuple of measure
         Reported.
     seed : int
-        Of trainers that draw, of inner folds and of subsets.
+        For stochastic trainers, inner folds and subsets.
     keep_top : int
-        Documents of every test query that are kept.
+        Number of documents to keep of every test query.
     keeps_judged : bool
         Whether to keep ``goal`` of every validation query.
     """
@@ -59,7 +59,7 @@ class Job:
 def try_candidate(
     fold: StoredSplit, method: Method, settings: Mapping[str, Any], job: Job, n_queries: int
 ) -> dict[str, Any]:
-    """Train one candidate and judge it, on all training queries or on some.
+    """Train and evaluate one candidate, on all training queries or on some.
 
     Parameters
     ----------
@@ -68,15 +68,15 @@ def try_candidate(
     settings : mapping
     job : Job
     n_queries : int
-        Training queries to use. With fewer than there are nothing is reported but ``chosen_by``.
+        Training queries to use. If these are not all, only ``chosen_by`` is reported.
 
     Returns
     -------
     dict
         JSON. ``status``, ``steps``, ``seconds`` of training and choosing, ``chosen_by`` (mean of the
         goal on the validation queries), ``train``, ``valid`` and ``test`` (a mean for each measure),
-        ``values`` (for each measure one a test query), and as the job says ``judged`` and ``top``.
-        NaN is None. Of a candidate that cannot be trained on these data ``failed``: why.
+        ``values`` (for each measure the value of every test query), and as the job says ``judged`` and
+        ``top``. NaN is None. If the candidate cannot be trained on these data, ``failed`` says why.
     """
     split, begun = fold.split, time.perf_counter()
     is_whole = n_queries == split.train.n_queries
