@@ -26,7 +26,10 @@ W = np.array([1.0, 2.0, 0.0])
         (lambda: certify(W, Q), "weights have no measure of their own; pass one"),
         (lambda: certify(W[:2], Q, "AP"), r"shape \(2,\); 3 finite numbers are needed on Queries"),
         (lambda: certify(W * np.nan, Q, "AP"), "3 finite numbers are needed"),
-        (lambda: certify("model.json", Q, "AP"), "ranker_or_params is a str; a fitted LinearRanker or MLPRanker"),
+        (
+            lambda: certify("model.json", Q, "AP"),
+            "ranker_or_params is a str; a fitted LinearRanker or MLPRanker",
+        ),
         (lambda: certify(W, "train.txt", "AP"), "data is a str; Queries are needed"),
         (lambda: certify(0 * W, Q, "AP", relative=True), "all weights are 0 and have no length"),
         (lambda: certify(W, ONE_LABEL, "AP(empty='skip')"), "defined for none of the 1 queries"),

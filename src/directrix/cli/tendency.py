@@ -46,11 +46,11 @@ def tendency(
     "coefficient": .., "k": .., "median": .., "query": ..}]}.
     """
     from directrix.cli.settings import usage
-    from directrix.experiments.tendency_samples import (
+    from directrix.experiments.tendency_on_data import (
         EVERY_SURROGATE,
         check_models,
         random_models,
-        tendencies,
+        surrogate_tendencies,
         with_value,
     )
     from directrix.measures.names import measure as parse_measure
@@ -64,7 +64,7 @@ def tendency(
         chosen = _that_take(chosen, q)
     with progress_bar("tendency") as report:
         drawn = random_models(models, q.n_features, norm=norm, seed=seed)
-        found = tendencies(chosen, q, measure=standard, models=drawn, progress=report)
+        found = surrogate_tendencies(chosen, q, measure=standard, models=drawn, progress=report)
     rows = [_row(s, t, standard, q) for s, t in zip(chosen, found, strict=True)]
     if form is Format.json:
         about = {"models": models, "norm": norm, "seed": seed, "queries": q.n_queries}

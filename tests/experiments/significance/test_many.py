@@ -158,7 +158,10 @@ def test_the_alphabet_does_not_end():
 WRONG = [
     (lambda: adjust([0.1, 1.1]), "p_values must be between 0 and 1"),
     (lambda: adjust([np.nan]), "p_values must be between 0 and 1"),
-    (lambda: adjust([0.1], "sidak"), "correction='sidak': the corrections are holm, bonferroni, benjamini-hochberg"),
+    (
+        lambda: adjust([0.1], "sidak"),
+        "correction='sidak': the corrections are holm, bonferroni, benjamini-hochberg",
+    ),
     (lambda: tukey([[1.0], [2.0]]), r"values has shape \(2, 1\); finite values"),
     (lambda: tukey([1.0, 2.0]), r"values has shape \(2,\); finite values"),
     (lambda: randomised_tukey([[1.0, np.inf]] * 3), "finite values"),
