@@ -198,7 +198,7 @@ def _digest(splits: tuple[Split, ...]) -> str:
 
 
 def _print(found: CrossValidation, select: str, form: PaperFormat) -> None:
-    from directrix.reports.crossval import against_first, tables
+    from directrix.reports.crossval import against_first, crossval_tables
 
     if form is PaperFormat.json:
         tests = against_first(found)
@@ -215,7 +215,7 @@ def _print(found: CrossValidation, select: str, form: PaperFormat) -> None:
         about = {"select": select, "folds": list(found.folds), "queries": len(found.query_ids)}
         print_json({**found.to_dict(), **about, "significance": more})
         return
-    figures, chosen = tables(found, select)
+    figures, chosen = crossval_tables(found, select)
     if form is PaperFormat.tsv:
         head = ["method", "measure", "mean", *found.folds, "selected", "seconds"]
         typer.echo("\t".join(head))

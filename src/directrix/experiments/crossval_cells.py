@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ import numpy as np
 
 from directrix.data.queries import Queries
 from directrix.errors import InputError
+from directrix.experiments.json_values import json_value
 from directrix.experiments.splits import StoredSplit
 from directrix.experiments.tuning import subset
 from directrix.measures.base import RankingMeasure
@@ -86,27 +86,27 @@ def try_candidate(
     clock = Clock(None, 1, None)
     try:
         folds, _ = judging_folds(train, split.valid, _UNWEIGHTED, None, job.seed)
-        found = attempt(method, settings, folds, job.goal, job.seed, clock, job.trained_for)
-        assert found is not None  # there is no time budget
-        ranker = found.rankers[-1]
+        trained = attempt(method, settings, folds, job.goal, job.seed, clock, job.trained_for)
+        assert trained is not None  # there is no time budget
+        ranker = trained.rankers[-1]
         if is_whole and folds[0].train is not train:  # inner folds chose
-            ranker = again(found, train, _UNWEIGHTED, job.goal, job.seed, clock, job.trained_for)
+            ranker = again(trained, train, _UNWEIGHTED, job.goal, job.seed, clock, job.trained_for)
     except InputError as error:
         return {"failed": str(error)}
-    candidate = found.candidate
+    candidate = trained.candidate
     kept: dict[str, Any] = {
         "status": candidate.status,
         "steps": candidate.steps,
         "seconds": round(time.perf_counter() - begun, 3),
-        "chosen_by": _number(candidate.valid),
+        "chosen_by": json_value(candidate.valid),
     }
     if job.keeps_judged:
-        kept["judged"] = _numbers(candidate.values)
+        kept["judged"] = json_value(candidate.values)
     if not is_whole:
         return kept
     judged = [
         _values(job.measures, each.predict_queries(f.judge), f.judge)
-        for f, each in zip(folds, found.rankers, strict=True)
+        for f, each in zip(folds, trained.rankers, strict=True)
     ]
     scores = ranker.predict_queries(split.test)
     values = _values(job.measures, scores, split.test)
@@ -114,7 +114,7 @@ def try_candidate(
         "train": _means(_values(job.measures, ranker.predict_queries(train), train)),
         "valid": _means([np.concatenate(parts) for parts in zip(*judged, strict=True)]),
         "test": _means(values),
-        "values": [_numbers(each) for each in values],
+        "values": json_value(values),
     }
     if job.keep_top:
         kept["top"] = top_of(scores, split.test, job.keep_top)
@@ -126,21 +126,13 @@ def _values(measures: tuple[RankingMeasure, ...], scores: Float64Array, q: Queri
 
 
 def _means(values: Iterable[Float64Array]) -> list[float | None]:
-    return [_number(mean_over_queries(each)) for each in values]
-
-
-def _number(value: float) -> float | None:
-    return None if math.isnan(value) else value
-
-
-def _numbers(values: Float64Array) -> list[float | None]:
-    return [_number(value) for value in values.tolist()]
+    return [json_value(mean_over_queries(each)) for each in values]
 
 
 def top_of(scores: FloatArray, q: Queries, n: int) -> list[list[tuple[int, float]]]:
     """Row in its query and score of the first documents of every query; equal scores by row."""
-    found = []
+    top = []
     for low, high in zip(q.qptr[:-1], q.qptr[1:], strict=True):
-        first = np.argsort(-scores[low:high], kind="stable")[:n]
-        found.append(list(zip(first.tolist(), scores[low:high][first].tolist(), strict=True)))
-    return found
+        rows = np.argsort(-scores[low:high], kind="stable")[:n]
+        top.append(list(zip(rows.tolist(), scores[low:high][rows].tolist(), strict=True)))
+    return top

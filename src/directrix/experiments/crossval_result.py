@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from directrix.errors import InputError
+from directrix.experiments.json_values import json_value
 from directrix.experiments.tuning import canonical
 from directrix.rankers.training import mean_over_queries
 from directrix.types import Float64Array
@@ -166,8 +167,8 @@ class CrossValidation:
                 {
                     "method": entry,
                     "measure": measure,
-                    "mean": _number(self.mean(entry, measure)),
-                    "folds": [_number(value) for value in self.folds_of(entry, measure)],
+                    "mean": json_value(self.mean(entry, measure)),
+                    "folds": json_value(self.folds_of(entry, measure)),
                     "selected": [json.loads(canonical(each)) for each in self.selected(entry)],
                     "seconds": round(self.seconds(entry), 3),
                 }
@@ -190,7 +191,3 @@ class CrossValidation:
         if measure not in self.measures:
             raise InputError(f"{measure!r} was not measured; the measures are {', '.join(self.measures)}.")
         return self.measures.index(measure)
-
-
-def _number(value: float) -> float | None:
-    return None if math.isnan(value) else value

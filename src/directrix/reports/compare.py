@@ -28,7 +28,7 @@ _INTERVALS = {
     "bootstrap": "by the BCa bootstrap, for each pair alone",
     "tukey": "of Tukey, for all pairs together",
 }
-_MANY = 10  # systems past which all pairs are too long a table for a screen
+_MANY = 10  # systems; with more, the table of all pairs is too long for a screen
 
 
 def comparison_tables(found: Comparisons, measure: str, *, pairs: bool | None = None) -> tuple[Table, ...]:
@@ -37,11 +37,11 @@ def comparison_tables(found: Comparisons, measure: str, *, pairs: bool | None = 
     Parameters
     ----------
     found : Comparisons
-        Of `directrix.experiments.significance.compare`.
+        Result of `directrix.experiments.significance.compare`.
     measure : str
-        Its name, for the heads.
+        Its name, for the headings.
     pairs : bool, optional
-        Whether the second table is made; by default up to 10 systems.
+        Whether to make the second table; default for up to 10 systems.
 
     Returns
     -------
@@ -75,11 +75,11 @@ def _systems(found: Comparisons, measure: str) -> Table:
         rows = [(name, found.means[name], found.letters[name]) for name in ordered]
         reading = f"Systems that share a letter do not differ at {found.alpha:g}: {_how(found)}."
     else:
-        of = {pair.first: pair for pair in found.pairs}
+        pair_of = {pair.first: pair for pair in found.pairs}
         heads = ("system", measure, f"minus {found.against}", "")
         rows = [
-            (name, found.means[name], of[name].difference, stars(of[name].adjusted))
-            if name in of
+            (name, found.means[name], pair_of[name].difference, stars(pair_of[name].adjusted))
+            if name in pair_of
             else (name, found.means[name], None, "")
             for name in ordered
         ]
@@ -100,8 +100,8 @@ def _pairs(found: Comparisons, measure: str) -> Table:
         columns=("pair", "difference", f"{confidence} interval", "p", "adjusted", "W/T/L", "d"),
         rows=tuple(_row(pair) for pair in found.pairs),
         notes=(
-            f"Intervals {_INTERVALS[found.interval]}. d: Cohen's, the mean difference over the scatter of "
-            "differences. W/T/L: queries on which the first is higher, level, lower.",
+            f"Intervals {_INTERVALS[found.interval]}. d: Cohen's d, the mean difference over the standard "
+            "deviation of the differences. W/T/L: queries on which the first is higher, equal, lower.",
         ),
         digits=4,
     )

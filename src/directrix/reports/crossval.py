@@ -1,4 +1,4 @@
-"""A cross-validation as tables: means, folds, significance, and the settings that were chosen."""
+"""Tables of a cross-validation: means, folds, significance, and the chosen settings."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from directrix.experiments.crossval import CrossValidation
 from directrix.experiments.significance import Significance, paired_t
 from directrix.reports.tables import Table, Value
 
-__all__ = ["against_first", "tables"]
+__all__ = ["against_first", "crossval_tables"]
 
 
 def against_first(found: CrossValidation) -> dict[tuple[str, str], Significance | None]:
-    """Compare every entry but the first with the first, query by query: paired t-test.
+    """Compare every other entry with the first by the paired t-test over queries.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ def against_first(found: CrossValidation) -> dict[tuple[str, str], Significance 
     Returns
     -------
     dict
-        From entry and measure to the test; None with fewer than two queries.
+        Entry and measure to the test; None with fewer than two queries.
     """
     tests: dict[tuple[str, str], Significance | None] = {}
     first, *others = found.entries
@@ -36,14 +36,14 @@ def against_first(found: CrossValidation) -> dict[tuple[str, str], Significance 
     return tests
 
 
-def tables(found: CrossValidation, selection: str) -> tuple[Table, Table]:
-    """The figures, and the settings behind them.
+def crossval_tables(found: CrossValidation, selection: str) -> tuple[Table, Table]:
+    """Return the table of the figures, and the table of the chosen settings.
 
     Parameters
     ----------
     found : CrossValidation
     selection : str
-        The measure that chose.
+        The measure that chose the settings.
     """
     tests = against_first(found)
     first, several = found.entries[0], len(found.entries) > 1

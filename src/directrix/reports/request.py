@@ -1,4 +1,4 @@
-"""What a reproduction is asked to do, and where it keeps what it has done."""
+"""What a reproduction is asked to do, and the folder of its results."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from directrix.errors import InputError
+from directrix.experiments.json_values import json_value
 
 __all__ = ["Comparisons", "Pair"]
 
@@ -54,7 +55,7 @@ class Pair:
 
     def to_dict(self) -> dict[str, Any]:
         """In JSON types; values that are not finite are None."""
-        return {name: _finite(value) for name, value in vars(self).items()}
+        return {name: json_value(value) for name, value in vars(self).items()}
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,7 @@ class Comparisons:
         systems = [
             {
                 "name": name,
-                "mean": _finite(mean),
+                "mean": json_value(mean),
                 "undefined": self.undefined.get(name, 0),
                 "letters": None if self.letters is None else self.letters[name],
             }
@@ -149,9 +150,3 @@ class Comparisons:
             "pairs": [pair.to_dict() for pair in self.pairs],
             "power": self.power_note,
         }
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return [_finite(entry) for entry in value]
-    return None if isinstance(value, float) and not np.isfinite(value) else value
