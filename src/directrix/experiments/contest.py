@@ -47,7 +47,7 @@ class Contest:
     mark: str
     plan: list[tuple[int, int]]
     _alive: list[int] = field(init=False)
-    _found: dict[int, dict[str, Any]] = field(init=False, default_factory=dict)
+    _outcomes: dict[int, dict[str, Any]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self._alive = list(range(len(self.trials)))
@@ -67,10 +67,10 @@ class Contest:
         if rung >= len(self.plan):
             return
         for i in self._alive:
-            self._found[i] = {**results[self._key(i, self.plan[rung][1])], "rung": rung}
-        trained = [i for i in self._alive if "failed" not in self._found[i]]
+            self._outcomes[i] = {**results[self._key(i, self.plan[rung][1])], "rung": rung}
+        trained = [i for i in self._alive if "failed" not in self._outcomes[i]]
         if rung + 1 < len(self.plan) and trained:  # if none can be trained on few queries, none is dropped
-            ranked = sorted(trained, key=lambda i: -_or_worst(self._found[i]["chosen_by"]))  # stable
+            ranked = sorted(trained, key=lambda i: -_or_worst(self._outcomes[i]["chosen_by"]))  # stable
             self._alive = sorted(ranked[: self.plan[rung + 1][0]])
 
     def result(self, measures: tuple[str, ...]) -> FoldResult:
@@ -82,7 +82,7 @@ class Contest:
             If none of them could be trained.
         """
         last = len(self.plan) - 1
-        tried = tuple(_tried(t, self._found[i], last, measures) for i, t in enumerate(self.trials))
+        tried = tuple(_tried(t, self._outcomes[i], last, measures) for i, t in enumerate(self.trials))
         whole = [i for i, each in enumerate(tried) if each.status not in ("failed", "dropped")]
         if not whole:
             message = next(each.message for each in tried if each.message)
@@ -93,9 +93,11 @@ class Contest:
         candidates = [self._candidate(i) for i in whole]
         best = preferred(candidates)
         chosen = next(i for i, each in zip(whole, candidates, strict=True) if each is best)
-        found = self._found[chosen]
-        values = np.array([[_or_nan(value) for value in each] for each in found["values"]])
-        top = tuple(tuple((int(row), float(score)) for row, score in query) for query in found.get("top", ()))
+        outcome = self._outcomes[chosen]
+        values = np.array([[_or_nan(value) for value in each] for each in outcome["values"]])
+        top = tuple(
+            tuple((int(row), float(score)) for row, score in query) for query in outcome.get("top", ())
+        )
         return FoldResult(tried, chosen, values, top)
 
     def _key(self, i: int, n_queries: int) -> Key:
@@ -104,28 +106,28 @@ class Contest:
 
     def _candidate(self, i: int) -> Candidate:
         """The candidate as `directrix.search` describes it, so that both choose alike."""
-        found, (method, settings) = self._found[i], self.trials[i]
-        judged = np.array([_or_nan(value) for value in found.get("judged", ())])
-        chosen_by = _or_nan(found["chosen_by"])
-        return Candidate(method.name, settings, chosen_by, math.nan, 0, found["status"], 0.0, judged)
+        outcome, (method, settings) = self._outcomes[i], self.trials[i]
+        judged = np.array([_or_nan(value) for value in outcome.get("judged", ())])
+        chosen_by = _or_nan(outcome["chosen_by"])
+        return Candidate(method.name, settings, chosen_by, math.nan, 0, outcome["status"], 0.0, judged)
 
 
-def _tried(trial: Trial, found: Mapping[str, Any], last: int, measures: tuple[str, ...]) -> Tried:
+def _tried(trial: Trial, outcome: Mapping[str, Any], last: int, measures: tuple[str, ...]) -> Tried:
     method, settings = trial
     means = {
-        part: {name: _or_nan(value) for name, value in zip(measures, found.get(part, ()), strict=False)}
+        part: {name: _or_nan(value) for name, value in zip(measures, outcome.get(part, ()), strict=False)}
         for part in ("train", "valid", "test")
     }
-    is_failed, is_dropped = "failed" in found, found["rung"] < last
+    is_failed, is_dropped = "failed" in outcome, outcome["rung"] < last
     return Tried(
         method=method.name,
         settings=settings,
-        status="failed" if is_failed else "dropped" if is_dropped else found["status"],
-        chosen_by=_or_nan(found.get("chosen_by")),
+        status="failed" if is_failed else "dropped" if is_dropped else outcome["status"],
+        chosen_by=_or_nan(outcome.get("chosen_by")),
         **means,
-        steps=found.get("steps", 0),
-        seconds=found.get("seconds", 0.0),
-        message=found.get("failed", ""),
+        steps=outcome.get("steps", 0),
+        seconds=outcome.get("seconds", 0.0),
+        message=outcome.get("failed", ""),
     )
 
 

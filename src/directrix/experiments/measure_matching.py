@@ -205,8 +205,8 @@ def matching(  # noqa: PLR0913
         *(Entry(goal.name, method, settings or {}, grid, goal) for goal in goals),
         *baselines,
     ]
-    found = cross_validate(
+    results = cross_validate(
         splits, entries, goals, select=goals[0], path=path, seed=seed, n_jobs=n_jobs, progress=progress
     )
-    values = {entry.name: {name: found.values(entry.name, name) for name in names} for entry in entries}
+    values = {entry.name: {name: results.values(entry.name, name) for name in names} for entry in entries}
     return Matching(tuple(names), tuple(values), values)

@@ -29,8 +29,8 @@ class Rules:
 
     def __call__(self, measure: RankingMeasure | str, *, always: bool = False) -> RankingMeasure:
         """Return the measure to report; with ``always`` a measure object is put under the convention too."""
-        found = parse_measure(measure)
-        return found.under(self._tool) if self._tool and (always or isinstance(measure, str)) else found
+        parsed = parse_measure(measure)
+        return parsed.under(self._tool) if self._tool and (always or isinstance(measure, str)) else parsed
 
     def trained_for(self, measure: RankingMeasure | str) -> RankingMeasure:
         """Return the measure that methods train for: with gain, discount and denominators of the tool.

@@ -136,11 +136,6 @@ def approximation(
             )
         start = np.zeros(objective.queries.n_features)
     trained: Any = objective.surrogate
-    if "tends_to_measure" not in getattr(trained, "traits", ()):
-        raise InputError(
-            f"{trained!r} does not tend to a measure, so it has no error; give a surrogate with the trait "
-            "tends_to_measure, e.g. ApproxNDCG()."
-        )
     q = objective.queries
     exact = trained.measure.prepare(q.labels, q.qptr, doc_ids=q.doc_ids)
     epochs: list[int] = []
@@ -166,19 +161,25 @@ def approximation(
 
 
 def _objective(data: Queries | Objective, surrogate: Surrogate | str | None) -> Objective:
-    if isinstance(data, Objective):
-        if surrogate is not None:
+    """The objective, with a surrogate that tends to a measure."""
+    if isinstance(data, Queries):
+        if surrogate is None:
             raise InputError(
-                f"approximation: the objective has the surrogate {data.surrogate!r} already; leave out "
-                "surrogate=, or give Queries."
+                "approximation: Queries need a surrogate; give one that tends to a measure, e.g. "
+                "'ApproxAP(alpha=100.0)'."
             )
-        return data
-    if surrogate is None:
+        data = linear_objective(data, as_surrogate(surrogate) if isinstance(surrogate, str) else surrogate)
+    elif surrogate is not None:
         raise InputError(
-            "approximation: Queries need a surrogate; give one that tends to a measure, e.g. "
-            "'ApproxAP(alpha=100.0)'."
+            f"approximation: the objective has the surrogate {data.surrogate!r} already; leave out "
+            "surrogate=, or give Queries."
         )
-    return linear_objective(data, as_surrogate(surrogate) if isinstance(surrogate, str) else surrogate)
+    if "tends_to_measure" not in getattr(data.surrogate, "traits", ()):
+        raise InputError(
+            f"{data.surrogate!r} does not tend to a measure, so it has no error; give a surrogate with the "
+            "trait tends_to_measure, e.g. ApproxNDCG()."
+        )
+    return data
 
 
 def _mean_of_known(values: Float64Array) -> Float64Array:

@@ -53,7 +53,7 @@ class Request:
     trials: int | None = None
 
     def open(self, fixed: Mapping[str, Any], **more: Any) -> tuple[Path, dict[str, Any]]:
-        """Make the folder, or take up the run in it.
+        """Make the folder, or open it to resume the run in it.
 
         Parameters
         ----------
@@ -61,7 +61,7 @@ class Request:
             JSON: all that the figures depend on (settings, seed, digest of the data); the version of
             directrix is added.
         **more
-            Other settings, which may differ when the run goes on.
+            Other settings, which may differ when the run is resumed.
 
         Returns
         -------
