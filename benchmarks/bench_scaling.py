@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bench_gradient import peak_kib, problem
+from bench_gradient import problem
+from full_pass import peak_kib
 from bench_surrogates import made, milliseconds
 
 import directrix as dx
