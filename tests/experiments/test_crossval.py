@@ -29,7 +29,7 @@ from directrix.measures.precision import AP
 from directrix.rankers.methods import method, methods
 from directrix.rankers.search import search
 from directrix.rankers.training import mean_of, values_of
-from directrix.reports.crossval import tables
+from directrix.reports.crossval import crossval_tables
 from tests.experiments.letor_folder import letor_folder, letor_queries
 
 ENTRIES = (Entry("Regression", "Regression"), Entry("cosine", "RankCosine", grid={"l2": [1e-5, 1e-1, 1.0]}))
@@ -274,7 +274,7 @@ def test_queries_without_a_value_are_nan_and_do_not_count(splits):
     json.dumps(found.to_dict(), allow_nan=False)
     both = cross_validate([split], ["Regression", "RankCosine"], ["AP", "AP(empty='skip')"])
     n = len(values)
-    assert f"Regression over {n - 1} to {n} defined queries" in tables(both, "AP")[0].notes[-1]
+    assert f"Regression over {n - 1} to {n} defined queries" in crossval_tables(both, "AP")[0].notes[-1]
 
 
 def test_one_entry_and_one_measure_need_no_list(splits):
