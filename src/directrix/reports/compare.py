@@ -102,8 +102,9 @@ def _pairs(comparison: Comparisons, measure: str) -> Table:
         columns=("pair", "difference", f"{confidence} interval", "p", "adjusted", "W/T/L", "d"),
         rows=tuple(_row(pair) for pair in comparison.pairs),
         notes=(
-            f"Intervals {_INTERVALS[comparison.interval]}. d: Cohen's d, the mean difference over the standard "
-            "deviation of the differences. W/T/L: queries on which the first is higher, equal, lower.",
+            f"Intervals {_INTERVALS[comparison.interval]}. d: Cohen's d, the mean difference over the "
+            "standard deviation of the differences. W/T/L: queries on which the first is higher, equal, "
+            "lower.",
         ),
         digits=4,
     )
