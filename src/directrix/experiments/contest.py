@@ -85,10 +85,11 @@ class Contest:
         tried = tuple(_tried(t, self._outcomes[i], last, measures) for i, t in enumerate(self.trials))
         whole = [i for i, each in enumerate(tried) if each.status not in ("failed", "dropped")]
         if not whole:
-            message = next(each.message for each in tried if each.message)
+            failed = next(self._outcomes[i] for i, each in enumerate(tried) if each.message)
             raise InputError(
-                f"{self.name}, {self.fold.split.name}: none of {len(tried)} candidates could be trained: "
-                + message
+                f"{self.name}, {self.fold.split.name}: none of {len(tried)} candidates could be trained:",
+                python=failed["failed"],
+                shell=failed["in_shell"],
             )
         candidates = [self._candidate(i) for i in whole]
         best = preferred(candidates)

@@ -76,7 +76,8 @@ def try_candidate(
         JSON. ``status``, ``steps``, ``seconds`` of training and choosing, ``chosen_by`` (mean of the
         goal on the validation queries), ``train``, ``valid`` and ``test`` (a mean for each measure),
         ``values`` (for each measure the value of every test query), and as the job says ``judged`` and
-        ``top``. NaN is None. If the candidate cannot be trained on these data, ``failed`` says why.
+        ``top``. NaN is None. If the candidate cannot be trained on these data, ``failed`` and
+        ``in_shell`` say why, in words for Python and for a shell.
     """
     split, begun = fold.split, time.perf_counter()
     is_whole = n_queries == split.train.n_queries
@@ -92,7 +93,7 @@ def try_candidate(
         if is_whole and folds[0].train is not train:  # inner folds chose
             ranker = again(trained, train, _UNWEIGHTED, job.goal, job.seed, clock, job.trained_for)
     except InputError as error:
-        return {"failed": str(error)}
+        return {"failed": str(error), "in_shell": error.in_shell}
     candidate = trained.candidate
     kept: dict[str, Any] = {
         "status": candidate.status,
