@@ -127,8 +127,8 @@ def k_fold_splits(q: Queries, k: int = 5, *, seed: int = 0) -> tuple[Split, ...]
     """
     if check_count("k", k, 3) > q.n_queries:
         raise InputError(
-            f"k={k} folds of {q.n_queries} queries: k must be between 3 and the number of queries: one fold "
-            "is for testing, the next for validation, the rest for training.",
+            f"k={k} folds of {q.n_queries} queries: k must be between 3 and the number of queries, with one "
+            "fold for testing, the next for validation and the rest for training.",
             python="Type e.g. k=3.",
             shell="Type e.g. --folds 3.",
         )
