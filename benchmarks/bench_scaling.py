@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bench_gradient import peak_kib, problem
 from bench_surrogates import made, milliseconds
+from full_pass import peak_kib, problem
 
 import directrix as dx
 from directrix.models.mlp import MLPModel

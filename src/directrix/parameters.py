@@ -8,7 +8,7 @@ from typing import Any
 
 from directrix.errors import InputError
 
-__all__ = ["SMALLEST", "number", "positive", "whole"]
+__all__ = ["SMALLEST", "number", "positive", "seed_number", "whole"]
 
 SMALLEST, _LARGEST = 1e-30, 1e30
 
@@ -77,6 +77,20 @@ def whole(value: Any, name: str, owner: str = "", *, least: int = 1, example: in
         return int(value)
     wanted = f"an integer >= {least}{' and < 2^31' if integer and value > least else ''}"
     raise _refusal(value, name, owner, wanted, f"{max(least, example)}")
+
+
+def seed_number(value: Any, name: str = "seed") -> int:
+    """Return a seed, an integer >= 0 of any size, as a Python integer.
+
+    Raises
+    ------
+    InputError
+        If it is not one.
+    """
+    integer = isinstance(value, Integral) and not isinstance(value, bool)
+    if integer and value >= 0:
+        return int(value)
+    raise _refusal(value, name, "", "an integer >= 0", "0")
 
 
 def _refusal(value: Any, name: str, owner: str, wanted: str, example: str) -> InputError:

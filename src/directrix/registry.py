@@ -184,9 +184,8 @@ NAMESPACES = {
         "line_search": "measures.line_search",
         "matching": "experiments.measure_matching",
         "polish": "experiments.optimality",
-        "random_models": "experiments.tendency_samples",
-        "tendencies": "experiments.tendency_samples",
-        "tendency_of": "experiments.tendency_samples",
+        "random_models": "experiments.tendency_on_data",
+        "surrogate_tendencies": "experiments.tendency_on_data",
     },
     "laws": {
         "LawBroken": "laws.check",

@@ -196,7 +196,7 @@ def test_a_run_of_other_settings_or_data_is_refused(run, done, folds, tmp_path):
     for other in (("--seed", 1), ("--set", "l2=1.0"), ("--search", "halving"), ("--convention", "trec_eval")):
         result = run("crossval", folds, *OPTIONS, "--convention", "letor3", "-o", folder, *other)
         assert result.exit_code == 1
-        assert "which cannot be gone on with" in result.stderr
+        assert "which cannot be resumed with" in result.stderr
     other = letor_folder(tmp_path / "other", seed=9)
     result = run("crossval", other, *OPTIONS, "--convention", "letor3", "-o", folder)
     assert result.exit_code == 1

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from directrix.experiments.crossval import Entry
-from directrix.experiments.tendency_samples import random_models
+from directrix.experiments.tendency_on_data import random_models
 from directrix.rankers.methods import Method
 from directrix.surrogates.approx import ApproxAP, ApproxNDCG
 from directrix.surrogates.soft import SoftNDCG

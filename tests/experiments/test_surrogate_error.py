@@ -140,11 +140,11 @@ def test_means_are_over_the_queries_that_are_covered():
 
 
 def test_what_is_missing_is_named(q):
-    with pytest.raises(InputError, match=r"RankNet.*tends to no measure.*ApproxNDCG"):
+    with pytest.raises(InputError, match=r"RankNet.*does not tend to a measure.*ApproxNDCG"):
         approximation(q, RankNet())
-    with pytest.raises(InputError, match="which surrogate"):
+    with pytest.raises(InputError, match="Queries need a surrogate"):
         approximation(q)
-    with pytest.raises(InputError, match=r"trains ApproxNDCG.*already"):
+    with pytest.raises(InputError, match=r"has the surrogate ApproxNDCG.*already"):
         approximation(linear_objective(q, ApproxNDCG()), ApproxNDCG())
     with pytest.raises(InputError, match="give start="):
         approximation(make_objective(q, ApproxNDCG(), MLPModel((2,))))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from directrix.data.queries import Queries
 from directrix.errors import InputError
+from directrix.experiments.cells import Progress
 from directrix.experiments.tendency import Tendency, tendency
 from directrix.measures.names import measure as parse_measure
 from directrix.surrogates.names import surrogate as parse_surrogate
@@ -19,13 +20,12 @@ __all__ = [
     "EVERY_SURROGATE",
     "check_models",
     "random_models",
-    "tendencies",
-    "tendency_of",
+    "surrogate_tendencies",
     "with_value",
 ]
 
-_DOCS_AT_ONCE = 1 << 20  # documents times models whose scores are held at once
-_ROWS_AT_ONCE = 1 << 15  # of features, as float64
+_DOCS_AT_ONCE = 1 << 20  # documents times models whose scores are held at a time
+_ROWS_AT_ONCE = 1 << 15  # rows of features that are converted to float64 at a time
 _ALPHAS, _SIGMAS = (10, 100, 1000, 10000), ("1e-1", "1e-2", "1e-3", "1e-4")
 _SQUARED = ("1e-2", "1e-4", "1e-6", "1e-8")  # SmoothRank's sigma divides squares of scores
 EVERY_SURROGATE = (
@@ -40,40 +40,17 @@ EVERY_SURROGATE = (
     *("SVMMap()", "PermuRank()", "SVMRoc()", "SVMNdcg()", "Dorm()", "Dorm(k=10)"),
     *("RankNet()", "RankSVM()", "ListNet()", "ListMLE()", "RankCosine()", "Regression()"),
 )
-"""The surrogates of the library that have a value, over their parameters; written for weights of length 1."""
+"""The surrogates that have a value, with several values of their parameters, for weights of length 1."""
 
 
-def tendency_of(
-    surrogate: Surrogate | str,
-    data: Queries,
-    *,
-    measure: Measure | str | None = None,
-    n_models: int = 100,
-    norm: float = 1.0,
-    seed: int = 0,
-) -> Tendency:
-    """Tendency correlation of one surrogate on data; see `tendencies` and `random_models`.
-
-    Examples
-    --------
-    >>> import directrix as dx
-    >>> q = dx.data.make_cubic(n_queries=10, docs_per_query=20, n_features=5, seed=0)
-    >>> blunt, sharp = (tendency_of(dx.ApproxNDCG(alpha=alpha), q, n_models=20) for alpha in (1.0, 100.0))
-    >>> blunt.coefficient > sharp.coefficient
-    True
-    """
-    models = random_models(n_models, data.n_features, norm=norm, seed=seed)
-    return tendencies([surrogate], data, measure=measure, models=models)[0]
-
-
-def tendencies(
+def surrogate_tendencies(
     surrogates: Sequence[Surrogate | str],
     data: Queries,
     *,
     measure: Measure | str | None = None,
     models: Float64Array | None = None,
     per_query: bool = False,
-    progress: Callable[[int, int, str], None] | None = None,
+    progress: Progress | None = None,
 ) -> tuple[Tendency, ...]:
     r"""Tendency correlation of surrogates on data, over linear models.
 
@@ -84,13 +61,14 @@ def tendencies(
     data : Queries
         Dense or CSR features; labels.
     measure : measure or str, optional
-        Compared with all of them; None = each with the measure that it stands for (``surrogate.measure``).
+        Compared with all surrogates; None = each with the measure that it approximates
+        (``surrogate.measure``).
     models : float (n_models, n_features), optional
         Weights; None = 100 of `random_models`.
     per_query : bool
         As for `tendency`.
     progress : callable, optional
-        Called with how much is done, how much there is, and the surrogate.
+        Called with the number of finished parts, the number of all, and the surrogate.
 
     Returns
     -------
@@ -104,36 +82,44 @@ def tendencies(
 
     Notes
     -----
-    Scores of about a million documents times models are held at a time. Same models, same bits, for any
-    number of threads. Costs a value and gradient of each surrogate for every model.
+    At most about a million scores (documents times models) are held at a time. The bits do not depend on the
+    number of threads. Cost: a value and gradient of each surrogate for every model.
+
+    Examples
+    --------
+    >>> import directrix as dx
+    >>> q = dx.data.make_cubic(n_queries=10, docs_per_query=20, n_features=5, seed=0)
+    >>> smooth, sharp = surrogate_tendencies(["ApproxNDCG(alpha=1)", "ApproxNDCG(alpha=100)"], q)
+    >>> smooth.coefficient > sharp.coefficient
+    True
     """
     models = random_models(100, data.n_features) if models is None else np.asarray(models, dtype=np.float64)
     if models.ndim != 2 or models.shape[1] != data.n_features:
         raise InputError(
-            f"models has shape {models.shape}; one row a model and one column for each of the "
-            f"{data.n_features} features is needed, e.g. random_models(100, {data.n_features})."
+            f"models has shape {models.shape}; one row per model and one column for each of the "
+            f"{data.n_features} features are needed, e.g. random_models(100, {data.n_features})."
         )
     chosen = [with_value(s) for s in surrogates]
-    given = None if measure is None else parse_measure(measure) if isinstance(measure, str) else measure
-    standards: list[Any] = [s.measure if given is None else given for s in chosen]
-    different = list(dict.fromkeys(standards))
-    n_models = len(models)
-    found = {id(s): np.empty((n_models, data.n_queries)) for s in [*chosen, *different]}
+    if isinstance(measure, str):
+        measure = parse_measure(measure)
+    targets: list[Any] = [s.measure if measure is None else measure for s in chosen]
+    shape = len(models), data.n_queries
+    surrogate_values = [np.empty(shape) for _ in chosen]
+    measure_values = {target: np.empty(shape) for target in targets}
     step = max(1, _DOCS_AT_ONCE // max(data.n_docs, 1))
-    starts = range(0, n_models, step)
+    starts = range(0, len(models), step)
     for number, first in enumerate(starts):
-        block = slice(first, min(first + step, n_models))
+        block = slice(first, min(first + step, len(models)))
         ranking = _ranked(models[block], data)
-        for m in different:
-            found[id(m)][block] = m(*ranking).reshape(-1, data.n_queries)
-        for at, s in enumerate(chosen):
+        for target, values in measure_values.items():
+            values[block] = target(*ranking).reshape(-1, data.n_queries)
+        for i, surrogate in enumerate(chosen):
             if progress is not None:
-                progress(number * len(chosen) + at, len(starts) * len(chosen), repr(s))
-            found[id(s)][block] = s.value_and_grad(*ranking)[0].reshape(-1, data.n_queries)
-    place = {m: id(m) for m in different}
+                progress(number * len(chosen) + i, len(starts) * len(chosen), repr(surrogate))
+            surrogate_values[i][block] = surrogate.value_and_grad(*ranking)[0].reshape(-1, data.n_queries)
     return tuple(
-        tendency(found[id(s)], found[place[m]], per_query=per_query)
-        for s, m in zip(chosen, standards, strict=True)
+        tendency(values, measure_values[target], per_query=per_query)
+        for values, target in zip(surrogate_values, targets, strict=True)
     )
 
 
@@ -145,9 +131,9 @@ def random_models(n_models: int, n_features: int, *, norm: float = 1.0, seed: in
     n_models : int >= 2
     n_features : int
     norm : float > 0
-        Length of each, and so the unit of scores: ``ApproxAP(alpha=100)`` at norm 1 is ``ApproxAP(alpha=10)``
-        at norm 10; SoftRank's sigma grows with it, SmoothRank's with its square, and structural SVMs are
-        others at every norm. He & Liu (2010) do not say what they took.
+        Length of the weights, which is the unit of scores: ``ApproxAP(alpha=100)`` at norm 1 is
+        ``ApproxAP(alpha=10)`` at norm 10; SoftRank's sigma grows with the norm, SmoothRank's with its square,
+        and structural SVMs differ at every norm. He & Liu (2010) do not state theirs.
     seed : int
 
     Returns
@@ -157,7 +143,7 @@ def random_models(n_models: int, n_features: int, *, norm: float = 1.0, seed: in
     Raises
     ------
     InputError
-        If there are fewer than 2, or the length is not positive.
+        If there are fewer than 2 models, or the length is not positive.
     """
     check_models(n_models, norm)
     drawn = np.random.default_rng(seed).standard_normal((n_models, n_features))
@@ -175,9 +161,9 @@ def check_models(n_models: int, norm: float) -> None:
 
 
 def _ranked(models: Float64Array, data: Queries) -> tuple[Float64Array, Float64Array, Int64Array]:
-    """Scores, labels and boundaries of the data once for every model, one after the other."""
+    """Scores, labels and boundaries of the data, repeated for every model."""
     scores = np.empty((len(models), data.n_docs))
-    with one_blas_thread():  # how BLAS cuts a product decides its last bits
+    with one_blas_thread():  # the last bits depend on how BLAS divides a product between threads
         for lo in range(0, data.n_docs, _ROWS_AT_ONCE):
             rows = data.features[lo : lo + _ROWS_AT_ONCE].astype(np.float64)
             scores[:, lo : lo + rows.shape[0]] = (rows @ models.T).T
@@ -187,17 +173,17 @@ def _ranked(models: Float64Array, data: Queries) -> tuple[Float64Array, Float64A
 
 
 def with_value(given: Surrogate | str) -> Any:
-    """Return the surrogate, or the one that a text names.
+    """Return the surrogate; a text is parsed.
 
     Raises
     ------
     InputError
-        If it is a gradient without a function, or no surrogate.
+        If it is a gradient without a function, or not a surrogate.
     """
     surrogate: Any = parse_surrogate(given) if isinstance(given, str) else given
     if "value_free" in surrogate.traits:
         raise InputError(
-            f"{surrogate!r} is a gradient without a function: what it has for a value is the measure itself, "
-            "so there is no tendency to compare. Give a surrogate with a value, e.g. 'ApproxNDCG(alpha=10)'."
+            f"{surrogate!r} is a gradient without a function: its value is the measure itself, so there is "
+            "no tendency to compare. Give a surrogate with a value, e.g. 'ApproxNDCG(alpha=10)'."
         )
     return surrogate

@@ -72,7 +72,10 @@ def test_undefined_queries_do_not_count():
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ({"AP": {"AP": [1.0, 2.0]}, "RR": {"RR": [1.0, 2.0]}}, "no values of 'RR' for the training 'AP'"),
+        (
+            {"AP": {"AP": [1.0, 2.0]}, "RR": {"RR": [1.0, 2.0]}},
+            "values of 'RR' are missing for the training 'AP'",
+        ),
         ({"AP": {"AP": [1.0, 2.0]}, "x": {"AP": [1.0]}}, r"\(1,\), \(2,\)"),
         ({"AP": {"AP": 1.0}}, r"shapes \(\)"),
     ],
