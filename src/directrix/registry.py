@@ -122,7 +122,7 @@ PUBLIC = {
     "read_letor": "data.letor",
     "read_trec_qrels": "data.trec",
     "read_trec_run": "data.trec",
-    "search": "rankers.search",
+    "search": "rankers.selection.search",
     "set_threads": "threads",
     "surrogate": "surrogates.names",
     "tendency": "experiments.tendency",

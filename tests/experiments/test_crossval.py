@@ -27,7 +27,7 @@ from directrix.measures.dcg import NDCG
 from directrix.measures.evaluation import evaluate
 from directrix.measures.precision import AP
 from directrix.rankers.methods import method, methods
-from directrix.rankers.search import search
+from directrix.rankers.selection.search import search
 from directrix.rankers.training import mean_of, values_of
 from directrix.reports.crossval import tables
 from tests.experiments.letor_folder import letor_folder, letor_queries

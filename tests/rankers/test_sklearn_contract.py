@@ -12,31 +12,57 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.validation import _num_samples
 
 import directrix as dx
 from directrix.data.synthetic import make_linear
+from directrix.registry import RANKERS, classes
 
 NOT_REPETITION = (
     "sample_weight scales what a document earns; a list that holds a document twice is another list, "
-    "for the copies push each other down, so weights cannot be repetitions"
+    "because the copies push each other down, so weights cannot be repetitions"
 )
 EXPECTED_FAILURES = {
     "check_sample_weight_equivalence_on_dense_data": NOT_REPETITION,
     "check_sample_weight_equivalence_on_sparse_data": NOT_REPETITION,
 }
+RANKER_CLASSES = classes(RANKERS)
+
+
+class OneQuery:
+    """Calls without qid mean one query.
+
+    scikit-learn's checks call ``fit(X, y)`` and ``score(X, y)`` and have no way to pass ``qid``, which a ranker
+    refuses: without it most users have forgotten something. A subclass that says what is meant takes every check;
+    to expect failures would leave nearly all of them out.
+    """
+
+    def fit(self, X, y, qid=None, **given):
+        return super().fit(X, y, qid=np.zeros(_num_samples(X)) if qid is None else qid, **given)
+
+    def score(self, X, y, qid=None, **given):
+        return super().score(X, y, qid=np.zeros(_num_samples(X)) if qid is None else qid, **given)
+
+
+CHECKED = {name: type(name, (OneQuery, cls), {"__init__": cls.__init__}) for name, cls in RANKER_CLASSES.items()}
+SETTINGS = {
+    "LinearRanker": [
+        {"max_iter": 20},
+        {"surrogate": "ApproxAP(alpha=5.0)", "trainer": "sgd", "max_iter": 5, "start": "zero"},
+    ],
+    "StumpRanker": [{"max_iter": 10}, {"trainer": "frank", "thresholds": 4, "max_iter": 5}],
+    "AutoRanker": [{"measure": "nDCG@5", "method": "Regression", "folds": 2}],
+    "MLPRanker": [
+        {"hidden": (4,), "max_iter": 10},
+        {"hidden": (3, 2), "activation": "tanh", "trainer": "adam", "max_iter": 3},
+    ],
+    "BoostedRanker": [{"n_trees": 5, "min_data_in_leaf": 2}],
+}
+"""Quick settings of every ranker, for the checks."""
 
 
 @parametrize_with_checks(
-    [
-        dx.LinearRanker(max_iter=20),
-        dx.LinearRanker("ApproxAP(alpha=5.0)", trainer="sgd", max_iter=5, start="zero"),
-        dx.StumpRanker(max_iter=10),
-        dx.StumpRanker(trainer="frank", thresholds=4, max_iter=5),
-        dx.AutoRanker("nDCG@5", method="Regression", folds=2),
-        dx.MLPRanker(hidden=(4,), max_iter=10),
-        dx.MLPRanker(hidden=(3, 2), activation="tanh", trainer="adam", max_iter=3),
-        dx.BoostedRanker(n_trees=5, min_data_in_leaf=2),
-    ],
+    [CHECKED[name](**settings) for name in RANKERS for settings in SETTINGS[name]],
     expected_failed_checks=lambda ranker: EXPECTED_FAILURES,
 )
 @pytest.mark.filterwarnings("ignore::UserWarning")
@@ -44,6 +70,24 @@ def test_scikit_learn_checks(estimator, check):
     if isinstance(estimator, dx.BoostedRanker):
         pytest.importorskip("lightgbm")
     check(estimator)
+
+
+@pytest.mark.parametrize("name", RANKERS)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_rows_without_queries_are_refused_and_the_message_says_how_to_mean_one_query(name, data):
+    if name == "BoostedRanker":
+        pytest.importorskip("lightgbm")
+    X, y, qid = data
+    ranker = RANKER_CLASSES[name](**SETTINGS[name][0])
+    with pytest.raises(dx.InputError, match=r"qid is missing.*qid=numpy.zeros\(180\) if all rows .* one query"):
+        ranker.fit(X, y)
+    with pytest.raises(dx.InputError, match=r"eval_qid is missing.*eval_qid=numpy.zeros\(180\)"):
+        ranker.fit(X, y, qid=qid, eval_set=(X, y))
+    one = ranker.fit(X, y, qid=np.zeros(len(y)))
+    with pytest.raises(dx.InputError, match="qid is missing"):
+        one.score(X, y)
+    assert one.score(X, y, qid=np.zeros(len(y))) == one.score(X, y, group=[len(y)])
+    assert one.predict(X).shape == (len(y),)
 
 
 @pytest.fixture(scope="module")
@@ -100,21 +144,16 @@ def test_pipeline_passes_qid_to_the_ranker(data):
     np.testing.assert_allclose(pipe.score(X, y, qid=qid), alone.score(Z, y, qid=qid), rtol=1e-12, atol=0)
 
 
-SMALL = {
-    "linear": lambda **more: dx.LinearRanker(max_iter=5, **more),
-    "mlp": lambda **more: dx.MLPRanker(hidden=[3], max_iter=5, random_state=0, **more),
-    "stumps": lambda **more: dx.StumpRanker(max_iter=5, **more),
-    "trees": lambda **more: dx.BoostedRanker(n_trees=5, min_data_in_leaf=2, **more),
-    "auto": lambda **more: dx.AutoRanker("nDCG@5", method="Regression", folds=2),
-}
-
-
-@pytest.fixture(params=SMALL)
+@pytest.fixture(params=RANKERS)
 def small(request):
     """A quick ranker of every class."""
-    if request.param == "trees":
+    if request.param == "BoostedRanker":
         pytest.importorskip("lightgbm")
-    return SMALL[request.param]
+    quick = dict(SETTINGS[request.param][0])
+    if request.param == "MLPRanker":
+        quick |= {"hidden": [3], "random_state": 0}
+    is_auto = request.param == "AutoRanker"
+    return lambda **more: RANKER_CLASSES[request.param](**quick, **({} if is_auto else more))
 
 
 @pytest.mark.usefixtures("routing")

@@ -103,7 +103,7 @@ def _plan(train: Queries, valid: Queries, seed: int) -> list[tuple[str, Callable
     """Name of each row, and how to get its ranker."""
     from directrix.measures.names import measure as parse_measure
     from directrix.rankers.methods import method
-    from directrix.rankers.search import search
+    from directrix.rankers.selection.search import search
 
     def fixed(name: str, **settings: Any) -> Callable[[], StoredRanker]:
         goal = parse_measure(_GOAL)
@@ -172,9 +172,9 @@ def _print(rows: list[dict[str, Any]], form: Format) -> None:
 def _findings(ranker: StoredRanker, train: Queries, seed: int) -> list[str]:
     """How far the surrogate is from its measure, and whether the weights are a local optimum of the goal."""
     from directrix.experiments.optimality import certify
-    from directrix.rankers.search import gap_of
+    from directrix.rankers.training import surrogate_gap
 
-    surrogate, gap = ranker.surrogate_, gap_of(ranker, train)
+    surrogate, gap = ranker.surrogate_, surrogate_gap(ranker, train)
     said = ["stars: two-sided paired t-test over queries, p < .05 *, .01 **, .001 ***"]
     if not math.isnan(gap):  # LambdaRank has forces, and no surrogate of a measure
         said.append(

@@ -22,7 +22,7 @@ from directrix.cli.output import (
 from directrix.errors import InputError
 
 if TYPE_CHECKING:
-    from directrix.rankers.search import Search
+    from directrix.rankers.selection.search import Search
 
 
 def train(
@@ -33,7 +33,8 @@ def train(
         ),
     ],
     valid: Annotated[
-        Path | None, typer.Option(help="Validation data; without it the training queries judge in turns.")
+        Path | None,
+        typer.Option(help="Validation data; without it cross-validation on the training queries."),
     ] = None,
     measure: Annotated[
         str, typer.Option("--measure", "-m", help="What to train for and to choose by.")
@@ -62,7 +63,7 @@ def train(
         int | None,
         typer.Option(
             min=1,
-            help="Without --valid: turns in which the queries judge; 1 holds back a fifth. "
+            help="Without --valid: folds of the cross-validation; 1 holds back a fifth. "
             "Default 5, and 1 from 1,000 queries on.",
             show_default=False,
         ),
@@ -90,21 +91,17 @@ def train(
     """
     from directrix.cli.settings import parse_settings, usage
     from directrix.data.formats import is_table
-    from directrix.measures.names import measure as parse_measure
-    from directrix.rankers.candidates import allowed
-    from directrix.rankers.methods import method as find_method
-    from directrix.rankers.search import search
+    from directrix.rankers.selection.search import plan_search, run_search
 
     with usage():
-        goal, way = parse_measure(measure), find_method(method)
         fixed = parse_settings(settings or [])
         for name, option in (("scale", "--scale"), ("random_state", "--seed")):
             if name in fixed and (option == "--seed" or scale is not None):
                 raise InputError(f"--set {name}: {option} says the same; give only {option}.")
         if scale is not None:
             fixed["scale"] = scale
-        for part, chosen in allowed(way.candidates(goal, fixed), models):
-            part.ranker(measure=goal, **chosen).check_parameters()
+        plan = plan_search(method, measure, fixed, models)
+    goal = plan.measure.name
     check_writable(output, train, valid)
     begun = time.perf_counter()
     q = read_or_open(train, missing, stream=stream)
@@ -112,24 +109,13 @@ def train(
     if valid is not None:
         of_valid = stream if is_table(valid) else None
         judge = as_wide_as(read_or_open(valid, missing, stream=of_valid), q.n_features, valid, str(train))
-    with progress_bar(f"training {method} for {goal.name}") as progress:
-        found = search(
-            q,
-            judge,
-            method=way,
-            measure=goal,
-            settings=fixed,
-            models=models,
-            folds=folds,
-            time_budget=time_budget,
-            seed=seed,
-            progress=progress,
-        )
+    with progress_bar(f"training {method} for {goal}") as progress:
+        found = run_search(plan, q, judge, folds=folds, time_budget=time_budget, seed=seed, progress=progress)
     found.ranker.save(output)
-    _report(found, goal.name, form)
+    _report(found, goal, form)
     for text in found.remarks:
         remark(f"note: {text}")
-    remark(f"chosen: {found.chosen.label} by {goal.name} on {found.selection}")
+    remark(f"chosen: {found.chosen.label} by {goal} on {found.selection}")
     remark(f"why: {found.why}")
     if not math.isnan(found.gap):
         surrogate = found.ranker.surrogate_

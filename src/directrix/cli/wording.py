@@ -23,11 +23,9 @@ _WORDS = (
     ("type sparse=True", "it needs a machine with more memory"),
     ("Type scale='standard' (which only divides CSR features), scale=None,", "Type --scale standard,"),
     (" or read the file with sparse=False", " or leave out --scale"),
-    ("Type e.g. models=['linear']", "Type e.g. --model linear"),
     ("Leave those out, or convention=.", "Leave those out, or --convention."),
     ("draw from the grid: search='random'", "draw from the grid: --search random"),
     ("for a fold tests, the next one chooses, the rest train. Type k=3, say", "type e.g. --folds 3"),
-    ("scale the features (scale='standard')", "scale the features (--scale standard)"),
 )
 
 

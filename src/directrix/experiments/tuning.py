@@ -13,8 +13,7 @@ import numpy as np
 from directrix.data.options import check_count, generator
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
-from directrix.rankers.candidates import Trial
-from directrix.rankers.methods import Method
+from directrix.rankers.method import Method, Trial
 from directrix.rankers.methods import method as find_method
 from directrix.types import Int64Array
 
@@ -128,7 +127,7 @@ def _all(entry: Entry, goal: RankingMeasure, axes: Mapping[str, Sequence[Any]]) 
     _check(entry, goal, {name: values[0] for name, values in axes.items()})
     own = {name: tuple(_plain(value) for value in values) for name, values in axes.items()}
     found = replace(entry.way, grid=own).candidates(goal, entry.settings)
-    return [(entry.way, settings) for _, settings in found]
+    return [Trial(entry.way, settings) for _, settings in found]
 
 
 def _one_by_one(
@@ -143,7 +142,7 @@ def _one_by_one(
             for name, values in axes.items()
         }
         _check(entry, goal, drawn)
-        found.append((entry.way, {**drawn, **entry.settings}))
+        found.append(Trial(entry.way, {**drawn, **entry.settings}))
     return found
 
 
@@ -171,9 +170,9 @@ def check_candidates(trials: Sequence[Trial], goal: RankingMeasure) -> None:
         Of the first candidate.
     """
     wrong = None
-    for method, settings in trials:
+    for trial in trials:
         try:
-            method.ranker(measure=goal, **settings).check_parameters()
+            trial.ranker(goal).check_parameters()
         except InputError as error:
             wrong = wrong or error
         else:

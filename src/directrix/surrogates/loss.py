@@ -23,7 +23,7 @@ class Loss(KernelSurrogate):
     def measure(self) -> RankingMeasure:
         """nDCG: what is reported when nothing else is asked.
 
-        The loss does not tend to it, nor to any other measure: pass ``eval_measure=`` for yours.
+        The loss does not tend to it, nor to any other measure: pass ``measure=`` for yours.
         """
         return NDCG()
 
