@@ -33,9 +33,9 @@ RANKER_CLASSES = classes(RANKERS)
 class OneQuery:
     """Calls without qid mean one query.
 
-    scikit-learn's checks call ``fit(X, y)`` and ``score(X, y)`` and cannot pass ``qid``, which a ranker refuses:
-    most users who leave it out forgot it. With a subclass that says what is meant every check runs; a list of
-    expected failures would leave out nearly all of them.
+    scikit-learn's checks call ``fit(X, y)`` and ``score(X, y)`` and cannot pass ``qid``, which a ranker
+    refuses: most users who leave it out forgot it. With a subclass that says what is meant every check runs;
+    a list of expected failures would leave out nearly all of them.
     """
 
     def fit(self, X, y, qid=None, **given):

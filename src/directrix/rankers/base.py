@@ -37,7 +37,7 @@ fit_context: Callable[..., Callable[[F], F]] = _fit_context
 class Ranker(NestedParameters, ABC):
     """Base of the rankers: rows and query identifiers in, `Queries` out, and back.
 
-    A subclass says how to train on `Queries` (`_train`) and how to score them (`predict_queries`).
+    A subclass trains on `Queries` (`_train`) and scores them (`predict_queries`).
     """
 
     reads_files: ClassVar[bool] = False

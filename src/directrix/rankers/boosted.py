@@ -73,8 +73,8 @@ class BoostedRanker(StoredRanker):
         Why training stopped; its trace has the loss and the validation measure after every tree, and
         ``params`` the values of the leaves.
     surrogate_, measure_, scale_, n_features_in_, feature_names_in_
-        As in `LinearRanker`. With "lambdarank" ``surrogate_`` is this text, and ``result_.value`` is NaN, because
-        LightGBM does not report its loss.
+        As in `LinearRanker`. With "lambdarank" ``surrogate_`` is this text, and ``result_.value`` is NaN,
+        because LightGBM does not report its loss.
 
     Raises
     ------

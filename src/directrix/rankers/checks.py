@@ -48,8 +48,8 @@ def check_trainable(q: Queries) -> None:
     highest = float(q.labels.max())
     if highest > _HIGHEST_LABEL:
         raise InputError(
-            f"the highest label of the training data is {highest:g}; labels are grades such as 0 to 4, at most "
-            f"{_HIGHEST_LABEL}, because a gain is 2^label - 1.",
+            f"the highest label of the training data is {highest:g}; labels are grades such as 0 to 4, not "
+            f"above {_HIGHEST_LABEL}, because a gain is 2^label - 1.",
             python="Map them to grades, e.g. y = numpy.digitize(y, thresholds).",
             shell="Map them to grades.",
         )
@@ -100,8 +100,8 @@ def check_scores(scores: Float64Array, q: Queries) -> None:
     bad = np.flatnonzero(~np.isfinite(scores))
     if bad.size:
         raise InputError(
-            f"the score of row {q.rows[bad[0]]} is {scores[bad[0]]:g}, because a feature of it is missing or "
-            f"too large; so it is for {bad.size:,} of {len(scores):,} rows.",
+            f"the score of row {q.rows[bad[0]]} is {scores[bad[0]]:g}, because one of its features is "
+            f"missing or too large; {bad.size:,} of {len(scores):,} scores are not finite.",
             **_FILL,
         )
 

@@ -42,11 +42,10 @@ def constraints(trainers: frozenset[str]) -> dict[str, list[Any]]:
 
 
 class GradientRanker(StoredRanker):
-    """Base of rankers that a trainer fits; every subclass has a constructor of its own.
+    """Base of rankers that a trainer fits.
 
-    A subclass has the constructor's ``surrogate``, ``trainer``, ``l2``, ``scale``, ``max_iter``,
-    ``patience``, ``warm_start`` and ``random_state``, and says what its model is (`_model`) and where training
-    starts (`_first`).
+    A subclass has a constructor with ``surrogate``, ``trainer``, ``l2``, ``scale``, ``max_iter``,
+    ``patience``, ``warm_start`` and ``random_state``, a model (`_model`) and first parameters (`_first`).
     """
 
     nested: ClassVar[tuple[str, ...]] = ("surrogate", "trainer")

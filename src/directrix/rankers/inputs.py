@@ -72,7 +72,7 @@ def one_set(eval_set: Any, eval_qid: Any, eval_group: Any) -> tuple[Any, Any, An
     Raises
     ------
     InputError
-        If there are several sets, or something that is no pair.
+        If it holds several sets, or is not a pair.
     """
     if eval_set is None:
         if eval_qid is not None or eval_group is not None:
@@ -125,7 +125,7 @@ def _numbers(values: Any, name: str) -> Float64Array:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"{name} holds what are no numbers ({error}); weights are numbers >= 0. "
+            f"{name} cannot be read as numbers ({error}); weights are numbers >= 0. "
             f"Type e.g. {name}=[1.0, 2.0, ...]."
         ) from None
 

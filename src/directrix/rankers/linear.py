@@ -76,8 +76,8 @@ class LinearRanker(GradientRanker):
 
     Notes
     -----
-    In a grid search the values of ``surrogate`` and ``trainer`` are whole surrogates and trainers, or texts of
-    them; their fields are parameters too, of wrapped trainers as well:
+    In a grid search the values of ``surrogate`` and ``trainer`` are whole surrogates and trainers, or texts
+    of them; their fields are parameters too, of wrapped trainers as well:
     ``GridSearchCV(ranker, {"surrogate__alpha": [3.0, 10.0, 30.0], "trainer__max_iter": [50, 200]})``.
 
     Examples

@@ -8,11 +8,10 @@ from directrix.errors import InputError
 from directrix.rankers.baselines import BASELINES
 from directrix.rankers.method import Auto, Method
 from directrix.rankers.published import PUBLISHED
-from directrix.rankers.structural import MACHINES
 
 __all__ = ["method", "methods"]
 
-_BY_NAME: dict[str, Method] = {m.name: m for m in (*PUBLISHED, *MACHINES, *BASELINES)}
+_BY_NAME: dict[str, Method] = {m.name: m for m in (*PUBLISHED, *BASELINES)}
 
 _SUITS = {
     "NDCG": ("ApproxNDCG", "SmoothNDCG", "LambdaRank", "MLP", "LambdaRank-MLP", "BoostedNDCG", "Regression"),

@@ -44,7 +44,7 @@ class MLPRanker(GradientRanker):
     scale : {"query-minmax", "query-standard", "query-percentile", "minmax", "standard"} or None
         Features are brought to a common scale first, see `Scale`. Random first weights suit features
         of mean 0 and deviation 1, hence "standard" (which only divides sparse ones). Features that lie in
-        [0, 1] within each query, such as LETOR's, rank better left alone: None.
+        [0, 1] within each query, such as LETOR's, give better rankings without: None.
     max_iter : int >= 0
         Iterations (epochs of "adam" and "sgd"); 0 keeps the random start.
     patience : int >= 1, optional

@@ -136,7 +136,7 @@ def _scale(path: Any, content: dict[str, Any] | None, n_features: int) -> Scale 
 
 
 def _surrogate(path: Any, ranker: StoredRanker, training: dict[str, Any]) -> Any:
-    """None for a surrogate of the user's own: the model predicts and scores, but cannot train."""
+    """None for a surrogate that the user defined: the model predicts and scores, but cannot train."""
     try:
         return sharpened(ranker._surrogate(), training["result"].get("smoothing"))
     except (InputError, AttributeError) as error:

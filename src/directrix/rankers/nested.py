@@ -123,7 +123,7 @@ def _with_nested(name: str, value: Any, changes: Mapping[str, Any]) -> Any:
 
 
 def _fields(value: Any) -> dict[str, Any]:
-    """Name and value of what `dataclasses.replace` takes; nothing for what is no dataclass."""
+    """Name and value of what `dataclasses.replace` takes; empty for anything else than a dataclass."""
     if not is_dataclass(value) or isinstance(value, type):
         return {}
     return {field.name: getattr(value, field.name) for field in fields(value) if field.init}

@@ -44,8 +44,8 @@ class Training(NamedTuple):
 class StoredRanker(Ranker):
     """Base of the rankers that a model file can hold.
 
-    A subclass has the constructor's ``surrogate``, ``scale`` and ``random_state``, trains (`_minimise`), scores
-    (`_scored`), and says what a file holds of its model (`_model_json`, `_restore_model`).
+    A subclass has the constructor's ``surrogate``, ``scale`` and ``random_state``, trains (`_minimise`),
+    scores (`_scored`), and writes and reads its model (`_model_json`, `_restore_model`).
     """
 
     nested: ClassVar[tuple[str, ...]] = ("surrogate",)

@@ -122,7 +122,7 @@ def mean_over_queries(values: Float64Array, weights: Float64Array | None = None)
 
 def values_of(measure: Measure, scores: Float64Array, q: Queries) -> Float64Array:
     """Value of a measure for every query."""
-    # a measure of the user's own need not take identifiers, which only break ties
+    # a measure that the user defined need not take identifiers, which only break ties
     known = {"doc_ids": q.doc_ids} if isinstance(measure, RankingMeasure) else {}
     return measure(scores, q.labels, q.qptr, **known)
 

@@ -22,11 +22,11 @@ from directrix.rankers.selection.folds import Fold, Weights, selection_folds
 from directrix.rankers.selection.trial import Candidate, Clock, Progress, Target, Trained, refit, run_trial
 from directrix.rankers.training import surrogate_gap
 
-__all__ = ["Plan", "Search", "plan_search", "round_robin", "run_search", "search"]
+__all__ = ["Search", "SearchPlan", "plan_search", "round_robin", "run_search", "search"]
 
 
 @dataclass(frozen=True)
-class Plan:
+class SearchPlan:
     """What a search tries, checked before any data are read.
 
     Parameters
@@ -144,7 +144,7 @@ def plan_search(
     measure: RankingMeasure | str,
     settings: Mapping[str, Any],
     models: Collection[str] | None,
-) -> Plan:
+) -> SearchPlan:
     """List what `search` tries, and check every setting, before any data are read.
 
     Raises
@@ -160,11 +160,11 @@ def plan_search(
     trials = _with_models(method.candidates(measure, settings), models)
     for trial in trials:
         trial.ranker(measure).check_parameters()
-    return Plan(measure, trials)
+    return SearchPlan(measure, trials)
 
 
 def run_search(  # noqa: PLR0913
-    plan: Plan,
+    plan: SearchPlan,
     q: Queries,
     valid: Queries | None = None,
     *,
