@@ -12,6 +12,7 @@ from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.base import Callback, Interval, Ranker
+from directrix.rankers.inputs import Weights
 from directrix.rankers.named_trainers import seed_of
 from directrix.rankers.selection.search import search
 from directrix.types import Float64Array
@@ -95,7 +96,7 @@ class AutoRanker(Ranker):
         q: Queries,
         valid: Queries | None,
         measure: RankingMeasure | None,
-        weights: tuple[Float64Array | None, Float64Array | None],
+        weights: Weights,
         callback: Callback | None,
     ) -> Self:
         if callback is not None:

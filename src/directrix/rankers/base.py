@@ -20,7 +20,7 @@ from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
 from directrix.rankers.checks import check_finite, check_trainable, check_valid
-from directrix.rankers.inputs import one_set, per_document, per_query
+from directrix.rankers.inputs import Weights, one_set, per_document, per_query
 from directrix.rankers.nested import NestedParameters
 from directrix.rankers.training import mean_of, query_means
 from directrix.trainers.result import Step
@@ -158,10 +158,10 @@ class Ranker(NestedParameters, ABC):
         q: Queries,
         valid: Queries | None,
         measure: RankingMeasure | None,
-        weights: tuple[Float64Array | None, Float64Array | None],
+        weights: Weights,
         callback: Callback | None,
     ) -> Self:
-        """Train on checked data; ``weights`` are those of documents and of queries.
+        """Train on checked data.
 
         Warn with ``stacklevel=4``: that is the caller of ``fit`` or ``fit_queries``.
         """
@@ -205,7 +205,7 @@ class Ranker(NestedParameters, ABC):
         Raises
         ------
         ValueError
-            scikit-learn's ``InvalidParameterError``, or `InputError` for a surrogate's text.
+            scikit-learn's ``InvalidParameterError``.
         """
         self._validate_params()
 

@@ -18,7 +18,7 @@ from directrix.objectives.objective import Objective
 from directrix.objectives.penalty import L2
 from directrix.objectives.streamed import StreamedObjective
 from directrix.rankers.base import HasMethods, Interval, StrOptions
-from directrix.rankers.inputs import row_weights
+from directrix.rankers.inputs import Weights, row_weights
 from directrix.rankers.named_trainers import trainer_of
 from directrix.rankers.stored import SHARED_CONSTRAINTS, StoredRanker, Training
 from directrix.rankers.training import judge_of, kept_start
@@ -97,7 +97,7 @@ class GradientRanker(StoredRanker):
         q: Queries,
         surrogate: Surrogate,
         penalty: L2,
-        weights: tuple[Float64Array | None, Float64Array | None],
+        weights: Weights,
     ) -> Objective:
         by_document, by_query = weights
         kind = StreamedObjective if isinstance(q.features, StoredFeatures) else self.objective_type

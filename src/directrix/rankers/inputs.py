@@ -16,7 +16,10 @@ from directrix.errors import InputError
 from directrix.objectives.weights import check_weights
 from directrix.types import Float64Array
 
-__all__ = ["digest", "one_set", "per_document", "per_query", "row_weights"]
+__all__ = ["Weights", "digest", "one_set", "per_document", "per_query", "row_weights"]
+
+Weights = tuple[Float64Array | None, Float64Array | None]
+"""Of documents, and of queries."""
 
 
 def per_document(values: Any, q: Queries, name: str) -> Float64Array | None:

@@ -81,19 +81,7 @@ def _nested_parameters(name: str, value: Any) -> dict[str, Any]:
 def _with_nested(name: str, value: Any, changes: Mapping[str, Any]) -> Any:
     """Return a copy of a dataclass with other fields; ``value`` itself if nothing changes.
 
-    Parameters
-    ----------
-    name : str
-        Of the parameter, for the message.
-    value : dataclass
-        It stays as it is.
-    changes : mapping
-        By field, or by the path to a field of a dataclass in it: ``"trainer__max_iter"``.
-
-    Raises
-    ------
-    InputError
-        If a field does not exist, or its class refuses the new value.
+    ``changes`` are by field, or by the path to a field of a dataclass in it: ``"trainer__max_iter"``.
     """
     known = _fields(value)
     if not known:

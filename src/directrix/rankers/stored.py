@@ -15,6 +15,7 @@ from directrix.errors import InputError, NotConverged, warn
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.base import Callback, HasMethods, Ranker, StrOptions
 from directrix.rankers.checks import check_finite, check_scores, surrogate_of
+from directrix.rankers.inputs import Weights
 from directrix.rankers.persistence import write_model_file
 from directrix.rankers.training import last_smoothing, measure_of, sharpened, training_record
 from directrix.trainers.result import Result
@@ -37,7 +38,7 @@ class Training(NamedTuple):
     valid: Queries | None
     surrogate: Any
     measure: RankingMeasure
-    weights: tuple[Float64Array | None, Float64Array | None]
+    weights: Weights
     callback: Callback | None
 
 
@@ -75,7 +76,7 @@ class StoredRanker(Ranker):
         q: Queries,
         valid: Queries | None,
         measure: RankingMeasure | None,
-        weights: tuple[Float64Array | None, Float64Array | None],
+        weights: Weights,
         callback: Callback | None,
     ) -> Self:
         surrogate = self._surrogate()

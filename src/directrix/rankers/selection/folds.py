@@ -9,15 +9,14 @@ import numpy as np
 from directrix.data.queries import Queries
 from directrix.data.split import fold_numbers
 from directrix.errors import InputError
-from directrix.types import Array, Float64Array
+from directrix.rankers.inputs import Weights
+from directrix.types import Array
 
-__all__ = ["Fold", "Weights", "selection_folds"]
+__all__ = ["Fold", "selection_folds"]
 
 _FEWEST_TO_SPLIT = 10
 _ENOUGH_TO_HOLD_BACK = 1000
 _FOLDS = 5
-Weights = tuple[Float64Array | None, Float64Array | None]
-"""Of documents, and of queries."""
 
 
 class Fold(NamedTuple):

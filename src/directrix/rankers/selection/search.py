@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from directrix.data.queries import Queries
 from directrix.errors import InputError
@@ -13,29 +13,21 @@ from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
 from directrix.objectives.weights import weights_of
 from directrix.rankers.checks import check_measurable, check_trainable
+from directrix.rankers.inputs import Weights
 from directrix.rankers.kinds import KINDS
 from directrix.rankers.method import Method, Trial
 from directrix.rankers.methods import method as method_named
 from directrix.rankers.selection import remarks
 from directrix.rankers.selection.choose import preferred, why_chosen
-from directrix.rankers.selection.folds import Fold, Weights, selection_folds
+from directrix.rankers.selection.folds import Fold, selection_folds
 from directrix.rankers.selection.trial import Candidate, Clock, Progress, Target, Trained, refit, run_trial
 from directrix.rankers.training import surrogate_gap
 
 __all__ = ["Search", "SearchPlan", "plan_search", "round_robin", "run_search", "search"]
 
 
-@dataclass(frozen=True)
-class SearchPlan:
-    """What a search tries, checked before any data are read.
-
-    Parameters
-    ----------
-    measure : measure
-        What chooses.
-    trials : sequence of Trial
-        Methods and settings, in the order in which they are tried.
-    """
+class SearchPlan(NamedTuple):
+    """What chooses, and the trials in the order in which they are run; checked before any data are read."""
 
     measure: RankingMeasure
     trials: Sequence[Trial]
@@ -249,8 +241,8 @@ def _supporting_weights(trials: Sequence[Trial], weights: Weights) -> tuple[Sequ
     supporting = [trial for trial in trials if weights[0] is None or trial.method.weighs_docs]
     if not supporting:
         return trials, []
-    names = dict.fromkeys(trial.method.name for trial in trials if trial not in supporting)
-    return supporting, list(names)
+    kept = {trial.method.name for trial in supporting}
+    return supporting, list(dict.fromkeys(t.method.name for t in trials if t.method.name not in kept))
 
 
 def round_robin(trials: Sequence[Trial]) -> list[Trial]:

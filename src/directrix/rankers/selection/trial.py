@@ -12,8 +12,9 @@ import numpy as np
 
 from directrix.data.queries import Queries
 from directrix.measures.base import RankingMeasure
+from directrix.rankers.inputs import Weights
 from directrix.rankers.method import Trial
-from directrix.rankers.selection.folds import Fold, Weights
+from directrix.rankers.selection.folds import Fold
 from directrix.rankers.training import mean_over_queries, values_of
 from directrix.trainers.result import Step
 from directrix.types import Float64Array
