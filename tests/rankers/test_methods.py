@@ -122,6 +122,8 @@ def test_cut_off_and_relevance_come_from_the_measure():
         measure=dx.measure("P(rel=2)@3")
     ).surrogate == dx.ApproxPrecision(k=3, rel=2)
     assert dx.method("ApproxAP").ranker(measure=dx.AP(rel=2)).surrogate == dx.ApproxAP(rel=2)
+    assert dx.method("ApproxAP").ranker(measure="AP(rel=2)").surrogate == dx.ApproxAP(rel=2)
+    assert dx.method("auto").ranker(measure="AP(rel=2)").surrogate == dx.ApproxAP(rel=2)
     own = dx.method("ApproxAP").ranker(measure=dx.AP(rel=2), rel=3)
     assert own.surrogate == dx.ApproxAP(rel=3)
 

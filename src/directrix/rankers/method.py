@@ -13,6 +13,7 @@ import numpy as np
 
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
+from directrix.measures.names import measure as parse_measure
 from directrix.rankers.kinds import KINDS
 
 if TYPE_CHECKING:
@@ -131,12 +132,12 @@ class Method:
         """Return the methods that are tried: itself; "auto" has several."""
         return (self,)
 
-    def ranker(self, *, measure: RankingMeasure | None = None, **settings: Any) -> Any:
+    def ranker(self, *, measure: RankingMeasure | str | None = None, **settings: Any) -> Any:
         """Return an unfitted ranker with the given settings, the rest at their defaults.
 
         Parameters
         ----------
-        measure : measure, optional
+        measure : measure or str, optional
             What will be reported: cut-off and relevance threshold are taken from it where the surrogate
             needs them, and methods that train on a measure itself train on this one.
         **settings
@@ -148,6 +149,7 @@ class Method:
             If the method does not have one of the settings.
         """
         self.check_settings(settings)
+        measure = None if measure is None else parse_measure(measure)
         chosen = {**self.fixed, **settings}
         of_ranker = self._of_ranker
         given = {name: chosen[name] for name in of_ranker if name in chosen}
@@ -285,9 +287,10 @@ class Auto(Method):
             "tries": {name: [part.name for part in parts] for name, parts in self.tries.items()},
         }
 
-    def ranker(self, *, measure: RankingMeasure | None = None, **settings: Any) -> Any:
+    def ranker(self, *, measure: RankingMeasure | str | None = None, **settings: Any) -> Any:
         """Return the ranker of its first part."""
         self.check_settings(settings)
+        measure = None if measure is None else parse_measure(measure)
         first = self.parts(measure)[0]
         return first.ranker(measure=measure, **{k: v for k, v in settings.items() if k in first.settings})
 
