@@ -248,6 +248,14 @@ def test_a_setting_that_does_not_exist_is_refused():
         search(TRAIN, VALID, settings={"alfa": 3})
 
 
+@pytest.mark.parametrize("settings", [{"alpha": -1.0}, {"l2": -1.0}])
+def test_a_wrong_value_of_a_setting_is_refused_before_any_training(settings):
+    began = []
+    with pytest.raises(ValueError, match=next(iter(settings))):
+        search_any(TRAIN, VALID, settings=settings, progress=lambda *step: began.append(step))
+    assert not began
+
+
 def test_what_cannot_train_on_the_data_is_left_out_and_named():
     huge = dx.Queries.from_arrays(np.array([[1e30], [-1e30]], dtype=np.float32), [3, 0], qid=[0, 0])
     found = search_any(huge, huge, settings={"alpha": 3.0, "l2": 0.0, "max_iter": 1})

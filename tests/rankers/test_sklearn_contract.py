@@ -340,6 +340,24 @@ def test_searches_reach_into_surrogates_and_trainers(data, ranker, grid):
 
 
 @pytest.mark.usefixtures("routing")
+def test_a_search_over_a_pipeline_reaches_into_the_surrogate_of_its_ranker(data):
+    X, y, qid = data
+    pipe = make_pipeline(StandardScaler(), requested())
+    grid = {"linearranker__surrogate__alpha": [1.0, 20.0]}
+    search = GridSearchCV(pipe, grid, cv=GroupKFold(2), error_score="raise").fit(X, y, qid=qid, groups=qid)
+    alpha = search.best_params_["linearranker__surrogate__alpha"]
+    assert search.best_estimator_[-1].surrogate_ == dx.ApproxNDCG(alpha=alpha)
+
+
+def test_the_trainer_of_a_surrogate_without_a_measure_has_parameters_too():
+    class Mine:
+        def value_and_grad(self, scores, labels, qptr):
+            return np.zeros(len(qptr) - 1), np.zeros(len(scores))
+
+    assert dx.LinearRanker(Mine()).set_params(trainer__max_iter=3).trainer == dx.LBFGS(max_iter=3)
+
+
+@pytest.mark.usefixtures("routing")
 def test_a_random_search_draws_parameters_of_the_surrogate(data):
     X, y, qid = data
     space = {"surrogate__alpha": loguniform(1.0, 100.0), "trainer__memory": [3, 5]}

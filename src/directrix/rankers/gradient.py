@@ -13,6 +13,7 @@ import numpy as np
 from directrix.data.queries import Queries
 from directrix.data.stored import StoredFeatures
 from directrix.errors import InputError
+from directrix.measures.dcg import NDCG
 from directrix.models.linear import rows_of
 from directrix.objectives.objective import Objective
 from directrix.objectives.penalty import L2
@@ -88,17 +89,11 @@ class GradientRanker(StoredRanker):
             return super()._value_of(name)
         unfitted = copy.copy(self)  # fit draws its seed from the same state
         unfitted.random_state = copy.deepcopy(self.random_state)
-        trainer = trainer_of(unfitted, self._measure_of(self._surrogate()))
-        # one that trains for the measure of fit cannot be made before fit
+        trainer = trainer_of(unfitted, NDCG())
+        # a trainer for the measure of fit cannot be made before fit
         return self.trainer if hasattr(trainer, "measure") else trainer
 
-    def _objective(
-        self,
-        q: Queries,
-        surrogate: Surrogate,
-        penalty: L2,
-        weights: Weights,
-    ) -> Objective:
+    def _objective(self, q: Queries, surrogate: Surrogate, penalty: L2, weights: Weights) -> Objective:
         by_document, by_query = weights
         kind = StreamedObjective if isinstance(q.features, StoredFeatures) else self.objective_type
         return kind(

@@ -26,14 +26,8 @@ def per_document(values: Any, q: Queries, name: str) -> Float64Array | None:
     """Weights of rows in the order of the input, brought into the order of ``q``."""
     if values is None:
         return None
-    weights = _numbers(values, name)
-    if weights.shape != (q.n_docs,):
-        raise InputError(
-            f"{name} has shape {weights.shape}; it needs one weight per row, shape ({q.n_docs},). "
-            "For one weight per query pass query_weight= instead."
-        )
-    check_weights(weights, name)
-    return weights[q.rows]
+    advice = "For one weight per query pass query_weight= instead."
+    return _checked(values, q.n_docs, name, "row", advice)[q.rows]
 
 
 def per_query(values: Any, q: Queries, name: str) -> Float64Array | None:
@@ -43,19 +37,14 @@ def per_query(values: Any, q: Queries, name: str) -> Float64Array | None:
     if isinstance(values, dict):
         missing = [query for query in q.query_ids if query not in values]
         if missing:
+            more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
             raise InputError(
-                f"{name} has no entry for query {missing[0]!r}{_more(len(missing) - 1)}; "
+                f"{name} has no entry for query {missing[0]!r}{more}; "
                 "it needs a weight for every query id, or pass an array."
             )
         values = [values[query] for query in q.query_ids]
-    weights = _numbers(values, name)
-    if weights.shape != (q.n_queries,):
-        raise InputError(
-            f"{name} has shape {weights.shape}; it needs one weight per query in order of first "
-            f"appearance, shape ({q.n_queries},). For one weight per row pass sample_weight= instead."
-        )
-    check_weights(weights, name)
-    return weights
+    advice = "For one weight per row pass sample_weight= instead."
+    return _checked(values, q.n_queries, name, "query in order of first appearance", advice)
 
 
 def row_weights(q: Queries, by_document: Any, by_query: Any) -> Float64Array | None:
@@ -123,15 +112,17 @@ def digest(q: Queries) -> str:
     return _DIGESTS[q]
 
 
-def _numbers(values: Any, name: str) -> Float64Array:
+def _checked(values: Any, n: int, name: str, unit: str, advice: str) -> Float64Array:
     try:
-        return np.asarray(values, dtype=np.float64)
+        weights = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(
             f"{name} cannot be read as numbers ({error}); weights are numbers >= 0. "
             f"Type e.g. {name}=[1.0, 2.0, ...]."
         ) from None
-
-
-def _more(count: int) -> str:
-    return f" and {count} more" if count else ""
+    if weights.shape != (n,):
+        raise InputError(
+            f"{name} has shape {weights.shape}; it needs one weight per {unit}, shape ({n},). {advice}"
+        )
+    check_weights(weights, name)
+    return weights
