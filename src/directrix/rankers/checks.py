@@ -14,8 +14,8 @@ from directrix.data.stored import StoredFeatures
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
+from directrix.registry import SURROGATES, classes
 from directrix.surrogates.approx import ApproxNDCG
-from directrix.surrogates.names import SURROGATES
 from directrix.surrogates.names import surrogate as parse_surrogate
 from directrix.types import Float64Array
 
@@ -145,7 +145,8 @@ def _refusal(given: str, error: InputError) -> InputError:
         measure = parse_measure(given)
     except InputError:
         return error
-    twin = next((n for n, cls in SURROGATES.items() if type(cls().measure) is type(measure)), "ApproxNDCG")
+    twins = (n for n, cls in classes(SURROGATES).items() if type(cls().measure) is type(measure))
+    twin = next(twins, "ApproxNDCG")
     return InputError(
         f"surrogate={given!r} is a measure, which has no gradient; a surrogate takes its place. Type "
         f"surrogate={twin!r}, and measure={measure.name!r} in fit to report the measure."

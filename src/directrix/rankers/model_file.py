@@ -17,7 +17,7 @@ from directrix.rankers.named_trainers import trainer_from
 from directrix.rankers.persistence import SAVE_AGAIN, check, naming, read_model_file
 from directrix.rankers.stored import StoredRanker
 from directrix.rankers.training import sharpened
-from directrix.surrogates.names import SURROGATES
+from directrix.registry import SURROGATES
 from directrix.trainers.result import Result, Status
 from directrix.types import Float64Array
 
