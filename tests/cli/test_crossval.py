@@ -17,7 +17,7 @@ from tests.experiments.letor_folder import letor_folder, letor_queries
 import directrix
 from directrix.cli.crossval import crossval
 from directrix.cli.main import app
-from directrix.data.letor_write import write_letor
+from directrix.data.letor.write import write_letor
 from directrix.experiments.crossval import cross_validate, k_fold_splits, letor_splits
 from directrix.experiments.significance import paired_t
 

@@ -11,11 +11,11 @@ from sklearn.utils.validation import check_is_fitted
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
-from directrix.rankers.base import Callback, Interval, Ranker
+from directrix.rankers.base import Interval, Ranker
 from directrix.rankers.inputs import Weights
 from directrix.rankers.named_trainers import seed_of
 from directrix.rankers.selection.search import search
-from directrix.types import Float64Array
+from directrix.types import Callback, Float64Array
 
 __all__ = ["AutoRanker"]
 

@@ -19,8 +19,7 @@ from directrix.rankers.persistence import check, naming
 from directrix.rankers.stored import SHARED_CONSTRAINTS, StoredRanker, Training
 from directrix.rankers.training import judge_of
 from directrix.trainers.boosting import Boosting
-from directrix.trainers.result import Result
-from directrix.types import Float64Array, Surrogate
+from directrix.types import Float64Array, Result, Surrogate
 
 __all__ = ["BoostedRanker"]
 

@@ -14,18 +14,17 @@ from directrix.data.queries import Queries
 from directrix.data.stored import StoredFeatures
 from directrix.errors import InputError
 from directrix.measures.dcg import NDCG
-from directrix.models.linear import rows_of
+from directrix.models.rows import row_slice
+from directrix.objectives.build import make_objective
 from directrix.objectives.objective import Objective
 from directrix.objectives.penalty import L2
-from directrix.objectives.streamed import StreamedObjective
 from directrix.rankers.base import HasMethods, Interval, StrOptions
 from directrix.rankers.inputs import Weights, row_weights
 from directrix.rankers.named_trainers import trainer_of
 from directrix.rankers.stored import SHARED_CONSTRAINTS, StoredRanker, Training
 from directrix.rankers.training import judge_of, kept_start
 from directrix.trainers.best import BestSoFar
-from directrix.trainers.result import Result
-from directrix.types import Float64Array, Model, Surrogate, Trainer
+from directrix.types import Float64Array, Model, Result, Surrogate, Trainer
 
 __all__ = ["GradientRanker", "constraints"]
 
@@ -56,8 +55,6 @@ class GradientRanker(StoredRanker):
     """Whether scores change a little where the parameters do."""
     trainers: ClassVar[frozenset[str]]
     """Names that ``trainer`` takes."""
-    objective_type: ClassVar[type[Objective]] = Objective
-    """What is minimised; one model may have a faster one."""
     saved_parameters: ClassVar[dict[str, str]] = {
         "trainer": "text",
         "l2": "number",
@@ -95,8 +92,7 @@ class GradientRanker(StoredRanker):
 
     def _objective(self, q: Queries, surrogate: Surrogate, penalty: L2, weights: Weights) -> Objective:
         by_document, by_query = weights
-        kind = StreamedObjective if isinstance(q.features, StoredFeatures) else self.objective_type
-        return kind(
+        return make_objective(
             q, surrogate, self._model(), penalty=penalty, doc_weight=by_document, query_weight=by_query
         )
 
@@ -129,7 +125,7 @@ class GradientRanker(StoredRanker):
         """Scores of scaled queries, computed as in training: in the precision of the features."""
         if isinstance(q.features, StoredFeatures):
             return np.concatenate([self._of_rows(params, rows) for _, rows in q.features.blocks(q.qptr)])
-        return self._of_rows(params, rows_of(q.features, 0, q.n_docs))
+        return self._of_rows(params, row_slice(q.features, 0, q.n_docs))
 
     def _of_rows(self, params: Float64Array, rows: Any) -> Float64Array:
         return np.asarray(self._model().forward(params, rows)[0], dtype=np.float64)

@@ -18,8 +18,7 @@ from directrix.rankers.persistence import SAVE_AGAIN, check, naming, read_model_
 from directrix.rankers.stored import StoredRanker
 from directrix.rankers.training import sharpened
 from directrix.registry import SURROGATES
-from directrix.trainers.result import Result, Status
-from directrix.types import Float64Array
+from directrix.types import Float64Array, Result, Status
 
 __all__ = ["load"]
 

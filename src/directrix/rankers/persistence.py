@@ -23,8 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from directrix.data.blocks import open_data, readable
-from directrix.data.letor_write import replacing
+from directrix.data.atomic import replacing
+from directrix.data.files import open_data, readable
 from directrix.errors import InputError
 from directrix.types import Float64Array
 

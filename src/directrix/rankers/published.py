@@ -143,7 +143,7 @@ PUBLISHED = (
         source=f"{_DONMEZ}, Sect. 3 and 7; Burges, Ragno & Le (2006)",
         cost=_LAMBDAS,
         use_when="any measure that Lambda supports, by forces instead of a surrogate",
-        grid={"rate": (1e-4, 1e-3, 1e-2)},
+        grid={"learning_rate": (1e-4, 1e-3, 1e-2)},
         fixed={**_LOOP, "start": "zero"},
     ),
     _lambdas(
@@ -153,7 +153,7 @@ PUBLISHED = (
         source=f"{_DONMEZ}, Sect. 7: two layers, 10 hidden units",
         cost=_LAMBDAS,
         use_when="the same with a small network, for features that interact",
-        grid={"rate": (1e-3, 1e-2)},
+        grid={"learning_rate": (1e-3, 1e-2)},
         fixed={**_LOOP, "l2": 0.0, "activation": "tanh", "scale": None},
     ),
     Method(

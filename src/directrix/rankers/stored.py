@@ -13,13 +13,12 @@ from directrix.data.queries import Queries
 from directrix.data.scale import SCALES, Scale, fit_scale
 from directrix.errors import InputError, NotConverged, warn
 from directrix.measures.base import RankingMeasure
-from directrix.rankers.base import Callback, HasMethods, Ranker, StrOptions
+from directrix.rankers.base import HasMethods, Ranker, StrOptions
 from directrix.rankers.checks import check_finite, check_scores, surrogate_of
 from directrix.rankers.inputs import Weights
 from directrix.rankers.persistence import write_model_file
 from directrix.rankers.training import last_smoothing, measure_of, sharpened, training_record
-from directrix.trainers.result import Result
-from directrix.types import Float64Array
+from directrix.types import Callback, Float64Array, Result
 
 __all__ = ["SHARED_CONSTRAINTS", "StoredRanker", "Training"]
 

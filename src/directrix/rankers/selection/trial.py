@@ -16,8 +16,7 @@ from directrix.rankers.inputs import Weights
 from directrix.rankers.method import Trial
 from directrix.rankers.selection.folds import Fold
 from directrix.rankers.training import mean_over_queries, values_of
-from directrix.trainers.result import Step
-from directrix.types import Float64Array
+from directrix.types import Float64Array, Step
 
 __all__ = ["Candidate", "Clock", "Progress", "Target", "Trained", "refit", "run_trial"]
 
