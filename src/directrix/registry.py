@@ -139,7 +139,7 @@ PUBLIC = {
     "read_letor": "data.letor.read",
     "read_trec_qrels": "data.trec.files",
     "read_trec_run": "data.trec.files",
-    "search": "rankers.search",
+    "search": "rankers.selection.search",
     "set_threads": "threads",
     "surrogate": "surrogates.names",
     "tendency": "experiments.tendency",
