@@ -9,7 +9,9 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from directrix.measures.base import Empty, RankingMeasure
+from directrix.measures.gains import reciprocal_ranks
 from directrix.measures.order import Ranking, Ties
+from directrix.measures.terms import Form, query_sums
 from directrix.types import Float64Array, Int64Array
 
 __all__ = ["AP", "RR", "BinaryMeasure", "IPrec", "Precision", "RPrecision", "Recall", "Success"]
@@ -22,6 +24,10 @@ class BinaryMeasure(RankingMeasure):
     def level(self) -> float:
         """Lowest relevant label as a number."""
         return float(getattr(self, "rel", 1))
+
+    def worth(self, labels: Float64Array) -> Float64Array:
+        """1 for a relevant document, 0 for any other."""
+        return (labels >= self.level).astype(np.float64)
 
     @property
     def label_key(self) -> Hashable:
@@ -41,12 +47,12 @@ class BinaryMeasure(RankingMeasure):
         return self.label_part(ranking.labels, ranking.qptr) if part is None else part
 
     def hits(self, ranking: Ranking, k: int, n_rel: Float64Array, of: Float64Array) -> Float64Array:
-        """Relevant documents in the top k (0 stands for their number), over ``of`` a query."""
+        """Relevant documents in the top k (0: as many as are relevant), over ``of`` for each query."""
         from directrix.measures._kernels.precision import hits
 
-        found = np.empty(len(n_rel))
-        hits(*ranking, self.level, k, n_rel, found)
-        share = np.divide(found, of, out=np.zeros_like(found), where=of > 0)
+        count = np.empty(len(n_rel))
+        hits(*ranking, self.level, k, n_rel, count)
+        share = np.divide(count, of, out=np.zeros_like(count), where=of > 0)
         return np.where(n_rel > 0, share, self.fill)
 
 
@@ -78,12 +84,22 @@ class AP(BinaryMeasure):
     """
 
     symbol: ClassVar[str] = "AP"
+    form: ClassVar[Form] = "precision"
     choices: ClassVar[dict[str, tuple[str, ...]]] = {"denominator": ("relevant", "capped")}
     k: int | None = None
     rel: float = 1
     denominator: Literal["relevant", "capped"] = "relevant"
     ties: Ties = "expected"
     empty: Empty = "zero"
+
+    def discounts(self, n: int) -> Float64Array:
+        """One over the rank."""
+        return reciprocal_ranks(n)
+
+    def norm(self, worth: Float64Array, qptr: Int64Array) -> Float64Array:
+        """Number of relevant documents; with ``denominator="capped"`` at most k."""
+        total = query_sums(worth, qptr)
+        return np.minimum(total, self.depth) if self.denominator == "capped" else total
 
     def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
         """Value of every query of a ranking."""
@@ -111,11 +127,16 @@ class RR(BinaryMeasure):
     """
 
     symbol: ClassVar[str] = "RR"
+    form: ClassVar[Form] = "first_hit"
     k: int | None = None
     rel: float = 1
     ties: Ties = "expected"
     empty: Empty = "zero"
     _reciprocal: ClassVar[bool] = True
+
+    def discounts(self, n: int) -> Float64Array:
+        """One over the rank; for `Success` 1."""
+        return reciprocal_ranks(n) if self._reciprocal else np.ones(n)
 
     def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
         """Value of every query of a ranking."""
@@ -166,6 +187,7 @@ class Precision(BinaryMeasure):
     """
 
     symbol: ClassVar[str] = "P"
+    form: ClassVar[Form] = "sum"
     choices: ClassVar[dict[str, tuple[str, ...]]] = {"denominator": ("k", "retrieved")}
     k: int | None = None
     rel: float = 1
@@ -173,15 +195,19 @@ class Precision(BinaryMeasure):
     empty: Empty = "zero"
     denominator: Literal["k", "retrieved"] = "k"
 
+    def norm(self, worth: Float64Array, qptr: Int64Array) -> Float64Array:
+        """Documents that precision is a share of, if all are retrieved."""
+        return self._size(np.diff(qptr))
+
     def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
         """Value of every query of a ranking."""
-        fixed = self.k is not None and self.denominator == "k"
-        size = (
-            np.full(len(ranking.retrieved), self.depth)
-            if fixed
-            else np.minimum(ranking.retrieved, self.depth)
-        )
-        return self.hits(ranking, self.depth, self.n_relevant(ranking, part), size.astype(np.float64))
+        size = self._size(ranking.retrieved)
+        return self.hits(ranking, self.depth, self.n_relevant(ranking, part), size)
+
+    def _size(self, retrieved: Int64Array) -> Float64Array:
+        if self.k is not None and self.denominator == "k":
+            return np.full(len(retrieved), float(self.k))
+        return np.minimum(retrieved, self.depth).astype(np.float64)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -200,10 +226,15 @@ class Recall(BinaryMeasure):
     """
 
     symbol: ClassVar[str] = "R"
+    form: ClassVar[Form] = "sum"
     k: int | None = None
     rel: float = 1
     ties: Ties = "expected"
     empty: Empty = "zero"
+
+    def norm(self, worth: Float64Array, qptr: Int64Array) -> Float64Array:
+        """Number of relevant documents."""
+        return query_sums(worth, qptr)
 
     def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
         """Value of every query of a ranking."""
@@ -227,9 +258,18 @@ class RPrecision(BinaryMeasure):
     """
 
     symbol: ClassVar[str] = "Rprec"
+    form: ClassVar[Form] = "sum"
     rel: float = 1
     ties: Ties = "expected"
     empty: Empty = "zero"
+
+    def norm(self, worth: Float64Array, qptr: Int64Array) -> Float64Array:
+        """Number of relevant documents."""
+        return query_sums(worth, qptr)
+
+    def cutoff(self, worth: Float64Array, qptr: Int64Array) -> Int64Array:
+        """Number of relevant documents."""
+        return query_sums(worth, qptr).astype(np.int64)
 
     def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
         """Value of every query of a ranking."""

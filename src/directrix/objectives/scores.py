@@ -12,11 +12,11 @@ import numpy as np
 
 from directrix.data.queries import Queries
 from directrix.measures.gains import gains
+from directrix.measures.terms import query_sums
 from directrix.objectives.weights import weights_of
 from directrix.surrogates.base import (
     DOCS_PER_CHUNK,
     KernelSurrogate,
-    query_sums,
     refuse_doc_weight,
     spread_curvature,
     writable,

@@ -9,8 +9,6 @@ import numpy as np
 
 from directrix.errors import InputError
 from directrix.measures.dcg import NDCG
-from directrix.measures.gains import discounts
-from directrix.surrogates.approx import ApproxNDCG
 from directrix.surrogates.base import KernelSurrogate, refuse_doc_weight, writable
 from directrix.surrogates.positions import whole
 from directrix.types import Float64Array, FloatArray, Int64Array
@@ -115,11 +113,11 @@ class Dorm(KernelSurrogate):
             If a label is too large for its gain, or documents have weights.
         """
         refuse_doc_weight(self, doc_weight)
-        worth = ApproxNDCG(k=self.k).prepare(labels, qptr)
+        worth = self.measure.document_values(labels, qptr)
         sizes = np.diff(qptr)
         by_label = np.lexsort((-labels, np.repeat(np.arange(len(sizes)), sizes)))
         by_label -= np.repeat(qptr[:-1], sizes)
-        discount = writable(discounts(int(sizes.max(initial=0))))
+        discount = writable(self.measure.discounts(int(sizes.max(initial=0))))
         prepared = _Prepared(writable(labels), worth, by_label, discount, np.zeros(len(labels)), fixed=False)
         # Scores that all tie: every order of equal labels is as good as another.
         return _fixed_at(np.zeros(len(labels)), prepared, qptr) if self.ties == "mean" else prepared

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from directrix.surrogates.base import query_sums
+from directrix.measures.terms import query_sums
 from directrix.surrogates.loss import Loss, Target, check_flag, targets
 from directrix.surrogates.positions import positive, whole
 from directrix.types import Float64Array, FloatArray, Int64Array

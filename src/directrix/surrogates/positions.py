@@ -11,7 +11,8 @@ import numpy as np
 
 from directrix.data.validate import check_ranking
 from directrix.errors import InputError
-from directrix.surrogates.base import DOCS_PER_CHUNK, query_sums, writable
+from directrix.measures.terms import query_sums
+from directrix.surrogates.base import DOCS_PER_CHUNK, writable
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Float64Array, FloatArray, Int64Array
 

@@ -10,7 +10,16 @@ from directrix.kernels import kernel
 from directrix.measures._kernels.order import descending_key, sort_pairs
 
 DISCOUNTED, PRECISION, FIRST_HIT, CASCADE, PAIRS = range(5)
-"""Families of measures; each is a sum over groups of what `_earned` gives."""
+"""Forms of measures, in the order of `directrix.measures.terms.FORMS`; `_earned` says what a group earns."""
+
+
+@kernel
+def group_starts(ends, first):
+    """Mark the first document of each tied group of a ranking."""
+    i = 0
+    while i < len(ends):
+        first[i] = True
+        i = ends[i]
 
 
 @kernel
