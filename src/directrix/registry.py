@@ -18,21 +18,21 @@ from typing import Any
 __all__ = ["MEASURES", "NAMESPACES", "PUBLIC", "RANKERS", "SURROGATES", "TRAINERS", "classes", "exports"]
 
 MEASURES = {
-    "AP": "measures.precision",
-    "DCG": "measures.dcg",
-    "ERR": "measures.cascade",
-    "IPrec": "measures.precision",
-    "KendallTau": "measures.pairs",
     "NDCG": "measures.dcg",
+    "DCG": "measures.dcg",
+    "AP": "measures.precision",
+    "RR": "measures.first_hit",
     "Precision": "measures.precision",
+    "Recall": "measures.precision",
+    "Success": "measures.first_hit",
+    "RPrecision": "measures.precision",
+    "IPrec": "measures.precision",
+    "ERR": "measures.cascade",
     "RBP": "measures.cascade",
     "ROCArea": "measures.pairs",
-    "RPrecision": "measures.precision",
-    "RR": "measures.precision",
-    "Recall": "measures.precision",
-    "Success": "measures.precision",
+    "KendallTau": "measures.pairs",
 }
-"""Exact measures."""
+"""Exact measures, in the order in which they are listed to users."""
 
 SURROGATES = {
     "ApproxNDCG": "surrogates.approx",
@@ -41,7 +41,7 @@ SURROGATES = {
     "ApproxRR": "surrogates.approx_cascade",
     "ApproxERR": "surrogates.approx_cascade",
     "ApproxKendall": "surrogates.approx_pairs",
-    "ApproxMeasure": "surrogates.positions",
+    "ApproxMeasure": "surrogates.approx_measure",
     "SmoothNDCG": "surrogates.smooth",
     "SmoothAP": "surrogates.smooth",
     "SoftNDCG": "surrogates.soft",
@@ -112,11 +112,13 @@ PUBLIC = {
     "convention": "measures.convention",
     "conventions": "measures.convention",
     "cross_validate": "experiments.crossval",
+    "define_measure": "measures.define",
     "evaluate": "measures.evaluation",
     "get_threads": "threads",
     "linear_objective": "objectives.linear",
     "load": "rankers.model_file",
     "measure": "measures.names",
+    "measures": "measures.names",
     "method": "rankers.methods",
     "methods": "rankers.methods",
     "read_letor": "data.letor",
@@ -180,6 +182,10 @@ NAMESPACES = {
         "smooth_ndcg_bound": "laws.smooth_theory",
         "smooth_rescaled": "laws.smooth_theory",
         "soft_ranks": "surrogates.positions",
+    },
+    "measures": {
+        "RankingMeasure": "measures.base",
+        "Terms": "measures.terms",
     },
     "models": {
         "LinearModel": "models.linear",

@@ -15,7 +15,7 @@ from directrix.cli.wording import for_the_shell
 if TYPE_CHECKING:
     from directrix.cli.scores import Judgement
     from directrix.measures.convention import Convention
-    from directrix.measures.evaluation import Comparison, Evaluation
+    from directrix.measures.evaluation import ConventionEvaluations, Evaluation
 
 _ALL = "all"
 _DEFAULT = "default"
@@ -81,7 +81,7 @@ def evaluate(
         remark("convention: default (--convention all shows how other tools count)")
 
 
-def _compared(names: list[str], each: Judgement) -> Comparison:
+def _compared(names: list[str], each: Judgement) -> ConventionEvaluations:
     """Values under every convention."""
     from directrix.measures.evaluation import evaluate_conventions
 
@@ -89,9 +89,9 @@ def _compared(names: list[str], each: Judgement) -> Comparison:
     return evaluate_conventions(names, each.scores, each.labels, per_query=True, **arrays)
 
 
-def _alone(names: list[str], each: Judgement, tool: Convention | None) -> Comparison:
+def _alone(names: list[str], each: Judgement, tool: Convention | None) -> ConventionEvaluations:
     """Values under one convention, in the same form."""
-    from directrix.measures.evaluation import Comparison
+    from directrix.measures.evaluation import ConventionEvaluations
     from directrix.measures.evaluation import evaluate as values_of
 
     values = values_of(
@@ -103,12 +103,12 @@ def _alone(names: list[str], each: Judgement, tool: Convention | None) -> Compar
         convention=tool,
         per_query=True,
     )
-    found = Comparison({_DEFAULT if tool is None else tool.name: values})
+    found = ConventionEvaluations({_DEFAULT if tool is None else tool.name: values})
     found.left_out = {}
     return found
 
 
-def _left_out(found: Comparison) -> Iterator[str]:
+def _left_out(found: ConventionEvaluations) -> Iterator[str]:
     for tool, reasons in found.left_out.items():
         for reason in dict.fromkeys(reasons.values()):
             gone = ", ".join(name for name, why in reasons.items() if why == reason)

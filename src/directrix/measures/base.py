@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal, Self
 
@@ -16,9 +16,11 @@ from directrix.measures.prepared import Prepared
 from directrix.measures.terms import Form, Terms, over_queries
 from directrix.types import Float64Array, FloatArray, Int64Array
 
-__all__ = ["Empty", "RankingMeasure"]
+__all__ = ["Between", "Empty", "RankingMeasure"]
 
 Empty = Literal["zero", "skip", "one"]
+Between = Callable[[Float64Array], tuple[Float64Array, Float64Array]]
+"""From ranks that need not be whole to discounts and their derivatives."""
 
 _CHOICES: dict[str, tuple[str, ...]] = {
     "ties": ("expected", "order", "trec", "worst"),
@@ -201,6 +203,20 @@ class RankingMeasure(metaclass=_CutByAt):
     def discounts(self, n: int) -> Float64Array:
         """Discount of the ranks 1..n; without a definition by a subclass 1 for each."""
         return np.ones(n)
+
+    def discount_between(self, n: int) -> Between:
+        """Return the discount for ranks between 1 and n, 0 past the cut-off: a smooth monotone curve.
+
+        It passes through the discounts of the ranks (piecewise cubic, Fritsch and Carlson 1980).
+        """
+        from scipy.interpolate import PchipInterpolator
+
+        # two more, so that the curve up to rank n does not depend on n
+        values = np.array(self.discounts(n + 2))
+        values[self.depth :] = 0.0
+        curve = PchipInterpolator(np.arange(1.0, n + 3.0), values)
+        slope = curve.derivative()
+        return lambda ranks: (curve(ranks), slope(ranks))
 
     def norm(self, worth: Float64Array, qptr: Int64Array) -> Float64Array:
         """What the sum of every query is divided by; without a definition by a subclass 1."""

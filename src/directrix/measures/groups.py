@@ -124,7 +124,8 @@ def line_groups(
 
 def value_of(form: Form, terms: Terms, ranking: Ranking, fill: float) -> Float64Array:
     """Value of every query of a ranking, from terms of its labels in the order of the ranking."""
-    from directrix.measures._kernels.line_search import begin, group_starts
+    from directrix.measures._kernels.line_search import begin
+    from directrix.measures._kernels.order import group_starts
 
     qptr = ranking.qptr
     sums = sums_of(form, terms, qptr, fill)

@@ -14,7 +14,7 @@ from directrix.measures.order import Ranking, Ties
 from directrix.measures.terms import Form, query_sums
 from directrix.types import Float64Array, Int64Array
 
-__all__ = ["AP", "RR", "BinaryMeasure", "IPrec", "Precision", "RPrecision", "Recall", "Success"]
+__all__ = ["AP", "BinaryMeasure", "IPrec", "Precision", "RPrecision", "Recall"]
 
 
 class BinaryMeasure(RankingMeasure):
@@ -109,62 +109,6 @@ class AP(BinaryMeasure):
         n_rel, capped = self.n_relevant(ranking, part), self.denominator == "capped"
         average_precision(*ranking, self.level, self.depth, n_rel, capped, self.fill, value)
         return value
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class RR(BinaryMeasure):
-    r"""Reciprocal rank of the first relevant document, 0 past k; its mean over queries is MRR.
-
-    Parameters
-    ----------
-    k, rel, ties, empty
-        As for `AP`.
-
-    Examples
-    --------
-    >>> RR()([0.4, 0.9, 0.1], [1.0, 0.0, 1.0], [0, 3])
-    array([0.5])
-    """
-
-    symbol: ClassVar[str] = "RR"
-    form: ClassVar[Form] = "first_hit"
-    k: int | None = None
-    rel: float = 1
-    ties: Ties = "expected"
-    empty: Empty = "zero"
-    _reciprocal: ClassVar[bool] = True
-
-    def discounts(self, n: int) -> Float64Array:
-        """One over the rank; for `Success` 1."""
-        return reciprocal_ranks(n) if self._reciprocal else np.ones(n)
-
-    def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
-        """Value of every query of a ranking."""
-        from directrix.measures._kernels.precision import first_hit
-
-        value = np.empty(len(ranking.qptr) - 1)
-        n_rel = self.n_relevant(ranking, part)
-        first_hit(*ranking, self.level, self.depth, n_rel, self._reciprocal, self.fill, value)
-        return value
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Success(RR):
-    """Whether a relevant document is among the first k (under ties: the chance of it).
-
-    Parameters
-    ----------
-    k, rel, ties, empty
-        As for `AP`.
-
-    Examples
-    --------
-    >>> Success(k=1)([0.5, 0.5], [1.0, 0.0], [0, 2])
-    array([0.5])
-    """
-
-    symbol: ClassVar[str] = "Success"
-    _reciprocal: ClassVar[bool] = False
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

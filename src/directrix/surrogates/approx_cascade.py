@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from directrix.measures.cascade import ERR
-from directrix.measures.precision import RR
+from directrix.measures.first_hit import RR
 from directrix.surrogates.approx_rank import ApproxRank
 from directrix.surrogates.positions import Sigmoid
 

@@ -58,9 +58,9 @@ class Dorm(KernelSurrogate):
     O(n log n). With one, an assignment problem is solved by shortest augmenting paths: O(k (n + L^2)) for L
     labels, or O(min(k, n - k) n^2) where that is less (docs/decisions/0070).
 
-    With ``ties="score"`` start anywhere but at weights of 0 (`directrix.trainers.regression_start`): there all scores
-    tie, what is held is the mean over all orders, and rounds of holding may stay. Where labels are far from
-    separable, weights of 0 can be the very optimum of ``"mean"``, and with a small k of either.
+    With ``ties="score"`` start anywhere but at weights of 0, e.g. at `directrix.trainers.regression_start`: at
+    0 all scores tie, what is held is the mean over all orders, and rounds of holding may stay. Where labels are
+    far from separable, weights of 0 can be the very optimum of ``"mean"``, and with a small k of either.
 
     Documents of equal label and score have the mean of their coefficients, so that the gradient does not
     depend on their order. It is a subgradient (of the held loss, for ``"score"``) everywhere.

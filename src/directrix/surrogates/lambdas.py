@@ -112,15 +112,15 @@ class Lambda(KernelSurrogate):
             raise InputError(f"Lambda(construction={self.construction!r}): type one of {known}.")
         if chosen.form not in _SWAPPED or not hasattr(chosen, "k"):
             raise InputError(
-                f"Lambda({chosen.name!r}): how this measure changes when two documents trade ranks is not known "
-                "here; known are nDCG, AP, RR, P@k, ERR and measures of their forms: type e.g. "
+                f"Lambda({chosen.name!r}): how this measure changes when two documents trade ranks is not "
+                "known here; known are nDCG, AP, RR, P@k, ERR and measures of their forms: type e.g. "
                 "Lambda('nDCG@10')."
             )
         is_constant = chosen.form in ("sum", "first_hit") and not np.ptp(chosen.discounts(3)) > 0.0
         if chosen.k is None and is_constant:
             raise InputError(
-                f"Lambda({chosen.name!r}): without a cut-off this measure does not depend on the ranking; give "
-                f"a cut-off, e.g. Lambda('{chosen.symbol}@5')."
+                f"Lambda({chosen.name!r}): without a cut-off this measure does not depend on the ranking; "
+                f"give a cut-off, e.g. Lambda('{chosen.symbol}@5')."
             )
         ties, empty = chosen.tie_rule, getattr(chosen, "empty", "zero")
         if ties not in ("expected", "order") or empty == "skip":

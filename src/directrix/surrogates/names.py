@@ -10,6 +10,7 @@ from directrix.errors import InputError
 from directrix.surrogates import (
     approx,
     approx_cascade,
+    approx_measure,
     approx_pairs,
     dorm,
     lambdas,
@@ -28,6 +29,7 @@ _FAMILIES = (
     approx,
     approx_cascade,
     approx_pairs,
+    approx_measure,
     smooth,
     soft,
     lambdas,

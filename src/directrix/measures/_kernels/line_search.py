@@ -14,15 +14,6 @@ DISCOUNTED, PRECISION, FIRST_HIT, CASCADE, PAIRS = range(5)
 
 
 @kernel
-def group_starts(ends, first):
-    """Mark the first document of each tied group of a ranking."""
-    i = 0
-    while i < len(ends):
-        first[i] = True
-        i = ends[i]
-
-
-@kernel
 def _earned(family, size, worth, before, above, k, table, passed):
     """What a group of tied documents earns behind ``before`` documents, in expectation.
 
