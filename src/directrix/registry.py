@@ -184,6 +184,7 @@ NAMESPACES = {
         "soft_ranks": "surrogates.positions",
     },
     "measures": {
+        "Convention": "measures.convention",
         "RankingMeasure": "measures.base",
         "Terms": "measures.terms",
     },

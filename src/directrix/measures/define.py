@@ -236,6 +236,12 @@ def _registered(kind: Any) -> Any:
 def _same(one: Any, other: Any) -> bool:
     if one is other or not hasattr(one, "__code__") or not hasattr(other, "__code__"):
         return bool(one == other)
-    alike = one.__code__ == other.__code__ and one.__defaults__ == other.__defaults__
+    alike = _code(one.__code__) == _code(other.__code__) and one.__defaults__ == other.__defaults__
     cells = [tuple(cell.cell_contents for cell in f.__closure__ or ()) for f in (one, other)]
     return alike and cells[0] == cells[1]
+
+
+def _code(code: Any) -> tuple[Any, ...]:
+    """What a function does, wherever it is written."""
+    constants = tuple(_code(c) if hasattr(c, "co_code") else c for c in code.co_consts)
+    return code.co_code, code.co_names, code.co_varnames, code.co_freevars, constants
