@@ -1,14 +1,18 @@
 """A user's own measure: defined once, then known, printed, evaluated, searched and trained like any other."""
 
+import json
 import pickle
 import sys
+from contextlib import suppress
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import directrix as dx
-from directrix.measures.names import without_imports
+from directrix.measures import names
+from directrix.measures.names import texts_of_a_file
 from directrix.measures.terms import Terms
 from tests.reference import measures as naive
 
@@ -138,7 +142,7 @@ def test_the_surrogate_follows_the_discount_whose_slope_is_known(define_measure)
 
 
 def test_a_ranker_is_trained_for_it(own):
-    q = dx.data.make_linear(n_queries=20)
+    q, _ = dx.data.make_linear(n_queries=20)
     for surrogate in (dx.ApproxMeasure(own(k=5)), "Lambda('LogNDCG@5')"):
         ranker = dx.LinearRanker(surrogate, trainer="sgd", max_iter=3, random_state=0).fit_queries(q)
         assert ranker.measure_ == own(k=5)
@@ -236,6 +240,44 @@ def test_what_cannot_be_imported_is_said(folder, text, message):
 
 
 def test_texts_of_files_import_nothing(folder):
-    with without_imports(), pytest.raises(dx.InputError, match="names in files are not imported"):
-        dx.measure("own_measures:Half@7")
+    with texts_of_a_file():
+        with pytest.raises(dx.InputError, match="names in files are not imported"):
+            dx.measure("own_measures:Half@7")
+        with pytest.raises(dx.InputError, match="names in files are not imported"):
+            dx.surrogate("Lambda('own_measures:Half@7')")
+    assert "own_measures" not in sys.modules
+
+
+@pytest.mark.parametrize("surrogate", ["ApproxNDCG()", "ApproxMeasure('LogNDCG@5')", "Lambda('LogNDCG@5')"])
+def test_a_model_file_holds_the_name_of_the_measure(own, tmp_path, surrogate):
+    q, _ = dx.data.make_linear(n_queries=5)
+    ranker = dx.LinearRanker(surrogate, trainer="sgd", max_iter=2, random_state=0)
+    ranker.fit_queries(q, measure=own(k=5))
+    ranker.save(tmp_path / "model.json")
+    assert dx.load(tmp_path / "model.json").measure_ == own(k=5)
+    names._DEFINED.clear()
+    names._read.cache_clear()
+    again = dx.load(tmp_path / "model.json")
+    np.testing.assert_array_equal(again.predict_queries(q), ranker.predict_queries(q))
+    with pytest.raises(
+        dx.InputError, match=r"LogNDCG.*of the model file is not defined here; define it first"
+    ):
+        again.score(q.features, q.labels, qid=np.repeat(np.arange(5), np.diff(q.qptr)))
+
+
+@pytest.mark.parametrize("entry", ["measure", "surrogate", "trainer"])
+def test_loading_a_model_imports_nothing(own, folder, entry):
+    q, _ = dx.data.make_linear(n_queries=5)
+    ranker = dx.LinearRanker("Lambda('nDCG@5')", trainer="sgd", max_iter=2, random_state=0).fit_queries(q)
+    ranker.save("model.json")
+    content = json.loads(Path("model.json").read_text())
+    evil = {
+        "measure": "own_measures:Half",
+        "surrogate": "Lambda('own_measures:Half@2')",
+        "trainer": "CoordinateAscent(measure='own_measures:Half@2')",
+    }[entry]
+    content["training"][entry] = content["training"]["parameters"][entry] = evil
+    Path("model.json").write_text(json.dumps(content))
+    with suppress(dx.InputError):
+        dx.load("model.json").fit_queries(q)
     assert "own_measures" not in sys.modules

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache, lru_cache
 from importlib import import_module
 from pathlib import Path
@@ -19,7 +19,7 @@ from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.registry import MEASURES, classes
 
-__all__ = ["defined", "listed", "measure", "measures", "register", "without_imports"]
+__all__ = ["UndefinedMeasure", "defined", "listed", "measure", "measures", "register", "texts_of_a_file"]
 
 _ALIASES = {
     "map": "AP",
@@ -30,12 +30,41 @@ _ALIASES = {
 }
 _DEFINED: dict[str, type[RankingMeasure]] = {}
 """Measures of the user, by name in small letters."""
-_MAY_IMPORT = ContextVar("may_import", default=True)
+_FROM_FILE = ContextVar("from_file", default=False)
 # how ir_measures spells the gain of nDCG
 _FOREIGN_FIELDS = {"dcg": {"log2": ("gain", "linear"), "exp-log2": ("gain", "exp")}}
 _PATTERN = re.compile(
     r"\s*(?:([A-Za-z_][\w.]*)\s*:\s*)?([A-Za-z_]\w*)\s*(?:\((.*)\))?\s*(?:@\s*([0-9.]+))?\s*", re.DOTALL
 )
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class UndefinedMeasure(RankingMeasure):
+    """A measure of a model file that is not defined here: the model predicts, but has no score.
+
+    Parameters
+    ----------
+    text : str
+        What the file says.
+    """
+
+    text: str
+
+    def __repr__(self) -> str:
+        return self.text
+
+    @property
+    def name(self) -> str:
+        """What the file says."""
+        return self.text
+
+    def check_labels(self, highest: float) -> None:
+        """Raise `InputError`: the measure cannot be computed."""
+        raise InputError(
+            f"measure {self.text!r} of the model file is not defined here; define it first "
+            "(directrix.define_measure, or import your module that does), then load the model again, or "
+            "choose another one: measure='nDCG@10'."
+        )
 
 
 def measures() -> tuple[str, ...]:
@@ -87,7 +116,7 @@ def measure(text: Any) -> RankingMeasure:
         text = _text_of(text)
     if not isinstance(text, str):
         raise InputError(_unreadable(text))
-    return _read(text)
+    return _read_in_file(text) if _FROM_FILE.get() else _read(text)
 
 
 def _text_of(foreign: Any) -> str:
@@ -105,13 +134,13 @@ def listed(measures: Any) -> list[Any]:
 
 
 @contextmanager
-def without_imports() -> Iterator[None]:
-    """Let no text name a module in here: for texts that come from a file."""
-    token = _MAY_IMPORT.set(False)
+def texts_of_a_file() -> Iterator[None]:
+    """Read texts as those of a file: none names a module, and unknown measures are `UndefinedMeasure`."""
+    token = _FROM_FILE.set(True)
     try:
         yield
     finally:
-        _MAY_IMPORT.reset(token)
+        _FROM_FILE.reset(token)
 
 
 def register(kind: type[RankingMeasure]) -> None:
@@ -153,6 +182,15 @@ def _known() -> dict[str, type[RankingMeasure]]:
     return _built_in() | _DEFINED
 
 
+def _read_in_file(text: str) -> RankingMeasure:
+    match = _PATTERN.fullmatch(text)
+    if match and match[1]:
+        raise InputError(f"measure {text!r} names a Python module; names in files are not imported.")
+    if match and match[3] and match[2].lower() not in _known():
+        return UndefinedMeasure(text=text)
+    return _read(text)
+
+
 @lru_cache(maxsize=1024)  # measures are frozen values, and a search asks for the same one thousands of times
 def _read(text: str) -> RankingMeasure:
     match = _PATTERN.fullmatch(text)
@@ -186,8 +224,6 @@ def _read(text: str) -> RankingMeasure:
 def _imported(module: str, name: str, text: str) -> Any:
     """Import a measure, or a class of measures, that the user named."""
     example = "e.g. directrix.measure('my_module:MyMeasure@10')"
-    if not _MAY_IMPORT.get():
-        raise InputError(f"measure {text!r} names a Python module; names in files are not imported.")
     if str(Path.cwd()) not in sys.path:
         sys.path.append(str(Path.cwd()))  # last, and for good: worker processes import from there too
     try:

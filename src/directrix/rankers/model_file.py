@@ -12,6 +12,7 @@ import numpy as np
 
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
+from directrix.measures.names import UndefinedMeasure, texts_of_a_file
 from directrix.measures.names import measure as parse_measure
 from directrix.rankers.named_trainers import trainer_from
 from directrix.rankers.persistence import check, read_model_file
@@ -53,6 +54,7 @@ _RESULT = {
 }
 
 
+@texts_of_a_file()
 def load(path: str | os.PathLike[str]) -> Any:
     """Read a model that ``ranker.save`` or ``directrix train`` wrote.
 
@@ -155,12 +157,13 @@ def _measure(path: Any, text: str) -> RankingMeasure:
 
 
 def _surrogate(path: Any, ranker: StoredRanker, training: dict[str, Any]) -> Any:
-    """None for a surrogate of the user's own: the model predicts and scores, but trains no more."""
+    """None for a surrogate, or with a measure, of the user's own: the model predicts but trains no more."""
     try:
         return sharpened(ranker._surrogate(), training["result"].get("smoothing"))
     except (InputError, AttributeError) as error:
         own = _OWN.fullmatch(training["surrogate"])
-        if own and own["name"].lower() not in {known.lower() for known in SURROGATES}:
+        is_own = isinstance(ranker.measure_, UndefinedMeasure)
+        if own and (is_own or own["name"].lower() not in {known.lower() for known in SURROGATES}):
             return None
         raise InputError(f'{path}: "surrogate" of "training": {error} {_AGAIN}') from error
 
