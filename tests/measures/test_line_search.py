@@ -6,8 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import directrix as dx
+from directrix import registry
 from directrix.measures import line_search as module
 from directrix.measures.line_search import LineSearch, line_search
+from directrix.registry import classes
 from tests.reference.lines import crossings, mean_at, points_between
 
 MEASURES = [
@@ -41,6 +43,8 @@ MEASURES = [
     "AP(ties='worst')",
     "ERR(ties='order')@2",
 ]
+MEASURES += [kind.symbol for kind in classes(registry.MEASURES).values() if kind.form]
+MEASURES = list(dict.fromkeys(MEASURES))
 
 
 @st.composite
