@@ -20,7 +20,7 @@ LAYERS = [
     "models",
     "objectives",
 ]
-LAYERS += ["trainers", "rankers", "experiments", "reports", "export", "cli"]
+LAYERS += ["trainers", "rankers", "experiments", "reports", "reproductions", "export", "cli"]
 
 
 def imports(path: Path) -> set[str]:

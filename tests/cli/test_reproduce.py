@@ -1,5 +1,6 @@
 """``directrix reproduce``: files, tables, and a run that is taken up again."""
 
+import importlib.util
 import json
 import sys
 from types import SimpleNamespace
@@ -10,7 +11,7 @@ from tests.experiments.artificial import write_collection
 from tests.reports.hand_made import report
 
 from directrix import InputError
-from directrix.cli import reproduce as command
+from directrix.reproductions import PAPERS, reproduction
 
 FILES = {
     *("cells.jsonl", "page.md", "report.html", "settings.json", "tables.json", "tables.tex", "tables.txt"),
@@ -132,7 +133,11 @@ def test_latex_has_a_table_for_each(done):
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        (["nobody1999", "--data", "."], 2, "there is no reproduction 'nobody1999'. There is "),
+        (
+            ["nobody1999", "--data", "."],
+            2,
+            "'nobody1999' is not the name of a reproduction. Give one of these. ",
+        ),
         (["yue2007", "--data", "."], 1, "qrels.trec7.txt; the judgements and runs of TREC-7 are needed"),
         (["yue2007", "--data", ".", "--jobs", "0"], 2, "--jobs 0: a number of trainings at a time"),
         (["yue2007"], 2, "--data"),
@@ -166,11 +171,10 @@ def asked(monkeypatch):
             progress(1, 1, "done")
         return report(command=request.command)
 
-    module = SimpleNamespace(reproduce=reproduce, __spec__=SimpleNamespace())
-    monkeypatch.setitem(sys.modules, "made_by_hand", module)
-    monkeypatch.setitem(
-        command._PAPERS, "some2010", command._Paper("a paper", "made_by_hand", has_trials=True)
-    )
+    made_by_hand = SimpleNamespace(settings=lambda _: None, reproduce=reproduce)
+    module = SimpleNamespace(REPRODUCTION=made_by_hand, __spec__=SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "directrix.reproductions.some2010", module)
+    monkeypatch.setitem(PAPERS, "some2010", "a paper")
     return requests
 
 
@@ -232,32 +236,30 @@ def test_without_matplotlib_nothing_begins(run, asked, tmp_path, monkeypatch):
 
 def without(name):
     """As `importlib.util.find_spec` is where a package is not installed."""
-    find = command.importlib.util.find_spec
+    find = importlib.util.find_spec
     return lambda asked, *rest: None if asked == name else find(asked, *rest)
 
 
-def test_a_paper_whose_module_is_missing_is_not_named(run, monkeypatch, tmp_path):
-    monkeypatch.setitem(command._PAPERS, "later2030", command._Paper("not yet", "directrix.reports.later"))
-    result = run("reproduce", "later2030", "--data", tmp_path)
-    assert result.exit_code == 2
-    assert "there is no reproduction 'later2030'" in " ".join(result.stderr.replace("│", " ").split())
-    assert "not yet" not in result.stderr
+@pytest.mark.parametrize("name", PAPERS)
+def test_every_paper_of_the_list_is_found(name):
+    paper = reproduction(name)
+    assert callable(paper.reproduce)
 
 
-def test_trials_of_a_paper_that_has_none_are_refused(run, asked, monkeypatch, tmp_path):
-    monkeypatch.setitem(command._PAPERS, "some2010", command._Paper("a paper", "made_by_hand"))
-    result = run("reproduce", "some2010", "--data", tmp_path, "-o", tmp_path / "o", "--trials", 3)
+def test_trials_of_a_paper_that_has_none_are_refused(run, tmp_path):
+    result = run("reproduce", "he2010", "--data", tmp_path, "-o", tmp_path / "o", "--trials", 3)
     assert result.exit_code == 2
     message = " ".join(result.stderr.replace("│", " ").split())
-    assert "--trials 3: some2010 has no random splits" in message
-    assert asked == []
+    assert "--trials 3: he2010 has no random splits" in message
+    assert not (tmp_path / "o").exists()
 
 
 def test_what_the_data_lack_is_one_error(run, monkeypatch, asked, tmp_path):
     def fail(request):
         raise InputError(f"{request.data}/letor: is missing")
 
-    monkeypatch.setattr(sys.modules["made_by_hand"], "reproduce", fail)
+    paper = sys.modules["directrix.reproductions.some2010"].REPRODUCTION
+    monkeypatch.setattr(paper, "reproduce", fail)
     result = run("reproduce", "some2010", "--data", "nowhere", "-o", tmp_path / "o")
     assert result.exit_code == 1
     assert result.stderr.strip() == "error: nowhere/letor: is missing"

@@ -17,7 +17,7 @@ from directrix.measures.names import measure
 from directrix.reports import chapelle2010
 from directrix.reports.chapelle2010.claims import best_claim, listwise_claims, ordering
 from directrix.reports.chapelle2010.tables import compared_table
-from directrix.reports.request import Request
+from directrix.reproductions.request import Request
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
 from letor_folder import letor_folder, letor_queries

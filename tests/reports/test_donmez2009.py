@@ -11,7 +11,7 @@ from directrix.experiments.donmez2009.settings import CONSTRUCTIONS, Artificial,
 from directrix.reports.donmez2009 import reproduce
 from directrix.reports.donmez2009.published import CONSTRUCTIONS as PUBLISHED
 from directrix.reports.donmez2009.published import MEASURES, TRAINED
-from directrix.reports.request import Request
+from directrix.reproductions.request import Request
 
 TINY = Settings(
     rates=(0.1,),

@@ -2,43 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
-from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import Annotated
 
 import typer
 
 from directrix.cli.doctor import environment
 from directrix.cli.output import print_json, progress_of, remark
-
-if TYPE_CHECKING:
-    from directrix.reports.report import Report
-    from directrix.reports.request import Request
-
-
-class _Paper(NamedTuple):
-    """What a name stands for, the module whose ``reproduce`` does it, and whether it has random splits."""
-
-    what: str
-    module: str
-    has_trials: bool = False
-
-
-_PAPERS = {
-    "qin2010": _Paper("Qin, Liu & Li (2010): ApproxRank, OHSUMED", "directrix.reports.qin2010"),
-    "chapelle2010": _Paper("Chapelle & Wu (2010): SmoothRank, OHSUMED", "directrix.reports.chapelle2010"),
-    "yue2007": _Paper(
-        "Yue et al. (2007): SVMmap on runs as features, TREC-7", "directrix.reports.yue2007", has_trials=True
-    ),
-    "donmez2009": _Paper(
-        "Donmez, Svore & Burges (2009): local optimality of LambdaRank, OHSUMED",
-        "directrix.reports.donmez2009",
-    ),
-    "he2010": _Paper("He & Liu (2010): tendency correlation, OHSUMED", "directrix.reports.he2010"),
-}
+from directrix.reproductions import PAPERS, reproduction
 
 
 class Form(StrEnum):
@@ -49,46 +21,51 @@ class Form(StrEnum):
 
 
 def reproduce(
-    name: Annotated[str, typer.Argument(help=f"The paper: {', '.join(_PAPERS)}.", show_default=False)],
+    name: Annotated[str, typer.Argument(help=f"The paper: {', '.join(PAPERS)}.", show_default=False)],
     data: Annotated[Path, typer.Option(help="Folder that holds letor/ and trec7/.", show_default=False)],
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", help="Folder for all that is written; default the name.", show_default=False
+            "--output",
+            "-o",
+            help="Folder for everything that is written; default: the name.",
+            show_default=False,
         ),
     ] = None,
     trials: Annotated[
         int | None,
-        typer.Option(min=1, help="Random splits, of papers that have some.", show_default=False),
+        typer.Option(min=1, help="Number of random splits, for papers that have some.", show_default=False),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Few trials and settings: a look, no result.")
+        bool,
+        typer.Option(
+            "--quick", help="Few trials and settings: shows that everything works, gives no results."
+        ),
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Of all that is drawn.")] = 0,
-    jobs: Annotated[int, typer.Option(help="Trainings at a time; -1 = one a core.")] = -1,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of everything random.")] = 0,
+    jobs: Annotated[int, typer.Option(help="Trainings at a time; -1 = all cores.")] = -1,
     page: Annotated[
         Path | None,
-        typer.Option(help="Folder for NAME.md and its pictures, too, for a site.", show_default=False),
+        typer.Option(help="Folder of a site that also gets NAME.md and its pictures.", show_default=False),
     ] = None,
     form: Annotated[Form, typer.Option("--format", "-f", help="How to print the tables.")] = Form.table,
 ) -> None:
-    """Repeat the experiment of a paper, and print its tables and claims; a run that was stopped goes on.
+    """Repeat the experiment of a paper, and print its tables and claims; a stopped run is resumed.
 
-    The folder gets the tables as text, JSON, LaTeX and CSV, figures, page.md, report.html to be opened in a
+    The folder gets the tables as text, JSON, LaTeX and CSV, figures, page.md, report.html to open in a
     browser, every finished part (cells.jsonl) and settings.json.
     """
     from directrix.cli.settings import usage
 
     with usage():
-        paper = _paper(name)
-        _check(name, trials, jobs, page, has_trials=paper.has_trials)
+        _check(jobs, page)
+        paper = reproduction(name)
     from directrix.reports.figures import need_plot
-    from directrix.reports.request import Request
     from directrix.reports.write import document, publish, text_of, write_report
+    from directrix.reproductions.request import Request
 
     need_plot()
     folder = Path(name) if output is None else output
-    installation = environment()
     request = Request(
         name=name,
         data=data,
@@ -97,12 +74,13 @@ def reproduce(
         seed=seed,
         jobs=jobs,
         command=_command(name, trials, quick=quick, seed=seed),
-        installation=installation,
+        installation=environment(),
         progress=progress_of,
         trials=trials,
     )
-    work: Callable[[Request], Report] = importlib.import_module(paper.module).reproduce
-    report = work(request)
+    with usage():
+        paper.settings(request)
+    report = paper.reproduce(request)
     write_report(folder, report)
     if page is not None:
         publish(page, report)
@@ -113,31 +91,17 @@ def reproduce(
     remark(f"written: {folder}/tables.txt, tables.json, tables.tex, tables, figures, page.md, report.html")
 
 
-def _paper(name: str) -> _Paper:
+def _check(jobs: int, page: Path | None) -> None:
     from directrix.errors import InputError
 
-    there = {key: paper for key, paper in _PAPERS.items() if importlib.util.find_spec(paper.module)}
-    if name not in there:
-        known = "; ".join(f"{key}: {paper.what}" for key, paper in there.items())
-        raise InputError(f"there is no reproduction {name!r}. There is {known}.")
-    return there[name]
-
-
-def _check(name: str, trials: int | None, jobs: int, page: Path | None, *, has_trials: bool) -> None:
-    from directrix.errors import InputError
-
-    if trials is not None and not has_trials:
-        raise InputError(
-            f"--trials {trials}: {name} has no random splits of which some could be run; leave it out."
-        )
     if jobs == 0 or jobs < -1:
-        raise InputError(f"--jobs {jobs}: a number of trainings at a time is needed, or -1 for one a core.")
+        raise InputError(f"--jobs {jobs}: a number of trainings at a time is needed, or -1 for all cores.")
     if page is not None and page.exists() and not page.is_dir():
-        raise InputError(f"--page {page}: is a file; give the folder that the page is to lie in.")
+        raise InputError(f"--page {page}: is a file; give the folder for the page.")
 
 
 def _command(name: str, trials: int | None, *, quick: bool, seed: int) -> str:
-    """Does the same again, on a machine of one's own: no paths."""
+    """Return the command that makes the same report on another machine: without paths."""
     command = f"directrix reproduce {name} --data DIR"
     command += "" if trials is None else f" --trials {trials}"
     return command + " --quick" * quick + f" --seed {seed}" * (seed != 0)

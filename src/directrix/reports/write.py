@@ -29,7 +29,7 @@ def write_report(folder: Path, report: Report) -> None:
     Parameters
     ----------
     folder : Path
-        As made by `directrix.reports.request.Request.open`. It gets ``tables.txt``, ``tables.json``,
+        As made by `directrix.reproductions.request.Request.open`. It gets ``tables.txt``, ``tables.json``,
         ``tables.tex``, ``tables/NN-TITLE.csv``, ``figures/NAME.png`` and ``.svg``, ``page.md``,
         ``report.html`` and ``settings.json``.
     report : Report

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from directrix.experiments.chapelle2010.plan import FULL, QUICK, Plan, there
 from directrix.experiments.chapelle2010.results import Results, read, run
@@ -14,7 +15,9 @@ from directrix.reports.chapelle2010.figures import figures_of
 from directrix.reports.chapelle2010.tables import LINEAR, rivals, tables_of
 from directrix.reports.rankings import compared_by_query
 from directrix.reports.report import Claim, PerQuery, Report
-from directrix.reports.request import Request
+
+if TYPE_CHECKING:
+    from directrix.reproductions.request import Request
 
 __all__ = ["reproduce"]
 

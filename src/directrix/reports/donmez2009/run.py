@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,7 +18,9 @@ from directrix.reports.donmez2009.figures import figures
 from directrix.reports.donmez2009.tables import short, tables
 from directrix.reports.donmez2009.text import PAPER, TITLE, how, missing, summary
 from directrix.reports.report import PerQuery, Report
-from directrix.reports.request import Request
+
+if TYPE_CHECKING:
+    from directrix.reproductions.request import Request
 
 __all__ = ["reproduce"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,10 +13,12 @@ from directrix.experiments.yue2007.methods import QUICK, Grid
 from directrix.experiments.yue2007.protocol import Settings, run_trials
 from directrix.experiments.yue2007.results import ColumnResult, results
 from directrix.reports.report import Curve, Figure, Panel, PerQuery, Report
-from directrix.reports.request import Request
 from directrix.reports.yue2007.claims import claims
 from directrix.reports.yue2007.tables import tables
 from directrix.reports.yue2007.text import MISSING, PAPER, TITLE, differs, how, sections, summary
+
+if TYPE_CHECKING:
+    from directrix.reproductions.request import Request
 
 __all__ = ["report", "reproduce"]
 

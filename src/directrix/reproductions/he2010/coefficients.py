@@ -1,0 +1,149 @@
+"""Tendency correlation of the paper's surrogates on training queries, and where the theorems apply."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from directrix.data.queries import Queries
+from directrix.experiments.cells import Cell
+from directrix.experiments.splits import Split
+from directrix.experiments.tendency import tendency
+from directrix.experiments.tendency_samples import random_models, tendencies
+from directrix.laws.bounds import ap_bound, ndcg_bound, rank_bound
+from directrix.surrogates.names import surrogate as parse_surrogate
+
+__all__ = ["QUICK_SWEEP", "STRUCTURAL", "Sweep", "apart", "apart_cell", "fold_cells", "parameter"]
+
+STRUCTURAL = {"SVMmap": "SVMMap", "DORM": "Dorm", "PermuRank": "PermuRank", "SVMndcg": "SVMNdcg"}
+_GAP, _DOCS, _QUERIES = 0.1, 200, 5  # the example after Theorem 2: N = 200, delta = .1, three labels
+_SHARES = (0.70, 0.16, 0.14)  # of the labels, about those of OHSUMED
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Parameters over which coefficients are computed.
+
+    Parameters
+    ----------
+    models : int
+        Random linear models; the paper's 100.
+    norm : float
+        Length of their weights.
+    sigmas, alphas, betas : tuple of float
+        Of SoftRank; of ApproxRank, with ``beta``; of ApproxRank-MAP at the alpha of 100.
+    beta : float
+    """
+
+    models: int = 100
+    norm: float = 1.0
+    sigmas: tuple[float, ...] = (0.3, 0.1, 0.05, 0.03, 0.02, 0.01, 0.005, 0.001)
+    alphas: tuple[float, ...] = (10.0, *(50.0 * i for i in range(1, 9)), 800.0, 1600.0, 10000.0)
+    betas: tuple[float, ...] = (1.0, 10.0, 50.0, 100.0, 200.0)
+    beta: float = 100.0
+
+    def families(self) -> dict[str, dict[str, str]]:
+        """Return for each method its surrogates by their names in the tables."""
+        return {
+            "SoftRank": {f"sigma={s:g}": f"SoftNDCG(sigma={s!r})" for s in self.sigmas},
+            "ApproxRank-MAP": {
+                f"alpha={a:g}": f"ApproxAP(alpha={a!r}, beta={self.beta!r})" for a in self.alphas
+            },
+            "ApproxRank-NDCG": {f"alpha={a:g}": f"ApproxNDCG(alpha={a!r})" for a in self.alphas},
+            "beta": {f"beta={b:g}": f"ApproxAP(alpha=100.0, beta={b!r})" for b in self.betas},
+            "structural": STRUCTURAL,
+        }
+
+
+QUICK_SWEEP = Sweep(
+    models=20, sigmas=(0.1, 0.01), alphas=(10.0, 50.0, 100.0, 400.0), betas=(10.0, 100.0), beta=100.0
+)
+
+
+def parameter(label: str) -> float:
+    """Return the parameter of a surrogate: 50.0 for "alpha=50".
+
+    Examples
+    --------
+    >>> parameter("sigma=0.1")
+    0.1
+    """
+    return float(label.partition("=")[2])
+
+
+def fold_cells(collection: str, splits: tuple[Split, ...], sweep: Sweep, seed: int) -> list[Cell]:
+    """Return one cell for each fold and family of surrogates, on the training queries.
+
+    Its result has for each surrogate ``coefficient``, ``k`` and ``median`` (of the coefficients of queries).
+    """
+    return [
+        Cell(
+            ("tendency", collection, split.name, family, split.digest[-12:]),
+            _coefficients,
+            (split.train, tuple(surrogates.values()), sweep, seed),
+        )
+        for split in splits
+        for family, surrogates in sweep.families().items()
+    ]
+
+
+def _coefficients(q: Queries, surrogates: tuple[str, ...], sweep: Sweep, seed: int) -> list[dict[str, float]]:
+    models = random_models(sweep.models, q.n_features, norm=sweep.norm, seed=seed)
+    return [
+        {"coefficient": t.coefficient, "k": t.k, "median": float(np.nanmedian(t.by_query))}
+        for t in tendencies(surrogates, q, models=models)
+    ]
+
+
+def apart_cell(sweep: Sweep, seed: int) -> Cell:
+    """Return the cell of `apart`."""
+    return Cell(("tendency", "apart"), apart, (sweep, seed))
+
+
+def apart(sweep: Sweep, seed: int) -> dict[str, Any]:
+    """Compute coefficients where no scores tie, as Theorems 2 and 3 suppose.
+
+    Five queries of 200 documents with labels 0 to 2 and scores .1, .2, ..., in as many random orders as there
+    are models.
+
+    Returns
+    -------
+    dict
+        From a family to ``coefficient``, ``range`` (the coefficient of a constant surrogate) and ``bound`` of
+        each surrogate. The bound is twice that of Qin, Liu and Li (2010) on the error, by Lemma 1; None if
+        no theorem gives one.
+    """
+    rng = np.random.default_rng(seed)
+    labels = rng.choice(3, size=_QUERIES * _DOCS, p=_SHARES).astype(np.float64)
+    qptr = np.arange(0, len(labels) + 1, _DOCS)
+    scores = np.argsort(rng.random((sweep.models, _QUERIES, _DOCS)), axis=2) * _GAP
+    flat = scores.reshape(sweep.models, -1)
+    n_relevant = int((labels.reshape(_QUERIES, -1) > 0).sum(axis=1).max())
+
+    def coefficient(text: str) -> dict[str, float | None]:
+        surrogate = parse_surrogate(text)
+        a = [surrogate.value_and_grad(s, labels, qptr)[0] for s in flat]
+        b = [surrogate.measure(s, labels, qptr) for s in flat]
+        bound = _bound(surrogate, scores[0, 0], n_relevant)
+        return {
+            "coefficient": tendency(a, b).coefficient,
+            "range": float(np.ptp(b, axis=0).max()),
+            "bound": bound,
+        }
+
+    return {
+        family: [coefficient(text) for text in surrogates.values()]
+        for family, surrogates in sweep.families().items()
+    }
+
+
+def _bound(surrogate: Any, scores: Any, n_relevant: int) -> float | None:
+    alpha = getattr(surrogate, "alpha", None)
+    if alpha is None:
+        return None
+    eps = rank_bound(scores, alpha)
+    if type(surrogate).__name__ == "ApproxNDCG":
+        return 2.0 * ndcg_bound(eps)
+    return 2.0 * ap_bound(eps, n_relevant, surrogate.beta) if eps < 0.5 else None

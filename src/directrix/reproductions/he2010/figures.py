@@ -1,0 +1,100 @@
+"""Figures: coefficients by parameter, the trade-off, measures by coefficient; and values by query."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from directrix.reports.rankings import compared_by_query
+from directrix.reports.report import Curve, Figure, Panel, PerQuery
+from directrix.reproductions.he2010.agreement import Agreement, TradeOff
+from directrix.reproductions.he2010.coefficients import parameter
+from directrix.reproductions.he2010.methods import MAP, NDCG, ONE_START
+from directrix.reproductions.he2010.protocol import MEASURES, CollectionResults, Results
+
+__all__ = ["figures", "per_query"]
+
+
+def figures(results: Results) -> tuple[Figure, ...]:
+    """Draw all figures."""
+    collections = results.collections
+    return (
+        Figure(
+            "coefficients",
+            "Tendency correlation over parameters (Tables 10 and 11), mean over folds; dashed: structural "
+            "SVMs.",
+            tuple(panel for collection in collections for panel in _coefficients(collection)),
+            "Lines of SoftRank and ApproxRank fall as they get sharper; dashed levels of SVMmap, PermuRank, "
+            "SVMndcg and DORM stay high.",
+        ),
+        Figure(
+            "trade-off",
+            "Training MAP of ApproxRank-MAP against alpha, from one random start and with restarts (Sect. "
+            "6.3).",
+            tuple(_trade_off(collection.name, collection.trade_off) for collection in collections),
+            "Two lines over alpha; the one with restarts is above the other.",
+        ),
+        Figure(
+            "agreement",
+            "Test measure of each surrogate over its coefficient; not in the paper.",
+            tuple(
+                _agreement(collection.name, agreement)
+                for collection in collections
+                for agreement in collection.agreements
+            ),
+            "One point for each surrogate: coefficient to the right, measure upwards.",
+        ),
+    )
+
+
+def per_query(results: Results) -> tuple[PerQuery, ...]:
+    """Show every measure of the same rankings."""
+    return tuple(
+        part
+        for collection in results.collections
+        for part in compared_by_query(
+            collection.name,
+            collection.crossval,
+            collection.splits,
+            [entry for entry in collection.crossval.entries if entry != ONE_START],
+            {measure: measure for measure in MEASURES},
+        )
+    )
+
+
+def _coefficients(collection: CollectionResults) -> list[Panel]:
+    panels = []
+    for family, label, levels in (
+        ("SoftRank", "sigma", ("DORM", "SVMndcg")),
+        (MAP, "alpha", ("SVMmap", "PermuRank")),
+        (NDCG, "alpha", ("DORM", "SVMndcg")),
+    ):
+        of = collection.coefficients[family]
+        x = np.array([parameter(name) for name in of])
+        ends = np.array([x.min(), x.max()])
+        dashed = [
+            Curve(name, ends, np.full(2, float(collection.coefficients["structural"][name].mean())), "dashed")
+            for name in levels
+        ]
+        curve = Curve(family, x, np.array([float(values.mean()) for values in of.values()]))
+        panels.append(Panel(f"{collection.name}: {family}", (curve, *dashed), label, "eps*", x_scale="log"))
+    return panels
+
+
+def _trade_off(name: str, trade: TradeOff) -> Panel:
+    curves = (
+        Curve("restarts", trade.alphas, trade.many.mean(axis=1)),
+        Curve("one start", trade.alphas, trade.one.mean(axis=1)),
+    )
+    return Panel(name, curves, "alpha", "MAP of the training queries", x_scale="log")
+
+
+def _agreement(name: str, agreement: Agreement) -> Panel:
+    by_method: dict[str, list[tuple[float, float]]] = {}
+    for point in agreement.points:
+        by_method.setdefault(point.name.partition(" ")[0], []).append((point.coefficient, point.test))
+    curves = tuple(
+        Curve(method, np.array([p[0] for p in points]), np.array([p[1] for p in points]), "points")
+        for method, points in by_method.items()
+    )
+    shown = MEASURES[agreement.measure].name
+    return Panel(f"{name}: {shown}", curves, "eps*", f"test {shown}")

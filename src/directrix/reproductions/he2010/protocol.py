@@ -1,0 +1,174 @@
+"""Settings of the experiments, the collections they run on, and everything that is run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from directrix.experiments.crossval import CrossValidation, Split
+from directrix.reproductions.collection import Collection, read_collections
+from directrix.reproductions.he2010.agreement import Agreement, TradeOff, agreement, trade_off
+from directrix.reproductions.he2010.coefficients import QUICK_SWEEP, Sweep, apart_cell, fold_cells
+from directrix.reproductions.he2010.methods import QUICK_GRIDS, Grids, entries
+from directrix.reproductions.reproduction import SeededSettings
+from directrix.reproductions.runner import Cells, Runner
+from directrix.types import Float64Array
+
+__all__ = [
+    "COLLECTIONS",
+    "MEASURES",
+    "QUICK",
+    "CollectionResults",
+    "Results",
+    "Settings",
+    "read",
+    "results_of",
+    "run",
+    "seconds",
+]
+
+COLLECTIONS = ("OHSUMED", "TD2003", "TD2004")
+_KEPT = 10  # documents of a test query
+
+
+class Shown(NamedTuple):
+    """A measure in the paper.
+
+    Parameters
+    ----------
+    name : str
+    training, test : int
+        Numbers of its tables of training and of test queries.
+    """
+
+    name: str
+    training: int
+    test: int
+
+
+MEASURES = {"AP": Shown("MAP", 4, 7), "nDCG@5": Shown("NDCG@5", 5, 8), "nDCG@10": Shown("NDCG@10", 6, 9)}
+"""Measures that are reported."""
+
+
+@dataclass(frozen=True)
+class Settings(SeededSettings):
+    """What results depend on besides the data.
+
+    Parameters
+    ----------
+    sweep : Sweep
+        Of coefficients.
+    grids : Grids
+        Of training.
+    seed : int
+    """
+
+    sweep: Sweep = field(default_factory=Sweep)
+    grids: Grids = field(default_factory=Grids)
+
+
+QUICK = Settings(QUICK_SWEEP, QUICK_GRIDS)
+"""Settings of a quick run."""
+
+
+@dataclass(frozen=True, eq=False)
+class CollectionResults:
+    """Results on one collection.
+
+    Parameters
+    ----------
+    name : str
+    splits : tuple of Split
+    coefficients : mapping of family to mapping of surrogate to float64 (n_folds,)
+        eps* on the training queries, see `Sweep.families`.
+    crossval : CrossValidation
+        Of `entries`, all measures under the convention letor3.
+    trade_off : TradeOff
+    agreements : tuple of Agreement
+        One for each measure.
+    """
+
+    name: str
+    splits: tuple[Split, ...]
+    coefficients: Mapping[str, Mapping[str, Float64Array]]
+    crossval: CrossValidation
+    trade_off: TradeOff
+    agreements: tuple[Agreement, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """All results.
+
+    Parameters
+    ----------
+    settings : Settings
+    apart : dict
+        Of `directrix.reproductions.he2010.coefficients.apart`.
+    collections : tuple of CollectionResults
+    """
+
+    settings: Settings
+    apart: Mapping[str, Any]
+    collections: tuple[CollectionResults, ...]
+
+
+def read(data: Path, settings: Settings) -> dict[str, Collection]:
+    """Read the collections that are there."""
+    return read_collections(data, COLLECTIONS, settings.grids.folds)
+
+
+def run(collections: Mapping[str, Collection], settings: Settings, runner: Runner) -> Results:
+    """Compute all coefficients, then train and test all methods on every collection."""
+    sweep, seed = settings.sweep, settings.seed
+    apart = apart_cell(sweep, seed)
+    folds = [cell for name, one in collections.items() for cell in fold_cells(name, one.splits, sweep, seed)]
+    cells = runner.cells("coefficients", [apart, *folds])
+    results = []
+    for name, collection in collections.items():
+        crossval = runner.cross_validate(
+            name,
+            collection.splits,
+            entries(settings.grids, seed),
+            list(MEASURES),
+            select="AP",
+            convention="letor3",
+            seed=seed,
+            keep_top=_KEPT,
+        )
+        coefficients = _coefficients(collection, sweep, cells)
+        results.append(results_of(name, collection.splits, coefficients, crossval))
+    return Results(settings, cells[apart.key], tuple(results))
+
+
+def results_of(
+    name: str,
+    splits: Sequence[Split],
+    coefficients: Mapping[str, Mapping[str, Float64Array]],
+    crossval: CrossValidation,
+) -> CollectionResults:
+    """Add the trade-off and the agreement to coefficients and trainings."""
+    agreements = tuple(agreement(coefficients, crossval, measure) for measure in MEASURES)
+    return CollectionResults(name, tuple(splits), coefficients, crossval, trade_off(crossval), agreements)
+
+
+def _coefficients(collection: Collection, sweep: Sweep, cells: Cells) -> dict[str, dict[str, Float64Array]]:
+    """Return eps* by family, surrogate and fold."""
+    of = {key[2:4]: value for key, value in cells.items() if key[1] == collection.name}
+    return {
+        family: {
+            label: np.array([of[split.name, family][i]["coefficient"] for split in collection.splits])
+            for i, label in enumerate(surrogates)
+        }
+        for family, surrogates in sweep.families().items()
+    }
+
+
+def seconds(results: Results) -> dict[str, float]:
+    """Return the time that all trainings took."""
+    crossvals = [one.crossval for one in results.collections]
+    return {"training": sum(found.seconds(entry) for found in crossvals for entry in found.entries)}

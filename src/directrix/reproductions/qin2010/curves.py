@@ -1,0 +1,183 @@
+"""Figures 1 to 3: the error of a surrogate after every epoch."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from directrix.data.queries import Queries
+from directrix.experiments.cells import Cell
+from directrix.experiments.surrogate_error import approximation
+from directrix.laws.bounds import BOUNDS
+from directrix.reproductions.runner import Runner
+from directrix.surrogates.approx import ApproxAP, ApproxNDCG
+from directrix.trainers.sgd import SGD
+from directrix.types import Float64Array
+
+__all__ = ["FIGURES", "Bounded", "ErrorCurve", "Study", "error_curves"]
+
+FIGURES = ("ApproxAP by alpha", "ApproxAP by beta", "ApproxNDCG by alpha")
+"""Figures 1, 2 and 3 of the paper."""
+
+_BETA, _ALPHA = 10.0, 100.0  # what stays fixed in Figures 1 and 2
+
+
+@dataclass(frozen=True)
+class Study:
+    """Parameters of the curves.
+
+    Parameters
+    ----------
+    alphas : tuple of float
+        Of Figures 1 and 3, rising. The paper has three and does not name them.
+    betas : tuple of float
+        Of Figure 2, rising.
+    epochs : int
+    rate : float
+    """
+
+    alphas: tuple[float, ...] = (10.0, 20.0, 50.0, 100.0, 200.0)
+    betas: tuple[float, ...] = (1.0, 10.0, 20.0, 50.0, 100.0)
+    epochs: int = 200
+    rate: float = 0.01
+
+    def surrogates(self, figure: str) -> dict[float, Any]:
+        """Return the surrogates of a figure by the parameter that it varies."""
+        if figure == "ApproxAP by alpha":
+            return {a: ApproxAP(alpha=a, beta=_BETA) for a in self.alphas}
+        if figure == "ApproxAP by beta":
+            return {b: ApproxAP(alpha=_ALPHA, beta=b) for b in self.betas}
+        return {a: ApproxNDCG(alpha=a) for a in self.alphas}
+
+
+@dataclass(frozen=True, eq=False)
+class Bounded:
+    """The queries that a theorem covers, epoch by epoch.
+
+    Parameters
+    ----------
+    covered : float64 (n_epochs,)
+        Their share.
+    bound, error : float64 (n_epochs,)
+        Mean bound and mean error over them; NaN where there are none.
+    broken : int
+        Number of errors above their bound.
+    """
+
+    covered: Float64Array
+    bound: Float64Array
+    error: Float64Array
+    broken: int
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorCurve:
+    """The errors of one training.
+
+    Parameters
+    ----------
+    rho : float64 (n_epochs,)
+        Mean error over the queries after every epoch.
+    by_query : float64 (n_queries,)
+        Mean error over the epochs.
+    bounds : mapping of str to Bounded
+        By the way the error of the soft ranks is bounded, see `directrix.laws.bounds.bounds_of`.
+    seconds : float
+    """
+
+    rho: Float64Array
+    by_query: Float64Array
+    bounds: Mapping[str, Bounded]
+    seconds: float
+
+    def above(self, accuracy: float) -> int | None:
+        """Return the epoch from which 1 - rho stays above ``accuracy``; None if the last is not above it."""
+        wrong = np.flatnonzero(1.0 - self.rho <= accuracy)
+        first = int(wrong[-1]) + 2 if len(wrong) else 1
+        return first if first <= len(self.rho) else None
+
+
+def error_curves(
+    train: Mapping[str, Queries], study: Study, runner: Runner, *, seed: int
+) -> dict[str, dict[str, dict[float, ErrorCurve]]]:
+    """Train every surrogate of every figure on every collection.
+
+    Parameters
+    ----------
+    train : mapping of collection to Queries
+    study : Study
+    runner : Runner
+    seed : int
+        Of the order of the queries.
+
+    Returns
+    -------
+    dict
+        From collection, figure and value of the parameter to the curve.
+    """
+    cells = {}
+    for name, q in train.items():
+        for figure in FIGURES:
+            for surrogate in study.surrogates(figure).values():
+                key = ("approximation", name, repr(surrogate))  # Figures 1 and 2 share a training
+                cells[key] = Cell(key, _errors, (q, surrogate, study.epochs, study.rate, seed))
+    results = runner.cells("error curves", list(cells.values()))
+    return {
+        name: {
+            figure: {
+                value: _curve(results["approximation", name, repr(surrogate)])
+                for value, surrogate in study.surrogates(figure).items()
+            }
+            for figure in FIGURES
+        }
+        for name in train
+    }
+
+
+def _errors(q: Queries, surrogate: Any, epochs: int, rate: float, seed: int) -> dict[str, Any]:
+    begun = time.process_time()
+    errors = approximation(q, surrogate, trainer=SGD(rate=rate, epochs=epochs, random_state=seed))
+    bounds = {
+        kind: {
+            "covered": errors.covered(kind).tolist(),
+            "bound": _numbers(errors.mean_bound(kind)),
+            "error": _numbers(errors.mean_error(kind)),
+            "broken": errors.broken(kind),
+        }
+        for kind in BOUNDS
+    }
+    return {
+        "rho": errors.rho.tolist(),
+        "by_query": errors.by_query.tolist(),
+        "bounds": bounds,
+        "seconds": round(time.process_time() - begun, 2),
+    }
+
+
+def _numbers(values: Float64Array) -> list[float | None]:
+    return [None if np.isnan(value) else value for value in values.tolist()]
+
+
+def _curve(cell: Mapping[str, Any]) -> ErrorCurve:
+    return ErrorCurve(
+        rho=np.array(cell["rho"]),
+        by_query=np.array(cell["by_query"]),
+        bounds={
+            kind: Bounded(
+                covered=_array(bounds["covered"]),
+                bound=_array(bounds["bound"]),
+                error=_array(bounds["error"]),
+                broken=bounds["broken"],
+            )
+            for kind, bounds in cell["bounds"].items()
+        },
+        seconds=cell["seconds"],
+    )
+
+
+def _array(values: Sequence[float | None]) -> Float64Array:
+    return np.array([np.nan if value is None else value for value in values])

@@ -1,0 +1,215 @@
+"""The reproduction of He & Liu (2010), end to end on a tiny artificial collection, and its verdicts."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from directrix.errors import InputError
+from directrix.experiments.crossval import CrossValidation, Tried
+from directrix.experiments.crossval_result import FoldResult
+from directrix.reports.page import page
+from directrix.reproductions.he2010 import REPRODUCTION
+from directrix.reproductions.he2010.agreement import trade_off
+from directrix.reproductions.he2010.claims import claims
+from directrix.reproductions.he2010.coefficients import STRUCTURAL, Sweep
+from directrix.reproductions.he2010.methods import LISTNET, MAP, NDCG, ONE_START, Grids, RandomStart, entries
+from directrix.reproductions.he2010.protocol import Results, Settings, results_of
+from tests.experiments.letor_folder import letor_folder
+from tests.reproductions.requests import request_of
+
+TINY = Settings(
+    Sweep(models=5, sigmas=(0.1, 0.01), alphas=(10.0, 50.0, 100.0, 300.0), betas=(10.0, 100.0)),
+    Grids((50.0, 100.0, 300.0), (0.1,), C=(1.0,), restarts=2, soft_restarts=1, epochs=2, folds=3),
+)
+
+
+def reproduce(data, folder):
+    return REPRODUCTION.reproduce(request_of("he2010", data, folder), TINY)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A report, the folder of its run, and the data."""
+    data, folder = tmp_path_factory.mktemp("data"), tmp_path_factory.mktemp("run")
+    letor_folder(data / "letor" / "OHSUMED")
+    return reproduce(data, folder), folder, data
+
+
+def test_all_tables_are_there(run):
+    titles = [table.title.partition(":")[0] for table in run[0].tables]
+    assert [t for t in titles if t.startswith("Table")] == [f"Table {n}" for n in range(3, 12)]
+    assert {figure.name for figure in run[0].figures} == {"coefficients", "trade-off", "agreement"}
+    assert [what for what, _ in run[0].missing][:2] == ["TD2003", "TD2004"]
+    assert json.dumps([table.json() for table in run[0].tables], allow_nan=False)
+    assert page(run[0]).startswith("# He and Liu (2010)")
+
+
+def test_published_figures_stand_in_a_table(run):
+    table = next(t for t in run[0].tables if t.title.startswith("Figures in the sentences"))
+    assert [row[1] for row in table.rows] == [0.3372, 0.3652, 0.02]
+    assert table.rows[0][2] is None
+    assert 0.0 <= table.rows[2][2] < 0.02
+
+
+def test_a_run_goes_on_where_it_was(run):
+    report, folder, data = run
+    before = (folder / "cells.jsonl").read_bytes()
+    again = reproduce(data, folder)
+    assert (folder / "cells.jsonl").read_bytes() == before
+    assert [t.json() for t in again.tables] == [t.json() for t in report.tables]
+
+
+def test_rankings_of_queries_can_be_looked_at(run):
+    drill = run[0].per_query[0]
+    assert [part.measure for part in run[0].per_query] == ["AP", "nDCG@5", "nDCG@10"]
+    assert len(drill.query_ids) == 15
+    for method, queries in drill.rankings.items():
+        assert len(queries) == len(drill.values[method]) == 15
+        scores = [score for _, _, score in queries[0]]
+        assert scores == sorted(scores, reverse=True)
+        assert queries[0][0][0].startswith("D")
+        for ranked, value in zip(queries, drill.values[method], strict=True):  # all 8 documents of the query
+            places = np.flatnonzero([label >= 1 for _, label, _ in ranked]) + 1.0
+            np.testing.assert_allclose((np.arange(1, len(places) + 1) / places).mean(), value, rtol=1e-12)
+
+
+def test_without_a_collection_it_says_what_is_needed(tmp_path):
+    with pytest.raises(InputError, match=r"has none of letor/OHSUMED, letor/TD2003.* --data DIR"):
+        reproduce(tmp_path, tmp_path / "run")
+
+
+def test_random_starts_do_not_depend_on_the_given_one():
+    class Keeps:
+        def minimise(self, objective, start, *, callback=None):
+            return start
+
+    one, other = (RandomStart(Keeps(), 3).minimise(None, start) for start in (np.zeros(4), np.ones(4)))
+    np.testing.assert_array_equal(one, other)
+    np.testing.assert_allclose(np.linalg.norm(one), 1.0, rtol=1e-12)
+
+
+def test_entries_are_trained_for_their_own_measure():
+    by_name = {entry.name: entry for entry in entries(Grids(), seed=3)}
+    assert {name for name, e in by_name.items() if e.measure == "AP"} == {
+        *("SVMmap", "PermuRank", MAP, LISTNET, ONE_START)
+    }
+    assert (by_name[ONE_START].settings["restarts"], by_name[MAP].settings["restarts"]) == (1, 30)
+    assert {e.settings["random_state"] for e in by_name.values() if e.settings} == {3}
+
+
+LEVELS = {  # of the test measure, far apart against the noise
+    **{MAP: 0.9, NDCG: 0.8, "SoftRank": 0.3, LISTNET: 0.5, "SVMmap": 0.4, "PermuRank": 0.5},
+    **{"DORM": 0.6, "SVMndcg": 0.2, ONE_START: 0.7},
+}
+SWEEP = Sweep(sigmas=(0.1, 0.01), alphas=(50.0, 100.0, 300.0), betas=(10.0, 100.0))
+APART = {
+    family: [{"coefficient": 1e-6, "bound": 0.1, "range": 1.0} for _ in surrogates]
+    for family, surrogates in SWEEP.families().items()
+}
+APART["structural"] = [{"coefficient": 0.5, "bound": None, "range": 1.0} for _ in STRUCTURAL]
+
+
+def hand_made():
+    """Two folds of 20 test queries; ApproxRank-MAP's training MAP is .5, .6, .7, from one start .1 lower."""
+    rng = np.random.default_rng(0)
+    measures = ("AP", "nDCG@5", "nDCG@10")
+    shared = rng.normal(0.0, 0.02, (2, 3, 20))
+
+    def tried(settings, level):
+        means = dict.fromkeys(measures, level)
+        return Tried("", settings, "converged", level, means, means, means, 1, 1.0)
+
+    results = {}
+    for entry, level in LEVELS.items():
+        many = {MAP: (0.5, 0.6, 0.7), ONE_START: (0.4, 0.5, 0.6), NDCG: (0.5, 0.6, 0.7)}
+        grid = [
+            tried({"alpha": a}, v) for a, v in zip((50.0, 100.0, 300.0), many.get(entry, ()), strict=False)
+        ]
+        if entry == "SoftRank":
+            grid = [tried({"sigma": 0.1}, 0.45), tried({"sigma": 0.01}, 0.75)]
+        grid = tuple(grid) or (tried({"C": 1.0}, level / 2),)
+        noise = 0.0 if entry in (LISTNET, "PermuRank") else 0.001  # these two: equal but for chance
+        results[entry] = [
+            FoldResult(grid, len(grid) - 1, level + s + rng.normal(0.0, noise + 1e-3, s.shape))
+            for s in shared
+        ]
+    found = CrossValidation(tuple(LEVELS), measures, ("Fold1", "Fold2"), tuple(range(40)), "letor3", results)
+    falling = {
+        family: {label: np.array([0.5, 0.6]) / 4.0**i for i, label in enumerate(surrogates)}
+        for family, surrogates in SWEEP.families().items()
+    }
+    falling["structural"] = {name: np.array([0.8, 0.9]) for name in STRUCTURAL}
+    falling["beta"] = {label: np.array([0.1, 0.1]) for label in falling["beta"]}
+
+    class Fold:
+        def __init__(self, name):
+            self.name = name
+
+    return results_of("OHSUMED", (Fold("Fold1"), Fold("Fold2")), falling, found)
+
+
+def verdicts(found):
+    made = claims(Results(Settings(SWEEP), APART, (found,)))
+    return {claim.text.removeprefix("OHSUMED: "): claim.verdict for claim in made}
+
+
+def test_verdicts_follow_the_figures():
+    said = verdicts(hand_made())
+    assert said["eps* of ApproxRank-MAP decreases as alpha increases"] == "holds"
+    assert said["eps* of SVMmap, DORM, PermuRank and SVMndcg is big"] == "holds"
+    assert said["with proper parameters the three have very strong tendency correlation"] == "holds"
+    assert said["training MAP with restarts keeps increasing for alpha in [50, 400]"] == "holds"
+    assert said["test MAP of ApproxRank-MAP is the best"] == "holds"
+    trade = "there is a trade-off: as alpha grows training MAP from one start rises, then falls"
+    assert said[trade] == "does not hold"  # it only rises
+    assert said["ListNet has higher MAP than SVMmap"] == "holds"
+    assert said["ListNet has higher MAP than PermuRank"] == "not significant"
+    assert said["SoftRank has higher NDCG@5 than ListNet"] == "does not hold"
+    assert said["ListNet has higher NDCG@5 than DORM"] == "does not hold"
+    assert said["SoftRank has higher training NDCG@5 than DORM"] == "holds"
+    assert said["SoftRank can have arbitrarily strong tendency correlation, within its bound"] == "holds"
+
+
+def test_verdicts_turn_with_the_figures():
+    found = hand_made()
+    rising = {name: dict(reversed(of.items())) for name, of in found.coefficients.items()}
+    rising["structural"] = {name: np.array([0.01, 0.02]) for name in STRUCTURAL}
+    said = verdicts(replace(found, coefficients=rising))
+    assert said["eps* of ApproxRank-MAP decreases as alpha increases"] == "does not hold"
+    assert said["eps* of SVMmap, DORM, PermuRank and SVMndcg is big"] == "does not hold"
+    assert said["with proper parameters the three have very strong tendency correlation"] == "does not hold"
+
+
+def test_the_trade_off_is_read_off_the_candidates():
+    trade = trade_off(hand_made().crossval)
+    np.testing.assert_array_equal(trade.alphas, [50.0, 100.0, 300.0])
+    np.testing.assert_array_equal(trade.many, [[0.5, 0.5], [0.6, 0.6], [0.7, 0.7]])
+    np.testing.assert_array_equal(trade.one, [[0.4, 0.4], [0.5, 0.5], [0.6, 0.6]])
+
+
+def test_agreement_ranks_coefficients_against_measures():
+    found = hand_made().agreements[0]
+    assert [point.name for point in found.points] == [
+        *(f"ApproxRank-MAP alpha={a}" for a in (50, 100, 300)),
+        *("SVMmap", "PermuRank"),
+    ]
+    assert [round(point.coefficient, 4) for point in found.points[:3]] == [0.55, 0.1375, 0.0344]
+    # .7 > .6 > .5 by strength, then SVMmap and PermuRank, tied: 9 of 10 pairs count, all concordant
+    np.testing.assert_allclose(found.kendall["train"][0], 9 / np.sqrt(9 * 10), rtol=1e-12)
+    np.testing.assert_allclose(found.by_fold["train"], np.full(2, 9 / np.sqrt(9 * 10)), rtol=1e-12)
+
+
+def test_folds_decide_whether_tendency_predicts_the_measure():
+    found = hand_made()
+    each = found.agreements[0]
+
+    def verdict(*taus):
+        agreed = each._replace(by_fold={side: np.array(taus) for side in ("train", "test")})
+        collection = replace(found, agreements=(agreed,))
+        return claims(Results(Settings(SWEEP), APART, (collection,)))[-1].verdict
+
+    assert verdict(0.5, 0.4, 0.5) == "holds"
+    assert verdict(-0.5, -0.4, -0.5) == "does not hold"
+    assert verdict(0.9, 0.8, -0.2) == "not significant"

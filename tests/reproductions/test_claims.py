@@ -1,0 +1,41 @@
+"""Verdicts on values made by hand."""
+
+import numpy as np
+import pytest
+
+from directrix.experiments.significance import Significance, paired_t
+from directrix.reproductions.claims import Scored, ahead, fact, verdict
+
+
+@pytest.mark.parametrize(
+    ("tests", "expected"),
+    [
+        ([(0.1, 0.01), (0.2, 0.001)], "holds"),
+        ([(0.1, 0.01), (-0.2, 0.3)], "not significant"),
+        ([(0.1, 0.01), (-0.2, 0.04)], "does not hold"),
+        ([(0.1, 0.05)], "not significant"),
+        ([(0.0, 0.0)], "not significant"),
+        ([(0.1, np.nan)], "not significant"),
+        ([], "not significant"),
+    ],
+)
+def test_a_verdict_needs_every_test(tests, expected):
+    assert verdict(*(Significance(p, difference, 50) for difference, p in tests)) == expected
+
+
+def test_one_system_ahead_of_several():
+    rng = np.random.default_rng(0)
+    values = [level + 0.01 * rng.normal(size=40) for level in (0.5, 0.4, 0.3)]
+    first, *others = (Scored(name, of, float(of.mean())) for name, of in zip("ABC", values, strict=True))
+    claim = ahead("A is best", "Table 1", first, *others)
+    assert claim.verdict == "holds"
+    for other in others:
+        test = paired_t(first.values, other.values)
+        shown = f"{other.name} {other.mean:.4f} (difference {test.difference:+.4f}, p = {test.p:.3g})"
+        assert shown in claim.evidence
+    assert ahead("C is best", "Table 1", others[1], first, others[0]).verdict == "does not hold"
+
+
+def test_a_fact_needs_no_test():
+    assert fact("A", "Sect. 1", "", holds=True).verdict == "holds"
+    assert fact("A", "Sect. 1", "", holds=False).verdict == "does not hold"

@@ -1,0 +1,93 @@
+"""What all reproductions share: settings of a request, the record of a run, the parts of a report."""
+
+import json
+from dataclasses import dataclass, replace
+
+import pytest
+
+from directrix.errors import InputError
+from directrix.reports.report import Claim
+from directrix.reports.tables import Table
+from directrix.reproductions.reproduction import Reproduction, SeededSettings, TableGroup
+from tests.reproductions.requests import request_of
+
+
+@dataclass(frozen=True)
+class Settings(SeededSettings):
+    rate: float = 0.5
+
+
+@dataclass(frozen=True)
+class WithTrials(Settings):
+    trials: int = 50
+
+
+@dataclass(frozen=True)
+class Numbers:
+    digest: str = "sha256:0"
+
+
+def tables(results):
+    table = Table("Numbers", ("name", "value"), (("rate", results.rate),))
+    return (TableGroup("First", (table, table)), TableGroup("How to read"), TableGroup("Second", (table,)))
+
+
+PAPER = Reproduction(
+    title="A paper",
+    paper="Somebody (2030).",
+    full=Settings(),
+    quick=Settings(rate=0.1),
+    read=lambda data, settings: {"numbers": Numbers()},
+    run=lambda data, settings, runner: settings,
+    claims=lambda results: [Claim("A is above B", "Table 1", "holds", "")],
+    tables=tables,
+    figures=lambda results: (),
+    summary=lambda results, claims: [f"{len(claims)} claim."],
+    how=lambda results: (),
+    missing=lambda results: (),
+    per_query=lambda results: (),
+    seconds=lambda results: {"training": 1.26},
+)
+
+
+def test_settings_are_those_of_the_request(tmp_path):
+    assert PAPER.settings(request_of("paper", tmp_path, tmp_path, seed=3)) == Settings(seed=3, rate=0.1)
+    assert PAPER.settings(request_of("paper", tmp_path, tmp_path, quick=False)) == Settings()
+
+
+def test_trials_are_for_papers_that_have_some(tmp_path):
+    request = request_of("paper", tmp_path, tmp_path, trials=3)
+    with pytest.raises(InputError, match="--trials 3: paper has no random splits"):
+        PAPER.settings(request)
+    random = replace(PAPER, quick=WithTrials(), full=WithTrials())
+    assert random.settings(request).trials == 3
+    assert random.settings(replace(request, trials=None)).trials == 50
+
+
+def test_a_run_may_be_resumed_with_more_trials_but_not_with_another_rate(tmp_path):
+    random = replace(PAPER, quick=WithTrials(), full=WithTrials())
+    for trials in (2, 3):
+        random.reproduce(request_of("paper", tmp_path, tmp_path, trials=trials))
+    record = json.loads((tmp_path / "settings.json").read_text())
+    assert record["trials"] == 3
+    assert record["fixed"] == {
+        **{"seed": 0, "rate": 0.5, "data": {"numbers": "sha256:0"}},
+        **{"quick": True, "directrix": "0"},
+    }
+    with pytest.raises(InputError, match=r"rate 0\.5"):
+        random.reproduce(request_of("paper", tmp_path, tmp_path), WithTrials(rate=0.7))
+
+
+def test_the_page_of_a_quick_run_says_so(tmp_path):
+    quick = PAPER.reproduce(request_of("paper", tmp_path, tmp_path / "quick"))
+    full = PAPER.reproduce(request_of("paper", tmp_path, tmp_path / "full", quick=False))
+    assert "quick run" in quick.summary[0]
+    assert quick.summary[1:] == full.summary == ("1 claim.",)
+
+
+def test_headings_have_the_tables_of_their_group(tmp_path):
+    report = PAPER.reproduce(request_of("paper", tmp_path, tmp_path))
+    sections = [(section.title, section.n_tables) for section in report.sections]
+    assert sections == [("First", 2), ("How to read", 0), ("Second", 1)]
+    assert report.settings["seconds"]["training"] == 1.3
+    assert "this call" in report.settings["seconds"]
