@@ -89,7 +89,7 @@ def test_all_conventions_at_once():
 def test_tools_that_need_ids_are_left_out_without_them():
     found = dx.experiments.evaluate_conventions(["AP", "nDCG@1"], [2.0, 2.0], [0, 1])
     assert set(dx.conventions()) - set(found) == {"trec_eval", "gdeval"}
-    need = "ties are broken by document id, and no doc_ids were given"
+    need = "documents tie, and have no ids by which their order could be decided"
     assert found.left_out["trec_eval"] == {"AP": need, "nDCG@1": need}
     assert found.left_out["gdeval"] == {"AP": "not in gdeval: prints nDCG@k and ERR@k only", "nDCG@1": need}
 

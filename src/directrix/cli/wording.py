@@ -15,11 +15,6 @@ _WORDS = (
     ("If the file counts features from 0: index_base=0", "If the file counts features from 0, add 1 to each"),
     (", or build Queries.from_arrays(X, y, qid=...), which takes any identifiers", " in the file first"),
     ("; dtype=numpy.float64 holds values up to 1.8e308", ""),
-    ("and no doc_ids were given", "and the data have none"),
-    (
-        "Leave out convention= for those, or use evaluate_conventions, which leaves them out.",
-        "Leave out --convention for those, or see `directrix evaluate --convention all`.",
-    ),
     ("type sparse=True", "it needs a machine with more memory"),
     ("Type scale='standard' (which only divides CSR features), scale=None,", "Type --scale standard,"),
     (" or read the file with sparse=False", " or leave out --scale"),

@@ -127,7 +127,8 @@ class DefinedMeasure(RankingMeasure):
 
 
 def _restored(definition: Definition, given: dict[str, Any]) -> DefinedMeasure:
-    return define_measure(**definition._asdict())(**given)
+    made: DefinedMeasure = define_measure(**definition._asdict())(**given)
+    return made
 
 
 def define_measure(

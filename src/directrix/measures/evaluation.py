@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["ConventionEvaluations", "Evaluation", "evaluate", "evaluate_conventions", "warn_lacking"]
 
 _BASE = "default"
-_NO_IDS = "ties are broken by document id, and no doc_ids were given"
+_NO_IDS = "documents tie, and have no ids by which their order could be decided"
 
 
 class Evaluation(dict[str, Any]):
@@ -125,7 +125,10 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
         scores, labels = np.asarray(scores)[rows], _take(labels, rows, "labels")
         doc_ids = None if doc_ids is None else _take(doc_ids, rows, "doc_ids")
     if convention is not None:
-        remedy = "Leave out convention= for those, or use evaluate_conventions, which leaves them out."
+        remedy = (
+            "Leave out the convention for those, or use evaluate_conventions (--convention all in a shell), "
+            "which leaves them out."
+        )
         warn_lacking(find_convention(convention), names, chosen, remedy)
     try:
         values = Prepared(chosen, labels, boundaries, doc_ids)(scores)

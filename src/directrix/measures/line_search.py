@@ -70,6 +70,7 @@ class LineSearch:
         _, self._labels, self._qptr = check_ranking(np.zeros(np.size(labels)), labels, qptr)
         self._exact = self.measure.prepare(self._labels, self._qptr, doc_ids=doc_ids)
         terms = self.measure.terms(self._labels, self._qptr)
+        assert self.measure.form is not None, "a measure without a form has no terms"
         self._sums = sums_of(self.measure.form, terms, self._qptr, self.measure.fill)
         rows = trec_order(doc_ids, self._qptr) if self.measure.tie_rule == "trec" else None
         self._place = None if rows is None else np.argsort(rows)

@@ -200,7 +200,7 @@ def _read(text: str) -> RankingMeasure:
     base = _imported(module, name, text) if module else _known().get(name.lower())
     if base is None:
         raise InputError(_unknown_name(name, text))
-    kind = base if isinstance(base, type) else type(base)
+    kind: Any = base if isinstance(base, type) else type(base)
     given = _arguments(arguments or "", text)
     known = [field.name for field in fields(kind)]
     if cut is not None:
@@ -218,7 +218,8 @@ def _read(text: str) -> RankingMeasure:
                 f"measure {text!r}: {kind.__name__} has no field {field!r}; "
                 f"its fields are {', '.join(known)}."
             )
-    return base(**given) if isinstance(base, type) else replace(base, **given)
+    made: RankingMeasure = base(**given) if isinstance(base, type) else replace(base, **given)
+    return made
 
 
 def _imported(module: str, name: str, text: str) -> Any:
