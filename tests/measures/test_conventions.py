@@ -89,7 +89,7 @@ def test_all_conventions_at_once():
 def test_tools_that_need_ids_are_left_out_without_them():
     found = dx.experiments.evaluate_conventions(["AP", "nDCG@1"], [2.0, 2.0], [0, 1])
     assert set(dx.conventions()) - set(found) == {"trec_eval", "gdeval"}
-    need = "documents tie, and have no ids by which their order could be decided"
+    need = "ties are broken by document id, some documents tie, and they have no ids"
     assert found.left_out["trec_eval"] == {"AP": need, "nDCG@1": need}
     assert found.left_out["gdeval"] == {"AP": "not in gdeval: prints nDCG@k and ERR@k only", "nDCG@1": need}
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["ConventionEvaluations", "Evaluation", "evaluate", "evaluate_conventions", "warn_lacking"]
 
 _BASE = "default"
-_NO_IDS = "documents tie, and have no ids by which their order could be decided"
+_NO_IDS = "ties are broken by document id, some documents tie, and they have no ids"
 
 
 class Evaluation(dict[str, Any]):
