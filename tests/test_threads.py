@@ -76,7 +76,16 @@ def test_a_surrogate_that_calls_the_library_may_be_trained_on(define_measure):
         qid=np.repeat(np.arange(20_000), 30),
     )
     own = define_measure("OwnThreads", discount=lambda x: 1 / x, slope=lambda x: -1 / x**2)
-    surrogate = dx.ApproxMeasure(own, alpha=2.0)
+
+    class Plain:
+        """A surrogate that is no `KernelSurrogate`, and computes its value with one."""
+
+        measure, traits = own(), frozenset({"smooth"})
+
+        def value_and_grad(self, scores, labels, qptr):
+            return dx.ApproxMeasure(own, alpha=2.0).value_and_grad(scores, labels, qptr)
+
+    surrogate = Plain()
     loss, grad = dx.linear_objective(q, surrogate).value_and_grad(np.ones(1))
     assert np.isfinite(loss)
     assert np.isfinite(grad).all()

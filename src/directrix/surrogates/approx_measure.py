@@ -3,23 +3,22 @@ r"""`ApproxMeasure`: any measure that is a sum over documents, with soft ranks i
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from directrix.data.validate import check_ranking
 from directrix.errors import InputError
 from directrix.measures.names import measure as parse_measure
 from directrix.measures.terms import over_queries, query_sums
-from directrix.surrogates.base import writable
-from directrix.surrogates.positions import Sigmoid, positive, pull, sigmoid_code
+from directrix.surrogates.base import KernelSurrogate, refuse_doc_weight
+from directrix.surrogates.positions import Sigmoid, positive, sigmoid_code
 from directrix.types import Float64Array, FloatArray, Int64Array
 
 __all__ = ["ApproxMeasure"]
 
 
-@dataclass(frozen=True)
-class ApproxMeasure:
+@dataclass(frozen=True, repr=False)
+class ApproxMeasure(KernelSurrogate):
     r"""Smooth form of any measure that is a sum: :math:`\frac{1}{Z} \sum_i w_i\, D(\hat\pi_i)`.
 
     Parameters
@@ -48,6 +47,7 @@ class ApproxMeasure:
     array([0.625])
     """
 
+    entries: ClassVar[tuple[str, ...]] = ("document",)
     measure: Any = "nDCG"
     alpha: float = 10.0
     sigmoid: Sigmoid = "logistic"
@@ -81,25 +81,48 @@ class ApproxMeasure:
         """Return a copy with alpha = 1/smoothing."""
         return replace(self, alpha=1.0 / positive(smoothing, "smoothing", "ApproxMeasure.at"))
 
-    def value_and_grad(
-        self, scores: FloatArray, labels: Float64Array, qptr: Int64Array
-    ) -> tuple[Float64Array, FloatArray]:
-        """Value of every query and its gradient; see `KernelSurrogate.value_and_grad`."""
-        scores, labels, qptr = check_ranking(scores, labels, qptr)
-        scores, qptr = writable(scores), writable(qptr)
-        kind, factor = sigmoid_code(self.sigmoid)
-        spec = (kind, factor * self.alpha)
+    def prepare(
+        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
+    ) -> Float64Array:
+        """Worth of every document to the measure, over the norm of its query.
+
+        Raises
+        ------
+        InputError
+            If the measure cannot be computed for the labels, the number of ranks that count is not k, or
+            there are document weights.
+        """
+        refuse_doc_weight(self, doc_weight)
         terms = self.measure.terms(labels, qptr)
         if (terms.cutoff < np.minimum(np.diff(qptr), self.measure.depth)).any():
             raise InputError(
                 f"ApproxMeasure({self.measure.name!r}): the number of ranks that count differs from query to "
                 "query; it must be k: leave `cutoff` out of the measure's terms."
             )
-        gain = over_queries(terms.worth, terms.norm, qptr)
-        ranks, _ = pull(scores, gain, qptr, spec, want_grad=False)
-        earns = gain != 0.0
-        value, slope = np.zeros(len(gain)), np.zeros(len(gain))
+        return over_queries(terms.worth, terms.norm, qptr)
+
+    def fill(
+        self,
+        scores: FloatArray,
+        prepared: Float64Array,
+        qptr: Int64Array,
+        chunk: tuple[int, int],
+        out: tuple[Float64Array, FloatArray],
+    ) -> None:
+        """Fill one chunk; see `KernelSurrogate.fill`."""
+        from directrix.surrogates._kernels.approx import pull_chunk
+
+        first, last = chunk
+        lo, hi = qptr[first], qptr[last]
+        local, worth = qptr[first : last + 1] - lo, prepared[lo:hi]
+        kind, factor = sigmoid_code(self.sigmoid)
+        one = kind, factor * self.alpha, scores[lo:hi]
+        ranks, grad = np.zeros(hi - lo), np.zeros_like(one[2])
+        pull_chunk(*one, worth, local, 0, last - first, ranks, grad, False)  # noqa: FBT003
+        earns = worth != 0.0
+        value, slope = np.zeros(hi - lo), np.zeros(hi - lo)
         if earns.any():
-            d, dd = self.measure.discount_between(len(terms.discount))(ranks[earns])
-            value[earns], slope[earns] = gain[earns] * d, gain[earns] * dd
-        return query_sums(value, qptr), pull(scores, slope, qptr, spec, want_grad=True)[1]
+            discount, steps = self.measure.discount_between(int(np.diff(local).max()))(ranks[earns])
+            value[earns], slope[earns] = worth[earns] * discount, worth[earns] * steps
+        pull_chunk(*one, slope, local, 0, last - first, ranks, grad, True)  # noqa: FBT003
+        out[0][first:last], out[1][lo:hi] = query_sums(value, local), grad

@@ -13,7 +13,7 @@ from directrix.surrogates.base import DOCS_PER_CHUNK, writable
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Float64Array, FloatArray, Int64Array
 
-__all__ = ["SMALLEST", "Sigmoid", "positive", "pull", "sigmoid_code", "soft_ranks", "whole"]
+__all__ = ["SMALLEST", "Sigmoid", "positive", "sigmoid_code", "soft_ranks", "whole"]
 
 Sigmoid = Literal["logistic", "tanh", "arctan", "erf"]
 _SIGMOIDS: dict[str, tuple[int, float]] = {
@@ -74,23 +74,6 @@ def whole(value: Any, name: str, owner: str) -> int:
     )
 
 
-def pull(
-    scores: FloatArray, weights: Float64Array, qptr: Int64Array, spec: tuple[int, float], *, want_grad: bool
-) -> tuple[Float64Array, FloatArray]:
-    """Soft ranks of documents with weight != 0, and sum_i weight_i d rank_i / d scores."""
-    from directrix.surrogates._kernels.approx import pull_chunk
-
-    ranks, grad = np.zeros(len(scores)), np.zeros_like(scores)
-    bounds = query_chunks(qptr, DOCS_PER_CHUNK)
-
-    def work(c: int) -> None:
-        chunk = int(bounds[c]), int(bounds[c + 1])
-        pull_chunk(*spec, scores, weights, qptr, *chunk, ranks, grad, want_grad)
-
-    run_chunks(work, len(bounds) - 1)
-    return ranks, grad
-
-
 def soft_ranks(
     scores: FloatArray, qptr: Int64Array | None = None, *, alpha: float = 10.0, sigmoid: Sigmoid = "logistic"
 ) -> Float64Array:
@@ -135,5 +118,15 @@ def soft_ranks(
     bounds = np.array([0, len(scores)]) if qptr is None else qptr
     scores, _, bounds = check_ranking(scores, np.zeros(len(scores)), bounds)
     kind, factor = sigmoid_code(sigmoid)
-    weights = np.ones(len(scores))
-    return pull(writable(scores), weights, writable(bounds), (kind, factor * alpha), want_grad=False)[0]
+    scores, bounds = writable(scores), writable(bounds)
+    weights, ranks, grad = np.ones(len(scores)), np.zeros(len(scores)), np.zeros_like(scores)
+    chunks = query_chunks(bounds, DOCS_PER_CHUNK)
+
+    def work(c: int) -> None:
+        from directrix.surrogates._kernels.approx import pull_chunk
+
+        chunk = int(chunks[c]), int(chunks[c + 1])
+        pull_chunk(kind, factor * alpha, scores, weights, bounds, *chunk, ranks, grad, False)  # noqa: FBT003
+
+    run_chunks(work, len(chunks) - 1)
+    return ranks
