@@ -15,7 +15,18 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-__all__ = ["MEASURES", "NAMESPACES", "PUBLIC", "RANKERS", "SURROGATES", "TRAINERS", "classes", "exports"]
+__all__ = [
+    "COMMANDS",
+    "MEASURES",
+    "NAMESPACES",
+    "PUBLIC",
+    "RANKERS",
+    "SURROGATES",
+    "TRAINERS",
+    "classes",
+    "exports",
+    "load_class",
+]
 
 MEASURES = {
     "NDCG": "measures.dcg",
@@ -87,6 +98,12 @@ RANKERS = {
 }
 """Estimators."""
 
+COMMANDS = (
+    *("train", "predict", "evaluate", "compare", "crossval", "certify", "tendency"),
+    *("convert", "features", "methods", "reproduce", "demo", "doctor"),
+)
+"""Commands in the order of ``directrix --help``; each is a function of the same name in ``directrix.cli``."""
+
 _TRAINERS_AT_THE_TOP = (
     "Adam",
     "Anneal",
@@ -115,42 +132,42 @@ PUBLIC = {
     "define_measure": "measures.define",
     "evaluate": "measures.evaluation",
     "get_threads": "threads",
-    "linear_objective": "objectives.linear",
+    "linear_objective": "objectives.build",
     "load": "rankers.model_file",
     "measure": "measures.names",
     "measures": "measures.names",
     "method": "rankers.methods",
     "methods": "rankers.methods",
-    "read_letor": "data.letor",
-    "read_trec_qrels": "data.trec",
-    "read_trec_run": "data.trec",
+    "read_letor": "data.letor.read",
+    "read_trec_qrels": "data.trec.files",
+    "read_trec_run": "data.trec.files",
     "search": "rankers.search",
     "set_threads": "threads",
     "surrogate": "surrogates.names",
     "tendency": "experiments.tendency",
-    "write_letor": "data.letor_write",
+    "write_letor": "data.letor.write",
 }
 """Names of ``directrix`` itself."""
 
 NAMESPACES = {
     "data": {
-        "Qrels": "data.trec",
-        "Run": "data.trec",
-        "RunScores": "data.runs",
+        "Qrels": "data.trec.files",
+        "Run": "data.trec.files",
+        "RunScores": "data.trec.scores",
         "Scale": "data.scale",
         "audit": "data.audits",
         "fit_scale": "data.scale",
-        "join_trec": "data.trec",
+        "join_trec": "data.trec.join",
         "k_folds": "data.split",
         "letor_folds": "data.split",
         "make_cubic": "data.synthetic",
         "make_linear": "data.synthetic",
-        "open_parquet": "data.arrow",
-        "read_parquet": "data.arrow",
-        "runs_as_features": "data.runs",
+        "open_parquet": "data.arrow.read",
+        "read_parquet": "data.arrow.read",
+        "runs_as_features": "data.trec.features",
         "split_queries": "data.split",
-        "write_parquet": "data.arrow",
-        "write_trec_run": "data.trec",
+        "write_parquet": "data.arrow.write",
+        "write_trec_run": "data.trec.files",
     },
     "experiments": {
         "Approximation": "experiments.surrogate_error",
@@ -203,7 +220,13 @@ NAMESPACES = {
 
 def classes(kind: dict[str, str]) -> dict[str, type[Any]]:
     """Load every class of one table, e.g. ``classes(MEASURES)``; name to class, in the order of the table."""
-    return {name: getattr(import_module(f"directrix.{home}"), name) for name, home in kind.items()}
+    return {name: load_class(kind, name) for name in kind}
+
+
+def load_class(kind: dict[str, str], name: str) -> type[Any]:
+    """Load one class of a table, e.g. ``load_class(MEASURES, "AP")``."""
+    loaded: type[Any] = getattr(import_module(f"directrix.{kind[name]}"), name)
+    return loaded
 
 
 def exports(

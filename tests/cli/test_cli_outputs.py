@@ -46,7 +46,7 @@ def test_where_the_output_cannot_go_is_said_before_the_work(run, files, tmp_path
     def unexpected(*_, **__):
         raise RuntimeError("the work began")
 
-    for name in ("data.letor.read_letor", "rankers.model_file.load", "cli.demo._data"):
+    for name in ("data.letor.read.read_letor", "rankers.model_file.load", "cli.demo._data"):
         monkeypatch.setattr(f"directrix.{name}", unexpected)
     letor(tmp_path / "file")
     arguments = {
@@ -64,7 +64,7 @@ def test_a_demo_whose_page_cannot_be_written_is_refused_before_the_work(run, tmp
     (tmp_path / "report.html").mkdir()
     result = run("demo", "-o", tmp_path)
     assert result.exit_code == 1
-    assert "report.html: is a folder" in result.stderr
+    assert "report.html is a folder" in result.stderr
 
 
 def test_a_run_goes_to_standard_output_like_scores(run, files, tmp_path):

@@ -17,7 +17,7 @@ from tests.experiments.letor_folder import letor_folder, letor_queries
 import directrix
 from directrix.cli.crossval import crossval
 from directrix.cli.main import app
-from directrix.data.letor_write import write_letor
+from directrix.data.letor.write import write_letor
 from directrix.experiments.crossval import cross_validate, k_fold_splits, letor_splits
 from directrix.experiments.significance import paired_t
 
@@ -209,12 +209,12 @@ def test_what_is_wrong_is_said_before_anything_is_done(run, folds, tmp_path):
         (("--method", "Regresion"), 2, "Did you mean 'Regression'"),
         (("--method", "Regression", "--set", "alpha=3"), 2, "method 'Regression' has no setting 'alpha'"),
         (("--method", "ApproxAP", "--set", "alpha=-3"), 2, "alpha"),
-        (("--method", "Regression", "--set", "random_state=3"), 2, "--seed says the same"),
+        (("--method", "Regression", "--set", "random_state=3"), 2, "give only --seed"),
         (("--method", "Regression", "-m", "nDGC"), 2, "did you mean nDCG"),
         (("--method", "Regression", "--select", "AP@x"), 2, "AP@x"),
         (("--method", "Regression", "--convention", "letor9"), 2, "letor9"),
         (("--method", "Regression", "--candidates", 3), 2, "has no effect on a search over the whole grid"),
-        (("--method", "Regression", "--jobs", 0), 2, "--jobs 0: a number of trainings at a time"),
+        (("--method", "Regression", "--jobs", 0), 2, "--jobs 0: a number of parallel trainings"),
         (("--method", "Regression", "--folds", 4), 2, "--folds 4:"),
         ((), 2, "--method"),
     ]

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import directrix as dx
-from directrix.data.run_thresholds import RunThresholds, write_runs
+from directrix.data.trec.thresholds import RunThresholds, write_runs
 
 TOPICS = range(1, 9)
 
@@ -130,9 +130,9 @@ def test_other_topics_get_the_same_columns(features, scores, tmp_path):
 
 def test_thresholds_of_all_topics_are_remarked_on(features):
     result, _ = features()
-    assert "thresholds are taken from all 8 topics with their judgements" in result.stderr
-    assert "left out, for they have no judgements: topics 10 (1 in all)" in result.stderr
-    assert "left out, for they are in no run: topics 9 (1 in all)" in result.stderr
+    assert "thresholds are computed from all 8 topics and their judgements" in result.stderr
+    assert "topics without judgements are left out (1): 10" in result.stderr
+    assert "topics in no run are left out (1): 9" in result.stderr
 
 
 def test_counts_are_said(features, scores):
@@ -140,7 +140,7 @@ def test_counts_are_said(features, scores):
     found, judged = int((scores.labels > 0).sum()), int(scores.n_relevant.sum())
     assert f"saved: {out} (8 topics, {scores.n_docs} documents, 6 features of 2 runs)" in result.stderr
     assert f"relevant: {judged} documents, {found} of them retrieved; " in result.stderr
-    assert f"do not know the other {judged - found}" in result.stderr
+    assert f"do not count the other {judged - found}" in result.stderr
     assert result.stdout == ""
 
 
@@ -180,11 +180,11 @@ def test_compressed(features, scores, run, here, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        (("--topics", "77"), 1, r"--topics 77: there is no topic 77; there are 8, 1 to 8"),
+        (("--topics", "77"), 1, r"--topics 77: there is no topic 77; runs and qrels share 8 topics, 1 to 8"),
         (("--train-topics", "20-30"), 1, "--train-topics 20-30: no topic is named"),
         (("--topics", "@absent"), 1, "absent"),
         (("--bins", "-1"), 2, "--bins"),
-        (("--bins", "0", "--train-topics", "1"), 2, "--bins 0 takes no thresholds"),
+        (("--bins", "0", "--train-topics", "1"), 2, "--bins 0 uses no thresholds"),
         (("--form", "rank"), 2, "--form"),
         (("--thresholds-from", "x", "--bins", "3"), 2, "--thresholds-from"),
         (("--thresholds-from", "absent"), 1, "absent"),
@@ -201,7 +201,7 @@ def test_mistakes(features, arguments, status, message):
 def test_runs_in_another_order_are_refused(features, tmp_path):
     features("--thresholds", tmp_path / "t")
     for runs, there in [
-        (("b.res", "a.res"), "number 1 of them A; given are 2, there B"),
+        (("b.res", "a.res"), "number 1 of them A; of the 2 given runs it is B"),
         (("a.res",), "number 2"),
     ]:
         result, _ = features("--thresholds-from", tmp_path / "t", runs=runs)
@@ -230,7 +230,7 @@ def test_files_that_hold_no_thresholds(features, tmp_path, change):
     (tmp_path / "t").write_text(json.dumps(content))
     result, _ = features("--thresholds-from", tmp_path / "t")
     assert result.exit_code == 1
-    assert f"{tmp_path / 't'}: is no file of thresholds" in result.stderr
+    assert f"{tmp_path / 't'} is no file of thresholds" in result.stderr
 
 
 def test_an_input_is_never_overwritten(run, here, tmp_path):
@@ -265,7 +265,7 @@ def test_training_topics_without_a_relevant_document_are_remarked_on(run, here, 
     for topics, is_said in (("1", True), ("1-2", False)):
         result = run(*arguments, "--train-topics", topics)
         assert result.exit_code == 0, result.stderr
-        assert ("no relevant document was retrieved for the topics that" in result.stderr) == is_said
+        assert ("no relevant document was retrieved for the topics from" in result.stderr) == is_said
     assert "no relevant" not in run(*arguments, "--train-topics", "1", "--form", "minmax").stderr
 
 

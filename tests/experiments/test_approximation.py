@@ -8,8 +8,7 @@ from directrix.errors import InputError
 from directrix.experiments.surrogate_error import Approximation, approximation
 from directrix.laws.bounds import BOUNDS, ap_bound, bounds_of, ndcg_bound, rank_bound
 from directrix.models.mlp import MLPModel
-from directrix.objectives.linear import linear_objective
-from directrix.objectives.objective import Objective
+from directrix.objectives.build import linear_objective, make_objective
 from directrix.surrogates.approx import ApproxAP, ApproxNDCG, ApproxPrecision
 from directrix.surrogates.pairwise import RankNet
 from directrix.trainers.lbfgs import LBFGS
@@ -34,11 +33,11 @@ def true_ranks(scores):
 
 @pytest.mark.parametrize("surrogate", [ApproxAP(alpha=5.0), ApproxNDCG(alpha=5.0), ApproxPrecision(k=3)])
 def test_errors_are_those_of_the_parameters_after_each_epoch(q, surrogate):
-    found = approximation(q, surrogate, trainer=SGD(rate=0.1, epochs=4, random_state=1))
+    found = approximation(q, surrogate, trainer=SGD(learning_rate=0.1, epochs=4, random_state=1))
     assert found.epochs.tolist() == [1, 2, 3, 4]
     for epoch in (1, 4):
         objective = linear_objective(q, surrogate)
-        params = SGD(rate=0.1, epochs=epoch, random_state=1).minimise(objective, np.zeros(4)).params
+        params = SGD(learning_rate=0.1, epochs=epoch, random_state=1).minimise(objective, np.zeros(4)).params
         scores = objective.scores(params).astype(np.float64)
         value, _ = surrogate.value_and_grad(scores, q.labels, q.qptr)
         error = np.abs(value - surrogate.measure(scores, q.labels, q.qptr))
@@ -52,7 +51,7 @@ def test_any_trainer_and_any_model_will_do(q):
     assert len(found.rho) == 3
     model = MLPModel((2,))
     start = np.random.default_rng(0).standard_normal(model.n_params(4))
-    objective = Objective(q, ApproxNDCG(alpha=5.0), model)
+    objective = make_objective(q, ApproxNDCG(alpha=5.0), model)
     assert len(approximation(objective, trainer=SGD(epochs=2), start=start).rho) == 2
 
 
@@ -148,4 +147,4 @@ def test_what_is_missing_is_named(q):
     with pytest.raises(InputError, match=r"trains ApproxNDCG.*already"):
         approximation(linear_objective(q, ApproxNDCG()), ApproxNDCG())
     with pytest.raises(InputError, match="give start="):
-        approximation(Objective(q, ApproxNDCG(), MLPModel((2,))))
+        approximation(make_objective(q, ApproxNDCG(), MLPModel((2,))))

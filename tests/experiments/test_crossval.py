@@ -12,7 +12,7 @@ import joblib
 import numpy as np
 import pytest
 
-from directrix.data.letor import read_letor
+from directrix.data.letor.read import read_letor
 from directrix.errors import InputError
 from directrix.experiments import crossval_cells
 from directrix.experiments.cells import _lock
@@ -559,7 +559,7 @@ def test_every_method_can_be_made_under_every_convention(name):
 
 
 def test_lambdarank_is_judged_by_the_convention_that_it_cannot_be_trained_for(splits):
-    entry = Entry("a", "LambdaRank", {"rate": 0.01, "epochs": 2})
+    entry = Entry("a", "LambdaRank", {"learning_rate": 0.01, "epochs": 2})
     found = cross_validate(splits[:1], [entry], ["nDCG@3"], convention="trec_eval")
     ranker = entry.way.ranker(measure=NDCG(k=3, gain="linear"), random_state=0, **entry.settings)
     goal = NDCG(k=3).under("trec_eval")

@@ -89,7 +89,7 @@ def test_a_target_that_nothing_was_trained_for_is_named():
 
 def test_trainings_are_those_of_the_method_on_every_fold(tmp_path):
     splits = k_fold_splits(make_cubic(24, 8, 4, n_monomials=20, seed=1), 3)
-    settings = {"epochs": 4, "rate": 0.1}
+    settings = {"epochs": 4, "learning_rate": 0.1}
     found = matching(
         splits,
         ["AP(rel=2)", "nDCG"],

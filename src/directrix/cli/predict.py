@@ -7,27 +7,35 @@ from typing import Annotated
 
 import typer
 
-from directrix.cli.files import Missing, MissingOption, as_wide_as, check_writable, read_data
+from directrix.cli.files import as_wide_as, check_writable, read_data
+from directrix.cli.options import Missing, MissingOption, ModelArgument
 from directrix.cli.output import remark
+from directrix.data.formats import inputs
 
 
 def predict(
-    model: Annotated[Path, typer.Argument(help="Model file of `directrix train`.", show_default=False)],
+    model: ModelArgument,
     data: Annotated[
-        Path, typer.Argument(help="Data to score: LETOR / svmlight, Parquet or Arrow.", show_default=False)
+        Path,
+        typer.Argument(help=f"Data to score: {inputs()}.", show_default=False),
     ],
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="File to write; default standard output.")
+        Path | None,
+        typer.Option("--output", "-o", help="File to write. Default: standard output.", show_default=False),
     ] = None,
     run: Annotated[
         str | None,
-        typer.Option(metavar="TAG", help="Write a TREC run with this tag instead of one score per line."),
+        typer.Option(
+            metavar="TAG",
+            help="Write a TREC run with this tag instead of one score per line.",
+            show_default=False,
+        ),
     ] = None,
     missing: MissingOption = Missing.error,
 ) -> None:
     """Score every row of a file: one score per line in the order of the file, or a TREC run."""
     from directrix.cli.scores import run_lines, score_lines
-    from directrix.data.letor_write import replacing
+    from directrix.data.atomic import replacing
     from directrix.rankers.model_file import load
 
     if run is not None and run.split() != [run]:

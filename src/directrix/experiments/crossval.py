@@ -10,7 +10,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from directrix.data.options import check_count
 from directrix.errors import InputError
 from directrix.experiments.cells import Progress, run_cells
 from directrix.experiments.contest import Contest
@@ -29,6 +28,7 @@ from directrix.experiments.tuning import (
 from directrix.measures.base import RankingMeasure
 from directrix.measures.convention import Convention
 from directrix.measures.names import measure as parse_measure
+from directrix.parameters import whole
 from directrix.rankers.candidates import Trial
 from directrix.rankers.checks import check_finite, check_measurable, check_trainable, check_valid
 
@@ -139,7 +139,7 @@ def cross_validate(  # noqa: PLR0913 - all but the first three are optional and 
             f"{len(splits)} folds, {len(entries)} entries, {len(names)} measures; at least one of each "
             "is needed."
         )
-    check_count("keep_top", keep_top, 0)
+    whole(keep_top, "keep_top", least=0)
     rules = Rules(convention)
     reported = tuple(
         {n: rules(m, always=True) for n, m in zip(_names(measures), measures, strict=True)}.values()

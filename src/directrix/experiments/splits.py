@@ -14,12 +14,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from directrix.data.letor import read_letor
-from directrix.data.letor_write import replacing
-from directrix.data.options import check_count
+from directrix.data.atomic import replacing
+from directrix.data.letor.read import read_letor
 from directrix.data.queries import Queries
 from directrix.data.split import fold_numbers, letor_folds
 from directrix.errors import InputError
+from directrix.parameters import whole
 from directrix.rankers.inputs import digest
 
 __all__ = ["Split", "StoredSplit", "k_fold_splits", "letor_splits", "stored"]
@@ -124,7 +124,7 @@ def k_fold_splits(q: Queries, k: int = 5, *, seed: int = 0) -> tuple[Split, ...]
     >>> [fold.test.query_ids for fold in k_fold_splits(make_linear(6, 5, 2)[0], 3)]
     [(3, 4), (0, 2), (1, 5)]
     """
-    if check_count("k", k, 3) > q.n_queries:
+    if whole(k, "k", least=3) > q.n_queries:
         raise InputError(
             f"k={k} folds of {q.n_queries} queries; k is 3 to the number of queries, for a fold tests, the "
             "next one chooses, the rest train. Type k=3, say."

@@ -18,12 +18,12 @@ import numpy as np
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.laws.bounds import bounds_of
-from directrix.objectives.linear import LinearObjective, linear_objective
+from directrix.models.linear import LinearModel
+from directrix.objectives.build import linear_objective
 from directrix.objectives.objective import Objective
 from directrix.surrogates.names import surrogate as as_surrogate
-from directrix.trainers.result import Step
 from directrix.trainers.sgd import SGD
-from directrix.types import Float64Array, Int64Array, Surrogate, Trainer
+from directrix.types import Float64Array, Int64Array, Step, Surrogate, Trainer
 
 __all__ = ["Approximation", "approximation"]
 
@@ -128,7 +128,7 @@ def approximation(
     """
     objective = _objective(data, surrogate)
     if start is None:
-        if not isinstance(objective, LinearObjective):
+        if not isinstance(objective.model, LinearModel):
             raise InputError(
                 "approximation: first parameters are needed for a model that is not linear; give start=, "
                 "e.g. those of a fitted ranker."
@@ -151,7 +151,7 @@ def approximation(
                 found.setdefault(kind, []).append(bound)
         return False
 
-    (trainer or SGD(rate=0.01, epochs=200)).minimise(objective, start, callback=watch)
+    (trainer or SGD(learning_rate=0.01, epochs=200)).minimise(objective, start, callback=watch)
     bounds = {kind: np.array(each) for kind, each in found.items()}
     return Approximation(np.array(epochs), np.array(errors).reshape(len(epochs), q.n_queries), bounds)
 

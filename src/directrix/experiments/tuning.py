@@ -10,9 +10,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from directrix.data.options import check_count, generator
+from directrix.data.options import generator
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
+from directrix.parameters import whole
 from directrix.rankers.candidates import Trial
 from directrix.rankers.methods import Method
 from directrix.rankers.methods import method as find_method
@@ -92,7 +93,7 @@ def candidates_of(
     if search not in ("grid", "random", "halving"):
         raise InputError(f"search={search!r}: there are 'grid', 'random' and 'halving'. Type search='grid'.")
     if n_candidates is not None:
-        check_count("n_candidates", n_candidates, 1)
+        whole(n_candidates, "n_candidates")
         if search == "grid":
             raise InputError(
                 f"n_candidates={n_candidates} has no effect on a search over the whole grid; leave it out, "

@@ -1,4 +1,4 @@
-r"""What is known of SmoothNDCG without training it: Sections 5.1 and 5.4 of Chapelle & Wu (2010)."""
+r"""Theory of SmoothNDCG: Sections 5.1 and 5.4 of Chapelle & Wu (2010)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ import math
 import numpy as np
 
 from directrix.data.validate import check_ranking
-from directrix.errors import InputError
 from directrix.measures.gains import discounts, gains
-from directrix.surrogates.positions import positive, whole
+from directrix.parameters import number, positive, whole
 from directrix.types import Float64Array, FloatArray
 
 __all__ = ["smooth_ndcg_bound", "smooth_rescaled"]
@@ -38,12 +37,12 @@ def smooth_ndcg_bound(scores: FloatArray, labels: Float64Array, sigma: float, k:
     Returns
     -------
     float
-        0 if there is no gain; useless (often above 1) if two scores nearly tie.
+        0 if there is no gain; above 1, and so without use, if two scores nearly tie.
 
     Raises
     ------
     InputError
-        If scores and labels do not fit together, sigma is not > 0 or k no integer >= 1.
+        If scores and labels have different lengths, sigma is not > 0, or k is not an integer >= 1.
 
     Notes
     -----
@@ -96,6 +95,5 @@ def smooth_rescaled(sigma: float, l2: float, scale: float) -> tuple[float, float
     >>> smooth_rescaled(1.0, 0.01, scale=2.0)
     (4.0, 0.0025)
     """
-    if not 0.0 < scale < math.inf:
-        raise InputError(f"smooth_rescaled(scale={scale!r}): a number > 0 is needed, e.g. scale=2.0.")
+    number(scale, "scale", "smooth_rescaled", above=0.0, example=2.0)
     return sigma * scale**2, l2 / scale**2

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from directrix.data.letor_write import replacing
+from directrix.data.atomic import replacing
 from directrix.errors import InputError
 
 __all__ = ["open_folder", "write_settings"]

@@ -22,8 +22,9 @@ import numpy as np
 
 from directrix.measures.dcg import NDCG
 from directrix.measures.precision import AP, Precision
+from directrix.parameters import whole
 from directrix.surrogates.approx_rank import SMOOTH, ApproxRank
-from directrix.surrogates.positions import Sigmoid, whole
+from directrix.surrogates.positions import Sigmoid
 from directrix.types import Float64Array, Int64Array
 
 __all__ = ["ApproxAP", "ApproxNDCG", "ApproxPrecision"]

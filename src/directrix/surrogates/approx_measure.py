@@ -10,8 +10,9 @@ import numpy as np
 from directrix.errors import InputError
 from directrix.measures.names import measure as parse_measure
 from directrix.measures.terms import over_queries, query_sums
+from directrix.parameters import positive
 from directrix.surrogates.base import KernelSurrogate, refuse_doc_weight
-from directrix.surrogates.positions import Sigmoid, positive, sigmoid_code
+from directrix.surrogates.positions import Sigmoid, sigmoid_code
 from directrix.types import Float64Array, FloatArray, Int64Array
 
 __all__ = ["ApproxMeasure"]

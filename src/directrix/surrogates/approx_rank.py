@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import ClassVar, Self
 
 from directrix.measures.base import RankingMeasure
+from directrix.parameters import positive, whole
 from directrix.surrogates.base import KernelSurrogate, refuse_doc_weight
-from directrix.surrogates.positions import Sigmoid, positive, sigmoid_code, whole
+from directrix.surrogates.positions import Sigmoid, sigmoid_code
 from directrix.types import Float64Array, FloatArray, Int64Array
 
 __all__ = ["SMOOTH", "ApproxRank"]

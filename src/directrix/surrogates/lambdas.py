@@ -17,8 +17,8 @@ from directrix.errors import InputError
 from directrix.measures.names import measure as parse_measure
 from directrix.measures.order import Ranking
 from directrix.measures.terms import Form
+from directrix.parameters import SMALLEST, positive
 from directrix.surrogates.base import DOCS_PER_CHUNK, KernelSurrogate, refuse_doc_weight, writable
-from directrix.surrogates.positions import SMALLEST, positive
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Float64Array, FloatArray, Int64Array
 

@@ -14,7 +14,7 @@ from directrix.experiments.optimality.monte_carlo import changes_along, unit_of
 from directrix.experiments.optimality.point import Judge, Point
 from directrix.measures.base import RankingMeasure
 from directrix.measures.line_search import LineSearch
-from directrix.trainers.exact import features_of
+from directrix.trainers.requirements import varying_features
 from directrix.types import Float64Array
 
 __all__ = ["Climb"]
@@ -59,7 +59,9 @@ class Climb:
         self._seed, self._drawn = seed, 0
         self._norm = float(np.linalg.norm(point.params))
         n_params = len(point.params)
-        self._axes = OneWeight(features_of(point.queries) if point.is_linear else range(n_params), n_params)
+        self._axes = OneWeight(
+            varying_features(point.queries) if point.is_linear else range(n_params), n_params
+        )
         self._search: LineSearch | None = None
         if point.is_linear:
             with contextlib.suppress(InputError):  # no sum over documents: steps are tried, as for networks

@@ -19,7 +19,7 @@ from directrix.experiments.optimality.directions import (
 from directrix.experiments.optimality.exact import exact_rises, line_search_of
 from directrix.experiments.optimality.point import Judge, point_of
 from directrix.measures.base import RankingMeasure
-from directrix.trainers.exact import features_of
+from directrix.trainers.requirements import varying_features
 from directrix.types import Float64Array
 
 __all__ = ["STEPS", "Progress", "certify", "changes_along", "seed_of", "unit_of"]
@@ -118,7 +118,7 @@ def certify(  # noqa: PLR0913
     seeds = seed_of(seed)
     directions: RandomDirections | OneWeight
     if one_weight:
-        weights = features_of(point.queries) if point.is_linear else range(len(point.params))
+        weights = varying_features(point.queries) if point.is_linear else range(len(point.params))
         if not weights:
             raise InputError("no feature orders the documents of any query, so there is no weight to move.")
         directions = OneWeight(weights, len(point.params))
