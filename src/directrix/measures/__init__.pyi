@@ -1,3 +1,4 @@
+# ruff: noqa: I001
 """Public names for type checkers; written by tests/test_public_names.py."""
 
 from directrix.measures.base import RankingMeasure as RankingMeasure
