@@ -11,6 +11,7 @@ import numpy as np
 
 from directrix.data.scale import Scale
 from directrix.errors import InputError
+from directrix.measures.names import UndefinedMeasure, texts_of_a_file
 from directrix.measures.names import measure as parse_measure
 from directrix.rankers.kinds import KINDS
 from directrix.rankers.named_trainers import trainer_from
@@ -43,6 +44,7 @@ _RESULT = {
 }
 
 
+@texts_of_a_file()
 def load(path: str | os.PathLike[str]) -> Any:
     """Read a model that ``ranker.save`` or ``directrix train`` wrote.
 
@@ -135,12 +137,13 @@ def _scale(path: Any, content: dict[str, Any] | None, n_features: int) -> Scale 
 
 
 def _surrogate(path: Any, ranker: StoredRanker, training: dict[str, Any]) -> Any:
-    """None for a surrogate that the user defined: the model predicts and scores, but cannot train."""
+    """None for a surrogate, or with a measure, that the user defined: the model predicts but cannot train."""
     try:
         return sharpened(ranker._surrogate(), training["result"].get("smoothing"))
     except (InputError, AttributeError) as error:
         named = _OBJECT.fullmatch(training["surrogate"])
-        if named and named["name"].lower() not in {known.lower() for known in SURROGATES}:
+        is_users = isinstance(ranker.measure_, UndefinedMeasure)
+        if named and (is_users or named["name"].lower() not in {known.lower() for known in SURROGATES}):
             return None
         raise InputError(f'{path}: "surrogate" of "training": {error} {SAVE_AGAIN}') from error
 
