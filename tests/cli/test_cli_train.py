@@ -85,7 +85,7 @@ def test_few_queries_judge_themselves(run, files, tmp_path):
     few = tmp_path / "few.txt"
     dx.write_letor(dx.read_letor(files.train).take(range(3)), few)
     result = run("train", few, "--method", "Regression", "-o", tmp_path / "m.json")
-    assert "the 3 training queries, too few to hold some back" in result.stderr
+    assert "the training queries (3, too few to hold some out)" in result.stderr
 
 
 def test_settings_reach_the_model_file(run, files, tmp_path):

@@ -89,7 +89,7 @@ def test_polish_that_runs_out_of_moves_says_so(noisy):
     found = polish(linear(noisy), noisy, "nDCG@3", eps=0.05, max_moves=0)
     assert (found.moves, found.certificate.is_local_optimum) == (0, False)
     assert found.certificate.value == found.start
-    assert "no local optimum" in found.ranker.result_.message
+    assert "not a local optimum" in found.ranker.result_.message
 
 
 def test_climbing_and_tests_draw_from_streams_of_their_own(noisy, monkeypatch):

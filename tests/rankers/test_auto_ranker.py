@@ -66,7 +66,7 @@ def test_auto_leaves_out_what_knows_no_weights_of_documents():
     assert "LambdaRank" in every - known
     assert "ApproxNDCG" in known
     (remark,) = set(weighted.remarks) - set(plain.remarks)
-    assert remark.endswith("not tried, because they do not support weights of documents")
+    assert remark.endswith("not trained, because they do not support weights of documents")
     assert set(remark.split(":")[0].split(", ")) == every - known
 
 

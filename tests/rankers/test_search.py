@@ -102,7 +102,7 @@ def test_the_time_budget_ends_the_search_but_not_its_first_candidate(monkeypatch
     found = search(TRAIN, VALID, settings=FIXED, time_budget=30.0)
     assert len(found.candidates) == 1
     assert found.candidates[0].steps > 1
-    assert found.remarks == ("the time budget of 30 s was used up: 1 of 2 candidates were not tried",)
+    assert found.remarks == ("the time budget of 30 s was used up: 1 of 2 candidates were not trained",)
 
 
 def test_a_candidate_that_the_budget_cuts_is_dropped(monkeypatch):

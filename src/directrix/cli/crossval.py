@@ -91,7 +91,7 @@ def crossval(
     missing: MissingOption = Missing.error,
     form: LatexFormatOption = LatexFormat.table,
 ) -> None:
-    """Compare methods on folds: settings are selected on validation queries, results are of test queries.
+    """Compare methods on folds: select settings on validation queries, report results on test queries.
 
     Every finished training is kept in the folder: the same command resumes an interrupted run, and a command
     with other methods adds them.

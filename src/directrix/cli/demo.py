@@ -33,7 +33,7 @@ def demo(
     seed: SeedOption = 0,
     form: FormatOption = Format.table,
 ) -> None:
-    """Train several methods on built-in data; print which is best, by how much, and whether by chance."""
+    """Train several methods on built-in data; print their results and tests of significance."""
     from directrix import __version__
     from directrix.data.atomic import replacing
     from directrix.reports.demo import demo_page
@@ -45,7 +45,7 @@ def demo(
         f"directrix {__version__} · built-in data: {queries.n_queries} queries x "
         f"{queries.n_docs // queries.n_queries} documents x {queries.n_features} features, labels "
         f"0-{queries.labels.max():.0f}, seed {seed} · target {_MEASURE}\n"
-        f"trained on {train.n_queries} queries, selected on {valid.n_queries}, figures from the other "
+        f"trained on {train.n_queries} queries, selected on {valid.n_queries}, evaluated on the other "
         f"{test.n_queries}"
     )
     rows: list[dict[str, Any]] = []

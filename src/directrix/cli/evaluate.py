@@ -98,7 +98,7 @@ def _left_out(result: ConventionEvaluations) -> Iterator[str]:
     for tool, reasons in result.left_out.items():
         for reason in dict.fromkeys(reasons.values()):
             names = ", ".join(name for name, why in reasons.items() if why == reason)
-            yield f"{tool} without {names}: {reason}"
+            yield f"convention {tool} leaves out {names}: {reason}"
 
 
 def _row(file: str, values: Evaluation, names: list[str], queries: tuple[str, ...] | None) -> dict[str, Any]:

@@ -53,7 +53,7 @@ def tendency(
     """Compute the tendency correlation of surrogates and measures over random models.
 
     The coefficient is the largest difference, over pairs of models and queries, between the change of the
-    surrogate, multiplied by the best constant k, and the change of the measure. 0 = they change alike.
+    surrogate, multiplied by the best constant k, and the change of the measure. 0 means that they change alike.
     """
     from directrix.experiments.tendency_on_data import (
         EVERY_SURROGATE,
@@ -82,7 +82,7 @@ def tendency(
     remark(
         "coefficient: largest difference between k times the change of the surrogate and the change of the "
         f"measure, between any two of {models} random models on any of {queries.n_queries} queries; "
-        "0 = they change alike"
+        "0 means that they change alike"
     )
     remark("median: the same on the median query; query: where the difference is largest")
     print_rows(list(rows[0]), [list(row.values()) for row in rows], form)

@@ -59,7 +59,7 @@ def unreadable(path: Path, error: BaseException) -> InputError:
     if isinstance(error, FileNotFoundError) and str(path) == "-":
         return InputError(
             "- would be a file of that name, which does not exist; standard input is not read, because files "
-            "are read more than once. Write it to a file first, `... > data.txt`, and give that."
+            "are read more than once. Write it to a file first, `... > data.txt`, and give that file."
         )
     if isinstance(error, FileNotFoundError):
         return InputError(
@@ -109,7 +109,7 @@ def open_compressed(path: Path) -> IO[bytes] | None:
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
         raise InputError(
             f"{path} is a pipe or a device; a regular file is needed, because it is read more than once. "
-            "Write it to a file first, `... > data.txt`, and give that (gzip, bzip2 and xz files are read as "
+            "Write it to a file first, `... > data.txt`, and give that file (gzip, bzip2 and xz files are read as "
             "they are)."
         )
     with path.open("rb") as file:

@@ -172,7 +172,7 @@ def open_file(path: Path) -> Queries:
     if not opener:
         raise InputError(
             f"{path} is text, which must be read into memory; to leave features in a file rewrite it first: "
-            f"`directrix convert {path} {path.with_suffix('.arrow')}`, and give that."
+            f"`directrix convert {path} {path.with_suffix('.arrow')}`, and give the new file."
         )
     q: Queries = _load(opener)(path)
     return q

@@ -152,7 +152,7 @@ def _is_missing(value: Any) -> bool:
 
 def _raise_missing(row: int, n: int) -> None:
     raise InputError(
-        f"qid is missing in {n:,} rows, the first is row {row}; every row belongs to a query. "
+        f"qid is missing in {n:,} row{'s' * (n > 1)}, first in row {row}; every row belongs to a query. "
         "Drop these rows from X, y and qid, or give them an identifier."
     )
 

@@ -123,8 +123,8 @@ def _check_search(search: Any, n_candidates: Any) -> bool:
     if search == "grid":
         raise InputError(
             f"n_candidates={n_candidates} has no effect on a search over the whole grid.",
-            python="Leave it out, or draw from the grid: search='random'.",
-            shell="Leave out --candidates, or draw from the grid: --search random.",
+            python="Leave it out, or sample the grid: search='random'.",
+            shell="Leave out --candidates, or sample the grid: --search random.",
         )
     return False
 

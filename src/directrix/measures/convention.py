@@ -114,7 +114,7 @@ _PRESETS = (
         _fields(ties="expected", gain="linear", discount="log2", empty="zero"),
         (),
         "ndcg_score, dcg_score and roc_auc_score; average_precision_score counts all of a tied group as "
-        "retrieved together, which is no order of the documents",
+        "retrieved together, which is not a ranking of the documents",
         (*_NDCG, "DCG", "DCG@", "ROCArea"),
     ),
     Convention(

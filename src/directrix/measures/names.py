@@ -259,7 +259,7 @@ def _unknown_name(name: str, text: str) -> str:
     return (
         f"measure {text!r}: there is no measure {name!r}"
         + (f"; did you mean {' or '.join(symbols)}? " if symbols else ". ")
-        + f"Known are {', '.join(measures())}."
+        + f"Known measures: {', '.join(measures())}."
     )
 
 

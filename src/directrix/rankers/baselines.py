@@ -71,13 +71,13 @@ BASELINES = (
         name="SVMRoc",
         surrogate=structural.SVMRoc,
         source="Joachims (2005), doi:10.1145/1102351.1102399",
-        use_when="the area under the ROC curve, in the same way",
+        use_when="the area under the ROC curve, by a convex bound trained to a proven optimum",
     ),
     _hinge(
         name="SVMNdcg",
         surrogate=structural.SVMNdcg,
         source="Chakrabarti, Khanna, Sawant & Bhattacharyya (2008), doi:10.1145/1401890.1401906",
-        use_when="nDCG, in the same way",
+        use_when="nDCG, by a convex bound trained to a proven optimum",
         selection="nDCG@10",
     ),
     _hinge(
@@ -98,7 +98,7 @@ BASELINES = (
     _classifier(name="SVMacc", use_when=f"{_CLASSIFIES}; needs no queries"),
     _classifier(
         name="SVMacc2",
-        use_when=f"{_CLASSIFIES}, relevant ones weighing as much as the others",
+        use_when=f"{_CLASSIFIES}, with equal total weight for both classes",
         fixed={"balanced": True},
     ),
     _classifier(
@@ -149,7 +149,7 @@ BASELINES = (
         surrogate=listwise.RankCosine,
         source="Qin, Zhang, Tsai, Wang, Liu & Li (2008), doi:10.1016/j.ipm.2007.07.016",
         cost="O(n)",
-        use_when="a baseline that cannot be dominated by long lists",
+        use_when="a baseline that long lists cannot dominate",
         grid={"centred": (False, True), "l2": (1e-5, 1e-3)},
     ),
     _adarank(

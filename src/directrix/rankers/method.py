@@ -65,7 +65,7 @@ class Method:
     fixed : mapping
         Settings that differ from the ranker's, trainer's and surrogate's own defaults.
     from_measure : tuple of str
-        Settings that are taken from the measure asked for, where it has them; "measure" is that measure.
+        Settings that are taken from the requested measure, where it has them; "measure" is that measure.
     keeps_best : bool
         Whether the step of the training that is best on validation queries is kept, or the last one.
     selection : str
@@ -213,7 +213,7 @@ class Method:
             "settings": list(self.settings),
             "grid": grid,
             "fixed": {name: _json(value) for name, value in self.fixed.items()},
-            "selection": f"the measure asked for, on validation queries; in its source {self.selection}",
+            "selection": f"the requested measure, on validation queries; {self.selection} in the source",
             "keeps": "the step that is best on validation queries" if self.keeps_best else "the last step",
             "traits": list(self.traits),
             "cost": self.cost,
@@ -282,8 +282,8 @@ class Auto(Method):
     def describe(self) -> dict[str, Any]:
         """All of it in JSON types; ``tries`` has the methods for each kind of measure."""
         return super().describe() | {
-            "selection": "the measure asked for, on validation queries",
-            "keeps": "what its parts keep",
+            "selection": "the requested measure, on validation queries",
+            "keeps": "what the chosen method keeps",
             "tries": {name: [part.name for part in parts] for name, parts in self.tries.items()},
         }
 

@@ -27,8 +27,8 @@ _SUITS = {
 _AUTO = Auto(
     name="auto",
     source="the grids of the methods that suit the measure",
-    cost="that of its parts",
-    use_when="you do not want to choose: strong methods, best on validation",
+    cost="the sum of the costs of its methods",
+    use_when="you do not want to choose: trains strong methods, keeps the best",
     tries={measure: tuple(_BY_NAME[name] for name in names) for measure, names in _SUITS.items()},
 )
 _METHODS = (_AUTO, *_BY_NAME.values())

@@ -51,8 +51,8 @@ def surrogate(text: str | Surrogate) -> Any:
     try:
         return kind(*call.arguments, **call.fields)
     except TypeError as error:
-        raise InputError(f"surrogate {text!r}: {error}. Known fields: {_fields(kind)}.") from None
+        raise InputError(f"surrogate {text!r}: {error}. Known fields: {_field_list(kind)}.") from None
 
 
-def _fields(kind: Any) -> str:
-    return ", ".join(f"{name}={field.default!r}" for name, field in kind.__dataclass_fields__.items())
+def _field_list(kind: Any) -> str:
+    return ", ".join(f"{field.name}={field.default!r}" for field in fields(kind))

@@ -41,7 +41,7 @@ def check_values(objective: Any, trainer: str) -> None:
     if getattr(objective, "value_free", False):
         raise InputError(
             f"{trainer} compares losses, but the gradient of {getattr(objective, 'surrogate', objective)!r} "
-            "is not that of a loss, and its steps would be refused. Train it with steps alone: "
+            "is not the gradient of a loss, so the line search would fail. Use stochastic steps: "
             "trainer='sgd', or directrix.SGD(learning_rate=1e-3, epochs=700)."
         )
 

@@ -25,7 +25,7 @@ _TEXTS: dict[int, tuple[str, ...]] = {  # what is wrong, the remedy, and the rem
         "no qid: {token} follows the label, where `qid:ID` is needed",
         "Add qid:ID to every line, or give the number of lines of each query: groups='FILE.query'.",
         "Add qid:ID to every line, or write the number of lines of each query to a file of the same "
-        "name with .query at its end.",
+        "name with .query appended.",
     ),
     codes.QID: (
         "the query is {token}; files need an integer of 64 bits, e.g. qid:7",

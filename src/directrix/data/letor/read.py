@@ -113,7 +113,7 @@ def check_blocks(path: Path, blocks: list[Block], side: Path | None) -> tuple[In
     if not any(len(block.labels) for block in blocks):
         raise InputError(
             f"{path} has no data; at least one line `label qid:ID index:value ...` is needed. "
-            "Check that it was written to its end."
+            "Check that the file was written completely."
         )
     _check_last_line(path, blocks)
     return _queries_of(path, blocks) if side is None else _queries_from_sizes(path, side, blocks)

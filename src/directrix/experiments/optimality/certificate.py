@@ -231,13 +231,13 @@ class Certificate:
 
     def _verdict(self) -> str:
         if self.one_weight:
-            return "no optimum by single weights" if self.n_rising else "none rises, one weight at a time"
+            return "not an optimum along single weights" if self.n_rising else "none rises, one weight at a time"
         if self.is_local_optimum:
             return (
                 f"local optimum: with {self.confidence:.2%} confidence fewer than {self.eps:.4g} of all "
                 "directions rise"
             )
         return (
-            f"no local optimum: up to {self.share_below:.2%} of all directions rise "
+            f"not a local optimum: up to {self.share_below:.2%} of all directions rise "
             f"({1.0 - self.delta:.4g} confidence)"
         )

@@ -165,7 +165,7 @@ def _until_certified(
 
 def _record(certificate: Certificate, start: float, moves: int) -> dict[str, Any]:
     """The part of the certificate that a model file keeps."""
-    level = "a local optimum" if certificate.is_local_optimum else "no local optimum"
+    level = "a local optimum" if certificate.is_local_optimum else "not a local optimum"
     names = ("measure", "value", "eps", "delta", "n_directions", "n_rising", "confidence", "unit", "steps")
     stored = certificate.to_dict()
     return {

@@ -124,13 +124,13 @@ class Comparisons:
         sizes = [pair.detectable for pair in self.pairs if 0.0 < pair.detectable < np.inf]
         if not sizes:
             return (
-                "The differences do not vary, so the smallest difference that would be detected is unknown."
+                "The differences do not vary, so the smallest difference that the test would detect is unknown."
             )
         kind = "a true difference below" if len(sizes) == 1 else "true differences below about"
         more = "" if len(sizes) == 1 else ", median of the pairs; with a correction the limit is higher"
         return (
-            f"With {max(pair.n for pair in self.pairs)} queries {kind} {np.median(sizes):.3g} would be "
-            f"missed more often than once in five (paired t-test, alpha = {self.alpha:g}{more})."
+            f"With {max(pair.n for pair in self.pairs)} queries the test would miss {kind} "
+            f"{np.median(sizes):.3g} more than one time in five (paired t-test, alpha = {self.alpha:g}{more})."
         )
 
     def to_dict(self) -> dict[str, Any]:

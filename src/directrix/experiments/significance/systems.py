@@ -229,7 +229,7 @@ def _correction(test: str, correction: str | None, against: str | None) -> str |
         return "holm" if correction == "auto" else correction
     if correction != "auto":
         raise InputError(
-            f"test={test!r} adjusts p-values for all pairs itself; it takes no correction={correction!r}. "
+            f"test={test!r} already adjusts p-values for all pairs and takes no correction={correction!r}. "
             "Leave the correction out."
         )
     if against is not None:

@@ -34,12 +34,12 @@ def selection_folds(
     if valid is not None:
         return [Fold(q, weights, valid)], f"{valid.n_queries} validation queries"
     if q.n_queries < _FEWEST_TO_SPLIT:
-        return [Fold(q, weights, q)], f"the {q.n_queries} training queries, too few to hold some back"
+        return [Fold(q, weights, q)], f"the training queries ({q.n_queries}, too few to hold some out)"
     if folds is None:
         folds = _FOLDS if q.n_queries < _ENOUGH_TO_HOLD_BACK else 1
     if folds > q.n_queries:
         raise InputError(
-            f"folds={folds} for {q.n_queries} queries: every fold needs a query that judges.",
+            f"folds={folds} for {q.n_queries} queries: every fold needs a validation query.",
             python=f"Type at most folds={q.n_queries}, or leave it out for {_FOLDS}.",
             shell=f"Type at most --folds {q.n_queries}, or leave it out for {_FOLDS}.",
         )

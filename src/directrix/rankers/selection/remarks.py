@@ -54,9 +54,9 @@ def of_trials(
 ) -> Iterator[str]:
     """Methods that do not support weights of documents or refused the data, and trials without time."""
     if without_weights:
-        yield f"{', '.join(without_weights)}: not tried, because they do not support weights of documents"
+        yield f"{', '.join(without_weights)}: not trained, because they do not support weights of documents"
     for name, error in failed.items():
         yield f"{name} could not be trained with every setting: {error}"
     if n_untried:
-        cut = f"{n_untried} of {n_trials} candidates were not tried"
+        cut = f"{n_untried} of {n_trials} candidates were not trained"
         yield f"the time budget of {budget:g} s was used up: {cut}"

@@ -228,7 +228,7 @@ def _with_models(trials: list[Trial], models: Collection[str] | None) -> list[Tr
     if unknown or not kept:
         raise InputError(
             f"models={sorted(models)}: "
-            + (f"there is no model {unknown[0]!r}" if unknown else "no candidate has one of these")
+            + (f"there is no model {unknown[0]!r}" if unknown else "no candidate has one of these models")
             + f"; models are {', '.join(KINDS)}.",
             python="Type e.g. models=['linear'].",
             shell="Type e.g. --model linear.",
