@@ -75,7 +75,7 @@ def crossval(
         int | None,
         typer.Option(
             min=1,
-            help="Number of settings per method that random (default 10) and halving draw.",
+            help="Number of settings that random (default 10) and halving search sample per method.",
             show_default=False,
         ),
     ] = None,

@@ -36,12 +36,12 @@ def reproduce(
     ] = None,
     trials: Annotated[
         int | None,
-        typer.Option(min=1, help="Number of random splits, for papers that have some.", show_default=False),
+        typer.Option(min=1, help="Number of random splits, for papers that use them.", show_default=False),
     ] = None,
     quick: Annotated[
         bool,
         typer.Option(
-            "--quick", help="Few trials and settings: shows that everything works, gives no results."
+            "--quick", help="Few trials and settings: checks that everything works; gives no results."
         ),
     ] = False,
     seed: SeedOption = 0,

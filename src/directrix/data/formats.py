@@ -188,4 +188,4 @@ def outputs() -> str:
     shown = {f: f"{f.name} ({' '.join(filter(None, f.suffixes))})" for f in reversed(FORMATS) if f.is_written}
     text = ", ".join(shown[f] for f in shown if f.compressed)
     tables = ", ".join(shown[f] for f in shown if not f.compressed)
-    return f"{text}, compressed with {' '.join(COMPRESSED)} at the end; {tables}"
+    return f"{text}, compressed if {' '.join(COMPRESSED)} follows; {tables}"
