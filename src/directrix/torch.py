@@ -246,5 +246,5 @@ def _floating(scores: Any) -> Any:
 
     if not scores.is_floating_point():
         raise InputError(f"scores have type {scores.dtype}; floating point is needed: scores.float().")
-    kept = scores if scores.dtype in (torch.float32, torch.float64) else scores.float()
-    return kept.contiguous()
+    as_float = scores if scores.dtype in (torch.float32, torch.float64) else scores.float()
+    return as_float.contiguous()

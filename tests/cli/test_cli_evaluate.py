@@ -85,7 +85,7 @@ def test_no_number_stands_under_the_name_of_a_tool_that_lacks_the_measure(run, f
     blank = [tool for tool, row in by_tool.items() if row["measures"]["AP"] is None]
     assert blank == ["gdeval", "sklearn"]
     assert all(query["measures"]["AP"] is None for query in by_tool["sklearn"]["queries"])
-    assert "note: convention gdeval leaves out AP: not in gdeval: prints nDCG@k and ERR@k only" in result.stderr
+    assert "convention gdeval leaves out AP: not in gdeval: prints nDCG@k and ERR@k only" in result.stderr
     only = json.loads(run(*asked[:3], "-m", "RBP", "-f", "json", "--convention", "all").stdout)
     assert [entry["convention"] for entry in only] == ["default", "trec_eval"]
 
@@ -107,7 +107,7 @@ def test_conventions_that_need_document_ids_are_left_out_aloud(run, files, tmp_p
     tied = tmp_path / "tied.txt"
     tied.write_text("1.0\n" * q.n_docs)
     result = run("evaluate", plain, tied, "-f", "json", "--convention", "all")
-    assert "note: convention trec_eval leaves out nDCG@10, AP: ties are broken by document id" in result.stderr
+    assert "convention trec_eval leaves out nDCG@10, AP: ties are broken by document id" in result.stderr
     assert "note: convention gdeval leaves out nDCG@10: ties are broken by document id" in result.stderr
     assert "trec_eval" not in [entry["convention"] for entry in json.loads(result.stdout)]
     alone = run("evaluate", plain, tied, "--convention", "trec_eval")

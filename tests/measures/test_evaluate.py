@@ -135,7 +135,7 @@ def test_no_documents_are_no_queries():
         ),
         (
             lambda: dx.evaluate("AP", SCORES, LABELS, qid=[1, 1, 2, 2], group=[2, 2]),
-            "qid and group were given; pass only one",
+            "qid and group were given; they mean the same: pass only one",
         ),
         (lambda: dx.evaluate("AP", SCORES, LABELS, qid=[1, 2]), "qid has 2 values for 4 scores"),
         (lambda: dx.evaluate("AP", SCORES, LABELS, group=[2, 3]), "the 2 sizes add up to 5"),

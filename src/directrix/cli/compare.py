@@ -59,7 +59,7 @@ def compare(
     test: Annotated[Test, typer.Option(help="Statistical test of a pair.")] = Test.paired_t,
     correction: Annotated[
         Correction,
-        typer.Option(help="Adjustment for the number of pairs; auto = Holm; Tukey's tests adjust without one."),
+        typer.Option(help="Adjustment for the number of pairs; auto = Holm, or part of Tukey's tests."),
     ] = Correction.auto,
     against: Annotated[
         Path | None,

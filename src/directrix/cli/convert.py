@@ -33,7 +33,7 @@ def convert(
 
     if named(target) is None:
         raise typer.BadParameter(
-            f"{target}: convert does not write a format with this ending; it writes {outputs()}. Give the output one of these endings."
+            f"{target}: convert does not write a format with this ending; it writes {outputs()}. Choose one."
         )
     check_writable(target, source)
     n = convert_file(source, target, missing.value)

@@ -105,21 +105,21 @@ def _kernels() -> dict[str, Any]:
     """Return where compiled kernels are kept, and how many."""
     from directrix.kernels import size_of, survey
 
-    found = survey()
+    cache = survey()
     return {
-        "processor": found.processor,
-        "kernels": found.kernels,
-        "compiled": found.compiled,
-        "places": [place._asdict() for place in found.places],
-        "stale_files": len(found.stale),
-        "stale_size": size_of(found.stale),
+        "processor": cache.processor,
+        "kernels": cache.kernels,
+        "compiled": cache.compiled,
+        "places": [place._asdict() for place in cache.places],
+        "stale_files": len(cache.stale),
+        "stale_size": size_of(cache.stale),
     }
 
 
-def _kernel_rows(found: dict[str, Any]) -> list[list[str]]:
+def _kernel_rows(cache: dict[str, Any]) -> list[list[str]]:
     """Return the same as rows of a table."""
-    rows = [["kernels", f"{found['kernels']}, compiled for {found['processor']}: {found['compiled']}"]]
-    for place in found["places"]:
+    rows = [["kernels", f"{cache['kernels']}, compiled for {cache['processor']}: {cache['compiled']}"]]
+    for place in cache["places"]:
         writable = "writable" if place["writable"] else "not writable"
         rows.append(
             [
@@ -127,10 +127,10 @@ def _kernel_rows(found: dict[str, Any]) -> list[list[str]]:
                 f"{place['folder']} ({writable}, {place['files']} files, {_megabytes(place['size'])})",
             ]
         )
-    if found["stale_files"]:
-        size = _megabytes(found["stale_size"])
+    if cache["stale_files"]:
+        size = _megabytes(cache["stale_size"])
         rows.append(
-            ["stale", f"{found['stale_files']} files, {size}; directrix doctor --compile removes them"]
+            ["stale", f"{cache['stale_files']} files, {size}; directrix doctor --compile removes them"]
         )
     return rows
 

@@ -39,7 +39,7 @@ def evaluate(
     convention: Annotated[
         str | None,
         typer.Option(
-            help="Compute measures as another tool does: letor3, trec_eval, sklearn, ...; all: as each of them.",
+            help="Compute measures as another tool does: letor3, trec_eval, sklearn, ..., or as all do.",
             show_default=False,
         ),
     ] = None,

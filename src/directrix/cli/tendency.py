@@ -53,7 +53,8 @@ def tendency(
     """Compute the tendency correlation of surrogates and measures over random models.
 
     The coefficient is the largest difference, over pairs of models and queries, between the change of the
-    surrogate, multiplied by the best constant k, and the change of the measure. 0 means that they change alike.
+    surrogate, multiplied by the best constant k, and the change of the measure. 0 means that they
+    change alike.
     """
     from directrix.experiments.tendency_on_data import (
         EVERY_SURROGATE,

@@ -108,8 +108,8 @@ def cross_validate(  # noqa: PLR0913 - all but the first three are optional and 
     >>> from directrix.data.synthetic import make_linear
     >>> from directrix.experiments.crossval import cross_validate, k_fold_splits
     >>> splits = k_fold_splits(make_linear(12, 8, 3)[0], 3)
-    >>> found = cross_validate(splits, ["Regression", "RankCosine"], ["AP", "nDCG@5"])
-    >>> found.mean("Regression", "AP") > 0.8, len(found.values("RankCosine", "nDCG@5"))
+    >>> result = cross_validate(splits, ["Regression", "RankCosine"], ["AP", "nDCG@5"])
+    >>> result.mean("Regression", "AP") > 0.8, len(result.values("RankCosine", "nDCG@5"))
     (True, 12)
     """
     rules, contenders, listed = Rules(convention), _contenders(entries), _listed(measures)
@@ -157,13 +157,13 @@ class _Study:
 
     def plan(self, entry: Entry) -> tuple[list[Trial], Job]:
         """Candidates of an entry, and what is done with each."""
-        asked = entry.measure or self.select
-        trained_for = self.rules.trained_for(asked)
+        goal = entry.measure or self.select
+        trained_for = self.rules.trained_for(goal)
         trials = candidates_of(entry, trained_for, self.search, self.n_candidates, self.seed)
         check_candidates(trials, trained_for)
         several = len({method.name for method, _ in trials}) > 1
         reported = tuple(self.reported.values())
-        return trials, Job(self.rules(asked), trained_for, reported, self.seed, self.keep_top, several)
+        return trials, Job(self.rules(goal), trained_for, reported, self.seed, self.keep_top, several)
 
     def contest(self, name: str, trials: list[Trial], job: Job, fold: StoredSplit) -> Contest:
         """The candidates of an entry on a fold."""

@@ -94,31 +94,31 @@ def try_candidate(
     except InputError as error:
         return {"failed": str(error), "in_shell": error.in_shell}
     candidate = trained.candidate
-    kept: dict[str, Any] = {
+    record: dict[str, Any] = {
         "status": candidate.status,
         "steps": candidate.steps,
         "seconds": round(time.perf_counter() - begun, 3),
         "chosen_by": json_value(candidate.valid),
     }
     if job.keeps_judged:
-        kept["judged"] = json_value(candidate.values)
+        record["judged"] = json_value(candidate.values)
     if not is_whole:
-        return kept
+        return record
     judged = [
         _values(job.measures, each.predict_queries(f.judge), f.judge)
         for f, each in zip(folds, trained.rankers, strict=True)
     ]
     scores = ranker.predict_queries(split.test)
     values = _values(job.measures, scores, split.test)
-    kept |= {
+    record |= {
         "train": _means(_values(job.measures, ranker.predict_queries(train), train)),
         "valid": _means([np.concatenate(parts) for parts in zip(*judged, strict=True)]),
         "test": _means(values),
         "values": json_value(values),
     }
     if job.keep_top:
-        kept["top"] = top_of(scores, split.test, job.keep_top)
-    return kept
+        record["top"] = top_of(scores, split.test, job.keep_top)
+    return record
 
 
 def _values(measures: tuple[RankingMeasure, ...], scores: Float64Array, q: Queries) -> list[Float64Array]:

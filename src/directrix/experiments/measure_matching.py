@@ -81,9 +81,9 @@ class Matching:
     ...     "nDCG": {"nDCG": [0.9, 0.8, 0.7], "AP": [0.3, 0.4, 0.5]},
     ...     "AP": {"nDCG": [0.8, 0.8, 0.8], "AP": [0.3, 0.5, 0.7]},
     ... }
-    >>> found = Matching.of(values)
-    >>> other = found.match("AP", "nDCG")
-    >>> found.best("AP"), round(other.mean, 3), round(other.difference, 3), round(other.p, 3)
+    >>> result = Matching.of(values)
+    >>> other = result.match("AP", "nDCG")
+    >>> result.best("AP"), round(other.mean, 3), round(other.difference, 3), round(other.p, 3)
     ('AP', 0.4, -0.1, 0.225)
     """
 
@@ -195,8 +195,8 @@ def matching(  # noqa: PLR0913
     >>> import directrix as dx
     >>> from directrix.experiments.crossval import k_fold_splits
     >>> splits = k_fold_splits(dx.data.make_cubic(30, 10, 4, seed=0), 3)
-    >>> found = matching(splits, ["nDCG", "RR"], settings={"epochs": 5, "learning_rate": 0.1})
-    >>> [(match.target, match.trained) for match in found.rows]
+    >>> result = matching(splits, ["nDCG", "RR"], settings={"epochs": 5, "learning_rate": 0.1})
+    >>> [(match.target, match.trained) for match in result.rows]
     [('nDCG', 'nDCG'), ('nDCG', 'RR'), ('RR', 'nDCG'), ('RR', 'RR')]
     """
     goals = [parse_measure(measure) for measure in measures]

@@ -42,8 +42,8 @@ class Rules:
         if self._tool is None or not isinstance(measure, str):
             return reported
         plain = parse_measure(measure)
-        kept = {name: getattr(plain, name) for name in ("ties", "empty") if hasattr(plain, name)}
-        return replace(reported, **kept)
+        tie_rules = {name: getattr(plain, name) for name in ("ties", "empty") if hasattr(plain, name)}
+        return replace(reported, **tie_rules)
 
     def warn(self, names: Sequence[str], measures: Sequence[RankingMeasure]) -> None:
         """Warn about measures that the tool does not have."""

@@ -90,29 +90,29 @@ def tendency(surrogate_values: Any, measure_values: Any, *, per_query: bool = Fa
     Three models, one query. The surrogate rises like the measure from the first model to the second, but not
     to the third:
 
-    >>> found = tendency([[0.0], [2.0], [2.0]], [[0.0], [1.0], [1.5]])
-    >>> found.coefficient, found.models
+    >>> result = tendency([[0.0], [2.0], [2.0]], [[0.0], [1.0], [1.5]])
+    >>> result.coefficient, result.models
     (0.5, (1, 2))
     """
     surrogate, measure = _checked(surrogate_values, measure_values)
-    kept = np.flatnonzero(~np.isnan(measure[0]))
-    if not len(kept):
+    has_value = np.flatnonzero(~np.isnan(measure[0]))
+    if not len(has_value):
         raise InputError(
             "measure_values are all NaN: the measure is undefined on every query; it must be defined on at "
             "least one, e.g. one with a relevant document."
         )
     # Ranges do not change when a constant is subtracted; near 0 differences keep their last digits.
-    a, b = surrogate[:, kept] - surrogate[0, kept], measure[:, kept] - measure[0, kept]
+    a, b = surrogate[:, has_value] - surrogate[0, has_value], measure[:, has_value] - measure[0, has_value]
     k, line = _best(a, b)
     by_query = np.full(measure.shape[1], np.nan)
-    by_query[kept] = np.ptp(k * a - b, axis=0)
+    by_query[has_value] = np.ptp(k * a - b, axis=0)
     separate = None
     if per_query:
         separate = np.full(measure.shape[1], np.nan)
-        for column, q in enumerate(kept):
+        for column, q in enumerate(has_value):
             alone = a[:, column : column + 1], b[:, column : column + 1]
             separate[q] = np.ptp(_best(*alone)[0] * alone[0] - alone[1])
-    query = int(kept[line.query])
+    query = int(has_value[line.query])
     return Tendency(float(by_query[query]), k, query, (line.upper, line.lower), by_query, separate)
 
 

@@ -107,8 +107,8 @@ def candidates_of(
     whole = _grid(entry, goal, axes)
     if takes_all:
         return whole
-    kept = rng.permutation(len(whole))[: n_candidates or _DRAWN]
-    return [whole[i] for i in np.sort(kept)]
+    sample = rng.permutation(len(whole))[: n_candidates or _DRAWN]
+    return [whole[i] for i in np.sort(sample)]
 
 
 def _check_search(search: Any, n_candidates: Any) -> bool:

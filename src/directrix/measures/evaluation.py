@@ -232,7 +232,7 @@ def _queries(
     """Rows in grouped order (None = as they are), boundaries, and identifiers of the queries."""
     given = [name for name, value in (("qid", qid), ("qptr", qptr), ("group", group)) if value is not None]
     if len(given) > 1:
-        raise InputError(f"{' and '.join(given)} were given; pass only one of them, because they have the same meaning.")
+        raise InputError(f"{' and '.join(given)} were given; they mean the same: pass only one of them.")
     if group is not None:
         qptr = check_group(group, n_docs)
     if qptr is not None:

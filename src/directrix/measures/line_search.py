@@ -104,27 +104,27 @@ class LineSearch:
         candidates: list[list[Piece]] = [[] for _ in reaches]
         for t, values in chain(self._pieces(s, u), [(np.array([np.inf]), np.zeros(1))]):
             ends, levels = np.append(left, t), np.append(value, values)
-            for found, reach in zip(candidates, reaches, strict=True):
+            for pieces, reach in zip(candidates, reaches, strict=True):
                 inside = ends.clip(-reach, reach)
-                found += widest_of_the_best(inside[:-1], inside[1:], levels[:-1])
+                pieces += widest_of_the_best(inside[:-1], inside[1:], levels[:-1])
             left, value = float(ends[-1]), float(levels[-1])
-        return tuple(self._best_of(s, u, found) for found in candidates)
+        return tuple(self._best_of(s, u, pieces) for pieces in candidates)
 
     def _best_of(self, s: Float64Array, u: Float64Array, candidates: list[Piece]) -> LinePoint:
         """The first candidate, from the highest, whose value is what was counted; else the highest seen."""
-        found = LinePoint(0.0, -np.inf, (0.0, 0.0))
+        best = LinePoint(0.0, -np.inf, (0.0, 0.0))
         for counted, lo, hi in the_best(candidates):
             for point in points(lo, hi):
                 with np.errstate(over="ignore", invalid="ignore"):
-                    there = s + point * u
-                if not np.isfinite(there).all():
+                    moved = s + point * u
+                if not np.isfinite(moved).all():
                     continue
-                now = self.value(there)
-                if abs(now - counted) <= _SAME:
-                    return LinePoint(point, now, (lo, hi))
-                if now > found.value:
-                    found = LinePoint(point, now, (lo, hi))
-        return found
+                reached = self.value(moved)
+                if abs(reached - counted) <= _SAME:
+                    return LinePoint(point, reached, (lo, hi))
+                if reached > best.value:
+                    best = LinePoint(point, reached, (lo, hi))
+        return best
 
     def pieces(self, scores: Any, direction: Any) -> tuple[Float64Array, Float64Array]:
         """Return the mean of the measure all along the line.
@@ -136,8 +136,8 @@ class LineSearch:
         value : float64 (n_changes + 1,)
             Before the first change, and after each.
         """
-        found = list(self._pieces(*self._line(scores, direction)))
-        return np.concatenate([t for t, _ in found])[1:], np.concatenate([v for _, v in found])
+        blocks = list(self._pieces(*self._line(scores, direction)))
+        return np.concatenate([t for t, _ in blocks])[1:], np.concatenate([v for _, v in blocks])
 
     def _line(self, scores: Any, direction: Any) -> tuple[Float64Array, Float64Array]:
         s, _, _ = check_ranking(scores, self._labels, self._qptr)

@@ -49,8 +49,8 @@ class Stream(Source):
 
             def run(p: int, begin: int = begin, rows: Array = rows) -> None:
                 part, offset = parts[begin + p], parts[begin].rows.first
-                there = rows[part.rows.first - offset : part.rows.last - offset]
-                results[begin + p] = work(part._replace(rows=there))
+                part_rows = rows[part.rows.first - offset : part.rows.last - offset]
+                results[begin + p] = work(part._replace(rows=part_rows))
 
             run_chunks(run, end - begin)
         return results

@@ -53,8 +53,8 @@ def comparison_tables(
     Examples
     --------
     >>> from directrix.experiments.significance import compare
-    >>> found = compare({"A": [0.5, 0.7, 0.6, 0.8], "B": [0.4, 0.4, 0.4, 0.4]})
-    >>> print(comparison_tables(found, "AP")[0].text().split("\n\n")[1])
+    >>> result = compare({"A": [0.5, 0.7, 0.6, 0.8], "B": [0.4, 0.4, 0.4, 0.4]})
+    >>> print(comparison_tables(result, "AP")[0].text().split("\n\n")[1])
     system      AP  letters
     ------  ------  -------
     A       0.6500  a

@@ -98,12 +98,12 @@ def _queries(parts: Sequence[PerQuery]) -> list[dict[str, Any]]:
     Parts with equal rankings share them: the later ones have the number of the first part instead.
     """
     documents: list[dict[str, Any]] = []
-    kept: list[Any] = []
+    earlier: list[Any] = []
     for part in parts:
         methods = list(part.values)
         rankings = [part.rankings.get(name, ()) for name in methods]
-        first = kept.index(rankings) if rankings in kept else None
-        kept.append(rankings)
+        first = earlier.index(rankings) if rankings in earlier else None
+        earlier.append(rankings)
         documents.append(
             {
                 "name": part.name,

@@ -32,8 +32,8 @@ def shown_rankings(tests: Sequence[Queries], top: _Top) -> _Shown:
     """
     starts = [(part, int(low)) for part in tests for low in part.qptr[:-1]]
     return tuple(
-        tuple((_name(part, low + row), int(part.labels[low + row]), float(score)) for row, score in kept)
-        for (part, low), kept in zip(starts, top, strict=True)
+        tuple((_name(part, low + row), int(part.labels[low + row]), float(score)) for row, score in top_rows)
+        for (part, low), top_rows in zip(starts, top, strict=True)
     )
 
 

@@ -252,14 +252,14 @@ def _no_tree(data: Queries, objective: Any, callback: Callback | None) -> tuple[
 
 def _scores(evaluate: Callable[..., Any]) -> Float64Array:
     """Scores that LightGBM keeps up to date for a data set; its only public way to them is an evaluation."""
-    kept: list[Float64Array] = []
+    copies: list[Float64Array] = []
 
     def take(scores: Float64Array, _: Any) -> tuple[str, float, bool]:
-        kept.append(np.array(scores, dtype=np.float64))
+        copies.append(np.array(scores, dtype=np.float64))
         return "scores", 0.0, True
 
     evaluate(feval=take)
-    return kept[0]
+    return copies[0]
 
 
 def _varies(features: Any) -> bool:

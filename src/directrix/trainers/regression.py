@@ -132,8 +132,8 @@ def _solved(A: Float64Array, b: Float64Array) -> Float64Array:
         solution: Float64Array = dpotrs(factor, b)[0]
     else:
         values, vectors = eigh(A)
-        kept = values > len(b) * rounding * values[-1]
-        solution = vectors[:, kept] @ ((b @ vectors[:, kept]) / values[kept])
+        is_large = values > len(b) * rounding * values[-1]
+        solution = vectors[:, is_large] @ ((b @ vectors[:, is_large]) / values[is_large])
     return solution * scale
 
 

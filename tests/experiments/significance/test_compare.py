@@ -119,7 +119,7 @@ def test_seeds_and_numbers_of_resamples_are_heeded(values):
 def test_the_power_note_has_the_median_of_the_pairs(values):
     found = compare(values)
     size = np.median([pair.detectable for pair in found.pairs])
-    expected = f"With 40 queries true differences below about {size:.3g} would be missed"
+    expected = f"With 40 queries the test would miss true differences below about {size:.3g} more"
     assert found.power_note.startswith(expected)
     two = compare({name: values[name] for name in "AC"})
     assert f"a true difference below {two.pairs[0].detectable:.3g} would" in two.power_note

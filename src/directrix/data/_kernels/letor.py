@@ -254,11 +254,11 @@ def parse_block(
         if spans[row, 1] > spans[row, 0]:
             totals[COMMENTS] += 1
         p += 1
-        found = previous - base + 1
-        totals[WIDTH] = max(totals[WIDTH], found)
+        row_width = previous - base + 1
+        totals[WIDTH] = max(totals[WIDTH], row_width)
         if row > 0:
             totals[NARROW] = min(totals[NARROW], totals[LAST])
-        totals[LAST] = found
+        totals[LAST] = row_width
         lines[row] = line
         row += 1
         if sparse:

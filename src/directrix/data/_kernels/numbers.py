@@ -66,15 +66,15 @@ def _scale(mantissa, exponent):
         shift += 1
     high = _high_product(w, _TOPS[exponent - _SMALLEST])
     drop = 11 if high >> np.uint64(63) else 10
-    kept = high >> np.uint64(drop)
+    significand = high >> np.uint64(drop)
     rest = high & np.uint64((1 << drop) - 1)
     border = np.uint64(1 << (drop - 1))
     if rest <= border and rest + np.uint64(2) >= border:
         return 0.0, False
     if rest > border:
-        kept += np.uint64(1)
+        significand += np.uint64(1)
     binary = drop + 64 - shift + _TOP_EXPONENTS[exponent - _SMALLEST] + exponent
-    return math.ldexp(float(kept), binary), True
+    return math.ldexp(float(significand), binary), True
 
 
 @kernel

@@ -76,11 +76,11 @@ class DecodedRows:
         with self._lock:
             row = first
             while row < last:
-                kept = next(((at, rows) for at, rows in self._kept if 0 <= row - at < len(rows)), None)
-                if kept is None:
+                held = next(((at, rows) for at, rows in self._kept if 0 <= row - at < len(rows)), None)
+                if held is None:
                     self._next(row)
                     continue
-                at, rows = kept
+                at, rows = held
                 part = rows[row - at : last - at]
                 out[row - first : row - first + len(part)] = part
                 row += len(part)

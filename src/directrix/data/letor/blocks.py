@@ -75,13 +75,13 @@ class FileBlocks:
 
 def stream_blocks(file: IO[bytes], size: int = BLOCK_BYTES) -> Iterator[bytes]:
     """Cut a stream into blocks of whole lines, of about ``size`` bytes each."""
-    kept: list[bytes] = []
+    pending: list[bytes] = []
     while text := file.read(size):
         newline = text.rfind(b"\n") + 1
         if newline == 0:
-            kept.append(text)
+            pending.append(text)
             continue
-        yield b"".join([*kept, text[:newline]])
-        kept = [text[newline:]]
-    if last := b"".join(kept):
+        yield b"".join([*pending, text[:newline]])
+        pending = [text[newline:]]
+    if last := b"".join(pending):
         yield last

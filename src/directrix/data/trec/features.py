@@ -76,15 +76,15 @@ def runs_as_features(
                 retrieved[-1][topics[topic]] = rows, scores
             else:
                 unjudged[topic] = None
-    kept = [q for q in range(len(topics)) if places[q]]
-    if not kept:
+    nonempty = [q for q in range(len(topics)) if places[q]]
+    if not nonempty:
         raise InputError(
             f"none of the {len(retrieved)} runs has a topic of the judgements (topics "
             f"{some_of(judged.query_ids)}; the runs have {some_of(tuple(unjudged))}); at least one is "
             "needed. Check that they belong to one collection."
         )
     unretrieved = tuple(topic for topic, q in topics.items() if not places[q])
-    return _table(_names(tags, files), judged, kept, places, retrieved, tuple(unjudged), unretrieved)
+    return _table(_names(tags, files), judged, nonempty, places, retrieved, tuple(unjudged), unretrieved)
 
 
 def _table(

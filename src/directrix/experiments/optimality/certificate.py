@@ -231,7 +231,7 @@ class Certificate:
 
     def _verdict(self) -> str:
         if self.one_weight:
-            return "not an optimum along single weights" if self.n_rising else "none rises, one weight at a time"
+            return "not an optimum of single weights" if self.n_rising else "none rises, one weight at a time"
         if self.is_local_optimum:
             return (
                 f"local optimum: with {self.confidence:.2%} confidence fewer than {self.eps:.4g} of all "

@@ -98,8 +98,8 @@ def certify(  # noqa: PLR0913
     >>> from directrix import LinearRanker, Queries
     >>> q = Queries.from_arrays([[1, 0, 0], [0, 1, 0], [0, 0, 1]], [0, 1, 2])
     >>> ranker = LinearRanker("ApproxNDCG").fit_queries(q)
-    >>> found = certify(ranker, q, "nDCG", steps=[1e-3])
-    >>> found.n_directions, found.n_rising, found.is_local_optimum
+    >>> result = certify(ranker, q, "nDCG", steps=[1e-3])
+    >>> result.n_directions, result.n_rising, result.is_local_optimum
     (459, 0, True)
     """
     count, tried = n_directions(eps, delta), Steps(check_steps(steps), relative)

@@ -123,9 +123,7 @@ class Comparisons:
         """A sentence on the differences that this number of queries could miss."""
         sizes = [pair.detectable for pair in self.pairs if 0.0 < pair.detectable < np.inf]
         if not sizes:
-            return (
-                "The differences do not vary, so the smallest difference that the test would detect is unknown."
-            )
+            return "The differences do not vary, so the smallest detectable difference is unknown."
         kind = "a true difference below" if len(sizes) == 1 else "true differences below about"
         more = "" if len(sizes) == 1 else ", median of the pairs; with a correction the limit is higher"
         return (

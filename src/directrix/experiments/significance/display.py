@@ -71,10 +71,10 @@ def _groups(alike: Array) -> list[tuple[int, ...]]:
 
 def _needed(groups: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
     """Groups without those whose pairs are all in other groups."""
-    kept = list(groups)
+    remaining = list(groups)
     for group in reversed(groups):
-        rest = [set(other) for other in kept if other != group]
+        rest = [set(other) for other in remaining if other != group]
         pairs = [{i, j} for i in group for j in group]
         if all(any(pair <= other for other in rest) for pair in pairs):
-            kept.remove(group)
-    return kept
+            remaining.remove(group)
+    return remaining

@@ -71,8 +71,8 @@ def tukey(values: Any, *, alpha: float = 0.05) -> Tukey:
 
     Examples
     --------
-    >>> found = tukey([[3.0, 1.0], [5.0, 1.0], [4.0, 1.0]])
-    >>> round(float(found.p[0, 1]), 4)  # as in the paired t-test
+    >>> result = tukey([[3.0, 1.0], [5.0, 1.0], [4.0, 1.0]])
+    >>> round(float(result.p[0, 1]), 4)  # as in the paired t-test
     0.0351
     """
     from scipy.stats import studentized_range

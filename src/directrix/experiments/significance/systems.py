@@ -77,10 +77,10 @@ def compare(
 
     Examples
     --------
-    >>> found = compare({"A": [0.5, 0.7, 0.6, 0.8], "B": [0.4, 0.4, 0.5, 0.4], "C": [0.4, 0.5, 0.4, 0.4]})
-    >>> found.letters
+    >>> result = compare({"A": [0.5, 0.7, 0.6, 0.8], "B": [0.4, 0.4, 0.5, 0.4], "C": [0.4, 0.5, 0.4, 0.4]})
+    >>> result.letters
     {'A': 'a', 'B': 'a', 'C': 'a'}
-    >>> pair = found.pair("A", "B")
+    >>> pair = result.pair("A", "B")
     >>> print(f"{pair.difference:.3f}, {pair.wins} wins, p {pair.p:.3f}, of three pairs {pair.adjusted:.3f}")
     0.225, 4 wins, p 0.058, of three pairs 0.115
     """

@@ -54,10 +54,10 @@ def selection_folds(
 
 def _fold(q: Queries, weights: Weights, is_held_back: Array) -> Fold:
     by_document, by_query = weights
-    kept = ~is_held_back
-    rows = np.repeat(kept, np.diff(q.qptr))
+    is_training = ~is_held_back
+    rows = np.repeat(is_training, np.diff(q.qptr))
     part = (
         None if by_document is None else by_document[rows],
-        None if by_query is None else by_query[kept],
+        None if by_query is None else by_query[is_training],
     )
-    return Fold(q.take(np.flatnonzero(kept)), part, q.take(np.flatnonzero(is_held_back)))
+    return Fold(q.take(np.flatnonzero(is_training)), part, q.take(np.flatnonzero(is_held_back)))

@@ -224,8 +224,8 @@ def _with_models(trials: list[Trial], models: Collection[str] | None) -> list[Tr
         return trials
     models = [models] if isinstance(models, str) else models
     unknown = sorted(set(models) - set(KINDS))
-    kept = [trial for trial in trials if trial.method.model in models]
-    if unknown or not kept:
+    matching = [trial for trial in trials if trial.method.model in models]
+    if unknown or not matching:
         raise InputError(
             f"models={sorted(models)}: "
             + (f"there is no model {unknown[0]!r}" if unknown else "no candidate has one of these models")
@@ -233,7 +233,7 @@ def _with_models(trials: list[Trial], models: Collection[str] | None) -> list[Tr
             python="Type e.g. models=['linear'].",
             shell="Type e.g. --model linear.",
         )
-    return kept
+    return matching
 
 
 def _supporting_weights(trials: Sequence[Trial], weights: Weights) -> tuple[Sequence[Trial], list[str]]:
@@ -241,8 +241,8 @@ def _supporting_weights(trials: Sequence[Trial], weights: Weights) -> tuple[Sequ
     supporting = [trial for trial in trials if weights[0] is None or trial.method.weighs_docs]
     if not supporting:
         return trials, []
-    kept = {trial.method.name for trial in supporting}
-    return supporting, list(dict.fromkeys(t.method.name for t in trials if t.method.name not in kept))
+    names = {trial.method.name for trial in supporting}
+    return supporting, list(dict.fromkeys(t.method.name for t in trials if t.method.name not in names))
 
 
 def round_robin(trials: Sequence[Trial]) -> list[Trial]:

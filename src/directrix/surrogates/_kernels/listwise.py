@@ -174,8 +174,8 @@ def listmle_wide(x, end, weight, slope, floats, levels):
                 slope[i] -= share * e[i - begin]
         if begin > 0:
             below = start_of_level(end, begin)
-            kept = masses[below] / masses[begin] * math.exp(tops[below] - tops[begin])
-            handed = handed * kept + pulls[begin]
+            ratio = masses[below] / masses[begin] * math.exp(tops[below] - tops[begin])
+            handed = handed * ratio + pulls[begin]
         stop = begin
     return value
 

@@ -105,17 +105,17 @@ def _svm_query(s, level, share, grad, floats, integers):
     total = 0.0
     # Neighbours first, then runs of two levels, of four ...: each pair of levels meets once.
     while blocks > 1:
-        kept = 0
+        n_merged = 0
         for block in range(0, blocks, 2):
             lo = starts[block]
             if block + 1 < blocks:
                 middle, hi = starts[block + 1] - lo, starts[block + 2]
                 total += _hinges(x[lo:hi], middle, pull[lo:hi])
                 _merge(x[lo:hi], pull[lo:hi], index[lo:hi], middle, x2, pull2, index2)
-            starts[kept] = lo
-            kept += 1
-        starts[kept] = n
-        blocks = kept
+            starts[n_merged] = lo
+            n_merged += 1
+        starts[n_merged] = n
+        blocks = n_merged
     for i in range(n):
         grad[index[i]] = grad.dtype.type(share * pull[i])
     return -share * total

@@ -143,13 +143,13 @@ def smooth_query(s, w, kind, discount, sigma, grad, space):
     """
     n = len(s)
     floats, center, order = space
-    kept, gain, pull, slope, second = floats[0], floats[1], floats[2], floats[3], floats[4]
-    x, zero, relevant = kept[:n], floats.dtype.type(0.0), 0.0
+    ordered, gain, pull, slope, second = floats[0], floats[1], floats[2], floats[3], floats[4]
+    x, zero, relevant = ordered[:n], floats.dtype.type(0.0), 0.0
     if not finite_or_nan(s, grad):
         return np.nan
     descending_order(s, order[:n])
     for i in range(n):
-        kept[i], gain[i] = s[order[i]], w[order[i]]
+        ordered[i], gain[i] = s[order[i]], w[order[i]]
         slope[i], second[i], center[0, i], center[1, i] = zero, zero, 0.0, 0.0
         relevant += w[i]
     root = floats.dtype.type(1.0 / math.sqrt(sigma))
