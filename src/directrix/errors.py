@@ -40,7 +40,7 @@ class InputError(ValueError):
         return f"{problem} {python if shell is None else shell}".rstrip()
 
     def at(self, place: str) -> InputError:
-        """The same error with the place where it arose in front, e.g. a file or a fold."""
+        """Return the same error after the place where it arose, e.g. a file or a fold."""
         problem, python, shell = self._given
         return InputError(f"{place}: {problem}", python=python, shell=shell)
 

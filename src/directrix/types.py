@@ -71,7 +71,7 @@ class Model(Protocol):
     """Scores from features."""
 
     def forward(self, params: Float64Array, X: Any) -> tuple[FloatArray, Any]:
-        """Scores (n_docs,) and whatever ``backward`` needs."""
+        """Return scores (n_docs,) and whatever ``backward`` needs."""
         ...
 
     def backward(self, cache: Any, dscores: FloatArray) -> Float64Array:

@@ -91,7 +91,7 @@ def read_scores(path: Path, n_docs: int, data: Path) -> Float64Array:
 
 
 def is_model(path: Path) -> bool:
-    """Whether a file begins like JSON; the readers report what cannot be read."""
+    """Return whether a file begins like JSON; the readers report what cannot be read."""
     try:
         with readable(path), open_data(path) as file:
             return file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"["))

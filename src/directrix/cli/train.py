@@ -111,7 +111,7 @@ def train(
 def _plan(
     settings: list[str] | None, scale: str | None, measure: str, method: str, models: list[str] | None
 ) -> SearchPlan:
-    """Return what is tried, with the settings that options fix."""
+    """Return the plan of the search, with the settings that options fix."""
     from directrix.rankers.selection.search import plan_search
 
     options = {"random_state": "--seed"} | ({} if scale is None else {"scale": "--scale"})

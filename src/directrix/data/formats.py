@@ -86,11 +86,11 @@ class Format:
         return bool(self.opener)
 
     def is_named(self, path: Path) -> bool:
-        """Whether the ending of a file name says this format."""
+        """Return whether a file name ends like one of this format."""
         return (without_compression(path) if self.compressed else path).suffix in self.suffixes
 
     def recognises(self, path: Path) -> bool:
-        """Whether the content of a file, or of a folder, says this format."""
+        """Return whether the content of a file or folder has this format."""
         return bool(self.recogniser) and bool(_load(self.recogniser)(path))
 
     def read(self, path: Path, missing: str = "error") -> Queries:

@@ -116,7 +116,7 @@ def letor_folds(folder: str | os.PathLike[str]) -> tuple[Fold, ...]:
     if not names:
         raise InputError(
             f"{root} has no folder Fold1, Fold2, ...; LETOR collections have Fold1/train.txt, "
-            f"Fold1/vali.txt, Fold1/test.txt and so on. Give the folder that holds them; `ls {root}` lists them."
+            f"Fold1/vali.txt, Fold1/test.txt and so on. Give their folder; `ls {root}` lists what it has."
         )
     return tuple(Fold(*(_file(name, part) for part in Fold._fields)) for name in names)
 

@@ -54,7 +54,7 @@ class Contest:
         self._alive = list(range(len(self.trials)))
 
     def cells(self, rung: int) -> list[Cell]:
-        """The trainings of a rung; none after the last rung."""
+        """Return the trainings of a rung; none after the last rung."""
         if rung >= len(self.plan):
             return []
         n = self.plan[rung][1]

@@ -166,7 +166,7 @@ class _Study:
         return trials, Job(self.rules(goal), trained_for, reported, self.seed, self.keep_top, several)
 
     def contest(self, name: str, trials: list[Trial], job: Job, fold: StoredSplit) -> Contest:
-        """The candidates of an entry on a fold."""
+        """Return the contest of an entry's candidates on a fold."""
         n_queries = fold.split.train.n_queries
         rungs = [(len(trials), n_queries)]
         if self.search == "halving":

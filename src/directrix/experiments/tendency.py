@@ -62,7 +62,7 @@ def tendency(surrogate_values: Any, measure_values: Any, *, per_query: bool = Fa
     measure_values : float (n_models, n_queries)
         The same for the measure. A query with NaN for all models is left out.
     per_query : bool
-        Compute the coefficient of each query by itself, too.
+        Also compute the coefficient of each query alone.
 
     Returns
     -------

@@ -146,7 +146,7 @@ def _grid(entry: Entry, goal: RankingMeasure, axes: Mapping[str, Sequence[Any]])
 
 
 def _drawn(entry: Entry, goal: RankingMeasure, axes: Mapping[str, Any], rng: np.random.Generator) -> Trial:
-    """Draw a value for every axis, each by itself."""
+    """Sample a value for every axis, independently."""
     settings = {
         name: _plain(
             values.rvs(random_state=rng) if hasattr(values, "rvs") else values[rng.integers(len(values))]

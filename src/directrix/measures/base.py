@@ -197,7 +197,7 @@ class RankingMeasure(metaclass=_CutByAt):
         """Raise `InputError` if the measure is not defined for labels up to ``highest``."""
 
     def worth(self, labels: Float64Array) -> Float64Array:
-        """What each document is worth: its gain, relevance, or chance to stop; float64 (n_docs,), >= 0."""
+        """Return each document's worth: its gain, relevance, or chance to stop; float64 (n_docs,), >= 0."""
         raise NotImplementedError(f"{type(self).__name__} must define worth(labels)")
 
     def discounts(self, n: int) -> Float64Array:
@@ -219,7 +219,7 @@ class RankingMeasure(metaclass=_CutByAt):
         return lambda ranks: (curve(ranks), slope(ranks))
 
     def norm(self, worth: Float64Array, qptr: Int64Array) -> Float64Array:
-        """What the sum of every query is divided by; without a definition by a subclass 1."""
+        """Return the divisor of every query's sum; 1 unless a subclass defines it."""
         return np.ones(len(qptr) - 1)
 
     def cutoff(self, worth: Float64Array, qptr: Int64Array) -> Int64Array:

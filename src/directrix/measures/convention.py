@@ -46,7 +46,7 @@ class Convention:
     measures: tuple[str, ...] | None = None
 
     def has(self, measure: _Named) -> bool:
-        """Whether the tool has this measure: only then does it print a number to compare with.
+        """Return whether the tool has this measure: only then does it print a number to compare with.
 
         Examples
         --------

@@ -32,7 +32,7 @@ class Definition(NamedTuple):
     form: Form
 
     def same_as(self, other: Definition) -> bool:
-        """Whether both say the same; functions do if their code and what they refer to are equal."""
+        """Return whether both are equal; functions are if their code and all that it refers to are equal."""
         return all(_same(mine, theirs) for mine, theirs in zip(self, other, strict=True))
 
 
@@ -51,14 +51,14 @@ class DefinedMeasure(RankingMeasure):
         return 1.0 if self.definition.norm == "ideal" else np.inf
 
     def worth(self, labels: Float64Array) -> Float64Array:
-        """What the gain function returns; without one the labels."""
+        """Return the values of the gain function; without one the labels."""
         if self.definition.terms is not None:
             return self._given(labels, np.array([0, len(labels)])).worth
         gain = self.definition.gain
         return labels.copy() if gain is None else self._checked(gain(labels), len(labels), "gain", "label")
 
     def discounts(self, n: int) -> Float64Array:
-        """What the discount function returns for the ranks 1..n; without one 1."""
+        """Return the discounts of ranks 1..n; 1 without a discount function."""
         definition = self.definition
         if definition.terms is not None:
             return self._given(np.zeros(n), np.array([0, n])).discount
@@ -119,7 +119,7 @@ class DefinedMeasure(RankingMeasure):
         return _restored, (self.definition, given)
 
     def discount_between(self, n: int) -> Between:
-        """The discount itself where its slope is known and all ranks count, else `RankingMeasure`'s curve."""
+        """Return the discount itself if its slope is known and all ranks count, else `RankingMeasure`'s curve."""
         slope, discount = self.definition.slope, self.definition.discount
         if slope is None or discount is None or self.k is not None:
             return super().discount_between(n)

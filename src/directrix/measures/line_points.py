@@ -32,7 +32,7 @@ def widest_of_the_best(lo: Float64Array, hi: Float64Array, value: Float64Array) 
 
 
 def the_best(candidates: list[Piece]) -> list[Piece]:
-    """The highest, of equal ones the widest first."""
+    """Return the highest pieces; of equal ones the widest first."""
     return sorted(candidates, key=lambda c: (c[0], c[2] - c[1]), reverse=True)[:_CANDIDATES]
 
 

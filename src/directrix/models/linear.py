@@ -37,7 +37,7 @@ class LinearModel:
         return lambda starts, ends: Runs(rows, starts, ends, (int(ends.sum() - starts.sum()), n_features))
 
     def forward(self, params: Float64Array, X: Any) -> tuple[FloatArray, Any]:
-        """Scores of the rows.
+        """Return the scores of the rows.
 
         Parameters
         ----------

@@ -132,7 +132,7 @@ class MLPModel:
         return layers
 
     def forward(self, params: Float64Array, X: Any) -> tuple[FloatArray, Any]:
-        """Scores of the rows; see `LinearModel.forward`."""
+        """Return the scores of the rows; see `LinearModel.forward`."""
         dtype = X.data.dtype if isinstance(X, SparseRows) else X.dtype
         layers = self.layers(np.asarray(params).astype(dtype), X.shape[1])
         inputs = [X]

@@ -17,7 +17,7 @@ _ROWS_PER_CHUNK = 4096
 
 
 def scores_of(model: Model, params: Float64Array, X: Any) -> Float64Array:
-    """Scores of all rows for each of several parameter vectors.
+    """Return the scores of all rows for each of several parameter vectors.
 
     Parameters
     ----------

@@ -83,7 +83,7 @@ class StumpModel:
         return len(self.values)
 
     def forward(self, params: Float64Array, X: Any) -> tuple[FloatArray, Any]:
-        """Scores of the rows.
+        """Return the scores of the rows.
 
         Parameters
         ----------

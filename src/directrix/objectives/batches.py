@@ -24,7 +24,7 @@ Labels = tuple[str, ...]
 
 
 def joined(prepared: Sequence[Any], entries: Labels) -> Any:
-    """What ``prepare`` would return for all parts together, from what it returned for each."""
+    """Return what ``prepare`` would for all parts together, from its results for each part."""
 
     def one(what: str, arrays: tuple[Any, ...]) -> Any:
         if arrays[0] is None:

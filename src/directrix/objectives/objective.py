@@ -249,7 +249,7 @@ class Objective:
         return self.source.doc_weight
 
     def scores(self, params: Float64Array) -> Any:
-        """The model's scores of all documents, float (n_docs,)."""
+        """Return the model's scores of all documents, float (n_docs,)."""
         return self.source.scores(self._checked(params))
 
     def _checked(self, params: Any) -> Float64Array:

@@ -85,7 +85,7 @@ class Source(ABC):
         return self.docs_at_once // 2
 
     def part(self, first: int, last: int) -> Part:
-        """The queries first <= q < last as a part."""
+        """Return the queries first <= q < last as a part."""
         lo, hi = int(self.queries.qptr[first]), int(self.queries.qptr[last])
         qptr = self.queries.qptr[first : last + 1] - lo
         weight = None if self.doc_weight is None else self.doc_weight[lo:hi]
@@ -131,7 +131,7 @@ class Source(ABC):
 
     @abstractmethod
     def scores(self, params: Float64Array) -> Any:
-        """The model's scores of all documents, float (n_docs,)."""
+        """Return the model's scores of all documents, float (n_docs,)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +174,7 @@ class Memory(Source):
         return replace(source, parts=parts)
 
     def scores(self, params: Float64Array) -> Any:
-        """The model's scores of all documents, float (n_docs,)."""
+        """Return the model's scores of all documents, float (n_docs,)."""
         with one_blas_thread():
             return self.model.forward(params, row_slice(self.queries.features, 0, self.queries.n_docs))[0]
 

@@ -120,7 +120,7 @@ class Stream(Source):
         raise self.queries.features.refusal("convexifying a surrogate (Dorm with CuttingPlane)")
 
     def scores(self, params: Float64Array) -> Any:
-        """The model's scores of all documents, float (n_docs,); one read of the file."""
+        """Return the model's scores of all documents, float (n_docs,); reads the file once."""
         with one_blas_thread():
             blocks = self.queries.features.blocks(self.queries.qptr)
             return np.concatenate([self.model.forward(params, rows)[0] for _, rows in blocks])

@@ -110,7 +110,7 @@ class Method:
         return KINDS[self.model].is_installed
 
     def takes(self, measure: RankingMeasure | None) -> bool:
-        """Whether its surrogate can be made for the measure; LambdaRank does not support ``ties="worst"``."""
+        """Return whether its surrogate supports the measure; LambdaRank does not support ``ties="worst"``."""
         try:
             self._with_surrogate({}, measure)
         except InputError:

@@ -69,7 +69,7 @@ def training_record(
 
 
 def last_smoothing(result: Result) -> float | None:
-    """The smoothing of the chosen step, or of the last one; None for a training without `Anneal`."""
+    """Return the smoothing of the chosen step, or of the last one; None for a training without `Anneal`."""
     best = result.counts.get("best")
     # under Restarts a step is a whole run
     rows = [row for row in result.trace if row.get("restart", row["iteration"]) == best] or result.trace
@@ -78,7 +78,7 @@ def last_smoothing(result: Result) -> float | None:
 
 
 def sharpened(surrogate: Any, smoothing: float | None) -> Any:
-    """The surrogate at the smoothing where its training ended."""
+    """Return the surrogate at the smoothing where its training ended."""
     return surrogate if smoothing is None else surrogate.at(smoothing)
 
 

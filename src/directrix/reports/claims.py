@@ -14,7 +14,7 @@ MARKS: dict[Verdict, str] = {"holds": "✓", "does not hold": "✗", "not signif
 
 
 def tally(claims: Sequence[Claim]) -> str:
-    """The number of claims with each verdict, as a sentence.
+    """Return the number of claims with each verdict, as a sentence.
 
     Examples
     --------

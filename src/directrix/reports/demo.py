@@ -25,7 +25,7 @@ def demo_page(
     values: Mapping[str, Mapping[str, Float64Array]],
     remarks: Sequence[str],
 ) -> str:
-    """The demo as one HTML file.
+    """Return the demo as one HTML file.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ _IN_SCRIPT = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028
 
 
 def html(report: Report, drawn: Mapping[str, str]) -> str:
-    """A report as one HTML file that loads nothing.
+    """Return a report as one HTML file that loads nothing.
 
     Parameters
     ----------

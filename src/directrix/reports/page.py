@@ -19,7 +19,7 @@ FILES = (
 
 
 def page(report: Report, *, pictures: str = "figures") -> str:
-    """The page of a report, in Markdown.
+    """Return the page of a report, in Markdown.
 
     Parameters
     ----------

@@ -44,7 +44,7 @@ def compared_by_query(
     entries: Sequence[str],
     measures: Mapping[str, str],
 ) -> tuple[PerQuery, ...]:
-    """Values and rankings of entries on all test queries, one part for every measure.
+    """Return values and rankings of entries on all test queries, one part for every measure.
 
     Parameters
     ----------

@@ -121,7 +121,7 @@ class Table:
         return text.getvalue()
 
     def markdown(self) -> str:
-        """A Markdown table; groups come before the headings of their columns."""
+        """Return a Markdown table; groups come before the headings of their columns."""
         rules = ["---:" if right else "---" for right in self.numeric()]
         escaped = [[escaped_markdown(cell) for cell in row] for row in [self.heads(), *self._shown()]]
         lines = ["| " + " | ".join(row) + " |" for row in [escaped[0], rules, *escaped[1:]]]
@@ -129,7 +129,7 @@ class Table:
         return "\n".join([f"**{escaped_markdown(self.title)}**", "", *lines, *notes])
 
     def latex(self) -> str:
-        r"""A ``table`` environment for a document with ``\usepackage{booktabs}``."""
+        r"""Return a ``table`` environment for a document with ``\usepackage{booktabs}``."""
         numeric = self.numeric()
         lines = [_row(self.columns), r"\midrule", *(_row(row) for row in self._shown())]
         if self.groups:

@@ -85,7 +85,7 @@ def text_of(report: Report) -> str:
 
 
 def document(report: Report) -> dict[str, Any]:
-    """The report as JSON: tables, claims and values by query, without text and rankings."""
+    """Return the report as JSON: tables, claims and values by query, without text and rankings."""
     return {
         "name": report.name,
         "settings": dict(report.settings),

@@ -81,7 +81,7 @@ class ApproxRank(KernelSurrogate):
         return 0, 0.0
 
     def spec(self) -> tuple[int, int, float, float, float]:
-        """What the kernels know of the surrogate; see `separable_chunk`."""
+        """Return what the kernels need to know of the surrogate; see `separable_chunk`."""
         kind, factor = sigmoid_code(self.sigmoid)
         shape, k = self._shape()
         return shape, kind, float(k), factor * self.alpha, factor * self.beta

@@ -103,7 +103,7 @@ class Interleaved(KernelSurrogate):
         """Return ``gains``, ``discount`` and ``perfect`` of `Interleaving`."""
 
     def margin(self, share: Float64Array, sizes: Float64Array) -> Float64Array:
-        """The constant c of every query."""
+        """Return the constant c of every query."""
         return share
 
     def fill(

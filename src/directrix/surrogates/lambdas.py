@@ -189,7 +189,7 @@ class Lambda(KernelSurrogate):
         value[first:last] += self.measure.of_ranking(exact, None if part is None else part[first:last])
 
     def effective_pairs(self, scores: FloatArray, labels: Float64Array, qptr: Int64Array) -> Int64Array:
-        """How many pairs of documents exert a force on each other: the data that training learns from.
+        """Count the pairs of documents that exert a force on each other: the data that training learns from.
 
         Parameters
         ----------

@@ -111,7 +111,7 @@ class Pairs:
         return above
 
     def centred(self, scores: Float64Array) -> Float64Array:
-        """Scores minus the middle of their range in each query, so that exponentials stay in range."""
+        """Return scores minus the middle of their range in each query, so that exponentials stay in range."""
         filled = np.diff(self.qptr) > 0
         start = self.qptr[:-1][filled]
         middle = 0.5 * (np.maximum.reduceat(scores, start) + np.minimum.reduceat(scores, start))

@@ -122,7 +122,7 @@ def test_the_power_note_has_the_median_of_the_pairs(values):
     expected = f"With 40 queries the test would miss true differences below about {size:.3g} more"
     assert found.power_note.startswith(expected)
     two = compare({name: values[name] for name in "AC"})
-    assert f"a true difference below {two.pairs[0].detectable:.3g} would" in two.power_note
+    assert f"a true difference below {two.pairs[0].detectable:.3g} more" in two.power_note
 
 
 def test_without_scatter_the_power_note_claims_nothing(values):

@@ -33,7 +33,7 @@ def import_arrow() -> Any:
 
 
 def is_arrow(path: Path) -> bool:
-    """Whether a path is a Parquet or Arrow file, by its first bytes, or a folder of them, by their names."""
+    """Return whether a path is a Parquet or Arrow file (by its first bytes), or a folder of them (by names)."""
     if path.is_dir():
         return bool(_files_in(path))
     try:
@@ -119,7 +119,7 @@ class ArrowFiles:
             first -= size
 
     def extents(self) -> tuple[Extent, ...] | None:
-        """Where the bytes of features are in the files; None if they differ from those in memory.
+        """Return where the bytes of features are in the files; None if they differ from those in memory.
 
         They are the same in Arrow IPC files without compression, with one list column without nulls.
         """

@@ -76,7 +76,7 @@ def _heads(q: Queries) -> Array:
 
 
 def is_integer(qid: Any) -> TypeGuard[int | np.integer[Any] | float]:
-    """Whether an identifier is an integer of 64 bits, or a float with the value of one."""
+    """Return whether an identifier is an integer of 64 bits, or a float with the value of one."""
     is_number = isinstance(qid, int | np.integer | float) and not isinstance(qid, bool)
     return is_number and not qid % 1 and -(2**63) <= qid < 2**63
 

@@ -82,5 +82,5 @@ def join_trec(run: Run, qrels: Qrels, *, queries: Literal["both", "judged"] = "b
 
 
 def some_of(names: tuple[str, ...]) -> str:
-    """The first identifiers, for messages."""
+    """Return the first identifiers as text for messages."""
     return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")

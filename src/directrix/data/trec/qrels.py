@@ -19,7 +19,7 @@ _LINE = 1 << 12  # enough of a line to count its columns
 
 
 def is_qrels(path: Path) -> bool:
-    """Whether the first line of data has 3 or 4 columns, the last a number, and no ``qid:``.
+    """Return whether the first line of data has 3 or 4 columns, the last a number, and no ``qid:``.
 
     A file that cannot be read is not one; the readers say why.
     """

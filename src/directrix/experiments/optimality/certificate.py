@@ -214,7 +214,7 @@ class Certificate:
         }
 
     def text(self) -> str:
-        """The result in a few lines."""
+        """Return the result in a few lines."""
         lines = [f"{self.measure} {self.value:.6f}: {self.n_rising} of {self.n_directions} directions rise"]
         best = self.largest_at
         if best is not None:

@@ -86,7 +86,7 @@ class Steps:
     relative: bool
 
     def unit(self, params: Float64Array) -> float:
-        """The unit at some weights.
+        """Return the unit of step sizes at the given weights.
 
         Raises
         ------

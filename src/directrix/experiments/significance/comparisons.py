@@ -54,7 +54,7 @@ class Pair:
     n: int
 
     def to_dict(self) -> dict[str, Any]:
-        """In JSON types; values that are not finite are None."""
+        """Return the result in JSON types; values that are not finite are None."""
         return {name: json_value(value) for name, value in vars(self).items()}
 
 
@@ -103,7 +103,7 @@ class Comparisons:
     letters: dict[str, str] | None
 
     def pair(self, first: str, second: str) -> Pair:
-        """The comparison of two systems, in the order of ``pairs``.
+        """Return the comparison of two systems, in the order of ``pairs``.
 
         Raises
         ------
@@ -127,12 +127,12 @@ class Comparisons:
         kind = "a true difference below" if len(sizes) == 1 else "true differences below about"
         more = "" if len(sizes) == 1 else ", median of the pairs; with a correction the limit is higher"
         return (
-            f"With {max(pair.n for pair in self.pairs)} queries the test would miss {kind} "
-            f"{np.median(sizes):.3g} more than one time in five (paired t-test, alpha = {self.alpha:g}{more})."
+            f"With {max(pair.n for pair in self.pairs)} queries the test would miss {kind} {np.median(sizes):.3g} "
+            f"more than one time in five (paired t-test, alpha = {self.alpha:g}{more})."
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """In JSON types; values that are not finite are None."""
+        """Return the result in JSON types; values that are not finite are None."""
         fixed = ("test", "correction", "interval", "against", "alpha", "seed", "n_queries")
         systems = [
             {

@@ -17,7 +17,7 @@ __all__ = ["of_data", "of_trials", "other_gain"]
 
 
 def of_data(folds: list[Fold], measure: RankingMeasure, best: Candidate) -> Iterator[str]:
-    """Queries from which nothing can be learned, or that cannot choose."""
+    """Yield remarks on queries from which training learns nothing, or that cannot rank the candidates."""
     train, judge = folds[0].train, folds[0].judge
     if not any(_has_order(fold.train) for fold in folds):
         yield "no training query has documents of different labels, so there is no order to learn"
@@ -37,7 +37,7 @@ def _has_order(q: Queries) -> bool:
 
 
 def other_gain(measure: RankingMeasure) -> Iterator[str]:
-    """A measure whose gains differ from those of the surrogates."""
+    """Yield a remark on a measure whose gains differ from those of the surrogates."""
     if getattr(measure, "gain", "exp") != "exp":
         yield (
             f"training maximises the gain 2^label - 1; {measure.name} chooses among the candidates and is "
@@ -52,7 +52,7 @@ def of_trials(
     n_trials: int,
     budget: float | None,
 ) -> Iterator[str]:
-    """Methods that do not support weights of documents or refused the data, and trials without time."""
+    """Yield remarks on methods that could not be trained, and on trials that the time budget left out."""
     if without_weights:
         yield f"{', '.join(without_weights)}: not trained, because they do not support weights of documents"
     for name, error in failed.items():

@@ -246,7 +246,7 @@ def _supporting_weights(trials: Sequence[Trial], weights: Weights) -> tuple[Sequ
 
 
 def round_robin(trials: Sequence[Trial]) -> list[Trial]:
-    """The first setting of every method, then the second of every method, and so on."""
+    """Return the first setting of every method, then the second of every method, and so on."""
     turns: dict[str, int] = {}
     numbered = []
     for trial in trials:

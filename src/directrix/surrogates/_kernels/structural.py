@@ -23,7 +23,7 @@ Together with the margin, each pair in the wrong order adds one term:
           \delta_j(k) = g_k\, [D(k + j) - D(k + j + 1)] - 2c\, (x_k - z_j).
 
 :math:`\delta_j(k)` decreases in j, since D is convex and z descends (Yue et al. 2007, Lemma 1). So the best
-:math:`b_j`, each taken by itself, ascend in j (their Theorem 2), and are a ranking.
+:math:`b_j`, each taken alone, ascend in j (their Theorem 2), and are a ranking.
 """
 
 import numpy as np
