@@ -109,8 +109,8 @@ def open_compressed(path: Path) -> IO[bytes] | None:
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
         raise InputError(
             f"{path} is a pipe or a device; a regular file is needed, because it is read more than once. "
-            "Write it to a file first, `... > data.txt`, and give that file (gzip, bzip2 and xz files are read "
-            "as they are)."
+            "Write it to a file first, `... > data.txt`, and give that file (gzip, bzip2 and xz files are "
+            "read as they are)."
         )
     with path.open("rb") as file:
         head = file.read(6)

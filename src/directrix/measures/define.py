@@ -119,7 +119,7 @@ class DefinedMeasure(RankingMeasure):
         return _restored, (self.definition, given)
 
     def discount_between(self, n: int) -> Between:
-        """Return the discount itself if its slope is known and all ranks count, else `RankingMeasure`'s curve."""
+        """Return the discount if its slope is known and all ranks count, else `RankingMeasure`'s curve."""
         slope, discount = self.definition.slope, self.definition.discount
         if slope is None or discount is None or self.k is not None:
             return super().discount_between(n)

@@ -33,7 +33,7 @@ def import_arrow() -> Any:
 
 
 def is_arrow(path: Path) -> bool:
-    """Return whether a path is a Parquet or Arrow file (by its first bytes), or a folder of them (by names)."""
+    """Return whether a path is a Parquet or Arrow file (by its first bytes), or a folder of them."""
     if path.is_dir():
         return bool(_files_in(path))
     try:

@@ -137,7 +137,7 @@ class Judge:
             )
 
     def scores(self, params: Float64Array) -> Float64Array:
-        """Return scores of all documents, float64 (n_vectors, n_docs), for parameters (n_vectors, n_params)."""
+        """Return scores of documents, float64 (n_vectors, n_docs), of parameters (n_vectors, n_params)."""
         return scores_of(self._point.model, params, self._point.queries.features)
 
     def means(self, params: Float64Array) -> Float64Array:

@@ -127,8 +127,9 @@ class Comparisons:
         kind = "a true difference below" if len(sizes) == 1 else "true differences below about"
         more = "" if len(sizes) == 1 else ", median of the pairs; with a correction the limit is higher"
         return (
-            f"With {max(pair.n for pair in self.pairs)} queries the test would miss {kind} {np.median(sizes):.3g} "
-            f"more than one time in five (paired t-test, alpha = {self.alpha:g}{more})."
+            f"With {max(pair.n for pair in self.pairs)} queries the test would miss {kind} "
+            f"{np.median(sizes):.3g} more than one time in five (paired t-test, "
+            f"alpha = {self.alpha:g}{more})."
         )
 
     def to_dict(self) -> dict[str, Any]:
