@@ -41,7 +41,7 @@ def test_without_options_every_surrogate_has_a_row(command, files):
     done = command(files.test, "--models", 2, "--format", "tsv")
     assert done.exit_code == 0, done.stderr
     assert len(done.stdout.splitlines()) == 1 + len(EVERY_SURROGATE)
-    assert "two of 2 random models on any of 8 queries; 0 means that they change alike" in done.stderr
+    assert "all pairs of 2 random models and all 8 queries; 0 means that they change alike" in done.stderr
 
 
 def test_surrogates_that_cannot_take_the_labels_are_left_out(command, tmp_path):
@@ -50,7 +50,7 @@ def test_surrogates_that_cannot_take_the_labels_are_left_out(command, tmp_path):
     done = command(path, "--models", 2)
     assert done.exit_code == 0, done.stderr
     assert "ApproxERR" not in done.stdout
-    assert "note: without ApproxERR(alpha=10, beta=100, l_max=4, sigmoid='logistic'): " in done.stderr
+    assert "note: ApproxERR(alpha=10, beta=100, l_max=4, sigmoid='logistic') is left out: " in done.stderr
     assert command(path, "-s", "ApproxERR").exit_code == 1
 
 

@@ -117,7 +117,7 @@ def _polish(
         polished = polish(ranker, queries, measure, seed=seed, progress=progress, **options)
     polished.ranker.save(output)
     _print_remarks(polished.certificate)
-    remark(f"saved: {output} ({polished.moves} moves); evaluate it on data that it was not polished on, too")
+    remark(f"saved: {output} ({polished.moves} moves); evaluate it on other data too")
     counts = {"start": polished.start, "moves": polished.moves, "tests": polished.tests}
     return {"polished": True, **polished.certificate.to_dict(), **counts}
 

@@ -148,13 +148,13 @@ def _compile() -> dict[str, Any]:
 
     start = time.perf_counter()
     with progress_lines("compiling") as report:
-        compiled, found = compile_all(report)
+        compiled, read = compile_all(report)
     seconds, removed = time.perf_counter() - start, remove_stale()
     remark(
         f"compiled {compiled} kernel signatures in {seconds:.1f} s"
         if compiled
-        else f"everything was compiled already: {found} kernel signatures read in {seconds:.1f} s"
+        else f"everything was compiled already: {read} kernel signatures read in {seconds:.1f} s"
     )
     if removed:
         remark(f"removed {removed} stale files")
-    return {"seconds": seconds, "compiled": compiled, "found": found, "removed": removed}
+    return {"seconds": seconds, "compiled": compiled, "found": read, "removed": removed}

@@ -82,7 +82,7 @@ def tendency(
         return
     remark(
         "coefficient: largest difference between k times the change of the surrogate and the change of the "
-        f"measure, between any two of {models} random models on any of {queries.n_queries} queries; "
+        f"measure, over all pairs of {models} random models and all {queries.n_queries} queries; "
         "0 means that they change alike"
     )
     remark("median: the same on the median query; query: where the difference is largest")
@@ -96,7 +96,7 @@ def _defined_for(surrogates: list[Any], queries: Queries) -> list[Any]:
         try:
             surrogate.prepare(queries.labels, queries.qptr)
         except InputError as error:
-            remark(f"note: without {surrogate!r}: {error}")
+            remark(f"note: {surrogate!r} is left out: {error}")
         else:
             defined.append(surrogate)
     return defined

@@ -103,12 +103,12 @@ class DefinedMeasure(RankingMeasure):
         ideal_dcg(worth, qptr, discount, False, self.depth, ideal)  # noqa: FBT003
         return ideal
 
-    def _checked(self, values: Any, n: int, what: str, each: str) -> Float64Array:
+    def _checked(self, values: Any, n: int, what: str, unit: str) -> Float64Array:
         array = np.array(values, dtype=np.float64)
         if array.shape != (n,) or not ((array >= 0.0) & (array < np.inf)).all():
             raise InputError(
-                f"{self.symbol}: the {what} has shape {array.shape} for {n} {each}s, or a value that is "
-                f"negative or not finite; one finite number >= 0 for each {each} is needed, e.g. "
+                f"{self.symbol}: the {what} has shape {array.shape} for {n} {unit}s, or a value that is "
+                f"negative or not finite; one finite number >= 0 for each {unit} is needed, e.g. "
                 "gain=lambda labels: 2.0**labels - 1."
             )
         return array

@@ -39,7 +39,7 @@ def shown_rankings(tests: Sequence[Queries], top: _Top) -> _Shown:
 
 def compared_by_query(
     name: str,
-    found: CrossValidation,
+    result: CrossValidation,
     splits: Sequence[Split],
     entries: Sequence[str],
     measures: Mapping[str, str],
@@ -50,7 +50,7 @@ def compared_by_query(
     ----------
     name : str
         Name of the data.
-    found : CrossValidation
+    result : CrossValidation
         Made with ``keep_top``.
     splits : sequence of Split
         The folds of the cross-validation.
@@ -59,10 +59,12 @@ def compared_by_query(
         Measure to its name on the page.
     """
     tests = [split.test for split in splits]
-    rankings = {entry: shown_rankings(tests, found.top(entry)) for entry in entries}
-    query_ids = tuple(map(str, found.query_ids))
+    rankings = {entry: shown_rankings(tests, result.top(entry)) for entry in entries}
+    query_ids = tuple(map(str, result.query_ids))
     return tuple(
-        PerQuery(name, title, query_ids, {entry: found.values(entry, measure) for entry in entries}, rankings)
+        PerQuery(
+            name, title, query_ids, {entry: result.values(entry, measure) for entry in entries}, rankings
+        )
         for measure, title in measures.items()
     )
 

@@ -128,10 +128,10 @@ class Boosting:
             return _no_tree(data, objective, callback)
         return _Run(self, data, objective, valid, judge, callback).grow()
 
-    def settings(self, threads: int, *, own: bool) -> dict[str, Any]:
-        """LightGBM's parameters; ``own``: with its own objective."""
+    def settings(self, threads: int, *, lambdarank: bool) -> dict[str, Any]:
+        """Return LightGBM's parameters; ``lambdarank``: with its own objective."""
         return {
-            "objective": "lambdarank" if own else "none",
+            "objective": "lambdarank" if lambdarank else "none",
             "metric": "none",
             "learning_rate": self.learning_rate,
             "num_leaves": self.num_leaves,
@@ -164,7 +164,7 @@ class _Run(Progress):
         super().__init__(np.zeros(data.n_docs), callback)
         self.trainer, self.data, self.judge = trainer, data, judge if valid is not None else None
         self.objective = objective if isinstance(objective, ScoreObjective) else None
-        settings = trainer.settings(threads_for(data.features), own=self.objective is None)
+        settings = trainer.settings(threads_for(data.features), lambdarank=self.objective is None)
         extra = {"params": settings, "free_raw_data": True}
         if self.objective is None:
             _check_labels(data)

@@ -90,18 +90,18 @@ def runs_as_features(
 def _table(
     tags: tuple[str, ...],
     judged: Qrels,
-    kept: Sequence[int],
+    nonempty: Sequence[int],
     places: list[dict[str, int]],
     retrieved: list[dict[int, tuple[Int64Array, Array]]],
     unjudged: tuple[str, ...],
     unretrieved: tuple[str, ...],
 ) -> RunScores:
     """Concatenate the topics, with their documents in the order of the identifiers."""
-    qptr = np.cumsum([0, *(len(places[q]) for q in kept)]).astype(np.int64)
+    qptr = np.cumsum([0, *(len(places[q]) for q in nonempty)]).astype(np.int64)
     scores = np.full((int(qptr[-1]), len(tags)), np.nan, dtype=np.float32)
-    labels, n_relevant = np.zeros(int(qptr[-1])), np.zeros(len(kept), dtype=np.int64)
+    labels, n_relevant = np.zeros(int(qptr[-1])), np.zeros(len(nonempty), dtype=np.int64)
     doc_ids = np.empty(int(qptr[-1]), dtype=object)
-    for i, q in enumerate(kept):
+    for i, q in enumerate(nonempty):
         names = sorted(places[q])
         row_of = np.empty(len(names), dtype=np.int64)
         row_of[[places[q][name] for name in names]] = np.arange(qptr[i], qptr[i + 1])
@@ -113,7 +113,7 @@ def _table(
             if q in by_topic:
                 rows, values = by_topic[q]
                 scores[row_of[rows], f] = values
-    topics = tuple(judged.query_ids[q] for q in kept)
+    topics = tuple(judged.query_ids[q] for q in nonempty)
     floor = np.array([_floor(scores[:, f]) for f in range(len(tags))], dtype=np.float32)
     return RunScores(tags, labels, qptr, topics, doc_ids, scores, n_relevant, floor, unjudged, unretrieved)
 
