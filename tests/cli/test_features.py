@@ -230,7 +230,7 @@ def test_files_that_hold_no_thresholds(features, tmp_path, change):
     (tmp_path / "t").write_text(json.dumps(content))
     result, _ = features("--thresholds-from", tmp_path / "t")
     assert result.exit_code == 1
-    assert f"{tmp_path / 't'} is no file of thresholds" in result.stderr
+    assert f"{tmp_path / 't'} is not a file of thresholds" in result.stderr
 
 
 def test_an_input_is_never_overwritten(run, here, tmp_path):

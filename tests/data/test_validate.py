@@ -19,15 +19,18 @@ ARRAYS = {
     ),
     "three dimensions": ({"X": np.ones((4, 1, 1))}, r"features have shape \(4, 1, 1\)"),
     "ragged": ({"X": [[1, 2], [1]]}, r"rows have different lengths"),
-    "text": ({"X": [["a", "b"]] * 4}, r"features have dtype <U1; .*'a'.* at row 0, column 0 +is no number"),
+    "text": (
+        {"X": [["a", "b"]] * 4},
+        r"features have dtype <U1; .*'a'.* at row 0, column 0 +is not a number",
+    ),
     "text beside numbers": (
         {"X": [[1.0, 2.0], [1.0, "a"], [1.0, 2.0], [1.0, 2.0]]},
-        r"dtype <U32; 'a' at row 1, column 1 is no number",
+        r"dtype <U32; 'a' at row 1, column 1 is not a number",
     ),
     "numbers as text": ({"X": [["1", "2"]] * 4}, r"'1' at row 0, column 0 .*numpy.asarray\(X, dtype=float\)"),
     "a complex number": (
         {"X": X * 1j},
-        r"features have dtype complex128; 1j at row 0, column 0 is no number",
+        r"features have dtype complex128; 1j at row 0, column 0 is not a number",
     ),
     "complex": ({"X": X * 1j}, r"features have dtype complex128"),
     "complex sparse": ({"X": sp.csr_array(X * 1j)}, r"features have dtype complex128; real numbers"),

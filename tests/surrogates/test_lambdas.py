@@ -301,8 +301,8 @@ def test_measures_are_texts_or_measures_and_print_as_text():
     ("call", "message"),
     [
         (lambda: dx.Lambda("ROCArea"), r"Lambda\('ROCArea'\).*known are nDCG.*Lambda\('nDCG@10'\)"),
-        (lambda: dx.Lambda("KendallTau"), r"not known here"),
-        (lambda: dx.Lambda("Rprec"), r"not known here"),
+        (lambda: dx.Lambda("KendallTau"), r"does not know how a swap"),
+        (lambda: dx.Lambda("Rprec"), r"does not know how a swap"),
         (lambda: dx.Lambda("R"), r"without a cut-off.*Lambda\('R@5'\)"),
         (lambda: dx.Lambda("Success"), r"without a cut-off.*Lambda\('Success@5'\)"),
         (lambda: dx.Lambda("nope"), r"there is no measure 'nope'"),

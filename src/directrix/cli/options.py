@@ -139,7 +139,7 @@ def parse_settings(texts: Sequence[str] | None, options: dict[str, str]) -> dict
         if key in settings:
             raise InputError(f"--set {key} is given twice; give it once.")
         if key in options:
-            raise InputError(f"--set {key} and {options[key]} set the same; give only {options[key]}.")
+            raise InputError(f"--set {key} and {options[key]} set the same value; give only {options[key]}.")
         try:
             settings[key] = ast.literal_eval(value)
         except (ValueError, SyntaxError, RecursionError, MemoryError):

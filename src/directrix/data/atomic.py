@@ -60,7 +60,7 @@ def _unwritable(path: Path, error: OSError) -> InputError:
     reason = error.strerror or str(error)
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return InputError(
-            f"{path} was not written ({reason}); room for the whole file is needed, next to the old one: "
+            f"{path} was not written ({reason}); space for the whole file is needed, next to the old one: "
             f"check `df -h {path.parent}`."
         )
     return InputError(

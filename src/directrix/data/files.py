@@ -131,6 +131,6 @@ def check_stamp(stamps: tuple[Stamp, ...], path: Path, status: os.stat_result) -
     """Raise `InputError` if a file is not the one that was opened."""
     if (path, status.st_size, status.st_mtime_ns) not in stamps:
         raise InputError(
-            f"{path} was changed while it was used; the rows that were read belong to another file. "
+            f"{path} changed while it was in use; the rows that were read belong to another file. "
             "Open it again."
         )

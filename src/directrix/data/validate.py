@@ -223,8 +223,8 @@ def _from_objects(X: Any, array: Array) -> Array:
     row, column = next((i for i in np.ndindex(array.shape) if not _is_number(array[i])), (0, 0))
     raise InputError(
         f"features have dtype {array.dtype}; {_plain(array[row, column])!r} at row {row}, column "
-        f"{column}{_name(X, column)} is no number; real numbers are needed. Drop or encode columns of text, "
-        "dates or objects; numbers as text: numpy.asarray(X, dtype=float)."
+        f"{column}{_name(X, column)} is not a number; real numbers are needed. Drop or encode columns of "
+        "text, dates or objects; numbers as text: numpy.asarray(X, dtype=float)."
     )
 
 

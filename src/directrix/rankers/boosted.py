@@ -160,7 +160,7 @@ class BoostedRanker(StoredRanker):
             objective = by_query
         else:
             raise InputError(
-                "LightGBM's own objective does not support weights of documents; weigh whole queries: "
+                "LightGBM's own objective does not support weights of documents; weight whole queries: "
                 "query_weight=, or choose a surrogate: BoostedRanker('ApproxNDCG')."
             )
         settings = {name: getattr(self, name) for name in self.saved_parameters if name != "scale"}

@@ -61,7 +61,7 @@ class ApproxMeasure(KernelSurrogate):
         if chosen.form != "sum" or not hasattr(chosen, "k"):
             raise InputError(
                 f"ApproxMeasure({chosen.name!r}): this measure is not a sum of each document's worth times "
-                "the discount of its rank; take the surrogate made for it, such as ApproxAP, or "
+                "the discount of its rank; use the surrogate made for it, such as ApproxAP, or "
                 f"Lambda({chosen.name!r})."
             )
 

@@ -112,8 +112,8 @@ class Lambda(KernelSurrogate):
             raise InputError(f"Lambda(construction={self.construction!r}): type one of {known}.")
         if chosen.form not in _SWAPPED or not hasattr(chosen, "k"):
             raise InputError(
-                f"Lambda({chosen.name!r}): how this measure changes when two documents trade ranks is not "
-                "known here; known are nDCG, AP, RR, P@k, ERR and measures of their forms: type e.g. "
+                f"Lambda({chosen.name!r}): Lambda does not know how a swap of two documents changes this "
+                "measure; it supports nDCG, AP, RR, P@k, ERR and measures of their forms: type e.g. "
                 "Lambda('nDCG@10')."
             )
         is_constant = chosen.form in ("sum", "first_hit") and not np.ptp(chosen.discounts(3)) > 0.0

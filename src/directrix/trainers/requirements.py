@@ -92,7 +92,7 @@ def linear_measure_objective(objective: Any, trainer: str) -> Objective:
     if weight is not None and not (weight == weight[0]).all():
         raise InputError(
             f"document weights (sample_weight): {trainer} maximises the measure itself, which has none; "
-            "weigh whole queries instead (query_weight=), or use a surrogate and a gradient, e.g. LBFGS()."
+            "weight whole queries instead (query_weight=), or use a surrogate and a gradient, e.g. LBFGS()."
         )
     return accepted
 

@@ -160,7 +160,7 @@ def test_files_that_are_none(tmp_path):
     write_parquet(random_queries(4), cut)
     cut.write_bytes(cut.read_bytes()[:-100])
     for path, message in (
-        (text, "is no Parquet file and no Arrow IPC file .* write it again"),
+        (text, "is neither a Parquet nor an Arrow IPC file .* write it again"),
         (cut, "cannot be read as a Parquet or Arrow file"),
         (tmp_path / "absent.parquet", "does not exist"),
         (tmp_path / "empty", "is a folder without"),
@@ -307,7 +307,7 @@ def test_a_file_that_changed_is_refused(tmp_path):
         write_parquet(random_queries(8), path)
         s = open_parquet(path)
         write_parquet(random_queries(9), path)
-        with pytest.raises(InputError, match="was changed while it was used"):
+        with pytest.raises(InputError, match="changed while it was in use"):
             s.features[:3]
 
 

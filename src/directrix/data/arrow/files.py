@@ -217,7 +217,7 @@ def _paths(path: Path) -> list[Path]:
                 f"{path.stem}.arrow` rewrites it."
             )
             raise InputError(
-                f"{path} is no Parquet file and no Arrow IPC file (Feather version 2), by its first bytes. "
+                f"{path} is neither a Parquet nor an Arrow IPC file (Feather version 2), by its first bytes. "
                 f"{remedy}"
             )
         return [path]
@@ -229,5 +229,5 @@ def _paths(path: Path) -> list[Path]:
         )
     for file in files:
         if file.is_dir() or _form(file) is None:
-            raise InputError(f"{file} is no Parquet or Arrow file; take it out of the folder {path}.")
+            raise InputError(f"{file} is not a Parquet or Arrow file; remove it from the folder {path}.")
     return files

@@ -99,7 +99,7 @@ class DecodedRows:
                 self._batches = batches
                 return
         raise InputError(
-            f"{self.name} was changed while it was used; row {row} is no longer there. Open it again."
+            f"{self.name} changed while it was in use; row {row} is no longer there. Open it again."
         )
 
 

@@ -95,7 +95,7 @@ class LetorParts:
         if width > _MOST_FEATURES:
             raise InputError(
                 f"{self._path}: it has a feature {width}; Parquet and Arrow files hold all features of every "
-                f"row, and at most {_MOST_FEATURES:,} are possible. Keep the text, whose zeros take no room."
+                f"row, and at most {_MOST_FEATURES:,} are possible. Keep the text, whose zeros take no space."
             )
 
 

@@ -131,7 +131,7 @@ class RunThresholds:
             return cls(content["form"], tuple(str(r["run"]) for r in runs), [_numbers(r) for r in runs])
         except (ValueError, LookupError, TypeError) as error:
             raise InputError(
-                f"{path} is no file of thresholds ({type(error).__name__}: {error}); give one that "
+                f"{path} is not a file of thresholds ({type(error).__name__}: {error}); give one that "
                 "`directrix features` wrote."
             ) from error
 

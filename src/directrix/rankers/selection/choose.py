@@ -45,7 +45,7 @@ def why_chosen(chosen: Candidate, candidates: Sequence[Candidate], measure: Rank
             f"error, and {chosen.method} comes first in the order of preference"
         )
     text = f"{measure.name} {chosen.valid:.4f}, ahead of the best other method, {second.label}, by {apart}"
-    return text if difference > 2.0 * error else f"{text}; so small a difference may be chance"
+    return text if difference > 2.0 * error else f"{text}; a difference this small may be chance"
 
 
 def _difference(one: Candidate, other: Candidate) -> tuple[float, float]:
