@@ -300,7 +300,7 @@ def test_measures_are_texts_or_measures_and_print_as_text():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: dx.Lambda("ROCArea"), r"Lambda\('ROCArea'\).*known are nDCG.*Lambda\('nDCG@10'\)"),
+        (lambda: dx.Lambda("ROCArea"), r"Lambda\('ROCArea'\).*it supports nDCG.*Lambda\('nDCG@10'\)"),
         (lambda: dx.Lambda("KendallTau"), r"does not know how a swap"),
         (lambda: dx.Lambda("Rprec"), r"does not know how a swap"),
         (lambda: dx.Lambda("R"), r"without a cut-off.*Lambda\('R@5'\)"),
