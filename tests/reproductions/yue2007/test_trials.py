@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from directrix import InputError
-from directrix.experiments.trials import balanced_trials
+from directrix.reproductions.yue2007.trials import balanced_trials
 
 
 def how_often(trials, part, n):

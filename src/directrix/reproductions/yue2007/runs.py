@@ -1,4 +1,4 @@
-"""The runs and judgements, as the four data sets of the experiment."""
+"""The runs and judgements of TREC-7, as the four data sets of the experiment."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -16,65 +16,40 @@ from directrix.errors import InputError
 from directrix.measures.precision import AP
 from directrix.types import Float64Array
 
-__all__ = [
-    "ALL",
-    "COLUMNS",
-    "WITHOUT_BEST",
-    "BaseFunction",
-    "Collection",
-    "average_precision",
-    "read_collection",
-]
+__all__ = ["ALL", "OWN", "WITHOUT_BEST", "Runs", "average_precision", "read_runs"]
 
-COLUMNS = {  # name of a data set, and how the names of its runs begin
-    "basic": ("basic-",),
-    "plain + basic": ("plain-", "basic-"),
-    "all": ("",),
-}
+OWN = ("basic", "plain + basic")
+"""Data sets in place of those that the authors made of retrieval functions of their own."""
 ALL, WITHOUT_BEST = "all", "all without the best"
+_PREFIXES = {"basic": ("basic-",), "plain + basic": ("basic-", "plain-"), ALL: ("",)}  # of names of runs
 _QRELS, _RUNS = "trec7/qrels.trec7.txt", "trec7/runs"
 _DEPTH = 1000  # documents of a run that count, as in the paper
 
 
-class BaseFunction(NamedTuple):
-    """One run by itself.
-
-    Parameters
-    ----------
-    name : str
-        Of its file.
-    values : float64 (n_topics,)
-        Its average precision.
-    """
-
-    name: str
-    values: Float64Array
-
-
 @dataclass(frozen=True, eq=False)
-class Collection:
+class Runs:
     """The data of the experiment.
 
     Parameters
     ----------
     topics : tuple of str
         In the order of all data sets.
-    columns : dict of str to RunScores
-        The data sets: documents in the union of what the runs retrieved, with the score of each run.
-    base : dict of str to tuple of BaseFunction
-        The runs that each data set is compared with, by falling MAP. Of "all without the best" they are all
-        the runs, as in the paper.
+    data_sets : dict of str to RunScores
+        Documents in the union of what the runs retrieved, with the score of each run.
+    single : dict of str to dict of str to float64 (n_topics,)
+        For each data set the runs that it is compared with, by falling MAP: name of the file, and average
+        precision of every topic. "all without the best" is compared with all runs, as in the paper.
     digest : str
-        Of the bytes of all files and their names.
+        SHA-256 of the bytes of all files and their names.
     """
 
     topics: tuple[str, ...]
-    columns: dict[str, RunScores]
-    base: dict[str, tuple[BaseFunction, ...]]
+    data_sets: dict[str, RunScores]
+    single: dict[str, dict[str, Float64Array]]
     digest: str
 
 
-def read_collection(folder: Path) -> Collection:
+def read_runs(folder: Path) -> Runs:
     """Read the runs and judgements of TREC-7.
 
     Parameters
@@ -85,7 +60,7 @@ def read_collection(folder: Path) -> Collection:
 
     Returns
     -------
-    Collection
+    Runs
 
     Raises
     ------
@@ -96,22 +71,26 @@ def read_collection(folder: Path) -> Collection:
     qrels = read_trec_qrels(folder / _QRELS)
     runs = [replace(read_trec_run(path), tag=path.name.split(".res")[0]) for path in paths]
     members = {
-        column: [run for run in runs if run.tag.startswith(starts)] for column, starts in COLUMNS.items()
+        name: [run for run in runs if run.tag.startswith(prefixes)] for name, prefixes in _PREFIXES.items()
     }
-    columns = {column: runs_as_features(chosen, qrels, depth=_DEPTH) for column, chosen in members.items()}
-    topics = columns[ALL].query_ids
-    functions = {run.tag: _base_function(run, qrels, topics) for run in runs}
-    base = {column: _ordered([functions[run.tag] for run in chosen]) for column, chosen in members.items()}
-    others = [run for run in runs if run.tag != base[ALL][0].name]
-    columns[WITHOUT_BEST] = runs_as_features(others, qrels, depth=_DEPTH)
-    base[WITHOUT_BEST] = base[ALL]
-    for column, scores in columns.items():
+    data_sets = {name: runs_as_features(chosen, qrels, depth=_DEPTH) for name, chosen in members.items()}
+    topics = data_sets[ALL].query_ids
+    values = {run.tag: _by_topic(run, qrels, topics) for run in runs}
+    ordered = sorted(values, key=lambda tag: -values[tag].mean())
+    single = {
+        name: {tag: values[tag] for tag in ordered if tag in {run.tag for run in chosen}}
+        for name, chosen in members.items()
+    }
+    others = [run for run in runs if run.tag != ordered[0]]
+    data_sets[WITHOUT_BEST] = runs_as_features(others, qrels, depth=_DEPTH)
+    single[WITHOUT_BEST] = single[ALL]
+    for name, scores in data_sets.items():
         if scores.query_ids != topics:
             raise InputError(
-                f"the runs of the data set {column!r} have {scores.n_queries} topics, all runs together "
+                f"the runs of the data set {name!r} have {scores.n_queries} topics, all runs together "
                 f"{len(topics)}; the same topics are needed. Check {folder / _RUNS}."
             )
-    return Collection(topics, columns, base, _digest([folder / _QRELS, *paths]))
+    return Runs(topics, data_sets, single, _digest([folder / _QRELS, *paths]))
 
 
 def average_precision(runs: RunScores, scores: Any) -> Float64Array:
@@ -136,21 +115,20 @@ def average_precision(runs: RunScores, scores: Any) -> Float64Array:
     return np.asarray(earned / np.maximum(runs.n_relevant, 1))
 
 
-def _base_function(run: Run, qrels: Qrels, topics: tuple[str, ...]) -> BaseFunction:
-    """The run by itself; a topic that it lacks counts 0."""
+def _by_topic(run: Run, qrels: Qrels, topics: tuple[str, ...]) -> Float64Array:
+    """Return the average precision of a run; a topic that it lacks counts 0."""
     judged = join_trec(run, qrels, queries="judged")
     values = dict(zip(judged.query_ids, AP(rel=1)(judged.scores, judged.labels, judged.qptr), strict=True))
-    return BaseFunction(run.tag, np.array([values[topic] for topic in topics]))
-
-
-def _ordered(functions: Sequence[BaseFunction]) -> tuple[BaseFunction, ...]:
-    return tuple(sorted(functions, key=lambda function: -function.values.mean()))
+    return np.array([values[topic] for topic in topics])
 
 
 def _paths(folder: Path) -> list[Path]:
     paths = sorted((folder / _RUNS).glob("*.res*"))
-    wanted = {start: any(path.name.startswith(start) for path in paths) for start in ("basic-", "plain-")}
-    missing = [str(folder / _RUNS / f"{start}*.res.gz") for start, there in wanted.items() if not there]
+    missing = [
+        str(folder / _RUNS / f"{prefix}*.res.gz")
+        for prefix in _PREFIXES["plain + basic"]
+        if not any(path.name.startswith(prefix) for path in paths)
+    ]
     missing += [] if (folder / _QRELS).is_file() else [str(folder / _QRELS)]
     if missing:
         raise InputError(
@@ -164,4 +142,4 @@ def _digest(paths: Sequence[Path]) -> str:
     digest = hashlib.sha256()
     for path in paths:
         digest.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
-    return digest.hexdigest()
+    return f"sha256:{digest.hexdigest()}"

@@ -1,19 +1,21 @@
 """Tables of the reproduction, from figures made by hand."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from directrix.experiments.significance import Paired
-from directrix.experiments.yue2007.methods import METHODS, Grid
-from directrix.experiments.yue2007.protocol import Settings
-from directrix.experiments.yue2007.results import ColumnResult, Figure
 from directrix.reports.page import page
 from directrix.reports.tables import escaped_markdown
-from directrix.reports.yue2007 import report
-from directrix.reports.yue2007.claims import claims
-from directrix.reports.yue2007.tables import NOTES, tables
+from directrix.reproductions.yue2007 import REPRODUCTION
+from directrix.reproductions.yue2007.claims import claims
+from directrix.reproductions.yue2007.methods import METHODS, Grid
+from directrix.reproductions.yue2007.protocol import Results, Settings
+from directrix.reproductions.yue2007.results import DataSetResult, SystemResult
+from directrix.reproductions.yue2007.tables import NOTES, tables
+from tests.reproductions.requests import request_of
 
 NAMES = ("basic", "plain + basic", "all", "all without the best")
 
@@ -23,18 +25,18 @@ def column(name, best):
     against = [Paired(3, 1, 0, 0.049), Paired(2, 1, 1, 0.051), *[Paired(4, 0, 0, 0.001)] * 3]
     others = [m.name for m in METHODS[1:]]
     pairs = zip(others, against, strict=True)
-    lower = [Figure(m, np.full(4, best - 0.1 * i), a) for i, (m, a) in enumerate(pairs, 1)]
+    lower = [SystemResult(m, np.full(4, best - 0.1 * i), a) for i, (m, a) in enumerate(pairs, 1)]
     bases = ("Best run", "2nd best", "3rd best")
-    return ColumnResult(
+    return DataSetResult(
         name=name,
         n_runs=5,
         topics=("351", "352", "353", "354"),
         methods=(
-            Figure("SVMmap", np.full(4, best), None),
+            SystemResult("SVMmap", np.full(4, best), None),
             *lower,
         ),
         base=tuple(
-            Figure(b, np.full(4, best - 0.01 * i), a, f"run-{i}")
+            SystemResult(b, np.full(4, best - 0.01 * i), a, f"run-{i}")
             for i, (b, a) in enumerate(zip(bases, against, strict=False), 1)
         ),
         chosen={m.name: {0.01: 1, 1.0: 3} for m in METHODS},
@@ -49,8 +51,18 @@ def found():
     return tuple(column(name, best) for name, best in zip(NAMES, (0.6, 0.7, 0.8, 0.9), strict=True))
 
 
+def tables_of(found):
+    """All tables, whatever their group."""
+    return [table for group in tables(Results(Settings(), found)) for table in group.tables]
+
+
+def report(found, settings, command="x"):
+    request = request_of("yue2007", Path("data"), Path("folder"), quick=False, command=command)
+    return REPRODUCTION.report(Results(settings, tuple(found)), request, {})
+
+
 def test_runs_stand_beside_the_published_functions(found):
-    six = tables(found)[0]
+    six = tables_of(found)[0]
     assert [name for name, _ in six.groups] == ["", "basic", "plain + basic", "TREC 9", "TREC 10"]
     assert six.rows[0] == ("SVMmap", 0.6, None, 0.7, None, 0.242, None, 0.236, None)
     assert six.rows[1] == ("Best run", 0.59, "3/1 **", 0.69, "3/1 **", 0.204, "39/11 **", 0.181, "37/13 **")
@@ -60,7 +72,7 @@ def test_runs_stand_beside_the_published_functions(found):
 
 
 def test_methods_stand_beside_the_published_methods(found):
-    ten = tables(found)[4]
+    ten = tables_of(found)[4]
     assert [name for name, _ in ten.groups] == ["", "all", "TREC 9", "TREC 10"]
     assert [row[0] for row in ten.rows] == [method.name for method in METHODS]
     assert ten.rows[1] == ("SVMroc", pytest.approx(0.7), "3/1 **", 0.282, "29/21", 0.278, "35/15 **")
@@ -69,21 +81,21 @@ def test_methods_stand_beside_the_published_methods(found):
 
 @pytest.mark.parametrize(("number", "names"), [(6, NAMES[:2]), (7, NAMES[2:3]), (8, NAMES[3:])])
 def test_tables_9_to_11_have_the_data_sets_of_6_to_8(found, number, names):
-    for shown in (tables(found)[number - 6], tables(found)[number - 3]):
+    for shown in (tables_of(found)[number - 6], tables_of(found)[number - 3]):
         assert tuple(name for name, _ in shown.groups[1:-2]) == names
-    assert tables(found)[number - 3].title.startswith(f"Table {number + 3}:")
+    assert tables_of(found)[number - 3].title.startswith(f"Table {number + 3}:")
 
 
-def test_published_figures_of_one_model_are_the_same_in_both_tables(found):
-    shown = tables(found)
+def test_published_figures_of_one_model_are_the_same_in_both_tables_of(found):
+    shown = tables_of(found)
     for base, methods in ((0, 3), (1, 4), (2, 5)):
         assert shown[base].rows[0][-4:] == shown[methods].rows[0][-4:]
 
 
 def test_choices_and_worth_of_c_are_shown(found):
-    chosen, _, balanced, worth, _, _ = tables(found)[6:]
+    chosen, _, balanced, worth, _, _ = tables_of(found)[6:]
     assert [row[1] for row in balanced.rows] == ["SVMacc2"] * 4
-    assert chosen.columns == ("data set", "model", "0.01", "1", "seconds a trial")
+    assert chosen.columns == ("data set", "model", "0.01", "1", "seconds per trial")
     assert chosen.rows[1] == ("basic", "SVMroc", 1, 3, 10.0 / 4)
     assert worth.rows[0] == ("basic", "SVMmap", 0.25, 0.125)
 
@@ -93,7 +105,7 @@ def shown(found):
     """The page of a run with settings of its own."""
     grid = replace(Grid(), hinge_c=(0.01, 1.0), accuracy_c=(0.5, 2.0), accuracy_loss="hinge")
     settings = Settings(trials=4, seed=7, grid=grid)
-    return page(report(found, settings, {}, "directrix reproduce yue2007 --data DIR --seed 7"))
+    return page(report(found, settings, "directrix reproduce yue2007 --data DIR --seed 7"))
 
 
 def test_the_page_has_the_settings_and_what_did_not_converge(shown):
@@ -113,7 +125,7 @@ def test_the_page_says_at_both_ends_what_writes_it(shown):
 
 def test_the_page_has_every_table_and_every_note_once(found, shown):
     assert [line for line in shown.splitlines() if line.startswith("**")] == [
-        f"**{table.title}**" for table in tables(found)
+        f"**{table.title}**" for table in tables_of(found)
     ]
     assert [shown.count(escaped_markdown(note)) for note in NOTES] == [1] * len(NOTES)
     before, after = shown.split("**Table 9")
@@ -125,12 +137,12 @@ def test_the_page_begins_with_what_svmmap_is_better_than(found, shown):
     line = next(line for line in shown.splitlines() if line.startswith("- **basic**"))
     assert line == (
         "- **basic**: SVMmap has MAP 0.600: better than SVMroc 0.500, SVMacc2 0.300, SVMacc3 0.200, SVMacc4 "
-        "0.100, best run (`run-1`) 0.590; no clear difference to SVMacc 0.400."
+        "0.100, best run (`run-1`) 0.590; no clear difference from SVMacc 0.400."
     )
     lost = [replace(f, against=Paired(1, 3, 0, 0.01)) if f.against else f for f in found[0].methods]
     turned = replace(found[0], methods=tuple(lost))
     assert "MAP 0.600: better than best run (`run-1`) 0.590; worse than SVMroc 0.500, SVMacc 0.400," in page(
-        report((turned, *found[1:]), Settings(), {}, "x")
+        report((turned, *found[1:]), Settings())
     )
 
 
@@ -147,7 +159,7 @@ def verdict(name, text, found, **against):
 
     one = found[number]
     changed = replace(one, methods=tuple(map(told, one.methods)), base=tuple(map(told, one.base)))
-    (claim,) = [c for c in claims((changed,)) if text in c.text]
+    (claim,) = [c for c in claims(Results(Settings(), (changed,))) if text in c.text]
     return claim.verdict
 
 
@@ -181,7 +193,7 @@ def test_what_the_paper_says_holds_or_not(found, name, text, told, expected):
 
 
 def test_every_sentence_is_checked_on_every_data_set_it_is_about(found):
-    made = claims(found)
+    made = claims(Results(Settings(), found))
     assert [sum(claim.text.startswith(f"{name}: ") for claim in made) for name in NAMES] == [7, 7, 7, 8]
     assert {claim.source for claim in made} == {f"Table {number}" for number in range(6, 12)}
     first = made[0]
@@ -189,14 +201,14 @@ def test_every_sentence_is_checked_on_every_data_set_it_is_about(found):
 
 
 def test_queries_can_be_looked_into(found):
-    part = report(found, Settings(), {}, "x").per_query[1]
+    part = report(found, Settings()).per_query[1]
     assert (part.name, part.query_ids) == ("plain + basic", ("351", "352", "353", "354"))
     assert list(part.values)[5:7] == ["SVMacc4", "Best run (run-1)"]
     np.testing.assert_allclose(part.values["SVMroc"], [0.6] * 4, rtol=1e-12, atol=0)
 
 
 def test_the_figure_has_the_worth_of_every_c(found):
-    panel = report(found, Settings(), {}, "x").figures[0].panels[2]
+    panel = report(found, Settings()).figures[0].panels[2]
     assert panel.title == "all"
     assert [curve.label for curve in panel.curves] == [method.name for method in METHODS]
     assert (panel.curves[0].x.tolist(), panel.curves[0].y.tolist()) == ([0.01, 1.0], [0.25, 0.125])

@@ -1,27 +1,27 @@
-"""From the cells of all trials to the figures of the tables."""
+"""From the trials on a data set to the values of the tables."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from directrix.experiments.significance import Paired, paired
-from directrix.experiments.yue2007.collection import Collection
-from directrix.experiments.yue2007.methods import METHODS
-from directrix.experiments.yue2007.protocol import Settings
+from directrix.reproductions.yue2007.methods import METHODS, Grid
+from directrix.reproductions.yue2007.runs import Runs
 from directrix.types import Float64Array, Int64Array
 
-__all__ = ["ColumnResult", "Figure", "results"]
+__all__ = ["BEST_RUN", "SVM_MAP", "DataSetResult", "SystemResult", "result_of"]
 
-_BASE = ("Best run", "2nd best", "3rd best")
-_REFERENCE = METHODS[0].name
+SVM_MAP = METHODS[0].name
+_PLACES = ("Best run", "2nd best", "3rd best")
+BEST_RUN = _PLACES[0]
 
 
 @dataclass(frozen=True, eq=False)
-class Figure:
+class SystemResult:
     """One method or run on one data set.
 
     Parameters
@@ -47,30 +47,29 @@ class Figure:
         return float(self.values.mean())
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as JSON."""
-        against = None if self.against is None else self.against._asdict()
+        """Return the result in JSON types."""
         return {
             "name": self.name,
             "run": self.run,
             "MAP": self.mean,
-            "against": against,
+            "against": None if self.against is None else self.against._asdict(),
             "topics": self.values.tolist(),
         }
 
 
 @dataclass(frozen=True, eq=False)
-class ColumnResult:
-    """One data set.
+class DataSetResult:
+    """All methods and the best runs on one data set.
 
     Parameters
     ----------
     name : str
         "basic", "plain + basic", "all", "all without the best".
     n_runs : int
-        Of which features were made.
+        Number of runs that features were made of.
     topics : tuple of str
-        That a trial tested: all of them if the trials are balanced.
-    methods, base : tuple of Figure
+        Topics that a trial tested: all of them if the trials are balanced.
+    methods, base : tuple of SystemResult
         The trained methods, SVMmap first; the three best runs.
     chosen : dict of str to dict of float to int
         For each method, how often validation chose which C.
@@ -79,73 +78,61 @@ class ColumnResult:
     seconds : dict of str to float
         For each method, processor time of all trials.
     not_converged : dict of str to int
-        For each method, trainings that ended before their criterion was met.
+        For each method, number of trainings that ended before their criterion was met.
     """
 
     name: str
     n_runs: int
     topics: tuple[str, ...]
-    methods: tuple[Figure, ...]
-    base: tuple[Figure, ...]
+    methods: tuple[SystemResult, ...]
+    base: tuple[SystemResult, ...]
     chosen: dict[str, dict[float, int]]
     by_c: dict[str, dict[float, float]]
     seconds: dict[str, float]
     not_converged: dict[str, int]
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as JSON."""
-        figures = {name: [f.to_dict() for f in getattr(self, name)] for name in ("methods", "base")}
-        rest = {
-            name: getattr(self, name)
-            for name in ("n_runs", "topics", "chosen", "by_c", "seconds", "not_converged")
-        }
-        return {"column": self.name, **rest, **figures}
+        """Return the results in JSON types."""
+        systems = {name: [one.to_dict() for one in getattr(self, name)] for name in ("methods", "base")}
+        return {"column": self.name, **{k: v for k, v in vars(self).items() if k != "name"}, **systems}
 
 
-def results(
-    collection: Collection, settings: Settings, cells: Mapping[tuple[str, int], Any]
-) -> tuple[ColumnResult, ...]:
-    r"""Figures of every data set.
+def result_of(name: str, runs: Runs, grid: Grid, trials: Sequence[Any]) -> DataSetResult:
+    r"""Return the results on a data set.
 
     The value of a topic is the mean of its average precision over the trials that test it, and MAP the
     mean over topics. In balanced trials that is the mean over all trials of their MAP, too.
 
     Parameters
     ----------
-    collection, settings
-        As given to `run_trials`.
-    cells
-        What that returned.
+    name : str
+        Of the data set.
+    runs : Runs
+    grid : Grid
+        That the methods were trained with.
+    trials : sequence
+        Results of the trials on the data set.
 
     Returns
     -------
-    tuple of ColumnResult
-        In the order of the data sets.
+    DataSetResult
     """
-    return tuple(_column(name, collection, settings, cells) for name in collection.columns)
-
-
-def _column(
-    name: str, collection: Collection, settings: Settings, cells: Mapping[tuple[str, int], Any]
-) -> ColumnResult:
-    trials = [cells[name, number] for number in range(settings.trials)]
     tested = np.unique(np.concatenate([trial["test"] for trial in trials]))
     values = {method.name: _by_topic(trials, method.name, tested) for method in METHODS}
-    base = collection.base[name][: len(_BASE)]
-    reference = values[_REFERENCE]
-    grids = {m.name: settings.grid.c_of(m) for m in METHODS}
-    of = {m.name: [trial["methods"][m.name] for trial in trials] for m in METHODS}
-    return ColumnResult(
+    reference = values[SVM_MAP]
+    grids = {method.name: grid.c_of(method) for method in METHODS}
+    of = {method: [trial["methods"][method] for trial in trials] for method in grids}
+    return DataSetResult(
         name=name,
-        n_runs=len(collection.columns[name].tags),
-        topics=tuple(collection.topics[topic] for topic in tested),
+        n_runs=len(runs.data_sets[name].tags),
+        topics=tuple(runs.topics[topic] for topic in tested),
         methods=tuple(
-            Figure(method, found, None if method == _REFERENCE else paired(reference, found))
-            for method, found in values.items()
+            SystemResult(method, one, None if method == SVM_MAP else paired(reference, one))
+            for method, one in values.items()
         ),
         base=tuple(
-            Figure(place, run.values[tested], paired(reference, run.values[tested]), run.name)
-            for place, run in zip(_BASE, base, strict=False)
+            SystemResult(place, one[tested], paired(reference, one[tested]), run)
+            for place, (run, one) in zip(_PLACES, runs.single[name].items(), strict=False)
         ),
         chosen={m: {c: sum(t["c"] == c for t in of[m]) for c in grids[m]} for m in of},
         by_c={
@@ -157,7 +144,7 @@ def _column(
     )
 
 
-def _by_topic(trials: list[Any], method: str, tested: Int64Array) -> Float64Array:
+def _by_topic(trials: Sequence[Any], method: str, tested: Int64Array) -> Float64Array:
     topics = np.concatenate([trial["test"] for trial in trials])
     values = np.concatenate([trial["methods"][method]["test"] for trial in trials])
     place = np.searchsorted(tested, topics)

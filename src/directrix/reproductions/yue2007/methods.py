@@ -1,7 +1,8 @@
-"""The six trained methods: features, model, and a path of settings of C."""
+"""The six trained methods: their features, their model, and training for every C of a grid."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
@@ -19,7 +20,7 @@ from directrix.trainers.result import Result
 from directrix.trainers.svm_acc import SVMAcc, step_features
 from directrix.types import Float64Array
 
-__all__ = ["METHODS", "QUICK", "Form", "Grid", "Method", "Step", "features_of", "path"]
+__all__ = ["METHODS", "QUICK_GRID", "Form", "Grid", "Method", "Step", "features_of", "train_path"]
 
 
 class Method(NamedTuple):
@@ -57,7 +58,7 @@ METHODS = (
 
 @dataclass(frozen=True)
 class Grid:
-    """What training depends on, beside the data.
+    """What training depends on besides the data.
 
     Parameters
     ----------
@@ -69,13 +70,13 @@ class Grid:
     balanced_c : tuple of float
         Ascending C of SVMacc2, where relevant documents weigh more; likewise.
     accuracy_loss : {"squared_hinge", "hinge"}
-        Of SVMacc and its kin: squared, which can be minimised to the end, or as published.
+        Of all classifiers: squared, which can be minimised to the end, or as published.
     bins : int
-        Thresholds a run.
+        Thresholds per run.
     epsilon : float
         Gap of the mean hinge at which the cutting planes stop.
     max_iter : int
-        Most iterations of the classification: steps of Newton's method, or passes for the hinge.
+        Maximum number of iterations of the classifiers: steps of Newton's method, or passes for the hinge.
     """
 
     hinge_c: tuple[float, ...] = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
@@ -87,18 +88,18 @@ class Grid:
     max_iter: int = 200
 
     def c_of(self, method: Method) -> tuple[float, ...]:
-        """The C that a method is trained with."""
+        """Return the values of C that a method is trained with."""
         if method.is_structural:
             return self.hinge_c
         return self.balanced_c if method.loss == "balanced accuracy" else self.accuracy_c
 
 
-QUICK = Grid(hinge_c=(1e-2, 1e-1, 1.0), accuracy_c=(1e-3, 1e-2), balanced_c=(1e-7, 1e-6), epsilon=1e-2)
-"""For a look at the machinery; no figures to be quoted."""
+QUICK_GRID = Grid(hinge_c=(1e-2, 1e-1, 1.0), accuracy_c=(1e-3, 1e-2), balanced_c=(1e-7, 1e-6), epsilon=1e-2)
+"""Grid of a quick run."""
 
 
 class Step(NamedTuple):
-    """A model of a path: its C, parameters, and whether its training converged."""
+    """A trained model: its C, its parameters, and whether the training converged."""
 
     c: float
     params: Float64Array
@@ -106,7 +107,7 @@ class Step(NamedTuple):
 
 
 def features_of(form: Form, train: RunScores, bins: int) -> tuple[Queries, StumpModel]:
-    """Queries to train on, and the model of their thresholds.
+    """Return the queries to train on, and the model of their thresholds.
 
     Scores are cut where those of the training topics are sensitive, percentiles and scaled scores at
     ``bins`` evenly spaced places within (0, 1).
@@ -114,35 +115,30 @@ def features_of(form: Form, train: RunScores, bins: int) -> tuple[Queries, Stump
     return train.queries(form), StumpModel(RunThresholds.of(train, bins, form).values)
 
 
-def path(method: Method, train: Queries, model: StumpModel, grid: Grid, *, seed: int) -> list[Step]:
+def train_path(method: Method, train: Queries, model: StumpModel, grid: Grid, *, seed: int) -> list[Step]:
     """Train a method for every C of its grid, ascending.
 
-    The documents are those that a run retrieved: relevant ones that none did take no part in training.
+    The documents are those that a run retrieved: relevant ones that no run retrieved take no part in
+    training.
     """
-    start = np.zeros(model.n_params)
+    start, grid_c = np.zeros(model.n_params), grid.c_of(method)
+    results: Sequence[Result]
     if method.is_structural:
         surrogate = SVMMap(rel=1) if method.loss == "map" else SVMRoc(rel=1)
-        trainer = CuttingPlane(epsilon=grid.epsilon)
-        found = trainer.path(Objective(train, surrogate, model), start, C=grid.hinge_c)
-        return [_step(c, result) for c, result in zip(grid.hinge_c, found, strict=True)]
-    columns = replace(
-        train, features=step_features(model, train.features), feature_names=None
-    )  # once, not for every C
-    objective = Objective(columns, SVMRoc(rel=1), LinearModel())  # SVMAcc asks nothing of the surrogate
+        objective = Objective(train, surrogate, model)
+        results = CuttingPlane(epsilon=grid.epsilon).path(objective, start, C=grid_c)
+    else:
+        # once, not for every C
+        columns = replace(train, features=step_features(model, train.features), feature_names=None)
+        objective = Objective(columns, SVMRoc(rel=1), LinearModel())  # SVMAcc does not use the surrogate
+        classifier = SVMAcc(
+            loss=grid.accuracy_loss,
+            balanced=method.loss == "balanced accuracy",
+            max_iter=grid.max_iter,
+            random_state=seed,
+        )
+        results = [replace(classifier, C=c).minimise(objective, start) for c in grid_c]
     return [
-        _step(c, _classifier(method, grid, c, seed).minimise(objective, start)) for c in grid.c_of(method)
+        Step(c, result.params, result.status == "converged")
+        for c, result in zip(grid_c, results, strict=True)
     ]
-
-
-def _classifier(method: Method, grid: Grid, c: float, seed: int) -> SVMAcc:
-    return SVMAcc(
-        C=c,
-        loss=grid.accuracy_loss,
-        balanced=method.loss == "balanced accuracy",
-        max_iter=grid.max_iter,
-        random_state=seed,
-    )
-
-
-def _step(c: float, result: Result) -> Step:
-    return Step(c, result.params, result.status == "converged")
