@@ -10,7 +10,7 @@ from directrix.reports.report import Report
 
 __all__ = ["UNMOVED", "Unmoved"]
 
-UNMOVED = {"chapelle2010": False, "donmez2009": False}
+UNMOVED = {"donmez2009": False}
 """By name, whether a paper has random splits."""
 
 

@@ -1,8 +1,9 @@
-"""Training at falling smoothings, what every round is worth (Fig. 2), and training without annealing."""
+"""Training at falling smoothings, the values after every round (Fig. 2), and training without annealing."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,8 +12,9 @@ import numpy as np
 from directrix.data.queries import Queries
 from directrix.experiments.cells import Cell
 from directrix.experiments.splits import StoredSplit
-from directrix.measures.names import measure
 from directrix.objectives.linear import linear_objective
+from directrix.reproductions.chapelle2010.methods import CHOSEN_BY
+from directrix.reproductions.runner import Cells, Key
 from directrix.surrogates.smooth import SmoothNDCG
 from directrix.trainers.anneal import Anneal
 from directrix.trainers.cg import CG
@@ -23,15 +25,13 @@ from directrix.types import Float64Array, Int64Array, Objective
 
 __all__ = ["PathResult", "SmoothingPath", "path_cells", "path_results"]
 
-_Callback = Callable[[Step], bool | None] | None
-_K = 50
-_FURTHER = 200
-_MEASURE = f"nDCG@{_K}"
+_K = 50  # documents that count, in training and in CHOSEN_BY
+_FURTHER = 200  # iterations of the other optimiser
 
 
 @dataclass(frozen=True)
 class SmoothingPath:
-    """One way to the end.
+    """How a training smooths.
 
     Parameters
     ----------
@@ -51,14 +51,14 @@ class SmoothingPath:
 
 @dataclass(frozen=True, eq=False)
 class PathResult:
-    """A path on all folds; round 0 is the start.
+    """Values of a path on all folds; round 0 is the start.
 
     Parameters
     ----------
     sigmas : float64 (n_rounds,)
         Smoothing of each round after the start.
     surrogate : float64 (n_folds, n_rounds + 1)
-        SmoothNDCG@50 of the training queries at the last smoothing, less the penalty: what was maximised.
+        SmoothNDCG@50 of the training queries at the last smoothing, minus the penalty: the objective.
     train, valid : float64 (n_folds, n_rounds + 1)
         nDCG@50, means over queries.
     test : float64 (n_rounds + 1, n_test_queries)
@@ -66,11 +66,11 @@ class PathResult:
     fold_of : int64 (n_test_queries,)
         Number of each test query's fold.
     further : float64 (n_folds,)
-        What another optimiser, L-BFGS, makes of the objective from the end of the path.
+        The objective after L-BFGS, another optimiser, has started from the end of the path.
     statuses : dict of str to int
-        How many rounds ended so.
+        Number of rounds by the status of their training.
     evaluations : int
-        Of value and gradient.
+        Number of evaluations of value and gradient.
     """
 
     sigmas: Float64Array
@@ -99,7 +99,7 @@ class PathResult:
 
 @dataclass
 class _Watched:
-    """A trainer that keeps how its trainings ended, which `Anneal` tells of the last one alone."""
+    """A trainer that keeps the status of every training; `Anneal` returns that of the last one alone."""
 
     trainer: CG
     ends: list[str] = field(default_factory=list)
@@ -116,7 +116,7 @@ class _Watched:
         return result
 
 
-def follow(fold: StoredSplit, path: SmoothingPath) -> dict[str, Any]:
+def _follow(fold: StoredSplit, path: SmoothingPath) -> dict[str, Any]:
     """Train along a path on one fold; JSON."""
     split = fold.split
     w0 = regression_start(split.train)
@@ -145,40 +145,37 @@ def follow(fold: StoredSplit, path: SmoothingPath) -> dict[str, Any]:
 
 
 def path_cells(folds: Sequence[StoredSplit], paths: Sequence[SmoothingPath], name: str) -> list[Cell]:
-    """All paths on all folds of a collection."""
-    return [Cell(_key(name, path, fold), follow, (fold, path)) for path in paths for fold in folds]
+    """Return all paths on all folds of a collection."""
+    return [Cell(_key(name, path, fold), _follow, (fold, path)) for path in paths for fold in folds]
 
 
-def path_results(
-    folds: Sequence[StoredSplit], path: SmoothingPath, name: str, results: Mapping[tuple[str | int, ...], Any]
-) -> PathResult:
-    """One path, of what `run_cells` gave."""
-    found = [results[_key(name, path, fold)] for fold in folds]
+def path_results(folds: Sequence[StoredSplit], path: SmoothingPath, name: str, finished: Cells) -> PathResult:
+    """Return the results of a path from finished cells."""
+    results = [finished[_key(name, path, fold)] for fold in folds]
 
-    def column(what: str) -> Float64Array:
-        rows = [[np.nan if row[what] is None else row[what] for row in each["rows"]] for each in found]
+    def by_fold(key: str) -> Float64Array:
+        rows = [[np.nan if row[key] is None else row[key] for row in one["rows"]] for one in results]
         return np.array(rows, dtype=np.float64)
 
-    sizes = [len(each["rows"][0]["test"]) for each in found]
-    ends = [end for each in found for end in each["ends"]]
+    sizes = [len(one["rows"][0]["test"]) for one in results]
     return PathResult(
         sigmas=np.array(Anneal(CG(), start=path.first, stop=path.last).smoothings),
-        surrogate=column("surrogate"),
-        train=column("train"),
-        valid=column("valid"),
-        test=np.concatenate([[row["test"] for row in each["rows"]] for each in found], axis=1),
-        fold_of=np.repeat(np.arange(len(found)), sizes),
-        further=np.array([each["further"] for each in found]),
-        statuses={end: ends.count(end) for end in dict.fromkeys(ends)},
-        evaluations=sum(each["evaluations"] for each in found),
+        surrogate=by_fold("surrogate"),
+        train=by_fold("train"),
+        valid=by_fold("valid"),
+        test=np.concatenate([[row["test"] for row in one["rows"]] for one in results], axis=1),
+        fold_of=np.repeat(np.arange(len(results)), sizes),
+        further=np.array([one["further"] for one in results]),
+        statuses=dict(Counter(end for one in results for end in one["ends"])),
+        evaluations=sum(one["evaluations"] for one in results),
     )
 
 
 def _values(q: Queries, params: Float64Array) -> Float64Array:
     scores = np.asarray(q.features @ params.astype(q.features.dtype), dtype=np.float64)
-    return measure(_MEASURE)(scores, q.labels, q.qptr)
+    return CHOSEN_BY(scores, q.labels, q.qptr)
 
 
-def _key(name: str, path: SmoothingPath, fold: StoredSplit) -> tuple[str | int, ...]:
+def _key(name: str, path: SmoothingPath, fold: StoredSplit) -> Key:
     settings = f"{path.first:g} {path.last:g} {path.l2:g} {path.iterations}"
     return ("smoothing", name, settings, fold.split.name, fold.split.digest[7:19])

@@ -1,8 +1,8 @@
-"""Statements of sections 5.1 to 5.4 on scores and trainings, as figures that can be looked at."""
+"""Statements of sections 5.1 to 5.4 on scores and trainings, as numbers."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ _N_QUERIES = 20
 
 @dataclass(frozen=True)
 class Theory:
-    """What was found.
+    """Numbers that show whether the statements hold.
 
     Parameters
     ----------
@@ -40,8 +40,8 @@ class Theory:
         Largest difference of gradient(c s, c^2 sigma) and gradient(s, sigma) / c, relative: then the largest
         gradient grows as 1 / sqrt(sigma), Sect. 5.2.
     moved : float
-        Largest distance to w0, over the length of w0, of trainings at sigma = 2^40 from random starts as far
-        from w0 as 0 is: Sect. 5.3.
+        Largest distance to w0, over the length of w0, of trainings at sigma = 2^40 from random starts whose
+        distance from w0 is that of 0: Sect. 5.3.
     unregularised : float
         Largest difference of SmoothNDCG between these starts.
     rescaled_value : float
@@ -63,13 +63,9 @@ class Theory:
     rescaled_gradient: float
     own_gradient: float
 
-    def to_dict(self) -> dict[str, Any]:
-        """The same as JSON."""
-        return asdict(self)
-
 
 def check_theory(train: Queries, seed: int) -> Theory:
-    """Look at all of them; the trainings on the first 20 queries.
+    """Compute all numbers; trainings have the first 20 queries.
 
     Parameters
     ----------
