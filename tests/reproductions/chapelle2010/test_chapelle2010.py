@@ -2,27 +2,29 @@
 
 import dataclasses
 import json
-import sys
 from contextlib import contextmanager
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from directrix.errors import InputError
-from directrix.experiments.chapelle2010.plan import FULL, QUICK, there
-from directrix.experiments.chapelle2010.theory import check_theory
 from directrix.experiments.significance import adjust, paired_t
 from directrix.measures.names import measure
-from directrix.reports import chapelle2010
-from directrix.reports.chapelle2010.claims import best_claim, listwise_claims, ordering
-from directrix.reports.chapelle2010.tables import compared_table
-from directrix.reproductions.request import Request
+from directrix.reproductions.chapelle2010 import REPRODUCTION, theory
+from directrix.reproductions.chapelle2010.claims import best_claim, listwise_claims
+from directrix.reproductions.chapelle2010.methods import CHOSEN_BY, entries
+from directrix.reproductions.chapelle2010.protocol import COLLECTIONS, Results, read, run
+from directrix.reproductions.chapelle2010.settings import QUICK, Settings
+from directrix.reproductions.chapelle2010.tables import compared_table
+from directrix.reproductions.chapelle2010.text import missing
+from directrix.reproductions.chapelle2010.theory import check_theory
+from directrix.reproductions.claims import Scored
+from tests.experiments.letor_folder import letor_folder, letor_queries
+from tests.reproductions.requests import request_of, runner_of
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
-from letor_folder import letor_folder, letor_queries
-
-TINY = dataclasses.replace(QUICK, baselines=("RankSVM", "SVMMap", "SmoothAP", "SoftNDCG"), truncations=(1,))
+TINY = dataclasses.replace(
+    QUICK, baselines=("RankSVM", "SVMMap", "SmoothAP", "SoftNDCG"), truncations=(1,), collections=None
+)
 
 
 @pytest.fixture(scope="module")
@@ -44,28 +46,22 @@ def request_(data, tmp_path_factory, told):
     def progress(what):
         yield lambda *of: told.append((what, *of))
 
-    return Request(
-        name="chapelle2010",
-        data=data,
-        folder=tmp_path_factory.mktemp("run"),
-        quick=True,
-        seed=0,
-        jobs=1,
-        command="directrix reproduce chapelle2010 --data DIR --quick",
-        installation={"directrix": "0", "python": "3"},
-        progress=progress,
-    )
+    request = request_of("chapelle2010", data, tmp_path_factory.mktemp("run"))
+    return dataclasses.replace(request, progress=progress)
 
 
 @pytest.fixture(scope="module")
 def report(request_):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(chapelle2010, "QUICK", dataclasses.replace(TINY, collections=None))
-        yield chapelle2010.reproduce(request_)
+    return REPRODUCTION.reproduce(request_, TINY)
 
 
 def test_it_runs_from_end_to_end(report, told):
-    assert told[0][0] == "trainings"
+    assert told[0][0] == "paths of smoothing"
+    assert {what for what, *_ in told[1:]} == {
+        "paths of smoothing",
+        "trainings on OHSUMED",
+        "trainings on TD2003",
+    }
     assert [table.title.split(":")[0] for table in report.tables] == [
         "Figure 2",
         "Figure 3, OHSUMED",
@@ -82,8 +78,8 @@ def test_it_runs_from_end_to_end(report, told):
         "cut-offs",
     ]
     json.dumps([table.json() for table in report.tables], allow_nan=False)
-    assert "TD2003" not in dict(report.missing)
-    assert "TD2004 (Figure 4)" in dict(report.missing)
+    assert "Figure 4, TD2003" not in dict(report.missing)
+    assert "Figure 4, TD2004" in dict(report.missing)
 
 
 def test_figures_of_the_table_are_those_of_the_queries(report):
@@ -101,8 +97,8 @@ def test_figures_of_the_table_are_those_of_the_queries(report):
 
 
 def test_published_figures_stand_beside_those_of_all_folds(report, request_):
-    splits = chapelle2010.read(request_.data, ["OHSUMED"], TINY)
-    found = chapelle2010.run(splits, TINY, request_.folder / "cells.jsonl", seed=0, n_jobs=1)
+    collections = {"OHSUMED": read(request_.data, TINY)["OHSUMED"]}
+    found = run(collections, TINY, runner_of(request_.folder / "cells.jsonl"))
     five = dataclasses.replace(found.compared["OHSUMED"], folds=tuple("12345"))
     row = next(row for row in compared_table("OHSUMED", five).rows if row[0] == "RankSVM")
     assert row[7:] == (0.433, 0.414, row[4] - 0.414)
@@ -133,8 +129,8 @@ def test_every_kind_of_claim_is_checked(report):
         "falls again",
         "better local optimum",
         "kinks",
-        "best of all methods by nDCG on OHSUMED",
-        "above RankSVM by nDCG on OHSUMED",
+        "best of all methods on OHSUMED by the mean of nDCG@1 to nDCG@10",
+        "above RankSVM on OHSUMED by the mean of nDCG@1 to nDCG@10",
         "than SoftRank on OHSUMED",
         "listwise SVMMap",
         "train with k = 50 and not with k = 1",
@@ -148,51 +144,35 @@ def test_every_kind_of_claim_is_checked(report):
 def test_the_best_of_all_is_clear_of_every_one():
     rng = np.random.default_rng(0)
     values = {name: rng.random(40) for name in ("SmoothNDCG", "RankSVM", "ListNet")}
-    assert best_claim(values, "X", "AP").verdict == "not significant"
+
+    def claim():
+        return best_claim("X", *(Scored(name, one, float(one.mean())) for name, one in values.items()))
+
+    assert claim().verdict == "not significant"
     values["ListNet"] = values["SmoothNDCG"] - 0.3
-    assert best_claim(values, "X", "AP").verdict == "not significant"
+    assert claim().verdict == "not significant"
     values["RankSVM"] = values["SmoothNDCG"] - 0.2
-    found = best_claim(values, "X", "AP")
+    found = claim()
     assert found.verdict == "holds"
     assert "place 1 of 3" in found.evidence
     values["RankSVM"] = values["SmoothNDCG"] + 0.2
-    assert best_claim(values, "X", "AP").verdict == "does not hold"
+    assert claim().verdict == "does not hold"
 
 
-def test_a_run_that_is_done_is_not_done_again(request_, report, monkeypatch):
-    monkeypatch.setattr(chapelle2010, "QUICK", dataclasses.replace(TINY, collections=None))
+def test_a_run_that_is_done_is_not_done_again(request_, report):
     cells = (request_.folder / "cells.jsonl").read_bytes()
-    again = chapelle2010.reproduce(request_)
+    again = REPRODUCTION.reproduce(request_, TINY)
     assert (request_.folder / "cells.jsonl").read_bytes() == cells
     assert again.claims == report.claims
     assert again.tables == report.tables
 
 
-def test_a_folder_of_other_settings_is_refused(request_, report, monkeypatch):
-    monkeypatch.setattr(chapelle2010, "QUICK", dataclasses.replace(TINY, collections=None, iterations=11))
+def test_a_folder_of_other_settings_is_refused(request_, report):
     with pytest.raises(InputError, match="iterations"):
-        chapelle2010.reproduce(request_)
-
-
-def test_verdicts_follow_the_test():
-    rng = np.random.default_rng(0)
-    a, b = rng.random((2, 30))
-    high = a + 0.5
-    found = ordering("t", "s", high, b, "AP")
-    assert (found.verdict, ordering("t", "s", b, high, "AP").verdict) == ("holds", "does not hold")
-    assert "p < .001" in found.evidence
-    level = ordering("t", "s", a, b, "AP")
-    assert paired_t(a, b).p > 0.05
-    assert level.verdict == "not significant"
-    near = 0.5 * (b - a) + b + 0.12  # p between .005 and .05
-    assert 0.005 < paired_t(near, b).p < 0.05
-    assert ordering("t", "s", near, b, "AP").verdict == "holds"
-    assert f"p = {paired_t(a, b).p:.3f}".replace("0.", ".") in level.evidence
+        REPRODUCTION.reproduce(request_, dataclasses.replace(TINY, iterations=11))
 
 
 def test_theory_does_not_hold_where_it_is_broken(monkeypatch):
-    from directrix.experiments.chapelle2010 import theory
-
     train = letor_queries()
     right = check_theory(train, 0)
     assert right.is_bounded
@@ -206,20 +186,36 @@ def test_theory_does_not_hold_where_it_is_broken(monkeypatch):
     assert min(wrong.unregularised, wrong.moved, wrong.rescaled_value) > 1e-3
 
 
-def test_the_full_plan_has_all_rows():
-    first, other = ([entry.name for entry in FULL.entries(is_first=is_first)] for is_first in (True, False))
-    assert other == ["SmoothNDCG", *FULL.baselines]
+def test_a_full_run_has_all_rows():
+    settings = Settings()
+    first, other = (
+        [entry.name for entry in entries(settings, is_first=is_first)] for is_first in (True, False)
+    )
+    assert other == ["SmoothNDCG", *settings.baselines]
     assert first[: len(other)] == other
     assert "SmoothNDCG, k = all" in first
     assert "SmoothNDCG, network" in first
-    assert FULL.rounds == 13
-    truncated = {e.name: e.settings["k"] for e in FULL.entries(is_first=True) if "k =" in e.name}
+    assert settings.rounds == 13
+    truncated = {e.name: e.settings["k"] for e in entries(settings, is_first=True) if "k =" in e.name}
     assert truncated["SmoothNDCG, k = 10"] == 10
-    assert list(truncated.values()) == list(FULL.truncations)
-    for entry in FULL.entries(is_first=True):
-        assert entry.way.candidates(FULL.chosen_by, entry.settings)
+    assert list(truncated.values()) == list(settings.truncations)
+    for entry in entries(settings, is_first=True):
+        assert entry.way.candidates(CHOSEN_BY, entry.settings)
 
 
 def test_without_a_collection_the_folder_is_named(tmp_path):
-    with pytest.raises(InputError, match=r"letor: holds none of OHSUMED, .*letor/OHSUMED/Fold1/train.txt"):
-        there(tmp_path, FULL)
+    with pytest.raises(InputError, match=r"has none of letor/OHSUMED, .*letor/MQ2008 with a folder Fold1"):
+        read(tmp_path, Settings())
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        (QUICK, ["other collections"]),
+        (Settings(), ["Figure 3, OHSUMED", "MQ2008, which is not in the paper"]),
+    ],
+)
+def test_collections_that_were_not_run_are_named(settings, expected):
+    collections = dict.fromkeys(COLLECTIONS[1:-1])
+    results = Results(settings, collections, {}, None, {}, None)
+    assert [what for what, _ in missing(results)[:-3]] == expected

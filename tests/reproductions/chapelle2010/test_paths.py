@@ -4,20 +4,19 @@ import numpy as np
 import pytest
 
 from directrix.experiments.cells import run_cells
-from directrix.experiments.chapelle2010.paths import PathResult, SmoothingPath, path_cells, path_results
-from directrix.experiments.chapelle2010.plan import FULL
-from directrix.experiments.chapelle2010.results import paths_of, whole_path
 from directrix.experiments.crossval import k_fold_splits
 from directrix.experiments.splits import stored
 from directrix.measures.names import measure
 from directrix.objectives.linear import linear_objective
 from directrix.rankers.linear import LinearRanker
+from directrix.reproductions.chapelle2010.paths import PathResult, SmoothingPath, path_cells, path_results
+from directrix.reproductions.chapelle2010.protocol import paths_of, whole_path
+from directrix.reproductions.chapelle2010.settings import Settings
 from directrix.surrogates.smooth import SmoothNDCG
 from directrix.trainers.anneal import Anneal
 from directrix.trainers.cg import CG
 from directrix.trainers.regression import regression_start
-
-from .letor_folder import letor_queries
+from tests.experiments.letor_folder import letor_queries
 
 PATH = SmoothingPath(4.0, 0.25, 1e-2, 4)
 
@@ -30,7 +29,7 @@ def splits():
 @pytest.fixture(scope="module")
 def found(splits, tmp_path_factory):
     folder = tmp_path_factory.mktemp("cells")
-    with stored(splits, folder) as folds:
+    with stored(splits, folder / "cells.jsonl") as folds:
         done = run_cells(path_cells(folds, [PATH], "tiny"), folder / "cells.jsonl")
         return path_results(folds, PATH, "tiny", done)
 
@@ -77,14 +76,14 @@ def test_validation_chooses_a_round_for_every_fold(found):
     assert unknown.chosen.tolist() == [2, 2]  # the last one
 
 
-def test_ways_that_are_compared_differ_in_one_thing_alone():
-    paths = paths_of(FULL)
-    whole = whole_path(FULL)
+def test_paths_that_are_compared_differ_in_one_thing_alone():
+    settings = Settings()
+    paths, whole = paths_of(settings), whole_path(settings)
     assert whole == SmoothingPath(64.0, 1 / 64, 1e-3, 50)
     assert len(set(paths)) == len(paths)
     assert whole in paths
     starts = [path for path in paths if path.l2 == whole.l2 and path.first != path.last]
-    assert [path.first for path in starts] == list(FULL.starts)
+    assert [path.first for path in starts] == list(settings.starts)
     assert {path.last for path in starts} == {1 / 64}
     alone = [path for path in paths if path.first == path.last]
     assert {path.iterations for path in alone} == {50 * 13}

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["N_FOLDS", "PUBLISHED"]
+from directrix.experiments.crossval import CrossValidation
+
+__all__ = ["PUBLISHED", "published"]
 
 PUBLISHED: Mapping[str, Mapping[str, tuple[float, float | None]]] = {
     "OHSUMED": {
@@ -26,5 +28,9 @@ PUBLISHED: Mapping[str, Mapping[str, tuple[float, float | None]]] = {
     },
 }
 """AP and nDCG@10 by collection and method, after Liu (2011)."""
-N_FOLDS = 5
-"""Number of LETOR's folds; values of fewer folds are those of other queries."""
+_FOLDS = 5  # of LETOR
+
+
+def published(name: str, compared: CrossValidation) -> Mapping[str, tuple[float, float | None]]:
+    """Return LETOR's values of a collection; of fewer folds none, because these have other queries."""
+    return PUBLISHED.get(name, {}) if len(compared.folds) == _FOLDS else {}

@@ -10,7 +10,7 @@ from directrix.experiments.significance import compare
 from directrix.reports.tables import Table, Value
 from directrix.reproductions.chapelle2010.methods import LINEAR, rivals, truncations
 from directrix.reproductions.chapelle2010.protocol import LETOR3, Results, whole_path
-from directrix.reproductions.chapelle2010.published import N_FOLDS, PUBLISHED
+from directrix.reproductions.chapelle2010.published import published
 from directrix.reproductions.reproduction import TableGroup
 from directrix.reproductions.text import shown
 
@@ -53,11 +53,11 @@ def tables(results: Results) -> tuple[TableGroup, ...]:
 
 def compared_table(name: str, compared: CrossValidation) -> Table:
     """Make a table of SmoothNDCG and its rivals, best first, with LETOR's values if all folds were run."""
-    published = PUBLISHED.get(name, {}) if len(compared.folds) == N_FOLDS else {}
+    theirs = published(name, compared)
     entries = sorted((LINEAR, *rivals(compared)), key=lambda entry: -compared.mean(entry, "nDCG@10"))
     rows: list[tuple[Value, ...]] = []
     for row, entry in zip(_measured({e: (compared, e) for e in entries}, LINEAR), entries, strict=True):
-        ap, ndcg = published.get(entry, (None, None))
+        ap, ndcg = theirs.get(entry, (None, None))
         rows.append((*row, ap, ndcg, None if ndcg is None else compared.mean(entry, "nDCG@10") - ndcg))
     return Table(
         title=f"{title_of(name)}: test queries",
@@ -66,8 +66,8 @@ def compared_table(name: str, compared: CrossValidation) -> Table:
         rows=tuple(rows),
         notes=(
             _RULES,
-            f"p @10: nDCG@10 against SmoothNDCG over {len(compared.query_ids)} queries, paired t-test, Holm's "
-            "correction.",
+            f"p @10: nDCG@10 against SmoothNDCG over {len(compared.query_ids)} queries, paired t-test, "
+            "Holm's correction.",
             "Published: LETOR's web site after Liu (2011), approximate; the text of the paper that we have "
             "lacks its figures.",
         ),
@@ -131,9 +131,9 @@ def _annealing(results: Results) -> Table:
             for i, name in enumerate(names)
         ),
         notes=(
-            f"Means over {len(path.train)} folds after each round of {settings.iterations} conjugate-gradient "
-            f"steps; objective: SmoothNDCG@50 at sigma = {settings.sigma_last:g} minus the penalty, on training "
-            "queries.",
+            f"Means over {len(path.train)} folds after each round of {settings.iterations} "
+            f"conjugate-gradient steps; objective: SmoothNDCG@50 at sigma = {settings.sigma_last:g} minus "
+            "the penalty, on training queries.",
             "chosen: folds whose validation queries prefer this round. nDCG by directrix's own rules.",
         ),
         digits=4,
@@ -188,8 +188,8 @@ def _settings(compared: CrossValidation) -> Table:
             " ".join(f"{key}={shown(value)}" for key, value in settings.items() if key not in hidden) or "-"
         )
 
-    rows = tuple(
+    rows: list[tuple[Value, ...]] = [
         (entry, *map(text, compared.selected(entry)), compared.seconds(entry)) for entry in compared.entries
-    )
+    ]
     heads = ("method", *compared.folds, "seconds")
-    return Table("What validation chose, and seconds of all trainings", heads, rows, digits=1)
+    return Table("What validation chose, and seconds of all trainings", heads, tuple(rows), digits=1)

@@ -29,8 +29,8 @@ def summary(results: Results, claims: Sequence[Claim]) -> tuple[str, ...]:
     first = results.compared[results.first]
     if "SmoothAP" in first.entries:
         sentences.append(
-            "SmoothAP, which the paper proposes without trying it, has AP "
-            f"{first.mean('SmoothAP', 'AP'):.4f} on {results.first}, SmoothNDCG {first.mean(LINEAR, 'AP'):.4f}."
+            f"On {results.first}, SmoothAP, which the paper proposes without trying it, has AP "
+            f"{first.mean('SmoothAP', 'AP'):.4f}, SmoothNDCG {first.mean(LINEAR, 'AP'):.4f}."
         )
     verdicts = Counter(claim.verdict for claim in claims)
     sentences.append(
@@ -95,8 +95,8 @@ def how(results: Results) -> tuple[str, ...]:
         "**Non-linear rankers.** A network of 10 hidden units, annealed in the same way with its usual "
         "penalty; LightGBM's trees with SmoothNDCG at sigma = .1 or 1 as objective; a Gaussian kernel map of "
         "100 training rows (Nyström) and the linear ranker on it.",
-        "**Statistics.** Two-sided paired t-tests over queries, or over folds if a claim is about training. A "
-        "claim is *not significant* if p >= .05. Each claim is tested by itself; tables have Holm's "
+        "**Statistics.** Two-sided paired t-tests over queries, or over folds if a claim is about training. "
+        "A claim is *not significant* if p >= .05. Each claim is tested by itself; tables have Holm's "
         "correction.",
         "**Differences from the paper.** The text does not give the penalty grid, the number of iterations "
         "per round and the ridge of the start; ours are above.",
