@@ -1,11 +1,10 @@
-# ruff: noqa: I001
 """Public names for type checkers; written by tests/test_public_names.py."""
 
-from directrix.data.letor import read_letor as read_letor
-from directrix.data.letor_write import write_letor as write_letor
+from directrix.data.letor.read import read_letor as read_letor
+from directrix.data.letor.write import write_letor as write_letor
 from directrix.data.queries import Queries as Queries
-from directrix.data.trec import read_trec_qrels as read_trec_qrels
-from directrix.data.trec import read_trec_run as read_trec_run
+from directrix.data.trec.files import read_trec_qrels as read_trec_qrels
+from directrix.data.trec.files import read_trec_run as read_trec_run
 from directrix.errors import InputError as InputError
 from directrix.errors import MissingExtra as MissingExtra
 from directrix.errors import NotConverged as NotConverged
@@ -19,18 +18,20 @@ from directrix.measures.convention import convention as convention
 from directrix.measures.convention import conventions as conventions
 from directrix.measures.dcg import DCG as DCG
 from directrix.measures.dcg import NDCG as NDCG
+from directrix.measures.define import define_measure as define_measure
 from directrix.measures.evaluation import evaluate as evaluate
+from directrix.measures.first_hit import RR as RR
+from directrix.measures.first_hit import Success as Success
 from directrix.measures.names import measure as measure
+from directrix.measures.names import measures as measures
 from directrix.measures.pairs import KendallTau as KendallTau
 from directrix.measures.pairs import ROCArea as ROCArea
 from directrix.measures.precision import AP as AP
 from directrix.measures.precision import IPrec as IPrec
 from directrix.measures.precision import Precision as Precision
 from directrix.measures.precision import RPrecision as RPrecision
-from directrix.measures.precision import RR as RR
 from directrix.measures.precision import Recall as Recall
-from directrix.measures.precision import Success as Success
-from directrix.objectives.linear import linear_objective as linear_objective
+from directrix.objectives.build import linear_objective as linear_objective
 from directrix.rankers.auto import AutoRanker as AutoRanker
 from directrix.rankers.boosted import BoostedRanker as BoostedRanker
 from directrix.rankers.linear import LinearRanker as LinearRanker
@@ -38,13 +39,14 @@ from directrix.rankers.methods import method as method
 from directrix.rankers.methods import methods as methods
 from directrix.rankers.mlp import MLPRanker as MLPRanker
 from directrix.rankers.model_file import load as load
-from directrix.rankers.search import search as search
+from directrix.rankers.selection.search import search as search
 from directrix.rankers.stumps import StumpRanker as StumpRanker
 from directrix.surrogates.approx import ApproxAP as ApproxAP
 from directrix.surrogates.approx import ApproxNDCG as ApproxNDCG
 from directrix.surrogates.approx import ApproxPrecision as ApproxPrecision
 from directrix.surrogates.approx_cascade import ApproxERR as ApproxERR
 from directrix.surrogates.approx_cascade import ApproxRR as ApproxRR
+from directrix.surrogates.approx_measure import ApproxMeasure as ApproxMeasure
 from directrix.surrogates.approx_pairs import ApproxKendall as ApproxKendall
 from directrix.surrogates.dorm import Dorm as Dorm
 from directrix.surrogates.lambdas import Lambda as Lambda
@@ -55,7 +57,6 @@ from directrix.surrogates.names import surrogate as surrogate
 from directrix.surrogates.pairwise import RankNet as RankNet
 from directrix.surrogates.pairwise import RankSVM as RankSVM
 from directrix.surrogates.pointwise import Regression as Regression
-from directrix.surrogates.positions import ApproxMeasure as ApproxMeasure
 from directrix.surrogates.smooth import SmoothAP as SmoothAP
 from directrix.surrogates.smooth import SmoothNDCG as SmoothNDCG
 from directrix.surrogates.soft import SoftNDCG as SoftNDCG

@@ -29,21 +29,21 @@ __all__ = [
 ]
 
 MEASURES = {
-    "AP": "measures.precision",
-    "DCG": "measures.dcg",
-    "ERR": "measures.cascade",
-    "IPrec": "measures.precision",
-    "KendallTau": "measures.pairs",
     "NDCG": "measures.dcg",
+    "DCG": "measures.dcg",
+    "AP": "measures.precision",
+    "RR": "measures.first_hit",
     "Precision": "measures.precision",
+    "Recall": "measures.precision",
+    "Success": "measures.first_hit",
+    "RPrecision": "measures.precision",
+    "IPrec": "measures.precision",
+    "ERR": "measures.cascade",
     "RBP": "measures.cascade",
     "ROCArea": "measures.pairs",
-    "RPrecision": "measures.precision",
-    "RR": "measures.precision",
-    "Recall": "measures.precision",
-    "Success": "measures.precision",
+    "KendallTau": "measures.pairs",
 }
-"""Exact measures."""
+"""Exact measures, in the order in which they are listed to users."""
 
 SURROGATES = {
     "ApproxNDCG": "surrogates.approx",
@@ -52,6 +52,7 @@ SURROGATES = {
     "ApproxRR": "surrogates.approx_cascade",
     "ApproxERR": "surrogates.approx_cascade",
     "ApproxKendall": "surrogates.approx_pairs",
+    "ApproxMeasure": "surrogates.approx_measure",
     "SmoothNDCG": "surrogates.smooth",
     "SmoothAP": "surrogates.smooth",
     "SoftNDCG": "surrogates.soft",
@@ -68,7 +69,7 @@ SURROGATES = {
     "PermuRank": "surrogates.structural",
     "Dorm": "surrogates.dorm",
 }
-"""Surrogates that a text can name, by family; `ApproxMeasure`, which takes functions, is in `PUBLIC`."""
+"""Surrogates, by family."""
 
 TRAINERS = {
     "AdaRank": "trainers.adarank",
@@ -119,7 +120,6 @@ PUBLIC = {
     **SURROGATES,
     **{name: TRAINERS[name] for name in _TRAINERS_AT_THE_TOP},
     **RANKERS,
-    "ApproxMeasure": "surrogates.positions",
     "InputError": "errors",
     "MissingExtra": "errors",
     "NotConverged": "errors",
@@ -129,43 +129,45 @@ PUBLIC = {
     "convention": "measures.convention",
     "conventions": "measures.convention",
     "cross_validate": "experiments.crossval",
+    "define_measure": "measures.define",
     "evaluate": "measures.evaluation",
     "get_threads": "threads",
-    "linear_objective": "objectives.linear",
+    "linear_objective": "objectives.build",
     "load": "rankers.model_file",
     "measure": "measures.names",
+    "measures": "measures.names",
     "method": "rankers.methods",
     "methods": "rankers.methods",
-    "read_letor": "data.letor",
-    "read_trec_qrels": "data.trec",
-    "read_trec_run": "data.trec",
-    "search": "rankers.search",
+    "read_letor": "data.letor.read",
+    "read_trec_qrels": "data.trec.files",
+    "read_trec_run": "data.trec.files",
+    "search": "rankers.selection.search",
     "set_threads": "threads",
     "surrogate": "surrogates.names",
     "tendency": "experiments.tendency",
-    "write_letor": "data.letor_write",
+    "write_letor": "data.letor.write",
 }
 """Names of ``directrix`` itself."""
 
 NAMESPACES = {
     "data": {
-        "Qrels": "data.trec",
-        "Run": "data.trec",
-        "RunScores": "data.runs",
+        "Qrels": "data.trec.files",
+        "Run": "data.trec.files",
+        "RunScores": "data.trec.scores",
         "Scale": "data.scale",
         "audit": "data.audits",
         "fit_scale": "data.scale",
-        "join_trec": "data.trec",
+        "join_trec": "data.trec.join",
         "k_folds": "data.split",
         "letor_folds": "data.split",
         "make_cubic": "data.synthetic",
         "make_linear": "data.synthetic",
-        "open_parquet": "data.arrow",
-        "read_parquet": "data.arrow",
-        "runs_as_features": "data.runs",
+        "open_parquet": "data.arrow.read",
+        "read_parquet": "data.arrow.read",
+        "runs_as_features": "data.trec.features",
         "split_queries": "data.split",
-        "write_parquet": "data.arrow",
-        "write_trec_run": "data.trec",
+        "write_parquet": "data.arrow.write",
+        "write_trec_run": "data.trec.files",
     },
     "experiments": {
         "Approximation": "experiments.surrogate_error",
@@ -184,9 +186,8 @@ NAMESPACES = {
         "line_search": "measures.line_search",
         "matching": "experiments.measure_matching",
         "polish": "experiments.optimality",
-        "random_models": "experiments.tendency_samples",
-        "tendencies": "experiments.tendency_samples",
-        "tendency_of": "experiments.tendency_samples",
+        "random_models": "experiments.tendency_on_data",
+        "surrogate_tendencies": "experiments.tendency_on_data",
     },
     "laws": {
         "LawBroken": "laws.check",
@@ -197,6 +198,11 @@ NAMESPACES = {
         "smooth_ndcg_bound": "laws.smooth_theory",
         "smooth_rescaled": "laws.smooth_theory",
         "soft_ranks": "surrogates.positions",
+    },
+    "measures": {
+        "Convention": "measures.convention",
+        "RankingMeasure": "measures.base",
+        "Terms": "measures.terms",
     },
     "models": {
         "LinearModel": "models.linear",

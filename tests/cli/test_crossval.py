@@ -17,7 +17,7 @@ from tests.experiments.letor_folder import letor_folder, letor_queries
 import directrix
 from directrix.cli.crossval import crossval
 from directrix.cli.main import app
-from directrix.data.letor_write import write_letor
+from directrix.data.letor.write import write_letor
 from directrix.experiments.crossval import cross_validate, k_fold_splits, letor_splits
 from directrix.experiments.significance import paired_t
 
@@ -143,13 +143,13 @@ SLOWLY = """
     import sys, time
     from directrix.experiments import crossval_cells
 
-    plain = crossval_cells.attempt
+    plain = crossval_cells.run_trial
 
     def slow(*arguments):
         time.sleep(0.2)  # so that the kill comes in the middle
         return plain(*arguments)
 
-    crossval_cells.attempt = slow
+    crossval_cells.run_trial = slow
     from directrix.cli.crossval import crossval
     from directrix.cli.main import app
     if crossval not in [command.callback for command in app.registered_commands]:
@@ -196,7 +196,7 @@ def test_a_run_of_other_settings_or_data_is_refused(run, done, folds, tmp_path):
     for other in (("--seed", 1), ("--set", "l2=1.0"), ("--search", "halving"), ("--convention", "trec_eval")):
         result = run("crossval", folds, *OPTIONS, "--convention", "letor3", "-o", folder, *other)
         assert result.exit_code == 1
-        assert "which cannot be gone on with" in result.stderr
+        assert "which cannot be resumed with" in result.stderr
     other = letor_folder(tmp_path / "other", seed=9)
     result = run("crossval", other, *OPTIONS, "--convention", "letor3", "-o", folder)
     assert result.exit_code == 1
@@ -232,12 +232,12 @@ def test_candidates_that_could_not_be_trained_are_named(run, folds, tmp_path, mo
     from directrix.errors import InputError
     from directrix.experiments import crossval_cells
 
-    def fussy(each, settings, *rest):
-        if settings.get("l2") == 1e-5:
+    def fussy(trial, *rest):
+        if trial.settings.get("l2") == 1e-5:
             raise InputError("labels 0 and 1 are needed")
-        return plain(each, settings, *rest)
+        return plain(trial, *rest)
 
-    plain = crossval_cells.attempt
-    monkeypatch.setattr(crossval_cells, "attempt", fussy)
+    plain = crossval_cells.run_trial
+    monkeypatch.setattr(crossval_cells, "run_trial", fussy)
     result = run("crossval", folds, *OPTIONS, "-o", tmp_path / "cv")
     assert "note: RankCosine, Fold1: 2 of 4 candidates could not be trained: labels 0 and 1" in result.stderr

@@ -58,7 +58,9 @@ def test_what_is_watched_is_what_sgd_does(split, name):
     seen = watch(split.train, split.valid, "AP(rel=2)", model, 0.1, SETTINGS, keep=(2,))
     start = np.zeros(4) if name == "linear" else random_weights(model, 4, 0)
     assert len(start) == (4 if name == "linear" else 4 * 3 + 3 + 3)
-    trainer = SGD(rate=0.1, epochs=2, shrink=0.8, shrink_chance=0.3, restart_after=50, random_state=0)
+    trainer = SGD(
+        learning_rate=0.1, epochs=2, shrink=0.8, shrink_chance=0.3, restart_after=50, random_state=0
+    )
     objective = objective_of(split.train, Lambda("AP(rel=2)"), model)
     second = trainer.minimise(objective, start).params
     assert_array_equal(seen.kept[2], second)

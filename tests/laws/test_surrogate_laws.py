@@ -9,13 +9,16 @@ import pytest
 
 import directrix as dx
 from directrix.laws.check import _LAWS, LawBroken, check_surrogate
-from directrix.laws.traits import convex_when_held
+from directrix.laws.traits import convexifiable
 from directrix.registry import SURROGATES, classes
 from directrix.surrogates.base import spread_curvature
 from tests.reference import cases, references
 
 REFERENCES = references()
 CASES = cases()
+
+
+CASES += [dx.ApproxMeasure(name, alpha=3.0) for name in ("RBP", "nDCG(discount='letor3')@3", "DCG@1")]
 
 
 @pytest.mark.parametrize("surrogate", CASES, ids=repr)
@@ -26,8 +29,11 @@ def test_surrogates_keep_the_laws(surrogate):
     check_surrogate(surrogate)
 
 
-def test_a_measure_of_your_own_keeps_the_laws():
-    check_surrogate(dx.ApproxMeasure(lambda labels: labels, lambda x: (1 / x, -1 / x**2), alpha=3.0))
+def test_a_measure_of_your_own_keeps_the_laws(define_measure):
+    own = define_measure("OwnLaws", discount=lambda x: 1 / x, slope=lambda x: -1 / x**2)
+    check_surrogate(dx.ApproxMeasure(own, alpha=3.0))
+    check_surrogate(dx.ApproxMeasure(own @ 2, alpha=3.0))
+    check_surrogate(dx.Lambda(own @ 2))
 
 
 def test_every_surrogate_is_tested():
@@ -87,7 +93,7 @@ class _Mutant:
     @property
     def traits(self):
         claims = {"smooth", "shift_invariant", "tends_to_measure", "unit_interval", "convex", "bound"}
-        claims |= {"convex_when_held"}
+        claims |= {"convexifiable"}
         return frozenset(claims | {"value_free"} if self.name == "value is the measure" else claims)
 
     @property
@@ -104,7 +110,7 @@ class _Mutant:
     def prepare(self, labels, qptr):
         return labels
 
-    def hold(self, scores, prepared, qptr):
+    def convexify(self, scores, prepared, qptr):
         return prepared
 
     def fill(self, scores, prepared, qptr, chunk, out):
@@ -165,12 +171,12 @@ class _Folded:
     """SVMRoc's value + |first score - last score|: convex as a loss once the sign is held."""
 
     held: str = "sign"
-    traits = frozenset({"convex_when_held"})
+    traits = frozenset({"convexifiable"})
 
     def prepare(self, labels, qptr):
         return dx.SVMRoc().prepare(labels, qptr), None
 
-    def hold(self, scores, prepared, qptr):
+    def convexify(self, scores, prepared, qptr):
         sign = np.sign(scores[qptr[:-1]] - scores[qptr[1:] - 1])
         out = np.zeros(len(qptr) - 1), np.zeros_like(scores)
         self.fill(scores, prepared, qptr, (0, len(qptr) - 1), out)
@@ -191,21 +197,21 @@ class _Folded:
         out[1][qptr[1:] - 1] -= sign
 
 
-def test_a_surrogate_that_is_convex_when_held_keeps_that_law():
-    assert not list(convex_when_held(_Folded(), np.random.default_rng(0), 1e-5))
+def test_a_convexifiable_surrogate_keeps_that_law():
+    assert not list(convexifiable(_Folded(), np.random.default_rng(0), 1e-5))
 
 
 @pytest.mark.parametrize(
     ("held", "message"),
     [
-        ("half", "held, it is .* not"),
-        ("low", "held, it is .* not"),
+        ("half", "convexified, it is .* not"),
+        ("low", "convexified, it is .* not"),
         ("plane", "above the surrogate"),
         ("free", "above the plane"),
     ],
 )
 def test_what_is_held_can_be_wrong_in_four_ways(held, message):
-    broken = list(convex_when_held(_Folded(held), np.random.default_rng(0), 1e-5))
+    broken = list(convexifiable(_Folded(held), np.random.default_rng(0), 1e-5))
     assert re.search(message, broken[0], re.DOTALL)
 
 

@@ -135,7 +135,7 @@ def test_sparse_rows_give_the_same_weights():
 )
 def test_validation_sets_as_every_library_passes_them(evaluation):
     ranker = dx.LinearRanker("ApproxNDCG(alpha=100)", start="zero", max_iter=15)
-    ranker.fit(X, Y, qid=QID, eval_measure="nDCG@3", **evaluation)
+    ranker.fit(X, Y, qid=QID, measure="nDCG@3", **evaluation)
     scores = [row["score"] for row in ranker.result_.trace]
     kept = dx.evaluate("nDCG@3", ranker.predict(X[:120]), Y[:120], qid=QID[:120])["nDCG@3"]
     np.testing.assert_allclose(kept, max(scores), rtol=1e-12, atol=0)
@@ -145,7 +145,7 @@ def test_validation_sets_as_every_library_passes_them(evaluation):
 def test_validation_rows_are_scaled_like_training_rows():
     skewed = X * [1.0, 1e4, 1e-4, 3.0, 7.0] + 5.0
     ranker = dx.LinearRanker("ApproxNDCG(alpha=100)", scale="standard", start="zero", max_iter=15)
-    ranker.fit(skewed, Y, qid=QID, eval_set=(skewed, Y), eval_qid=QID, eval_measure="nDCG@3")
+    ranker.fit(skewed, Y, qid=QID, eval_set=(skewed, Y), eval_qid=QID, measure="nDCG@3")
     best = max(row["score"] for row in ranker.result_.trace)
     np.testing.assert_allclose(ranker.score(skewed, Y, qid=QID), best, rtol=1e-12, atol=0)
 
@@ -180,7 +180,7 @@ def test_sgd_repeats_its_bits_for_a_seed():
 
 
 def test_a_trainer_object_and_a_generator_of_seeds():
-    by_object = fitted(trainer=dx.SGD(rate=0.5, epochs=2, random_state=4)).coef_
+    by_object = fitted(trainer=dx.SGD(learning_rate=0.5, epochs=2, random_state=4)).coef_
     by_name = fitted(trainer="sgd", max_iter=2, random_state=4).coef_
     assert by_object.tobytes() != by_name.tobytes()
     state = np.random.RandomState(4)
@@ -209,7 +209,7 @@ def test_score_weighs_queries_by_the_mean_of_their_rows():
 
 
 def test_weights_that_blow_up_warn():
-    huge = dx.SGD(rate=1e308, epochs=3)
+    huge = dx.SGD(learning_rate=1e308, epochs=3)
     with (
         np.errstate(over="ignore", invalid="ignore"),
         pytest.warns(dx.NotConverged, match="not finite"),
@@ -233,9 +233,9 @@ def test_a_surrogate_without_a_measure_needs_one():
         def __repr__(self):
             return "Mine()"
 
-    with pytest.raises(dx.InputError, match=r"Mine\(\) belongs to no measure.*eval_measure"):
+    with pytest.raises(dx.InputError, match=r"Mine\(\) belongs to no measure.*measure="):
         dx.LinearRanker(Mine()).fit(X, Y, qid=QID)
-    ranker = dx.LinearRanker(Mine(), max_iter=5).fit(X, Y, qid=QID, eval_measure="AP")
+    ranker = dx.LinearRanker(Mine(), max_iter=5).fit(X, Y, qid=QID, measure="AP")
     assert ranker.measure_ == dx.AP()
     np.testing.assert_allclose(ranker.coef_, fitted(max_iter=5).coef_, rtol=1e-6, atol=0)
 
@@ -277,7 +277,7 @@ def test_names_of_queries_reach_the_ranker_and_leave_it():
         ({"qid": QID, "eval_set": [(X, Y), (X, Y)]}, "eval_set holds 2 sets"),
         ({"qid": QID, "eval_set": X}, "eval_set is a ndarray"),
         ({"qid": QID, "eval_set": (X[:, :2], Y)}, "2 features"),
-        ({"qid": QID, "eval_measure": "nGCD"}, "nGCD"),
+        ({"qid": QID, "measure": "nGCD"}, "nGCD"),
     ],
 )
 def test_what_does_not_fit_is_said(arguments, message):
@@ -321,8 +321,8 @@ def test_it_trains_on_the_objective_with_fused_kernels():
 
     class Look:
         def minimise(self, objective, start, *, callback=None):
-            seen.append(type(objective).__name__)
+            seen.append(type(objective.kernel).__name__)
             return dx.LBFGS(max_iter=1).minimise(objective, start, callback=callback)
 
     fitted(trainer=Look())
-    assert seen == ["LinearObjective"]
+    assert seen == ["Fused"]

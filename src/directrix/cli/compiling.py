@@ -116,7 +116,7 @@ def _queries() -> list[Any]:
 def _surrogate(name: str) -> None:
     import numpy as np
 
-    from directrix.objectives.linear import linear_objective
+    from directrix.objectives.build import linear_objective
     from directrix.registry import SURROGATES, load_class
 
     surrogate = load_class(SURROGATES, name)()
@@ -126,8 +126,8 @@ def _surrogate(name: str) -> None:
         objective.value_and_grad(np.zeros(q.n_features))
         with suppress(InputError):  # a surrogate that SGD does not take
             objective.sgd_epoch(np.zeros(q.n_features), np.arange(q.n_queries), 0.1)
-        if hasattr(surrogate, "hold"):
-            objective.held(np.zeros(q.n_features))
+        if hasattr(surrogate, "convexify"):
+            objective.convexified(np.zeros(q.n_features))
     if hasattr(surrogate, "effective_pairs"):
         surrogate.effective_pairs(np.linspace(1.0, 0.0, q.n_docs), q.labels, q.qptr)
 
@@ -166,14 +166,15 @@ def _method(method: Any) -> None:
 def _soft_ranks() -> None:
     import numpy as np
 
-    from directrix.surrogates.positions import ApproxMeasure, soft_ranks
+    from directrix.surrogates.approx_measure import ApproxMeasure
+    from directrix.surrogates.positions import soft_ranks
 
-    custom = ApproxMeasure(lambda labels: labels, lambda x: (1.0 / x, -1.0 / x**2))
+    rbp = ApproxMeasure("RBP")
     for dtype in (np.float32, np.float64):
         scores: Any = np.linspace(1.0, 0.0, 5).astype(dtype)
         qptr = np.array([0, 5])
         soft_ranks(scores, qptr)
-        custom.value_and_grad(scores, np.arange(5.0), qptr)
+        rbp.value_and_grad(scores, np.arange(5.0), qptr)
 
 
 def _stumps() -> None:
@@ -192,7 +193,7 @@ def _stumps() -> None:
 def _reading() -> None:
     import numpy as np
 
-    from directrix.data.letor import read_letor
+    from directrix.data.letor.read import read_letor
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "queries.txt"

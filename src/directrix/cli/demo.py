@@ -35,7 +35,7 @@ def demo(
 ) -> None:
     """Train several methods on built-in data; print which is best, by how much, and whether by chance."""
     from directrix import __version__
-    from directrix.data.letor_write import replacing
+    from directrix.data.atomic import replacing
     from directrix.reports.demo import demo_page
 
     path = _model_path(output)
@@ -106,7 +106,7 @@ def _trainings(train: Queries, valid: Queries, seed: int) -> list[tuple[str, Cal
     """Return the name of each row, and a function that trains its ranker."""
     from directrix.measures.names import measure
     from directrix.rankers.methods import method
-    from directrix.rankers.search import search
+    from directrix.rankers.selection.search import search
 
     goal = measure(_MEASURE)
 
@@ -122,7 +122,7 @@ def _trainings(train: Queries, valid: Queries, seed: int) -> list[tuple[str, Cal
     return [
         (_BASELINE, fixed(_BASELINE)),
         ("ListNet", fixed("ListNet", l2=1e-3)),
-        ("LambdaRank", fixed("LambdaRank", rate=1e-3, **_SHORT)),
+        ("LambdaRank", fixed("LambdaRank", learning_rate=1e-3, **_SHORT)),
         *((f"ApproxNDCG, alpha {alpha:g}", fixed("ApproxNDCG", alpha=alpha)) for alpha in (1.0, 10.0, 100.0)),
         ("ApproxAP", fixed("ApproxAP")),
         (_AUTO, auto),
@@ -171,9 +171,9 @@ def _print(rows: list[dict[str, Any]], form: Format) -> None:
 def _findings(ranker: StoredRanker, train: Queries, seed: int) -> list[str]:
     """Say how far the surrogate is from its measure, and whether the weights are a local optimum."""
     from directrix.experiments.optimality import certify
-    from directrix.rankers.search import gap_of
+    from directrix.rankers.training import surrogate_gap
 
-    surrogate, gap = ranker.surrogate_, gap_of(ranker, train)
+    surrogate, gap = ranker.surrogate_, surrogate_gap(ranker, train)
     findings = ["stars: two-sided paired t-test over queries, p < .05 *, .01 **, .001 ***"]
     if not math.isnan(gap):  # LambdaRank has forces, but no surrogate of a measure
         findings.append(

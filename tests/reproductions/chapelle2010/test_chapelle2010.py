@@ -200,7 +200,7 @@ def test_a_full_run_has_all_rows():
     assert truncated["SmoothNDCG, k = 10"] == 10
     assert list(truncated.values()) == list(settings.truncations)
     for entry in entries(settings, is_first=True):
-        assert entry.way.candidates(CHOSEN_BY, entry.settings)
+        assert entry.resolved.candidates(CHOSEN_BY, entry.settings)
 
 
 def test_without_a_collection_the_folder_is_named(tmp_path):

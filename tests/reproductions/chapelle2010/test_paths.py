@@ -7,7 +7,7 @@ from directrix.experiments.cells import run_cells
 from directrix.experiments.crossval import k_fold_splits
 from directrix.experiments.splits import stored
 from directrix.measures.names import measure
-from directrix.objectives.linear import linear_objective
+from directrix.objectives.build import linear_objective
 from directrix.rankers.linear import LinearRanker
 from directrix.reproductions.chapelle2010.paths import PathResult, SmoothingPath, path_cells, path_results
 from directrix.reproductions.chapelle2010.protocol import paths_of, whole_path

@@ -121,7 +121,7 @@ def compare_collection(
         matchings={model: _matching(found, model, measures) for model in MODELS},
         rates={
             f"{model} for {measure}": tuple(
-                one["rate"] for one in found.selected(_row(model, measure, _USUAL))
+                one["learning_rate"] for one in found.selected(_row(model, measure, _USUAL))
             )
             for model in MODELS
             for measure in measures
@@ -133,7 +133,7 @@ def entries(collection: Collection, settings: Settings) -> list[Entry]:
     """Both nets for every measure with the usual forces, and the two-layer one with all others."""
     fewest = min(split.train.n_queries for split in collection.splits)
     fixed: dict[str, Any] = {"epochs": settings.epochs_of(fewest), "patience": settings.patience}
-    grid = {"rate": settings.rates}
+    grid = {"learning_rate": settings.rates}
     pairs = [(model, measure, _USUAL) for model in MODELS for measure in collection.measures]
     pairs += [
         ("mlp", measure, name) for measure in _compared(collection.measures) for name in CONSTRUCTIONS[1:]

@@ -10,13 +10,12 @@ from directrix.data.queries import Queries
 from directrix.experiments.donmez2009.settings import ModelName, Settings
 from directrix.models.linear import LinearModel
 from directrix.models.mlp import MLPModel
-from directrix.objectives.linear import LinearObjective
+from directrix.objectives.build import make_objective
 from directrix.objectives.objective import Objective
 from directrix.rankers.training import judge_of
 from directrix.surrogates.lambdas import Lambda
-from directrix.trainers.result import Step
 from directrix.trainers.sgd import SGD
-from directrix.types import Float64Array, Model
+from directrix.types import Float64Array, Model, Step
 
 __all__ = ["Watched", "model_of", "objective_of", "random_weights", "watch"]
 
@@ -58,7 +57,7 @@ def model_of(name: ModelName, settings: Settings) -> Model:
 
 def objective_of(q: Queries, surrogate: Lambda, model: Model) -> Objective:
     """The objective of that net on queries."""
-    return (LinearObjective if isinstance(model, LinearModel) else Objective)(q, surrogate, model)
+    return make_objective(q, surrogate, model)
 
 
 def random_weights(model: Model, n_features: int, seed: int) -> Float64Array:
@@ -108,7 +107,7 @@ def watch(  # noqa: PLR0913
         )
     patience = settings.patience if epochs is None else None
     trainer = SGD(
-        rate=rate,
+        learning_rate=rate,
         epochs=epochs or settings.epochs_of(train.n_queries),
         shrink=0.8,
         shrink_chance=0.3,

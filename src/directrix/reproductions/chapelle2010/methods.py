@@ -10,7 +10,8 @@ import numpy as np
 
 from directrix.experiments.crossval import CrossValidation, Entry
 from directrix.measures.names import measure
-from directrix.rankers.methods import Method, method
+from directrix.rankers.method import Method
+from directrix.rankers.methods import method
 from directrix.reproductions.chapelle2010.settings import Settings
 from directrix.types import Float64Array
 
@@ -84,7 +85,7 @@ def _extensions(annealed: dict[str, Any]) -> Iterator[Entry]:
         smooth,
         name="BoostedSmoothNDCG",
         model="trees",
-        trainer="lightgbm",
+        trainer="boosting",
         grid={"sigma": (0.1, 1.0), "learning_rate": (0.1,), "num_leaves": (7,)},
         fixed={**method("BoostedNDCG").fixed, "k": 50},
         without=(),

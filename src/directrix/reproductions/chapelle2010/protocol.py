@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 from directrix.data.queries import Queries
 from directrix.experiments.cells import Cell
 from directrix.experiments.crossval import CrossValidation, Split
-from directrix.experiments.splits import StoredSplit, stored
+from directrix.experiments.splits import StoredSplit, stored, write_folds
 from directrix.reproductions.chapelle2010.methods import CHOSEN_BY, MEASURES, entries, kernel_entry
 from directrix.reproductions.chapelle2010.paths import PathResult, SmoothingPath, path_cells, path_results
 from directrix.reproductions.chapelle2010.settings import Settings
@@ -92,7 +93,8 @@ def run(collections: Mapping[str, Collection], settings: Settings, runner: Runne
     with stored(first.splits, runner.path) as folds:
         cells = path_cells(folds, paths, first.name)
         key = ("theory", first.name, first.first.digest[7:19])
-        finished = runner.cells("paths of smoothing", [*cells, Cell(key, _theory, (folds[0], seed))])
+        cells.append(Cell(key, _theory, (folds[0], seed)))
+        finished = runner.cells("paths of smoothing", cells, partial(write_folds, folds))
         followed = {path: path_results(folds, path, first.name, finished) for path in paths}
     options: dict[str, Any] = {"select": CHOSEN_BY, "convention": "letor3", "keep_top": _TOP, "seed": seed}
     compared = {

@@ -9,16 +9,15 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from directrix.data.queries import Queries
-from directrix.data.run_scores import Form, RunScores
-from directrix.data.run_thresholds import RunThresholds
+from directrix.data.trec.scores import Form, RunScores
+from directrix.data.trec.thresholds import RunThresholds
 from directrix.models.linear import LinearModel
 from directrix.models.stumps import StumpModel
-from directrix.objectives.objective import Objective
+from directrix.objectives.build import make_objective
 from directrix.surrogates.structural import SVMMap, SVMRoc
 from directrix.trainers.cutting_plane import CuttingPlane
-from directrix.trainers.result import Result
 from directrix.trainers.svm_acc import SVMAcc, step_features
-from directrix.types import Float64Array
+from directrix.types import Float64Array, Result
 
 __all__ = ["METHODS", "QUICK_GRID", "Form", "Grid", "Method", "Step", "features_of", "train_path"]
 
@@ -125,12 +124,12 @@ def train_path(method: Method, train: Queries, model: StumpModel, grid: Grid, *,
     results: Sequence[Result]
     if method.is_structural:
         surrogate = SVMMap(rel=1) if method.loss == "map" else SVMRoc(rel=1)
-        objective = Objective(train, surrogate, model)
+        objective = make_objective(train, surrogate, model)
         results = CuttingPlane(epsilon=grid.epsilon).path(objective, start, C=grid_c)
     else:
         # once, not for every C
         columns = replace(train, features=step_features(model, train.features), feature_names=None)
-        objective = Objective(columns, SVMRoc(rel=1), LinearModel())  # SVMAcc does not use the surrogate
+        objective = make_objective(columns, SVMRoc(rel=1), LinearModel())  # SVMAcc does not use the surrogate
         classifier = SVMAcc(
             loss=grid.accuracy_loss,
             balanced=method.loss == "balanced accuracy",
