@@ -106,19 +106,18 @@ def _matching(name: str, results: CollectionResults) -> Iterator[Claim]:
 
 def _equal(runs: tuple[Sized, ...], target: str) -> Claim:
     rows = equal_pairs(runs, target)
-    tests, shown = [], []
+    tests, listed = [], []
     for other in dict.fromkeys(row.other.trained for row in rows):
         pairs = [row for row in rows if row.other.trained == other]
-        tests.append(_over_sizes(pairs))
-        shown.append(
-            f"than for {other} {tests[-1].difference:+.4f}, {p_value(tests[-1].p)}, {len(pairs)} sizes"
-        )
+        test, n = _over_sizes(pairs), len(pairs)
+        tests.append(test)
+        listed.append(f"than for {other} {test.difference:+.4f}, {p_value(test.p)}, {n} size{'s' * (n != 1)}")
     return Claim(
         f"With about as many effective pairs, training for {target} gives the best {target}",
         MATCHED[target],
         verdict(*tests),
         "Artificial data, two-layer nets, mean over sizes: "
-        + ("; ".join(shown) or "no sizes with about as many pairs")
+        + ("; ".join(listed) or "no sizes with about as many pairs")
         + ".",
     )
 

@@ -186,7 +186,7 @@ def _pairs(results: Results) -> Table:
         for one in results.pairs
     ]
     return Table(
-        "Effective pairs, per epoch (Section 7.2)",
+        "Pairs that teach, per epoch (Section 7.2)",
         ("data", "net", "trained for", "start", "end", "mean", "% of graded", "% of binary"),
         tuple(rows),
         groups=(("", 3), ("pairs with a force", 3), ("mean, as a share", 2)),
