@@ -21,7 +21,7 @@ import numpy as np
 from bench_letor import absent, add_data, read_folds, versions
 
 import directrix as dx
-from directrix.surrogates.names import SURROGATES
+from directrix.registry import SURROGATES
 
 GOAL = dx.measure("nDCG@10").under("letor3")
 TREES = {"n_trees": 200, "patience": 30, "learning_rate": 0.1, "num_leaves": 15, "min_data_in_leaf": 20}

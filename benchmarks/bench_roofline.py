@@ -20,7 +20,7 @@ from full_pass import best_of, problem
 
 import directrix as dx
 from directrix.models._kernels.linear import dense_add, dense_scores
-from directrix.surrogates._kernels.soft_pairs import pair_pulls, pair_sums
+from directrix.surrogates._kernels.approx_pair_sums import pair_pulls, pair_sums
 
 _REPEATS = 31
 

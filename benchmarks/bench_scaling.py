@@ -28,7 +28,7 @@ import directrix as dx
 from directrix.models.mlp import MLPModel
 from directrix.objectives.objective import Objective
 from directrix.objectives.scores import ScoreObjective
-from directrix.surrogates.names import SURROGATES
+from directrix.registry import SURROGATES, load_class
 
 TWICE, SPEED_UP, TINY = 2.1, 1.8, 2.0
 """Goals: time for twice the queries; 1 -> 2 threads; a document of a tiny query over one of a usual query."""
@@ -57,7 +57,9 @@ def doubled(q: dx.Queries) -> dx.Queries:
 
 def jobs(q: dx.Queries, w: np.ndarray, only: list[str]) -> Iterator[tuple[str, Callable[[], Any]]]:
     """What is timed, by name; each returns what it computed."""
-    for surrogate in dict.fromkeys((dx.ApproxNDCG(alpha=10.0), *(made(SURROGATES[name]) for name in only))):
+    for surrogate in dict.fromkeys(
+        (dx.ApproxNDCG(alpha=10.0), *(made(load_class(SURROGATES, name)) for name in only))
+    ):
         objective = dx.linear_objective(q, surrogate)
         yield repr(surrogate), lambda o=objective: o.value_and_grad(w)
     model = MLPModel(hidden=(32,))
@@ -125,7 +127,7 @@ def tiny(only: list[str], budget: float, cores: int) -> None:
     print(f"nanoseconds a document; goal: at most {TINY:g} times as much in tiny queries\n")
     print(f"{'':64}{'gradient':>10}{'of 120':>8}{'ratio':>8}{'':7}{'alone':>10}{'of 120':>8}{'ratio':>8}")
     for name in dict.fromkeys(("ApproxNDCG", *only)):
-        surrogate, line = made(SURROGATES[name]), []
+        surrogate, line = made(load_class(SURROGATES, name)), []
         for kind in ("gradient", "alone"):
             ns = []
             for q in (tiny_ones, usual):
@@ -210,7 +212,7 @@ def long(only: list[str], limit: float) -> None:
             print(f"{text:28}{n:>10,} documents, {way:8}{seconds:>16} s{mib:>16} MiB", flush=True)
     print(f"\n{'through value_and_grad(scores)':64}{'10,000':>9}{'MiB':>15}{'100,000':>16}{'MiB':>8}")
     for name in only:
-        surrogate, line = made(SURROGATES[name]), ""
+        surrogate, line = made(load_class(SURROGATES, name)), ""
         for n in (10_000, 100_000):
             got = apart(repr(surrogate), str(n), str(n // 100), "scores", limit=limit)
             if got is None:

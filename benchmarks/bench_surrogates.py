@@ -22,7 +22,7 @@ import numpy as np
 from full_pass import problem
 
 import directrix as dx
-from directrix.surrogates.names import SURROGATES
+from directrix.registry import SURROGATES, load_class
 
 REQUIRED: dict[str, Any] = {"measure": "NDCG", "k": 10, "rel": 1}
 """Values of fields that have no default, by their names."""
@@ -61,7 +61,7 @@ def main() -> int:
     print(f"Python {platform.python_version()}, NumPy {np.__version__}, {cores} cores")
     print(f"{len(some) - 1:,} queries, {n:,} documents x {queries.n_features} float32; one full gradient\n")
     base = dx.ApproxNDCG(alpha=10.0)
-    contenders = [base, *(made(SURROGATES[name]) for name in options.only)]
+    contenders = [base, *(made(load_class(SURROGATES, name)) for name in options.only)]
     threads = sorted({1, cores})
     columns = "".join(f"{f'ms, {t} thr.':>12}{'x':>8}{'ns a doc':>10}" for t in threads)
     print(f"{'':64}{columns}")

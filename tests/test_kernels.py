@@ -96,7 +96,7 @@ def twice(x):
 def made(monkeypatch):
     """Make a kernel that keeps its code in the given folders; it is not in the list of all."""
     monkeypatch.setattr(kernels, "KERNELS", [])
-    monkeypatch.setattr(kernels, "_said", set())
+    monkeypatch.setattr(kernels, "_warnings_given", set())
 
     def make(*folders):
         one = kernel(twice)
@@ -138,7 +138,7 @@ def test_the_user_s_folder_stands_in_and_that_is_said_once(made, tmp_path):
         assert [one(1.0), one(1)] == [2.0, 2]
     assert len(said) == 1
     assert len(list((tmp_path / "of the user").glob("*.nbc"))) == 2
-    kernels._said.clear()  # as in a later process: the folder is there, and a warning would be an error
+    kernels._warnings_given.clear()  # as in a later process: the folder exists, and a warning is an error
     assert made(*one._cache.folders)(1j) == 2j
 
 

@@ -8,6 +8,7 @@ import directrix
 ROOT = Path(directrix.__file__).parent
 LAYERS = [
     "registry",
+    "parsing",
     "errors",
     "types",
     "threads",

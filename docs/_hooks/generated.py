@@ -108,7 +108,7 @@ def command_line() -> str:
         "`--threads` stands before the command: `directrix --threads 1 train ...`.",
     ]
     for name, command in group.commands.items():
-        parts += [f"## directrix {name}", re.sub(r"\n(?=\S)", " ", (command.help or "").strip())]
+        parts += [f"## directrix {name}", (command.help or "").strip()]
         parts.append(parameters(name, command))
     return "\n\n".join(parts) + "\n"
 

@@ -1,7 +1,8 @@
 """How kernels are compiled, and where compiled code is kept: `kernel`, and what `directrix doctor` shows.
 
-The folders are Numba's: ``NUMBA_CACHE_DIR``, else ``__pycache__``, else the user's cache. The files are
-ours, one for each kernel, signature and processor. Why Numba's own files do not do is decision 0115.
+Compiled code goes to the folders that Numba uses: ``NUMBA_CACHE_DIR``, else ``__pycache__``, else the user's
+cache. There is one file for each kernel, signature and processor, in a format of this package; decision 0115
+says why Numba's files do not suffice.
 """
 
 from __future__ import annotations
@@ -37,43 +38,43 @@ _DUMPS: Any = serialize.dumps
 _SUBFOLDER: Any = caching._CacheLocator.get_suitable_cache_subpath
 _APP_DIRS: Any = appdirs.AppDirs
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
-_HERE = Path(__file__).parent
+_PACKAGE = Path(__file__).parent
 _SETTINGS = ("BOUNDSCHECK", "DEBUGINFO_DEFAULT", "LOOP_VECTORIZE", "OPT", "SLP_VECTORIZE", "USING_SVML")
 """Settings of Numba on which compiled code depends."""
 _PYTHON = f"py{sys.version_info[0]}{sys.version_info[1]}{getattr(sys, 'abiflags', '')}"
-_said: set[str] = set()
+_warnings_given: set[str] = set()
 
 
 def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
-    """Compile a function as all kernels are: serial, without the GIL, division as in NumPy, kept on disk.
+    """Compile a function as all kernels: serial, without the GIL, with NumPy's division, kept on disk.
 
     Parameters
     ----------
     function : callable
-        Takes arrays and numbers; of the level of a module in a ``_kernels``, for its name is part of the
-        file's, and the sources there are what tells that code is old.
+        Takes arrays and numbers. Must be defined at the top level of a module in a folder ``_kernels``: its
+        name is part of the file name, and a change of any source in these folders makes the code stale.
     **options
-        Of ``numba.njit``: ``fastmath``, ``forceinline``.
+        Options of ``numba.njit``: ``fastmath``, ``forceinline``.
     """
     if function is None:
         return partial(kernel, **options)
-    made = numba.njit(**_OPTIONS, **options)(function)
+    compiled = numba.njit(**_OPTIONS, **options)(function)
     if not _CONFIG.DISABLE_JIT:
-        made._cache = _Kept(function)
-    KERNELS.append(made)
-    return made
+        compiled._cache = _KernelCache(function)
+    KERNELS.append(compiled)
+    return compiled
 
 
 def all_kernels() -> list[Any]:
-    """Import every module of every ``_kernels`` and return the kernels in them."""
-    for path in sorted(_HERE.glob("*/_kernels/*.py")):
+    """Import every module of every folder ``_kernels`` and return their kernels."""
+    for path in sorted(_PACKAGE.glob("*/_kernels/*.py")):
         if path.stem != "__init__":
             import_module(f"directrix.{path.parts[-3]}._kernels.{path.stem}")
     return KERNELS
 
 
-class _Kept(caching.NullCache):
-    """Compiled code of one kernel, as Numba's dispatcher asks for it and hands it over."""
+class _KernelCache(caching.NullCache):
+    """Reads and writes compiled code of one kernel, with the methods that Numba's dispatcher calls."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._source = inspect.getfile(function)
@@ -81,13 +82,13 @@ class _Kept(caching.NullCache):
 
     @cached_property
     def folders(self) -> list[Path]:
-        """Where the code may lie, in the order of reading; the first that can be written is written."""
+        """Folders in the order of reading; code is written to the first that is writable."""
         below = _SUBFOLDER(self._source)
         if _CONFIG.CACHE_DIR:
             return [Path(_CONFIG.CACHE_DIR) / below]
         home = Path(_APP_DIRS("numba", appauthor=False).user_cache_dir)
-        own = [] if home.parts[0] == "~" else [home / below]  # a user without a home
-        return [Path(self._source).parent / "__pycache__", *own]
+        has_home = home.parts[0] != "~"
+        return [Path(self._source).parent / "__pycache__", *([home / below] if has_home else [])]
 
     @property
     def cache_path(self) -> str | None:
@@ -102,7 +103,7 @@ class _Kept(caching.NullCache):
             except OSError:
                 continue
             code = content[32:]
-            if hashlib.sha256(code).digest() == content[:32]:  # a damaged file is no file
+            if hashlib.sha256(code).digest() == content[:32]:  # a damaged file counts as missing
                 return _FROM_PARTS(target_context, *pickle.loads(code))
         return None
 
@@ -112,33 +113,33 @@ class _Kept(caching.NullCache):
         code = _DUMPS(data._reduce())
         content, name = hashlib.sha256(code).digest() + code, self._file(sig, data.codegen)
         for folder in self.folders:
-            try:  # above a folder of another user nothing may be looked at
+            try:  # is_dir fails too, in a folder of another user
                 is_new = not folder.is_dir()
                 _write(folder, name, content)
             except OSError:
                 continue
             if is_new and folder != self.folders[0]:
-                _say_once(f"compiled kernels are kept in {folder.parent}, for {_HERE} cannot be written.")
+                _warn_once(f"compiled kernels are kept in {folder.parent}, for {_PACKAGE} is not writable.")
             return
-        wanted = " and ".join(map(str, self.folders)) or str(Path(self._source).parent)
-        _say_once(
-            f"compiled kernels cannot be kept: {wanted} cannot be written. All works, but each "
-            "process compiles anew, for seconds. Set NUMBA_CACHE_DIR to a folder that you can write to."
+        tried = " and ".join(map(str, self.folders)) or str(Path(self._source).parent)
+        _warn_once(
+            f"compiled kernels cannot be kept: {tried} cannot be written. Results are the same, but every "
+            "process compiles again, for seconds. Set NUMBA_CACHE_DIR to a folder that you can write to."
         )
 
     def _file(self, sig: Any, codegen: Any) -> str:
-        # of a named tuple the names count too: compiled code knows its fields by their places
+        # the field names of a named tuple count too: compiled code knows fields by position
         signature = _short(repr([(repr(kind), getattr(kind, "fields", ())) for kind in sig]))
         return f"{self.name}.{_stamp()}.{_made_for(codegen)}.{signature}.nbc"
 
 
 def _made_for(codegen: Any) -> str:
-    """Changes with the processor, and with settings under which Numba makes other code."""
+    """Changes with the processor, and with settings of Numba that change the code."""
     return _short(repr([codegen.magic_tuple(), *(str(getattr(_CONFIG, name, None)) for name in _SETTINGS)]))
 
 
 def _write(folder: Path, name: str, content: bytes) -> None:
-    """Whole or not at all: others may read, or write the same, at this moment."""
+    """Write a file completely or not at all: other processes may read or write it at the same time."""
     folder.mkdir(parents=True, exist_ok=True)
     unfinished = folder / f"{name}.{uuid.uuid4().hex[:16]}.tmp"
     try:
@@ -149,9 +150,9 @@ def _write(folder: Path, name: str, content: bytes) -> None:
         raise
 
 
-def _say_once(text: str) -> None:
-    if text[:30] not in _said:
-        _said.add(text[:30])
+def _warn_once(text: str) -> None:
+    if text[:30] not in _warnings_given:
+        _warnings_given.add(text[:30])
         warn(text, stacklevel=3)
 
 
@@ -161,23 +162,23 @@ def _short(text: str) -> str:
 
 @cache
 def _stamp() -> str:
-    """Changes with the source of any kernel: the code of one holds that of others, of several files."""
-    sources = sorted(_HERE.glob("*/_kernels/*.py"))  # none in a zip file, so the version counts too
+    """Changes with the source of any kernel: the code of one contains that of others, in several files."""
+    sources = sorted(_PACKAGE.glob("*/_kernels/*.py"))  # empty in a zip file, so the version counts too
     texts = [path.read_text(encoding="utf-8") for path in sources]
     return _short("\0".join([__version__, numba.__version__, repr(_OPTIONS), *texts]))
 
 
 class Place(NamedTuple):
-    """Folders that hold compiled code, one for each layer: how they are called, and what is in them.
+    """Folders that hold compiled code, one for each layer.
 
     Parameters
     ----------
     folder : str
-        With a star for what differs between layers.
+        Their path, with a star for the part that differs between layers.
     writable : bool
-        Whether all of them can be written, or made.
+        Whether all of them can be written, or created.
     files, size : int
-        Files for this processor, and their bytes.
+        Number of files for this processor, and their bytes.
     """
 
     folder: str
@@ -187,18 +188,18 @@ class Place(NamedTuple):
 
 
 class Survey(NamedTuple):
-    """What is kept of the kernels as they are now, and what is left of others.
+    """Compiled code on disk: that of the kernels as they are now, and stale files.
 
     Parameters
     ----------
     processor : str
-        As LLVM calls it; code for another, or with other features or settings of Numba, is not used.
+        Its name in LLVM. Code for another processor, or for other settings of Numba, is not used.
     kernels, compiled : int
-        How many there are, and how many of them are kept for this processor.
+        Number of kernels, and how many of them are kept for this processor.
     places : list of Place
-        In the order of reading; the first that can be written is written.
+        In the order of reading; code is written to the first that is writable.
     stale : list of Path
-        Files that nothing reads any more: of other sources, or another version of Numba.
+        Files that are no longer read: of other sources, or another version of Numba.
     """
 
     processor: str
@@ -209,25 +210,25 @@ class Survey(NamedTuple):
 
 
 def survey() -> Survey:
-    """Look at all folders where compiled kernels may lie; see `Survey`."""
+    """Look at all folders that may hold compiled kernels; see `Survey`."""
     codegen = registry.cpu_target.target_context.codegen()
     current = f".{_stamp()}.{_made_for(codegen)}."
-    kept = [made._cache for made in all_kernels() if not _CONFIG.DISABLE_JIT]
-    places, named, stale = [], set(), []
-    for rank in range(max((len(one.folders) for one in kept), default=0)):
-        folders = sorted({one.folders[rank] for one in kept})
+    stores = [compiled._cache for compiled in all_kernels() if not _CONFIG.DISABLE_JIT]
+    places, names, stale = [], set(), []
+    for rank in range(max((len(store.folders) for store in stores), default=0)):
+        folders = sorted({store.folders[rank] for store in stores})
         files = [path for folder in folders for path in _files(folder)]
-        here = [path for path in files if current in path.name]
-        named |= {path.name[: path.name.index(current)] for path in here}
+        usable = [path for path in files if current in path.name]
+        names |= {path.name[: path.name.index(current)] for path in usable}
         stale += [path for path in files if f".{_stamp()}." not in path.name]
         writable = all(map(_can_write, folders))
-        places.append(Place(_starred(folders[0]), writable, len(here), size_of(here)))
-    compiled = sum(one.name in named for one in kept)
+        places.append(Place(_starred(folders[0]), writable, len(usable), size_of(usable)))
+    compiled = sum(store.name in names for store in stores)
     return Survey(codegen.magic_tuple()[1], len(KERNELS), compiled, places, stale)
 
 
 def remove_stale() -> int:
-    """Remove what `Survey.stale` lists, as far as it can be removed; return how many files."""
+    """Remove the files of `Survey.stale` as far as permissions allow; return how many were removed."""
     before = survey().stale
     for path in before:
         with suppress(OSError):
@@ -236,12 +237,12 @@ def remove_stale() -> int:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Compiled code of this version of Python, Numba's own too."""
+    """Files of compiled code for this version of Python, Numba's files included."""
     return (path for path in folder.glob("*.nb[ic]") if f".{_PYTHON}." in path.name)
 
 
 def size_of(paths: Iterable[Path]) -> int:
-    """Bytes of all files that are still there: others may remove stale ones at this moment."""
+    """Bytes of all files that still exist: another process may remove stale ones at the same time."""
     size = 0
     for path in paths:
         with suppress(OSError):
@@ -250,7 +251,7 @@ def size_of(paths: Iterable[Path]) -> int:
 
 
 def _can_write(folder: Path) -> bool:
-    with suppress(PermissionError):  # of a folder above it in which nothing may be looked at
+    with suppress(PermissionError):  # from exists, in a folder of another user
         while not folder.exists():
             folder = folder.parent
         return folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
@@ -259,5 +260,7 @@ def _can_write(folder: Path) -> bool:
 
 def _starred(folder: Path) -> str:
     return str(
-        _HERE / "*" / "_kernels" / folder.name if _HERE in folder.parents else folder.parent / "_kernels_*"
+        _PACKAGE / "*" / "_kernels" / folder.name
+        if _PACKAGE in folder.parents
+        else folder.parent / "_kernels_*"
     )

@@ -15,7 +15,18 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-__all__ = ["MEASURES", "NAMESPACES", "PUBLIC", "RANKERS", "SURROGATES", "TRAINERS", "classes", "exports"]
+__all__ = [
+    "COMMANDS",
+    "MEASURES",
+    "NAMESPACES",
+    "PUBLIC",
+    "RANKERS",
+    "SURROGATES",
+    "TRAINERS",
+    "classes",
+    "exports",
+    "load_class",
+]
 
 MEASURES = {
     "AP": "measures.precision",
@@ -41,7 +52,6 @@ SURROGATES = {
     "ApproxRR": "surrogates.approx_cascade",
     "ApproxERR": "surrogates.approx_cascade",
     "ApproxKendall": "surrogates.approx_pairs",
-    "ApproxMeasure": "surrogates.positions",
     "SmoothNDCG": "surrogates.smooth",
     "SmoothAP": "surrogates.smooth",
     "SoftNDCG": "surrogates.soft",
@@ -58,7 +68,7 @@ SURROGATES = {
     "PermuRank": "surrogates.structural",
     "Dorm": "surrogates.dorm",
 }
-"""Surrogates, by family."""
+"""Surrogates that a text can name, by family; `ApproxMeasure`, which takes functions, is in `PUBLIC`."""
 
 TRAINERS = {
     "AdaRank": "trainers.adarank",
@@ -87,6 +97,12 @@ RANKERS = {
 }
 """Estimators."""
 
+COMMANDS = (
+    *("train", "predict", "evaluate", "compare", "crossval", "certify", "tendency"),
+    *("convert", "features", "methods", "reproduce", "demo", "doctor"),
+)
+"""Commands in the order of ``directrix --help``; each is a function of the same name in ``directrix.cli``."""
+
 _TRAINERS_AT_THE_TOP = (
     "Adam",
     "Anneal",
@@ -103,6 +119,7 @@ PUBLIC = {
     **SURROGATES,
     **{name: TRAINERS[name] for name in _TRAINERS_AT_THE_TOP},
     **RANKERS,
+    "ApproxMeasure": "surrogates.positions",
     "InputError": "errors",
     "MissingExtra": "errors",
     "NotConverged": "errors",
@@ -196,7 +213,13 @@ NAMESPACES = {
 
 def classes(kind: dict[str, str]) -> dict[str, type[Any]]:
     """Load every class of one table, e.g. ``classes(MEASURES)``; name to class, in the order of the table."""
-    return {name: getattr(import_module(f"directrix.{home}"), name) for name, home in kind.items()}
+    return {name: load_class(kind, name) for name in kind}
+
+
+def load_class(kind: dict[str, str], name: str) -> type[Any]:
+    """Load one class of a table, e.g. ``load_class(MEASURES, "AP")``."""
+    loaded: type[Any] = getattr(import_module(f"directrix.{kind[name]}"), name)
+    return loaded
 
 
 def exports(

@@ -1,7 +1,7 @@
 """Run a serial kernel over fixed chunks of queries on all cores.
 
-The chunks depend on the data alone, never on the machine, and whoever sums over them does
-so in chunk order: results have the same bits for any number of threads.
+The chunks depend on the data alone, never on the machine, and callers sum over them in chunk
+order: results have the same bits for any number of threads.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _lock = threading.Lock()
 _chosen: int | None = None
 _pool: tuple[int, ThreadPoolExecutor] | None = None  # workers, executor
 _this_thread = threading.local()
-_blas: tuple[int, Any] = (0, None)  # how many are inside one_blas_thread, what they will restore
+_blas: tuple[int, Any] = (0, None)  # callers inside one_blas_thread, what the last restores
 
 
 def set_threads(n: int | None) -> int | None:
@@ -50,7 +50,7 @@ def set_threads(n: int | None) -> int | None:
     Returns
     -------
     int or None
-        The former setting, to be put back later.
+        The previous setting, to be restored later.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def query_chunks(qptr: Int64Array, docs_per_chunk: int) -> Int64Array:
     qptr : int64 (n_queries + 1,)
         Query boundaries.
     docs_per_chunk : int >= 1
-        Wanted size; a chunk holds whole queries, at least one.
+        Target size; a chunk holds whole queries, at least one.
 
     Returns
     -------
@@ -114,9 +114,9 @@ def run_chunks(work: Callable[[int], None], n_chunks: int) -> None:
 
     Notes
     -----
-    The calling thread works too. Threads draw the next chunk from one counter, so the load
-    balances itself. The first exception stops the others after their chunk and is raised here.
-    A call from within ``work`` runs serially: its thread is one of those that share the chunks.
+    The calling thread works too. Threads take the next chunk from one counter, which balances the
+    load. The first exception stops the other threads after their chunk and is raised here.
+    A call from within ``work`` runs serially, because its thread already works on a chunk.
     """
     n_threads = 1 if getattr(_this_thread, "inside", False) else min(get_threads(), n_chunks)
     if n_threads <= 1:
@@ -145,9 +145,9 @@ def run_chunks(work: Callable[[int], None], n_chunks: int) -> None:
 
 @contextmanager
 def serially() -> Iterator[None]:
-    """Keep `run_chunks` to this thread within the block, for work that is itself one of several jobs.
+    """Make `run_chunks` use only the calling thread within the block, for one of several parallel jobs.
 
-    It is a matter of the calling thread alone, unlike `set_threads`, and goes before all settings.
+    Unlike `set_threads` it affects the calling thread alone; it overrides every setting.
     """
     before = getattr(_this_thread, "inside", False)
     _this_thread.inside = True
@@ -159,10 +159,10 @@ def serially() -> Iterator[None]:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Let BLAS use the calling thread alone, for the whole process, until the last one leaves.
+    """Limit BLAS to one thread in the whole process, until the last caller leaves the block.
 
-    For matrix products inside of ``run_chunks``: threads of BLAS under each of our own would wait for
-    each other, and how BLAS cuts a product would decide its bits. Costs about 10 microseconds.
+    For matrix products inside ``run_chunks``: threads of BLAS started by each of its threads would wait for
+    each other, and the way BLAS splits a product would decide its bits. Costs about 10 microseconds.
     """
     global _blas
     with _lock:
@@ -185,16 +185,16 @@ def one_blas_thread() -> Iterator[None]:
 
 @cache
 def _controller() -> Any:
-    import scipy.linalg  # noqa: F401 - it has a BLAS beside NumPy's, which is found only once it is loaded
+    import scipy.linalg  # noqa: F401 - has another BLAS than NumPy, which is listed only once loaded
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
 
 
 def _let_any_thread_set_blas() -> None:
-    """From its version 3.8 on threadpoolctl silently ignores all but the first thread that set a limit.
+    """Let this thread set a limit: since version 3.8 threadpoolctl silently ignores all but the first thread.
 
-    Here the first to enter may not be the last to leave, and the next may be another; `_lock` keeps order.
+    Here the first thread to enter may not be the last to leave; `_lock` lets only one change the limit.
     """
     import threadpoolctl
 
@@ -212,7 +212,7 @@ def _executor(workers: int) -> ThreadPoolExecutor:
 
 
 def _forget_threads() -> None:
-    """Start afresh in a forked process: threads, and locks that they hold, do not survive."""
+    """Reset the state in a forked process: threads, and locks that they hold, do not survive."""
     global _pool, _lock, _this_thread, _blas
     _pool, _lock, _this_thread, _blas = None, threading.Lock(), threading.local(), (0, None)
 

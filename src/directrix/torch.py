@@ -19,18 +19,18 @@ __all__ = ["Loss", "loss"]
 
 _FORMS = (
     "give scores (n_queries, longest) with lengths= or mask=, scores (n_docs,) with qptr=, or a list of "
-    "tensors, one a query"
+    "tensors, one per query"
 )
 
 
 @dataclass(frozen=True)
 class Loss:
-    """What `loss` returns: called with scores and labels, it gives a loss to minimise.
+    """A loss to minimise, called with scores and labels; `loss` makes it.
 
     Parameters
     ----------
     surrogate : Surrogate
-        What is maximised.
+        The function that training maximises.
     """
 
     surrogate: Any
@@ -43,14 +43,14 @@ class Loss:
         Parameters
         ----------
         scores : tensor (n_queries, longest), tensor (n_docs,), or list of tensors (n_q,)
-            Scores by query, padded, one after another, or one tensor a query, on any device. Of half
-            precision they are taken to float32.
+            Scores by query: padded, one query after another, or one tensor per query, on any device.
+            Half precision is converted to float32.
         labels : tensor, array or list of them
-            Grades >= 0, of the form of the scores; what stands in the padding does not matter.
+            Grades >= 0, in the same form as the scores; values in the padding do not matter.
         lengths : integers (n_queries,), optional
-            Documents of every query of padded scores, which come first in their row.
+            Number of documents of every query of padded scores; they come first in their row.
         mask : booleans (n_queries, longest), optional
-            Instead of ``lengths``: True where there is a document. Without both all are documents.
+            Instead of ``lengths``: True for documents, False for padding. Without both all are documents.
         qptr : integers (n_queries + 1,), optional
             For scores (n_docs,): query q owns the documents ``qptr[q] <= i < qptr[q + 1]``. Without it they
             are one query.
@@ -59,44 +59,44 @@ class Loss:
         -------
         tensor ()
             On the device of the scores. Its backward is the analytic gradient, computed in the same call;
-            there is no second derivative. Queries without relevant documents count with their value.
+            there is no second derivative. Queries without relevant documents are part of the mean.
 
         Raises
         ------
         InputError
-            If shapes disagree, or a score is NaN or infinite; upon a second derivative.
+            If shapes disagree, a score is NaN or infinite, or a second derivative is requested.
 
         Notes
         -----
-        Runs on the CPU: scores there are not copied, those of another device are brought over, and the
-        gradient is taken back.
+        Runs on the CPU: scores on the CPU are not copied; those on another device are copied to it, and
+        the gradient is copied back.
         """
         flat, grades, pointers = _flat(scores, labels, lengths, mask, qptr)
         if len(pointers) < 2:
-            raise InputError("there is no query; give the scores of at least one.")
+            raise InputError("there is no query; give the scores of at least one query.")
         mean_loss, _ = _functions()
         return mean_loss.apply(flat, self.surrogate, grades, pointers)
 
 
 def loss(surrogate: Any) -> Loss:
-    """Return a loss for PyTorch out of a surrogate.
+    """Return a surrogate as a loss for PyTorch.
 
     Parameters
     ----------
     surrogate : Surrogate or str
-        What is maximised, e.g. ``ApproxNDCG(alpha=10)`` or the text of it.
+        The function to maximise, e.g. ``ApproxNDCG(alpha=10)`` or its text.
 
     Returns
     -------
     Loss
-        To be called with scores and labels.
+        A function of scores and labels.
 
     Raises
     ------
     MissingExtra
         If PyTorch is not installed.
     InputError
-        If it is no surrogate, or the text names none.
+        If the argument is neither a surrogate nor the text of one.
     """
     _functions()
     chosen = as_surrogate(surrogate) if isinstance(surrogate, str) else surrogate
@@ -110,7 +110,7 @@ def loss(surrogate: Any) -> Loss:
 
 @cache
 def _functions() -> tuple[Any, Any]:
-    """Make the two functions of autograd; here, for their base class is PyTorch's."""
+    """Define the two autograd functions, here because their base class is in PyTorch."""
     try:
         import torch
     except ImportError:
@@ -131,7 +131,7 @@ def _functions() -> tuple[Any, Any]:
             return Slope.apply(upstream[0], *ctx.saved_tensors), None, None, None
 
     class Slope(torch.autograd.Function):
-        """The gradient; takes the scores to refuse a derivative of it, which PyTorch would take for 0."""
+        """The gradient; takes the scores, so that its own derivative is an error, not silently 0."""
 
         @staticmethod
         def forward(ctx: Any, upstream: Any, scores: Any, slope: Any) -> Any:
@@ -140,8 +140,8 @@ def _functions() -> tuple[Any, Any]:
         @staticmethod
         def backward(ctx: Any, *upstream: Any) -> Any:
             raise InputError(
-                "a second derivative of directrix.torch.loss was asked for; only the first is known. Leave "
-                "out create_graph=True, or keep the gradient out of what is differentiated: grad.detach()."
+                "a second derivative of directrix.torch.loss was requested; only the first exists. Leave out "
+                "create_graph=True, or detach the gradient before it is differentiated: grad.detach()."
             )
 
     return MeanLoss, Slope
@@ -155,7 +155,7 @@ def _flat(
 
     if isinstance(scores, list | tuple):
         if lengths is not None or mask is not None or qptr is not None:
-            raise InputError("a list of tensors, one a query, takes neither lengths, mask nor qptr.")
+            raise InputError("a list of tensors, one per query, takes neither lengths, mask nor qptr.")
         return _of_list(scores, labels)
     if not isinstance(scores, torch.Tensor) or scores.dim() not in (1, 2):
         what = f"shape {tuple(scores.shape)}" if isinstance(scores, torch.Tensor) else type(scores).__name__
@@ -163,26 +163,26 @@ def _flat(
     grades = _array(labels)
     if grades.shape != tuple(scores.shape):
         raise InputError(
-            f"labels have shape {grades.shape}, scores {tuple(scores.shape)}; one label a score is needed."
+            f"labels have shape {grades.shape}, scores {tuple(scores.shape)}; every score needs one label."
         )
     if scores.dim() == 1:
         if lengths is not None or mask is not None:
             raise InputError("lengths and mask are for padded scores (n_queries, longest); give qptr here.")
-        # as given: the surrogate checks that they are whole
+        # not converted: the surrogate checks that they are integers
         pointers = _array([0, len(scores)] if qptr is None else qptr)
         return _floating(scores), _grades(grades), pointers
     if qptr is not None or (lengths is not None and mask is not None):
-        raise InputError("padded scores take lengths or mask, one of the two, and no qptr.")
-    there = _documents(tuple(scores.shape), lengths, mask)
-    chosen = scores[torch.as_tensor(there, device=scores.device)]
-    return _floating(chosen), _grades(grades[there]), _pointers(there.sum(axis=1))
+        raise InputError("padded scores take either lengths or mask, and no qptr.")
+    is_document = _documents(tuple(scores.shape), lengths, mask)
+    chosen = scores[torch.as_tensor(is_document, device=scores.device)]
+    return _floating(chosen), _grades(grades[is_document]), _pointers(is_document.sum(axis=1))
 
 
 def _of_list(scores: Any, labels: Any) -> tuple[Any, Float64Array, Int64Array]:
     import torch
 
     if not isinstance(labels, list | tuple) or len(labels) != len(scores):
-        raise InputError(f"scores are a list of {len(scores)} tensors; give as many labels, in a list too.")
+        raise InputError(f"scores are a list of {len(scores)} tensors; give a list of as many labels.")
     if not scores:
         raise InputError("scores are an empty list; give the scores of at least one query.")
     grades = [_array(grade) for grade in labels]
@@ -197,16 +197,16 @@ def _of_list(scores: Any, labels: Any) -> tuple[Any, Float64Array, Int64Array]:
 
 
 def _documents(shape: tuple[int, ...], lengths: Any, mask: Any) -> Array:
-    """Where padded scores have documents."""
+    """Booleans, True where padded scores hold a document."""
     n_queries, longest = shape
     if mask is not None:
-        there = _array(mask)
-        if there.shape != shape or there.dtype != np.bool_:
+        is_document = _array(mask)
+        if is_document.shape != shape or is_document.dtype != np.bool_:
             raise InputError(
-                f"mask has shape {there.shape} and type {there.dtype}; booleans of shape {shape} are needed, "
-                "True where there is a document."
+                f"mask has shape {is_document.shape} and type {is_document.dtype}; booleans of shape {shape} "
+                "are needed, True for documents."
             )
-        return there
+        return is_document
     if lengths is None:
         return np.ones(shape, dtype=np.bool_)
     sizes = _array(lengths)
@@ -227,7 +227,9 @@ def _grades(labels: Array) -> Float64Array:
     try:
         return labels.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"labels hold what is no number ({error}); grades >= 0 are needed.") from None
+        raise InputError(
+            f"labels hold a value that is not a number ({error}); grades >= 0 are needed."
+        ) from None
 
 
 def _pointers(sizes: Any) -> Int64Array:

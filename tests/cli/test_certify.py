@@ -80,12 +80,12 @@ def test_polish_writes_a_model(call, files, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--polish"], "say where to write it: -o polished.json"),
+        (["--polish"], "give the file to write: -o polished.json"),
         (["-o", "x.json"], "add --polish"),
         (["--polish", "-o", "x.json", "-m", "AP", "-m", "RR"], "give -m once"),
         (["--polish", "-o", "x.json", "--exact"], "leave out --exact and --one-weight"),
         (["--eps", "0"], "a share between 0 and 1 is needed"),
-        (["--steps", "a"], "numbers with commas are needed"),
+        (["--steps", "a"], "numbers separated by commas are needed"),
         (["--steps", "0.1,-1"], "lengths > 0 are needed"),
     ],
 )

@@ -148,14 +148,14 @@ def test_the_table_is_the_default(run, files):
 
 
 SCORES = {
-    "too few": (b"1\n2\n", "holds 2 scores"),
-    "too many": (b"1\n" * 81, "holds 81 scores"),
+    "too few": (b"1\n2\n", "has 2 scores"),
+    "too many": (b"1\n" * 81, "has 81 scores"),
     "text": (b"1\nhigh\n", "bad.txt:2: 'high'"),
     "nan": (b"nan\n" * 80, "bad.txt:1: 'nan'"),
     "infinite": (b"1e999\n" * 80, "bad.txt:1: '1e999'"),
     "two columns": (b"1 2\n" * 80, "bad.txt:1: '1 2'"),
     "blank line inside": (b"1\n\n" * 80, "bad.txt:2: ''"),
-    "empty": (b"", "holds 0 scores"),
+    "empty": (b"", "has 0 scores"),
     "binary": (b"\xff\xfe\x00", "is not text"),
     "underscore": (b"1_0\n" * 80, "bad.txt:1: '1_0'"),
     "a cut off model": (b'{"format": "directrix/1"', "is not JSON"),

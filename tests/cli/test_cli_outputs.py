@@ -64,7 +64,7 @@ def test_a_demo_whose_page_cannot_be_written_is_refused_before_the_work(run, tmp
     (tmp_path / "report.html").mkdir()
     result = run("demo", "-o", tmp_path)
     assert result.exit_code == 1
-    assert "report.html: is a folder" in result.stderr
+    assert "report.html is a folder" in result.stderr
 
 
 def test_a_run_goes_to_standard_output_like_scores(run, files, tmp_path):

@@ -89,7 +89,7 @@ def test_wider_validation_data_name_both_files(run, files, data, tmp_path):
     wide = data("1 qid:1 1:0 5:1\n0 qid:1 1:1\n")
     result = run("train", files.train, "--valid", wide, *FEW, "-o", tmp_path / "m.json")
     assert result.exit_code == 1
-    assert f"{wide}: has 5 features" in result.stderr
+    assert f"{wide} has 5 features" in result.stderr
     assert f"{files.train} has 4" in result.stderr
     assert "n_features" not in result.stderr
 
@@ -100,7 +100,7 @@ def test_data_wider_than_the_model_name_the_model(run, files, data, command):
     arguments = (files.model, wide) if command == "predict" else (wide, files.model)
     result = run(command, *arguments)
     assert result.exit_code == 1
-    assert f"{wide}: has 5 features" in result.stderr
+    assert f"{wide} has 5 features" in result.stderr
     assert f"{files.model} has 4" in result.stderr
     assert "n_features" not in result.stderr
 

@@ -105,9 +105,9 @@ def test_runs_that_lack_a_query_are_compared_on_the_others(invoke, tmp_path):
 
 
 WRONG = [
-    (["MODEL"], "one ranking is given; two or more are compared"),
+    (["MODEL"], "one ranking is given; two or more are needed"),
     (["MODEL", "MODEL"], "is given twice; give every ranking once"),
-    (["MODEL", "near.txt", "--against", "noise.txt"], "--against noise.txt: is none of the rankings"),
+    (["MODEL", "near.txt", "--against", "noise.txt"], "--against noise.txt is not one of the rankings"),
     (["MODEL", "near.txt", "--alpha", "5"], "--alpha 5: a number between 0 and 1 is needed"),
     (["MODEL", "near.txt", "-m", "nDGC"], "nDGC"),
     (["MODEL", "near.txt", "--convention", "letor9"], "letor9"),
@@ -130,5 +130,5 @@ def test_scores_of_other_data_are_one_error(invoke, files, tmp_path):
     result = invoke(files.test, files.model, tmp_path / "few.txt")
     assert result.exit_code == 1
     assert "error:" in result.stderr
-    assert "holds 2 scores" in result.stderr
+    assert "has 2 scores" in result.stderr
     assert result.stdout == ""

@@ -130,9 +130,9 @@ def test_other_topics_get_the_same_columns(features, scores, tmp_path):
 
 def test_thresholds_of_all_topics_are_remarked_on(features):
     result, _ = features()
-    assert "thresholds are taken from all 8 topics with their judgements" in result.stderr
-    assert "left out, for they have no judgements: topics 10 (1 in all)" in result.stderr
-    assert "left out, for they are in no run: topics 9 (1 in all)" in result.stderr
+    assert "thresholds are computed from all 8 topics and their judgements" in result.stderr
+    assert "topics without judgements are left out (1): 10" in result.stderr
+    assert "topics in no run are left out (1): 9" in result.stderr
 
 
 def test_counts_are_said(features, scores):
@@ -140,7 +140,7 @@ def test_counts_are_said(features, scores):
     found, judged = int((scores.labels > 0).sum()), int(scores.n_relevant.sum())
     assert f"saved: {out} (8 topics, {scores.n_docs} documents, 6 features of 2 runs)" in result.stderr
     assert f"relevant: {judged} documents, {found} of them retrieved; " in result.stderr
-    assert f"do not know the other {judged - found}" in result.stderr
+    assert f"do not count the other {judged - found}" in result.stderr
     assert result.stdout == ""
 
 
@@ -180,11 +180,11 @@ def test_compressed(features, scores, run, here, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        (("--topics", "77"), 1, r"--topics 77: there is no topic 77; there are 8, 1 to 8"),
+        (("--topics", "77"), 1, r"--topics 77: there is no topic 77; runs and qrels share 8 topics, 1 to 8"),
         (("--train-topics", "20-30"), 1, "--train-topics 20-30: no topic is named"),
         (("--topics", "@absent"), 1, "absent"),
         (("--bins", "-1"), 2, "--bins"),
-        (("--bins", "0", "--train-topics", "1"), 2, "--bins 0 takes no thresholds"),
+        (("--bins", "0", "--train-topics", "1"), 2, "--bins 0 uses no thresholds"),
         (("--form", "rank"), 2, "--form"),
         (("--thresholds-from", "x", "--bins", "3"), 2, "--thresholds-from"),
         (("--thresholds-from", "absent"), 1, "absent"),
@@ -265,7 +265,7 @@ def test_training_topics_without_a_relevant_document_are_remarked_on(run, here, 
     for topics, is_said in (("1", True), ("1-2", False)):
         result = run(*arguments, "--train-topics", topics)
         assert result.exit_code == 0, result.stderr
-        assert ("no relevant document was retrieved for the topics that" in result.stderr) == is_said
+        assert ("no relevant document was retrieved for the topics from" in result.stderr) == is_said
     assert "no relevant" not in run(*arguments, "--train-topics", "1", "--form", "minmax").stderr
 
 

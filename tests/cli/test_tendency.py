@@ -39,7 +39,7 @@ def test_without_options_every_surrogate_has_a_row(command, files):
     done = command(files.test, "--models", 2, "--format", "tsv")
     assert done.exit_code == 0, done.stderr
     assert len(done.stdout.splitlines()) == 1 + len(EVERY_SURROGATE)
-    assert "two of 2 random models on any of 8 queries; 0 = they move together" in done.stderr
+    assert "two of 2 random models on any of 8 queries; 0 = they change alike" in done.stderr
 
 
 def test_surrogates_that_cannot_take_the_labels_are_left_out(command, tmp_path):

@@ -2,7 +2,7 @@
 
 import dataclasses
 import re
-from typing import get_args
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -10,55 +10,12 @@ import pytest
 import directrix as dx
 from directrix.laws.check import _LAWS, LawBroken, check_surrogate
 from directrix.laws.traits import convex_when_held
+from directrix.registry import SURROGATES, classes
 from directrix.surrogates.base import spread_curvature
-from directrix.surrogates.lambdas import Construction
-from directrix.surrogates.names import SURROGATES
+from tests.reference import cases, references
 
-SIGMOIDS = ["logistic", "tanh", "arctan", "erf"]
-CASES = [
-    kind(alpha=alpha, sigmoid=sigmoid, **extra)
-    for kind, extra in [
-        (dx.ApproxNDCG, {}),
-        (dx.ApproxNDCG, {"k": 3}),
-        (dx.ApproxAP, {"beta": 5.0}),
-        (dx.ApproxAP, {"rel": 2}),
-        (dx.ApproxPrecision, {"k": 4}),
-        (dx.ApproxRR, {}),
-        (dx.ApproxERR, {"l_max": 3}),
-        (dx.ApproxKendall, {}),
-    ]
-    for alpha, sigmoid in [(1.0, "logistic"), (40.0, "logistic"), *((2.0, name) for name in SIGMOIDS[1:])]
-]
-CASES += [
-    dx.ListNet(),
-    dx.ListNet("gains", temperature=0.5),
-    dx.ListMLE(),
-    dx.ListMLE(k=3),
-    dx.RankCosine(),
-    dx.RankCosine("labels", centred=True),
-    dx.Regression(),
-    dx.Regression(intercept=False),
-]
-CASES += [dx.Dorm(k, ties) for k in (None, 1, 3, 10) for ties in ("score", "mean")]
-CASES += [dx.SoftNDCG(), dx.SoftNDCG(sigma=0.1), dx.SoftNDCG(sigma=0.5, k=3), dx.RankNet(), dx.RankSVM()]
-CASES += [
-    kind(sigma=sigma, **extra)
-    for kind, extra in [
-        (dx.SmoothNDCG, {}),
-        (dx.SmoothNDCG, {"k": 1}),
-        (dx.SmoothNDCG, {"k": 5}),
-        (dx.SmoothAP, {}),
-        (dx.SmoothAP, {"variant": "direct"}),
-        (dx.SmoothAP, {"rel": 2}),
-    ]
-    for sigma in (0.01, 1.0, 50.0)
-]
-CASES += [
-    dx.Lambda(measure, construction)
-    for measure in ("nDCG", "nDCG@3", "AP(rel=2)", "RR", "P@4", "ERR(l_max=3)@5")
-    for construction in get_args(Construction)
-]
-CASES += [kind(rel=rel) for kind in (dx.SVMMap, dx.SVMRoc, dx.SVMNdcg, dx.PermuRank) for rel in (1, 2)]
+REFERENCES = references()
+CASES = cases()
 
 
 @pytest.mark.parametrize("surrogate", CASES, ids=repr)
@@ -75,6 +32,26 @@ def test_a_measure_of_your_own_keeps_the_laws():
 
 def test_every_surrogate_is_tested():
     assert {type(case).__name__ for case in CASES} == set(SURROGATES)
+
+
+@pytest.mark.parametrize("surrogate", CASES, ids=repr)
+def test_values_are_those_of_the_naive_loops(surrogate):
+    reference, rng = REFERENCES[type(surrogate).__name__], np.random.default_rng(1)
+    for _ in range(4):
+        sizes = rng.integers(1, reference.largest + 1, size=5)
+        qptr = np.concatenate([[0], np.cumsum(sizes)])
+        scores, labels = rng.standard_normal(qptr[-1]), rng.integers(0, 4, qptr[-1]).astype(float)
+        value, _ = surrogate.value_and_grad(scores, labels, qptr)
+        expected = [reference.of(surrogate, scores[a:b], labels[a:b]) for a, b in pairwise(qptr)]
+        np.testing.assert_allclose(value, expected, rtol=1e-11, atol=1e-12)
+
+
+def test_a_surrogate_without_a_reference_is_an_error_that_says_what_to_add(monkeypatch):
+    monkeypatch.setitem(SURROGATES, "RankMagic", "surrogates.magic")
+    with pytest.raises(
+        LookupError, match=r"(?s)no naive reference for RankMagic: .*tests/reference.*REFERENCES"
+    ):
+        references()
 
 
 @pytest.mark.parametrize("surrogate", CASES, ids=repr)
@@ -223,7 +200,7 @@ def test_a_surrogate_that_is_convex_when_held_keeps_that_law():
     [
         ("half", "held, it is .* not"),
         ("low", "held, it is .* not"),
-        ("plane", "above what it stands for"),
+        ("plane", "above the surrogate"),
         ("free", "above the plane"),
     ],
 )
@@ -265,5 +242,5 @@ def test_every_law_has_a_mutant():
 
 def test_every_surrogate_has_defaults():
     """`surrogate("Name")` needs no arguments; messages name the surrogate of a measure that way."""
-    for name, kind in SURROGATES.items():
+    for name, kind in classes(SURROGATES).items():
         assert dx.surrogate(name) == kind()

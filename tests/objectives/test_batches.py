@@ -10,8 +10,8 @@ import directrix as dx
 from directrix.models.linear import LinearModel
 from directrix.models.mlp import MLPModel
 from directrix.objectives.objective import Objective
+from directrix.registry import SURROGATES, classes
 from directrix.surrogates.base import KernelSurrogate
-from directrix.surrogates.names import SURROGATES
 from tests.objectives.test_objective import problem
 
 NEEDED = {"measure": "NDCG@5", "k": 3, "rel": 1}
@@ -23,7 +23,7 @@ EXAMPLES = [
 
 
 def test_every_surrogate_says_what_its_arrays_have_entries_for():
-    kernels = [kind for kind in SURROGATES.values() if issubclass(kind, KernelSurrogate)]
+    kernels = [kind for kind in classes(SURROGATES).values() if issubclass(kind, KernelSurrogate)]
     assert len(kernels) > 15
     assert {type(dx.surrogate(text)) for text in EXAMPLES} <= set(kernels)
     assert all(kind.entries is not None for kind in kernels)

@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 
+from tests.reference import Reference
+
 SIGMOIDS = {
     "logistic": lambda z: 1 / (1 + math.exp(-z)) if z > -700 else 0.0,
     "tanh": lambda z: (1 + math.tanh(z)) / 2,
@@ -88,3 +90,23 @@ def slope(value, s, h=1e-6):
         down[i] -= h
         grad[i] = (value(up) - value(down)) / (2 * h)
     return grad
+
+
+def _settings(**fields):
+    """Both ends of the steepness, and every sigmoid."""
+    smoothing = [
+        (1.0, "logistic"),
+        (40.0, "logistic"),
+        *((2.0, name) for name in SIGMOIDS if name != "logistic"),
+    ]
+    return [{"alpha": alpha, "sigmoid": sigmoid, **fields} for alpha, sigmoid in smoothing]
+
+
+REFERENCES = {
+    "ApproxNDCG": Reference(ndcg, [{}, *_settings(), *_settings(k=3)]),
+    "ApproxAP": Reference(ap, [{}, *_settings(beta=5.0), *_settings(rel=2)]),
+    "ApproxPrecision": Reference(precision, [{}, *_settings(k=4)]),
+    "ApproxRR": Reference(rr, [{}, *_settings()]),
+    "ApproxERR": Reference(err, [{}, *_settings(l_max=3)]),
+    "ApproxKendall": Reference(kendall, [{}, *_settings()]),
+}

@@ -6,6 +6,8 @@ from itertools import permutations
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from tests.reference import Reference
+
 
 def ideal(labels, k=None):
     """Z_k, the best DCG@k."""
@@ -54,3 +56,10 @@ def by_assignment(s, labels, k=None, ties="score"):
     worth = np.outer(s, c) - np.outer(gains, counted) / ideal(labels, k)
     rows, columns = linear_sum_assignment(worth, maximize=True)
     return 1 - (1 + worth[rows, columns].sum() - perfect(s, labels, ties))
+
+
+REFERENCES = {
+    "Dorm": Reference(
+        by_assignment, [{"k": k, "ties": ties} for k in (None, 1, 3, 10) for ties in ("score", "mean")]
+    )
+}

@@ -8,6 +8,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from tests.reference import Reference
+
 
 def ranking(scores):
     """Documents, best first."""
@@ -109,3 +111,15 @@ CONSTRUCTIONS = {
 def effective(measure, scores, labels, level):
     """Number of pairs with a lambda, for the construction of weighted pairs."""
     return sum(change(measure, scores, labels, i, j) > 1e-12 for i, j in pairs(level))
+
+
+REFERENCES = {
+    "Lambda": Reference(  # its value is that of the measure; its forces are compared in tests/surrogates
+        lambda s, labels, measure, **_: value(measure, s, labels),
+        [
+            {"measure": name, "construction": construction}
+            for name in ("nDCG", "nDCG@3", "AP(rel=2)", "RR", "P@4", "ERR(l_max=3)@5")
+            for construction in CONSTRUCTIONS
+        ],
+    )
+}

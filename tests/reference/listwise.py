@@ -5,6 +5,8 @@ import math
 
 import numpy as np
 
+from tests.reference import Reference
+
 
 def targets(labels, target):
     return [2.0**y - 1 if target == "gains" else y for y in labels]
@@ -69,3 +71,11 @@ def regression(s, labels, weight=None, *, intercept=True):
     error = [a - (2.0**y - 1) for a, y in zip(s, labels, strict=True)]
     b = float(np.average(error, weights=u)) if intercept else 0.0
     return -sum(w * (e - b) ** 2 for w, e in zip(u, error, strict=True))
+
+
+REFERENCES = {
+    "ListNet": Reference(listnet, [{}, {"target": "gains", "temperature": 0.5}]),
+    "ListMLE": Reference(listmle, [{}, {"k": 3}]),
+    "RankCosine": Reference(rank_cosine, [{}, {"target": "labels", "centred": True}]),
+    "Regression": Reference(regression, [{}, {"intercept": False}]),
+}

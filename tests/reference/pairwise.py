@@ -2,6 +2,8 @@
 
 import math
 
+from tests.reference import Reference
+
 
 def mean_over_pairs(s, labels, loss):
     """Minus the mean of the loss of s_i - s_j over the pairs with l_i > l_j."""
@@ -16,3 +18,6 @@ def ranknet(s, labels):
 
 def ranksvm(s, labels):
     return mean_over_pairs(s, labels, lambda m: max(0.0, 1 - m) ** 2)
+
+
+REFERENCES = {"RankNet": Reference(ranknet, [{}]), "RankSVM": Reference(ranksvm, [{}])}

@@ -2,6 +2,8 @@
 
 import math
 
+from tests.reference import Reference
+
 
 def shares(s, sigma):
     """Shares h[i][j] of document i in rank j (Eq. 7)."""
@@ -36,3 +38,14 @@ def ap(s, labels, sigma, variant, rel=1):
         found = sum(rho[: j + 1]) if variant == "product" else 1 + sum(rho[:j])
         total += rho[j] * found / (j + 1)
     return total / len(relevant)
+
+
+def _settings(*others):
+    """Little smoothing, the default, and much."""
+    return [{"sigma": sigma, **fields} for fields in others for sigma in (0.01, 1.0, 50.0)]
+
+
+REFERENCES = {
+    "SmoothNDCG": Reference(ndcg, _settings({}, {"k": 1}, {"k": 5})),
+    "SmoothAP": Reference(ap, _settings({}, {"variant": "direct"}, {"rel": 2})),
+}

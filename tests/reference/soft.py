@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 
+from tests.reference import Reference
+
 
 def beats(s, i, j, sigma):
     """P(S_i > S_j) for scores of standard deviation sigma."""
@@ -35,3 +37,6 @@ def ndcg(s, labels, sigma, k=None):
             p = rank_distribution(s, j, sigma)
             total += g * sum(p[r] / math.log2(2 + r) for r in range(top))
     return total / ideal
+
+
+REFERENCES = {"SoftNDCG": Reference(ndcg, [{}, {"sigma": 0.1}, {"sigma": 0.5, "k": 3}])}

@@ -5,7 +5,7 @@ from itertools import permutations
 
 import numpy as np
 
-from tests.reference import measures
+from tests.reference import Reference, measures
 
 
 def before(ranking):
@@ -105,3 +105,21 @@ def of_opt(opt, x, z, c, loss):
     ranks = np.arange(1, len(x) + 1) + wrong.sum(axis=1)
     hinge = loss(ranks) - 2 * c * (wrong * (x[:, None] - z[None, :])).sum()
     return hinge, -2 * c * wrong.sum(axis=1), 2 * c * wrong.sum(axis=0)
+
+
+def _by_rankings(loss):
+    """1 - the largest hinge over all rankings, for a loss of `LOSSES`."""
+
+    def value(s, labels, rel):
+        delta, slopes = planes(tuple(labels), loss, rel)
+        return 1 - (delta + slopes @ s).max()
+
+    return value
+
+
+REFERENCES = {
+    "SVMMap": Reference(_by_rankings("map"), [{}, {"rel": 2}], largest=6),
+    "SVMRoc": Reference(_by_rankings("roc"), [{}, {"rel": 2}], largest=6),
+    "SVMNdcg": Reference(_by_rankings("ndcg-worst"), [{}, {"rel": 2}], largest=6),
+    "PermuRank": Reference(permurank, [{}, {"rel": 2}], largest=6),
+}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import directrix as dx
-from directrix.surrogates.names import SURROGATES
+from directrix.registry import SURROGATES, classes
 
 QPTR = np.array([0, 6, 7, 7, 12, 16])
 LABELS = np.array([0, 1, 2, 0, 0, 1, 1, 2, 0, 1, 0, 0, 1, 1, 1, 1], dtype=float)
@@ -18,14 +18,14 @@ def step(surrogate, scores):
     return grad, surrogate.curvature(scores, prepared, QPTR, grad)
 
 
-@pytest.mark.parametrize("kind", SURROGATES.values())
+@pytest.mark.parametrize("kind", classes(SURROGATES).values())
 def test_curvature_is_a_float64_for_every_document(kind):
     grad, curvature = step(kind(), np.linspace(0, 1, len(LABELS), dtype=np.float32))
     assert curvature.shape == grad.shape
     assert curvature.dtype == np.float64
 
 
-SMOOTHED = [kind for kind in SURROGATES.values() if "tends_to_measure" in kind().traits]
+SMOOTHED = [kind for kind in classes(SURROGATES).values() if "tends_to_measure" in kind().traits]
 
 
 @pytest.mark.parametrize("kind", SMOOTHED)

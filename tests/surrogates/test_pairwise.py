@@ -105,7 +105,7 @@ def test_scores_that_are_not_finite_give_nan(name):
 
     value, grad = np.zeros(2), np.zeros(4)
     scores, levels = np.array([1.0, np.inf, 1.0, 0.0]), np.array([1, 0, 1, 0])
-    getattr(kernels, name)(scores, levels, np.ones(2), np.array([0, 2, 4]), 0, 2, value, grad)
+    getattr(kernels, name)(levels, np.ones(2), scores, np.array([0, 2, 4]), 0, 2, value, grad)
     assert np.isnan(value).tolist() == [True, False]
     assert np.isnan(grad).tolist() == [True, True, False, False]
 

@@ -1,4 +1,4 @@
-"""``directrix certify``: whether a model is a local optimum of a measure, and on request until it is one."""
+"""``directrix certify``: whether the weights of a model are a local optimum of a measure; polishing."""
 
 from __future__ import annotations
 
@@ -7,8 +7,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from directrix.cli.files import Missing, MissingOption, as_wide_as, check_writable, read_data
-from directrix.cli.output import Format, FormatOption, print_json, print_rows, progress_bar, remark
+from directrix.cli.files import as_wide_as, check_writable, read_data
+from directrix.cli.options import (
+    DataArgument,
+    Format,
+    FormatOption,
+    Missing,
+    MissingOption,
+    ModelArgument,
+    SeedOption,
+    measure_names,
+    usage,
+)
+from directrix.cli.output import print_json, print_rows, progress_bar, remark
 from directrix.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,112 +29,125 @@ _STEPS = "0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9,1"
 
 
 def certify(
-    model: Annotated[Path, typer.Argument(help="Model file of `directrix train`.", show_default=False)],
-    data: Annotated[
-        Path, typer.Argument(help="Data, LETOR / svmlight: those it was trained on.", show_default=False)
-    ],
+    model: ModelArgument,
+    data: DataArgument,
     measures: Annotated[
         list[str] | None,
         typer.Option(
             "--measure",
             "-m",
-            help="Repeat for several. Default: what the model was trained for.",
+            help="Measure to test; repeat for several. Default: the one the model was trained for.",
             show_default=False,
         ),
     ] = None,
-    eps: Annotated[float, typer.Option(help="Share of directions that may rise unseen.")] = 0.01,
-    delta: Annotated[float, typer.Option(help="Chance of a wrong certificate.")] = 0.01,
-    steps: Annotated[str, typer.Option(help="Lengths of the steps, with commas.")] = _STEPS,
+    eps: Annotated[
+        float, typer.Option(help="Largest share of rising directions that may go unnoticed.")
+    ] = 0.01,
+    delta: Annotated[float, typer.Option(help="Largest probability of a wrong certificate.")] = 0.01,
+    steps: Annotated[str, typer.Option(help="Step sizes, separated by commas.")] = _STEPS,
     relative: Annotated[
-        bool, typer.Option("--relative", help="Multiply steps by the norm of the weights.")
+        bool, typer.Option("--relative", help="Multiply step sizes by the norm of the weights.")
     ] = False,
     exact: Annotated[
-        bool, typer.Option("--exact", help="Linear models: the best of all points of every line too.")
+        bool,
+        typer.Option(
+            "--exact", help="Linear models: also search every direction exactly, at all step sizes."
+        ),
     ] = False,
     one_weight: Annotated[
-        bool, typer.Option("--one-weight", help="One weight at a time, not random directions.")
+        bool, typer.Option("--one-weight", help="Change one weight at a time, not in random directions.")
     ] = False,
     polish: Annotated[
-        bool, typer.Option("--polish", help="Follow rising directions until a test finds none; needs -o.")
+        bool, typer.Option("--polish", help="Follow rising directions until a test finds none; requires -o.")
     ] = False,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="Model file to write with --polish.", show_default=False),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Of the directions.")] = 0,
+    seed: SeedOption = 0,
     missing: MissingOption = Missing.error,
     form: FormatOption = Format.table,
 ) -> None:
-    """Test whether the weights of a model are a local optimum of a measure.
+    """Test whether the weights of a model are a local optimum of a measure on the training data.
 
-    They are moved in random directions (459 for the default --eps and --delta), and the measure is computed
-    anew after each step. With --polish the weights follow what rises, and the model that is written has
-    passed the test. JSON: {"model": .., "data": .., "rows": [{"measure": .., "n_rising": ..}]}.
+    Moves the weights in random directions (459 for the default --eps and --delta) and computes the measure
+    after each step. With --polish the weights follow rising directions, and the saved model passes the test.
     """
-    from directrix.cli.settings import usage
-    from directrix.experiments.optimality import certify as certificate_of
-    from directrix.experiments.optimality import polish as polished_of
     from directrix.experiments.optimality.directions import check_steps, n_directions
-    from directrix.measures.names import measure as parse_measure
+    from directrix.measures.names import measure
     from directrix.rankers.model_file import load
 
     with usage():
-        goals = [parse_measure(name) for name in dict.fromkeys(measures or [])]
+        goals = [measure(name) for name in measure_names(measures, default=())]
         n_directions(eps, delta)
-        lengths = check_steps(_numbers(steps))
-        _check_polish(output, len(goals), polish=polish, other=exact or one_weight)
+        chosen = {"eps": eps, "delta": delta, "steps": check_steps(_numbers(steps)), "relative": relative}
+        _check_polish(output, len(goals), polish=polish, other_test=exact or one_weight)
     if output is not None:
         check_writable(output, model, data)
     ranker = load(model)
-    q = as_wide_as(read_data(data, missing), ranker.n_features_in_, data, f"the model {model}")
+    queries = as_wide_as(read_data(data, missing), ranker.n_features_in_, data, f"the model {model}")
     rows: list[dict[str, Any]] = []
-    chosen: dict[str, Any] = {"eps": eps, "delta": delta, "steps": lengths, "relative": relative}
     for goal in goals or [ranker.measure_]:
-        with progress_bar("certifying") as progress:
-            found = certificate_of(
-                ranker, q, goal, exact=exact, one_weight=one_weight, seed=seed, progress=progress, **chosen
-            )
-        rows.append({"polished": False, **found.to_dict()})
-        _say(found)
-        if not polish or output is None:
-            continue
-        with progress_bar("polishing") as progress:
-            better = polished_of(ranker, q, goal, seed=seed, progress=progress, **chosen)
-        better.ranker.save(output)
-        kept = {"start": better.start, "moves": better.moves, "tests": better.tests}
-        rows.append({"polished": True, **better.certificate.to_dict(), **kept})
-        _say(better.certificate)
-        remark(f"saved: {output} ({better.moves} moves); look at data that it was not polished on, too")
+        rows.append(
+            _certify(ranker, queries, goal, {**chosen, "exact": exact, "one_weight": one_weight}, seed)
+        )
+        if polish and output is not None:
+            rows.append(_polish(ranker, queries, goal, chosen, seed, output))
     if form is Format.json:
         print_json({"model": str(model), "data": str(data), "rows": rows})
     else:
         print_rows(*_table(rows, form), form)
 
 
+def _certify(ranker: Any, queries: Any, measure: Any, options: dict[str, Any], seed: int) -> dict[str, Any]:
+    from directrix.experiments.optimality import certify as test
+
+    with progress_bar("certifying") as progress:
+        certificate = test(ranker, queries, measure, seed=seed, progress=progress, **options)
+    _print_remarks(certificate)
+    return {"polished": False, **certificate.to_dict()}
+
+
+def _polish(
+    ranker: Any, queries: Any, measure: Any, options: dict[str, Any], seed: int, output: Path
+) -> dict[str, Any]:
+    from directrix.experiments.optimality import polish
+
+    with progress_bar("polishing") as progress:
+        polished = polish(ranker, queries, measure, seed=seed, progress=progress, **options)
+    polished.ranker.save(output)
+    _print_remarks(polished.certificate)
+    remark(f"saved: {output} ({polished.moves} moves); evaluate it on data that it was not polished on, too")
+    counts = {"start": polished.start, "moves": polished.moves, "tests": polished.tests}
+    return {"polished": True, **polished.certificate.to_dict(), **counts}
+
+
 def _numbers(text: str) -> list[float]:
     try:
         return [float(word) for word in text.split(",")]
     except ValueError:
-        raise InputError(f"--steps {text!r}: numbers with commas are needed, e.g. --steps 0.1,1.") from None
-
-
-def _check_polish(output: Path | None, n_goals: int, *, polish: bool, other: bool) -> None:
-    """Refuse options that do not go together."""
-    if polish and output is None:
-        raise InputError("--polish makes a new model; say where to write it: -o polished.json.")
-    if output is not None and not polish:
-        raise InputError("-o is where --polish writes the new model; add --polish.")
-    if polish and n_goals > 1:
-        raise InputError(f"--polish follows one measure, {n_goals} were given; give -m once.")
-    if polish and other:
         raise InputError(
-            "--polish tests by steps in random directions; leave out --exact and --one-weight, and type "
+            f"--steps {text!r}: numbers separated by commas are needed, e.g. --steps 0.1,1."
+        ) from None
+
+
+def _check_polish(output: Path | None, n_measures: int, *, polish: bool, other_test: bool) -> None:
+    """Refuse options that contradict each other."""
+    if polish and output is None:
+        raise InputError("--polish makes a new model; give the file to write: -o polished.json.")
+    if output is not None and not polish:
+        raise InputError("-o names the model that --polish writes; add --polish, or leave out -o.")
+    if polish and n_measures > 1:
+        raise InputError(f"--polish follows one measure, but {n_measures} were given; give -m once.")
+    if polish and other_test:
+        raise InputError(
+            "--polish tests steps in random directions; leave out --exact and --one-weight, and run "
             "`directrix certify` with them on the polished model."
         )
 
 
-def _say(found: Certificate) -> None:
-    for line in found.text().splitlines():
+def _print_remarks(certificate: Certificate) -> None:
+    for line in certificate.text().splitlines():
         remark(line)
 
 
@@ -137,7 +161,9 @@ def _table(rows: list[dict[str, Any]], form: Format) -> tuple[list[str], list[li
         if form is Format.table:  # four decimals would hide it
             line[6] = f"{row['largest_rise']:.1e}"
             line[7] = "" if line[7] is None else f"{line[7]:g}"
-        single = row["directions"] != "random"  # nothing was drawn: no confidence, and no claim about others
+        single = (
+            row["directions"] != "random"
+        )  # nothing is random: no confidence, no claim about other directions
         verdict = ("of single weights" if single else "yes") if row["is_local_optimum"] else "no"
         lines.append([*line, "" if single else row["confidence"], verdict])
     if rows[0]["exact"]:

@@ -8,18 +8,31 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from directrix.cli.files import Missing, MissingOption
-from directrix.cli.output import Format, PaperFormat, PaperFormatOption, print_json, print_rows, remark
+from directrix.cli.options import (
+    ConventionOption,
+    Format,
+    JudgedArgument,
+    LatexFormat,
+    LatexFormatOption,
+    Missing,
+    MissingOption,
+    RankingsArgument,
+    SeedOption,
+    convention_named,
+    usage,
+)
+from directrix.cli.output import print_json, print_rows, remark
+from directrix.errors import InputError
 
 if TYPE_CHECKING:
-    from directrix.cli.scores import Judgement
+    from directrix.cli.scores import JudgedRanking
     from directrix.experiments.significance.comparisons import Comparisons
     from directrix.measures.convention import Convention
     from directrix.types import Float64Array
 
 
 class Test(StrEnum):
-    """How a pair is tested."""
+    """Test of a pair of rankings."""
 
     paired_t = "paired-t"
     wilcoxon = "wilcoxon"
@@ -30,7 +43,7 @@ class Test(StrEnum):
 
 
 class Correction(StrEnum):
-    """How p-values are adjusted for the number of pairs."""
+    """Adjustment of p-values for the number of pairs."""
 
     auto = "auto"
     holm = "holm"
@@ -40,110 +53,97 @@ class Correction(StrEnum):
 
 
 def compare(
-    data: Annotated[
-        Path, typer.Argument(help="Labelled data, LETOR / svmlight; or TREC judgements.", show_default=False)
-    ],
-    rankings: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="SCORES|MODEL...",
-            help="Two or more: files of one score per line, or model files; or TREC runs.",
-            show_default=False,
-        ),
-    ],
-    name: Annotated[str, typer.Option("--measure", "-m", help="What is compared.")] = "nDCG@10",
-    test: Annotated[Test, typer.Option(help="How a pair is tested.")] = Test.paired_t,
+    data: JudgedArgument,
+    rankings: RankingsArgument,
+    name: Annotated[str, typer.Option("--measure", "-m", help="Measure to compare by.")] = "nDCG@10",
+    test: Annotated[Test, typer.Option(help="Statistical test of a pair.")] = Test.paired_t,
     correction: Annotated[
-        Correction, typer.Option(help="For the number of pairs; auto = Holm's, or Tukey's own.")
+        Correction,
+        typer.Option(help="Adjustment for the number of pairs; auto = Holm, or that of Tukey's tests."),
     ] = Correction.auto,
     against: Annotated[
-        Path | None, typer.Option(help="Compare with this one alone, not all pairs.", show_default=False)
+        Path | None,
+        typer.Option(help="Compare all others with this one only. Default: all pairs.", show_default=False),
     ] = None,
-    alpha: Annotated[float, typer.Option(help="Level; intervals have confidence 1 - alpha.")] = 0.05,
-    seed: Annotated[int, typer.Option(min=0, help="Of random signs, shuffles and samples.")] = 0,
-    convention: Annotated[
-        str | None,
-        typer.Option(help="Count as this tool does: letor3, trec_eval, sklearn, ...", show_default=False),
-    ] = None,
+    alpha: Annotated[
+        float, typer.Option(help="Significance level; intervals have confidence 1 - alpha.")
+    ] = 0.05,
+    seed: SeedOption = 0,
+    convention: ConventionOption = None,
     missing: MissingOption = Missing.error,
-    form: PaperFormatOption = PaperFormat.table,
+    form: LatexFormatOption = LatexFormat.table,
 ) -> None:
-    """Say which of several rankings of the same queries differ by more than chance.
+    """Test which of several rankings of the same queries differ by more than chance.
 
-    Systems that share a letter do not differ. JSON: {"measure": .., "convention": .., "systems": [..],
-    "pairs": [{"first": .., "second": .., "difference": .., "p": .., "adjusted": ..}], ..}.
+    Systems that share a letter do not differ significantly.
     """
-    from directrix.cli.scores import judgements
-    from directrix.cli.settings import usage
-    from directrix.experiments.significance.systems import compare as of_values
-    from directrix.measures.convention import convention as find_convention
-    from directrix.measures.names import measure as parse_measure
+    from directrix.cli.scores import judged_rankings
+    from directrix.experiments.significance.systems import compare as compare_values
+    from directrix.measures.names import measure
 
     files = list(map(str, rankings))
     with usage():
         _check(files, against, alpha)
-        parse_measure(name)
-        tool = None if convention in (None, "default") else find_convention(str(convention))
-    judged = judgements(data, rankings, missing)
-    values = _by_query(files, [_values(name, each, tool) for each in judged])
+        measure(name)
+        tool = convention_named(convention)
+    judged = judged_rankings(data, rankings, missing)
+    values = _by_query(files, [_values(name, ranking, tool) for ranking in judged])
     options: dict[str, Any] = {"test": test.value, "correction": correction.value, "alpha": alpha}
     with usage():
-        found = of_values(values, **options, against=None if against is None else str(against), seed=seed)
-    _print(found, name, "default" if tool is None else tool.name, form)
+        result = compare_values(
+            values, **options, against=None if against is None else str(against), seed=seed
+        )
+    _print(result, name, "default" if tool is None else tool.name, form)
 
 
 def _check(files: list[str], against: Path | None, alpha: float) -> None:
-    """What is wrong with the options, before anything is read."""
-    from directrix.errors import InputError
-
+    """Refuse wrong options before anything is read."""
     if len(files) < 2:
-        raise InputError("one ranking is given; two or more are compared. `directrix evaluate` takes one.")
-    twice = next((file for file in files if files.count(file) > 1), None)
-    if twice is not None:
-        raise InputError(f"{twice} is given twice; give every ranking once.")
+        raise InputError("one ranking is given; two or more are needed. `directrix evaluate` takes one.")
+    repeated = next((file for file in files if files.count(file) > 1), None)
+    if repeated is not None:
+        raise InputError(f"{repeated} is given twice; give every ranking once.")
     if against is not None and str(against) not in files:
-        raise InputError(f"--against {against}: is none of the rankings; there are {', '.join(files)}.")
+        raise InputError(f"--against {against} is not one of the rankings; they are {', '.join(files)}.")
     if not 0.0 < alpha < 1.0:
         raise InputError(f"--alpha {alpha:g}: a number between 0 and 1 is needed, e.g. --alpha 0.05.")
 
 
-def _values(name: str, each: Judgement, tool: Convention | None) -> dict[str, float]:
-    """Values of one ranking by query; NaN where the measure is undefined."""
+def _values(name: str, ranking: JudgedRanking, tool: Convention | None) -> dict[str, float]:
+    """Return the value of each query; NaN where the measure is undefined."""
     from directrix.measures.evaluation import evaluate
 
-    arrays = {"qptr": each.qptr, "doc_ids": each.doc_ids}
-    found = evaluate([name], each.scores, each.labels, **arrays, convention=tool, per_query=True)
-    return dict(zip(each.query_ids, found[name].tolist(), strict=True))
+    values = evaluate([name], **ranking.arrays(), convention=tool, per_query=True)
+    return dict(zip(ranking.query_ids, values[name].tolist(), strict=True))
 
 
 def _by_query(files: list[str], values: list[dict[str, float]]) -> dict[str, Float64Array]:
-    """All rankings in one order of queries; NaN where a run lacks one."""
+    """Bring all rankings into one order of queries; NaN where a run lacks one."""
     import numpy as np
 
-    queries = list(dict.fromkeys(query for each in values for query in each))
-    for file, each in zip(files, values, strict=True):
-        if len(each) < len(queries):
-            remark(
-                f"note: {file} lacks {len(queries) - len(each)} of {len(queries)} queries; they do not count"
-            )
+    queries = list(dict.fromkeys(query for by_query in values for query in by_query))
+    for file, by_query in zip(files, values, strict=True):
+        if len(by_query) < len(queries):
+            n_missing = len(queries) - len(by_query)
+            remark(f"note: {file} lacks {n_missing} of {len(queries)} queries; they do not count")
     return {
-        file: np.array([each.get(query, np.nan) for query in queries])
-        for file, each in zip(files, values, strict=True)
+        file: np.array([by_query.get(query, np.nan) for query in queries])
+        for file, by_query in zip(files, values, strict=True)
     }
 
 
-def _print(found: Comparisons, name: str, convention: str, form: PaperFormat) -> None:
+def _print(result: Comparisons, name: str, convention: str, form: LatexFormat) -> None:
     from directrix.reports.compare import comparison_tables
 
-    if form is PaperFormat.json:
-        print_json({"measure": name, "convention": convention, **found.to_dict()})
-    elif form is PaperFormat.tsv:
-        rows = [pair.to_dict() for pair in found.pairs]
+    if form is LatexFormat.json:
+        print_json({"measure": name, "convention": convention, **result.to_dict()})
+    elif form is LatexFormat.tsv:
+        rows = [pair.to_dict() for pair in result.pairs]
         flat = [{**row, "low": row["interval"][0], "high": row["interval"][1]} for row in rows]
         heads = [head for head in flat[0] if head != "interval"]
         print_rows(heads, [[row[head] for head in heads] for row in flat], Format.tsv)
-    elif form is PaperFormat.latex:
-        parts = (table.latex() for table in comparison_tables(found, name, pairs=True))
+    elif form is LatexFormat.latex:
+        parts = (table.latex() for table in comparison_tables(result, name, pairs=True))
         typer.echo("\n\n".join([r"% needs \usepackage{booktabs}", *parts]))
     else:
-        typer.echo("\n\n".join(table.text() for table in comparison_tables(found, name)))
+        typer.echo("\n\n".join(table.text() for table in comparison_tables(result, name)))

@@ -1,7 +1,7 @@
-"""Every kernel called with every kind of array that the library hands it: ``directrix doctor --compile``.
+"""Calls of every kernel with every kind of array that the library passes: ``directrix doctor --compile``.
 
-Kernels are compiled by being used, so what is kept is what is used. The lists of surrogates, measures and
-methods are the library's own; a test fails where a kernel is left that no step calls.
+Numba compiles a kernel when it is called, so the steps call them all, for every registered surrogate,
+measure and method. A test fails if a kernel is called by no step.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ __all__ = ["compile_all", "compile_step", "steps"]
 
 
 def compile_all(report: Callable[[int, int, str], None]) -> tuple[int, int]:
-    """Take all steps, in as many processes as there are threads, and tell each to ``report``.
+    """Take all steps, in as many processes as there are threads, and pass each to ``report``.
 
     Returns
     -------
     compiled, found : int
-        Signatures of kernels that were compiled, and that were read from disk, in all processes together.
+        Numbers of kernel signatures that were compiled and that were read from disk, over all processes.
 
     Raises
     ------
     InputError
-        If nothing is compiled, or compiled code cannot be kept.
+        If compilation is turned off, or compiled code cannot be kept.
     """
     import numba
     from joblib import Parallel, delayed
@@ -40,7 +40,7 @@ def compile_all(report: Callable[[int, int, str], None]) -> tuple[int, int]:
     from directrix.threads import get_threads
 
     if getattr(numba.config, "DISABLE_JIT", 0):
-        raise InputError("NUMBA_DISABLE_JIT is set, so nothing is compiled. Type: unset NUMBA_DISABLE_JIT")
+        raise InputError("NUMBA_DISABLE_JIT turns compilation off. Type: unset NUMBA_DISABLE_JIT")
     places = survey().places
     if not any(place.writable for place in places):
         raise InputError(
@@ -57,10 +57,10 @@ def compile_all(report: Callable[[int, int, str], None]) -> tuple[int, int]:
 
 
 def compile_step(name: str) -> tuple[str, int, int]:
-    """Take one step; return its name and how many signatures it compiled and found on disk."""
+    """Take one step; return its name and the numbers of signatures it compiled and found on disk."""
     compiled, found = _counts()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # one iteration on six queries converges nowhere
+        warnings.simplefilter("ignore")  # one iteration on six queries does not converge
         steps()[name]()
     now_compiled, now_found = _counts()
     return name, now_compiled - compiled, now_found - found
@@ -74,31 +74,31 @@ def _counts() -> tuple[int, int]:
 
 
 def steps() -> dict[str, Callable[[], None]]:
-    """Name of every step, and what it does; what shares kernels is one, or two processes compile the same."""
+    """Return the steps by name; surrogates that share kernels are one step, so that each is compiled once."""
     from directrix.measures.names import measures
     from directrix.rankers.methods import methods
-    from directrix.surrogates.names import SURROGATES
+    from directrix.registry import SURROGATES
 
     families: dict[str, list[str]] = {}
-    for name, kind in SURROGATES.items():  # approx, approx_pairs, ... stand on the same soft ranks
-        families.setdefault(kind.__module__.rsplit(".", 1)[1].split("_")[0], []).append(name)
-    todo: dict[str, Callable[[], None]] = {
-        f"surrogates {family}": partial(_each, _surrogate, names) for family, names in families.items()
+    for name, home in SURROGATES.items():  # approx, approx_pairs, ... share the kernels of soft ranks
+        families.setdefault(home.rsplit(".", 1)[1].split("_")[0], []).append(name)
+    by_name: dict[str, Callable[[], None]] = {
+        f"surrogates {family}": partial(_for_all, _surrogate, names) for family, names in families.items()
     }
-    todo["measures"] = partial(_each, _measure, measures())
-    for one in methods():
-        if one.is_installed:
-            todo[f"method {one.name}"] = partial(_method, one)
-    return {**todo, "soft ranks": _soft_ranks, "stumps": _stumps, "reading": _reading}
+    by_name["measures"] = partial(_for_all, _measure, measures())
+    for method in methods():
+        if method.is_installed:
+            by_name[f"method {method.name}"] = partial(_method, method)
+    return {**by_name, "soft ranks": _soft_ranks, "stumps": _stumps, "reading": _reading}
 
 
-def _each(work: Callable[[str], None], names: Iterable[str]) -> None:
+def _for_all(work: Callable[[str], None], names: Iterable[str]) -> None:
     for name in names:
         work(name)
 
 
 def _queries() -> list[Any]:
-    """Six queries of five documents: dense and CSR, float32 and float64."""
+    """Return six queries of five documents: dense and CSR, float32 and float64."""
     import numpy as np
     import scipy.sparse as sp
 
@@ -117,9 +117,9 @@ def _surrogate(name: str) -> None:
     import numpy as np
 
     from directrix.objectives.linear import linear_objective
-    from directrix.surrogates.names import SURROGATES
+    from directrix.registry import SURROGATES, load_class
 
-    surrogate = SURROGATES[name]()
+    surrogate = load_class(SURROGATES, name)()
     for q in _queries():
         surrogate.value_and_grad(np.linspace(1.0, 0.0, q.n_docs, dtype=q.features.dtype), q.labels, q.qptr)
         objective = linear_objective(q, surrogate)
@@ -133,7 +133,7 @@ def _surrogate(name: str) -> None:
 
 
 def _measure(name: str) -> None:
-    """Arrays of users can be written, those of `Queries` cannot: for Numba two kinds."""
+    """Use writable arrays, as users pass, and read-only ones, as in `Queries`: Numba compiles both."""
     import numpy as np
 
     from directrix.measures.line_search import line_search
@@ -149,17 +149,17 @@ def _measure(name: str) -> None:
     parsed(fixed, q.labels, q.qptr)
     if hasattr(parsed, "ties"):
         replace(parsed, ties="trec")(scores, labels, qptr, doc_ids=[f"d{i}" for i in range(q.n_docs)])
-    with suppress(InputError):  # a measure that is no sum over documents
+    with suppress(InputError):  # not every measure has a line search
         line_search(parsed, scores, q.features[:, 0], q.labels, q.qptr)
 
 
 def _method(method: Any) -> None:
     from directrix.measures.names import measure
 
-    least = {name: 1 for name in ("max_iter", "epochs", "rounds", "n_trees") if name in method.settings}
+    shortest = {name: 1 for name in ("max_iter", "epochs", "rounds", "n_trees") if name in method.settings}
     for q in _queries():
         with suppress(InputError, MissingExtra):  # a scale that would fill CSR features; no solver
-            ranker = method.ranker(measure=measure("nDCG@3"), **least).fit_queries(q)
+            ranker = method.ranker(measure=measure("nDCG@3"), **shortest).fit_queries(q)
             ranker.predict_queries(q)
 
 
@@ -168,16 +168,16 @@ def _soft_ranks() -> None:
 
     from directrix.surrogates.positions import ApproxMeasure, soft_ranks
 
-    own = ApproxMeasure(lambda labels: labels, lambda x: (1.0 / x, -1.0 / x**2))
+    custom = ApproxMeasure(lambda labels: labels, lambda x: (1.0 / x, -1.0 / x**2))
     for dtype in (np.float32, np.float64):
         scores: Any = np.linspace(1.0, 0.0, 5).astype(dtype)
         qptr = np.array([0, 5])
         soft_ranks(scores, qptr)
-        own.value_and_grad(scores, np.arange(5.0), qptr)
+        custom.value_and_grad(scores, np.arange(5.0), qptr)
 
 
 def _stumps() -> None:
-    """More than 255 thresholds of a feature take two bytes a value."""
+    """Use few thresholds, and more than 255 per feature, which take two bytes per value."""
     import numpy as np
 
     from directrix.rankers.stumps import StumpRanker

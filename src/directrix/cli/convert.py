@@ -1,4 +1,4 @@
-"""``directrix convert``: between data files."""
+"""``directrix convert``: data files from one format to another."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from directrix.cli.files import Missing, MissingOption, check_writable, document_names, read_data
+from directrix.cli.files import check_writable, document_names, read_data
+from directrix.cli.options import Missing, MissingOption
 from directrix.cli.output import remark
 
 if TYPE_CHECKING:
@@ -29,17 +30,17 @@ def convert(
         Path,
         typer.Argument(
             metavar="OUT",
-            help="LETOR (.txt) or TREC judgements (.qrels), compressed with .gz .bz2 .xz at the end; "
-            ".parquet, .arrow or .feather.",
+            help="LETOR (.txt) or TREC qrels (.qrels), compressed if .gz .bz2 .xz follows; .parquet, .arrow, "
+            ".feather.",
             show_default=False,
         ),
     ],
     missing: MissingOption = Missing.error,
 ) -> None:
-    """Rewrite a data file: LETOR with or without compression, Parquet, Arrow, or its labels as TREC qrels.
+    """Convert a data file to LETOR text (plain or compressed), Parquet, Arrow, or its labels to TREC qrels.
 
-    Values keep their bits; comments other than the document id are dropped. From and to Parquet and Arrow
-    it takes little memory, however large the file.
+    Values keep their bits; comments other than the document id are dropped. Conversion from and to Parquet
+    and Arrow needs little memory, however large the file.
     """
     from directrix.data.arrow_files import SUFFIXES
     from directrix.data.formats import is_table
@@ -63,15 +64,15 @@ def convert(
 
 
 def _form(target: Path) -> str:
-    """The suffix that says what to write, without that of the compression."""
+    """Return the suffix that names the format, without that of the compression."""
     from directrix.data.arrow_files import SUFFIXES
 
     form = Path(target.stem).suffix if target.suffix in _COMPRESSED else target.suffix
     if form not in (*_LETOR, _QRELS, *SUFFIXES) or (form in SUFFIXES and target.suffix != form):
         raise typer.BadParameter(
-            f"{target}: {form} is no format that convert writes; name the output *.txt for LETOR or "
-            "*.qrels for TREC judgements, with .gz, .bz2 or .xz behind it to compress, or *.parquet, "
-            "*.arrow, *.feather, which are not compressed once more."
+            f"{target}: convert does not write the format {form}; name the output *.txt for LETOR or "
+            "*.qrels for TREC qrels, followed by .gz, .bz2 or .xz to compress it, or *.parquet, *.arrow or "
+            "*.feather, which have a compression of their own."
         )
     return form
 

@@ -1,4 +1,4 @@
-"""``directrix crossval``: methods compared on folds, settings chosen by validation."""
+"""``directrix crossval``: methods compared on folds, settings selected on validation queries."""
 
 from __future__ import annotations
 
@@ -10,13 +10,29 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from directrix.cli.files import Missing, MissingOption, read_data
-from directrix.cli.output import PaperFormat, PaperFormatOption, print_json, progress_of, remark
+from directrix.cli.files import read_data
+from directrix.cli.options import (
+    ConventionOption,
+    JobsOption,
+    LatexFormat,
+    LatexFormatOption,
+    MeasuresOption,
+    Missing,
+    MissingOption,
+    SeedOption,
+    SettingsOption,
+    check_jobs,
+    convention_named,
+    measure_names,
+    parse_settings,
+    usage,
+)
+from directrix.cli.output import print_json, progress_lines, remark
 from directrix.errors import InputError
 
 if TYPE_CHECKING:
     from directrix.experiments.crossval import CrossValidation, Entry, Split
-    from directrix.experiments.tuning import Search as How
+    from directrix.experiments.tuning import Search as SearchName
 
 
 class Search(StrEnum):
@@ -32,156 +48,106 @@ def crossval(
         Path,
         typer.Argument(
             metavar="FOLDS",
-            help="Folder with Fold1, Fold2, ... of LETOR, or one LETOR / svmlight file.",
+            help="Folder with Fold1, Fold2, ... of LETOR, or one data file.",
             show_default=False,
         ),
     ],
     methods: Annotated[
         list[str],
-        typer.Option("--method", help="A method of `directrix methods`; repeatable.", show_default=False),
-    ],
-    measures: Annotated[
-        list[str] | None,
         typer.Option(
-            "--measure", "-m", help="Repeat for several. Default nDCG@10 and AP.", show_default=False
+            "--method", help="A method listed by `directrix methods`; repeatable.", show_default=False
         ),
-    ] = None,
+    ],
+    measures: MeasuresOption = None,
     select: Annotated[
         str | None,
-        typer.Option(help="What to train for and choose by; default the first measure.", show_default=False),
-    ] = None,
-    convention: Annotated[
-        str | None,
-        typer.Option(help="Count as this tool does: letor3, trec_eval, sklearn, ...", show_default=False),
-    ] = None,
-    settings: Annotated[
-        list[str] | None,
         typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="Fix a setting of the methods that have it, e.g. alpha=50.",
-            show_default=False,
+            help="Measure to train for and to select by. Default: the first measure.", show_default=False
         ),
     ] = None,
+    convention: ConventionOption = None,
+    settings: SettingsOption = None,
     search: Annotated[
-        Search, typer.Option(help="All settings of the grid, some at random, or fewer and fewer.")
+        Search,
+        typer.Option(help="Train the whole grid, a random part of it, or use successive halving."),
     ] = Search.grid,
     candidates: Annotated[
         int | None,
         typer.Option(
             min=1,
-            help="Settings of a method to draw for random (default 10) and halving.",
+            help="Number of settings per method that random (default 10) and halving draw.",
             show_default=False,
         ),
     ] = None,
     folds: Annotated[
         int | None,
-        typer.Option(min=3, help="Folds of a single file; default 5.", show_default=False),
+        typer.Option(min=3, help="Number of folds of a single file; default 5.", show_default=False),
     ] = None,
-    seed: Annotated[
-        int, typer.Option(min=0, max=2**32 - 1, help="Of folds, draws, and trainers that draw.")
-    ] = 0,
-    jobs: Annotated[int, typer.Option(help="Trainings at a time; -1 = one a core.")] = -1,
+    seed: SeedOption = 0,
+    jobs: JobsOption = -1,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Folder of finished trainings, to go on from.")
+        Path, typer.Option("--output", "-o", help="Folder of the finished trainings, to resume from.")
     ] = Path("crossval"),
     missing: MissingOption = Missing.error,
-    form: PaperFormatOption = PaperFormat.table,
+    form: LatexFormatOption = LatexFormat.table,
 ) -> None:
-    """Compare methods on folds: settings chosen on validation queries, figures of test queries.
+    """Compare methods on folds: settings are selected on validation queries, results are of test queries.
 
-    Every training is kept in the folder when it ends: the same command goes on with a run that was stopped,
-    and one with other methods adds them.
-    JSON: {"convention": .., "rows": [{"method": .., "measure": .., "mean": .., "folds": [..], "selected":
-    [..], "seconds": ..}], ..}.
+    Every finished training is kept in the folder: the same command resumes an interrupted run, and a command
+    with other methods adds them.
     """
-    from directrix.cli.doctor import environment
-    from directrix.cli.settings import usage
-    from directrix.experiments.crossval import cross_validate
-    from directrix.reports.folder import open_folder
-
-    names = list(dict.fromkeys(measures or ["nDCG@10", "AP"]))
-    how: How = search.value
     with usage():
-        entries, fixed = _entries(methods, settings or [])
-        tool = None if convention in (None, "default") else str(convention)
-        _check(entries, names, select or names[0], tool, (how, candidates, seed))
-        if jobs == 0 or jobs < -1:
-            raise InputError(
-                f"--jobs {jobs}: a number of trainings at a time is needed, or -1 for one a core."
-            )
+        check_jobs(jobs)
         if folds is not None and data.is_dir():
             raise InputError(
-                f"--folds {folds}: {data} is a folder, which has its own folds; leave it out, or give a file."
+                f"--folds {folds}: the folder {data} has folds; leave out --folds, or give a file."
             )
+        names = measure_names(measures)
+        tool = convention_named(convention)
+        entries, fixed = _entries(methods, settings)
+        plan: dict[str, Any] = {
+            "select": select or names[0],
+            "convention": "default" if tool is None else tool.name,
+            "search": search.value,
+            "candidates": candidates,
+            "seed": seed,
+        }
+        _check_candidates(entries, plan)
     splits = _splits(data, missing, 5 if folds is None else folds, seed)
-    installation = environment()
-    depends = {
-        "data": _digest(splits),
-        "folds": [split.name for split in splits],
-        "measures": names,
-        "select": select or names[0],
-        "convention": tool or "default",
-        "set": json.loads(json.dumps(fixed, default=repr)),
-        "search": how,
-        "candidates": candidates,
-        "seed": seed,
-        "directrix": installation["directrix"],
-    }
-    told = {"name": "crossval", "fixed": depends, "methods": [entry.name for entry in entries]}
-    path = open_folder(output, {**told, "installation": installation})
-    with progress_of("trainings") as progress:
-        found = cross_validate(
-            splits,
-            entries,
-            names,
-            select=select,
-            convention=tool,
-            search=how,
-            n_candidates=candidates,
-            path=path,
-            seed=seed,
-            n_jobs=jobs,
-            progress=progress,
-        )
-    _print(found, select or names[0], form)
-    for text in _notes(found):
+    path = _open_folder(output, splits, entries, {**plan, "measures": names, "set": fixed})
+    result = _run(splits, entries, names, plan, path, jobs)
+    _print(result, plan["select"], form)
+    for text in _notes(result):
         remark(f"note: {text}")
     remark(f"finished trainings: {path}")
 
 
-def _entries(methods: list[str], settings: list[str]) -> tuple[list[Entry], dict[str, Any]]:
-    """The methods, each with the fixed settings that it has."""
-    from directrix.cli.settings import parse_settings
+def _entries(methods: list[str], settings: list[str] | None) -> tuple[list[Entry], dict[str, Any]]:
+    """Return the methods, each with those of the fixed settings that it has, and all fixed settings."""
     from directrix.experiments.crossval import Entry
-    from directrix.rankers.methods import method as find_method
+    from directrix.rankers.methods import method
 
-    fixed = parse_settings(settings)
-    ways = list({way.name: way for way in map(find_method, methods)}.values())
+    fixed = parse_settings(settings, {"random_state": "--seed"})
+    chosen = list({found.name: found for found in map(method, methods)}.values())
     for name in fixed:
-        if name == "random_state":
-            raise InputError("--set random_state: --seed says the same; give only --seed.")
-        if not any(name in way.settings for way in ways):
-            ways[0].check_settings({name: None})
+        if not any(name in one.settings for one in chosen):
+            chosen[0].check_settings({name: None})
     return [
-        Entry(way.name, way, {name: value for name, value in fixed.items() if name in way.settings})
-        for way in ways
+        Entry(one.name, one, {name: value for name, value in fixed.items() if name in one.settings})
+        for one in chosen
     ], fixed
 
 
-def _check(
-    entries: list[Entry], names: list[str], select: str, tool: str | None, how: tuple[How, int | None, int]
-) -> None:
-    """Refuse what is wrong with the options before any data are read."""
+def _check_candidates(entries: list[Entry], plan: dict[str, Any]) -> None:
+    """Raise what is wrong with the settings before any data are read."""
     from directrix.experiments.rules import Rules
     from directrix.experiments.tuning import candidates_of, check_candidates
-    from directrix.measures.names import measure as parse_measure
 
-    for name in names:
-        parse_measure(name)
-    goal = Rules(tool).trained_for(select)
+    tool = None if plan["convention"] == "default" else plan["convention"]
+    measure = Rules(tool).trained_for(plan["select"])
+    how: tuple[SearchName, int | None, int] = plan["search"], plan["candidates"], plan["seed"]
     for entry in entries:
-        check_candidates(candidates_of(entry, goal, *how), goal)
+        check_candidates(candidates_of(entry, measure, *how), measure)
 
 
 def _splits(data: Path, missing: Missing, folds: int, seed: int) -> tuple[Split, ...]:
@@ -192,53 +158,106 @@ def _splits(data: Path, missing: Missing, folds: int, seed: int) -> tuple[Split,
     return k_fold_splits(read_data(data, missing), folds, seed=seed)
 
 
-def _digest(splits: tuple[Split, ...]) -> str:
-    state = hashlib.sha256("".join(split.name + split.digest for split in splits).encode())
-    return f"sha256:{state.hexdigest()}"
+def _open_folder(
+    output: Path, splits: tuple[Split, ...], entries: list[Entry], settings: dict[str, Any]
+) -> Path:
+    """Open the folder of the run; a folder of a run with other data or settings is an error."""
+    from directrix.cli.doctor import environment
+    from directrix.reports.folder import open_folder
+
+    installation = environment()
+    digest = hashlib.sha256("".join(split.name + split.digest for split in splits).encode())
+    fixed = {
+        "data": f"sha256:{digest.hexdigest()}",
+        "folds": [split.name for split in splits],
+        **settings,
+        "set": json.loads(json.dumps(settings["set"], default=repr)),
+        "directrix": installation["directrix"],
+    }
+    methods = [entry.name for entry in entries]
+    return open_folder(
+        output, {"name": "crossval", "fixed": fixed, "methods": methods, "installation": installation}
+    )
 
 
-def _print(found: CrossValidation, select: str, form: PaperFormat) -> None:
-    from directrix.reports.crossval import against_first, tables
+def _run(
+    splits: tuple[Split, ...],
+    entries: list[Entry],
+    names: list[str],
+    plan: dict[str, Any],
+    path: Path,
+    jobs: int,
+) -> CrossValidation:
+    from directrix.experiments.crossval import cross_validate
 
-    if form is PaperFormat.json:
-        tests = against_first(found)
-        rows = [
-            {
-                "method": entry,
-                "measure": measure,
-                "difference": None if test is None else float(test.difference),
-                "p": None if test is None else float(test.p),
-            }
-            for (entry, measure), test in tests.items()
-        ]
-        more = {"test": "paired-t", "against": found.entries[0], "rows": rows}
-        about = {"select": select, "folds": list(found.folds), "queries": len(found.query_ids)}
-        print_json({**found.to_dict(), **about, "significance": more})
+    with progress_lines("trainings") as progress:
+        return cross_validate(
+            splits,
+            entries,
+            names,
+            select=plan["select"],
+            convention=None if plan["convention"] == "default" else plan["convention"],
+            search=plan["search"],
+            n_candidates=plan["candidates"],
+            path=path,
+            seed=plan["seed"],
+            n_jobs=jobs,
+            progress=progress,
+        )
+
+
+def _print(result: CrossValidation, select: str, form: LatexFormat) -> None:
+    from directrix.reports.crossval import tables
+
+    if form is LatexFormat.json:
+        _print_json(result, select)
         return
-    figures, chosen = tables(found, select)
-    if form is PaperFormat.tsv:
-        head = ["method", "measure", "mean", *found.folds, "selected", "seconds"]
-        typer.echo("\t".join(head))
-        for row in found.to_dict()["rows"]:
+    scores, chosen = tables(result, select)
+    if form is LatexFormat.tsv:
+        typer.echo("\t".join(["method", "measure", "mean", *result.folds, "selected", "seconds"]))
+        for row in result.to_dict()["rows"]:
             values = ["" if value is None else repr(value) for value in (row["mean"], *row["folds"])]
-            picked = json.dumps(row["selected"], default=repr)
-            typer.echo("\t".join([row["method"], row["measure"], *values, picked, str(row["seconds"])]))
-    elif form is PaperFormat.latex:
-        typer.echo("\n\n".join([r"% needs \usepackage{booktabs}", figures.latex(), chosen.latex()]))
+            selected = json.dumps(row["selected"], default=repr)
+            typer.echo("\t".join([row["method"], row["measure"], *values, selected, str(row["seconds"])]))
+    elif form is LatexFormat.latex:
+        typer.echo("\n\n".join([r"% needs \usepackage{booktabs}", scores.latex(), chosen.latex()]))
     else:
-        typer.echo(f"{figures.text()}\n\n\n{chosen.text()}")
+        typer.echo(f"{scores.text()}\n\n\n{chosen.text()}")
 
 
-def _notes(found: CrossValidation) -> list[str]:
-    """What could not be trained, and that it was left out."""
+def _print_json(result: CrossValidation, select: str) -> None:
+    from directrix.reports.crossval import against_first
+
+    rows = [
+        {
+            "method": entry,
+            "measure": measure,
+            "difference": None if test is None else float(test.difference),
+            "p": None if test is None else float(test.p),
+        }
+        for (entry, measure), test in against_first(result).items()
+    ]
+    print_json(
+        {
+            **result.to_dict(),
+            "select": select,
+            "folds": list(result.folds),
+            "queries": len(result.query_ids),
+            "significance": {"test": "paired-t", "against": result.entries[0], "rows": rows},
+        }
+    )
+
+
+def _notes(result: CrossValidation) -> list[str]:
+    """Return a note for every method and fold in which candidates failed."""
     notes = []
-    for entry in found.entries:
-        for fold in found.folds:
-            tried = found.candidates(entry, fold)
-            failed = [each for each in tried if each.status == "failed"]
+    for entry in result.entries:
+        for fold in result.folds:
+            candidates = result.candidates(entry, fold)
+            failed = [candidate for candidate in candidates if candidate.status == "failed"]
             if failed:
                 notes.append(
-                    f"{entry}, {fold}: {len(failed)} of {len(tried)} candidates could not be trained: "
+                    f"{entry}, {fold}: {len(failed)} of {len(candidates)} candidates could not be trained: "
                     f"{failed[0].message}"
                 )
     return notes

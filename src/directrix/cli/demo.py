@@ -1,4 +1,4 @@
-"""``directrix demo``: every method on built-in data, compared with statistics."""
+"""``directrix demo``: several methods on built-in data, compared with a significance test."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from directrix.cli.files import check_writable
-from directrix.cli.output import Format, FormatOption, print_json, print_rows, progress_bar, remark
+from directrix.cli.options import Format, FormatOption, SeedOption
+from directrix.cli.output import print_json, print_rows, progress_bar, remark
 from directrix.errors import InputError
 
 if TYPE_CHECKING:
@@ -19,62 +20,64 @@ if TYPE_CHECKING:
     from directrix.rankers.stored import StoredRanker
     from directrix.types import Float64Array, FloatArray
 
-_GOAL = "nDCG@10"
+_MEASURE = "nDCG@10"
 _BASELINE = "Regression"
 _AUTO = "auto"
 _SHORT = {"epochs": 50}
 
 
 def demo(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for model and report.")] = Path(
-        "demo"
-    ),
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Of the data and of the training.")] = 0,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Folder for the model and the report.")
+    ] = Path("demo"),
+    seed: SeedOption = 0,
     form: FormatOption = Format.table,
 ) -> None:
-    """Train on built-in data, and print who is better, by how much, and whether that is chance."""
+    """Train several methods on built-in data; print which is best, by how much, and whether by chance."""
     from directrix import __version__
     from directrix.data.letor_write import replacing
     from directrix.reports.demo import demo_page
 
     path = _model_path(output)
-    q = _data(seed)
-    train, valid, test = (q.take(range(*span)) for span in ((0, 300), (300, 400), (400, 600)))
+    queries = _data(seed)
+    train, valid, test = (queries.take(range(*span)) for span in ((0, 300), (300, 400), (400, 600)))
     remark(
-        f"directrix {__version__} · built-in data: {q.n_queries} queries x {q.n_docs // q.n_queries} "
-        f"documents x {q.n_features} features, labels 0-{q.labels.max():.0f}, seed {seed} · target {_GOAL}\n"
-        f"trained on {train.n_queries} queries, chosen on {valid.n_queries}, "
-        f"figures from the other {test.n_queries}"
+        f"directrix {__version__} · built-in data: {queries.n_queries} queries x "
+        f"{queries.n_docs // queries.n_queries} documents x {queries.n_features} features, labels "
+        f"0-{queries.labels.max():.0f}, seed {seed} · target {_MEASURE}\n"
+        f"trained on {train.n_queries} queries, selected on {valid.n_queries}, figures from the other "
+        f"{test.n_queries}"
     )
     rows: list[dict[str, Any]] = []
     scores: dict[str, FloatArray] = {}
-    every: dict[str, dict[str, Float64Array]] = {}
-    plan = _plan(train, valid, seed)
+    values: dict[str, dict[str, Float64Array]] = {}
+    trainings = _trainings(train, valid, seed)
     with progress_bar("training") as progress:
-        for number, (name, fit) in enumerate(plan):
-            progress(number, len(plan), name)
-            begun = time.perf_counter()
+        for number, (name, fit) in enumerate(trainings):
+            progress(number, len(trainings), name)
+            start = time.perf_counter()
             ranker = fit()
-            seconds = time.perf_counter() - begun
+            seconds = time.perf_counter() - start
             scores[name] = ranker.predict_queries(test)
-            every[name] = values = _values(scores[name], test)
-            against = _against(values[_GOAL], every[_BASELINE][_GOAL], name)
-            rows.append({"method": name, **_means(values), "seconds": seconds, **against})
+            values[name] = _values(scores[name], test)
+            means = {measure: float(by_query.mean()) for measure, by_query in values[name].items()}
+            test_result = _against_baseline(name, {key: entry[_MEASURE] for key, entry in values.items()})
+            rows.append({"method": name, **means, "seconds": seconds, **test_result})
     _print(rows, form)
-    said = _findings(ranker, train, seed)
-    for text in said:
+    findings = _findings(ranker, train, seed)
+    for text in findings:
         remark(text)
     ranker.save(path)
     page = path.with_name("report.html")
     with replacing(page) as file:
-        file.write(demo_page(rows, test, scores, every, said).encode())
+        file.write(demo_page(rows, test, scores, values, findings).encode())
     remark(f"saved: {path}   open: {page}")
 
 
 def _model_path(folder: Path) -> Path:
-    """Make the folder now: a name that cannot be one is said before the training, not after it."""
+    """Make the folder now, so that a wrong name is an error before the training and not after it."""
     if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder}: is a file; a folder is needed for the model, e.g. -o {folder}-demo.")
+        raise InputError(f"{folder} is a file; a folder is needed, e.g. -o {folder}-demo.")
     folder.mkdir(parents=True, exist_ok=True)
     for name in ("model.json", "report.html"):
         check_writable(folder / name)
@@ -82,10 +85,10 @@ def _model_path(folder: Path) -> Path:
 
 
 def _data(seed: int, n_docs: int = 50, n_features: int = 60) -> Queries:
-    """Labels from a random cubic polynomial; the level of each feature differs from query to query.
+    """Return data with labels from a random cubic polynomial; each query shifts each feature by a constant.
 
-    Raw retrieval scores have such levels. They mean nothing for the ranking, which is what a regression
-    on the labels cannot know.
+    Raw retrieval scores have such shifts. They do not change the ranking of a query, but a regression on the
+    labels suffers from them.
     """
     from dataclasses import replace
 
@@ -93,27 +96,27 @@ def _data(seed: int, n_docs: int = 50, n_features: int = 60) -> Queries:
 
     from directrix.data.synthetic import make_cubic
 
-    q = make_cubic(600, n_docs, n_features, n_monomials=200, label_noise=0.1, seed=seed)
-    level = np.random.default_rng(seed).normal(0.0, 2.0, (q.n_queries, q.n_features))
-    features = q.features + np.repeat(level, np.diff(q.qptr), axis=0)
-    return replace(q, features=features.astype(np.float32))
+    queries = make_cubic(600, n_docs, n_features, n_monomials=200, label_noise=0.1, seed=seed)
+    shift = np.random.default_rng(seed).normal(0.0, 2.0, (queries.n_queries, queries.n_features))
+    features = queries.features + np.repeat(shift, np.diff(queries.qptr), axis=0)
+    return replace(queries, features=features.astype(np.float32))
 
 
-def _plan(train: Queries, valid: Queries, seed: int) -> list[tuple[str, Callable[[], StoredRanker]]]:
-    """Name of each row, and how to get its ranker."""
-    from directrix.measures.names import measure as parse_measure
+def _trainings(train: Queries, valid: Queries, seed: int) -> list[tuple[str, Callable[[], StoredRanker]]]:
+    """Return the name of each row, and a function that trains its ranker."""
+    from directrix.measures.names import measure
     from directrix.rankers.methods import method
     from directrix.rankers.search import search
 
+    goal = measure(_MEASURE)
+
     def fixed(name: str, **settings: Any) -> Callable[[], StoredRanker]:
-        goal = parse_measure(_GOAL)
         return lambda: method(name).ranker(measure=goal, **settings).fit_queries(train, measure=goal)
 
     def auto() -> StoredRanker:
-        found = search(
-            train, valid, measure=_GOAL, models=["linear"], settings={**_SHORT, "cg_iter": 10}, seed=seed
-        )
-        ranker: StoredRanker = found.ranker
+        settings = {**_SHORT, "cg_iter": 10}
+        result = search(train, valid, measure=goal, models=["linear"], settings=settings, seed=seed)
+        ranker: StoredRanker = result.ranker
         return ranker
 
     return [
@@ -126,30 +129,26 @@ def _plan(train: Queries, valid: Queries, seed: int) -> list[tuple[str, Callable
     ]
 
 
-def _values(scores: FloatArray, q: Queries) -> dict[str, Float64Array]:
-    """Both measures of every query."""
+def _values(scores: FloatArray, queries: Queries) -> dict[str, Float64Array]:
+    """Return both measures of every query."""
     from directrix.measures.names import measure
 
-    return {name: measure(name)(scores, q.labels, q.qptr) for name in (_GOAL, "AP")}
+    return {name: measure(name)(scores, queries.labels, queries.qptr) for name in (_MEASURE, "AP")}
 
 
-def _means(values: dict[str, Float64Array]) -> dict[str, float]:
-    return {name: float(entry.mean()) for name, entry in values.items()}
-
-
-def _against(values: Float64Array, base: Float64Array, name: str) -> dict[str, Any]:
-    """Mean difference over queries, and the p-value of the two-sided paired t-test."""
+def _against_baseline(name: str, values: dict[str, Float64Array]) -> dict[str, Any]:
+    """Return the mean difference over queries and the p-value of the two-sided paired t-test."""
     if name == _BASELINE:
         return {"difference": None, "p": None}
     from directrix.experiments.significance import paired_t
 
-    found = paired_t(values, base)
-    return {"difference": found.difference, "p": found.p}
+    result = paired_t(values[name], values[_BASELINE])
+    return {"difference": result.difference, "p": result.p}
 
 
 def _print(rows: list[dict[str, Any]], form: Format) -> None:
     if form is Format.json:
-        print_json({"measure": _GOAL, "baseline": _BASELINE, "rows": rows})
+        print_json({"measure": _MEASURE, "baseline": _BASELINE, "rows": rows})
         return
     if form is Format.tsv:
         print_rows(list(rows[0]), [list(row.values()) for row in rows], form)
@@ -159,32 +158,35 @@ def _print(rows: list[dict[str, Any]], form: Format) -> None:
     lines = [
         [
             row["method"],
-            f"{row[_GOAL]:.3f}",
+            f"{row[_MEASURE]:.3f}",
             f"{row['AP']:.3f}",
             f"{row['seconds']:.1f}",
             "-" if row["p"] is None else f"{row['difference']:+.3f} {stars(row['p'])}",
         ]
         for row in rows
     ]
-    print_rows(["method", _GOAL, "AP", "seconds", f"against {_BASELINE}"], lines, form)
+    print_rows(["method", _MEASURE, "AP", "seconds", f"against {_BASELINE}"], lines, form)
 
 
 def _findings(ranker: StoredRanker, train: Queries, seed: int) -> list[str]:
-    """How far the surrogate is from its measure, and whether the weights are a local optimum of the goal."""
+    """Say how far the surrogate is from its measure, and whether the weights are a local optimum."""
     from directrix.experiments.optimality import certify
     from directrix.rankers.search import gap_of
 
     surrogate, gap = ranker.surrogate_, gap_of(ranker, train)
-    said = ["stars: two-sided paired t-test over queries, p < .05 *, .01 **, .001 ***"]
-    if not math.isnan(gap):  # LambdaRank has forces, and no surrogate of a measure
-        said.append(
+    findings = ["stars: two-sided paired t-test over queries, p < .05 *, .01 **, .001 ***"]
+    if not math.isnan(gap):  # LambdaRank has forces, but no surrogate of a measure
+        findings.append(
             f"surrogate error of {_AUTO}: mean |{type(surrogate).__name__} - {surrogate.measure.name}| = "
             f"{gap:.4f} on the training queries"
         )
-    found = certify(ranker, train, _GOAL, relative=True, seed=seed)
-    rise = f", by {found.largest_rise:.4f} at most" if found.n_rising else f" ({found.confidence:.0%})"
-    said.append(
-        f"local optimum: {found.n_rising} of {found.n_directions} random directions raise {_GOAL} on the "
-        f"training queries{rise}"
+    certificate = certify(ranker, train, _MEASURE, relative=True, seed=seed)
+    if certificate.n_rising:
+        ending = f", by at most {certificate.largest_rise:.4f}"
+    else:
+        ending = f" ({certificate.confidence:.0%})"
+    findings.append(
+        f"local optimum: {certificate.n_rising} of {certificate.n_directions} random directions raise "
+        f"{_MEASURE} on the training queries{ending}"
     )
-    return said
+    return findings

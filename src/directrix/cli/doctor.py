@@ -1,4 +1,4 @@
-"""``directrix doctor``: what is in a data file, or what directrix runs on."""
+"""``directrix doctor``: statistics of data files, or the installation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from directrix.cli.output import Format, FormatOption, print_json, print_rows, progress_of, remark
+from directrix.cli.options import Format, FormatOption
+from directrix.cli.output import print_json, print_rows, progress_lines, remark
 
 if TYPE_CHECKING:
     from directrix.data.audits import FileAudit
@@ -19,14 +20,14 @@ _EXTRAS = {"lightgbm": "lightgbm", "matplotlib": "plot", "piqp": "qp", "pyarrow"
 def doctor(
     files: Annotated[
         list[Path] | None,
-        typer.Argument(help="LETOR / svmlight, Parquet or Arrow files.", show_default=False),
+        typer.Argument(help="Data files: LETOR / svmlight text, Parquet or Arrow.", show_default=False),
     ] = None,
     compile_: Annotated[
-        bool, typer.Option("--compile", help="Compile all kernels now, and keep them for every later run.")
+        bool, typer.Option("--compile", help="Compile all kernels now and keep them for later runs.")
     ] = False,
     form: FormatOption = Format.table,
 ) -> None:
-    """Examine data files; with several, also which queries they share. Without files: the installation."""
+    """Examine data files and the queries they share; without files, show the installation."""
     if compile_ and files:
         raise typer.BadParameter("--compile takes no files.")
     if not files:
@@ -41,14 +42,14 @@ def doctor(
     from directrix.data.audits import audit
     from directrix.data.formats import read_file
 
-    found = audit({str(path): read_file(path, missing="nan") for path in files})
+    result = audit({str(path): read_file(path, missing="nan") for path in files})
     if form is Format.json:
-        print_json(found.to_dict())
+        print_json(result.to_dict())
         return
-    columns = [_facts(file) for file in found.files]
+    columns = [_facts(file) for file in result.files]
     rows = [[name, *(facts[name] for facts in columns)] for name in columns[0]]
-    print_rows(["what", *(file.name for file in found.files)], rows, form)
-    for text in found.remarks():
+    print_rows(["what", *(file.name for file in result.files)], rows, form)
+    for text in result.remarks():
         remark(f"note: {text}")
 
 
@@ -58,10 +59,10 @@ def _facts(file: FileAudit) -> dict[str, str]:
         "rows": str(file.n_docs),
         "queries": str(file.n_queries),
         "features": str(file.n_features),
-        "rows a query": f"{low} to {high}, mean {mean:.1f}",
+        "rows per query": f"{low} to {high}, mean {mean:.1f}",
         "labels": ", ".join(f"{label}: {count}" for label, count in file.labels.items()),
         "queries without a relevant row": str(file.queries_without_relevant),
-        "queries of one label": str(file.queries_with_one_label),
+        "queries with one label only": str(file.queries_with_one_label),
         "constant features": str(len(file.constant_features)),
         "duplicate features": str(len(file.duplicate_features)),
         "duplicate rows": str(file.duplicate_rows),
@@ -70,7 +71,7 @@ def _facts(file: FileAudit) -> dict[str, str]:
 
 
 def environment() -> dict[str, Any]:
-    """Versions, the machine, and how many threads the kernels use; nothing that depends on paths."""
+    """Return versions, the machine, and the number of threads; nothing that depends on paths."""
     import os
     import platform
     from importlib.metadata import version
@@ -90,7 +91,7 @@ def environment() -> dict[str, Any]:
 
 
 def _extra(name: str, extra: str) -> str:
-    """Version of an optional package, or how to get it."""
+    """Return the version of an optional package, or how to install it."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:
@@ -100,7 +101,7 @@ def _extra(name: str, extra: str) -> str:
 
 
 def _kernels() -> dict[str, Any]:
-    """Where compiled kernels are kept, and how many."""
+    """Return where compiled kernels are kept, and how many."""
     from directrix.kernels import size_of, survey
 
     found = survey()
@@ -115,7 +116,7 @@ def _kernels() -> dict[str, Any]:
 
 
 def _kernel_rows(found: dict[str, Any]) -> list[list[str]]:
-    """The same in words."""
+    """Return the same as rows of a table."""
     rows = [["kernels", f"{found['kernels']}, compiled for {found['processor']}: {found['compiled']}"]]
     for place in found["places"]:
         writable = "writable" if place["writable"] else "not writable"
@@ -138,20 +139,20 @@ def _megabytes(size: int) -> str:
 
 
 def _compile() -> dict[str, Any]:
-    """Compile all kernels, and say how long it took."""
+    """Compile all kernels and return what it took."""
     import time
 
     from directrix.cli.compiling import compile_all
     from directrix.kernels import remove_stale
 
-    begun = time.perf_counter()
-    with progress_of("compiling") as report:
+    start = time.perf_counter()
+    with progress_lines("compiling") as report:
         compiled, found = compile_all(report)
-    seconds, removed = time.perf_counter() - begun, remove_stale()
+    seconds, removed = time.perf_counter() - start, remove_stale()
     remark(
-        f"compiled {compiled} signatures of kernels in {seconds:.1f} s"
+        f"compiled {compiled} kernel signatures in {seconds:.1f} s"
         if compiled
-        else f"everything was compiled before: {found} signatures read in {seconds:.1f} s"
+        else f"everything was compiled already: {found} kernel signatures read in {seconds:.1f} s"
     )
     if removed:
         remark(f"removed {removed} stale files")

@@ -1,122 +1,106 @@
-"""``directrix evaluate``: measures of score files and models, under any tool's convention."""
+"""``directrix evaluate``: measures of score files, models and runs, under the convention of any tool."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from directrix.cli.files import Missing, MissingOption
-from directrix.cli.output import Format, FormatOption, print_json, print_rows, remark
-from directrix.cli.wording import for_the_shell
+from directrix.cli.options import (
+    Format,
+    FormatOption,
+    JudgedArgument,
+    MeasuresOption,
+    Missing,
+    MissingOption,
+    RankingsArgument,
+    convention_named,
+    measure_names,
+    usage,
+)
+from directrix.cli.output import print_json, print_rows, remark
 
 if TYPE_CHECKING:
-    from directrix.cli.scores import Judgement
+    from directrix.cli.scores import JudgedRanking
     from directrix.measures.convention import Convention
     from directrix.measures.evaluation import Comparison, Evaluation
 
 _ALL = "all"
-_DEFAULT = "default"
 
 
 def evaluate(
-    data: Annotated[
-        Path, typer.Argument(help="Labelled data, LETOR / svmlight; or TREC judgements.", show_default=False)
-    ],
-    rankings: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="SCORES|MODEL...",
-            help="Files of one score per line, or model files; or TREC runs.",
+    data: JudgedArgument,
+    rankings: RankingsArgument,
+    measures: MeasuresOption = None,
+    per_query: Annotated[
+        bool, typer.Option("--per-query", help="Print the value of every query too.")
+    ] = False,
+    convention: Annotated[
+        str | None,
+        typer.Option(
+            help="Compute measures as another tool does: letor3, trec_eval, sklearn, ..., or as all of them.",
             show_default=False,
         ),
-    ],
-    measures: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--measure", "-m", help="Repeat for several. Default nDCG@10 and AP.", show_default=False
-        ),
-    ] = None,
-    per_query: Annotated[bool, typer.Option("--per-query", help="The value of every query too.")] = False,
-    convention: Annotated[
-        str | None, typer.Option(help="Count as this tool does: letor3, trec_eval, sklearn, ...; or all.")
     ] = None,
     missing: MissingOption = Missing.error,
     form: FormatOption = Format.table,
 ) -> None:
-    """Evaluate score files and models on labelled data, or TREC runs on judgements.
+    """Evaluate score files and models on labelled data, or TREC runs on qrels."""
+    from directrix.cli.scores import judged_rankings
 
-    JSON: {"convention": .., "rows": [{"name": .., "measures": {"nDCG@10": ..}}]}; with --per-query each row
-    has "queries" too; with --convention all a list of such objects.
-    """
-    from directrix.cli.scores import judgements
-    from directrix.cli.settings import usage
-    from directrix.measures.convention import convention as find_convention
-    from directrix.measures.names import measure as parse_measure
-
-    names = list(dict.fromkeys(measures or ["nDCG@10", "AP"]))
+    all_tools = convention == _ALL
     with usage():
-        for name in names:
-            parse_measure(name)
-        tool = None if convention in (None, _ALL, _DEFAULT) else find_convention(str(convention))
-    several = convention == _ALL
-    judged = judgements(data, rankings, missing)
-    found = [_compared(names, each) if several else _alone(names, each, tool) for each in judged]
-    for text in dict.fromkeys(text for values in found for text in _left_out(values)):
+        names = measure_names(measures)
+        tool = None if all_tools else convention_named(convention)
+    judged = judged_rankings(data, rankings, missing)
+    evaluations = [
+        _all_conventions(names, r) if all_tools else _one_convention(names, r, tool) for r in judged
+    ]
+    for text in dict.fromkeys(text for values in evaluations for text in _left_out(values)):
         remark(f"note: {text}")
-    queries = [each.query_ids if per_query else None for each in judged]
-    files = list(zip(map(str, rankings), found, queries, strict=True))
+    queries = [ranking.query_ids if per_query else None for ranking in judged]
+    files = list(zip(map(str, rankings), evaluations, queries, strict=True))
     results = [
         {"convention": name, "rows": [_row(file, values[name], names, ids) for file, values, ids in files]}
-        for name in found[0]
+        for name in evaluations[0]
     ]
     if form is Format.json:
-        print_json(results if several else results[0])
+        print_json(results if all_tools else results[0])
         return
-    head = (["convention"] if several else []) + ["name"] + (["query"] if per_query else []) + names
-    print_rows(head, [line for result in results for line in _lines(result, several)], form)
+    head = (["convention"] if all_tools else []) + ["name"] + (["query"] if per_query else []) + names
+    print_rows(head, [line for result in results for line in _lines(result, all_tools)], form)
     if convention is None:
-        remark("convention: default (--convention all shows how other tools count)")
+        remark("convention: default (--convention all shows the values of other tools)")
 
 
-def _compared(names: list[str], each: Judgement) -> Comparison:
-    """Values under every convention."""
+def _all_conventions(names: list[str], ranking: JudgedRanking) -> Comparison:
     from directrix.measures.evaluation import evaluate_conventions
 
-    arrays = {"qptr": each.qptr, "doc_ids": each.doc_ids}
-    return evaluate_conventions(names, each.scores, each.labels, per_query=True, **arrays)
+    return evaluate_conventions(names, **ranking.arrays(), per_query=True)
 
 
-def _alone(names: list[str], each: Judgement, tool: Convention | None) -> Comparison:
-    """Values under one convention, in the same form."""
+def _one_convention(names: list[str], ranking: JudgedRanking, tool: Convention | None) -> Comparison:
+    """Return the values under one convention in the form of `_all_conventions`."""
     from directrix.measures.evaluation import Comparison
     from directrix.measures.evaluation import evaluate as values_of
 
-    values = values_of(
-        names,
-        each.scores,
-        each.labels,
-        qptr=each.qptr,
-        doc_ids=each.doc_ids,
-        convention=tool,
-        per_query=True,
-    )
-    found = Comparison({_DEFAULT if tool is None else tool.name: values})
-    found.left_out = {}
-    return found
+    values = values_of(names, **ranking.arrays(), convention=tool, per_query=True)
+    result = Comparison({"default" if tool is None else tool.name: values})
+    result.left_out = {}
+    return result
 
 
-def _left_out(found: Comparison) -> Iterator[str]:
-    for tool, reasons in found.left_out.items():
+def _left_out(result: Comparison) -> Iterator[str]:
+    """Say which measures a convention leaves out, and why."""
+    for tool, reasons in result.left_out.items():
         for reason in dict.fromkeys(reasons.values()):
-            gone = ", ".join(name for name, why in reasons.items() if why == reason)
-            yield for_the_shell(f"{tool} without {gone}: {reason}")
+            names = ", ".join(name for name, why in reasons.items() if why == reason)
+            yield f"{tool} without {names}: {reason}"
 
 
 def _row(file: str, values: Evaluation, names: list[str], queries: tuple[str, ...] | None) -> dict[str, Any]:
-    """One ranking as the JSON shows it; measures that the tool lacks have no number."""
+    """Return one ranking as the JSON shows it; measures that the tool does not define are null."""
     row: dict[str, Any] = {"name": file, "measures": {name: values.mean.get(name) for name in names}}
     if queries is not None:
         row["queries"] = [
@@ -132,12 +116,12 @@ def _row(file: str, values: Evaluation, names: list[str], queries: tuple[str, ..
     return row
 
 
-def _lines(result: dict[str, Any], several: bool) -> list[list[Any]]:
-    first = [result["convention"]] if several else []
+def _lines(result: dict[str, Any], all_tools: bool) -> list[list[Any]]:
+    prefix = [result["convention"]] if all_tools else []
     lines: list[list[Any]] = []
     for row in result["rows"]:
         queries = row.get("queries")
-        head = [*first, row["name"]]
+        head = [*prefix, row["name"]]
         lines += [[*head, entry["query"], *entry["measures"].values()] for entry in queries or []]
         lines.append([*head, *(["all"] if queries else []), *row["measures"].values()])
     return lines

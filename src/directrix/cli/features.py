@@ -1,8 +1,8 @@
-"""``directrix features``: TREC runs as data to learn from."""
+"""``directrix features``: TREC runs as training data."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class RunForm(StrEnum):
-    """What of a run is cut or written."""
+    """Values of a run that are compared with thresholds, or written."""
 
     score = "score"
     percentile = "percentile"
@@ -31,130 +31,150 @@ def features(
         list[Path],
         typer.Argument(
             metavar="RUN...",
-            help="TREC runs, plain or compressed; columns in this order.",
+            help="TREC runs, plain or compressed; one group of columns each.",
             show_default=False,
         ),
     ],
-    qrels: Annotated[Path, typer.Option(help="TREC judgements.", show_default=False)],
+    qrels: Annotated[Path, typer.Option(help="TREC qrels.", show_default=False)],
     output: Annotated[
         Path,
         typer.Option(
-            "--output", "-o", help="LETOR file to write; .gz .bz2 .xz compress.", show_default=False
+            "--output", "-o", help="LETOR file to write; .gz .bz2 .xz compress it.", show_default=False
         ),
     ],
     _word: Annotated[
-        bool, typer.Option("--runs", help="May stand before the runs: --runs A.gz B.gz.", show_default=False)
+        bool,
+        typer.Option("--runs", help="Optional word before the runs: --runs A.gz B.gz.", show_default=False),
     ] = False,
     bins: Annotated[
         int | None,
-        typer.Option(min=0, help="Thresholds a run; 0 writes the values themselves. Default 50."),
+        typer.Option(
+            min=0,
+            help="Number of thresholds per run; 0 writes the values themselves. Default 50.",
+            show_default=False,
+        ),
     ] = None,
     form: Annotated[
         RunForm | None,
         typer.Option(
-            help="Values of a run: its scores, or percentiles or min-max within the topic. Default score.",
+            help="Values of a run: scores, or percentiles or min-max values within a topic. Default score.",
             show_default=False,
         ),
     ] = None,
-    depth: Annotated[int, typer.Option(min=1, help="Documents of a run and topic that count.")] = 1000,
+    depth: Annotated[int, typer.Option(min=1, help="Number of documents per run and topic to use.")] = 1000,
     topics: Annotated[
         str | None, typer.Option(help=f"Topics to write: {TOPICS_HELP}. Default all.", show_default=False)
     ] = None,
     train_topics: Annotated[
         str | None,
         typer.Option(
-            help="Topics that thresholds are taken from, likewise. Default all.", show_default=False
+            help="Topics from which thresholds are computed, in the same form. Default all.",
+            show_default=False,
         ),
     ] = None,
     thresholds: Annotated[
         Path | None,
-        typer.Option(
-            help="Where to keep the thresholds. Default OUTPUT.thresholds.json.", show_default=False
-        ),
+        typer.Option(help="File for the thresholds. Default OUTPUT.thresholds.json.", show_default=False),
     ] = None,
     thresholds_from: Annotated[
         Path | None,
-        typer.Option(help="Thresholds that this command kept, for the same runs.", show_default=False),
+        typer.Option(help="Thresholds written by this command for the same runs.", show_default=False),
     ] = None,
 ) -> None:
-    """Turn TREC runs into queries whose features say which thresholds each run's score exceeds.
+    """Turn TREC runs into queries whose features say which thresholds the score of each run exceeds.
 
-    The documents of a topic are the union of the runs' first ones; only judged topics count. Thresholds
-    lie where relevant documents do, so take them from the training topics: --train-topics.
+    The documents of a topic are the union of the top documents of the runs; only judged topics are written.
+    Thresholds depend on the judgements: use --train-topics to compute them from training topics only.
     """
-    if thresholds_from is not None and any(
-        given is not None for given in (bins, form, train_topics, thresholds)
-    ):
+    others = (bins, form, train_topics, thresholds)
+    if thresholds_from is not None and any(given is not None for given in others):
         raise typer.BadParameter(
-            "--thresholds-from brings thresholds and their form: leave out --bins, --form, --train-topics "
+            "--thresholds-from sets the thresholds and their form: leave out --bins, --form, --train-topics "
             "and --thresholds."
         )
     if bins == 0 and any(given is not None for given in (train_topics, thresholds)):
-        raise typer.BadParameter("--bins 0 takes no thresholds: leave out --train-topics and --thresholds.")
-    from directrix.data.run_thresholds import RunThresholds, write_runs
-    from directrix.data.runs import runs_as_features
-
-    keep = thresholds or Path(f"{output}.thresholds.json")
-    if keep.resolve() == output.resolve():
-        raise typer.BadParameter(f"--thresholds {keep}: is the file of -o too; give another name.")
-    check_writable(output, *runs, qrels, thresholds_from)
-    check_writable(keep, *runs, qrels)
-    kept = None if thresholds_from is None else RunThresholds.read(thresholds_from)
+        raise typer.BadParameter("--bins 0 uses no thresholds: leave out --train-topics and --thresholds.")
+    target = thresholds or Path(f"{output}.thresholds.json")
+    _check_outputs(output, target, [*runs, qrels], thresholds_from)
+    kind: Form = (form or RunForm.score).value
+    used = None if thresholds_from is None else _saved_thresholds(thresholds_from)
     with progress_bar("runs") as report:
-
-        def read() -> Iterator[Path]:
-            for number, path in enumerate(runs):
-                report(number, len(runs), path.name)
-                yield path
-
-        scores = runs_as_features(read(), qrels, depth)
-        _say_what_is_left_out(scores)
+        scores = _read(runs, qrels, depth, report)
         written = (
             scores if topics is None else scores.take(positions_of(topics, scores.query_ids, "--topics"))
         )
-        made = bins != 0 and kept is None
-        if made:
-            kept = _thresholds(scores, bins or 50, (form or RunForm.score).value, train_topics)
+        if used is None and bins != 0:
+            used = _thresholds(scores, 50 if bins is None else bins, kind, train_topics)
         report(len(runs), len(runs), output.name)
-        write_runs(written, output, kept, (form or RunForm.score).value)
-    if made and kept is not None:
-        kept.write(keep)
-        remark(f"saved: {keep} (thresholds, for --thresholds-from)")
-    _say_what_is_saved(written, output, len(scores.tags) if kept is None else kept.n_features)
+        _write(written, output, used, kind)
+    if used is not None and thresholds_from is None:
+        used.write(target)
+        remark(f"saved: {target} (thresholds, for --thresholds-from)")
+    _remark_on_output(written, output, len(scores.tags) if used is None else used.n_features)
 
 
-def _thresholds(scores: RunScores, bins: int, form: Form, train_topics: str | None) -> RunThresholds:
+def _check_outputs(output: Path, target: Path, inputs: list[Path], thresholds_from: Path | None) -> None:
+    if target.resolve() == output.resolve():
+        raise typer.BadParameter(f"--thresholds {target} is the file of -o too; give another name.")
+    check_writable(output, *inputs, thresholds_from)
+    check_writable(target, *inputs)
+
+
+def _read(runs: list[Path], qrels: Path, depth: int, report: Callable[[int, int, str], None]) -> RunScores:
+    """Read runs and qrels, with a remark about the topics that only one of them has."""
+    from directrix.data.runs import runs_as_features
+
+    def reported() -> Iterator[Path]:
+        for number, path in enumerate(runs):
+            report(number, len(runs), path.name)
+            yield path
+
+    scores = runs_as_features(reported(), qrels, depth)
+    for topics, which in ((scores.unjudged, "without judgements"), (scores.unretrieved, "in no run")):
+        if topics:
+            shown = ", ".join(topics[:5]) + (", ..." if len(topics) > 5 else "")
+            remark(f"note: topics {which} are left out ({len(topics)}): {shown}")
+    return scores
+
+
+def _write(scores: RunScores, output: Path, thresholds: RunThresholds | None, kind: Form) -> None:
+    from directrix.data.run_thresholds import write_runs
+
+    write_runs(scores, output, thresholds, kind)
+
+
+def _saved_thresholds(path: Path) -> RunThresholds:
+    from directrix.data.run_thresholds import RunThresholds
+
+    return RunThresholds.read(path)
+
+
+def _thresholds(scores: RunScores, bins: int, kind: Form, train_topics: str | None) -> RunThresholds:
+    """Compute the thresholds from the training topics."""
     from directrix.data.run_thresholds import RunThresholds
 
     if train_topics is not None:
         scores = scores.take(positions_of(train_topics, scores.query_ids, "--train-topics"))
-    elif form == "score":
+    elif kind == "score":
         remark(
-            f"note: thresholds are taken from all {scores.n_queries} topics with their judgements, so none "
-            "of them is unseen; to test on some, give the others as --train-topics."
+            f"note: thresholds are computed from all {scores.n_queries} topics and their judgements, so none "
+            "of these topics can serve as a test topic; to test on some, give the others as --train-topics."
         )
-    if form == "score" and not (scores.labels > 0.0).any():
+    if kind == "score" and not (scores.labels > 0.0).any():
         remark(
-            "note: no relevant document was retrieved for the topics that thresholds are taken from, so they "
-            "lie at quantiles of all scores there; give topics with relevant documents as --train-topics."
+            "note: no relevant document was retrieved for the topics from which thresholds are computed, so "
+            "these are quantiles of all scores; give topics with relevant documents as --train-topics."
         )
-    return RunThresholds.of(scores, bins, form)
+    return RunThresholds.of(scores, bins, kind)
 
 
-def _say_what_is_left_out(scores: RunScores) -> None:
-    for topics, why in ((scores.unjudged, "have no judgements"), (scores.unretrieved, "are in no run")):
-        if topics:
-            shown = ", ".join(topics[:5]) + (", ..." if len(topics) > 5 else "")
-            remark(f"note: left out, for they {why}: topics {shown} ({len(topics)} in all)")
-
-
-def _say_what_is_saved(written: RunScores, output: Path, n_features: int) -> None:
-    found, judged = int((written.labels > 0.0).sum()), int(written.n_relevant.sum())
+def _remark_on_output(written: RunScores, output: Path, n_features: int) -> None:
+    retrieved, relevant = int((written.labels > 0.0).sum()), int(written.n_relevant.sum())
     remark(
         f"saved: {output} ({written.n_queries} topics, {written.n_docs} documents, {n_features} features of "
         f"{len(written.tags)} runs)"
     )
     remark(
-        f"relevant: {judged} documents, {found} of them retrieved; measures on this file do not know the "
-        f"other {judged - found}"
+        f"relevant: {relevant} documents, {retrieved} of them retrieved; measures of this file do not count "
+        f"the other {relevant - retrieved}"
     )

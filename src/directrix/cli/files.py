@@ -1,66 +1,47 @@
-"""Files that commands read and write: what is missing in data, how wide they are, where output may go."""
+"""Files that commands read and write: checks of outputs, numbers of features, names of documents."""
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
+from directrix.cli.options import Missing
 from directrix.errors import InputError
 
 if TYPE_CHECKING:
     from directrix.data.queries import Queries
 
-__all__ = [
-    "Missing",
-    "MissingOption",
-    "as_wide_as",
-    "check_writable",
-    "document_names",
-    "read_data",
-]
-
-
-class Missing(StrEnum):
-    """What ``nan`` and ``NULL`` as feature values mean."""
-
-    error = "error"
-    zero = "zero"
-
-
-MissingOption = Annotated[Missing, typer.Option(help="What nan and NULL as feature values mean.")]
+__all__ = ["as_wide_as", "check_writable", "document_names", "read_data"]
 
 
 def check_writable(path: Path, *inputs: Path | None) -> None:
-    """Refuse an output that can never be written, or that is an input, before the work begins.
+    """Refuse an output that cannot be written, or that is also an input, before the work begins.
 
     Raises
     ------
     InputError
-        If ``path`` is a folder, lies in none, is the same file as one of ``inputs``, or would be one of
-        the files of an input that is a folder.
+        If ``path`` is a folder, its folder does not exist, it is the same file as one of ``inputs``, or it
+        would be one of the files of an input that is a folder.
     """
     if path.is_dir():
-        raise InputError(f"{path}: is a folder; give the name of a file in it, e.g. -o {path / 'out'}.")
+        raise InputError(f"{path} is a folder; give the name of a file in it, e.g. -o {path / 'out'}.")
     if not path.absolute().parent.is_dir():
-        raise InputError(f"{path}: its folder does not exist; type `mkdir -p {path.parent}` first.")
+        raise InputError(f"the folder of {path} does not exist; type `mkdir -p {path.parent}` first.")
     from directrix.data.arrow_files import SUFFIXES
 
     for source in inputs:
         if source is not None and path.suffix in SUFFIXES and _is_within(path, source):
             raise InputError(
-                f"{path}: lies in the folder {source}, whose tables are read together, so it would become, "
-                f"or replace, one of them; write it elsewhere, e.g. {source.absolute().parent / path.name}."
+                f"{path} is in the folder {source}, whose files are read together, so it would become or "
+                f"replace one of them; write it elsewhere, e.g. {source.absolute().parent / path.name}."
             )
     if not path.is_file():
         return
     for source in inputs:
         if source is not None and source.exists() and source.samefile(path):
             raise InputError(
-                f"{path}: is the same file as {source}, which is read and would be lost; give another name "
-                f"for the output, e.g. {path.with_name('new-' + path.name)}."
+                f"{path} is the same file as the input {source}, which would be lost; give another name for "
+                f"the output, e.g. {path.with_name('new-' + path.name)}."
             )
 
 
@@ -81,21 +62,21 @@ def as_wide_as(q: Queries, n_features: int, path: Path, other: str) -> Queries:
     Raises
     ------
     InputError
-        If there are more; the message names both files.
+        If the data have more features.
     """
     if q.n_features > n_features:
         raise InputError(
-            f"{path}: has {q.n_features} features, {other} has {n_features}; both must have the same ones. "
-            "Give the files of one data set, with the same features in the same order."
+            f"{path} has {q.n_features} features, {other} has {n_features}; both must have the same "
+            "ones. Give files of one data set, with the same features in the same order."
         )
     return q.widened(n_features)
 
 
 def document_names(q: Queries) -> list[str]:
-    """One word for every document, the same in runs and judgements.
+    """Return one word for every document, the same in runs and qrels.
 
-    Blanks in an identifier become ``_``; a document without one is called by its row, from 0: ``7``,
-    or ``row7`` in data where others have identifiers.
+    Blanks in an identifier become ``_``; a document without one is named by its row, counted from 0:
+    ``7``, or ``row7`` in data where other documents have identifiers.
     """
     if q.doc_ids is None:
         return [str(row) for row in q.rows.tolist()]

@@ -1,39 +1,30 @@
-"""The ``directrix`` command: one group, one file per command, errors as exit statuses.
+"""The ``directrix`` command: the group of all commands; errors become exit statuses.
 
-Exit status: 0 fine, 1 the data cannot be used, 2 wrong usage, 130 interrupted.
+Exit status: 0 success, 1 the data cannot be used, 2 wrong usage, 130 interrupted.
 """
 
 from __future__ import annotations
 
 import errno
+import inspect
+import re
 import warnings
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from directrix import __version__
-from directrix.cli.certify import certify
-from directrix.cli.compare import compare
-from directrix.cli.convert import convert
-from directrix.cli.crossval import crossval
-from directrix.cli.demo import demo
-from directrix.cli.doctor import doctor
-from directrix.cli.evaluate import evaluate
-from directrix.cli.features import features
-from directrix.cli.methods import methods
-from directrix.cli.predict import predict
-from directrix.cli.reproduce import reproduce
-from directrix.cli.tendency import tendency
-from directrix.cli.train import train
-from directrix.cli.wording import for_the_shell
+from directrix.cli.options import message_of
 from directrix.errors import InputError, MissingExtra
+from directrix.registry import COMMANDS
 
 __all__ = ["app"]
 
 
 class _Commands(TyperGroup):
-    """Turns what users can cause into one message on stderr and an exit status."""
+    """Turn every error that a user can cause into one message on stderr and an exit status."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -41,14 +32,14 @@ class _Commands(TyperGroup):
                 warnings.showwarning = _note
                 return super().invoke(ctx)
         except (InputError, MissingExtra) as error:
-            _fail(error.in_shell if isinstance(error, InputError) else str(error))
+            _fail(message_of(error))
         except OSError as error:
             if error.errno == errno.EPIPE:
                 raise
-            place = error.filename or "a file"
-            _fail(f"{place}: {error.strerror or error}; check the path and its permissions.")
+            name = error.filename or "a file"
+            _fail(f"{name}: {error.strerror or error}; check the path and its permissions.")
         except MemoryError:
-            _fail("the data do not fit into memory; use fewer queries or a machine with more.")
+            _fail("the data do not fit into memory; use fewer queries or a machine with more memory.")
         except KeyboardInterrupt:
             typer.echo("interrupted", err=True)
             raise typer.Exit(130) from None
@@ -75,13 +66,11 @@ def _print_version(wanted: bool) -> None:
 def _main(
     version: Annotated[
         bool,
-        typer.Option(
-            "--version", help="Print the version and leave.", is_eager=True, callback=_print_version
-        ),
+        typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_version),
     ] = False,
     threads: Annotated[
         int | None,
-        typer.Option(min=1, help="Threads for the kernels; default all cores, or DIRECTRIX_NUM_THREADS."),
+        typer.Option(min=1, help="Number of threads. Default: DIRECTRIX_NUM_THREADS, else all cores."),
     ] = None,
 ) -> None:
     if threads is not None:
@@ -91,20 +80,18 @@ def _main(
 
 
 def _fail(message: str) -> None:
-    typer.echo(f"error: {for_the_shell(message)}", err=True)
+    typer.echo(f"error: {message}", err=True)
     raise typer.Exit(1) from None
 
 
 def _note(message: Warning | str, *_: Any, **__: Any) -> None:
-    typer.echo(f"note: {for_the_shell(str(message))}", err=True)
+    typer.echo(f"note: {message}", err=True)
 
 
-_COMMANDS = (
-    *(train, predict, evaluate, compare, crossval, certify, tendency),
-    *(convert, features, methods, reproduce, demo, doctor),
-)
-for _command in _COMMANDS:
-    app.command()(_command)
+for _name in COMMANDS:
+    _command = getattr(import_module(f"directrix.cli.{_name}"), _name)
+    # a paragraph on one line, which the width of the terminal breaks
+    app.command(help=re.sub(r"\n(?=\S)", " ", inspect.cleandoc(_command.__doc__)))(_command)
 
 if __name__ == "__main__":
     app()

@@ -1,4 +1,4 @@
-"""Whether features are read into memory or stay in their file."""
+"""Whether features are read into memory or stay on disk."""
 
 from __future__ import annotations
 
@@ -6,67 +6,68 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from directrix.cli.files import Missing, read_data
+from directrix.cli.files import read_data
+from directrix.cli.options import Missing
 from directrix.cli.output import remark
+from directrix.errors import InputError
 
 if TYPE_CHECKING:
     from directrix.data.queries import Queries
 
 __all__ = ["available_memory", "read_or_open"]
 
-_SHARE = 0.4  # of the memory that is available; a search takes parts of the queries, which are copies
+_SHARE = 0.4  # of the available memory: a search copies parts of the queries
 
 
 def read_or_open(path: Path, missing: Missing, *, stream: bool | None) -> Queries:
-    """Read a data file, or open it with its features left there.
+    """Read a data file into memory, or open it and leave its features on disk.
 
-    ``stream=None`` opens a Parquet or Arrow file whose features would take more than 40 % of the available
-    memory, and says so.
+    ``stream=None`` leaves the features of a Parquet or Arrow file on disk if they would take more than 40 %
+    of the available memory, with a remark.
 
     Raises
     ------
     InputError
-        If a text file is to be opened, or missing values are to be replaced in one that is.
+        If a text file is to be streamed, or missing values are to be replaced in a streamed file.
     """
     from directrix.data.arrow_files import ArrowFiles
     from directrix.data.formats import is_table, open_file
-    from directrix.errors import InputError
 
     if stream is False or (stream is None and not is_table(path)):
         return read_data(path, missing)
     available = available_memory()
-    # by what the file says of itself: one that is to be read may have its rows in any order
+    # the size in the header: a file that will be read may have its rows in any order
     if stream is None and ArrowFiles(path).n_bytes <= _SHARE * available:
         return read_data(path, missing)
     q = open_file(path)
     n_bytes = q.n_docs * q.n_features * q.features.itemsize
     if missing is not Missing.error:
         raise InputError(
-            f"--missing {missing.value} replaces values, which is not done in features that stay in their "
-            f"file; write them first: `directrix convert {path} new.arrow --missing {missing.value}`."
+            f"--missing {missing.value} cannot replace values of features that stay on disk; replace them "
+            f"first: `directrix convert {path} new.arrow --missing {missing.value}`."
         )
     remark(
-        f"note: features stay in {path}: {n_bytes / 1e9:.3g} GB, {available / 1e9:.3g} GB of memory are "
-        f"available"
+        f"note: the features stay in {path}: they take {n_bytes / 1e9:.3g} GB; {available / 1e9:.3g} GB of "
+        "memory are available"
     )
     return q
 
 
 def available_memory() -> int:
-    """Bytes that this process may still take: of the machine, of its control group, of its limits."""
-    found = [_of_machine(), _of_group()]
+    """Bytes that this process may still allocate: within the machine, its control group and its limits."""
+    bounds = [_of_machine(), _of_group()]
     try:
         import resource
 
         limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-        found.append(None if limit == resource.RLIM_INFINITY else max(limit - _taken(), 0))
+        bounds.append(None if limit == resource.RLIM_INFINITY else max(limit - _address_space(), 0))
     except ImportError:
         pass  # Windows has no such limits
-    return min((n for n in found if n is not None), default=8 << 30)
+    return min((n for n in bounds if n is not None), default=8 << 30)
 
 
-def _taken() -> int:
-    """Addresses that this process has taken, which the limit counts."""
+def _address_space() -> int:
+    """Address space in use by this process, which the limit counts."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError):
@@ -82,25 +83,25 @@ def _of_machine() -> int | None:
 
 
 def _of_group() -> int | None:
-    """What is left of the least limit of a control group, version 2 or 1; caches of files do not count."""
+    """Memory left by the control groups, version 2 or 1; file caches do not count."""
     left: list[int] = []
-    for folder, most, used, cached in (
+    for folder, limit_file, usage_file, cached in (
         ("/sys/fs/cgroup", "memory.max", "memory.current", "file"),
         ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_cache"),
     ):
-        for place in _places(Path(folder)):
+        for group in _group_folders(Path(folder)):
             try:
-                limit, now = int((place / most).read_text()), int((place / used).read_text())
-                lines = (place / "memory.stat").read_text().splitlines()
+                limit, usage = int((group / limit_file).read_text()), int((group / usage_file).read_text())
+                lines = (group / "memory.stat").read_text().splitlines()
             except (OSError, ValueError):  # no such file, or "max"
                 continue
             cache = next((int(line.split()[1]) for line in lines if line.startswith(f"{cached} ")), 0)
-            left.append(max(limit - now + cache, 0))
+            left.append(max(limit - usage + cache, 0))
     return min(left, default=None)
 
 
-def _places(root: Path) -> list[Path]:
-    """Folders of the control group of this process and of those that hold it."""
+def _group_folders(root: Path) -> list[Path]:
+    """Folders of the control group of this process and of its parents."""
     try:
         lines = Path("/proc/self/cgroup").read_text().splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""``directrix methods``: what there is to choose from."""
+"""``directrix methods``: the methods that train takes."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from typing import Annotated
 
 import typer
 
-from directrix.cli.output import Format, FormatOption, print_json, print_rows, remark
+from directrix.cli.options import Format, FormatOption, usage
+from directrix.cli.output import print_json, print_rows, remark
 
 
 def methods(
-    name: Annotated[str | None, typer.Argument(help="Show one method in full.", show_default=False)] = None,
+    name: Annotated[str | None, typer.Argument(help="Method to show in full.", show_default=False)] = None,
     form: FormatOption = Format.table,
 ) -> None:
-    """List the methods that train takes, or show one with its settings, grid and source."""
-    from directrix.cli.settings import usage
+    """List the methods of train, or show one with its settings, grid, cost and source."""
     from directrix.rankers.methods import method, methods
 
     with usage():

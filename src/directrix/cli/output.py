@@ -1,4 +1,4 @@
-"""Results on stdout, as a table for people or as JSON or TSV for programs; remarks on stderr."""
+"""Results on stdout, as a table for people or as JSON or TSV for programs; remarks and progress on stderr."""
 
 from __future__ import annotations
 
@@ -7,62 +7,32 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from enum import StrEnum
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
-__all__ = [
-    "Format",
-    "FormatOption",
-    "PaperFormat",
-    "PaperFormatOption",
-    "print_json",
-    "print_rows",
-    "progress_bar",
-    "progress_of",
-    "remark",
-]
+from directrix.cli.options import Format
 
-
-class Format(StrEnum):
-    """How to print a table."""
-
-    table = "table"
-    json = "json"
-    tsv = "tsv"
-
-
-class PaperFormat(StrEnum):
-    """How to print a table that may stand in a paper."""
-
-    table = "table"
-    json = "json"
-    tsv = "tsv"
-    latex = "latex"
-
-
-FormatOption = Annotated[Format, typer.Option("--format", "-f", help="How to print the result.")]
-PaperFormatOption = Annotated[PaperFormat, typer.Option("--format", "-f", help="How to print the result.")]
+__all__ = ["print_json", "print_rows", "progress_bar", "progress_lines", "remark"]
 
 
 def remark(text: str) -> None:
-    """Say something that is not the result."""
+    """Print on stderr what is not part of the result."""
     typer.echo(text, err=True)
 
 
 def print_json(value: Any) -> None:
-    """Print a JSON document; NaN becomes null, for JSON has no NaN."""
+    """Print a JSON document; NaN and infinities become null, since JSON has neither."""
     typer.echo(json.dumps(_plain(value), indent=1, allow_nan=False))
 
 
 def print_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]], form: Format) -> None:
-    """Print a table: aligned with numbers of four decimals, or TSV with every digit."""
+    """Print a table: aligned, with four decimals, or TSV with all digits."""
     if form is Format.tsv:
         for row in [columns, *rows]:
             typer.echo("\t".join(_field(cell) for cell in row))
         return
-    cells = [[_shown(cell) for cell in row] for row in rows]
+    cells = [[_rounded(cell) for cell in row] for row in rows]
     widths = [max(len(text) for text in column) for column in zip(columns, *cells, strict=True)]
     numeric = [
         bool(rows) and all(cell is None or isinstance(cell, int | float) for cell in column)
@@ -80,7 +50,7 @@ def _field(cell: Any) -> str:
     return "" if cell is None else str(cell).replace("\t", " ").replace("\n", " ")
 
 
-def _shown(cell: Any) -> str:
+def _rounded(cell: Any) -> str:
     return f"{cell:.4f}" if isinstance(cell, float) else _field(cell)
 
 
@@ -94,9 +64,9 @@ def _plain(value: Any) -> Any:
 
 @contextmanager
 def progress_bar(text: str) -> Iterator[Callable[[int, int, str], None]]:
-    """Show progress on stderr while the block runs, if stderr is a terminal.
+    """Show a progress bar on stderr while the block runs, if stderr is a terminal.
 
-    Yields a function of the number done, the number in all, and what is being done.
+    Yields a function of the number of finished items, their total, and the name of the current one.
     """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -106,28 +76,28 @@ def progress_bar(text: str) -> Iterator[Callable[[int, int, str], None]]:
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task(text, total=None)
 
-        def report(done: int, total: int, now: str) -> None:
-            progress.update(task, completed=done, total=total, description=f"{text}: {now}")
+        def report(done: int, total: int, current: str) -> None:
+            progress.update(task, completed=done, total=total, description=f"{text}: {current}")
 
         yield report
 
 
 @contextmanager
-def progress_of(text: str) -> Iterator[Callable[[int, int, str], None]]:
-    """Show how far a long run is: a bar on a terminal, else, as in a log, a line every twentieth part.
+def progress_lines(text: str) -> Iterator[Callable[[int, int, str], None]]:
+    """Show the progress of a long run: a bar on a terminal; in a log one line after each twentieth.
 
-    Yields a function of the number done, the number in all, and the time left in words.
+    Yields a function of the number of finished items, their total, and the remaining time in words.
     """
     if sys.stderr.isatty():
         with progress_bar(text) as report:
             yield report
         return
-    shown = 0
+    printed = 0
 
-    def say(done: int, total: int, now: str) -> None:
-        nonlocal shown
-        if done * 20 // total > shown:
-            shown = done * 20 // total
-            remark(f"{text}: {done} of {total}, {now}")
+    def print_line(done: int, total: int, remaining: str) -> None:
+        nonlocal printed
+        if done * 20 // total > printed:
+            printed = done * 20 // total
+            remark(f"{text}: {done} of {total}, {remaining}")
 
-    yield say
+    yield print_line

@@ -7,21 +7,28 @@ from typing import Annotated
 
 import typer
 
-from directrix.cli.files import Missing, MissingOption, as_wide_as, check_writable, read_data
+from directrix.cli.files import as_wide_as, check_writable, read_data
+from directrix.cli.options import Missing, MissingOption, ModelArgument
 from directrix.cli.output import remark
 
 
 def predict(
-    model: Annotated[Path, typer.Argument(help="Model file of `directrix train`.", show_default=False)],
+    model: ModelArgument,
     data: Annotated[
-        Path, typer.Argument(help="Data to score: LETOR / svmlight, Parquet or Arrow.", show_default=False)
+        Path,
+        typer.Argument(help="Data to score: LETOR / svmlight text, Parquet or Arrow.", show_default=False),
     ],
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="File to write; default standard output.")
+        Path | None,
+        typer.Option("--output", "-o", help="File to write. Default: standard output.", show_default=False),
     ] = None,
     run: Annotated[
         str | None,
-        typer.Option(metavar="TAG", help="Write a TREC run with this tag instead of one score per line."),
+        typer.Option(
+            metavar="TAG",
+            help="Write a TREC run with this tag instead of one score per line.",
+            show_default=False,
+        ),
     ] = None,
     missing: MissingOption = Missing.error,
 ) -> None:

@@ -9,7 +9,9 @@ from typing import Annotated
 import typer
 
 from directrix.cli.doctor import environment
-from directrix.cli.output import print_json, progress_of, remark
+from directrix.cli.options import JobsOption, SeedOption, check_jobs, usage
+from directrix.cli.output import print_json, progress_lines, remark
+from directrix.errors import InputError
 from directrix.reproductions import PAPERS, reproduction
 
 
@@ -42,8 +44,8 @@ def reproduce(
             "--quick", help="Few trials and settings: shows that everything works, gives no results."
         ),
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of everything random.")] = 0,
-    jobs: Annotated[int, typer.Option(help="Trainings at a time; -1 = all cores.")] = -1,
+    seed: SeedOption = 0,
+    jobs: JobsOption = -1,
     page: Annotated[
         Path | None,
         typer.Option(help="Folder of a site that also gets NAME.md and its pictures.", show_default=False),
@@ -55,10 +57,9 @@ def reproduce(
     The folder gets the tables as text, JSON, LaTeX and CSV, figures, page.md, report.html to open in a
     browser, every finished part (cells.jsonl) and settings.json.
     """
-    from directrix.cli.settings import usage
-
     with usage():
-        _check(jobs, page)
+        check_jobs(jobs)
+        _check_page(page)
         paper = reproduction(name)
     from directrix.reports.figures import need_plot
     from directrix.reports.write import document, publish, text_of, write_report
@@ -75,7 +76,7 @@ def reproduce(
         jobs=jobs,
         command=_command(name, trials, quick=quick, seed=seed),
         installation=environment(),
-        progress=progress_of,
+        progress=progress_lines,
         trials=trials,
     )
     with usage():
@@ -91,13 +92,9 @@ def reproduce(
     remark(f"written: {folder}/tables.txt, tables.json, tables.tex, tables, figures, page.md, report.html")
 
 
-def _check(jobs: int, page: Path | None) -> None:
-    from directrix.errors import InputError
-
-    if jobs == 0 or jobs < -1:
-        raise InputError(f"--jobs {jobs}: a number of trainings at a time is needed, or -1 for all cores.")
+def _check_page(page: Path | None) -> None:
     if page is not None and page.exists() and not page.is_dir():
-        raise InputError(f"--page {page}: is a file; give the folder for the page.")
+        raise InputError(f"--page {page} is a file; give the folder for the page.")
 
 
 def _command(name: str, trials: int | None, *, quick: bool, seed: int) -> str:

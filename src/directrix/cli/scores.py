@@ -7,11 +7,12 @@ import math
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from directrix.cli.files import Missing, as_wide_as, document_names, read_data
+from directrix.cli.files import as_wide_as, document_names, read_data
+from directrix.cli.options import Missing
 from directrix.data.blocks import open_data, readable
 from directrix.data.problems import Problem, raise_problems
 from directrix.data.trec import Run, join_trec, read_trec_qrels, read_trec_run, write_trec_run
@@ -22,13 +23,21 @@ if TYPE_CHECKING:
     from directrix.data.queries import Queries
     from directrix.rankers.base import Ranker
 
-__all__ = ["Judgement", "is_model", "is_qrels", "judgements", "read_scores", "run_lines", "score_lines"]
+__all__ = [
+    "JudgedRanking",
+    "is_model",
+    "is_qrels",
+    "judged_rankings",
+    "read_scores",
+    "run_lines",
+    "score_lines",
+]
 
-_LINE = 1 << 12  # enough of a line to count its columns
+_LINE = 1 << 12  # bytes of a line, enough to count its columns
 
 
-class Judgement(NamedTuple):
-    """A ranking with its labels, as measures take it; fields as in `directrix.data.trec.Judged`."""
+class JudgedRanking(NamedTuple):
+    """A ranking with its labels; fields as in `directrix.data.trec.Judged`."""
 
     scores: Float64Array
     labels: Float64Array
@@ -36,14 +45,24 @@ class Judgement(NamedTuple):
     query_ids: tuple[str, ...]
     doc_ids: Array | None
 
+    def arrays(self) -> dict[str, Any]:
+        """Return the arguments of `directrix.evaluate`."""
+        return {
+            "scores": self.scores,
+            "labels": self.labels,
+            "qptr": self.qptr,
+            "doc_ids": self.doc_ids,
+        }
+
 
 def read_scores(path: Path, n_docs: int, data: Path) -> Float64Array:
-    """Read one score per line; compressed with gzip, bzip2 or xz too.
+    """Read a file with one score per line, plain or compressed with gzip, bzip2 or xz.
 
     Raises
     ------
     InputError
-        If the file cannot be read, a line is not one finite number, or their count is not ``n_docs``.
+        If the file cannot be read, a line is not one finite number, or the number of lines is not
+        ``n_docs``.
     """
     with readable(path), open_data(path) as file:
         content = file.read()
@@ -56,23 +75,25 @@ def read_scores(path: Path, n_docs: int, data: Path) -> Float64Array:
     while lines and not lines[-1].strip():
         lines.pop()
     values = [_number(line) for line in lines]
-    remedy = f"Write them with `directrix predict MODEL {data} -o scores.txt`."
+    remedy = f"Write scores with `directrix predict MODEL {data} -o scores.txt`."
     bad = [
-        Problem(i + 1, f"{lines[i][:40]!r} is not one finite number", f"Each line is one score. {remedy}")
+        Problem(
+            i + 1, f"{lines[i][:40]!r} is not one finite number", f"Each line must hold one score. {remedy}"
+        )
         for i, value in enumerate(values)
         if value is None
     ]
     raise_problems(path, bad, len(bad))
     if len(values) != n_docs:
         raise InputError(
-            f"{path}: holds {len(values)} scores, {data} has {n_docs} rows; there must be one score per row. "
+            f"{path} has {len(values)} scores, {data} has {n_docs} rows; one score per row is needed. "
             + remedy
         )
     return np.array(values, dtype=np.float64)
 
 
 def is_model(path: Path) -> bool:
-    """Whether a file begins like JSON; what cannot be read is left to the readers' messages."""
+    """Whether a file begins like JSON; the readers report what cannot be read."""
     try:
         with readable(path), open_data(path) as file:
             return file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"["))
@@ -81,12 +102,12 @@ def is_model(path: Path) -> bool:
 
 
 def score_lines(scores: Float64Array) -> str:
-    """One score per line, with the digits that read back to the same bits."""
+    """Return one score per line, with enough digits to read the same bits back."""
     return "".join(f"{score!r}\n" for score in scores.tolist())
 
 
 def run_lines(q: Queries, scores: Float64Array, tag: str) -> str:
-    """Scores as a TREC run."""
+    """Return scores as the lines of a TREC run."""
     run = Run.from_scores(q, scores, tag)
     doc_ids = np.array(document_names(q), dtype=object)
     with tempfile.TemporaryDirectory() as folder:  # the one writer of runs writes files
@@ -95,34 +116,34 @@ def run_lines(q: Queries, scores: Float64Array, tag: str) -> str:
         return path.read_text(encoding="utf-8")
 
 
-def judgements(data: Path, rankings: list[Path], missing: Missing) -> list[Judgement]:
-    """Bring every ranking together with the labels of the data file.
+def judged_rankings(data: Path, rankings: list[Path], missing: Missing) -> list[JudgedRanking]:
+    """Join every ranking with the labels of the data file.
 
-    A data file that `is_qrels` holds TREC judgements, its rankings are TREC runs; queries that are
-    not in both do not count, as in trec_eval.
+    If the data file contains TREC qrels (see `is_qrels`), the rankings are TREC runs; queries that are not
+    in both do not count, as in trec_eval.
     """
     if is_qrels(data):
         qrels = read_trec_qrels(data)
         joined = [join_trec(read_trec_run(path), qrels) for path in rankings]
-        return [Judgement(j.scores, j.labels, j.qptr, j.query_ids, j.doc_ids) for j in joined]
+        return [JudgedRanking(j.scores, j.labels, j.qptr, j.query_ids, j.doc_ids) for j in joined]
     models = {path: _load(path) for path in rankings if is_model(path)}
     q = read_data(data, missing)
     ids = tuple(map(str, q.query_ids))
     doc_ids = None if q.doc_ids is None else np.array(document_names(q), dtype=object)
-    found = []
+    judged = []
     for path in rankings:
         if path in models:
             width = models[path].n_features_in_
             scores = models[path].predict_queries(as_wide_as(q, width, data, f"the model {path}"))
         else:
             scores = read_scores(path, q.n_docs, data)[q.rows]
-        found.append(Judgement(scores, q.labels, q.qptr, ids, doc_ids))
-    return found
+        judged.append(JudgedRanking(scores, q.labels, q.qptr, ids, doc_ids))
+    return judged
 
 
 def _load(path: Path) -> Ranker:
     from directrix.rankers.model_file import (
-        load,  # brings scikit-learn, a second that score files do not need
+        load,  # imports scikit-learn: a second that score files do not need
     )
 
     ranker: Ranker = load(path)
@@ -130,9 +151,9 @@ def _load(path: Path) -> Ranker:
 
 
 def is_qrels(path: Path) -> bool:
-    """Whether the first line of data has 3 or 4 columns, the last a number, and no ``qid:``.
+    """Whether the first line has 3 or 4 columns, the last a number, and no ``qid:``.
 
-    What cannot be read is left to the readers' messages.
+    The readers report what cannot be read.
     """
     try:
         with readable(path), open_data(path) as file:
@@ -143,7 +164,7 @@ def is_qrels(path: Path) -> bool:
                     number = _number(words[-1].decode("ascii", "replace"))
                     return len(words) in (3, 4) and not is_letor and number is not None
     except InputError:
-        pass  # as said above
+        pass  # the readers report it
     return False
 
 

@@ -2,50 +2,59 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from directrix.cli.files import Missing, MissingOption, read_data
-from directrix.cli.output import Format, FormatOption, print_json, print_rows, progress_bar, remark
+from directrix.cli.files import read_data
+from directrix.cli.options import (
+    DataArgument,
+    Format,
+    FormatOption,
+    Missing,
+    MissingOption,
+    SeedOption,
+    usage,
+)
+from directrix.cli.output import print_json, print_rows, progress_bar, remark
+from directrix.errors import InputError
 
 if TYPE_CHECKING:
     from directrix.data.queries import Queries
 
 
 def tendency(
-    data: Annotated[Path, typer.Argument(help="Labelled data, LETOR / svmlight.", show_default=False)],
+    data: DataArgument,
     surrogates: Annotated[
         list[str] | None,
         typer.Option(
             "--surrogate",
             "-s",
-            help='E.g. "ApproxAP(alpha=100)"; repeat for several. Default: all, over their parameters.',
+            help='Surrogate, e.g. "ApproxAP(alpha=100)"; repeat for several. Default: all, with several '
+            "parameters each.",
             show_default=False,
         ),
     ] = None,
     measure: Annotated[
         str | None,
         typer.Option(
-            "--measure", "-m", help="Default: the one that each surrogate stands for.", show_default=False
+            "--measure",
+            "-m",
+            help="Measure. Default: the one each surrogate approximates.",
+            show_default=False,
         ),
     ] = None,
-    models: Annotated[int, typer.Option(min=2, help="Random linear models.")] = 100,
-    norm: Annotated[float, typer.Option(help="Length of their weights: the unit of scores.")] = 1.0,
-    seed: Annotated[int, typer.Option(min=0, help="Of the models.")] = 0,
+    models: Annotated[int, typer.Option(min=2, help="Number of random linear models.")] = 100,
+    norm: Annotated[float, typer.Option(help="Norm of their weights, which sets the unit of scores.")] = 1.0,
+    seed: SeedOption = 0,
     missing: MissingOption = Missing.error,
     form: FormatOption = Format.table,
 ) -> None:
-    """Tendency correlation of surrogates and measures: how far their changes are apart, over random models.
+    """Compute the tendency correlation of surrogates and measures over random models.
 
-    The largest difference of a change of the surrogate, times one best factor, and that of the measure,
-    between two models on any query. 0 = they move together.
-
-    JSON: {"models": .., "norm": .., "seed": .., "queries": .., "rows": [{"surrogate": .., "measure": ..,
-    "coefficient": .., "k": .., "median": .., "query": ..}]}.
+    The coefficient is the largest difference, over pairs of models and queries, between the change of the
+    surrogate, multiplied by the best constant k, and the change of the measure. 0 = they change alike.
     """
-    from directrix.cli.settings import usage
     from directrix.experiments.tendency_samples import (
         EVERY_SURROGATE,
         check_models,
@@ -58,49 +67,48 @@ def tendency(
     with usage():
         check_models(models, norm)
         chosen = [with_value(text) for text in dict.fromkeys(surrogates or EVERY_SURROGATE)]
-        standard = None if measure is None else parse_measure(measure)
-    q = read_data(data, missing)
+        goal = None if measure is None else parse_measure(measure)
+    queries = read_data(data, missing)
     if not surrogates:
-        chosen = _that_take(chosen, q)
+        chosen = _defined_for(chosen, queries)
     with progress_bar("tendency") as report:
-        drawn = random_models(models, q.n_features, norm=norm, seed=seed)
-        found = tendencies(chosen, q, measure=standard, models=drawn, progress=report)
-    rows = [_row(s, t, standard, q) for s, t in zip(chosen, found, strict=True)]
+        weights = random_models(models, queries.n_features, norm=norm, seed=seed)
+        results = tendencies(chosen, queries, measure=goal, models=weights, progress=report)
+    rows = [_row(surrogate, result, goal, queries) for surrogate, result in zip(chosen, results, strict=True)]
     if form is Format.json:
-        about = {"models": models, "norm": norm, "seed": seed, "queries": q.n_queries}
-        print_json({**about, "rows": rows})
+        settings = {"models": models, "norm": norm, "seed": seed, "queries": queries.n_queries}
+        print_json({**settings, "rows": rows})
         return
     remark(
-        f"coefficient: at most so far is a change of k times the surrogate from that of its measure, between "
-        f"two of {models} random models on any of {q.n_queries} queries; 0 = they move together"
+        "coefficient: largest difference between k times the change of the surrogate and the change of the "
+        f"measure, between any two of {models} random models on any of {queries.n_queries} queries; "
+        "0 = they change alike"
     )
-    remark("median: the same on the median query; query: where they differ most")
+    remark("median: the same on the median query; query: where the difference is largest")
     print_rows(list(rows[0]), [list(row.values()) for row in rows], form)
 
 
-def _that_take(surrogates: list[Any], q: Queries) -> list[Any]:
-    """Those that are defined for the labels."""
-    from directrix.errors import InputError
-
-    taken = []
+def _defined_for(surrogates: list[Any], queries: Queries) -> list[Any]:
+    """Return the surrogates that are defined for the labels, with a remark about each of the others."""
+    defined = []
     for surrogate in surrogates:
         try:
-            surrogate.prepare(q.labels, q.qptr)
+            surrogate.prepare(queries.labels, queries.qptr)
         except InputError as error:
             remark(f"note: without {surrogate!r}: {error}")
         else:
-            taken.append(surrogate)
-    return taken
+            defined.append(surrogate)
+    return defined
 
 
-def _row(surrogate: Any, found: Any, standard: Any, q: Queries) -> dict[str, Any]:
+def _row(surrogate: Any, result: Any, measure: Any, queries: Queries) -> dict[str, Any]:
     import numpy as np
 
     return {
         "surrogate": repr(surrogate),
-        "measure": (surrogate.measure if standard is None else standard).name,
-        "coefficient": found.coefficient,
-        "k": found.k,
-        "median": float(np.nanmedian(found.by_query)),
-        "query": str(q.query_ids[found.query]),
+        "measure": (surrogate.measure if measure is None else measure).name,
+        "coefficient": result.coefficient,
+        "k": result.k,
+        "median": float(np.nanmedian(result.by_query)),
+        "query": str(queries.query_ids[result.query]),
     }

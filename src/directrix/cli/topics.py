@@ -1,4 +1,4 @@
-"""Topics by name on the command line: numbers and ranges, a list in a file, or those of a data file."""
+"""Topics on the command line: numbers and ranges, a list in a file, or the queries of a data file."""
 
 from __future__ import annotations
 
@@ -8,39 +8,43 @@ from directrix.errors import InputError
 
 __all__ = ["TOPICS_HELP", "positions_of"]
 
-TOPICS_HELP = "numbers and ranges (351,353-360), @FILE with one a word, or a LETOR file, whose queries count"
+TOPICS_HELP = (
+    "numbers and ranges (351,353-360), @FILE with a list of topics, or a LETOR file with these queries"
+)
 
 
 def positions_of(text: str, topics: tuple[str, ...], option: str) -> list[int]:
-    """Positions of the topics that a text names, ascending.
+    """Return the positions of the topics that a text names, ascending.
 
-    Of a range those that exist count; every other topic that is named must exist.
+    A range may contain topics that do not exist; every other topic must exist.
 
     Raises
     ------
     InputError
-        If one does not, or none is named, or a file cannot be read.
+        If a topic does not exist, no topic is named, or a file cannot be read.
     """
-    place = {topic: position for position, topic in enumerate(topics)}
-    found, missing = set(), []
+    position = {topic: i for i, topic in enumerate(topics)}
+    chosen, missing = set(), []
     for word in _words(text):
-        if word in place:
-            found.add(place[word])
+        if word in position:
+            chosen.add(position[word])
             continue
         low, dash, high = word.partition("-")
         if dash and low.isdecimal() and high.isdecimal():
-            found |= {
-                place[topic] for topic in place if topic.isdecimal() and int(low) <= int(topic) <= int(high)
+            chosen |= {
+                i
+                for topic, i in position.items()
+                if topic.isdecimal() and int(low) <= int(topic) <= int(high)
             }
         else:
             missing.append(word)
-    if missing or not found:
-        what = f"there is no topic {', '.join(missing[:5])}" if missing else "no topic is named"
+    if missing or not chosen:
+        problem = f"there is no topic {', '.join(missing[:5])}" if missing else "no topic is named"
         raise InputError(
-            f"{option} {text}: {what}; there are {len(topics)}, {topics[0]} to {topics[-1]}, that runs and "
-            f"judgements share. Give {TOPICS_HELP}."
+            f"{option} {text}: {problem}; runs and qrels share {len(topics)} topics, {topics[0]} to "
+            f"{topics[-1]}. Give {TOPICS_HELP}."
         )
-    return sorted(found)
+    return sorted(chosen)
 
 
 def _words(text: str) -> list[str]:

@@ -5,79 +5,81 @@ from __future__ import annotations
 import math
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from directrix.cli.files import Missing, MissingOption, as_wide_as, check_writable
+from directrix.cli.files import as_wide_as, check_writable
 from directrix.cli.memory import read_or_open
-from directrix.cli.output import (
+from directrix.cli.options import (
+    DataArgument,
     Format,
     FormatOption,
-    print_json,
-    print_rows,
-    progress_bar,
-    remark,
+    Missing,
+    MissingOption,
+    SeedOption,
+    SettingsOption,
+    parse_settings,
+    usage,
 )
-from directrix.errors import InputError
+from directrix.cli.output import print_json, print_rows, progress_bar, remark
 
 if TYPE_CHECKING:
+    from directrix.data.queries import Queries
     from directrix.rankers.search import Search
 
 
 def train(
-    train: Annotated[
-        Path,
-        typer.Argument(
-            help="Training data: LETOR / svmlight (.gz .bz2 .xz too), Parquet or Arrow.", show_default=False
-        ),
-    ],
+    train: DataArgument,
     valid: Annotated[
-        Path | None, typer.Option(help="Validation data; without it the training queries judge in turns.")
+        Path | None,
+        typer.Option(
+            help="Validation data. Default: cross-validation on the training queries.", show_default=False
+        ),
     ] = None,
     measure: Annotated[
-        str, typer.Option("--measure", "-m", help="What to train for and to choose by.")
+        str, typer.Option("--measure", "-m", help="Measure to train for and to select by.")
     ] = "nDCG@10",
-    method: Annotated[str, typer.Option(help="A method of `directrix methods`, or auto.")] = "auto",
+    method: Annotated[str, typer.Option(help="A method listed by `directrix methods`, or auto.")] = "auto",
     output: Annotated[Path, typer.Option("--output", "-o", help="Model file to write.")] = Path("model.json"),
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="KEY=VALUE", help="Fix a setting instead of searching it, e.g. alpha=50."
-        ),
-    ] = None,
+    settings: SettingsOption = None,
     scale: Annotated[
         str | None,
         typer.Option(
-            help="Bring features to a common scale first: query-minmax, query-standard, query-percentile, "
-            "minmax, standard."
+            help="Scaling of the features: query-minmax, query-standard, query-percentile, minmax, standard.",
+            show_default=False,
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Of folds and of trainers that draw.")] = 0,
+    seed: SeedOption = 0,
     models: Annotated[
         list[str] | None,
-        typer.Option("--model", help="Only methods with this model: linear, mlp, stumps, trees; repeatable."),
+        typer.Option(
+            "--model",
+            help="Only methods with this model: linear, mlp, stumps or trees; repeatable.",
+            show_default=False,
+        ),
     ] = None,
     folds: Annotated[
         int | None,
         typer.Option(
             min=1,
-            help="Without --valid: turns in which the queries judge; 1 holds back a fifth. "
-            "Default 5, and 1 from 1,000 queries on.",
+            help="Number of folds without --valid; 1 holds out a fifth. Default 5; 1 from 1,000 queries on.",
             show_default=False,
         ),
     ] = None,
     time_budget: Annotated[
         float | None,
-        typer.Option(min=0.001, help="Seconds after which no more is tried.", show_default=False),
+        typer.Option(
+            min=0.001, help="Seconds after which no further candidate is trained.", show_default=False
+        ),
     ] = None,
     missing: MissingOption = Missing.error,
     stream: Annotated[
         bool | None,
         typer.Option(
             "--stream/--no-stream",
-            help="Leave the features of a Parquet or Arrow file there and read them as they are used (linear "
-            "models only). Default: if they would take 40 % of the available memory.",
+            help="Read the features of a Parquet or Arrow file from disk as they are needed (linear models "
+            "only). Default: if they would take more than 40 % of the available memory.",
             show_default=False,
         ),
     ] = None,
@@ -85,39 +87,23 @@ def train(
 ) -> None:
     """Train a ranker for the measure you report, and write it as JSON.
 
-    Every setting of the method's grid is trained; the measure on the validation queries chooses. Standard
-    output holds what was tried, remarks and progress go to standard error.
+    Trains every setting in the grid of the method and keeps the one with the best measure on the validation
+    queries. The candidates are printed to standard output, remarks and progress to standard error.
     """
-    from directrix.cli.settings import parse_settings, usage
-    from directrix.data.formats import is_table
-    from directrix.measures.names import measure as parse_measure
-    from directrix.rankers.candidates import allowed
-    from directrix.rankers.methods import method as find_method
     from directrix.rankers.search import search
 
     with usage():
-        goal, way = parse_measure(measure), find_method(method)
-        fixed = parse_settings(settings or [])
-        for name, option in (("scale", "--scale"), ("random_state", "--seed")):
-            if name in fixed and (option == "--seed" or scale is not None):
-                raise InputError(f"--set {name}: {option} says the same; give only {option}.")
-        if scale is not None:
-            fixed["scale"] = scale
-        for part, chosen in allowed(way.candidates(goal, fixed), models):
-            part.ranker(measure=goal, **chosen).check_parameters()
+        fixed = _checked_settings(settings, scale, measure, method, models)
     check_writable(output, train, valid)
-    begun = time.perf_counter()
-    q = read_or_open(train, missing, stream=stream)
-    judge = None
-    if valid is not None:
-        of_valid = stream if is_table(valid) else None
-        judge = as_wide_as(read_or_open(valid, missing, stream=of_valid), q.n_features, valid, str(train))
-    with progress_bar(f"training {method} for {goal.name}") as progress:
-        found = search(
-            q,
-            judge,
-            method=way,
-            measure=goal,
+    start = time.perf_counter()
+    queries = read_or_open(train, missing, stream=stream)
+    validation = None if valid is None else _validation_data(valid, train, queries, missing, stream=stream)
+    with progress_bar(f"training {method} for {measure}") as progress:
+        result = search(
+            queries,
+            validation,
+            method=method,
+            measure=measure,
             settings=fixed,
             models=models,
             folds=folds,
@@ -125,35 +111,54 @@ def train(
             seed=seed,
             progress=progress,
         )
-    found.ranker.save(output)
-    _report(found, goal.name, form)
-    for text in found.remarks:
-        remark(f"note: {text}")
-    remark(f"chosen: {found.chosen.label} by {goal.name} on {found.selection}")
-    remark(f"why: {found.why}")
-    if not math.isnan(found.gap):
-        surrogate = found.ranker.surrogate_
-        remark(f"mean |{surrogate} - {surrogate.measure.name}| on the training queries: {found.gap:.4f}")
-    above = found.ranker.result_.gap
-    if above is not None:
-        remark(f"proven: no parameters have a training loss lower by more than {above:.2g}")
-    remark(f"saved: {output} ({time.perf_counter() - begun:.1f} s)")
+    result.ranker.save(output)
+    _print(result, form)
+    _print_remarks(result)
+    remark(f"saved: {output} ({time.perf_counter() - start:.1f} s)")
 
 
-def _report(found: Search, goal: str, form: Format) -> None:
+def _checked_settings(
+    settings: list[str] | None, scale: str | None, measure: str, method: str, models: list[str] | None
+) -> dict[str, Any]:
+    """Return the settings that options fix, after making every candidate with them once."""
+    from directrix.measures.names import measure as parse_measure
+    from directrix.rankers.candidates import allowed
+    from directrix.rankers.methods import method as find_method
+
+    options = {"random_state": "--seed"} | ({} if scale is None else {"scale": "--scale"})
+    fixed = parse_settings(settings, options)
+    if scale is not None:
+        fixed["scale"] = scale
+    goal = parse_measure(measure)
+    for part, chosen in allowed(find_method(method).candidates(goal, fixed), models):
+        part.ranker(measure=goal, **chosen).check_parameters()
+    return fixed
+
+
+def _validation_data(
+    path: Path, train: Path, queries: Queries, missing: Missing, *, stream: bool | None
+) -> Queries:
+    from directrix.data.formats import is_table
+
+    stream = stream if is_table(path) else None
+    return as_wide_as(read_or_open(path, missing, stream=stream), queries.n_features, path, str(train))
+
+
+def _print(result: Search, form: Format) -> None:
+    name = result.ranker.measure_.name
     if form is not Format.json:
-        columns = ["candidate", f"{goal} valid", f"{goal} train", "steps", "status", "seconds", ""]
+        columns = ["candidate", f"{name} valid", f"{name} train", "steps", "status", "seconds", ""]
         rows = [
             [
                 *(c.label, c.valid, c.train, c.steps, c.status),
                 f"{c.seconds:.1f}",
-                "chosen" if c is found.chosen else "",
+                "chosen" if c is result.chosen else "",
             ]
-            for c in found.candidates
+            for c in result.candidates
         ]
         print_rows(columns, rows, form)
         return
-    entries = [
+    candidates = [
         {
             "method": c.method,
             "settings": dict(c.settings),
@@ -163,16 +168,29 @@ def _report(found: Search, goal: str, form: Format) -> None:
             "status": c.status,
             "seconds": c.seconds,
         }
-        for c in found.candidates
+        for c in result.candidates
     ]
     print_json(
         {
-            "measure": goal,
-            "selection": found.selection,
-            "why": found.why,
-            "chosen": found.candidates.index(found.chosen),
-            "gap": found.gap,
-            "above_minimum": found.ranker.result_.gap,
-            "candidates": entries,
+            "measure": name,
+            "selection": result.selection,
+            "why": result.why,
+            "chosen": result.candidates.index(result.chosen),
+            "gap": result.gap,
+            "above_minimum": result.ranker.result_.gap,
+            "candidates": candidates,
         }
     )
+
+
+def _print_remarks(result: Search) -> None:
+    for text in result.remarks:
+        remark(f"note: {text}")
+    remark(f"chosen: {result.chosen.label} by {result.ranker.measure_.name} on {result.selection}")
+    remark(f"why: {result.why}")
+    if not math.isnan(result.gap):
+        surrogate = result.ranker.surrogate_
+        remark(f"mean |{surrogate} - {surrogate.measure.name}| on the training queries: {result.gap:.4f}")
+    above = result.ranker.result_.gap
+    if above is not None:
+        remark(f"proven: the training loss is at most {above:.2g} above its minimum")

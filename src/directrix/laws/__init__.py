@@ -1,4 +1,4 @@
-"""What must hold for surrogates, as functions: laws, bounds of errors, soft ranks."""
+"""Laws that surrogates keep, bounds of their errors, and soft ranks."""
 
 from directrix.registry import NAMESPACES, exports
 

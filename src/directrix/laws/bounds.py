@@ -1,6 +1,6 @@
-r"""How far ApproxRank can be from the measure: the bounds of Qin, Liu, Li (2010).
+r"""Bounds on the distance between ApproxRank and its measure, by Qin, Liu and Li (2010).
 
-All are guarantees for the logistic sigmoid, given that the scores of a query do not tie.
+All hold for the logistic sigmoid, provided that the scores of a query do not tie.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from directrix.types import Float64Array, FloatArray, Int64Array, Surrogate
 __all__ = ["BOUNDS", "ap_bound", "bounds_of", "ndcg_bound", "rank_bound"]
 
 BOUNDS = ("gap", "ranks", "relevant")
-"""Where the error eps of the soft ranks comes from: see `bounds_of`."""
+"""Sources of the error eps of the soft ranks; see `bounds_of`."""
 _BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 
@@ -77,11 +77,11 @@ def ap_bound(eps: float, n_relevant: int, beta: float) -> float:
     Raises
     ------
     InputError
-        If ``eps`` is 1/2 or more: the theorem says nothing then.
+        If ``eps`` is 1/2 or more, for which the theorem gives no bound.
     """
     if not 0.0 <= eps < 0.5:
         raise InputError(
-            f"eps={eps:g}: Theorem 5 needs soft ranks that are less than 1/2 off; a larger alpha gives that."
+            f"eps={eps:g}: Theorem 5 needs soft ranks with errors below 1/2; use a larger alpha."
         )
     i = np.arange(1, n_relevant + 1)
     weight = math.exp(-beta * (1.0 - 2.0 * eps))
@@ -108,13 +108,13 @@ def ndcg_bound(eps: float) -> float:
 def bounds_of(
     surrogate: Surrogate, scores: Float64Array, labels: Float64Array, qptr: Int64Array
 ) -> dict[str, Float64Array]:
-    r"""Bounds of the paper on \|surrogate - measure\|, query by query.
+    r"""Bounds of the paper on \|surrogate - measure\| for every query.
 
     Theorem 5 for ApproxAP, Theorem 6 for ApproxNDCG, of the error eps of the soft ranks:
 
     - "gap": at most this, by the least gap of two scores (Corollary 4), before anything is ranked;
     - "ranks": the largest of all documents, measured;
-    - "relevant": the largest of the relevant documents, measured: the proofs look at no others.
+    - "relevant": the largest of the relevant documents, measured: the proofs need no others.
 
     Parameters
     ----------
@@ -126,10 +126,10 @@ def bounds_of(
     Returns
     -------
     dict of str to float64 (n_queries,)
-        In units of the measure. NaN where the theorem says nothing: no document is relevant, scores tie (of
-        "relevant" those of a relevant document), for ApproxAP eps is not below 1/2, or the bound is 1 or
-        more, as a difference of two measures cannot be. Without entries if no theorem speaks of the
-        surrogate: for a cut-off, or a sigmoid that is not logistic.
+        In units of the measure. NaN where the theorem gives no bound: no document is relevant, scores tie
+        (for "relevant": those of a relevant document), eps is not below 1/2 for ApproxAP, or the bound is 1
+        or more, larger than any difference of two measures. Empty if no theorem covers the surrogate: it
+        has a cut-off, or a sigmoid that is not logistic.
 
     Examples
     --------
@@ -137,8 +137,8 @@ def bounds_of(
 
     >>> s = np.array([4.20074, 3.12378, 4.40918, 1.55258, 4.13330])
     >>> labels, qptr = np.array([0.0, 0.0, 0.0, 0.0, 1.0]), np.array([0, 5])
-    >>> found = bounds_of(ApproxAP(alpha=100.0, beta=100.0), s, labels, qptr)
-    >>> {kind: found[kind].round(4).tolist() for kind in BOUNDS}
+    >>> bounds = bounds_of(ApproxAP(alpha=100.0, beta=100.0), s, labels, qptr)
+    >>> {kind: bounds[kind].round(4).tolist() for kind in BOUNDS}
     {'gap': [0.0095], 'ranks': [0.0024], 'relevant': [0.0024]}
     """
     theorem = _theorem(surrogate)
@@ -151,14 +151,14 @@ def bounds_of(
     relevant = labels >= getattr(surrogate, "rel", 1)
     bounds = {kind: np.full(len(qptr) - 1, np.nan) for kind in BOUNDS}
     for q in np.flatnonzero(np.logical_or.reduceat(relevant, qptr[:-1])):
-        mine = slice(int(qptr[q]), int(qptr[q + 1]))
-        counts = relevant[mine]
+        documents = slice(int(qptr[q]), int(qptr[q + 1]))
+        counts = relevant[documents]
         eps = {}
-        if not is_tied[mine][counts].any():
-            eps["relevant"] = float(off[mine][counts].max())
-        if not is_tied[mine].any():
-            eps["ranks"] = float(off[mine].max())
-            eps["gap"] = rank_bound(scores[mine], alpha)
+        if not is_tied[documents][counts].any():
+            eps["relevant"] = float(off[documents][counts].max())
+        if not is_tied[documents].any():
+            eps["ranks"] = float(off[documents].max())
+            eps["gap"] = rank_bound(scores[documents], alpha)
         for kind, error in eps.items():
             bound = theorem(error, int(counts.sum()))
             bounds[kind][q] = bound if bound < 1.0 else np.nan

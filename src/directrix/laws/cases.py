@@ -1,4 +1,4 @@
-"""Queries on which the laws of surrogates are tested: random ones, and hard ones."""
+"""Random and hard queries on which the laws of surrogates are tested."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Case", "all_cases", "each_query", "hard_cases", "permutations", "ran
 
 
 class Case(NamedTuple):
-    """Queries under one name."""
+    """Queries, and a name for messages."""
 
     name: str
     scores: Float64Array
@@ -23,7 +23,7 @@ class Case(NamedTuple):
 
 
 def random_cases(rng: np.random.Generator, n_cases: int = 8) -> Iterator[Case]:
-    """Five queries each, of up to 23 documents."""
+    """Cases of five queries with up to 23 documents."""
     for case in range(n_cases):
         sizes = rng.integers(1, 24, size=5)
         qptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -32,7 +32,7 @@ def random_cases(rng: np.random.Generator, n_cases: int = 8) -> Iterator[Case]:
 
 
 def hard_cases() -> Iterator[Case]:
-    """One query each: ties, equal labels, a single document, scores that are huge or tiny."""
+    """Cases of one query: ties, equal labels, a single document, scores that are huge or tiny."""
     one, six = np.array([0, 1], dtype=np.int64), np.array([0, 6], dtype=np.int64)
     mixed = np.array([0.0, 1.0, 2.0, 0.0, 1.0, 0.0])
     ramp = np.arange(6.0)
@@ -50,13 +50,13 @@ def hard_cases() -> Iterator[Case]:
 
 
 def all_cases(rng: np.random.Generator) -> Iterator[Case]:
-    """Random ones, then hard ones."""
+    """All random cases, then all hard ones."""
     yield from random_cases(rng)
     yield from hard_cases()
 
 
 def permutations(surrogate: Surrogate, rng: np.random.Generator) -> Iterator[tuple[Case, Int64Array]]:
-    """Cases, each with another order of the documents; forces of tied documents may depend on that."""
+    """Cases, and another order of their documents; without ties if value_free, where the order matters."""
     hard = [] if "value_free" in surrogate.traits else hard_cases()
     for case in [*random_cases(rng), *hard]:
         yield case, np.concatenate([lo + rng.permutation(hi - lo) for _, lo, hi in each_query(case)])

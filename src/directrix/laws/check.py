@@ -1,4 +1,4 @@
-"""Laws that every surrogate must keep, as a function for anyone who writes one."""
+"""Laws that every surrogate must keep, as a function that tests any surrogate."""
 
 from __future__ import annotations
 
@@ -7,8 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from directrix.laws import traits as trait_laws
 from directrix.laws.cases import each_query, hard_cases, permutations, random_cases
+from directrix.laws.traits import (
+    a_shift_changes_nothing,
+    below_its_tangents,
+    bounds_its_measure_from_below,
+    convex_as_a_loss,
+    convex_when_held,
+    gradient_is_the_slope,
+    gradient_sums_to_zero,
+    no_smoothing_is_the_measure,
+    value_in_the_unit_interval,
+    value_is_the_measure,
+)
 from directrix.threads import get_threads, set_threads
 from directrix.types import FloatArray, Surrogate
 
@@ -16,45 +27,54 @@ __all__ = ["LawBroken", "check_surrogate"]
 
 
 class LawBroken(AssertionError):
-    """A surrogate breaks at least one law; the message lists all of them with an example."""
+    """A surrogate breaks laws; the message lists every broken law with an example."""
 
 
 def check_surrogate(surrogate: Surrogate, *, seed: int = 0, rtol: float = 1e-5) -> None:
-    """Test that a surrogate is what its traits say.
+    """Test that a surrogate keeps the laws that its traits claim.
 
-    The laws: the gradient is the slope in random directions (unless value_free, or not smooth);
-    it sums to 0 over a query and the value does not feel a shift (shift_invariant); permuting
-    documents permutes the gradient, tied ones too (unless value_free); a query gives the same bits
-    alone as among others; float32 scores give what float64 scores give, to rounding; the value lies
-    in [0, 1] (unit_interval); as smoothing -> 0 it meets its measure where no scores tie
-    (tends_to_measure); it lies above its chords, and below the plane that its gradient makes at any
-    other point, which holds for losses with corners too (convex, that is as a loss); held at some
-    scores it is convex, nowhere above what it was, and the same with the same gradient at those
-    scores (convex_when_held); it bounds its measure from below, on the hard queries too (bound); it is
-    its measure, if the forces are the slope of nothing (value_free); a curvature, if there is one, is
-    finite, >= 0, > 0 where there is a gradient, and permuted with the documents; the same bits for one
-    thread and for many; no NaN for ties, one document, equal labels, no relevant document, and scores
-    of 1e30.
+    Laws for every surrogate:
+
+    - Permuting documents permutes the gradient, also where scores tie (not if value_free).
+    - A curvature, if there is one, is finite, >= 0, > 0 where there is a gradient, and permuted with
+      the documents.
+    - A query gives the same bits alone and in a batch.
+    - float32 scores give what float64 scores give, to rounding.
+    - Nothing is NaN for ties, one document, equal labels, no relevant document, and scores of 1e30.
+    - The bits are the same for one thread and for many.
+
+    Laws that a trait claims:
+
+    - smooth: the gradient is the slope in random directions (not if value_free).
+    - shift_invariant: the gradient sums to 0 over a query, and a shift of all scores changes no value.
+    - unit_interval: the value lies in [0, 1].
+    - tends_to_measure: as smoothing -> 0 it is its measure where no scores tie.
+    - convex, as a loss: it lies above its chords, and below the plane that its gradient makes at any other
+      point, which holds for losses with corners too.
+    - convex_when_held: held at some scores it is convex, nowhere above what it was, and equal to it with the
+      same gradient at those scores.
+    - bound: it bounds its measure from below, on the hard queries too.
+    - value_free: the forces are the gradient of no function, and the value is the measure.
 
     Parameters
     ----------
     surrogate : Surrogate
-        Under test. With the trait ``tends_to_measure`` it needs ``at(smoothing)`` and ``measure``;
+        With the trait ``tends_to_measure`` it needs ``at(smoothing)`` and ``measure``;
         with ``bound`` or ``value_free``, ``measure``; with ``convex_when_held``, ``prepare``, ``fill`` and
         ``hold(scores, prepared, qptr)``.
     seed : int
-        Of the random queries.
+        Seed of the random queries.
     rtol : float
         Tolerance of the slope, relative to the gradient's norm.
 
     Raises
     ------
     LawBroken
-        With one line a broken law.
+        If a law is broken; the message has one line per broken law.
 
     Notes
     -----
-    Some 50 small queries; milliseconds for a compiled kernel.
+    About 50 small queries; milliseconds for a compiled kernel.
 
     Examples
     --------
@@ -69,7 +89,7 @@ def check_surrogate(surrogate: Surrogate, *, seed: int = 0, rtol: float = 1e-5) 
         for problem in _first(law(surrogate, rng, rtol))
     ]
     if "value_free" not in surrogate.traits and "smooth" in surrogate.traits:
-        broken += [f"gradient is the slope: {p}" for p in _first(trait_laws.slope(surrogate, rng, rtol))]
+        broken += [f"gradient is the slope: {p}" for p in _first(gradient_is_the_slope(surrogate, rng, rtol))]
     if broken:
         raise LawBroken(f"{surrogate!r} breaks\n- " + "\n- ".join(broken))
 
@@ -85,7 +105,7 @@ def _permuting_documents_permutes_the_gradient(
     for case, order in permutations(surrogate, rng):
         value, grad = surrogate.value_and_grad(case.scores, case.labels, case.qptr)
         other, mixed = surrogate.value_and_grad(case.scores[order], case.labels[order], case.qptr)
-        size = np.abs(grad).max() + 1e-6  # what should be 0 is 1e-17 in another order of summing
+        size = np.abs(grad).max() + 1e-6  # what should be 0 is 1e-17 if summed in another order
         moved = np.abs(value - other) > 1e-10 * (1.0 + np.abs(value))
         if moved.any() or np.abs(grad[order] - mixed).max() > 1e-9 * size:
             yield f"{case.name}: the gradient differs by {np.abs(grad[order] - mixed).max():.1e}"
@@ -97,15 +117,15 @@ def _boosting_can_divide_by_the_curvature(
     if not hasattr(surrogate, "curvature"):
         return
     for case, order in permutations(surrogate, rng):
-        found = []
-        for by in (np.arange(len(order)), order):
-            scores, labels = case.scores[by], case.labels[by]
+        curvatures = []
+        for documents in (np.arange(len(order)), order):
+            scores, labels = case.scores[documents], case.labels[documents]
             _, grad = surrogate.value_and_grad(scores, labels, case.qptr)
             h = surrogate.curvature(scores, surrogate.prepare(labels, case.qptr), case.qptr, grad)
-            found.append(h)
+            curvatures.append(h)
             if not (np.isfinite(h).all() and (h >= 0.0).all() and (h[grad != 0.0] > 0.0).all()):
                 yield f"{case.name}: curvature {h} for the gradient {grad}"
-        if not np.allclose(found[0][order], found[1], rtol=1e-9, atol=1e-12):
+        if not np.allclose(curvatures[0][order], curvatures[1], rtol=1e-9, atol=1e-12):
             yield f"{case.name}: permuting documents does not permute it"
 
 
@@ -163,19 +183,19 @@ def _same_bits_for_any_threads(surrogate: Surrogate, rng: np.random.Generator, r
 
 
 _LAWS: list[tuple[Callable[[Any, np.random.Generator, float], Iterator[str]], str | None]] = [
-    (trait_laws.gradient_sums_to_zero, "shift_invariant"),
-    (trait_laws.a_shift_changes_nothing, "shift_invariant"),
+    (gradient_sums_to_zero, "shift_invariant"),
+    (a_shift_changes_nothing, "shift_invariant"),
     (_permuting_documents_permutes_the_gradient, None),
     (_boosting_can_divide_by_the_curvature, None),
     (_a_query_alone_is_as_in_a_batch, None),
     (_float32_agrees_with_float64, None),
-    (trait_laws.value_in_the_unit_interval, "unit_interval"),
-    (trait_laws.no_smoothing_is_the_measure, "tends_to_measure"),
-    (trait_laws.convex_as_a_loss, "convex"),
-    (trait_laws.below_its_tangents, "convex"),
-    (trait_laws.convex_when_held, "convex_when_held"),
-    (trait_laws.bounds_its_measure_from_below, "bound"),
-    (trait_laws.value_is_the_measure, "value_free"),
+    (value_in_the_unit_interval, "unit_interval"),
+    (no_smoothing_is_the_measure, "tends_to_measure"),
+    (convex_as_a_loss, "convex"),
+    (below_its_tangents, "convex"),
+    (convex_when_held, "convex_when_held"),
+    (bounds_its_measure_from_below, "bound"),
+    (value_is_the_measure, "value_free"),
     (_nothing_is_nan, None),
     (_same_bits_for_any_threads, None),
 ]

@@ -1,4 +1,4 @@
-r"""What is known of SmoothNDCG without training it: Sections 5.1 and 5.4 of Chapelle & Wu (2010)."""
+r"""Theory of SmoothNDCG: Sections 5.1 and 5.4 of Chapelle & Wu (2010)."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def smooth_ndcg_bound(scores: FloatArray, labels: Float64Array, sigma: float, k:
     Returns
     -------
     float
-        0 if there is no gain; useless (often above 1) if two scores nearly tie.
+        0 if there is no gain; above 1, and so without use, if two scores nearly tie.
 
     Raises
     ------
     InputError
-        If scores and labels do not fit together, sigma is not > 0 or k no integer >= 1.
+        If scores and labels have different lengths, sigma is not > 0, or k is not an integer >= 1.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""Laws that a surrogate keeps only if it has a trait: each yields what it finds broken, in words."""
+"""Laws that a trait claims: every law yields a sentence for each case in which a surrogate breaks it."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ __all__ = [
     "bounds_its_measure_from_below",
     "convex_as_a_loss",
     "convex_when_held",
+    "gradient_is_the_slope",
     "gradient_sums_to_zero",
     "no_smoothing_is_the_measure",
-    "slope",
     "value_in_the_unit_interval",
     "value_is_the_measure",
 ]
 
 
-def slope(surrogate: Surrogate, rng: np.random.Generator, rtol: float) -> Iterator[str]:
-    """smooth: central differences along a random direction are the gradient's."""
+def gradient_is_the_slope(surrogate: Surrogate, rng: np.random.Generator, rtol: float) -> Iterator[str]:
+    """smooth: central differences along a random direction agree with the gradient."""
     for case in random_cases(rng):
         direction = rng.standard_normal(len(case.scores))
         _, grad = surrogate.value_and_grad(case.scores, case.labels, case.qptr)
-        got = query_sums(np.asarray(grad, dtype=np.float64) * direction, case.qptr)
-        # The step that halves rounding against curvature depends on the steepness: one of a few must do.
+        slope = query_sums(np.asarray(grad, dtype=np.float64) * direction, case.qptr)
+        # Which step balances rounding and curvature depends on the steepness; the best of them counts.
         errors = []
         for h in (1e-4, 1e-5, 1e-6, 1e-7):
             up, _ = surrogate.value_and_grad(case.scores + h * direction, case.labels, case.qptr)
             down, _ = surrogate.value_and_grad(case.scores - h * direction, case.labels, case.qptr)
             scale = np.sqrt(query_sums(np.square(grad, dtype=np.float64), case.qptr)) + 1e-3
-            errors.append(np.abs((up - down) / (2.0 * h) - got) / scale)
+            errors.append(np.abs((up - down) / (2.0 * h) - slope) / scale)
         error = np.min(errors, axis=0)
         if error.max() > rtol:
             q = int(error.argmax())
-            yield f"{case.name}, query {q}: {got[q]:.6g} along a direction, off by {error[q]:.1e} of the norm"
+            yield f"{case.name}, query {q}: {slope[q]:.6g} in a direction, off by {error[q]:.1e} of the norm"
 
 
 def gradient_sums_to_zero(surrogate: Surrogate, rng: np.random.Generator, rtol: float) -> Iterator[str]:
-    """shift_invariant: what lifts some documents lowers others."""
+    """shift_invariant: the slopes of the documents of a query cancel."""
     for case in all_cases(rng):
         _, grad = surrogate.value_and_grad(case.scores, case.labels, case.qptr)
         for q, lo, hi in each_query(case):
@@ -64,7 +64,7 @@ def a_shift_changes_nothing(surrogate: Surrogate, rng: np.random.Generator, rtol
 
 
 def value_in_the_unit_interval(surrogate: Surrogate, rng: np.random.Generator, rtol: float) -> Iterator[str]:
-    """unit_interval: as a measure's."""
+    """unit_interval: values lie in [0, 1], as those of measures."""
     for case in all_cases(rng):
         value, _ = surrogate.value_and_grad(case.scores, case.labels, case.qptr)
         if value.min() < 0.0 or value.max() > 1.0 + 1e-12:
@@ -74,7 +74,7 @@ def value_in_the_unit_interval(surrogate: Surrogate, rng: np.random.Generator, r
 def no_smoothing_is_the_measure(surrogate: Any, rng: np.random.Generator, rtol: float) -> Iterator[str]:
     """tends_to_measure: where no scores tie."""
     for case in random_cases(rng):
-        # Distinct scores a whole unit apart, so that 1e-3 is no smoothing at all.
+        # Distinct scores at least a unit apart, for which 1e-3 is no smoothing at all.
         scores = np.concatenate([rng.permutation(hi - lo) * 1.0 for _, lo, hi in each_query(case)])
         value, _ = surrogate.at(1e-3).value_and_grad(scores, case.labels, case.qptr)
         exact = np.nan_to_num(surrogate.measure(scores, case.labels, case.qptr))
@@ -98,7 +98,7 @@ def convex_as_a_loss(surrogate: Surrogate, rng: np.random.Generator, rtol: float
 def below_its_tangents(surrogate: Surrogate, rng: np.random.Generator, rtol: float) -> Iterator[str]:
     """convex: no point lies above a plane that touches the value at another; needs no smoothness.
 
-    Points are far, and near in random directions: there the gradient must be the slope if there is one.
+    Points are far away, and near in random directions, where the gradient must be the slope if there is one.
     """
     for case in all_cases(rng):
         at, grad = surrogate.value_and_grad(case.scores, case.labels, case.qptr)
@@ -121,7 +121,7 @@ def convex_when_held(surrogate: Any, rng: np.random.Generator, rtol: float) -> I
             free, _ = _filled(surrogate, other, prepared, qptr)
             below, _ = _filled(surrogate, other, held, qptr)
             if (below - free > 1e-12 * (1.0 + np.abs(free))).any():
-                yield f"{case.name}: held, it is above what it stands for by {(below - free).max():.1e}"
+                yield f"{case.name}: held, it is above the surrogate by {(below - free).max():.1e}"
             yield from _above(below, value, slope, other - case.scores, case)
 
 
@@ -134,7 +134,7 @@ def _others(scores: Float64Array, rng: np.random.Generator) -> Iterator[Float64A
 def _above(
     value: Float64Array, at: Float64Array, grad: FloatArray, step: Float64Array, case: Case
 ) -> Iterator[str]:
-    """Queries whose value is above the plane through ``at`` with this gradient, a step away."""
+    """Report a query whose value is above the plane through ``at`` with this gradient, a step away."""
     rise = query_sums(grad * step, case.qptr)
     rounding = 1e-12 * (1.0 + np.abs(value) + np.abs(at) + query_sums(np.abs(grad * step), case.qptr))
     over = value - at - rise

@@ -14,8 +14,8 @@ from directrix.data.stored import StoredFeatures
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
+from directrix.registry import SURROGATES, classes
 from directrix.surrogates.approx import ApproxNDCG
-from directrix.surrogates.names import SURROGATES
 from directrix.surrogates.names import surrogate as parse_surrogate
 from directrix.types import Float64Array
 
@@ -142,7 +142,9 @@ def _measure_named(text: str) -> RankingMeasure | None:
 
 
 def _instead_of(goal: RankingMeasure, given: str) -> str:
-    twin = next((n for n, cls in SURROGATES.items() if type(cls().measure) is type(goal)), "ApproxNDCG")
+    twin = next(
+        (n for n, cls in classes(SURROGATES).items() if type(cls().measure) is type(goal)), "ApproxNDCG"
+    )
     return (
         f"surrogate={given!r} is a measure, which has no gradient; a surrogate stands in for it. Type "
         f"surrogate={twin!r}, and eval_measure={goal.name!r} in fit to report the measure."

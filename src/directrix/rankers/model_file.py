@@ -18,7 +18,7 @@ from directrix.rankers.persistence import check, read_model_file
 from directrix.rankers.scaling import scale_from
 from directrix.rankers.stored import StoredRanker
 from directrix.rankers.training import sharpened
-from directrix.surrogates.names import SURROGATES
+from directrix.registry import SURROGATES
 from directrix.trainers.result import Result, Status
 from directrix.types import Float64Array
 

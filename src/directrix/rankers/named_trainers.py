@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
+from directrix.parsing import call_of
 from directrix.trainers.adam import Adam
 from directrix.trainers.adarank import AdaRank
 from directrix.trainers.anneal import Anneal
@@ -105,11 +106,10 @@ def _built(node: ast.expr) -> Any:
     """A literal, a measure, or a trainer of such."""
     if not isinstance(node, ast.Call):
         return ast.literal_eval(node)
-    name = node.func.id if isinstance(node.func, ast.Name) else ""
-    given = {word.arg or "": _built(word.value) for word in node.keywords}
-    if name in _KINDS:
-        return _KINDS[name](*map(_built, node.args), **given)
+    call = call_of(node, _built)
+    if call.name in _KINDS:
+        return _KINDS[call.name](*call.arguments, **call.fields)
     try:
         return parse_measure(ast.unparse(node))
     except InputError as error:
-        raise LookupError(name) from error
+        raise LookupError(call.name) from error

@@ -1,4 +1,4 @@
-"""What all surrogates backed by a compiled kernel share: preparation, chunks, threads."""
+"""What surrogates with a compiled kernel share: preparation, chunks, threads."""
 
 from __future__ import annotations
 
@@ -28,37 +28,40 @@ DOCS_PER_CHUNK = 4096
 class KernelSurrogate(ABC):
     """A surrogate whose value and gradient a Numba kernel fills for a chunk of queries.
 
-    A subclass says what depends on the labels alone (`prepare`) and how to fill a chunk
-    (`fill`). Objectives call `prepare` once per data set and `fill` on every chunk, next to the
-    chunk's features; `value_and_grad` puts the two together for everyone else.
+    A subclass computes what depends on the labels alone (`prepare`), and names its compiled chunk (`kernel`)
+    or, if that takes other arguments, calls it (`fill`). Objectives call `prepare` once per data set and
+    `fill` on every chunk, while its features are in the cache; `value_and_grad` calls both.
     """
 
     entries: ClassVar[tuple[str, ...] | None] = None
-    """What each array of `prepare` has entries for: each "document", each "query", or the "data" as a whole.
+    """For every array of `prepare`, what one entry belongs to: a "document", a "query", or the whole "data".
 
-    Mini-batches take those of their queries. None: `prepare` is called for one query after another.
+    Mini-batches take the entries of their queries. None: `prepare` is called for one query after another.
     """
 
     @property
     @abstractmethod
     def traits(self) -> frozenset[str]:
-        """What is true of the surrogate; `directrix.laws.check_surrogate` tests it."""
+        """Properties of the surrogate; `directrix.laws.check_surrogate` tests them."""
 
     @abstractmethod
     def prepare(self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None) -> Any:
-        """Everything that depends on labels and document weights alone.
+        """Compute everything that depends on labels and document weights alone.
 
-        Not on the smoothing: annealing uses it for all smoothings.
+        The result must not depend on the smoothing: annealing uses it for all smoothings.
 
         Parameters
         ----------
         labels : float64 (n_docs,)
         qptr : int64 (n_queries + 1,)
         doc_weight : float64 (n_docs,), or None
-            Factors >= 0 on what each document earns.
+            Factors >= 0 on the contributions of the documents.
         """
 
-    @abstractmethod
+    def kernel(self) -> Any:
+        """The compiled chunk: a function of the prepared arrays, scores, qptr, the chunk and the output."""
+        raise NotImplementedError(f"{type(self).__name__} needs kernel() or fill().")
+
     def fill(
         self,
         scores: FloatArray,
@@ -68,25 +71,26 @@ class KernelSurrogate(ABC):
         out: tuple[Float64Array, FloatArray],
     ) -> None:
         """Fill value and gradient of the queries ``chunk[0] <= q < chunk[1]`` in ``out``."""
+        self.kernel()(*prepared, scores, qptr, *chunk, *out)
 
     @property
     def steepness(self) -> float:
-        """How steep the surrogate is, in 1 / units of score: steps of 1/steepness change what it sees."""
+        """Steepness in 1 / units of score: score differences below 1/steepness hardly change the value."""
         return 1.0
 
     def curvature(
         self, scores: FloatArray, prepared: Any, qptr: Int64Array, grad: FloatArray
     ) -> Float64Array:
-        """Positive diagonal that makes minus gradient over curvature a sensible step; see `spread_curvature`.
+        """Positive diagonal by which boosting divides the gradient; see `spread_curvature`.
 
-        Boosting fits trees with it. A surrogate whose second derivatives have a positive part that is
-        cheap, such as sums of delta p (1 - p) over pairs, gives that instead.
+        A surrogate whose second derivatives have a positive part that is cheap, such as sums of
+        delta p (1 - p) over pairs, returns that instead.
 
         Parameters
         ----------
         scores : float (n_docs,)
         prepared
-            What `prepare` returned.
+            As `prepare` returned it.
         qptr : int64 (n_queries + 1,)
         grad : float (n_docs,)
             As `fill` left it for these scores.
@@ -121,7 +125,7 @@ class KernelSurrogate(ABC):
         Raises
         ------
         InputError
-            If the arrays do not fit together, or hold NaN or infinities.
+            If the arrays have different lengths, or hold NaN or infinities.
         """
         scores, labels, qptr = check_ranking(scores, labels, qptr)
         scores, qptr = writable(scores), writable(qptr)
@@ -138,16 +142,16 @@ class KernelSurrogate(ABC):
 def writable(array: Any) -> Any:
     """Return the array, or a copy if it is read-only.
 
-    Numba compiles a kernel once more for read-only arguments; this keeps it to one version.
+    Numba would compile a second version of a kernel for read-only arguments.
     """
     return np.require(array, requirements=["C", "W"])
 
 
 def refuse_doc_weight(surrogate: Any, doc_weight: Float64Array | None) -> None:
-    """Raise `InputError` if there are document weights, for a surrogate that gives them no meaning."""
+    """Raise `InputError` if there are document weights, for a surrogate that does not support them."""
     if doc_weight is not None:
         raise InputError(
-            f"{surrogate!r} takes no document weights; weigh whole queries instead: query_weight=."
+            f"{surrogate!r} takes no document weights; weight whole queries instead: query_weight=."
         )
 
 
@@ -166,11 +170,11 @@ def spread_curvature(grad: FloatArray, qptr: Int64Array, steepness: float) -> Fl
     .. math:: h_i = \frac{\gamma}{n_q} \sum_{k \in q} \lvert g_k \rvert
 
     It bounds the curvature in order of magnitude (a sigmoid of steepness gamma has
-    :math:`|\sigma''| \le \gamma \sigma'`), is positive wherever something is to be gained, and makes steps of
+    :math:`|\sigma''| \le \gamma \sigma'`), is positive wherever there is a gradient, and makes steps of
     the order 1/gamma: training does not depend on the unit of score.
 
-    Steps do not become shorter as the gradient does: a loss with its minimum at finite scores, such as
-    squares, needs a curvature of its own.
+    Steps do not shrink with the gradient: a loss with its minimum at finite scores, such as a squared
+    error, needs another curvature.
 
     Parameters
     ----------

@@ -1,17 +1,18 @@
 r"""Losses over a whole list: ListNet, ListMLE, RankCosine.
 
-All three compare the list of scores with one list made of the labels, in O(n) a query.
+All three compare the list of scores with one list made of the labels, in O(n) per query.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 
 from directrix.surrogates.base import query_sums
-from directrix.surrogates.loss import Loss, Target, check_flag, targets
+from directrix.surrogates.loss import Loss, Target, by_label, check_flag, targets
 from directrix.surrogates.positions import positive, whole
 from directrix.types import Float64Array, FloatArray, Int64Array
 
@@ -30,12 +31,12 @@ class ListNet(Loss):
     target : {"labels", "gains"}
         y: the labels, as published, or their gains 2^l - 1, which put more weight on the best.
     temperature : float > 0
-        T, in units of y. Small: only the documents of the highest label count, alike.
+        T, in units of y. If small, only the documents of the highest label count, all alike.
 
     Notes
     -----
     Convex as a loss; at most minus the entropy of P, in nats. A query without a relevant document
-    has a uniform P, which asks for equal scores. O(n) a query.
+    has a uniform P, which is reached at equal scores. O(n) per query.
 
     References
     ----------
@@ -50,14 +51,9 @@ class ListNet(Loss):
         object.__setattr__(self, "temperature", positive(self.temperature, "temperature", "ListNet"))
         targets(np.zeros(0), self.target, "ListNet")
 
-    @property
-    def traits(self) -> frozenset[str]:
-        """smooth, convex, shift_invariant."""
-        return frozenset({"smooth", "convex", "shift_invariant"})
-
     def prepare(
         self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
-    ) -> Float64Array:
+    ) -> tuple[Float64Array]:
         """P of every document.
 
         Raises
@@ -70,30 +66,23 @@ class ListNet(Loss):
         top = _tops(y, qptr)
         with np.errstate(over="ignore"):
             p: Float64Array = np.exp((y - np.repeat(top, sizes)) / self.temperature)
-        return p / np.repeat(query_sums(p, qptr), sizes)
+        return (p / np.repeat(query_sums(p, qptr), sizes),)
 
-    def fill(
-        self,
-        scores: FloatArray,
-        prepared: Float64Array,
-        qptr: Int64Array,
-        chunk: tuple[int, int],
-        out: tuple[Float64Array, FloatArray],
-    ) -> None:
-        """Fill one chunk; see `KernelSurrogate.fill`."""
+    def kernel(self) -> Any:
+        """The compiled chunk."""
         from directrix.surrogates._kernels.listwise import listnet_chunk
 
-        listnet_chunk(prepared, scores, qptr, *chunk, *out)
+        return listnet_chunk
 
     def curvature(
-        self, scores: FloatArray, prepared: Float64Array, qptr: Int64Array, grad: FloatArray
+        self, scores: FloatArray, prepared: tuple[Float64Array], qptr: Int64Array, grad: FloatArray
     ) -> Float64Array:
         """P (1 - p), the diagonal of the second derivatives, but at least the gradient's magnitude.
 
         The gradient is P - p; where p has all but vanished, p (1 - p) alone would make steps without bound.
         """
         slope = grad.astype(np.float64)
-        p = prepared - slope
+        p = prepared[0] - slope
         return np.maximum(p * (1.0 - p), np.abs(slope))
 
 
@@ -105,19 +94,19 @@ class ListMLE(Loss):
 
     The i-th factor is the probability, under Plackett-Luce, that document i comes before all documents
     with lower labels. With no two labels alike these are the published factors; documents with the same
-    label are not compared, whichever way round they stand.
+    label are not compared.
 
     Parameters
     ----------
     k : int >= 1, or None
-        Only the first k places of the order by label count: c is the chance that a document has one
+        Only the first k places of the order by label count: c is the chance of a document to have one
         of them when equal labels are ordered at random. None: c = 1.
 
     Notes
     -----
     Convex as a loss; at most 0, in nats; 0 if all labels are equal. It is a sum over documents above the
-    lowest label, as published, so a query with many of them weighs more than one with few. O(n) a query,
-    after sorting by label once a data set.
+    lowest label, as published, so a query with many of them weighs more than one with few. O(n) per
+    query, after sorting by label once per data set.
 
     References
     ----------
@@ -132,11 +121,6 @@ class ListMLE(Loss):
         if self.k is not None:
             object.__setattr__(self, "k", whole(self.k, "k", "ListMLE"))
 
-    @property
-    def traits(self) -> frozenset[str]:
-        """smooth, convex, shift_invariant."""
-        return frozenset({"smooth", "convex", "shift_invariant"})
-
     def prepare(
         self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
     ) -> tuple[Int64Array, Int64Array, Float64Array]:
@@ -148,44 +132,32 @@ class ListMLE(Loss):
             If a label is too large, or there are document weights.
         """
         self.check(labels, doc_weight)
-        n, sizes = len(labels), np.diff(qptr)
-        query, first = np.repeat(np.arange(len(sizes)), sizes), np.repeat(qptr[:-1], sizes)
-        order = np.lexsort((labels, query))
-        by_label = labels[order]
-        ends_here = np.append((by_label[1:] != by_label[:-1]) | (query[1:] != query[:-1]), True)[:n]
-        level_of = np.cumsum(ends_here) - ends_here
-        ends = np.flatnonzero(ends_here) + 1
-        in_level = np.diff(ends, prepend=0)
-        end = ends[level_of] - first
+        order, level = by_label(labels, qptr)
+        sizes, in_level = np.diff(qptr), np.bincount(level)
+        first = np.repeat(qptr[:-1], sizes)
+        end = np.cumsum(in_level)[level] - first
         better = np.repeat(sizes, sizes) - end
         places = np.inf if self.k is None else float(self.k)
-        factor = np.clip((places - better) / in_level[level_of], 0.0, 1.0)
+        factor = np.clip((places - better) / in_level[level], 0.0, 1.0)
         return (order - first).astype(np.int64), end.astype(np.int64), factor
 
-    def fill(
-        self,
-        scores: FloatArray,
-        prepared: tuple[Int64Array, Int64Array, Float64Array],
-        qptr: Int64Array,
-        chunk: tuple[int, int],
-        out: tuple[Float64Array, FloatArray],
-    ) -> None:
-        """Fill one chunk; see `KernelSurrogate.fill`."""
+    def kernel(self) -> Any:
+        """The compiled chunk."""
         from directrix.surrogates._kernels.listwise import listmle_chunk
 
-        listmle_chunk(*prepared, scores, qptr, *chunk, *out)
+        return listmle_chunk
 
 
 @dataclass(frozen=True)
 class RankCosine(Loss):
-    r"""Minus the cosine loss between the scores and what the labels are worth.
+    r"""Minus the cosine loss between the scores and the worth of the labels.
 
     .. math:: -\frac{1}{2}\left(1 - \frac{\langle y, s\rangle}{\lVert y\rVert \lVert s\rVert}\right)
 
     Parameters
     ----------
     target : {"gains", "labels"}
-        y, the map of labels that the paper leaves open: exponential (gains 2^l - 1) or linear (labels).
+        y, a map of labels that the paper does not specify: exponential (gains 2^l - 1) or linear (labels).
     centred : bool
         False: as published. A shift of all scores, which changes no ranking, changes this loss. True:
         y and s less their means over the query, which makes it -(1 - Pearson's correlation)/2, and
@@ -196,7 +168,7 @@ class RankCosine(Loss):
     In [-1, 0]; the same for all multiples > 0 of the scores, so that a penalty on the weights alone
     shrinks them without end; not convex. Not defined where all scores are 0 (equal, if centred): the value
     is -1/2 there, as at a right angle, and the gradient points to y. A query without a relevant
-    document (with equal labels, if centred) teaches nothing: 0. O(n) a query.
+    document (with equal labels, if centred) has the value 0 and no gradient. O(n) per query.
 
     References
     ----------
@@ -219,8 +191,8 @@ class RankCosine(Loss):
 
     def prepare(
         self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
-    ) -> Float64Array:
-        """y, centred if so wanted, over its norm; 0 where it has none.
+    ) -> tuple[Float64Array]:
+        """Compute y over its norm, centred if ``centred``; 0 where the norm is 0.
 
         Raises
         ------
@@ -230,25 +202,18 @@ class RankCosine(Loss):
         self.check(labels, doc_weight)
         y, sizes = targets(labels, self.target, "RankCosine"), np.diff(qptr)
         top = _tops(y, qptr)
-        y = y / np.repeat(np.where(top > 0.0, top, 1.0), sizes)  # squares of large gains are no floats
+        y = y / np.repeat(np.where(top > 0.0, top, 1.0), sizes)  # squares of large gains would overflow
         if self.centred:
             y = y - np.repeat(query_sums(y, qptr) / np.maximum(sizes, 1), sizes)
         norm = np.sqrt(query_sums(y * y, qptr))
         unit: Float64Array = y / np.repeat(np.where(norm > 1e-14 * sizes, norm, np.inf), sizes)
-        return unit
+        return (unit,)
 
-    def fill(
-        self,
-        scores: FloatArray,
-        prepared: Float64Array,
-        qptr: Int64Array,
-        chunk: tuple[int, int],
-        out: tuple[Float64Array, FloatArray],
-    ) -> None:
-        """Fill one chunk; see `KernelSurrogate.fill`."""
+    def kernel(self) -> Any:
+        """The compiled chunk."""
         from directrix.surrogates._kernels.listwise import rank_cosine_chunk
 
-        rank_cosine_chunk(self.centred, prepared, scores, qptr, *chunk, *out)
+        return partial(rank_cosine_chunk, self.centred)
 
 
 def _tops(y: Float64Array, qptr: Int64Array) -> Float64Array:

@@ -1,17 +1,19 @@
-"""What surrogates share that are losses in their own right, tied to no measure by a limit."""
+"""What losses such as ListNet share: surrogates that do not tend to a measure."""
 
 from __future__ import annotations
 
 from typing import Literal
+
+import numpy as np
 
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.dcg import NDCG
 from directrix.measures.gains import gains
 from directrix.surrogates.base import KernelSurrogate, refuse_doc_weight
-from directrix.types import Float64Array
+from directrix.types import Float64Array, Int64Array
 
-__all__ = ["Loss", "Target", "check_flag", "targets"]
+__all__ = ["Loss", "Target", "by_label", "check_flag", "targets"]
 
 Target = Literal["gains", "labels"]
 
@@ -20,10 +22,15 @@ class Loss(KernelSurrogate):
     """Base of the losses in `listwise`, `pairwise` and `pointwise`."""
 
     @property
-    def measure(self) -> RankingMeasure:
-        """nDCG: what is reported when nothing else is asked.
+    def traits(self) -> frozenset[str]:
+        """smooth, convex, shift_invariant, unless a loss states others."""
+        return frozenset({"smooth", "convex", "shift_invariant"})
 
-        The loss does not tend to it, nor to any other measure: pass ``eval_measure=`` for yours.
+    @property
+    def measure(self) -> RankingMeasure:
+        """nDCG: the measure that is reported by default.
+
+        The loss tends neither to it nor to any other measure.
         """
         return NDCG()
 
@@ -33,13 +40,30 @@ class Loss(KernelSurrogate):
         self.measure.check_labels(float(labels.max(initial=0.0)))
 
 
+def by_label(labels: Float64Array, qptr: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Order the documents of every query by label.
+
+    Returns
+    -------
+    order : int64 (n_docs,)
+        Documents by query, then by ascending label; input order for equal labels.
+    level : int64 (n_docs,)
+        For every place of ``order`` the number of its label, from 0 on, counted over all queries.
+    """
+    query = np.repeat(np.arange(len(qptr) - 1), np.diff(qptr))
+    order = np.lexsort((labels, query))
+    is_first = np.ones(len(labels), dtype=bool)
+    is_first[1:] = (np.diff(labels[order]) != 0.0) | (np.diff(query) != 0)
+    return order, np.cumsum(is_first) - 1
+
+
 def targets(labels: Float64Array, target: str, owner: str) -> Float64Array:
     """Gains 2^l - 1 or the labels themselves.
 
     Raises
     ------
     InputError
-        If ``target`` names neither.
+        If ``target`` is neither "gains" nor "labels".
     """
     if target not in ("gains", "labels"):
         raise InputError(f"{owner}(target={target!r}): type 'gains' for 2**label - 1, or 'labels'.")

@@ -2,45 +2,17 @@
 
 from __future__ import annotations
 
-import ast
 import difflib
 from typing import Any
 
 from directrix.errors import InputError
-from directrix.surrogates import (
-    approx,
-    approx_cascade,
-    approx_pairs,
-    dorm,
-    lambdas,
-    listwise,
-    pairwise,
-    pointwise,
-    smooth,
-    soft,
-    structural,
-)
+from directrix.parsing import NOT_A_CALL, parse_call
+from directrix.registry import SURROGATES, load_class
 from directrix.types import Surrogate
 
-__all__ = ["SURROGATES", "surrogate"]
+__all__ = ["surrogate"]
 
-_FAMILIES = (
-    approx,
-    approx_cascade,
-    approx_pairs,
-    smooth,
-    soft,
-    lambdas,
-    pairwise,
-    listwise,
-    pointwise,
-    structural,
-    dorm,
-)
-SURROGATES: dict[str, type[Any]] = {
-    name: getattr(family, name) for family in _FAMILIES for name in family.__all__
-}
-"""Every surrogate that can be written as text."""
+_FORM = 'a name with optional arguments, e.g. "ApproxNDCG(alpha=50.0)"'
 
 
 def surrogate(text: str | Surrogate) -> Any:
@@ -64,28 +36,23 @@ def surrogate(text: str | Surrogate) -> Any:
     """
     if not isinstance(text, str):
         return text
-    form = 'a name with optional arguments, e.g. "ApproxNDCG(alpha=50.0)"'
     try:
-        tree = ast.parse(text.strip(), mode="eval").body
-        call = tree if isinstance(tree, ast.Call) else ast.Call(tree, [], [])
-        name = call.func.id if isinstance(call.func, ast.Name) else ""
-        arguments = [ast.literal_eval(value) for value in call.args]
-        keywords = {word.arg or "": ast.literal_eval(word.value) for word in call.keywords}
-    except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError) as error:
-        raise InputError(f"surrogate {text!r} cannot be read: {error}. Needed: {form}.") from None
-    by_name = {known.lower(): kind for known, kind in SURROGATES.items()}
-    if name.lower() not in by_name:
-        near = difflib.get_close_matches(name, SURROGATES, n=1, cutoff=0.0)
+        call = parse_call(text)
+    except (*NOT_A_CALL, TypeError) as error:  # a TypeError: a literal such as {[]: 1}
+        raise InputError(f"surrogate {text!r} cannot be read: {error}. Needed: {_FORM}.") from None
+    name = next((known for known in SURROGATES if known.lower() == call.name.lower()), None)
+    if name is None:
+        near = difflib.get_close_matches(call.name, SURROGATES, n=1, cutoff=0.0)
         raise InputError(
-            f"there is no surrogate {name or text!r}; did you mean {near[0]!r}? "
-            f"Known: {', '.join(SURROGATES)}. Needed: {form}."
+            f"there is no surrogate {call.name or text!r}; did you mean {near[0]!r}? "
+            f"Known: {', '.join(SURROGATES)}. Needed: {_FORM}."
         )
-    kind = by_name[name.lower()]
+    kind = load_class(SURROGATES, name)
     try:
-        return kind(*arguments, **keywords)
+        return kind(*call.arguments, **call.fields)
     except TypeError as error:
         raise InputError(f"surrogate {text!r}: {error}. Known fields: {_fields(kind)}.") from None
 
 
-def _fields(kind: type[Any]) -> str:
+def _fields(kind: Any) -> str:
     return ", ".join(f"{name}={field.default!r}" for name, field in kind.__dataclass_fields__.items())

@@ -1,8 +1,7 @@
-r"""Losses over pairs of documents, tied to no measure but the order of pairs: RankNet, RankSVM."""
+"""Losses over pairs of documents: RankNet, RankSVM."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,8 +9,8 @@ import numpy as np
 
 from directrix.measures.pairs import KendallTau
 from directrix.surrogates.base import query_sums
-from directrix.surrogates.loss import Loss
-from directrix.types import Float64Array, FloatArray, Int64Array
+from directrix.surrogates.loss import Loss, by_label
+from directrix.types import Float64Array, Int64Array
 
 __all__ = ["RankNet", "RankSVM"]
 
@@ -20,11 +19,6 @@ Levels = tuple[Int64Array, Float64Array]
 
 class _Pairwise(Loss):
     """Minus the mean loss over a query's pairs of different labels."""
-
-    @property
-    def traits(self) -> frozenset[str]:
-        """smooth, convex, shift_invariant."""
-        return frozenset({"smooth", "convex", "shift_invariant"})
 
     @property
     def measure(self) -> KendallTau:
@@ -45,31 +39,13 @@ class _Pairwise(Loss):
         """
         self.check(labels, doc_weight)
         sizes = np.diff(qptr)
-        query = np.repeat(np.arange(len(sizes)), sizes)
-        order = np.lexsort((labels, query))
-        starts = np.ones(len(labels), dtype=bool)
-        starts[1:] = (np.diff(labels[order]) != 0.0) | (np.diff(query) != 0)
-        ids = np.cumsum(starts) - 1
-        level = np.empty(len(labels), dtype=np.int64)
-        level[order] = ids - ids[np.minimum(qptr[:-1], max(len(ids) - 1, 0))][query] if len(ids) else ids
-        alike = np.bincount(ids)[ids].astype(np.float64)  # documents of the same label: n^2 - sum = 2 pairs
+        order, level = by_label(labels, qptr)
+        levels = np.empty(len(labels), dtype=np.int64)
+        levels[order] = level - level[np.repeat(qptr[:-1], sizes)]
+        # n^2 less the sum over documents of the number with the same label is twice the number of pairs
+        alike = np.bincount(level)[level].astype(np.float64)
         pairs = 0.5 * (sizes.astype(np.float64) ** 2 - query_sums(alike, qptr))
-        return level, np.divide(1.0, pairs, out=np.zeros_like(pairs), where=pairs > 0.0)
-
-    @abstractmethod
-    def kernel(self) -> Any:
-        """The compiled chunk."""
-
-    def fill(
-        self,
-        scores: FloatArray,
-        prepared: Levels,
-        qptr: Int64Array,
-        chunk: tuple[int, int],
-        out: tuple[Float64Array, FloatArray],
-    ) -> None:
-        """Fill one chunk; see `KernelSurrogate.fill`."""
-        self.kernel()(scores, *prepared, qptr, *chunk, *out)
+        return levels, np.divide(1.0, pairs, out=np.zeros_like(pairs), where=pairs > 0.0)
 
 
 @dataclass(frozen=True)
@@ -82,8 +58,8 @@ class RankNet(_Pairwise):
 
     Notes
     -----
-    Burges et al. add up all pairs of all queries; here queries weigh alike, as they do in every
-    measure. ``query_weight`` = P makes it their sum again, but for a factor.
+    Burges et al. add up all pairs of all queries; here all queries have the same weight, as in every
+    measure. ``query_weight`` = P gives their sum, up to a factor.
 
     O(P) time, O(n) memory: four pairs share a division, and a document one logarithm.
 
@@ -116,9 +92,9 @@ class RankSVM(_Pairwise):
 
     Notes
     -----
-    Together with ``l2`` > 0, which sets the scale of the margin, its minimum is unique. Queries weigh
-    alike; ``query_weight`` = P adds up pairs as the original does, and l2 = 1/(2 C sum P) then stands for
-    its C, in 1/2 \|w\|^2 + C sum of losses.
+    Together with ``l2`` > 0, which sets the scale of the margin, its minimum is unique. All queries have
+    the same weight; ``query_weight`` = P adds up pairs as the original does, and l2 = 1/(2 C sum P) then
+    corresponds to its C, in 1/2 \|w\|^2 + C sum of losses.
 
     The value bounds Kendall's tau-b from below: a pair in the wrong order or tied loses at least 1/P.
 

@@ -1,9 +1,10 @@
-r"""Regression on the gains, a loss of each document alone."""
+"""Regression on the gains: a loss that is a sum over documents."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,21 +22,20 @@ class Regression(Loss):
 
     .. math:: -\sum_i u_i (s_i - b - (2^{l_i} - 1))^2
 
-    where relevant (l > 0) and irrelevant documents of a query weigh 1/2 each in total, or one of
-    them 1 if there is no other.
+    where the weights u of the relevant (l > 0) and of the irrelevant documents of a query each add up to 1/2,
+    or to 1 if all documents are of one kind.
 
     Parameters
     ----------
     intercept : bool
         True: b is the query's own best intercept, so that only differences within the query are
-        predicted, and the loss does not feel a shift of its scores. False: b = 0, plain regression,
+        predicted, and a shift of its scores does not change the loss. False: b = 0, plain regression,
         for a model that has an intercept of its own.
 
     Notes
     -----
-    Convex as a loss, O(n) a query. At most 0. Document weights are factors on u. Its weights
-    are by query; `regression_start` is the regression whose classes are balanced over the whole
-    data set, solved at once.
+    Convex as a loss, O(n) per query. At most 0. Document weights are factors on u, which balances the
+    classes of every query; `regression_start` balances them over the whole data set and is solved at once.
 
     References
     ----------
@@ -63,7 +63,7 @@ class Regression(Loss):
         Raises
         ------
         InputError
-            If a label is above 256: squares of its gain would not be floats.
+            If a label is above 256: squares of its gain would overflow.
         """
         check_squared_gains(labels)
         relevant = labels > 0.0
@@ -74,18 +74,11 @@ class Regression(Loss):
         weight = share / same_class
         return gains(labels), weight if doc_weight is None else weight * doc_weight
 
-    def fill(
-        self,
-        scores: FloatArray,
-        prepared: tuple[Float64Array, Float64Array],
-        qptr: Int64Array,
-        chunk: tuple[int, int],
-        out: tuple[Float64Array, FloatArray],
-    ) -> None:
-        """Fill one chunk; see `KernelSurrogate.fill`."""
+    def kernel(self) -> Any:
+        """The compiled chunk."""
         from directrix.surrogates._kernels.pointwise import regression_chunk
 
-        regression_chunk(self.intercept, *prepared, scores, qptr, *chunk, *out)
+        return partial(regression_chunk, self.intercept)
 
     def curvature(
         self,

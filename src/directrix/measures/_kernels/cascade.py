@@ -11,14 +11,23 @@ from directrix.measures._kernels.dcg import exponential_gain
 
 
 @kernel
+def add_to_group(passed, j, x):
+    """Add document j + 1, which is passed with chance x, to the Q(t) of a group of j; see the next kernel.
+
+    Q'(t) = ((j + 1 - t) Q(t) + t x Q(t-1)) / (j + 1): all terms are positive, so nothing cancels. Fills no
+    more places than ``passed`` has.
+    """
+    for t in range(min(j + 1, len(passed) - 1), 0, -1):
+        passed[t] = ((j + 1 - t) * passed[t] + t * x * passed[t - 1]) / (j + 1)
+
+
+@kernel
 def expected_reciprocal_rank(ranked, ends, retrieved, qptr, k, l_max, empty, value):
     """ERR@k with stop chances (2^l - 1) / 2^l_max, exact over the orders of tied groups.
 
     In a tied group with pass chances x_1..x_m, let Q(t) be the mean over its orders of the
     chance to pass the first t documents: the t-th elementary symmetric polynomial of x over
-    C(m, t). Place t then stops with chance Q(t-1) - Q(t). Adding document j + 1 to a group
-    of j gives Q'(t) = ((j + 1 - t) Q(t) + t x Q(t-1)) / (j + 1): all terms positive, so
-    nothing cancels. O(m min(m, k)) a group.
+    C(m, t). Place t then stops with chance Q(t-1) - Q(t). O(m min(m, k)) per group.
     """
     scale = math.pow(2.0, -l_max)
     for q in range(len(qptr) - 1):
@@ -41,8 +50,7 @@ def expected_reciprocal_rank(ranked, ends, retrieved, qptr, k, l_max, empty, val
             passed[0] = 1.0
             for j in range(end - i):
                 x = 1.0 - exponential_gain(ranked[i + j]) * scale
-                for t in range(min(top, j + 1), 0, -1):
-                    passed[t] = ((j + 1 - t) * passed[t] + t * x * passed[t - 1]) / (j + 1)
+                add_to_group(passed, j, x)
             for t in range(1, top + 1):
                 total += reach * (passed[t - 1] - passed[t]) / (i - lo + t)
             reach *= passed[top]

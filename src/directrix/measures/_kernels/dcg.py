@@ -8,6 +8,7 @@ import numpy as np
 
 from directrix.kernels import kernel
 from directrix.measures._kernels.order import sort_pairs
+from directrix.measures._kernels.workspace import longest_query, sort_space
 
 _LEVELS = 64  # labels that are integers below this are counted, not sorted
 _EXACT = 53  # up to this exponent 2**label - 1 is a float, and an integer of the machine
@@ -62,16 +63,10 @@ def _counted_ideal(labels, top, discount, exponential, n_top):
 def ideal_dcg(labels, qptr, discount, exponential, k, value):
     """Fill ``value[q]`` with the largest DCG@k that any ranking of query q has.
 
-    Labels that are small integers are counted, one pass a level until k documents are found; others are
-    sorted.
+    Labels that are small integers are counted, in one pass per level until k documents are counted; others
+    are sorted.
     """
-    longest = 0
-    for q in range(len(qptr) - 1):
-        longest = max(longest, qptr[q + 1] - qptr[q])
-    key = np.empty(longest, np.uint64)
-    other = np.empty(longest, np.uint64)
-    best = np.empty(longest, np.float64)
-    carried = np.empty(longest, np.float64)
+    key, best, other, carried = sort_space(longest_query(qptr, 0, len(qptr) - 1))
     for q in range(len(qptr) - 1):
         lo, hi = qptr[q], qptr[q + 1]
         n = hi - lo

@@ -7,17 +7,18 @@ import math
 import numpy as np
 
 from directrix.kernels import kernel
+from directrix.measures._kernels.cascade import add_to_group
 from directrix.measures._kernels.order import descending_key, sort_pairs
 
 DISCOUNTED, PRECISION, FIRST_HIT, CASCADE, PAIRS = range(5)
-"""Families of measures; each is a sum over groups of what `_earned` gives."""
+"""Families of measures; each is a sum over groups of what `_earned` returns."""
 
 
 @kernel
 def _earned(family, size, worth, before, above, k, table, passed):
-    """What a group of tied documents earns behind ``before`` documents, in expectation.
+    """Expected value that a group of tied documents adds when ``before`` documents precede it.
 
-    ``above`` is what those are worth together: their sum of relevance, or for the cascade the
+    ``above`` is the worth of those together: their sum of relevance, or for the cascade the
     logarithm of the chance to get past them (chances of long lists are too small for a float).
     ``table[p]`` is the sum of the discounts of the ranks 1..p.
     """
@@ -48,11 +49,11 @@ def _earned(family, size, worth, before, above, k, table, passed):
 
 @kernel
 def chances(stop, gptr, dptr, passed):
-    """Fill, for each group, the chance to get past its first t documents, t = 0, 1, .., in expectation.
+    """Fill, for each group, the expected chance to get past its first t documents, t = 0, 1, ...
 
     Group g owns the documents ``gptr[g] <= i < gptr[g + 1]`` of ``stop`` and, from ``dptr[g]``,
     as many places of ``passed`` as are needed, at most size + 1.
-    See `expected_reciprocal_rank` for the recursion.
+    See `add_to_group` for the recursion.
     """
     for g in range(len(gptr) - 1):
         q = passed[dptr[g] : dptr[g + 1]]
@@ -60,9 +61,7 @@ def chances(stop, gptr, dptr, passed):
             q[t] = 0.0
         q[0] = 1.0
         for j in range(gptr[g + 1] - gptr[g]):
-            x = 1.0 - stop[gptr[g] + j]
-            for t in range(min(j + 1, len(q) - 1), 0, -1):
-                q[t] = ((j + 1 - t) * q[t] + t * x * q[t - 1]) / (j + 1)
+            add_to_group(q, j, 1.0 - stop[gptr[g] + j])
 
 
 @kernel
@@ -99,10 +98,10 @@ def begin(family, qptr, first, last, spec, groups, state, value):
 def _crossings(s, u, worth, lower, upper, key, pair):
     """List the t in [lower, upper) at which a group that is worth something changes places.
 
-    Returns their number; with empty ``key`` and ``pair`` they are only counted. Groups stand by
-    ascending u: of a pair, the second overtakes the first.
+    Returns their number; with empty ``key`` and ``pair`` they are only counted. Groups are ordered
+    by ascending u: of a pair, the second overtakes the first.
     """
-    n, found, room = len(s), 0, len(key)
+    n, count, room = len(s), 0, len(key)
     for e in range(n):
         if not worth[e] > 0.0:
             continue
@@ -114,9 +113,9 @@ def _crossings(s, u, worth, lower, upper, key, pair):
             if lower <= t < upper:
                 if room:
                     # the key descends as its number ascends, and + 0.0 joins -0.0 to 0.0
-                    key[found], pair[found] = -t + 0.0, a * n + b
-                found += 1
-    return found
+                    key[count], pair[count] = -t + 0.0, a * n + b
+                count += 1
+    return count
 
 
 @kernel
@@ -134,7 +133,7 @@ def _one_query(family, k, table, passed, scale, groups, state, key, pair, n_even
     """Let the groups of one query change places in the order of ``key``; return the number of changes."""
     s, u, size, worth, factor, dptr = groups
     before, above = state
-    n, found, i = len(s), 0, 0
+    n, changes, i = len(s), 0, 0
     while i < n_events:
         now, change = key[i], 0.0
         a, b = 0, 0
@@ -158,9 +157,9 @@ def _one_query(family, k, table, passed, scale, groups, state, key, pair, n_even
             if worth[b] > 0.0:
                 change += _earned(family, size[b], worth[b], before[b], above[b], k, table, passed[dptr[b] :])
         if change != 0.0:
-            t_out[found], d_out[found] = (s[a] - s[b]) / (u[b] - u[a]), change * scale
-            found += 1
-    return found
+            t_out[changes], d_out[changes] = (s[a] - s[b]) / (u[b] - u[a]), change * scale
+            changes += 1
+    return changes
 
 
 @kernel
@@ -177,8 +176,8 @@ def sweep(family, qptr, first, last, spec, scale, groups, state, window, place, 
 
     Notes
     -----
-    Crossings of one query at the very same t are one change. O(m log m) for m crossings (a sort by
-    bytes), O(1) for each of them afterwards but for tied groups under the cascade and the first hit.
+    Crossings of one query at exactly the same t are one change. O(m log m) for m crossings (a sort by
+    bytes), then O(1) per crossing, except for tied groups under the cascade and the first hit.
     """
     k, table, passed = spec
     s, u, size, worth, factor, dptr = groups

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from directrix.kernels import kernel
+from directrix.measures._kernels.workspace import longest_query, sort_space
 
 _COUNTED = 288  # up to this length comparing all pairs, which vectorises, beats sorting
 _INSERTED = 40  # up to this length insertion beats counting digits
@@ -36,8 +37,8 @@ def _place_by_byte(key, val, other, carried, place, shift, n):
 def sort_pairs(key, val, other, carried, n):
     """Sort ``key[:n]`` ascending and stably, in place, with ``val`` along.
 
-    Insertion for short arrays, else by counting, one byte of the key a pass; a byte in which
-    all keys agree costs only a look. ``other`` and ``carried`` are scratch of at least the same
+    Insertion for short arrays, else by counting, one byte of the key per pass; a byte in which
+    all keys agree is only read. ``other`` and ``carried`` are scratch of at least the same
     length. O(n) time.
     """
     if n <= _INSERTED:
@@ -95,7 +96,12 @@ def _place(above, label, ranked, size):
 
 @kernel
 def _rank_by_counting(scores, labels, ranked, size):
-    """Do the same by counting, for every document, the better ones: n^2 comparisons, no branches."""
+    """Do the same by counting, for every document, the better ones: n^2 comparisons, no branches.
+
+    The counts of one document stay in registers, which is fastest for float64. Surrogates rank float32 more
+    often, for which `directrix.surrogates._kernels.sorting.descending_order`, with counts of 32 bits in
+    memory, takes half the time; for float64 it takes half as long again.
+    """
     n = len(scores)
     for i in range(n):
         size[i] = 0
@@ -135,15 +141,11 @@ def rank_documents(scores, labels, qptr, ranked, ends, retrieved):
 
     Notes
     -----
-    O(n_q) a query beyond 288 documents, below that n_q^2 comparisons, which are faster.
+    O(n_q) per query beyond 288 documents, below that n_q^2 comparisons, which are faster.
     Raises nothing, the caller has checked the arrays.
     """
-    longest = 0
-    for q in range(len(qptr) - 1):
-        longest = max(longest, qptr[q + 1] - qptr[q])
-    key = np.empty(longest, np.uint64)
-    other = np.empty(longest, np.uint64)
-    carried = np.empty(longest, np.float64)
+    longest = longest_query(qptr, 0, len(qptr) - 1)
+    key, _, other, carried = sort_space(longest)
     size = np.empty(longest, np.int64)
     for q in range(len(qptr) - 1):
         lo, hi = qptr[q], qptr[q + 1]
@@ -171,29 +173,17 @@ def lowest_first(ranked, ends, out):
     while i < len(ranked):
         longest = max(longest, ends[i] - i)
         i = ends[i]
-    key = np.empty(longest, np.uint64)
-    other = np.empty(longest, np.uint64)
-    val = np.empty(longest, np.float64)
-    carried = np.empty(longest, np.float64)
+    key, val, other, carried = sort_space(longest)
     bits = (ranked + 0.0).view(np.uint64)  # labels are >= 0: their bits, read as integers, are in order
     i = 0
     while i < len(ranked):
         end = ends[i]
-        if end - i <= _INSERTED:
-            for j in range(i, end):
-                label = ranked[j]
-                place = j
-                while place > i and out[place - 1] > label:
-                    out[place] = out[place - 1]
-                    place -= 1
-                out[place] = label
-        else:
-            for j in range(i, end):
-                key[j - i] = bits[j]
-                val[j - i] = ranked[j]
-            sort_pairs(key, val, other, carried, end - i)
-            for j in range(i, end):
-                out[j] = val[j - i]
+        for j in range(i, end):
+            key[j - i] = bits[j]
+            val[j - i] = ranked[j]
+        sort_pairs(key, val, other, carried, end - i)
+        for j in range(i, end):
+            out[j] = val[j - i]
         i = end
 
 
@@ -204,20 +194,14 @@ def ids_descending(letters, qptr, first, last, rows):
     Parameters
     ----------
     letters : uint32 (n_docs, width)   code points of every identifier, 0 behind its end
-    rows : int64 (n_docs,)             out; which document stands at each place
+    rows : int64 (n_docs,)             out; the document at each place
 
     Notes
     -----
-    From the last letters to the first, three a key: a stable sort by each leaves the order of all.
+    From the last letters to the first, three per key: a stable sort by each leaves the order of all.
     """
     width = letters.shape[1]
-    longest = 0
-    for q in range(first, last):
-        longest = max(longest, qptr[q + 1] - qptr[q])
-    key = np.empty(longest, np.uint64)
-    other = np.empty(longest, np.uint64)
-    place = np.empty(longest, np.float64)
-    carried = np.empty(longest, np.float64)
+    key, place, other, carried = sort_space(longest_query(qptr, first, last))
     for q in range(first, last):
         lo = qptr[q]
         n = qptr[q + 1] - lo

@@ -9,6 +9,7 @@ import numpy as np
 from directrix.kernels import kernel
 from directrix.measures._kernels.dcg import highest_level
 from directrix.measures._kernels.order import sort_pairs
+from directrix.measures._kernels.workspace import longest_query, sort_space
 
 _SCANNED = 16  # labels that are integers below this are compared level by level, others by merging
 
@@ -42,17 +43,12 @@ def roc_area(ranked, ends, qptr, rel, value):
 def kendall_tau_b(ranked, ends, qptr, value):
     """Kendall's tau-b between scores and labels; NaN where either is constant.
 
-    Pairs are counted without listing them: for labels of a few levels in one pass a level, O(n levels),
+    Pairs are counted without listing them: for labels of a few levels in one pass per level, O(n levels),
     else as Knight (1966) does, O(n log n). Counts are exact, hence the same either way.
     """
-    longest = 0
-    for q in range(len(qptr) - 1):
-        longest = max(longest, qptr[q + 1] - qptr[q])
+    longest = longest_query(qptr, 0, len(qptr) - 1)
     starts = np.empty(longest, np.bool_)
-    key = np.empty(longest, np.uint64)
-    other = np.empty(longest, np.uint64)
-    label = np.empty(longest)
-    carried = np.empty(longest)
+    key, label, other, carried = sort_space(longest)
     for q in range(len(qptr) - 1):
         lo, hi = qptr[q], qptr[q + 1]
         n = hi - lo

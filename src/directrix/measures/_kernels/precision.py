@@ -9,10 +9,10 @@ from directrix.kernels import kernel
 
 @kernel
 def _count(labels, rel):
-    found = 0
+    count = 0
     for i in range(len(labels)):  # over a slice the loop runs on vectors, between two bounds it would not
-        found += labels[i] >= rel
-    return found
+        count += labels[i] >= rel
+    return count
 
 
 @kernel
@@ -61,8 +61,8 @@ def average_precision(ranked, ends, retrieved, qptr, rel, k, n_rel, capped, empt
 
 
 @kernel
-def hits(ranked, ends, retrieved, qptr, rel, k, n_rel, found):
-    """Count the relevant documents in the top k, in expectation; k = 0 stands for R."""
+def hits(ranked, ends, retrieved, qptr, rel, k, n_rel, expected):
+    """Count the relevant documents in the top k, in expectation; k = 0 means R."""
     for q in range(len(qptr) - 1):
         last = qptr[q] + min(retrieved[q], k if k > 0 else np.int64(n_rel[q]))
         total = 0.0
@@ -75,7 +75,7 @@ def hits(ranked, ends, retrieved, qptr, rel, k, n_rel, found):
                 r = _count(ranked[i:end], rel)
                 total += r if end <= last else r * (last - i) / (end - i)
             i = end
-        found[q] = total
+        expected[q] = total
 
 
 @kernel
@@ -83,7 +83,7 @@ def first_hit(ranked, ends, retrieved, qptr, rel, k, n_rel, reciprocal, empty, v
     """Fill 1/rank of the first relevant document within k, or, without ``reciprocal``, its chance.
 
     In the first group with a relevant document (m documents, r relevant, a before it) the
-    first one stands at a + t with chance r/(m-t+1) prod_{s<t-1} (m-r-s)/(m-s)
+    first one is at rank a + t with chance r/(m-t+1) prod_{s<t-1} (m-r-s)/(m-s)
     (McSherry & Najork 2008, section 2.5).
     """
     for q in range(len(qptr) - 1):
@@ -141,10 +141,10 @@ def interpolated_precision(ranked, retrieved, qptr, rel, n_rel, recall, empty, v
             continue
         needed = np.int64(recall * n_rel[q] + 0.5)  # rounded as in trec_eval 10; its version 9 adds 0.9
         best = 0.0
-        found = 0
+        above = 0
         for i in range(lo, lo + retrieved[q]):
             if ranked[i] >= rel:
-                found += 1
-            if found >= needed:
-                best = max(best, found / (i - lo + 1.0))
+                above += 1
+            if above >= needed:
+                best = max(best, above / (i - lo + 1.0))
         value[q] = best

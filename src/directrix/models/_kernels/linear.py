@@ -3,18 +3,18 @@
 import numpy as np
 
 from directrix.kernels import kernel
+from directrix.measures._kernels.workspace import FAST
 
-_FAST = {"reassoc", "contract", "nsz"}
 _ROWS_PER_FLUSH = 64
 """float32 rows summed before the sum moves to float64; sums over all rows would lose 1e-5."""
 
 
-@kernel(fastmath=_FAST)
+@kernel(fastmath=FAST)
 def dense_scores(X, lo, hi, w, scores, at):
     """Scores from ``at`` on = X w of the rows lo <= i < hi, for X (n, d) and w (d,) of one dtype.
 
-    Bounds in place of a slice of X, as everywhere where a query may have few documents: to cut an array
-    counts references with atomic instructions.
+    Bounds in place of a slice of X, as wherever a query may have few documents: slicing an array counts
+    references with atomic instructions.
     """
     first, place = np.uint64(lo), np.uint64(at)  # a signed index could be one from the end: a branch
     for i in range(np.uint64(hi - lo)):
@@ -24,9 +24,9 @@ def dense_scores(X, lo, hi, w, scores, at):
         scores[place + i] = total
 
 
-@kernel(fastmath=_FAST)
+@kernel(fastmath=FAST)
 def _add_rows(X, lo, hi, g, at, total):
-    """Total += X^T g over the rows lo <= i < hi, four rows a pass over the total; g begins at ``at``."""
+    """Total += X^T g over the rows lo <= i < hi, four rows per pass over the total; g begins at ``at``."""
     one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
     i, j, fours = np.uint64(lo), np.uint64(at), np.uint64(hi - (hi - lo) % 4)
     while i < fours:

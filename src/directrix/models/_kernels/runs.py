@@ -1,4 +1,4 @@
-"""Scores and gradients of a linear model over some runs of rows, where they are."""
+"""Scores and gradients of a linear model over runs of rows, without copying them."""
 
 from directrix.kernels import kernel
 from directrix.models._kernels.linear import dense_add, dense_scores

@@ -1,6 +1,6 @@
 """Scores and gradients of staircases of single features, dense and CSR.
 
-``levels`` and ``mass`` hold one place more than thresholds for every feature: feature f owns the
+``levels`` and ``mass`` hold one place more than there are thresholds for every feature: feature f owns the
 places ``ptr[f] + f`` to ``ptr[f + 1] + f``, one for each number of thresholds below a value.
 """
 
@@ -61,7 +61,7 @@ def csr_stairs(data, indices, values, ptr, stairs):
 
 @kernel
 def dense_scores(stairs, ptr, levels, scores):
-    """Sum the heights at which the features of every row stand."""
+    """Sum the heights of the stairs that hold the features of every row."""
     for i in range(stairs.shape[0]):
         total = 0.0
         for f in range(stairs.shape[1]):
@@ -71,7 +71,7 @@ def dense_scores(stairs, ptr, levels, scores):
 
 @kernel
 def dense_add(stairs, ptr, g, mass):
-    """Add g of every row to the stairs on which its features stand."""
+    """Add g of every row to the stairs that hold its features."""
     for i in range(stairs.shape[0]):
         for f in range(stairs.shape[1]):
             mass[ptr[f] + f + np.int64(stairs[i, f])] += g[i]

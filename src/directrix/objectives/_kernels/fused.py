@@ -1,16 +1,16 @@
 """Scores, surrogate and gradient of a linear model, one or a few queries at a time in one kernel.
 
-The general way, three kernels over a part of many queries, reads the features of a query again
-after they have left the fastest cache, and pays three calls a part.
+The general method, three kernels over a part of many queries, reads the features of a query again
+after they have left the fastest cache, and costs three calls per part.
 """
 
 import numpy as np
 
 from directrix.kernels import kernel
+from directrix.measures._kernels.workspace import longest_query
 from directrix.models._kernels.linear import dense_add, dense_scores
-from directrix.surrogates._kernels.approx import longest
+from directrix.surrogates._kernels.approx_core import scratch, soft_rank_core
 from directrix.surrogates._kernels.borrowed import borrowed, keep
-from directrix.surrogates._kernels.softrank import scratch, soft_rank_core
 
 _DOCS_AT_ONCE = 128
 """Short queries share their passes over the features, which still are in the fastest caches."""
@@ -31,10 +31,10 @@ def fused_separable(spec, X, weights, qptr, query_weight, w, value, grad):
     grad : float64 (n_features,)          out, added to
     """
     n_queries = len(qptr) - 1
-    n = longest(qptr, 0, n_queries)
+    n = longest_query(qptr, 0, n_queries)
     linear = np.empty(X.shape[0], dtype=X.dtype), np.empty(X.shape[0], dtype=X.dtype), np.empty_like(w)
-    own = (*linear, np.empty(n), *scratch(n, w))
-    scores, dscores, part, ranks, docs, group, sums, kept, order, members = borrowed(own)
+    owned = (*linear, np.empty(n), *scratch(n, w))
+    scores, dscores, part, ranks, docs, group, sums, kept, order, members = borrowed(owned)
     X, weights, w, grad = borrowed((X, weights, w, grad))
     first = 0
     while first < n_queries:
@@ -53,4 +53,4 @@ def fused_separable(spec, X, weights, qptr, query_weight, w, value, grad):
                     dscores[i] *= X.dtype.type(query_weight[q])
         dense_add(X, begin, end, dscores, begin, part, grad)
         first = last
-    keep(own)
+    keep(owned)

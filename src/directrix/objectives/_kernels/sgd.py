@@ -1,6 +1,6 @@
 """One epoch of Algorithm 1 for a linear model on ApproxRank, batch by batch in one kernel.
 
-The general way, a Python call a query, spends more time between kernels than in them.
+The general method, one Python call per query, spends more time between kernels than in them.
 """
 
 import numpy as np
@@ -12,8 +12,8 @@ from directrix.surrogates._kernels.approx import (
     cascade_query,
     kendall_query,
 )
+from directrix.surrogates._kernels.approx_core import scratch, soft_rank_core
 from directrix.surrogates._kernels.borrowed import borrowed, keep
-from directrix.surrogates._kernels.softrank import scratch, soft_rank_core
 
 SEPARABLE, AP, CASCADE, KENDALL = 0, 1, 2, 3
 FAMILIES = {"separable": SEPARABLE, "ap": AP, "cascade": CASCADE, "kendall": KENDALL}
@@ -21,9 +21,9 @@ FAMILIES = {"separable": SEPARABLE, "ap": AP, "cascade": CASCADE, "kendall": KEN
 
 @kernel
 def sgd_epoch(family, spec, X, weights, qptr, query_weight, order, batch, rate, l2, center, params, grad):
-    """Descend one batch of queries at a time; overwrites params and returns the mean loss on the way.
+    """Descend one batch of queries at a time; overwrites params and returns the mean loss of the batches.
 
-    With a rate of 0 nothing moves: that is how loss and gradient of some queries are found.
+    A rate of 0 leaves the parameters as they are: this computes loss and gradient of some queries.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def sgd_epoch(family, spec, X, weights, qptr, query_weight, order, batch, rate, 
     qptr : int64 (n_queries + 1,)
     query_weight : float64 (n_queries,)   of mean 1
     order : int64 (n,)
-    batch : int >= 1                      queries a step
+    batch : int >= 1                      queries per step
     rate, l2 : float
     center : float64 (n_features,)
     params : float64 (n_features,)        in and out
@@ -50,8 +50,8 @@ def sgd_epoch(family, spec, X, weights, qptr, query_weight, order, batch, rate, 
         np.empty(d, dtype=dtype),
         np.empty(d, dtype=dtype),
     )
-    own = linear, (scratch(n, linear[0]), scratch(n, weights), np.empty(n))
-    (scores, dscores, w, part), (space, inner, ranks) = borrowed(own)
+    owned = linear, (scratch(n, linear[0]), scratch(n, weights), np.empty(n))
+    (scores, dscores, w, part), (space, inner, ranks) = borrowed(owned)
     X, weights = borrowed((X, weights))
     loss = 0.0
     for begin in range(0, len(order), batch):
@@ -83,5 +83,5 @@ def sgd_epoch(family, spec, X, weights, qptr, query_weight, order, batch, rate, 
         loss += l2 * distance - total / size
         for f in range(len(params)):
             params[f] += rate * (grad[f] / size - 2.0 * l2 * (params[f] - center[f]))
-    keep(own)
+    keep(owned)
     return loss / -(-len(order) // batch)

@@ -1,6 +1,6 @@
 r"""The surrogates of ApproxRank over chunks of queries, composed of `soft_rank_core`.
 
-Every family takes one weight a document, computed once per data set from the labels:
+Every family takes one weight per document, computed once per data set from the labels:
 
 ========= ====================================== =============================================
 family    value of a query                       weight of document i
@@ -17,9 +17,10 @@ import math
 import numpy as np
 
 from directrix.kernels import kernel
+from directrix.measures._kernels.workspace import longest_query
+from directrix.surrogates._kernels.approx_core import scratch, soft_rank_core
 from directrix.surrogates._kernels.borrowed import borrowed, keep
 from directrix.surrogates._kernels.sigmoids import IDENTITY, saturation, sigmoid
-from directrix.surrogates._kernels.softrank import scratch, soft_rank_core
 from directrix.surrogates._kernels.sorting import descending_order
 
 
@@ -99,14 +100,14 @@ def cascade_query(s, w, alpha, sigmoid_kind, beta, ranks, grad, space):
                 factor[j], slope[j] = 1.0 - w[place[j]] * t, -w[place[j]] * beta * dt
             prefix[j + 1] = prefix[j] * factor[j]
         value += base * prefix[hi]
-        own = -base * prefix[hi] / rank[i]
+        at_rank = -base * prefix[hi] / rank[i]
         suffix = 1.0
         for j in range(hi - 1, lo - 1, -1):
             pull = base * prefix[j] * suffix * slope[j]
-            own += pull
+            at_rank += pull
             c[place[j]] -= pull
             suffix *= factor[j]
-        c[place[i]] += own
+        c[place[i]] += at_rank
     soft_rank_core(spec, s, c, 0, n, ranks, grad, True, *space)
     return value
 
@@ -150,20 +151,11 @@ def kendall_query(s, labels, alpha, sigmoid_kind, ranks, grad, space):
 
 
 @kernel
-def longest(qptr, first, last):
-    """Largest number of documents of a query in the chunk."""
-    n = 0
-    for q in range(first, last):
-        n = max(n, qptr[q + 1] - qptr[q])
-    return n
-
-
-@kernel
 def separable_chunk(spec, scores, weights, qptr, first, last, value, grad):
     """Fill ``value[q]`` and the gradient of the documents of queries first <= q < last.
 
-    The kernels of the other families take the same arguments. Each is compiled when it is first
-    used; one kernel for all would compile four times as long for everyone.
+    The kernels of the other families take the same arguments. Each is compiled on first
+    use; one kernel for all would compile four times as long for everyone.
 
     Parameters
     ----------
@@ -176,69 +168,70 @@ def separable_chunk(spec, scores, weights, qptr, first, last, value, grad):
     value : float64 (n_queries,)    out
     grad : float (n_docs,)          out, in 1 / units of score
     """
-    n = longest(qptr, first, last)
-    own = (np.empty(n), *scratch(n, scores))
-    ranks, docs, group, sums, kept, order, members = borrowed(own)
+    n = longest_query(qptr, first, last)
+    owned = (np.empty(n), *scratch(n, scores))
+    ranks, docs, group, sums, kept, order, members = borrowed(owned)
     scores, weights, grad = borrowed((scores, weights, grad))
     for q in range(first, last):
         lo, hi = qptr[q], qptr[q + 1]
         value[q] = soft_rank_core(
             spec, scores, weights, lo, hi, ranks, grad, True, docs, group, sums, kept, order, members
         )
-    keep(own)
+    keep(owned)
 
 
 @kernel
 def ap_chunk(spec, scores, weights, qptr, first, last, value, grad):
     """Same as `separable_chunk` for the family ap."""
     _, sigmoid_kind, _, alpha, beta = spec
-    n = longest(qptr, first, last)
-    own = scratch(n, scores), scratch(n, weights), np.empty(n)
-    space, inner, ranks = borrowed(own)
+    n = longest_query(qptr, first, last)
+    owned = scratch(n, scores), scratch(n, weights), np.empty(n)
+    space, inner, ranks = borrowed(owned)
     scores, weights, grad = borrowed((scores, weights, grad))
     for q in range(first, last):
         lo, hi = qptr[q], qptr[q + 1]
         s, w, g = scores[lo:hi], weights[lo:hi], grad[lo:hi]
         value[q] = ap_query(s, w, alpha, sigmoid_kind, beta, ranks, g, space, inner)
-    keep(own)
+    keep(owned)
 
 
 @kernel
 def cascade_chunk(spec, scores, weights, qptr, first, last, value, grad):
     """Same as `separable_chunk` for the family cascade."""
     _, sigmoid_kind, _, alpha, beta = spec
-    n = longest(qptr, first, last)
-    own = scratch(n, scores), np.empty(n)
-    space, ranks = borrowed(own)
+    n = longest_query(qptr, first, last)
+    owned = scratch(n, scores), np.empty(n)
+    space, ranks = borrowed(owned)
     scores, weights, grad = borrowed((scores, weights, grad))
     for q in range(first, last):
         lo, hi = qptr[q], qptr[q + 1]
         s, w, g = scores[lo:hi], weights[lo:hi], grad[lo:hi]
         value[q] = cascade_query(s, w, alpha, sigmoid_kind, beta, ranks, g, space)
-    keep(own)
+    keep(owned)
 
 
 @kernel
 def kendall_chunk(spec, scores, weights, qptr, first, last, value, grad):
     """Same as `separable_chunk` for the family kendall."""
     _, sigmoid_kind, _, alpha, _ = spec
-    n = longest(qptr, first, last)
-    own = scratch(n, scores), np.empty(n)
-    space, ranks = borrowed(own)
+    n = longest_query(qptr, first, last)
+    owned = scratch(n, scores), np.empty(n)
+    space, ranks = borrowed(owned)
     scores, weights, grad = borrowed((scores, weights, grad))
     for q in range(first, last):
         lo, hi = qptr[q], qptr[q + 1]
         s, w, g = scores[lo:hi], weights[lo:hi], grad[lo:hi]
         value[q] = kendall_query(s, w, alpha, sigmoid_kind, ranks, g, space)
-    keep(own)
+    keep(owned)
 
 
 @kernel
 def pull_chunk(sigmoid_kind, alpha, scores, weights, qptr, first, last, ranks, grad, want_grad):
     """Soft ranks of the documents with weight and, if wanted, the pull-back of the weights."""
-    own, spec = scratch(longest(qptr, first, last), scores), (IDENTITY, sigmoid_kind, 0.0, alpha, 0.0)
-    space = borrowed(own)
+    spec = IDENTITY, sigmoid_kind, 0.0, alpha, 0.0
+    owned = scratch(longest_query(qptr, first, last), scores)
+    space = borrowed(owned)
     for q in range(first, last):
         lo, hi = qptr[q], qptr[q + 1]
         soft_rank_core(spec, scores, weights, lo, hi, ranks[lo:hi], grad, want_grad, *space)
-    keep(own)
+    keep(owned)

@@ -1,9 +1,9 @@
-"""Arrays whose references are not counted, for kernels that are called once a query.
+"""Arrays whose references are not counted, for kernels that are called once per query.
 
-A compiled function counts a reference to every array that it takes or cuts, with two atomic instructions:
+A compiled function counts a reference to every array that it takes or slices, with two atomic instructions:
 for a query of five documents that is more than half of the work. `borrowed` gives the same arrays without
-their owners, so that there is nothing to count. Whoever borrows must see to it that the owners live until
-the last use: arguments of a kernel do, for its caller holds them; what the kernel made is held by `keep`.
+their owners, so that there is nothing to count. The caller of `borrowed` must keep the owners alive until
+the last use: arguments of a kernel live on in its caller; arrays that the kernel made are held by `keep`.
 """
 
 from numba.core import cgutils, types
@@ -36,5 +36,5 @@ def borrowed(typing_context, arrays):
 
 @kernel
 def keep(arrays):
-    """Hold what others have borrowed until here."""
+    """Keep arrays that were borrowed alive until this call."""
     return len(arrays)

@@ -16,11 +16,11 @@ share their coefficients.
 import numpy as np
 
 from directrix.kernels import kernel
+from directrix.measures._kernels.workspace import GAP, longest_query
 from directrix.surrogates._kernels.dorm_top import choose_top
 from directrix.surrogates._kernels.sorting import descending_order, finite_or_nan
 
-_GAP = 128  # between rows of work space, as in `softrank.scratch`
-_FAR = 2.0**20  # scores so many times the highest a leave it 32 of its 52 bits
+_FAR = 2.0**20  # scores this many times the highest a leave it 32 of its 52 bits
 
 
 @kernel
@@ -151,11 +151,9 @@ def dorm_query(s, labels, worth, by_label, discount, k, star, fixed, grad, space
 
 @kernel
 def _space(scores, qptr, first, last):
-    n = 0
-    for q in range(first, last):
-        n = max(n, qptr[q + 1] - qptr[q])
-    floats, picked = np.empty((4, n + _GAP)), np.empty(n + _GAP, dtype=scores.dtype)
-    return floats, picked, np.empty((4, n + _GAP), dtype=np.int64)
+    n = longest_query(qptr, first, last)
+    floats, picked = np.empty((4, n + GAP)), np.empty(n + GAP, dtype=scores.dtype)
+    return floats, picked, np.empty((4, n + GAP), dtype=np.int64)
 
 
 @kernel
@@ -190,9 +188,9 @@ def dorm_chunk(k, scores, labels, worth, by_label, discount, star, fixed, qptr, 
     grad : float (n_docs,)         out, in 1 / units of score
     """
     space = _space(scores, qptr, first, last)
-    own = np.empty(space[0].shape[1])
+    computed = np.empty(space[0].shape[1])
     for q in range(first, last):
         lo, hi = qptr[q], qptr[q + 1]
         s, y, docs = scores[lo:hi], labels[lo:hi], by_label[lo:hi]
-        here = star[lo:hi] if fixed else own[: hi - lo]
-        value[q] = dorm_query(s, y, worth[lo:hi], docs, discount, k, here, fixed, grad[lo:hi], space)
+        perfect = star[lo:hi] if fixed else computed[: hi - lo]
+        value[q] = dorm_query(s, y, worth[lo:hi], docs, discount, k, perfect, fixed, grad[lo:hi], space)

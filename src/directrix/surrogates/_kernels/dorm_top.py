@@ -1,4 +1,4 @@
-r"""Which k documents stand above the cut-off in the most violating order of DORM, and in which order.
+r"""Which k documents are above the cut-off in the most violating order of DORM, and in which order.
 
 The order maximises :math:`\sum_{p \le k} c(p) u_{d(p)} + \sum_{p > k} c(p) s_{d(p)}` with u = s - a: once
 the first k are known, they are sorted by u and the rest by s. Of two documents of one label, u differs as
@@ -65,19 +65,19 @@ def _exchange(sums, c, gone, lost, come, won):
 
 
 @kernel
-def _relax(here, there, swaps, before, least):
-    """Improve ``there`` by ``here`` and a swap each, by at least so much; whether anything improved."""
+def _relax(source, target, swaps, before, least):
+    """Improve ``target`` by ``source`` and one swap, by ``least`` or more; return whether it improved."""
     improved = False
-    for v in range(len(there)):
-        for w in range(len(here)):
-            if here[w] + swaps[w, v] > there[v] + least:
-                there[v], before[v], improved = here[w] + swaps[w, v], w, True
+    for v in range(len(target)):
+        for w in range(len(source)):
+            if source[w] + swaps[w, v] > target[v] + least:
+                target[v], before[v], improved = source[w] + swaps[w, v], w, True
     return improved
 
 
 @kernel
 def _gains(t, u, c, k, j, rising, falling, sides):
-    """Gains of all single moves, -inf for those that there are not.
+    """Gains of all single moves; -inf for moves that do not exist.
 
     Returns
     -------
@@ -141,7 +141,7 @@ def _add_rank_by_levels(gains, least, taken):
 
 @kernel
 def _by_levels(t, u, starts, by_score, by_u, c, k, chosen):
-    """Fill ``chosen``, whether a document is above the cut-off; False if rounding led astray.
+    """Fill ``chosen``, whether a document is above the cut-off; False if rounding spoiled the path.
 
     That the value after every rank is the one that the longest path promised proves the optimum.
     """

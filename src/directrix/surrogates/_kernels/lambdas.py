@@ -1,7 +1,7 @@
 r"""LambdaRank: forces between the documents of a query, in the order of their ranking.
 
 Let the documents be numbered by rank, a < b. Trading the ranks of a and b changes each measure
-here by a product, whose parts are O(1) a pair and O(n) a query to prepare:
+here by a product, whose parts take O(1) per pair after O(n) per query:
 
 .. math:: |\Delta(a, b)| = |x_a - x_b|\, (U_a - f_a L_b), \qquad a < b
 
@@ -25,13 +25,13 @@ import math
 import numpy as np
 
 from directrix.kernels import kernel
+from directrix.measures._kernels.workspace import GAP, longest_query
 from directrix.surrogates._kernels.pair_forces import all_pairs
 from directrix.surrogates._kernels.sorting import descending_order
 
 DISCOUNTED, AVERAGE, FIRST, CASCADE = 0, 1, 2, 3
 WEIGHT_PAIRS, SPRING, LOCAL_GRADIENT, LOCAL_COST, BOUNDED = 0, 1, 2, 3, 4
 
-_GAP = 128  # see softrank.scratch
 _STAYS = 1e-30  # least 1 - R, which rounds to 0 where l_max > 53
 
 
@@ -138,13 +138,11 @@ def _count(construction, x, top, doubles, ideal):
 
 @kernel
 def _scratch(qptr, chunk, like):
-    """Work space for the queries of a chunk: floats, float64, integers; see `softrank.scratch`."""
-    n = 0
-    for q in range(chunk[0], chunk[1]):
-        n = max(n, qptr[q + 1] - qptr[q])
+    """Work space for the queries of a chunk: floats, float64, integers."""
+    n = longest_query(qptr, *chunk)
     return (
-        np.empty((5, n + _GAP), dtype=like.dtype),
-        np.empty((5, n + _GAP)),
+        np.empty((5, n + GAP), dtype=like.dtype),
+        np.empty((5, n + GAP)),
         np.empty((2, n), dtype=np.int64),
     )
 

@@ -1,14 +1,13 @@
-"""Losses over a whole list: cross-entropy, Plackett-Luce, cosine; a query at a time, in float64."""
+"""Losses over a whole list: cross-entropy, Plackett-Luce, cosine; one query at a time, in float64."""
 
 import math
 
 import numpy as np
 
 from directrix.kernels import kernel
-from directrix.surrogates._kernels.approx import longest
-from directrix.surrogates._kernels.sigmoids import FAST, exponentials
+from directrix.measures._kernels.workspace import FAST, GAP, longest_query
+from directrix.surrogates._kernels.sigmoids import exponentials
 
-_GAP = 128  # between rows of work space, as in `softrank.scratch`
 _LOWEST = -700.0
 """exp of less is 0 next to the 1 that every sum below contains."""
 _NARROW = 600.0
@@ -65,7 +64,7 @@ def weighted_distance(target, s, top):
 @kernel
 def listnet_chunk(target, scores, qptr, first, last, value, grad):
     """sum_j target_j log softmax(s)_j; the slope is target - softmax(s)."""
-    floats = np.empty((3, longest(qptr, first, last) + _GAP), dtype=target.dtype)
+    floats = np.empty((3, longest_query(qptr, first, last) + GAP), dtype=target.dtype)
     for q in range(first, last):
         lo, hi = qptr[q], qptr[q + 1]
         n = hi - lo
@@ -84,7 +83,7 @@ def listnet_chunk(target, scores, qptr, first, last, value, grad):
 
 @kernel
 def listmle_narrow(x, end, weight, slope, e, inverse, rate):
-    """Same as `listmle_wide`, some five times as fast, for scores in a range of up to ``_NARROW``."""
+    """Same as `listmle_wide`, about five times as fast, for scores in a range of up to ``_NARROW``."""
     n = len(x)
     exponentials(x, largest(x), 1.0, e, inverse)
     value, lower, begin = 0.0, 0.0, 0
@@ -193,8 +192,8 @@ def start_of_level(end, stop):
 @kernel
 def listmle_chunk(order, end, weight, scores, qptr, first, last, value, grad):
     """Plackett-Luce log likelihood; ``order`` ascends by label, ``end`` and ``weight`` are in that order."""
-    n_most = longest(qptr, first, last)
-    floats = np.empty((5, n_most + _GAP))
+    n_most = longest_query(qptr, first, last)
+    floats = np.empty((5, n_most + GAP))
     levels = np.empty((3, n_most))
     for q in range(first, last):
         lo, hi = qptr[q], qptr[q + 1]

@@ -3,7 +3,7 @@ r"""Forces of all pairs of one query's documents: the inner loops of LambdaRank.
 The documents are numbered by rank; x, U, L and f are those of `lambdas`.
 
 In rank order every loop runs over contiguous slices. The sigmoid of a pair is factored,
-1/(1 + e^{s_a - s_b}) = t/(1 + t) with t = E_b / E_a <= 1: one exponential a document. Blocks of rows
+1/(1 + e^{s_a - s_b}) = t/(1 + t) with t = E_b / E_a <= 1: one exponential per document. Blocks of rows
 within 40 units of score share the exponentials; pairs more than 40 apart have t = 0, which is
 off by e^-40 at most.
 """
@@ -11,7 +11,8 @@ off by e^-40 at most.
 import numpy as np
 
 from directrix.kernels import kernel
-from directrix.surrogates._kernels.sigmoids import FAST, exponentials
+from directrix.measures._kernels.workspace import FAST
+from directrix.surrogates._kernels.sigmoids import exponentials
 
 _REACH = 40.0
 
@@ -92,11 +93,11 @@ def all_pairs(s, doubles, top, floor, floats):
         for a in range(begin, end, 4):
             after = min(a + 4, end)
             for m in range(4):
-                there = a + m < after  # a row of zeros exerts no force
-                rows[0, m] = inverse[a + m] if there else 0.0
-                rows[1, m] = x[a + m] if there else 0.0
-                rows[2, m] = upper[a + m] if there else 0.0
-                rows[3, m] = factor[a + m] if there else 0.0
+                is_document = a + m < after  # a row of zeros exerts no force
+                rows[0, m] = inverse[a + m] if is_document else 0.0
+                rows[1, m] = x[a + m] if is_document else 0.0
+                rows[2, m] = upper[a + m] if is_document else 0.0
+                rows[3, m] = factor[a + m] if is_document else 0.0
             if floor == 0.0:
                 sums = _four_rows(rows, e[after:n], x[after:n], lower[after:n], pull[after:n])
                 for m in range(4):

@@ -8,10 +8,10 @@ import math
 import numpy as np
 
 from directrix.kernels import kernel
-from directrix.surrogates._kernels.sigmoids import FAST, exponentials
+from directrix.measures._kernels.workspace import FAST, GAP, longest_query
+from directrix.surrogates._kernels.sigmoids import exponentials
 from directrix.surrogates._kernels.sorting import descending_order, finite_or_nan
 
-_GAP = 128  # see softrank.scratch
 _WIDEST = 160.0
 """Range of scores over which four factors 1 + e^z still have a product that is a float64."""
 
@@ -122,14 +122,14 @@ def _svm_query(s, level, share, grad, floats, integers):
 
 
 @kernel
-def rank_svm_chunk(scores, levels, shares, qptr, first, last, value, grad):
+def rank_svm_chunk(levels, shares, scores, qptr, first, last, value, grad):
     """Fill ``value[q]`` and the gradient of the documents of queries first <= q < last.
 
     Parameters
     ----------
-    scores : float (n_docs,)
     levels : int64 (n_docs,)        rank of the label in its query, from 0
     shares : float64 (n_queries,)   1 / number of pairs, 0 if there is none
+    scores : float (n_docs,)
     qptr : int64 (n_queries + 1,)
     first, last : int
     value : float64 (n_queries,)    out
@@ -137,11 +137,9 @@ def rank_svm_chunk(scores, levels, shares, qptr, first, last, value, grad):
 
     Notes
     -----
-    Sorting, then O(n log(number of levels)) a query.
+    Sorting, then O(n log(number of levels)) per query.
     """
-    n = 1
-    for q in range(first, last):
-        n = max(n, qptr[q + 1] - qptr[q])
+    n = longest_query(qptr, first, last)
     floats, integers = np.empty((4, n)), np.empty((4, n + 1), dtype=np.int64)
     for q in range(first, last):
         lo, hi = qptr[q], qptr[q + 1]
@@ -209,7 +207,7 @@ def _near_pairs(x, starts, n_levels, middle, floats, pull):
 
 @kernel
 def _far_pairs(x, starts, n_levels, pull):
-    """The same for any scores, with an exponential and a logarithm a pair."""
+    """The same for any scores, with an exponential and a logarithm per pair."""
     total = 0.0
     for here in range(1, n_levels):
         below = starts[here]
@@ -249,12 +247,10 @@ def _net_query(s, level, share, grad, floats, integers):
 
 
 @kernel
-def rank_net_chunk(scores, levels, shares, qptr, first, last, value, grad):
+def rank_net_chunk(levels, shares, scores, qptr, first, last, value, grad):
     """Same as `rank_svm_chunk` for RankNet: O(number of pairs), a quarter of a division for each."""
-    n = 1
-    for q in range(first, last):
-        n = max(n, qptr[q + 1] - qptr[q])
-    floats, integers = np.empty((6, n + _GAP)), np.empty((3, n + 1), dtype=np.int64)
+    n = longest_query(qptr, first, last)
+    floats, integers = np.empty((6, n + GAP)), np.empty((3, n + 1), dtype=np.int64)
     for q in range(first, last):
         lo, hi = qptr[q], qptr[q + 1]
         if hi > lo:

@@ -5,13 +5,11 @@ import math
 import numpy as np
 
 from directrix.kernels import kernel
+from directrix.measures._kernels.workspace import FAST
 
 LOGISTIC, ARCTAN, ERF = 0, 1, 2
 IDENTITY, DCG, DCG_CUT, CUT = 0, 1, 2, 3
 
-# Sums may be reordered (that is what lets them run in vector registers); infinities and
-# NaN keep their meaning.
-FAST = {"reassoc", "contract", "nsz"}
 _LN2 = math.log(2.0)
 _ONE, _ROOT = 0x3FF0000000000000, 0x3FE6A09E667F3BCD  # bits of 1 and sqrt(1/2)
 
@@ -71,7 +69,8 @@ def exponential(z):
     """
     power = math.floor(z * 1.4426950408889634 + 0.5)
     r = (z - power * 0.693147180369123816490) - power * 1.90821492927058770002e-10
-    scale = np.int64((np.int64(power) + np.int64(1023)) << np.int64(52)).view(np.float64)
+    # by way of int32: few processors turn vectors of float64 into int64
+    scale = np.int64((np.int64(np.int32(power)) + np.int64(1023)) << np.int64(52)).view(np.float64)
     poly = 1.6059043836821613e-10
     poly = poly * r + 2.08767569878681e-09
     poly = poly * r + 2.505210838544172e-08

@@ -22,11 +22,11 @@ import numpy as np
 from numba.extending import overload
 
 from directrix.kernels import kernel
-from directrix.surrogates._kernels.sigmoids import FAST
-from directrix.surrogates._kernels.sorting import descending_order
+from directrix.measures._kernels.workspace import FAST, GAP, longest_query
+from directrix.surrogates._kernels.sigmoids import exponential
+from directrix.surrogates._kernels.sorting import descending_order, finite_or_nan
 
 DCG, AP_PRODUCT, AP_DIRECT = 0, 1, 2
-_GAP = 128  # between rows of work space, as in `softrank.scratch`
 
 
 def _exp(z):
@@ -36,7 +36,7 @@ def _exp(z):
 
 @overload(_exp, jit_options={"error_model": "numpy", "fastmath": FAST})
 def _exp_of(z):
-    """Cody-Waite reduction and a polynomial, its degree that of the dtype."""
+    """As `exponential`; for float32 with a polynomial of lower degree."""
     if z == numba.float32:
         one, half, log2e = np.float32(1.0), np.float32(0.5), np.float32(1.4426950408889634)
         high, low = np.float32(0.693359375), np.float32(-2.12194440e-4)
@@ -53,15 +53,7 @@ def _exp_of(z):
         return exp32
 
     def exp64(z):
-        power = np.floor(z * 1.4426950408889634 + 0.5)
-        r = (z - power * 0.693147180369123816490) - power * 1.90821492927058770002e-10
-        # By way of int32: few processors turn vectors of float64 into int64.
-        scale = np.int64((np.int64(np.int32(power)) + 1023) << 52).view(np.float64)
-        poly = (1.6059043836821613e-10 * r + 2.08767569878681e-09) * r + 2.505210838544172e-08
-        poly = ((poly * r + 2.755731922398589e-07) * r + 2.7557319223985893e-06) * r + 2.48015873015873e-05
-        poly = ((poly * r + 0.0001984126984126984) * r + 0.001388888888888889) * r + 0.008333333333333333
-        poly = ((poly * r + 0.041666666666666664) * r + 0.16666666666666666) * r + 0.5
-        return ((poly * r + 1.0) * r + 1.0) * scale
+        return exponential(z)
 
     return exp64
 
@@ -152,12 +144,8 @@ def smooth_query(s, w, kind, discount, sigma, grad, space):
     n = len(s)
     floats, center, order = space
     kept, gain, pull, slope, second = floats[0], floats[1], floats[2], floats[3], floats[4]
-    x, zero, finite, relevant = kept[:n], floats.dtype.type(0.0), True, 0.0
-    for i in range(n):
-        finite &= np.isfinite(s[i])
-    if not finite:
-        for i in range(n):
-            grad[i] = floats.dtype.type(np.nan)
+    x, zero, relevant = kept[:n], floats.dtype.type(0.0), 0.0
+    if not finite_or_nan(s, grad):
         return np.nan
     descending_order(s, order[:n])
     for i in range(n):
@@ -213,10 +201,8 @@ def smooth_chunk(kind, sigma, scores, weights, discount, qptr, first, last, valu
     value : float64 (n_queries,)   out
     grad : float (n_docs,)         out, in 1 / units of score
     """
-    n = 0
-    for q in range(first, last):
-        n = max(n, qptr[q + 1] - qptr[q])
-    floats = np.empty((5, n + _GAP), dtype=scores.dtype)
+    n = longest_query(qptr, first, last)
+    floats = np.empty((5, n + GAP), dtype=scores.dtype)
     space = floats, np.empty((2, n)), np.empty(n, dtype=np.int64)
     for q in range(first, last):
         lo, hi = qptr[q], qptr[q + 1]

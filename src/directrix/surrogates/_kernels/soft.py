@@ -24,11 +24,11 @@ import math
 import numpy as np
 
 from directrix.kernels import kernel
+from directrix.measures._kernels.workspace import GAP, longest_query
 from directrix.surrogates._kernels.sigmoids import exponentials
 from directrix.surrogates._kernels.sorting import descending_order, finite_or_nan
 
 _TERMS = 64
-_GAP = 128  # compiled loops use vector registers only where arrays start far enough apart
 _CONTRACT = {"contract"}  # results do not depend on where an array starts: no sum is reordered
 
 
@@ -264,20 +264,18 @@ def soft_ndcg_chunk(scores, gains, qptr, first, last, sigma, k, value, grad):
 
     Notes
     -----
-    About 30 complex products and 30 sums a pair in the band, whatever k; memory O(n).
+    About 30 complex products and 30 sums per pair in the band, whatever k; memory O(n).
     """
-    n = 1
-    for q in range(first, last):
-        n = max(n, qptr[q + 1] - qptr[q])
+    n = longest_query(qptr, first, last)
     discount = np.empty(min(n, k))
     for r in range(len(discount)):
         discount[r] = math.log(2.0) / math.log(r + 2.0)
     space = (
-        np.empty((7, n + _GAP)),
+        np.empty((7, n + GAP)),
         np.empty(n, dtype=np.int64),
         np.empty((8, _TERMS)),
     )
     for q in range(first, last):
         lo, hi = qptr[q], qptr[q + 1]
-        some = discount[: min(len(discount), hi - lo)]
-        value[q] = _query(scores[lo:hi], gains[lo:hi], some, sigma, grad[lo:hi], space)
+        reached = discount[: min(len(discount), hi - lo)]
+        value[q] = _query(scores[lo:hi], gains[lo:hi], reached, sigma, grad[lo:hi], space)

@@ -1,7 +1,7 @@
 r"""The ranking that violates its margin most, where rankings are told apart by pairs of documents.
 
 A query has R relevant documents in descending order of their scores x, and N irrelevant ones in
-descending order of theirs, z. A ranking of them is how many relevant documents, :math:`b_j`, stand above the
+descending order of theirs, z. A ranking of them is how many relevant documents, :math:`b_j`, are above the
 j-th irrelevant one. Its loss is of the form
 
 .. math:: \Delta = \sum_{k < R} g_k\, [D(k) - D(k + m_k)], \qquad m_k = \#\{j: b_j \le k\},
@@ -29,6 +29,7 @@ Together with the margin, each pair in the wrong order adds one term:
 import numpy as np
 
 from directrix.kernels import kernel
+from directrix.measures._kernels.workspace import longest_query
 from directrix.surrogates._kernels.sorting import descending_order, finite_or_nan
 
 
@@ -56,7 +57,7 @@ def most_violated(x, z, gains, discount, twice, above):
     z : float64 (N,)             scores of the irrelevant ones, descending
     gains : float64 (>= R,)      g of the module's table
     discount : float64 (>= R + N,)  D of the module's table
-    twice : float                2c, what a unit of score costs a pair in the wrong order
+    twice : float                2c, cost of one unit of score for a pair in the wrong order
     above : int64 (N,)           out, ascending
 
     Notes
@@ -101,7 +102,7 @@ def _hinge(x, z, gains, discount, twice, above, passed):
 
 @kernel
 def _spread(scores, count, index, factor, grad):
-    """Give each document factor x count; tied ones the mean, so that their order does not matter."""
+    """Give every document factor x count, and tied ones their mean, so that their order does not matter."""
     n, start = len(scores), 0
     while start < n:
         end, total = start, 0
@@ -161,11 +162,9 @@ def interleave_chunk(scores, relevant, gains, discount, twice, perfect, qptr, fi
 
     Notes
     -----
-    Sorting, then O(n + R log n) a query; O(n) memory.
+    Sorting, then O(n + R log n) per query; O(n) memory.
     """
-    n = 1
-    for q in range(first, last):
-        n = max(n, qptr[q + 1] - qptr[q])
+    n = longest_query(qptr, first, last)
     floats, integers = np.empty(n), np.empty((4, n), dtype=np.int64)
     for q in range(first, last):
         lo, hi = qptr[q], qptr[q + 1]

@@ -1,7 +1,7 @@
 """Pairs of documents of different labels, for boosting with stumps.
 
-Documents of a query stand by descending label, as in `directrix.trainers.stump_boosting.Pairs`: the
-worse partners of document i are ``lower[i] <= j < end of its query``, the better ones stand before
+Documents of a query are ordered by descending label, as in `directrix.trainers.stump_boosting.Pairs`: the
+worse partners of document i are ``lower[i] <= j < end of its query``, the better ones come before
 ``first[i]``. Scores are centred within each query.
 """
 
@@ -10,11 +10,12 @@ import math
 import numpy as np
 
 from directrix.kernels import kernel
+from directrix.measures._kernels.workspace import FAST
 
 
 @kernel
 def exponential_potentials(scores, qptr, first_query, last_query, first, lower, weight, pull, loss):
-    r"""Exponential loss of all pairs, and how hard they pull at each document.
+    r"""Exponential loss of all pairs, and their pull on each document.
 
     With :math:`e_i = e^{s_i}` and the weight c_i of the pairs in which i is the better one,
 
@@ -51,7 +52,7 @@ def exponential_potentials(scores, qptr, first_query, last_query, first, lower, 
 
 @kernel
 def add_to_stairs(bins, first_feature, last_feature, ptr, pull, mass):
-    """Fill, for every stair of features first to last, the pull of the documents that stand on it."""
+    """Fill, for every stair of features first to last, the pull of the documents on it."""
     for f in range(first_feature, last_feature):
         stairs = mass[ptr[f] + f : ptr[f + 1] + f + 1]
         for t in range(len(stairs)):
@@ -61,7 +62,7 @@ def add_to_stairs(bins, first_feature, last_feature, ptr, pull, mass):
             stairs[row[i]] += pull[i]
 
 
-@kernel(fastmath={"reassoc", "contract", "nsz"})
+@kernel(fastmath=FAST)
 def _fidelity_of_one(falls, rises):
     """Sum of 1 - sqrt(1 / (1 + e)), e = falls * rises_j."""
     total = 0.0
@@ -96,7 +97,7 @@ def fidelity_potentials(scores, qptr, first_query, last_query, lower, weight, bi
     bins : uint (n_docs, n_features)       thresholds below each value
     start : int64 (n_features,)            where a feature's stairs begin in ``cut``
     pull : float64 (n_docs,)               out; sum of W over pairs won minus those lost
-    cut : float64 (n_stairs,)              in, out; its running sums are the W that a threshold parts
+    cut : float64 (n_stairs,)              in, out; running sums: W of the pairs that a threshold separates
     """
     n_features = bins.shape[1]
     for q in range(first_query, last_query):
@@ -109,8 +110,8 @@ def fidelity_potentials(scores, qptr, first_query, last_query, lower, weight, bi
                 w = weight[i] * (1.0 - p) * math.sqrt(p)
                 pull[i] += w
                 pull[j] -= w
-                mine, other = bins[i], bins[j]
+                left, right = bins[i], bins[j]
                 for f in range(n_features):
-                    a, b = np.int64(mine[f]), np.int64(other[f])
+                    a, b = np.int64(left[f]), np.int64(right[f])
                     cut[start[f] + min(a, b)] += w
                     cut[start[f] + max(a, b)] -= w

@@ -9,9 +9,9 @@ Each runs in vector registers along what it sums *for*, four of what it sums *ov
 register, no table of pairs. The pairs are computed once in each loop: dividing again is cheaper than storing
 :math:`d_{ij}` and reading it back, and the work space stays O(n).
 
-Kernels here take whole work spaces and bounds in place of slices, for to cut an array Numba counts references
-with atomic instructions: that took as long as the pairs. ``forceinline``: a call hands over twenty numbers
-on the stack, once a group.
+Kernels here take whole work spaces and bounds in place of slices, for slicing an array makes Numba count
+references with atomic instructions, which took as long as the pairs. ``forceinline``: otherwise every group
+passes twenty numbers on the stack.
 """
 
 import numpy as np

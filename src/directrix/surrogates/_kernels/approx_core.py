@@ -14,7 +14,7 @@ themselves, and their pull-back when ``w`` is a gradient with respect to ranks.
 Two facts make it fast.
 
 * Factored sigmoid: :math:`\sigma(\alpha(s_j - s_i)) = 1 / (1 + E_i / E_j)` with
-  :math:`E = \exp(\alpha (s - s_{mid}))`: n exponentials, then divisions alone (`soft_pairs`). It is
+  :math:`E = \exp(\alpha (s - s_{mid}))`: n exponentials, then divisions alone (`approx_pair_sums`). It is
   valid where E neither overflows nor vanishes, so wide queries are sorted and cut in groups.
 * Saturation: a pair with :math:`\alpha |s_i - s_j|` beyond `saturation` + log n adds 0 or 1, to
   the rounding of a sum of n. In sorted order every document needs only the pairs in its band;
@@ -28,8 +28,8 @@ import math
 import numpy as np
 
 from directrix.kernels import kernel
-from directrix.surrogates._kernels.sigmoids import DCG, LOGISTIC, exponential, logarithm, phi, saturation
-from directrix.surrogates._kernels.soft_pairs import (
+from directrix.measures._kernels.workspace import GAP
+from directrix.surrogates._kernels.approx_pair_sums import (
     E_HERE,
     HERE,
     PULL,
@@ -45,9 +45,9 @@ from directrix.surrogates._kernels.soft_pairs import (
     pair_pulls,
     pair_sums,
 )
+from directrix.surrogates._kernels.sigmoids import DCG, LOGISTIC, exponential, logarithm, phi, saturation
 from directrix.surrogates._kernels.sorting import descending_order
 
-_GAP = 128
 _LN2 = math.log(2.0)
 _REGISTER = 16  # float32 numbers in the widest registers
 _GROUP = 256
@@ -56,16 +56,12 @@ _GROUP = 256
 
 @kernel
 def scratch(n, like):
-    """Work space for queries of up to n documents, as `soft_rank_core` takes it.
-
-    Compiled loops run in vector registers only where their arrays start far enough apart; the
-    gap between rows sees to that, so that sums have the same bits whatever the space.
-    """
-    width = n + _GAP
+    """Work space for queries of up to n documents, as `soft_rank_core` takes it."""
+    width = n + GAP
     return (
         np.empty((4, width), dtype=like.dtype),
-        np.empty((5, _GROUP + _GAP), dtype=like.dtype),
-        np.empty((5, _GROUP + _GAP)),
+        np.empty((5, _GROUP + GAP), dtype=like.dtype),
+        np.empty((5, _GROUP + GAP)),
         np.empty(n),
         np.empty(n, dtype=np.int64),
         np.empty(n, dtype=np.int64),
@@ -96,9 +92,9 @@ def _arrange(scores, weights, lo, hi, is_sorted, docs, kept, order, members):
     if is_sorted:
         descending_order(scores[lo:hi], order)
         for j in range(n):
-            there = lo + order[j]
-            docs[X, j] = scores[there]
-            weight = weights[there]
+            document = lo + order[j]
+            docs[X, j] = scores[document]
+            weight = weights[document]
             kept[count], members[count] = weight, j
             count += weight != 0.0
     else:
@@ -187,7 +183,7 @@ def soft_rank_core(
     ranks : float64 (hi - lo,)     out, soft ranks of the documents with weight
     grad : float (n_docs,)         out, overwritten from lo to hi; untouched if not want_grad
     docs, group, sums, kept, order, members
-        From `scratch`; apart, since to unpack a tuple counts references (see `soft_pairs`).
+        From `scratch`; apart, since to unpack a tuple counts references (see `approx_pair_sums`).
 
     Returns
     -------
@@ -235,12 +231,12 @@ def soft_rank_core(
             for i in range(m):
                 sums[VALUE, i], sums[SLOPE, i] = phi(shape, sums[RANK, i], k, sigmoid_kind, beta)
         for i in range(m):
-            there = members[begin + i]
+            document = members[begin + i]
             slope = alpha * kept[begin + i] * sums[SLOPE, i]
             value += kept[begin + i] * sums[VALUE, i]
-            ranks[order[there] if is_sorted else there] = sums[RANK, i]
+            ranks[order[document] if is_sorted else document] = sums[RANK, i]
             group[C, i] = slope
-            docs[PULL, there] -= docs.dtype.type(slope * sums[SLOPE_SUM, i])
+            docs[PULL, document] -= docs.dtype.type(slope * sums[SLOPE_SUM, i])
         if want_grad:
             pair_pulls(sigmoid_kind, alpha, docs, left, right, group, m)
         begin = end

@@ -1,0 +1,188 @@
+"""Arguments and options that several commands share, and the checks of their values."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from directrix.errors import InputError
+
+if TYPE_CHECKING:
+    from directrix.measures.convention import Convention
+
+__all__ = [
+    "ConventionOption",
+    "DataArgument",
+    "Format",
+    "FormatOption",
+    "JobsOption",
+    "JudgedArgument",
+    "LatexFormat",
+    "LatexFormatOption",
+    "MeasuresOption",
+    "Missing",
+    "MissingOption",
+    "ModelArgument",
+    "RankingsArgument",
+    "SeedOption",
+    "SettingsOption",
+    "check_jobs",
+    "convention_named",
+    "measure_names",
+    "message_of",
+    "parse_settings",
+    "usage",
+]
+
+
+class Missing(StrEnum):
+    """What ``nan`` and ``NULL`` as feature values mean."""
+
+    error = "error"
+    zero = "zero"
+
+
+class Format(StrEnum):
+    """How to print a result."""
+
+    table = "table"
+    json = "json"
+    tsv = "tsv"
+
+
+class LatexFormat(StrEnum):
+    """How to print a result that may go into a paper."""
+
+    table = "table"
+    json = "json"
+    tsv = "tsv"
+    latex = "latex"
+
+
+DataArgument = Annotated[
+    Path,
+    typer.Argument(
+        help="Labelled data: LETOR / svmlight text (.gz .bz2 .xz too), Parquet or Arrow.", show_default=False
+    ),
+]
+JudgedArgument = Annotated[
+    Path, typer.Argument(help="Labelled data, or TREC qrels for TREC runs.", show_default=False)
+]
+ModelArgument = Annotated[
+    Path, typer.Argument(help="Model file written by `directrix train`.", show_default=False)
+]
+RankingsArgument = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="SCORES|MODEL...",
+        help="Files with one score per line, model files, or TREC runs.",
+        show_default=False,
+    ),
+]
+MeasuresOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--measure",
+        "-m",
+        help="Measure to report; repeat for several. Default: nDCG@10 and AP.",
+        show_default=False,
+    ),
+]
+ConventionOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Compute measures as another tool does: letor3, trec_eval, sklearn, ...", show_default=False
+    ),
+]
+SettingsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Fix a setting instead of searching over its values, e.g. alpha=50; repeatable.",
+        show_default=False,
+    ),
+]
+SeedOption = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of all random numbers.")]
+JobsOption = Annotated[int, typer.Option(help="Number of parallel trainings; -1 = one per core.")]
+MissingOption = Annotated[
+    Missing, typer.Option(help="How to treat the feature values nan and NULL: as an error, or as 0.")
+]
+FormatOption = Annotated[Format, typer.Option("--format", "-f", help="Output format.")]
+LatexFormatOption = Annotated[LatexFormat, typer.Option("--format", "-f", help="Output format.")]
+
+
+def parse_settings(texts: Sequence[str] | None, options: dict[str, str]) -> dict[str, Any]:
+    """Read the ``key=value`` texts of ``--set``; values are Python literals, anything else stays text.
+
+    Parameters
+    ----------
+    texts : sequence of str, or None
+    options : dict
+        Settings that have an option of their own, and its name: ``{"random_state": "--seed"}``.
+
+    Raises
+    ------
+    InputError
+        If a text has no ``=``, a key appears twice, or a key has an option of its own.
+    """
+    settings: dict[str, Any] = {}
+    for text in texts or ():
+        key, sign, value = text.partition("=")
+        if not sign or not key.isidentifier():
+            raise InputError(f"--set {text!r}: KEY=VALUE is needed; type e.g. --set alpha=50.")
+        if key in settings:
+            raise InputError(f"--set {key} is given twice; give it once.")
+        if key in options:
+            raise InputError(f"--set {key} and {options[key]} set the same; give only {options[key]}.")
+        try:
+            settings[key] = ast.literal_eval(value)
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            settings[key] = {"true": True, "false": False, "none": None}.get(value.lower(), value)
+    return settings
+
+
+def measure_names(given: Sequence[str] | None, default: Sequence[str] = ("nDCG@10", "AP")) -> list[str]:
+    """Return the measures given on the command line, without repetitions, after parsing each of them."""
+    from directrix.measures.names import measure
+
+    names = list(dict.fromkeys(given or default))
+    for name in names:
+        measure(name)
+    return names
+
+
+def convention_named(name: str | None) -> Convention | None:
+    """Return the convention of ``--convention``; None for the default."""
+    from directrix.measures.convention import convention
+
+    return None if name in (None, "default") else convention(str(name))
+
+
+def check_jobs(jobs: int) -> None:
+    """Raise `InputError` unless ``jobs`` is a number of processes or -1."""
+    if jobs == 0 or jobs < -1:
+        raise InputError(
+            f"--jobs {jobs}: a number of parallel trainings is needed, or -1 for one per core; "
+            "type e.g. --jobs 2."
+        )
+
+
+@contextmanager
+def usage() -> Iterator[None]:
+    """Report an error in an option as wrong usage (exit status 2), not as an error in the data."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:  # InputError and scikit-learn's parameter errors are ValueErrors
+        raise typer.BadParameter(message_of(error)) from None
+
+
+def message_of(error: BaseException) -> str:
+    """Return the message of an error in the words of the command line."""
+    return error.in_shell if isinstance(error, InputError) else str(error)
