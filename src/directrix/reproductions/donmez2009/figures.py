@@ -99,7 +99,7 @@ def _sizes(runs: tuple[Sized, ...], target: str) -> Panel:
         of = [run for run in runs if run.trained == trained]
         x, y = np.array([run.pairs for run in of]), np.array([run.mean(target) for run in of])
         curves.append(Curve(f"trained for {trained}", x, y))
-    return Panel(f"tested on {target}", tuple(curves), "effective pairs an epoch", f"mean {target}", "log")
+    return Panel(f"tested on {target}", tuple(curves), "effective pairs per epoch", f"mean {target}", "log")
 
 
 def _one_weight(results: Results) -> tuple[Panel, ...]:
