@@ -87,13 +87,14 @@ def _optimality(results: Results) -> Table:
         results.of_kind(*kinds).items(),
         key=lambda item: (*item[0][1:3], MEASURES.index(item[0][3]), kinds.index(item[0][0])),
     ):
-        small = certificates.get((f"{key[0]}, small steps", *key[1:]))
-        single = certificates.get((f"{key[0]}, one weight", *key[1:]))
+        small, single = (
+            certificates.get((f"{key[0]}, {steps}", *key[1:])) for steps in ("small steps", "one weight")
+        )
+        level = f" ({small['n_level']} level)" if small and small["n_level"] else ""
         rows.append(
             (
                 *_certified(key, one),
-                small
-                and f"{small['n_rising']}" + (f" ({small['n_level']} level)" if small["n_level"] else ""),
+                small and f"{small['n_rising']}{level}",
                 single and f"{single['n_rising']} of {single['n_directions']}",
             )
         )
@@ -111,9 +112,8 @@ def _optimality(results: Results) -> Table:
             "small: rising with steps of .001 to .01. one weight: number of weights that raise the measure "
             "if they alone are moved; up and down are counted separately.",
             "best on training: of all epochs at all rates. polished: moved from there along rising "
-            "directions until a test finds none, or for "
-            f"{settings.polish_moves} moves. Each test after one that found a rising direction has more "
-            "directions.",
+            f"directions until a test finds none, or for {settings.polish_moves} moves. Each test after one "
+            "that found a rising direction has more directions.",
         ),
         digits=4,
     )

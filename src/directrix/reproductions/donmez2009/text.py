@@ -90,10 +90,9 @@ def how(results: Results) -> tuple[str, ...]:
         f"{listed(settings.rates)}, together with the epoch. A training has at most {settings.epochs} epochs "
         f"and {settings.steps:,} steps, and stops after {settings.patience} epochs without a better "
         "validation value. The rate is multiplied by 0.8 with probability 0.3 after a worse epoch; training "
-        "restarts after 50 epochs without change. Two-layer nets have "
-        f"{settings.hidden} hidden units and tanh. The paper has 700 epochs and rates from 1e-7 to 1e-3, on "
-        "features of another scale.",
-        "**Constructions.** Two-layer nets. The paper describes each construction by one sentence; [the "
+        f"restarts after 50 epochs without change. Two-layer nets have {settings.hidden} hidden units and "
+        "tanh. The paper has 700 epochs and rates from 1e-7 to 1e-3, on features of another scale.",
+        "**Constructions.** Two-layer nets. The paper describes each construction in one sentence; [the "
         "explanation of LambdaRank](../explanation/lambdarank.md) says how we read it. Tables show "
         "validation values, as the paper does, and test values, which the tests of significance use.",
         f"**Local optimality.** On the training queries of the first fold; {n_directions} random directions "
@@ -107,6 +106,6 @@ def how(results: Results) -> tuple[str, ...]:
         "effective pairs are the mean over epochs.",
         '**Verdicts.** An order "holds" if every comparison has p < .05; it "does not hold" if one has the '
         "other sign and p < .05. Each comparison is tested by itself. A statement on certificates holds if "
-        "it is true for every net and data set. The seed is "
-        f"{settings.seed}; another seed draws other weights and directions.",
+        f"it is true for every net and data set. The seed is {settings.seed}; another seed draws other "
+        "weights and directions.",
     )
