@@ -35,7 +35,7 @@ def algorithm1(fold: letor.Split, measure: Any, grid: Sequence[Any], rate: float
     def fit(surrogate: Any) -> letor.Fit:
         beta = f" beta={surrogate.beta:g}" if isinstance(surrogate, dx.ApproxAP) else ""
         objective = dx.linear_objective(fold.train, surrogate)
-        trainer = dx.SGD(rate=rate, epochs=200, random_state=0)
+        trainer = dx.SGD(learning_rate=rate, epochs=200, random_state=0)
         start = np.zeros(fold.train.n_features)
         return letor.trained(trainer, objective, start, judge, f"alpha={surrogate.alpha:g}{beta}")
 

@@ -34,7 +34,7 @@ EPOCHS = 200
 
 def errors(train: dx.Queries, surrogate: Any) -> list[float]:
     """Mean over queries of abs(surrogate - measure), after every epoch."""
-    trainer = dx.SGD(rate=0.01, epochs=EPOCHS, random_state=0)
+    trainer = dx.SGD(learning_rate=0.01, epochs=EPOCHS, random_state=0)
     return approximation(train, surrogate, trainer=trainer).rho.tolist()
 
 

@@ -73,7 +73,7 @@ def in_torch(data: dict[str, np.ndarray], threads: int, repeats: int) -> dict[st
 def in_directrix(data: dict[str, np.ndarray], threads: int, repeats: int) -> dict[str, Any]:
     import directrix as dx
     from directrix.models.mlp import MLPModel
-    from directrix.objectives.objective import Objective
+    from directrix.objectives.build import make_objective
 
     dx.set_threads(threads)
     qid = np.repeat(np.arange(len(data["qptr"]) - 1), np.diff(data["qptr"]))
@@ -81,7 +81,7 @@ def in_directrix(data: dict[str, np.ndarray], threads: int, repeats: int) -> dic
     found: dict[str, Any] = {"documents": queries.n_docs}
     for hidden in LAYERS:
         model, params = MLPModel(hidden), data[f"params {hidden}"]
-        full = Objective(queries, dx.ApproxNDCG(alpha=10.0), model)
+        full = make_objective(queries, dx.ApproxNDCG(alpha=10.0), model)
         alone = network_alone(full, params, data["g"])
         found[str(hidden)] = {
             "ms": best_of(alone, repeats),
@@ -95,7 +95,7 @@ def network_alone(objective: Any, params: np.ndarray, g: np.ndarray) -> Callable
     """Forward and backward in the parts and threads of the objective, without a surrogate."""
     from directrix.threads import one_blas_thread, run_chunks
 
-    parts, model = objective._parts, objective.model
+    parts, model = objective.source.parts, objective.model
     ends = np.cumsum([part.qptr[-1] for part in parts])
     grads: list[Any] = [None] * len(parts)
 

@@ -56,11 +56,11 @@ def compare_thresholds(scores: dx.data.RunScores, splits: int) -> None:
 
 
 def time_svmacc(scores: dx.data.RunScores) -> None:
-    from directrix.objectives.objective import Objective
+    from directrix.objectives.build import make_objective
 
     train = scores.take(np.sort(np.random.default_rng(0).permutation(scores.n_queries)[:10]))
     model = dx.models.StumpModel(train.thresholds(50))
-    objective: Any = Objective(train.queries(), "ApproxAP", model)
+    objective: Any = make_objective(train.queries(), "ApproxAP", model)
     n_relevant = int((train.labels > 0).sum())
     print(f"\nSVMAcc: {train.n_docs} documents, {n_relevant} relevant, {model.n_params} steps")
     print("C          loss           balanced  seconds  iterations  status")

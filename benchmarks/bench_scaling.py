@@ -21,12 +21,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bench_gradient import peak_kib, problem
 from bench_surrogates import made, milliseconds
+from full_pass import peak_kib, problem
 
 import directrix as dx
 from directrix.models.mlp import MLPModel
-from directrix.objectives.objective import Objective
+from directrix.objectives.build import make_objective
 from directrix.objectives.scores import ScoreObjective
 from directrix.registry import SURROGATES, load_class
 
@@ -64,7 +64,7 @@ def jobs(q: dx.Queries, w: np.ndarray, only: list[str]) -> Iterator[tuple[str, C
         yield repr(surrogate), lambda o=objective: o.value_and_grad(w)
     model = MLPModel(hidden=(32,))
     start = model.start(q.n_features, np.random.default_rng(0))
-    network = Objective(q, dx.ApproxNDCG(alpha=10.0), model)
+    network = make_objective(q, dx.ApproxNDCG(alpha=10.0), model)
     yield "a network, 32 hidden units, ApproxNDCG", lambda: network.value_and_grad(start)
     scores = dx.linear_objective(q, "ApproxNDCG").scores(w).astype(np.float64)
     for surrogate in (dx.ApproxNDCG(alpha=10.0), dx.Lambda("NDCG@10")):

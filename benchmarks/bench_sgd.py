@@ -20,6 +20,7 @@ from bench_gradient import best_of, problem
 
 import directrix as dx
 from directrix.models.mlp import MLPModel
+from directrix.objectives.build import make_objective
 from directrix.objectives.objective import Objective
 
 BATCHES, GOAL = (1, 8, 64, 512), 1.2
@@ -71,7 +72,7 @@ def main() -> int:
         for text in options.only:
             objective = dx.linear_objective(q, text)
             print(f"{text:32}{ratios(objective, data['w'], order)}", flush=True)
-        network = Objective(q, dx.ApproxNDCG(), model)
+        network = make_objective(q, dx.ApproxNDCG(), model)
         start = model.start(q.n_features, np.random.default_rng(0))
         print(f"{'network of 32, ApproxNDCG':32}{ratios(network, start, order)}", flush=True)
     return 0

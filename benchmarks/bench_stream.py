@@ -34,18 +34,20 @@ WAYS = {
 
 def generate(path: Path, gigabytes: float) -> None:
     """Write random queries block by block; features have three decimals, as those of LETOR often have."""
-    from directrix.data.arrow_write import writing
+    from directrix.data.arrow.write import writing
+    from directrix.data.parts import rows_as_queries
 
     rng, truth = np.random.default_rng(0), np.random.default_rng(1).normal(size=FEATURES).astype(np.float32)
     n_queries = max(1, int(gigabytes * 1e9 / (4 * FEATURES * DOCS_PER_QUERY)))
     values = (np.arange(1000) / 1000).astype(np.float32)
-    with writing(path, has_docs=False) as add:
+    with writing(path) as add:
         for first in range(0, n_queries, 200):
             n = min(200, n_queries - first) * DOCS_PER_QUERY
             X = values[rng.integers(0, 1000, (n, FEATURES), dtype=np.uint16)]
             noisy = X @ truth + rng.normal(size=n)
             labels = np.digitize(noisy, np.quantile(noisy, [0.6, 0.8, 0.92, 0.98])).astype(np.float64)
-            add(X, labels, np.repeat(np.arange(first, first + n // DOCS_PER_QUERY), DOCS_PER_QUERY), None)
+            qids = np.repeat(np.arange(first, first + n // DOCS_PER_QUERY), DOCS_PER_QUERY)
+            add(rows_as_queries(first * DOCS_PER_QUERY, X, labels, qids, None))
     descriptor = os.open(path, os.O_RDONLY)
     os.fsync(descriptor)
     os.close(descriptor)
@@ -81,7 +83,7 @@ def disk_speed(path: Path, way: str, most: int | None = None) -> float:
 def train(path: Path, repeats: int) -> dict[str, object]:
     """What the limited process does: reads, passes, epochs, a training."""
     import directrix as dx
-    from directrix.data.arrow import open_parquet
+    from directrix.data.arrow.read import open_parquet
 
     n = 64
     warm = dx.Queries.from_arrays(np.eye(n, FEATURES, dtype=np.float32), np.arange(n) % 3)

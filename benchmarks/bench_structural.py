@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 
 import directrix as dx
+from directrix.objectives.build import make_objective
 from directrix.objectives.objective import Objective
 from directrix.trainers import bundle
 
@@ -141,7 +142,7 @@ def trec7(folder: Path) -> tuple[str, Objective, int]:
     runs = dx.data.runs_as_features(sorted((folder / "runs").glob("*.gz")), folder / "qrels.trec7.txt")
     scores = runs.take(range(10))
     steps = dx.models.StumpModel(scores.thresholds(50))
-    return "TREC-7, 10 topics", Objective(scores.queries(), "SVMMap", steps), steps.n_params
+    return "TREC-7, 10 topics", make_objective(scores.queries(), "SVMMap", steps), steps.n_params
 
 
 def main() -> int:
@@ -158,7 +159,7 @@ def main() -> int:
     print(f"{platform.machine()}, {dx.get_threads()} threads, directrix {dx.__version__}")
     scores, columns, staircase = trial(10, options.docs, 53, 50)
     drawn = [
-        ("trial, as steps", Objective(scores, "SVMMap", staircase), staircase.n_params),
+        ("trial, as steps", make_objective(scores, "SVMMap", staircase), staircase.n_params),
         ("trial, as columns", dx.linear_objective(columns, "SVMMap"), staircase.n_params),
     ]
     real = []

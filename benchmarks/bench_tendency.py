@@ -22,7 +22,7 @@ import bench_letor as letor
 import numpy as np
 
 import directrix as dx
-from directrix.experiments.tendency_samples import EVERY_SURROGATE, random_models, tendencies
+from directrix.experiments.tendency_on_data import EVERY_SURROGATE, random_models, surrogate_tendencies
 
 TWELVE = (
     *("ApproxAP(alpha=100, beta=100)", "ApproxNDCG(alpha=100)", "ApproxPrecision(k=10, alpha=100)"),
@@ -59,9 +59,9 @@ def main() -> int:
     print(letor.versions())
     q = pooled(options.data)
     models = random_models(options.models, q.n_features)
-    tendencies(TWELVE, q.take([0, 1]), models=models[:2])  # compiles
+    surrogate_tendencies(TWELVE, q.take([0, 1]), models=models[:2])  # compiles
     begun = time.perf_counter()
-    tendencies(TWELVE, q, models=models)
+    surrogate_tendencies(TWELVE, q, models=models)
     seconds = time.perf_counter() - begun
     missed = "" if seconds < GOAL else ", missed"
     threads = dx.get_threads()
@@ -74,7 +74,7 @@ def main() -> int:
     print(f"{'surrogate':45}{'measure':>12}{'all':>9}{'apart':>9}{'k':>10}{'seconds':>9}")
     for text in EVERY_SURROGATE:
         begun = time.perf_counter()
-        every, parted = (tendencies([text], data, models=models)[0] for data in (q, apart))
+        every, parted = (surrogate_tendencies([text], data, models=models)[0] for data in (q, apart))
         seconds, name = time.perf_counter() - begun, dx.surrogate(text).measure.name
         print(
             f"{text:45}{name:>12}{every.coefficient:9.4f}{parted.coefficient:9.4f}{every.k:10.4f}{seconds:9.2f}"

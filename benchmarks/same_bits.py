@@ -3,10 +3,9 @@
     python benchmarks/same_bits.py record FILE [--only NAME ...]    digests of the code that is imported
     python benchmarks/same_bits.py compare BEFORE AFTER             what differs, with the largest difference
 
-Only public names are used, so that one script runs with the code before and after a change:
-``PYTHONPATH=other/checkout/src NUMBA_CACHE_DIR=/tmp/before python benchmarks/same_bits.py record before.npz``.
-Numbers are compared, not words. Give both runs a new, empty NUMBA_CACHE_DIR: kernels with fast arithmetic can differ
-in the last bits when some of them were compiled and others read from a cache.
+Only public names are used, so that one script runs with the code before and after a change; PYTHONPATH chooses
+the code. Numbers are compared, not words. Give each run a new, empty NUMBA_CACHE_DIR: kernels with fast arithmetic
+can differ in the last bits when some of them were compiled and others read from a cache.
 """
 
 from __future__ import annotations
@@ -28,10 +27,12 @@ import directrix as dx
 DATA = Path(os.environ.get("DIRECTRIX_DATA", Path(__file__).parents[2] / "shared" / "data"))
 FOLDS = {name: DATA / "letor" / name / "Fold1" for name in ("OHSUMED", "MQ2008")}
 MEASURES = (
-    "nDCG nDCG@1 nDCG@10 nDCG(gain='linear')@5 nDCG(discount='letor3')@10 nDCG(empty='one')@10 DCG@10 DCG AP "
-    "AP(rel=2) AP(denominator='capped')@10 AP@5 RR RR@10 P@5 P(rel=2)@10 P(denominator='retrieved')@50 R@10 R "
-    "Success@5 Success RPrecision IPrec@0.2 ERR ERR@20 RBP RBP(p=0.5) ROCArea tau"
-).split()
+    *("nDCG", "nDCG@1", "nDCG@10", "nDCG(gain='linear')@5", "nDCG(discount='letor3')@10"),
+    *("nDCG(empty='one')@10", "DCG@10", "DCG", "AP", "AP(rel=2)", "AP(denominator='capped')@10"),
+    *("AP@5", "RR", "RR@10", "P@5", "P(rel=2)@10", "P(denominator='retrieved')@50", "R@10", "R"),
+    *("Success@5", "Success", "RPrecision", "IPrec@0.2", "ERR", "ERR@20", "RBP", "RBP(p=0.5)"),
+    *("ROCArea", "tau"),
+)
 SURROGATES = (
     *(f"ApproxNDCG(alpha={a}, k={k})" for a in (1.0, 10.0, 300.0) for k in (None, 5)),
     *(f"ApproxNDCG(alpha=5.0, sigmoid='{sigmoid}')" for sigmoid in ("tanh", "arctan", "erf")),

@@ -23,7 +23,7 @@ def stub(namespace: str) -> str:
     """The stub of a namespace; "" is directrix itself."""
     title = "Public names for type checkers; written by tests/test_public_names.py."
     homes = sorted(TABLES[namespace].items(), key=lambda item: (item[1], item[0]))
-    lines = ["# ruff: noqa: I001", f'"""{title}"""', ""]
+    lines = [f'"""{title}"""', ""]
     lines += [f"from directrix.{home} import {name} as {name}" for name, home in homes]
     if not namespace:
         lines += [f"from directrix import {module} as {module}" for module in (*NAMESPACES, "torch")]

@@ -1,8 +1,8 @@
-"""Pages and pictures that are made while the site is built, so that they cannot go stale.
+"""Pages and pictures that are generated when the site is built, so that they are never out of date.
 
 The reference lists every public name under its layer, the command line page is what ``--help``
-prints, the pictures are drawn by the scripts in docs/figures, and what lives elsewhere in the
-repository (changelog, contributing, benchmark figures) is taken over.
+prints, the scripts in docs/figures draw the pictures, and files from elsewhere in the repository
+(changelog, contributing, benchmark figures) are copied.
 """
 
 import importlib
@@ -31,7 +31,7 @@ LAYERS = {
     "threads": "Threads",
     "errors": "Errors",
 }
-SHARED = {  # what all names of a layer inherit, shown once
+SHARED = {  # members that all names of a layer inherit, shown once
     "measures": {"measures.base.RankingMeasure": "__call__, prepare, under, name"},
     "surrogates": {
         "surrogates.approx_rank.ApproxRank": "at",
@@ -83,19 +83,19 @@ def reference(layer: str, title: str) -> str:
         if names
     ]
     entries = "\n\n".join(sections)
-    entries += "\n\n## What they share\n\nBase classes, shown once." if layer in SHARED else ""
+    entries += "\n\n## Base classes\n\nMembers that the classes above inherit." if layer in SHARED else ""
     for home, shown in SHARED.get(layer, {}).items():
         entries += f"\n\n::: directrix.{home}\n    options:\n      members: [{shown}]"
     return f"# {title}\n\n{intro}\n\n{entries}\n"
 
 
 def members(module: str) -> list[str]:
-    """Full names of all that a module makes public."""
+    """Full names of the public members of a module."""
     return [f"directrix.{module}.{name}" for name in importlib.import_module(f"directrix.{module}").__all__]
 
 
 def command_line() -> str:
-    """Every command with its arguments and options, as the parser knows them."""
+    """Every command with the arguments and options of its parser."""
     from typer.main import get_command
 
     from directrix.cli.main import app
@@ -105,7 +105,7 @@ def command_line() -> str:
     parts += [
         "| exit status | meaning |\n|---|---|\n| 0 | fine |\n| 1 | the data cannot be used |\n"
         "| 2 | wrong usage |\n| 130 | interrupted |",
-        "`--threads` stands before the command: `directrix --threads 1 train ...`.",
+        "Write `--threads` before the command: `directrix --threads 1 train ...`.",
     ]
     for name, command in group.commands.items():
         parts += [f"## directrix {name}", (command.help or "").strip()]
@@ -132,7 +132,7 @@ def parameters(name: str, command: Any) -> str:
 
 
 def argument(param: Any) -> list[str]:
-    """How an argument stands in the usage line; nothing for an option."""
+    """Text of an argument in the usage line; empty for an option."""
     if param.param_type_name != "argument":
         return []
     text = param.metavar or (param.name.upper() + ("..." if param.nargs == -1 else ""))
@@ -148,7 +148,7 @@ def changelog() -> str:
 
 
 def benchmarks(folder: Path) -> str:
-    """The figures as they were written up, or else as the benchmarks printed them."""
+    """The results with their explanation, or else the output of the benchmarks."""
     if (folder / "RESULTS.md").is_file():
         return local_links_as_code((folder / "RESULTS.md").read_text(encoding="utf-8"))
     printed = [

@@ -1,4 +1,4 @@
-"""What the library is made of: the layers, left to right, with what each one hands on."""
+"""The layers of the library, in order, with what each one provides."""
 
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
@@ -6,10 +6,10 @@ from matplotlib.patches import Rectangle
 BOXES = (
     ("data", "Queries: features,\nlabels, qptr"),
     ("measures", "exact nDCG@10,\nAP, ... per query"),
-    ("surrogates", "smooth stand-ins:\nvalue and gradient"),
+    ("surrogates", "functions of scores:\nvalue and gradient"),
     ("models", "scores from\nfeatures"),
     ("objectives", "one loss: weights,\nsign, penalty"),
-    ("trainers", "L-BFGS, SGD:\nwhere it stopped, why"),
+    ("trainers", "L-BFGS, SGD: result\nand reason to stop"),
     ("rankers", "fit, predict,\nsave, load"),
     ("cli", "directrix train,\nevaluate, ..."),
 )

@@ -1,4 +1,4 @@
-"""Error of the surrogates against alpha, on random queries: the other picture of the ApproxRank page."""
+"""Error of the surrogates against alpha, on random queries: the second picture of the ApproxRank page."""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -15,14 +15,14 @@ def errors() -> dict[str, list[float]]:
     scores = rng.standard_normal(N_QUERIES * N_DOCS)
     labels = rng.choice(5, p=(0.52, 0.32, 0.13, 0.02, 0.01), size=len(scores)).astype(float)
     qptr = np.arange(0, len(scores) + 1, N_DOCS)
-    found: dict[str, list[float]] = {}
+    gaps: dict[str, list[float]] = {}
     for make in (dx.ApproxNDCG, dx.ApproxAP, dx.ApproxRR):
         for alpha in ALPHAS:
             s = make(alpha=float(alpha), beta=float(alpha))
             value, _ = s.value_and_grad(scores, labels, qptr)
             gap = np.abs(value - s.measure(scores, labels, qptr)).mean()
-            found.setdefault(f"{make.__name__} - {s.measure.name}", []).append(float(gap))
-    return found
+            gaps.setdefault(f"{make.__name__} - {s.measure.name}", []).append(float(gap))
+    return gaps
 
 
 def draw() -> Figure:
@@ -30,8 +30,8 @@ def draw() -> Figure:
     figure = Figure(figsize=(7.5, 3.8))
     axes = figure.subplots()
     colours = ("#4292c6", "#d95f0e", "#31a354")
-    for (name, gaps), colour in zip(errors().items(), colours, strict=True):
-        axes.loglog(ALPHAS, gaps, "o-", markersize=4, color=colour, label=f"|{name}|")
+    for (name, gap), colour in zip(errors().items(), colours, strict=True):
+        axes.loglog(ALPHAS, gap, "o-", markersize=4, color=colour, label=f"|{name}|")
     axes.set(xlabel="alpha, for scores of standard deviation 1", ylabel="mean error over queries")
     axes.grid(visible=True, alpha=0.3)
     axes.spines[["top", "right"]].set_visible(False)

@@ -1,11 +1,10 @@
-# ruff: noqa: I001
 """Public names for type checkers; written by tests/test_public_names.py."""
 
-from directrix.data.letor import read_letor as read_letor
-from directrix.data.letor_write import write_letor as write_letor
+from directrix.data.letor.read import read_letor as read_letor
+from directrix.data.letor.write import write_letor as write_letor
 from directrix.data.queries import Queries as Queries
-from directrix.data.trec import read_trec_qrels as read_trec_qrels
-from directrix.data.trec import read_trec_run as read_trec_run
+from directrix.data.trec.files import read_trec_qrels as read_trec_qrels
+from directrix.data.trec.files import read_trec_run as read_trec_run
 from directrix.errors import InputError as InputError
 from directrix.errors import MissingExtra as MissingExtra
 from directrix.errors import NotConverged as NotConverged
@@ -30,7 +29,7 @@ from directrix.measures.precision import RPrecision as RPrecision
 from directrix.measures.precision import RR as RR
 from directrix.measures.precision import Recall as Recall
 from directrix.measures.precision import Success as Success
-from directrix.objectives.linear import linear_objective as linear_objective
+from directrix.objectives.build import linear_objective as linear_objective
 from directrix.rankers.auto import AutoRanker as AutoRanker
 from directrix.rankers.boosted import BoostedRanker as BoostedRanker
 from directrix.rankers.linear import LinearRanker as LinearRanker

@@ -39,6 +39,11 @@ class InputError(ValueError):
         problem, python, shell = self._given
         return f"{problem} {python if shell is None else shell}".rstrip()
 
+    def at(self, place: str) -> InputError:
+        """The same error with the place where it arose in front, e.g. a file or a fold."""
+        problem, python, shell = self._given
+        return InputError(f"{place}: {problem}", python=python, shell=shell)
+
     def __reduce__(self) -> tuple[object, ...]:
         """Let a worker process hand it over with what to type in a shell."""
         problem, python, shell = self._given

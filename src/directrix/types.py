@@ -1,4 +1,4 @@
-"""The contracts between the layers, and names for arrays.
+"""The contracts between the layers, what a trainer returns, and names for arrays.
 
 Ragged data are flat arrays plus pointers, never padding: query ``q`` owns the documents
 ``qptr[q] <= i < qptr[q + 1]`` of every per-document array.
@@ -7,22 +7,24 @@ Ragged data are flat arrays plus pointers, never padding: query ``q`` owns the d
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from directrix.trainers.result import Result
-
 __all__ = [
     "Array",
+    "Callback",
     "Float64Array",
     "FloatArray",
     "Int64Array",
     "Measure",
     "Model",
     "Objective",
+    "Result",
+    "Status",
+    "Step",
     "Surrogate",
     "Trainer",
 ]
@@ -54,7 +56,7 @@ class Surrogate(Protocol):
     def traits(self) -> frozenset[str]:
         """Subset of the names that `directrix.laws.check_surrogate` tests.
 
-        smooth, convex, convex_when_held, bound, shift_invariant, unit_interval, tends_to_measure, value_free.
+        smooth, convex, convexifiable, bound, shift_invariant, unit_interval, tends_to_measure, value_free.
         """
         ...
 
@@ -95,15 +97,84 @@ class Objective(Protocol):
         ...
 
 
+Status = Literal["converged", "stopped", "max_iter", "line_search", "not_finite"]
+
+
+class Step(NamedTuple):
+    """One iteration or epoch, as a callback and the trace see it.
+
+    Parameters
+    ----------
+    iteration : int
+        0 = the start.
+    loss : float
+        What the trainer lowers: value of the objective; under `SGD` and `Adam` the mean of the losses that
+        the epoch met on its way, under `Anneal` the value at the round's smoothing, and of trainers with
+        ``Result.own_loss`` their own loss.
+    params : float64 (n_params,)
+        Parameters at this step; a view that must not be changed or kept without a copy.
+    """
+
+    iteration: int
+    loss: float
+    params: Float64Array
+
+
+Callback: TypeAlias = Callable[[Step], bool | None]
+"""Called with the start and after every step; may return True to stop."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """Where a trainer stopped, and why.
+
+    Parameters
+    ----------
+    params : float64 (n_params,)
+        The chosen parameters.
+    value : float
+        Loss at ``params``: of the objective as it was given, or the trainer's own, see ``own_loss``.
+    status : {"converged", "stopped", "max_iter", "line_search", "not_finite"}
+        "converged": the trainer's own criterion was met. "stopped": a callback (early
+        stopping) asked for it. "max_iter": the budget was used up. "line_search": no step
+        along the search direction lowers the loss, usually because it is flat to rounding; of
+        `CuttingPlane`, the gap does not fall any more.
+        "not_finite": the loss or its gradient became NaN or infinite; ``params`` are the last before that.
+    message : str
+        The same in words, with the remedy where there is one.
+    counts : dict
+        How often things were done: ``iterations``, ``evaluations``, ...
+    trace : list of dict
+        One row per step, the start included: ``iteration`` and ``loss``, as in `Step`; ``score`` under
+        `BestSoFar`, ``restart`` under `Restarts`, ``smoothing`` under `Anneal`, and ``restarts`` (so far)
+        under ``SGD(restart_after=)``; ``dual`` (so far) under `CuttingPlane`.
+    own_loss : bool
+        Whether ``value`` is a loss of the trainer's own: coordinate ascent, AdaRank, RankBoost, FRank and
+        SVMAcc, whose loss does not use the surrogate, and `CuttingPlane` with a ``C``.
+    dual : float, or None
+        A proven lower bound of the loss, at any parameters; None if the trainer proves none.
+    """
+
+    params: Float64Array
+    value: float
+    status: Status
+    message: str
+    counts: dict[str, int] = field(default_factory=dict)
+    trace: list[dict[str, Any]] = field(default_factory=list)
+    own_loss: bool = False
+    dual: float | None = None
+
+    @property
+    def gap(self) -> float | None:
+        """How far ``value`` can be above the minimum, ``value - dual``; None without ``dual``."""
+        return None if self.dual is None else self.value - self.dual
+
+
 class Trainer(Protocol):
     """A way to minimise an objective."""
 
     def minimise(
-        self,
-        objective: Objective,
-        start: Float64Array,
-        *,
-        callback: Callable[[Any], bool | None] | None = None,
+        self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
     ) -> Result:
         """Minimise from ``start``; ``callback(step)`` may return True to stop."""
         ...

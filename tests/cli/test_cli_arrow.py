@@ -91,7 +91,7 @@ def test_rows_in_any_order_are_read_unless_they_are_to_stay_in_the_file(run, fil
 def test_convert_does_not_write_into_the_folder_that_it_reads(run, tables, name):
     before = sorted((path.name, path.stat().st_mtime_ns) for path in tables.iterdir())
     result = run("convert", tables, tables / name)
-    assert (result.exit_code, "lies in the folder" in result.stderr) == (1, True)
+    assert (result.exit_code, "is in the folder" in result.stderr) == (1, True)
     assert sorted((path.name, path.stat().st_mtime_ns) for path in tables.iterdir()) == before
 
 

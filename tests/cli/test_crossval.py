@@ -17,7 +17,7 @@ from tests.experiments.letor_folder import letor_folder, letor_queries
 import directrix
 from directrix.cli.crossval import crossval
 from directrix.cli.main import app
-from directrix.data.letor_write import write_letor
+from directrix.data.letor.write import write_letor
 from directrix.experiments.crossval import cross_validate, k_fold_splits, letor_splits
 from directrix.experiments.significance import paired_t
 
@@ -196,7 +196,7 @@ def test_a_run_of_other_settings_or_data_is_refused(run, done, folds, tmp_path):
     for other in (("--seed", 1), ("--set", "l2=1.0"), ("--search", "halving"), ("--convention", "trec_eval")):
         result = run("crossval", folds, *OPTIONS, "--convention", "letor3", "-o", folder, *other)
         assert result.exit_code == 1
-        assert "which cannot be gone on with" in result.stderr
+        assert "which cannot be resumed with" in result.stderr
     other = letor_folder(tmp_path / "other", seed=9)
     result = run("crossval", other, *OPTIONS, "--convention", "letor3", "-o", folder)
     assert result.exit_code == 1

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import directrix as dx
-from directrix.data.run_thresholds import RunThresholds, write_runs
+from directrix.data.trec.thresholds import RunThresholds, write_runs
 
 TOPICS = range(1, 9)
 
@@ -201,7 +201,7 @@ def test_mistakes(features, arguments, status, message):
 def test_runs_in_another_order_are_refused(features, tmp_path):
     features("--thresholds", tmp_path / "t")
     for runs, there in [
-        (("b.res", "a.res"), "number 1 of them A; given are 2, there B"),
+        (("b.res", "a.res"), "number 1 of them A; of the 2 given runs it is B"),
         (("a.res",), "number 2"),
     ]:
         result, _ = features("--thresholds-from", tmp_path / "t", runs=runs)
@@ -230,7 +230,7 @@ def test_files_that_hold_no_thresholds(features, tmp_path, change):
     (tmp_path / "t").write_text(json.dumps(content))
     result, _ = features("--thresholds-from", tmp_path / "t")
     assert result.exit_code == 1
-    assert f"{tmp_path / 't'}: is no file of thresholds" in result.stderr
+    assert f"{tmp_path / 't'} is no file of thresholds" in result.stderr
 
 
 def test_an_input_is_never_overwritten(run, here, tmp_path):

@@ -112,7 +112,7 @@ def test_a_run_of_other_settings_is_refused(run, data, done):
     folder, _ = done
     result = run("reproduce", "yue2007", "--data", data, "-o", folder, "--quick", "--seed", 1)
     assert result.exit_code == 1
-    assert "is of a run with seed 0, which cannot be gone on with seed 1" in result.stderr
+    assert "belongs to a run with seed 0, which cannot be resumed with seed 1" in result.stderr
     assert f"-o {folder}-2" in result.stderr
 
 

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from directrix.cli.main import _Commands
 from directrix.cli.tendency import tendency
-from directrix.experiments.tendency_samples import EVERY_SURROGATE, tendency_of
+from directrix.experiments.tendency_on_data import EVERY_SURROGATE, random_models, surrogate_tendencies
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,9 @@ def test_json_has_what_the_library_finds(command, files):
     document = json.loads(done.stdout)
     rows = document.pop("rows")
     assert document == {"models": 20, "norm": 2.0, "seed": 4, "queries": 8}
-    expected = tendency_of("ApproxNDCG(alpha=30)", dx.read_letor(files.test), n_models=20, norm=2.0, seed=4)
+    q = dx.read_letor(files.test)
+    models = random_models(20, q.n_features, norm=2.0, seed=4)
+    (expected,) = surrogate_tendencies(["ApproxNDCG(alpha=30)"], q, models=models)
     assert (rows[0]["coefficient"], rows[0]["k"]) == (expected.coefficient, expected.k)
     assert list(rows[0]) == ["surrogate", "measure", "coefficient", "k", "median", "query"]
     assert [row["measure"] for row in rows] == ["nDCG", "nDCG"]

@@ -76,7 +76,7 @@ FILES: dict[str, tuple[bytes | Callable[[Path], None], str]] = {
     "label-underscore": (b"1_0 qid:1 1:1\n", r"bad:1: the label is '1_0', not a number"),
     "label-hexadecimal": (b"0x1 qid:1 1:1\n", r"bad:1: the label is '0x1', not a number"),
     # queries
-    "qid-missing": (b"1 1:0.5\n", r"bad:1: no qid: '1:0.5' stands where `qid:ID` must follow"),
+    "qid-missing": (b"1 1:0.5\n", r"bad:1: no qid: '1:0.5' follows the label, where `qid:ID` is needed"),
     "qid-missing-at-end": (b"1\n", r"bad:1: no qid: the end of the line"),
     "qid-text": (b"1 qid:one 1:1\n", r"bad:1: the query is 'qid:one'; files need an integer"),
     "qid-empty": (b"1 qid: 1:1\n", r"bad:1: the query is 'qid:'; files need an integer"),
@@ -105,7 +105,7 @@ FILES: dict[str, tuple[bytes | Callable[[Path], None], str]] = {
         _GOOD + b"1 qid:1 2:1 1:1\n",
         r"bad:3: the feature index of '1:1' is lower than the one before",
     ),
-    "index-twice": (b"1 qid:1 1:1 1:2\n", r"bad:1: the feature index of '1:2' stands twice"),
+    "index-twice": (b"1 qid:1 1:1 1:2\n", r"bad:1: the feature index of '1:2' occurs twice"),
     "index-too-large": (b"1 qid:1 99999999999:1\n", r"bad:1: .* is no feature|too large"),
     "index-above-int32": (b"1 qid:1 2147483649:1\n", r"bad:1: the feature index of .* is too large"),
     "value-empty": (b"1 qid:1 1:\n", r"bad:1: the value of '1:' is not a number"),

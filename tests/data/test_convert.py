@@ -8,7 +8,8 @@ import pytest
 from tables import assert_same, random_queries
 
 import directrix as dx
-from directrix.data.arrow import read_parquet, write_parquet
+from directrix.data.arrow.read import read_parquet
+from directrix.data.arrow.write import write_parquet
 from directrix.data.convert import convert_file
 from directrix.errors import InputError
 
@@ -16,12 +17,12 @@ from directrix.errors import InputError
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Files of some kilobytes are many blocks, and only the first of them are looked at beforehand."""
-    from directrix.data.blocks import FileBlocks, stream_blocks
+    from directrix.data.letor.blocks import FileBlocks, stream_blocks
 
     monkeypatch.setattr(FileBlocks.__init__, "__defaults__", (700,))
     monkeypatch.setattr(stream_blocks, "__defaults__", (700,))
-    monkeypatch.setattr("directrix.data.letor_parts._LOOKED_AT", 1)
-    monkeypatch.setattr("directrix.data.arrow_write._GROUP_BYTES", 9000)
+    monkeypatch.setattr("directrix.data.letor.parts._LOOKED_AT", 1)
+    monkeypatch.setattr("directrix.data.arrow.write._GROUP_BYTES", 9000)
 
 
 @pytest.mark.parametrize("form", [".parquet", ".arrow"])
@@ -62,7 +63,7 @@ def test_sizes_beside_the_data(tmp_path, small_blocks):
         ("1 qid:30 1:x 2:1\n", r":151: .*1:x"),
         ("1 qid:3 1:1 2:1\n", r":151: query 3 starts again"),
         ("1 qid:30 1:nan 2:1\n", r":151: "),
-        ("1 qid:30 99999:1\n", r"feature 99999 occurs; Parquet and Arrow files"),
+        ("1 qid:30 99999:1\n", r"a feature 99999; Parquet and Arrow files"),
     ],
 )
 def test_bad_text_is_told_as_the_reader_tells_it(tmp_path, small_blocks, line, message):

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import directrix as dx
-from directrix.data import blocks
-from directrix.data.letor_write import replacing
+from directrix.data.atomic import replacing
+from directrix.data.files import open_data, readable
 
 LINES = "2 qid:1 1:0.5\n0 qid:1 1:1\n"
 
@@ -50,14 +50,14 @@ def test_group_sizes_may_be_compressed_and_damaged(tmp_path):
 
 @pytest.mark.parametrize("error", [OSError(5, "x"), EOFError("x"), ValueError("x"), MemoryError()])
 def test_every_way_of_failing_to_read_is_one_error(error):
-    with pytest.raises(dx.InputError, match=r"^a\.txt"), blocks.readable(Path("a.txt")):
+    with pytest.raises(dx.InputError, match=r"^a\.txt"), readable(Path("a.txt")):
         raise error
 
 
 def test_an_open_file_is_decompressed(tmp_path):
     with replacing(tmp_path / "a.txt.xz") as file:
         file.write(b"text")
-    with blocks.open_data(tmp_path / "a.txt.xz") as file:
+    with open_data(tmp_path / "a.txt.xz") as file:
         assert file.read() == b"text"
 
 

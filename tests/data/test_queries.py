@@ -150,7 +150,7 @@ def test_take_in_any_order():
 
 def test_repr_is_one_line_of_facts():
     q = dx.Queries.from_arrays(X, Y, group=[2, 3])
-    assert repr(q) == "Queries(2 queries, 5 documents (2 to 3 a query), 2 features float64, labels 0 to 2)"
+    assert repr(q) == "Queries(2 queries, 5 documents (2 to 3 per query), 2 features float64, labels 0 to 2)"
 
 
 def test_ten_million_sorted_rows_need_no_python_loop():
@@ -176,7 +176,7 @@ def test_copies_are_read_only_too(again, form):
 
 
 def test_a_name_stands_for_one_feature():
-    message = "'a' names columns 0 and 2; each name may stand once"
+    message = "'a' names columns 0 and 2; each name may occur once"
     with pytest.raises(dx.InputError, match=message):
         dx.Queries.from_arrays(np.ones((1, 3)), [1], feature_names=["a", "b", "a"])
 

@@ -143,7 +143,7 @@ def test_broken_model_files(data):
     ("arguments", "message"),
     [
         (("bogus",), "scale='bogus'; choose one of 'query-minmax'"),
-        (("standard",), "Scale('standard') with center = None; one finite number a feature"),
+        (("standard",), "Scale('standard') with center = None; a list with one finite number"),
         (("minmax", (0.0,)), "Scale('minmax') with width = None"),
         (("minmax", 0.0, 1.0), "Scale('minmax') with center = 0.0"),
         (
@@ -152,8 +152,11 @@ def test_broken_model_files(data):
         ),
         (("minmax", (np.inf,), (1.0,)), "with center = (inf,)"),
         (("minmax", ("a",), (1.0,)), "with center = ('a',)"),
-        (("minmax", (0.0, 1.0), (1.0,)), "2 centers and 1 widths; both have one value a feature"),
-        (("query-standard", (0.0,), (1.0,)), "each query has its own. Leave them out"),
+        (("minmax", (0.0, 1.0), (1.0,)), "2 centers and 1 widths; both have one value per feature"),
+        (
+            ("query-standard", (0.0,), (1.0,)),
+            "width, which each query determines. Leave them out",
+        ),
     ],
 )
 def test_a_scale_that_cannot_be_is_refused(arguments, message):

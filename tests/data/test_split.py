@@ -48,7 +48,7 @@ def test_too_few_queries(queries):
 
 @pytest.mark.parametrize("k", [1, 2.0, "a", None, True])
 def test_a_number_of_folds_that_is_none(queries, k):
-    with pytest.raises(dx.InputError, match=re.escape(f"k={k!r}; an integer >= 2 is needed")):
+    with pytest.raises(dx.InputError, match=re.escape(f"k={k!r}: k must be an integer >= 2")):
         dx.data.k_folds(queries, k)
 
 

@@ -71,7 +71,7 @@ ARRAYS = {
     "qid NA": ({"qid": pd.Series([1, pd.NA, 1, 1])}, r"qid is missing in 1 rows, the first is row 1"),
     "qid NaT": ({"qid": np.array(["NaT"] * 4, dtype="datetime64[D]")}, r"qid is missing in 4 rows"),
     "qid columns": ({"qid": np.ones((4, 1))}, r"qid has shape \(4, 1\)"),
-    "qid number": ({"qid": 7}, r"qid is 7; a sequence with one identifier a row"),
+    "qid number": ({"qid": 7}, r"qid is 7; a sequence with one identifier per row"),
     "qid lists": (
         {"qid": [[1], [1], [2], [2]]},
         r"qid holds values that cannot name a query \(unhashable type: 'list'\)",

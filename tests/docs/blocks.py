@@ -1,10 +1,10 @@
-"""Fenced code blocks of Markdown pages: found, and run.
+"""Find the fenced code blocks of Markdown pages, and run them.
 
-``python``   run in one namespace a page; with ``>>>`` prompts the output is compared
-``console``  lines after ``$`` are run by the shell; the lines below are compared, if any: "..." stands
-             for anything, figures with a decimal point may be off by 0.02, for processors differ in the
-             last bits and an optimiser may end elsewhere; where they say ``error:`` the exit status must
-             be 1 or 2
+``python``   run in one namespace per page; with ``>>>`` prompts the output is compared
+``console``  lines after ``$`` are run by the shell. The lines below, if any, are compared with the output:
+             "..." matches anything, and figures with a decimal point may differ by 0.02, because
+             processors differ in the last bits and an optimiser may end elsewhere. If they begin with
+             ``error:``, the exit status must be 1 or 2
 
 Blocks of other languages are not run. A python or console block that cannot run in a test has a
 comment before it that says why: ``<!-- not run: needs a browser -->``.
@@ -31,7 +31,7 @@ _FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 @dataclass(frozen=True)
 class Block:
-    """A block to be run: its language, its text, and the line of the page where it stands."""
+    """A block to run: its language, its text, and its line on the page."""
 
     language: str
     text: str
@@ -39,18 +39,18 @@ class Block:
 
 
 def blocks(page: str) -> list[Block]:
-    """Blocks of a page that are to be run, in order."""
-    found = []
+    """Return the blocks of a page that must run, in order."""
+    runnable = []
     for match in _FENCE.finditer("\n" + page):
         if match["language"] in ("python", "console") and not _EXEMPT.search(match["before"]):
             indent = len(match["indent"])
             text = "".join(line[indent:] or "\n" for line in match["body"].splitlines(keepends=True))
-            found.append(Block(match["language"], text, page.count("\n", 0, match.start("body") - 1) + 1))
-    return found
+            runnable.append(Block(match["language"], text, page.count("\n", 0, match.start("body") - 1) + 1))
+    return runnable
 
 
 def run_python(block: Block, names: dict[str, Any], where: str) -> None:
-    """Run a block; its names stay for the blocks after it."""
+    """Run a block; the next blocks can use its names."""
     if ">>>" not in block.text:
         exec(compile("\n" * (block.line - 1) + block.text, where, "exec"), names)
         return
@@ -85,14 +85,14 @@ def run_console(block: Block, folder: Path, environment: dict[str, str], where: 
 
 
 def agree(want: str, got: str) -> bool:
-    """Whether an output is what a page shows."""
+    """Return whether an output is the one that the page shows."""
     parts = _FIGURE.split(want.strip())
     pattern = "".join(_FIGURE.pattern if i % 2 else _loose(part) for i, part in enumerate(parts))
     match = re.fullmatch(pattern, got.strip(), re.DOTALL)
     if match is None:
         return False
     pairs = zip(match.groups(), parts[1::2], strict=True)
-    return all(abs(float(found) - float(shown)) <= _TOLERANCE for found, shown in pairs)
+    return all(abs(float(printed) - float(shown)) <= _TOLERANCE for printed, shown in pairs)
 
 
 def _loose(text: str) -> str:

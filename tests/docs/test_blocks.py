@@ -1,4 +1,4 @@
-"""The runner of the pages can fail: each kind of mistake on a page is seen."""
+"""The runner of the pages detects each kind of mistake on a page."""
 
 import os
 

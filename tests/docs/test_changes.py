@@ -1,4 +1,4 @@
-"""Changelog fragments: those that lie there can be read, and mistakes in them are named."""
+"""The changelog fragments of this checkout can be read, and mistakes in fragments are named."""
 
 import datetime
 import importlib.util

@@ -1,4 +1,4 @@
-"""What is done to docstrings and formulas when the site is built."""
+"""The hooks that rewrite docstrings and formulas when the site is built."""
 
 import importlib.util
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What the pages show is what happens: every block of README and docs runs."""
+"""Every code block of README and docs runs, and prints what the page shows."""
 
 import os
 import sys
@@ -27,14 +27,14 @@ def is_real(block: Block) -> bool:
 
 
 def pages(*, real: bool) -> list[str]:
-    """Pages with at least one block of the kind."""
-    found = [p for p in PAGES if p.exists() and any(is_real(b) == real for b in blocks(p.read_text("utf-8")))]
-    return [str(p.relative_to(ROOT)) for p in found]
+    """Pages with at least one block that needs real data, or one that does not."""
+    names = [p for p in PAGES if p.exists() and any(is_real(b) == real for b in blocks(p.read_text("utf-8")))]
+    return [str(p.relative_to(ROOT)) for p in names]
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A working folder with what the pages take for granted: ``directrix`` and three small files."""
+    """A working folder with what the pages assume: the command ``directrix`` and three small files."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
     rng = np.random.default_rng(7)

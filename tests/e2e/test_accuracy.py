@@ -43,7 +43,7 @@ def errors_while_training(train, surrogate):
             errors.append(np.abs(surrogate.value_and_grad(*ranking)[0] - surrogate.measure(*ranking)).mean())
         return False
 
-    trainer = dx.SGD(rate=0.01, epochs=50, random_state=0)
+    trainer = dx.SGD(learning_rate=0.01, epochs=50, random_state=0)
     trainer.minimise(objective, np.zeros(train.n_features), callback=watch)
     return np.array(errors)
 

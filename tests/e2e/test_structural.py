@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 import directrix as dx
-from directrix.objectives.objective import Objective
+from directrix.objectives.build import make_objective
 from directrix.objectives.penalty import L2
 
 
 def lowest_of_others(objective, optimum, rng):
     """The lowest loss from random starts, from the optimum, and in its neighbourhood."""
     starts = [optimum, *rng.standard_normal((2, len(optimum)))]
-    trainers = (dx.LBFGS(max_iter=60), dx.SGD(rate=0.01, epochs=10, random_state=0))
+    trainers = (dx.LBFGS(max_iter=60), dx.SGD(learning_rate=0.01, epochs=10, random_state=0))
     ends = [trainer.minimise(objective, start).params for trainer in trainers for start in starts]
     near = [optimum + rng.normal(0.0, s, len(optimum)) for s in np.repeat([1e-4, 1e-3, 1e-2, 1e-1], 25)]
     scaled = [optimum * factor for factor in (0.5, 0.9, 0.99, 1.01, 1.1, 2.0)]
@@ -45,7 +45,7 @@ def test_a_trial_of_trec7_is_trained_to_a_thousandth_of_the_primal(data_dir):
     paths = sorted((folder / "runs").glob("basic-*.gz"))
     runs = dx.data.runs_as_features(paths, folder / "qrels.trec7.txt", depth=300).take(range(10))
     steps = dx.models.StumpModel(runs.thresholds(50))
-    objective = Objective(runs.queries(), "SVMMap", steps, penalty=L2(1 / (2 * 10.0)))
+    objective = make_objective(runs.queries(), "SVMMap", steps, penalty=L2(1 / (2 * 10.0)))
     result = dx.CuttingPlane(epsilon=5e-4).minimise(objective, np.zeros(steps.n_params))
     assert result.status == "converged"
     assert result.gap <= 1e-3 * (1.0 + result.value)

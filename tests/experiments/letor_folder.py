@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from directrix.data.letor_write import write_letor
+from directrix.data.letor.write import write_letor
 from directrix.data.queries import Queries
 from directrix.experiments.crossval import k_fold_splits
 

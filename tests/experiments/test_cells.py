@@ -10,6 +10,7 @@ import threading
 import time
 from pathlib import Path
 
+import joblib
 import pytest
 
 import directrix
@@ -27,6 +28,17 @@ def squared(x, marks):
 
 def cells_of(marks, n=5):
     return [Cell(("square", x), squared, (x, str(marks))) for x in range(n)]
+
+
+@pytest.mark.parametrize(
+    ("n_jobs", "backend", "shared"), [(1, "loky", 0), (2, "loky", 1), (2, "threading", 0)]
+)
+def test_what_cells_share_is_written_before_they_go_to_other_processes(tmp_path, n_jobs, backend, shared):
+    path, calls = tmp_path / "cells.jsonl", []
+    with joblib.parallel_config(backend, n_jobs=n_jobs):
+        for _ in range(2):  # the second time every cell is finished
+            run_cells(cells_of(tmp_path / "marks"), path, share=lambda: calls.append(path.read_text()))
+    assert calls == [""] * shared
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -64,7 +76,7 @@ def test_a_line_cut_off_by_a_kill_is_dropped_and_its_cell_run_again(tmp_path):
 def test_other_files_are_refused_and_left_as_they_are(tmp_path):
     path = tmp_path / "cells.jsonl"
     path.write_text("my notes\n")
-    with pytest.raises(InputError, match=r"cells\.jsonl:1: 'my notes' is no finished cell"):
+    with pytest.raises(InputError, match=r"cells\.jsonl:1: 'my notes' is not a finished cell"):
         run_cells(cells_of(tmp_path / "marks"), path)
     assert path.read_text() == "my notes\n"
 
@@ -74,7 +86,7 @@ def test_a_last_line_that_is_none_of_ours_is_no_cut_off_cell(tmp_path):
     run_cells(cells_of(marks, 1), path)
     for text in ("my notes", "\xff"):
         path.write_bytes(before := path.read_bytes().split(b"\n")[0] + b"\n" + text.encode("latin-1"))
-        with pytest.raises(InputError, match=r"cells\.jsonl:2: '.*' is no finished cell"):
+        with pytest.raises(InputError, match=r"cells\.jsonl:2: '.*' is not a finished cell"):
             run_cells(cells_of(marks), path)
         assert path.read_bytes() == before
 
@@ -96,7 +108,7 @@ def test_two_processes_never_add_to_one_file(tmp_path):
 
     def second():
         with pytest.raises(
-            InputError, match=r"cells\.jsonl: another process is adding to it.*another folder"
+            InputError, match=r"cells\.jsonl: another process is writing to it.*another folder"
         ):
             run_cells(cells_of(marks), path)
 

@@ -10,7 +10,7 @@ from directrix.experiments.chapelle2010.results import paths_of, whole_path
 from directrix.experiments.crossval import k_fold_splits
 from directrix.experiments.splits import stored
 from directrix.measures.names import measure
-from directrix.objectives.linear import linear_objective
+from directrix.objectives.build import linear_objective
 from directrix.rankers.linear import LinearRanker
 from directrix.surrogates.smooth import SmoothNDCG
 from directrix.trainers.anneal import Anneal

@@ -12,7 +12,7 @@ import joblib
 import numpy as np
 import pytest
 
-from directrix.data.letor import read_letor
+from directrix.data.letor.read import read_letor
 from directrix.errors import InputError
 from directrix.experiments import crossval_cells
 from directrix.experiments.cells import _lock
@@ -20,7 +20,7 @@ from directrix.experiments.contest import Contest
 from directrix.experiments.crossval import Entry, Split, cross_validate, k_fold_splits, letor_splits
 from directrix.experiments.crossval_cells import Job
 from directrix.experiments.rules import Rules
-from directrix.experiments.splits import StoredSplit, stored
+from directrix.experiments.splits import StoredSplit, stored, write_folds
 from directrix.experiments.tuning import candidates_of, check_candidates, subset
 from directrix.measures.convention import conventions
 from directrix.measures.dcg import NDCG
@@ -29,7 +29,7 @@ from directrix.measures.precision import AP
 from directrix.rankers.methods import method, methods
 from directrix.rankers.search import search
 from directrix.rankers.training import mean_of, values_of
-from directrix.reports.crossval import tables
+from directrix.reports.crossval import crossval_tables
 from tests.experiments.letor_folder import letor_folder, letor_queries
 
 ENTRIES = (Entry("Regression", "Regression"), Entry("cosine", "RankCosine", grid={"l2": [1e-5, 1e-1, 1.0]}))
@@ -112,7 +112,9 @@ def test_in_k_folds_every_query_tests_once_and_chooses_once():
 
 
 def test_folds_that_cannot_be_are_refused():
-    with pytest.raises(InputError, match="k=7 folds of 6 queries; k is 3 to the number of queries"):
+    with pytest.raises(
+        InputError, match="k=7 folds of 6 queries: k must be between 3 and the number of queries"
+    ):
         k_fold_splits(letor_queries(6), 7)
     with pytest.raises(InputError, match="k"):
         k_fold_splits(letor_queries(6), 2)
@@ -214,7 +216,7 @@ def test_without_a_validation_part_the_training_queries_judge_as_in_a_search(spl
     alone = search(
         split.train, method=replace(method("RankCosine"), grid={"l2": (1e-5, 1e-1, 1.0)}), measure="AP"
     )
-    assert fixed.way.keeps_best  # as many steps as on the inner folds
+    assert fixed.resolved.keeps_best  # as many steps as on the inner folds
     assert found.selected("cosine") == (alone.chosen.settings,)
     scores = alone.ranker.predict_queries(split.test)
     assert found.values("cosine", "AP").tolist() == values_of(AP(), scores, split.test).tolist()
@@ -272,7 +274,7 @@ def test_queries_without_a_value_are_nan_and_do_not_count(splits):
     json.dumps(found.to_dict(), allow_nan=False)
     both = cross_validate([split], ["Regression", "RankCosine"], ["AP", "AP(empty='skip')"])
     n = len(values)
-    assert f"Regression over {n - 1} to {n} defined queries" in tables(both, "AP")[0].notes[-1]
+    assert f"Regression over {n - 1} to {n} defined queries" in crossval_tables(both, "AP")[0].notes[-1]
 
 
 def test_one_entry_and_one_measure_need_no_list(splits):
@@ -397,10 +399,10 @@ def test_workers_that_are_still_there_read_the_folds_of_the_next_run(splits, tmp
 def test_a_run_that_is_refused_leaves_the_folds_of_the_one_under_way(splits, tmp_path):
     path = tmp_path / "cells.jsonl"
     with stored(splits, path) as folds:
-        pickle.dumps(folds[0])  # as for another process
+        folds[0].write()  # as for another process
         with path.open("a+b") as file:
             _lock(file)
-            with pytest.raises(InputError, match="another process is adding to it"):
+            with pytest.raises(InputError, match="another process is writing to it"):
                 cross_validate(splits, ENTRIES, ["AP"], path=path)
             cross_validate(splits[1:], ENTRIES, ["AP"], path=tmp_path / "other.jsonl", n_jobs=2)
         again = pickle.loads(pickle.dumps(folds[0]))
@@ -408,8 +410,23 @@ def test_a_run_that_is_refused_leaves_the_folds_of_the_one_under_way(splits, tmp
     assert not folds[0].path.exists()
 
 
+def test_a_fold_goes_to_other_processes_as_a_file_only_once_it_was_written(splits, tmp_path):
+    with stored(splits, tmp_path / "cells.jsonl") as folds:
+        whole = pickle.dumps(folds[0])
+        assert list(tmp_path.iterdir()) == []
+        assert pickle.loads(whole).split.digest == splits[0].digest
+        write_folds(folds)
+        assert [file.name for file in sorted(tmp_path.iterdir())] == [
+            f".cells.jsonl-fold-{i}.pickle" for i in range(3)
+        ]
+        assert len(pickle.dumps(folds[0])) < len(whole) / 2
+        assert pickle.loads(pickle.dumps(folds[0])).split.digest == splits[0].digest
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_fold_that_was_overwritten_is_not_taken_for_another(splits, tmp_path):
     with stored(splits, tmp_path / "cells.jsonl") as folds:
+        folds[0].write()
         sent = pickle.dumps(folds[0])
         folds[0].path.write_bytes(pickle.dumps(splits[1]))
         with pytest.raises(InputError, match="holds other data now; one run at a time"):
@@ -500,10 +517,10 @@ def test_messages(splits):
     )
     cases = [
         (dict(entries=[]), "3 folds, 0 entries, 1 measures; at least one of each is needed"),
-        (dict(entries=["Regression", "Regression"]), "entry 'Regression' is there 2 times"),
-        (dict(given=[splits[0], splits[0]]), "fold 'Fold1' is there 2 times"),
+        (dict(entries=["Regression", "Regression"]), "entry 'Regression' is given 2 times"),
+        (dict(given=[splits[0], splits[0]]), "fold 'Fold1' is given 2 times"),
         (dict(entries=["Regresion"]), "Did you mean 'Regression'"),
-        (dict(search="bayes"), "search='bayes': there are 'grid', 'random' and 'halving'"),
+        (dict(search="bayes"), "search='bayes': 'grid', 'random' and 'halving' are known"),
         (dict(n_candidates=3), "n_candidates=3 has no effect on a search over the whole grid"),
         (dict(search="random", n_candidates=0), "n_candidates"),
         (dict(entries=[Entry("a", "RankCosine", grid={"l2": []})]), r"a: grid\['l2'\] is \[\]"),
@@ -538,11 +555,11 @@ def test_messages(splits):
             run(given=[bad])
     found = run(["Regression"])
     assert found.top("Regression") == ()  # none were asked for
-    with pytest.raises(InputError, match="there is no entry 'x'; entries are Regression"):
+    with pytest.raises(InputError, match="there is no entry 'x'; the entries are Regression"):
         found.mean("x", "AP")
-    with pytest.raises(InputError, match="'RR' was not measured; there are AP"):
+    with pytest.raises(InputError, match="'RR' was not measured; the measures are AP"):
         found.values("Regression", "RR")
-    with pytest.raises(InputError, match="there is no fold 'Fold9'; folds are Fold1, Fold2, Fold3"):
+    with pytest.raises(InputError, match="there is no fold 'Fold9'; the folds are Fold1, Fold2, Fold3"):
         found.candidates("Regression", "Fold9")
 
 
@@ -559,9 +576,9 @@ def test_every_method_can_be_made_under_every_convention(name):
 
 
 def test_lambdarank_is_judged_by_the_convention_that_it_cannot_be_trained_for(splits):
-    entry = Entry("a", "LambdaRank", {"rate": 0.01, "epochs": 2})
+    entry = Entry("a", "LambdaRank", {"learning_rate": 0.01, "epochs": 2})
     found = cross_validate(splits[:1], [entry], ["nDCG@3"], convention="trec_eval")
-    ranker = entry.way.ranker(measure=NDCG(k=3, gain="linear"), random_state=0, **entry.settings)
+    ranker = entry.resolved.ranker(measure=NDCG(k=3, gain="linear"), random_state=0, **entry.settings)
     goal = NDCG(k=3).under("trec_eval")
     ranker.fit_queries(splits[0].train, splits[0].valid, measure=goal)
     q = splits[0].test

@@ -109,10 +109,10 @@ def test_each_query_alone_has_a_factor_of_its_own():
     b = rng.random((15, 4))
     a = b * [1.0, 2.0, 3.0, -1.0]
     found = tendency(a, b, per_query=True)
-    np.testing.assert_allclose(found.own, [0.0, 0.0, 0.0, np.ptp(b[:, 3])], rtol=1e-14, atol=1e-14)
-    assert (found.own <= found.by_query + 1e-14).all()
+    np.testing.assert_allclose(found.separate, [0.0, 0.0, 0.0, np.ptp(b[:, 3])], rtol=1e-14, atol=1e-14)
+    assert (found.separate <= found.by_query + 1e-14).all()
     assert found.coefficient == found.by_query.max()
-    assert tendency(a, b).own is None
+    assert tendency(a, b).separate is None
 
 
 def test_queries_that_the_measure_skips_are_left_out():
@@ -123,7 +123,7 @@ def test_queries_that_the_measure_skips_are_left_out():
     found = tendency(np.hstack([undefined, a]), np.hstack([undefined, b]), per_query=True)
     assert (found.coefficient, found.k, found.query) == (expected.coefficient, expected.k, expected.query + 1)
     np.testing.assert_array_equal(found.by_query, [np.nan, *expected.by_query])
-    np.testing.assert_array_equal(found.own, [np.nan, *expected.own])
+    np.testing.assert_array_equal(found.separate, [np.nan, *expected.separate])
 
 
 def test_few_looks_are_enough(monkeypatch):

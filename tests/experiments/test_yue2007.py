@@ -14,7 +14,7 @@ from directrix.experiments.yue2007.collection import average_precision, read_col
 from directrix.experiments.yue2007.methods import METHODS, Grid, features_of, path
 from directrix.experiments.yue2007.protocol import Settings, run_trials
 from directrix.experiments.yue2007.results import results
-from directrix.objectives.objective import Objective
+from directrix.objectives.build import make_objective
 from directrix.objectives.penalty import L2
 from directrix.trainers.cutting_plane import CuttingPlane
 from tests.experiments.artificial import NOISE, write_collection
@@ -106,7 +106,7 @@ def test_structural_methods_end_at_the_minimum_of_their_own_loss(collection):
     assert [step.c for step in ends[0]] == list(SMALL.hinge_c)
     for i, c in enumerate(SMALL.hinge_c):
         for own, surrogate in enumerate((dx.SVMMap(), dx.SVMRoc())):
-            objective = Objective(queries, surrogate, model, penalty=L2(1 / (2 * c)))
+            objective = make_objective(queries, surrogate, model, penalty=L2(1 / (2 * c)))
             best = CuttingPlane(epsilon=1e-4).minimise(objective, np.zeros(model.n_params)).value
             value = objective.value_and_grad(ends[own][i].params)[0]
             assert best - 1e-4 <= value <= best + SMALL.epsilon
@@ -118,7 +118,7 @@ def test_structural_methods_end_at_the_minimum_of_their_own_loss(collection):
 @pytest.mark.parametrize("method", METHODS[2:], ids=lambda method: method.name)
 def test_classifiers_are_svmacc_of_the_steps(collection, method, loss):
     queries, model = features_of(method.form, collection.columns["basic"].take(range(10)), SMALL.bins)
-    objective, start = Objective(queries, dx.SVMRoc(), model), np.zeros(model.n_params)
+    objective, start = make_objective(queries, dx.SVMRoc(), model), np.zeros(model.n_params)
     for step in path(method, queries, model, replace(SMALL, accuracy_loss=loss), seed=5):
         trainer = dx.trainers.SVMAcc(
             C=step.c, loss=loss, balanced=method.name == "SVMacc2", max_iter=SMALL.max_iter, random_state=5

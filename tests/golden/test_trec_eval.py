@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 import directrix as dx
-from directrix.data.trec import join_trec, read_trec_qrels, read_trec_run
+from directrix.data.trec.files import read_trec_qrels, read_trec_run
+from directrix.data.trec.join import join_trec
 
 NAMES = {
     r"map": "AP",

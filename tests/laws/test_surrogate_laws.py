@@ -9,7 +9,7 @@ import pytest
 
 import directrix as dx
 from directrix.laws.check import _LAWS, LawBroken, check_surrogate
-from directrix.laws.traits import convex_when_held
+from directrix.laws.traits import convexifiable
 from directrix.registry import SURROGATES, classes
 from directrix.surrogates.base import spread_curvature
 from tests.reference import cases, references
@@ -87,7 +87,7 @@ class _Mutant:
     @property
     def traits(self):
         claims = {"smooth", "shift_invariant", "tends_to_measure", "unit_interval", "convex", "bound"}
-        claims |= {"convex_when_held"}
+        claims |= {"convexifiable"}
         return frozenset(claims | {"value_free"} if self.name == "value is the measure" else claims)
 
     @property
@@ -104,7 +104,7 @@ class _Mutant:
     def prepare(self, labels, qptr):
         return labels
 
-    def hold(self, scores, prepared, qptr):
+    def convexify(self, scores, prepared, qptr):
         return prepared
 
     def fill(self, scores, prepared, qptr, chunk, out):
@@ -165,12 +165,12 @@ class _Folded:
     """SVMRoc's value + |first score - last score|: convex as a loss once the sign is held."""
 
     held: str = "sign"
-    traits = frozenset({"convex_when_held"})
+    traits = frozenset({"convexifiable"})
 
     def prepare(self, labels, qptr):
         return dx.SVMRoc().prepare(labels, qptr), None
 
-    def hold(self, scores, prepared, qptr):
+    def convexify(self, scores, prepared, qptr):
         sign = np.sign(scores[qptr[:-1]] - scores[qptr[1:] - 1])
         out = np.zeros(len(qptr) - 1), np.zeros_like(scores)
         self.fill(scores, prepared, qptr, (0, len(qptr) - 1), out)
@@ -191,21 +191,21 @@ class _Folded:
         out[1][qptr[1:] - 1] -= sign
 
 
-def test_a_surrogate_that_is_convex_when_held_keeps_that_law():
-    assert not list(convex_when_held(_Folded(), np.random.default_rng(0), 1e-5))
+def test_a_convexifiable_surrogate_keeps_that_law():
+    assert not list(convexifiable(_Folded(), np.random.default_rng(0), 1e-5))
 
 
 @pytest.mark.parametrize(
     ("held", "message"),
     [
-        ("half", "held, it is .* not"),
-        ("low", "held, it is .* not"),
+        ("half", "convexified, it is .* not"),
+        ("low", "convexified, it is .* not"),
         ("plane", "above the surrogate"),
         ("free", "above the plane"),
     ],
 )
 def test_what_is_held_can_be_wrong_in_four_ways(held, message):
-    broken = list(convex_when_held(_Folded(held), np.random.default_rng(0), 1e-5))
+    broken = list(convexifiable(_Folded(held), np.random.default_rng(0), 1e-5))
     assert re.search(message, broken[0], re.DOTALL)
 
 

@@ -123,7 +123,7 @@ def test_no_documents_are_no_queries():
         (lambda: dx.evaluate("AP", SCORES, [1, 0], qid=[1, 2, 1, 2]), "labels has 2 values for 4 scores"),
         (
             lambda: dx.evaluate("AP", SCORES, [1, 0], qid=[1, 1, 2, 2]),
-            "labels has 2 values for 4 scores; one value a row is needed. Compare len(labels) with len(sc",
+            "labels has 2 values for 4 scores; one value per row is needed. Compare len(labels) with len(sc",
         ),
         (lambda: dx.evaluate("AP", SCORES, [1, 0]), "labels has 2 values for 4 scores"),
         (lambda: dx.evaluate("AP", SCORES, LABELS, qptr=5), "qptr has shape (); one dimension is needed"),

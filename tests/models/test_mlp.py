@@ -9,9 +9,10 @@ import scipy.sparse as sp
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import directrix as dx
-from directrix.models.linear import LinearModel, rows_of
+from directrix.models.linear import LinearModel
 from directrix.models.mlp import MLPModel
-from directrix.objectives.objective import Objective
+from directrix.models.rows import row_slice
+from directrix.objectives.build import make_objective
 from directrix.objectives.penalty import L2
 from directrix.threads import one_blas_thread
 
@@ -47,7 +48,7 @@ def score(model, params, x):
 def test_scores_are_the_formula(model):
     X, rng = rows()
     params = parameters(model, rng)
-    scores, _ = model.forward(params, rows_of(X, 0, len(X)))
+    scores, _ = model.forward(params, row_slice(X, 0, len(X)))
     np.testing.assert_allclose(scores, [score(model, params, x) for x in X], rtol=1e-12, atol=1e-12)
 
 
@@ -55,7 +56,7 @@ def test_scores_are_the_formula(model):
 @pytest.mark.parametrize("model", MODELS, ids=repr)
 def test_gradient_is_the_slope_in_every_parameter(model, kind):
     X, rng = rows()
-    X, params, g = rows_of(kind(X), 0, len(X)), parameters(model, rng), rng.standard_normal(len(X))
+    X, params, g = row_slice(kind(X), 0, len(X)), parameters(model, rng), rng.standard_normal(len(X))
     grad = model.backward(model.forward(params, X)[1], g)
     assert grad.dtype == np.float64
     h = 1e-6
@@ -73,7 +74,7 @@ def test_sparse_rows_give_what_dense_ones_give_and_the_dtype_is_that_of_the_feat
     params, g = parameters(model, rng), rng.standard_normal(40).astype(dtype)
     found = []
     for features in (X, sp.csr_array(X)):
-        scores, cache = model.forward(params, rows_of(features, 5, 45))
+        scores, cache = model.forward(params, row_slice(features, 5, 45))
         assert scores.dtype == dtype
         found.append((scores, model.backward(cache, g)))
     tolerance = 2e-5 if dtype == np.float32 else 1e-12
@@ -84,9 +85,9 @@ def test_sparse_rows_give_what_dense_ones_give_and_the_dtype_is_that_of_the_feat
 def test_rows_cut_in_two_give_what_they_give_together():
     (X, rng), model = rows(2049), MLPModel((4,), "tanh")
     params, g = parameters(model, rng), rng.standard_normal(2049)
-    scores, cache = model.forward(params, rows_of(X, 0, 2049))
+    scores, cache = model.forward(params, row_slice(X, 0, 2049))
     grad = model.backward(cache, g)
-    cuts = [(a, b, *model.forward(params, rows_of(X, a, b))) for a, b in ((0, 1000), (1000, 2049))]
+    cuts = [(a, b, *model.forward(params, row_slice(X, a, b))) for a, b in ((0, 1000), (1000, 2049))]
     np.testing.assert_allclose(np.concatenate([s for _, _, s, _ in cuts]), scores, rtol=1e-12, atol=1e-13)
     np.testing.assert_allclose(
         sum(model.backward(cache, g[a:b]) for a, b, _, cache in cuts), grad, rtol=1e-11, atol=1e-11
@@ -98,7 +99,7 @@ def test_without_hidden_layers_it_is_the_linear_model():
     w, g = rng.standard_normal((2, N_FEATURES)), rng.standard_normal(len(X))
     found = []
     for model in (MLPModel(()), LinearModel()):
-        scores, cache = model.forward(w[0], rows_of(X, 0, len(X)))
+        scores, cache = model.forward(w[0], row_slice(X, 0, len(X)))
         found.append((scores, model.backward(cache, g)))
     for mine, linear in zip(*found, strict=True):
         np.testing.assert_allclose(mine, linear, rtol=1e-12, atol=1e-12)
@@ -108,7 +109,7 @@ def test_float32_sums_do_not_drift_over_many_rows():
     """A bias sums 300,000 rows of gradient 1/3: in float32 it would be off by 1e-3 or stand still."""
     X, model = np.full((300_000, 2), 0.1, dtype=np.float32), MLPModel((1,), "relu")
     params = np.array([1.0, 1.0, 1.0, 1.0])
-    _, cache = model.forward(params, rows_of(X, 0, len(X)))
+    _, cache = model.forward(params, row_slice(X, 0, len(X)))
     grad = model.backward(cache, np.full(len(X), 1 / 3, dtype=np.float32))
     third = float(np.float32(1 / 3))
     np.testing.assert_allclose(grad[2], 300_000 * third, rtol=1e-7)
@@ -149,8 +150,8 @@ def problem(dtype=np.float32, n_features=60):
 def test_same_bits_for_any_number_of_threads(hidden):
     q, model = problem(n_features=120), MLPModel(hidden)
     params = model.start(q.n_features, np.random.default_rng(0))
-    objective = Objective(q, "ApproxNDCG", model)
-    assert len(objective._parts) > 2
+    objective = make_objective(q, "ApproxNDCG", model)
+    assert len(objective.source.parts) > 2
     results = []
     for n in (1, 2, 5):
         before = dx.set_threads(n)
@@ -166,7 +167,7 @@ def test_the_loss_has_its_slope_over_queries_and_over_some_of_them():
     rng = np.random.default_rng(0)
     params = model.start(q.n_features, rng)
     direction = rng.standard_normal(len(params))
-    objective = Objective(q, "ApproxNDCG(alpha=3.0)", model, penalty=L2(0.01))
+    objective = make_objective(q, "ApproxNDCG(alpha=3.0)", model, penalty=L2(0.01))
     for some in (None, np.array([3, 500, 3])):
         up, down = (objective.value_and_grad(params + h * direction, some)[0] for h in (1e-6, -1e-6))
         _, grad = objective.value_and_grad(params, some)
@@ -187,7 +188,7 @@ def test_blas_has_one_thread_in_the_products_and_its_own_number_after_them():
 
     before, model = blas_threads(), Watched((2,))
     q = problem(n_features=120)
-    Objective(q, "ApproxNDCG", model).value_and_grad(model.start(q.n_features, np.random.default_rng(0)))
+    make_objective(q, "ApproxNDCG", model).value_and_grad(model.start(q.n_features, np.random.default_rng(0)))
     assert len(seen) > 2
     assert {n for threads in seen for n in threads} == {1}
     assert blas_threads() == before
@@ -202,7 +203,10 @@ def test_an_epoch_a_query_a_step_and_scores_have_one_blas_thread_too():
             return super().forward(params, X)
 
     q, model = problem(), Watched((2,))
-    objective, params = Objective(q, "ApproxNDCG", model), model.start(q.n_features, np.random.default_rng(0))
+    objective, params = (
+        make_objective(q, "ApproxNDCG", model),
+        model.start(q.n_features, np.random.default_rng(0)),
+    )
     objective.sgd_epoch(params, np.arange(3), 0.1)
     objective.scores(params)
     assert seen == [{1}] * 4
@@ -285,7 +289,7 @@ def test_an_error_inside_gives_blas_its_threads_back():
 
 def test_wide_networks_take_fewer_rows_a_part():
     q = problem()
-    narrow, wide = (len(Objective(q, "ApproxNDCG", MLPModel((n,)))._parts) for n in (10, 600))
+    narrow, wide = (len(make_objective(q, "ApproxNDCG", MLPModel((n,))).source.parts) for n in (10, 600))
     assert wide > 5 * narrow
 
 

@@ -5,8 +5,9 @@ import pytest
 import scipy.sparse as sp
 
 from directrix.models import scoring
-from directrix.models.linear import LinearModel, rows_of
+from directrix.models.linear import LinearModel
 from directrix.models.mlp import MLPModel
+from directrix.models.rows import row_slice
 
 
 @pytest.mark.parametrize("model", [LinearModel(), MLPModel(hidden=(3,))], ids=["linear", "mlp"])
@@ -20,6 +21,6 @@ def test_each_vector_has_the_scores_that_it_has_alone(model, form, monkeypatch):
     assert together.shape == (3, 10)
     for scores, vector in zip(together, params, strict=True):
         np.testing.assert_allclose(
-            scores, model.forward(vector, rows_of(X, 0, 10))[0], rtol=1e-14, atol=1e-15
+            scores, model.forward(vector, row_slice(X, 0, 10))[0], rtol=1e-14, atol=1e-15
         )
         assert (scores == scoring.scores_of(model, vector[None], X)[0]).all()

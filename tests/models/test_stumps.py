@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import directrix as dx
-from directrix.models.linear import rows_of
-from directrix.objectives.objective import Objective
+from directrix.models.rows import row_slice
+from directrix.objectives.build import make_objective
 
 THRESHOLDS = [[-0.5, 0.0, 1.5], [], [0.25], [-2.0, 2.0]]
 
@@ -31,7 +31,7 @@ def naive(X, w):
 def test_scores_and_gradient_are_the_naive_sums(dtype, sparse):
     X, w, g = data(dtype)
     model = dx.models.StumpModel(THRESHOLDS)
-    rows = rows_of(sp.csr_array(X) if sparse else X, 0, len(X))
+    rows = row_slice(sp.csr_array(X) if sparse else X, 0, len(X))
     scores, cache = model.forward(w, rows)
     expected, H = naive(X, w)
     assert scores.dtype == dtype
@@ -47,8 +47,8 @@ def test_rows_cut_in_two_give_the_same(sparse):
     X, w, g = data()
     model = dx.models.StumpModel(THRESHOLDS)
     whole = sp.csr_array(X) if sparse else X
-    a, b = (model.forward(w, rows_of(whole, *part)) for part in ((0, 9), (9, 23)))
-    both = model.forward(w, rows_of(whole, 0, 23))
+    a, b = (model.forward(w, row_slice(whole, *part)) for part in ((0, 9), (9, 23)))
+    both = model.forward(w, row_slice(whole, 0, 23))
     assert np.array_equal(np.concatenate([a[0], b[0]]), both[0])
     parts = model.backward(a[1], g[:9]) + model.backward(b[1], g[9:])
     np.testing.assert_allclose(parts, model.backward(both[1], g), rtol=0, atol=1e-13)
@@ -60,7 +60,7 @@ def test_prepared_rows_give_the_same_bits(sparse, n_thresholds, kind):
     X, _, g = data()
     model = dx.models.StumpModel([np.linspace(-2, 2, n_thresholds), [], [0.25], [-2.0, 2.0]])
     w = np.random.default_rng(2).standard_normal(model.n_params)
-    rows = rows_of(sp.csr_array(X) if sparse else X, 5, 20)
+    rows = row_slice(sp.csr_array(X) if sparse else X, 5, 20)
     prepared = model.prepare(rows)
     assert prepared.stairs.dtype == kind
     assert model.prepare(prepared) is prepared
@@ -83,14 +83,14 @@ def test_bins_count_the_thresholds_below():
 def test_a_gradient_trainer_works_on_it():
     q = dx.data.make_cubic(n_queries=40, docs_per_query=12, n_features=5, seed=3)
     model = dx.models.StumpModel(dx.models.quantile_thresholds(q.features, 6))
-    objective = Objective(q, "ApproxNDCG(alpha=3.0)", model)
+    objective = make_objective(q, "ApproxNDCG(alpha=3.0)", model)
     start = np.zeros(model.n_params)
     result = dx.LBFGS(max_iter=30).minimise(objective, start)
     assert result.value < objective.value_and_grad(start)[0] - 0.05
     direction, h = np.random.default_rng(0).standard_normal(len(start)), 1e-4
     w = 0.1 * direction
     exact = dx.Queries.from_arrays(q.features.astype(float), q.labels, qid=np.repeat(np.arange(40), 12))
-    smooth = Objective(exact, "ApproxNDCG(alpha=3.0)", model)
+    smooth = make_objective(exact, "ApproxNDCG(alpha=3.0)", model)
     up, down = (smooth.value_and_grad(w + s * h * direction)[0] for s in (1, -1))
     slope = smooth.value_and_grad(w)[1] @ direction
     np.testing.assert_allclose(slope, (up - down) / (2 * h), rtol=1e-5)

@@ -93,7 +93,7 @@ DAMAGE = {
     "feature_names": first("feature_names", "x"),
     "feature_infos": first("feature_infos", "[0:inf]"),
     "tree_sizes": first("tree_sizes", "7"),
-    "no tree": lambda t: t.replace("Tree=1\n", "Tree=one\n"),
+    "text between the trees": lambda t: t.replace("Tree=1\n", "Tree=one\n"),
     "tree 1 is missing": lambda t: resized(t.replace("Tree=1\n", "Tree=4\n")),
     "repeats": lambda t: resized(t.replace("num_cat=0\n", "num_cat=0\nnum_cat=0\n", 1)),
     "unknown": lambda t: resized(t.replace("is_linear=0\n", "is_linear=0\nleaf_coeff=1\n", 1)),

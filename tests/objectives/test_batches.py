@@ -9,7 +9,7 @@ import scipy.sparse as sp
 import directrix as dx
 from directrix.models.linear import LinearModel
 from directrix.models.mlp import MLPModel
-from directrix.objectives.objective import Objective
+from directrix.objectives.build import make_objective
 from directrix.registry import SURROGATES, classes
 from directrix.surrogates.base import KernelSurrogate
 from tests.objectives.test_objective import problem
@@ -51,10 +51,10 @@ def test_batches_of_any_model_and_features(model, kind):
     q = dx.Queries.from_arrays(kind(q.features), q.labels, qid=np.repeat(np.arange(20), np.diff(q.qptr)))
     params = rng.standard_normal(12 if isinstance(model, dx.models.StumpModel) else 6)
     params = model.start(6, rng) if isinstance(model, MLPModel) else params
-    objective, order = Objective(q, "RankNet", model), np.array([7, 3, 12, 3])
+    objective, order = make_objective(q, "RankNet", model), np.array([7, 3, 12, 3])
     loss, grad = objective.value_and_grad(params, order)
-    expected, slope = Objective(q.take(order[:3]), "RankNet", model).value_and_grad(params)
-    third, last = Objective(q.take([3]), "RankNet", model).value_and_grad(params)
+    expected, slope = make_objective(q.take(order[:3]), "RankNet", model).value_and_grad(params)
+    third, last = make_objective(q.take([3]), "RankNet", model).value_and_grad(params)
     np.testing.assert_allclose(loss, (3 * expected + third) / 4, rtol=1e-12)
     np.testing.assert_allclose(grad, (3 * slope + last) / 4, rtol=0, atol=1e-12 * np.abs(slope).max())
 
@@ -123,7 +123,10 @@ def test_a_trainer_steps_by_batches_through_the_epoch_of_the_objective():
         def value_and_grad(self, params, queries=None):
             return objective.value_and_grad(params, queries)
 
-    for trainer in (dx.SGD(rate=0.1, epochs=3, batch=4), dx.Adam(rate=0.1, epochs=3, batch=4)):
+    for trainer in (
+        dx.SGD(learning_rate=0.1, epochs=3, batch=4),
+        dx.Adam(learning_rate=0.1, epochs=3, batch=4),
+    ):
         ours, theirs = (trainer.minimise(o, np.zeros(q.n_features)) for o in (objective, Slow()))
         np.testing.assert_allclose(ours.params, theirs.params, rtol=1e-9)
         np.testing.assert_allclose(ours.value, theirs.value, rtol=1e-12)

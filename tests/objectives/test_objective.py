@@ -8,8 +8,9 @@ import scipy.sparse as sp
 
 import directrix as dx
 from directrix.models.linear import LinearModel
-from directrix.objectives.objective import Objective
+from directrix.objectives.build import make_objective
 from directrix.objectives.penalty import L2
+from directrix.objectives.source import Memory
 
 
 def problem(n_queries=30, n_features=6, dtype=np.float64, seed=0):
@@ -78,11 +79,11 @@ def test_sparse_features_give_what_dense_ones_give(surrogate, dtype):
 
 def test_float32_sums_do_not_drift_over_many_rows():
     """200,000 rows of gradient 1/3: a float32 sum would be off by 1e-4."""
-    from directrix.models.linear import rows_of
+    from directrix.models.rows import row_slice
 
     X = np.full((200_000, 2), 0.1, dtype=np.float32)
     g = np.full(200_000, 1 / 3, dtype=np.float32)
-    got = LinearModel().backward(rows_of(X, 0, len(X)), g)
+    got = LinearModel().backward(row_slice(X, 0, len(X)), g)
     np.testing.assert_allclose(got, X.astype(np.float64).T @ g.astype(np.float64), rtol=1e-6)
 
 
@@ -90,7 +91,7 @@ def test_same_bits_for_any_number_of_threads():
     q, rng = problem(n_queries=900, n_features=300, dtype=np.float32)
     w = rng.standard_normal(q.n_features)
     objective = dx.linear_objective(q, "ApproxNDCG")
-    assert len(objective._parts) > 3
+    assert len(objective.source.parts) > 3
     results = []
     for n in (1, 2, 5):
         before = dx.set_threads(n)
@@ -106,9 +107,9 @@ def test_same_bits_however_many_gradients_are_kept_at_once(monkeypatch):
     q, rng = problem(n_queries=3000, n_features=300, dtype=np.float32)
     w, objective = rng.standard_normal(q.n_features), dx.linear_objective(q, "ApproxNDCG")
     loss, grad = objective.value_and_grad(w)
-    waves, each = [], objective._each
+    waves, each = [], Memory.gradients
     monkeypatch.setattr("directrix.objectives.objective._FLOATS_AT_ONCE", 1)
-    monkeypatch.setattr(objective, "_each", lambda parts, w: waves.append(len(parts)) or each(parts, w))
+    monkeypatch.setattr(Memory, "gradients", lambda *args: waves.append(len(args[2])) or each(*args))
     before = dx.set_threads(2)
     try:
         again, slope = objective.value_and_grad(w)
@@ -116,7 +117,7 @@ def test_same_bits_however_many_gradients_are_kept_at_once(monkeypatch):
         dx.set_threads(before)
     assert len(waves) > 2
     assert max(waves) == 4 * 2
-    assert sum(waves) == len(objective._parts)
+    assert sum(waves) == len(objective.source.parts)
     assert (again, slope.tolist()) == (loss, grad.tolist())
     value, dscores = objective.surrogate.value_and_grad(q.features @ w.astype(np.float32), q.labels, q.qptr)
     np.testing.assert_allclose(loss, -value.mean(), rtol=1e-5)
@@ -134,7 +135,7 @@ def test_models_refuse_parameters_of_another_length(model, kind):
     q = dx.Queries.from_arrays(kind(X), [0, 1, 2])
     for n in (0, 5, 7):
         with pytest.raises(dx.InputError, match=rf"params has shape \({n},\).*6"):
-            Objective(q, "ApproxNDCG", model).value_and_grad(np.ones(n))
+            make_objective(q, "ApproxNDCG", model).value_and_grad(np.ones(n))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -143,7 +144,7 @@ def test_fused_gradient_is_the_composed_one(surrogate, dtype):
     q, rng = problem(dtype=dtype)
     w, weight = rng.standard_normal(q.n_features), rng.random(q.n_queries)
     fused = dx.linear_objective(q, surrogate, 0.1, query_weight=weight)
-    composed = Objective(q, surrogate, LinearModel(), penalty=L2(0.1), query_weight=weight)
+    composed = make_objective(q, surrogate, LinearModel(), penalty=L2(0.1), query_weight=weight)
     (loss, grad), (expected, slope) = fused.value_and_grad(w), composed.value_and_grad(w)
     tolerance = 1e-6 if dtype == np.float32 else 1e-13
     np.testing.assert_allclose(loss, expected, rtol=tolerance)
@@ -187,7 +188,7 @@ def test_kernels_see_document_weights_as_the_general_way_does(surrogate):
     q, rng = problem(dtype=np.float32)
     w, weight = rng.standard_normal(q.n_features), rng.random(q.n_docs)
     fused = dx.linear_objective(q, surrogate, doc_weight=weight)
-    general = Objective(q, surrogate, LinearModel(), doc_weight=weight)
+    general = make_objective(q, surrogate, LinearModel(), doc_weight=weight)
     np.testing.assert_allclose(fused.value_and_grad(w)[0], general.value_and_grad(w)[0], rtol=1e-6)
     step, expected = w.copy(), w.copy()
     fused.sgd_epoch(step, np.array([4]), 0.5)
@@ -244,7 +245,7 @@ def test_a_surrogate_with_only_the_contract_is_enough():
         ({"query_weight": -np.ones(30)}, r"query_weight\[0\] is -1.*>= 0"),
         ({"query_weight": np.zeros(30)}, r"query_weight is zero everywhere"),
         ({"doc_weight": [np.nan]}, r"doc_weight has shape \(1,\)"),
-        ({"query_weight": ["a"] * 30}, r"query_weight holds what is no number"),
+        ({"query_weight": ["a"] * 30}, r"query_weight holds a value that is not a number"),
         ({"l2": float("inf")}, r"l2=inf"),
         ({"l2": "1"}, r"l2='1'"),
     ],
@@ -273,8 +274,8 @@ def test_a_held_objective_is_convex_above_and_meets_the_loss(k, dtype):
     q, rng = problem(dtype=dtype, n_queries=1000, n_features=40)
     w, other, third = rng.standard_normal((3, q.n_features))
     objective = dx.linear_objective(q, dx.Dorm(k), 0.1, query_weight=rng.random(q.n_queries))
-    assert len(objective._parts) > 1 or dtype == np.float32
-    held = objective.held(w)
+    assert len(objective.source.parts) > 1 or dtype == np.float32
+    held = objective.convexified(w)
     (loss, grad), (expected, slope) = held.value_and_grad(w), objective.value_and_grad(w)
     assert loss == expected
     assert np.array_equal(grad, slope)
@@ -292,7 +293,7 @@ def test_a_held_objective_is_held_in_every_way_of_asking():
     w, other = rng.standard_normal((2, q.n_features))
     objective = dx.linear_objective(q, "Dorm")
     objective.value_and_grad(other, queries=np.array([3]))  # leaves a part that is not held
-    held = objective.held(w)
+    held = objective.convexified(w)
     loss, grad = held.value_and_grad(other)
     singles = [held.value_and_grad(other, queries=np.array([i])) for i in range(q.n_queries)]
     np.testing.assert_allclose(np.mean([s for s, _ in singles]), loss, rtol=1e-12)
@@ -300,7 +301,7 @@ def test_a_held_objective_is_held_in_every_way_of_asking():
     assert held.sgd_epoch(other.copy(), np.array([3]), 0.1) == singles[3][0]
     again = pickle.loads(pickle.dumps(held)).value_and_grad(other)
     assert (again[0], again[1].tolist()) == (loss, grad.tolist())
-    elsewhere = held.held(other)
+    elsewhere = held.convexified(other)
     assert elsewhere.value_and_grad(other)[0] == objective.value_and_grad(other)[0] < loss
     assert held.value_and_grad(other)[0] == loss
 
@@ -308,8 +309,8 @@ def test_a_held_objective_is_held_in_every_way_of_asking():
 def test_only_what_can_be_held_is_held():
     q, _ = problem()
     for surrogate in ("ApproxNDCG", "Dorm(ties='mean')", "RankSVM"):
-        with pytest.raises(dx.InputError, match=r"has nothing to hold: .*e\.g\. Dorm\(\)"):
-            dx.linear_objective(q, surrogate).held(np.zeros(q.n_features))
+        with pytest.raises(dx.InputError, match=r"cannot be convexified: .*e\.g\. Dorm\(\)"):
+            dx.linear_objective(q, surrogate).convexified(np.zeros(q.n_features))
 
 
 def test_a_surrogate_whose_held_data_would_not_be_used_is_refused():
@@ -320,7 +321,7 @@ def test_a_surrogate_whose_held_data_would_not_be_used_is_refused():
         traits = dx.Dorm().traits
         measure = dx.NDCG()
         value_and_grad = staticmethod(dx.Dorm().value_and_grad)
-        hold = staticmethod(dx.Dorm().hold)
+        convexify = staticmethod(dx.Dorm().convexify)
 
-    with pytest.raises(dx.InputError, match="take a KernelSurrogate with the trait convex_when_held"):
-        dx.linear_objective(q, Own()).held(np.zeros(q.n_features))
+    with pytest.raises(dx.InputError, match="take a KernelSurrogate with the trait convexifiable"):
+        dx.linear_objective(q, Own()).convexified(np.zeros(q.n_features))

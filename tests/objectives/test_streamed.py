@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 import directrix as dx
-from directrix.data.arrow import open_parquet, write_parquet
+from directrix.data.arrow.read import open_parquet
+from directrix.data.arrow.write import write_parquet
 from directrix.data.scale import SCALES, fit_scale
 from directrix.data.synthetic import make_linear
 from directrix.errors import InputError
-from directrix.objectives.streamed import StreamedObjective
+from directrix.objectives.stream import Stream
 from directrix.trainers.regression import regression_start
 
 N_QUERIES = 90
@@ -30,7 +31,7 @@ def both(request, tmp_path_factory):
 def small_blocks(monkeypatch):
     """Many blocks, and parts, of little data."""
     monkeypatch.setattr("directrix.data.stored.BLOCK_BYTES", 20_000)
-    monkeypatch.setattr("directrix.objectives.streamed.BLOCK_BYTES", 20_000)
+    monkeypatch.setattr("directrix.objectives.stream.BLOCK_BYTES", 20_000)
     monkeypatch.setattr("directrix.objectives.parts._BYTES_PER_PART", 1)
 
 
@@ -46,7 +47,7 @@ def test_full_gradients_have_the_bits_of_those_in_memory(both, surrogate, thread
     before = dx.set_threads(threads)
     try:
         streamed = dx.linear_objective(s, surrogate, **weights)
-        assert isinstance(streamed, StreamedObjective)
+        assert isinstance(streamed.source, Stream)
         loss, grad = streamed.value_and_grad(params_of(q))
         expected, expected_grad = dx.linear_objective(q, surrogate, **weights).value_and_grad(params_of(q))
     finally:
@@ -70,7 +71,7 @@ def test_an_epoch_is_that_in_memory_in_the_order_of_reading(both, surrogate):
     order = np.random.default_rng(0).permutation(N_QUERIES)
     a, b = params_of(q), params_of(q)
     loss = streamed.sgd_epoch(a, order, 1e-4)
-    expected = plain.sgd_epoch(b, streamed.reading_order(order), 1e-4)
+    expected = plain.sgd_epoch(b, streamed.source.reading_order(order), 1e-4)
     assert a.tobytes() == b.tobytes()
     assert not np.array_equal(a, params_of(q))
     np.testing.assert_allclose(loss, expected, rtol=1e-12, atol=0)
@@ -91,11 +92,11 @@ def test_reading_order_takes_one_block_after_another_each_at_random(both):
     _, s = both
     streamed = dx.linear_objective(s, "ApproxNDCG")
     order = np.random.default_rng(0).permutation(N_QUERIES)
-    read = streamed.reading_order(order)
+    read = streamed.source.reading_order(order)
     assert sorted(read) == list(range(N_QUERIES))
     block = read // (N_QUERIES // 5)
-    starts = np.flatnonzero(np.diff(streamed._block_of(read))) + 1
-    assert len(starts) + 1 == len(streamed._starts) - 1 > 3  # every block is read once
+    starts = np.flatnonzero(np.diff(streamed.source._block_of(read))) + 1
+    assert len(starts) + 1 == len(streamed.source._starts) - 1 > 3  # every block is read once
     assert block[0] != 0 or not np.array_equal(read, np.arange(N_QUERIES))
     for part in np.split(read, starts):
         assert [q for q in order if q in set(part)] == part.tolist()  # in the order that was given
@@ -112,7 +113,7 @@ def test_some_queries_and_batches(both):
     seen, params = [], params_of(q)
     mean = streamed.epoch(params, np.arange(N_QUERIES), 4, seen.append)
     batches, at = [], 0
-    for first, last in zip(streamed._starts[:-1], streamed._starts[1:], strict=True):
+    for first, last in zip(streamed.source._starts[:-1], streamed.source._starts[1:], strict=True):
         batches += [np.arange(a, min(a + 4, last)) for a in range(first, last, 4)]
         at = last
     assert at == N_QUERIES
@@ -135,11 +136,11 @@ def test_scores_copies_and_pickles(both):
     streamed, plain = dx.linear_objective(s, "ApproxNDCG"), dx.linear_objective(q, "ApproxNDCG")
     assert streamed.scores(params_of(q)).tobytes() == plain.scores(params_of(q)).tobytes()
     for other in (streamed.at(0.5), pickle.loads(pickle.dumps(streamed))):
-        assert isinstance(other, StreamedObjective)
+        assert isinstance(other.source, Stream)
         other.value_and_grad(params_of(q))
     assert streamed.at(0.5).value_and_grad(params_of(q))[0] == plain.at(0.5).value_and_grad(params_of(q))[0]
     with pytest.raises(InputError, match="stay in the file"):
-        dx.linear_objective(s, "Dorm()").held(params_of(q))
+        dx.linear_objective(s, "Dorm()").convexified(params_of(q))
 
 
 @pytest.mark.parametrize("scale", SCALES)

@@ -51,7 +51,7 @@ def test_it_takes_no_callback():
 
 
 FAST = {"max_iter": 2, "epochs": 2, "cg_iter": 2, "sigma_first": 1.0, "sigma_last": 0.5, "n_trees": 2}
-FAST |= {"alpha": 3.0, "l2": 0.01, "rate": 0.01, "learning_rate": 0.1, "num_leaves": 3, "hidden": (2,)}
+FAST |= {"alpha": 3.0, "l2": 0.01, "learning_rate": 0.1, "num_leaves": 3, "hidden": (2,)}
 
 
 def tried(measure, **more):

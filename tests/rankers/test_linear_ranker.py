@@ -180,7 +180,7 @@ def test_sgd_repeats_its_bits_for_a_seed():
 
 
 def test_a_trainer_object_and_a_generator_of_seeds():
-    by_object = fitted(trainer=dx.SGD(rate=0.5, epochs=2, random_state=4)).coef_
+    by_object = fitted(trainer=dx.SGD(learning_rate=0.5, epochs=2, random_state=4)).coef_
     by_name = fitted(trainer="sgd", max_iter=2, random_state=4).coef_
     assert by_object.tobytes() != by_name.tobytes()
     state = np.random.RandomState(4)
@@ -209,7 +209,7 @@ def test_score_weighs_queries_by_the_mean_of_their_rows():
 
 
 def test_weights_that_blow_up_warn():
-    huge = dx.SGD(rate=1e308, epochs=3)
+    huge = dx.SGD(learning_rate=1e308, epochs=3)
     with (
         np.errstate(over="ignore", invalid="ignore"),
         pytest.warns(dx.NotConverged, match="not finite"),
@@ -321,8 +321,8 @@ def test_it_trains_on_the_objective_with_fused_kernels():
 
     class Look:
         def minimise(self, objective, start, *, callback=None):
-            seen.append(type(objective).__name__)
+            seen.append(type(objective.kernel).__name__)
             return dx.LBFGS(max_iter=1).minimise(objective, start, callback=callback)
 
     fitted(trainer=Look())
-    assert seen == ["LinearObjective"]
+    assert seen == ["Fused"]

@@ -9,8 +9,8 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 import directrix as dx
-from directrix.models.linear import rows_of
 from directrix.models.mlp import MLPModel
+from directrix.models.rows import row_slice
 
 QID = np.repeat(np.arange(20), 15)
 
@@ -29,7 +29,9 @@ def fitted(**settings):
     return dx.MLPRanker("ApproxNDCG(alpha=5.0)", **settings).fit(X, Y, qid=QID)
 
 
-@pytest.mark.parametrize("trainer", ["lbfgs", dx.Adam(rate=0.02, epochs=40), dx.SGD(rate=0.5, epochs=60)])
+@pytest.mark.parametrize(
+    "trainer", ["lbfgs", dx.Adam(learning_rate=0.02, epochs=40), dx.SGD(learning_rate=0.5, epochs=60)]
+)
 @pytest.mark.parametrize("activation", ["tanh", "relu"])
 def test_it_learns_what_no_linear_ranker_can(trainer, activation):
     linear = dx.LinearRanker("ApproxNDCG(alpha=5.0)").fit(X, Y, qid=QID)
@@ -62,7 +64,7 @@ def test_same_bits_for_any_number_of_threads(trainer):
 def test_the_loss_is_that_of_the_measure_and_a_penalty_on_scaled_features():
     ranker = fitted(l2=0.01, max_iter=5)
     scaled = (X - X.mean(axis=0)) / X.std(axis=0)
-    scores, _ = MLPModel((10,)).forward(ranker.params_, rows_of(scaled, 0, 300))
+    scores, _ = MLPModel((10,)).forward(ranker.params_, row_slice(scaled, 0, 300))
     value, _ = dx.ApproxNDCG(alpha=5.0).value_and_grad(scores, Y, np.arange(0, 301, 15))
     np.testing.assert_allclose(
         ranker.result_.value, 0.01 * ranker.params_ @ ranker.params_ - value.mean(), rtol=1e-10

@@ -203,7 +203,7 @@ def test_a_file_without_permission(saved, monkeypatch):
 
 SMOOTH = dx.Anneal(dx.CG(max_iter=3), start=1.0, stop=0.1)
 TRAINERS = [
-    dx.SGD(rate=0.5, epochs=2),
+    dx.SGD(learning_rate=0.5, epochs=2),
     dx.Restarts(dx.LBFGS(max_iter=2), n=2),
     SMOOTH,
     dx.CoordinateAscent("AP(rel=2)@3", max_iter=1),
@@ -258,7 +258,7 @@ def test_a_trainer_of_the_users_own_predicts_but_does_not_train_as_another(train
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("SGD(rate=-1.0)", "rate"),
+        ("SGD(learning_rate=-1.0)", "learning_rate"),
         ("SGD(speed=1.0)", "speed"),
         ("Anneal(trainer=CG(max_iter=0))", "max_iter"),
         ("SGD", "'trainer' parameter"),

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import directrix as dx
-from directrix.data.arrow import open_parquet, write_parquet
+from directrix.data.arrow.read import open_parquet
+from directrix.data.arrow.write import write_parquet
 from directrix.data.synthetic import make_linear
 from directrix.errors import InputError
 

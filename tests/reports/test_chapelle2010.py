@@ -217,7 +217,7 @@ def test_the_full_plan_has_all_rows():
     assert truncated["SmoothNDCG, k = 10"] == 10
     assert list(truncated.values()) == list(FULL.truncations)
     for entry in FULL.entries(is_first=True):
-        assert entry.way.candidates(FULL.chosen_by, entry.settings)
+        assert entry.resolved.candidates(FULL.chosen_by, entry.settings)
 
 
 def test_without_a_collection_the_folder_is_named(tmp_path):

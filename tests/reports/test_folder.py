@@ -28,7 +28,7 @@ def test_the_same_run_may_go_on_and_be_made_longer(tmp_path):
     [
         (
             {"seed": 1, "grid": {"c": (1.0, 2.0)}},
-            r"run with seed 0, which cannot be gone on with seed 1: .*-o .*-2",
+            r"run with seed 0, which cannot be resumed with seed 1: .*-o .*-2",
         ),
         ({"seed": 0, "grid": {"c": (1.0,)}}, r'grid \{"c": \[1\.0, 2\.0\]\}, .* grid \{"c": \[1\.0\]\}'),
         ({"seed": 0}, r"with grid null"),
@@ -45,12 +45,16 @@ def test_another_run_is_refused_and_nothing_is_changed(tmp_path, fixed, message)
 @pytest.mark.parametrize("text", ["no JSON", "[]", "{}", '{"fixed": 3}'])
 def test_a_file_that_is_none_of_ours_is_refused(tmp_path, text):
     (tmp_path / "settings.json").write_text(text)
-    with pytest.raises(InputError, match="does not say what the run in this folder depends on; give another"):
+    with pytest.raises(
+        InputError, match="does not contain the settings of the run in this folder; give another"
+    ):
         open_folder(tmp_path, SETTINGS)
 
 
 def test_cells_of_unknown_settings_are_refused(tmp_path):
     (tmp_path / "cells.jsonl").write_text('{"key": ["a", 0], "seconds": 1.0, "result": 1}\n')
-    with pytest.raises(InputError, match=r"has cells\.jsonl, but no settings\.json .*; give another folder"):
+    with pytest.raises(
+        InputError, match=r"contains cells\.jsonl, but not the settings\.json .*; give another folder"
+    ):
         open_folder(tmp_path, SETTINGS)
     assert not (tmp_path / "settings.json").exists()

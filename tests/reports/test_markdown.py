@@ -2,7 +2,13 @@
 
 import pytest
 
+from directrix.reports.html import html
 from directrix.reports.markdown import to_html
+from directrix.reports.page import page
+from directrix.reports.report import Section
+from directrix.reports.tables import escaped_markdown
+
+from .hand_made import report
 
 
 @pytest.mark.parametrize(
@@ -32,3 +38,24 @@ from directrix.reports.markdown import to_html
 )
 def test_markdown(text, expected):
     assert to_html(text) == expected
+
+
+TEXT = r"p < .05 *, .01 **, .001 ***; |a_b_c| `x`, [0.1, 0.2], [here](page.md) \* \ <b>"
+
+
+def test_escaped_text_comes_out_as_it_went_in():
+    assert to_html(escaped_markdown(TEXT)).replace("&lt;", "<").replace("&gt;", ">") == f"<p>{TEXT}</p>"
+
+
+def test_what_is_missing_is_text_and_why_is_markdown():
+    missing = report(missing=(("Table 2 of *TD2003*", "`letor/TD2003` is not there."),))
+    assert "- Table 2 of \\*TD2003\\*: `letor/TD2003` is not there." in page(missing)
+    shown = html(missing, {"accuracy": "<svg></svg>"})
+    assert "<strong>Table 2 of *TD2003*</strong>: <code>letor/TD2003</code> is not there.</li>" in shown
+
+
+def test_headings_are_text():
+    shown = page(report(title="A * B * C", sections=(Section("a_b", 1), Section("*c*", 1))))
+    assert shown.startswith("# A \\* B \\* C\n")
+    assert "## a\\_b\n" in shown
+    assert "## \\*c\\*\n" in shown

@@ -103,7 +103,7 @@ def test_a_wide_group_makes_room_for_its_name():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"rows": (("a", 1), ("b",))}, r"row 1 has 1 columns, its heads are 2"),
+        ({"rows": (("a", 1), ("b",))}, r"row 1 has 1 columns, the table has 2"),
         ({"rows": (), "groups": (("x", 3),)}, "groups has 3 columns"),
     ],
 )

@@ -43,7 +43,7 @@ def filled(surrogate, prepared, scores):
 def held(surrogate, scores, labels):
     """What one query prepares when it is held at these scores."""
     qptr = np.array([0, len(scores)])
-    return surrogate.hold(scores, surrogate.prepare(labels, qptr), qptr)
+    return surrogate.convexify(scores, surrogate.prepare(labels, qptr), qptr)
 
 
 @pytest.mark.parametrize("ties", RULES)

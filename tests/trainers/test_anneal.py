@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import directrix as dx
-from directrix.trainers.result import Result
+from directrix.types import Result
 from tests.objectives.test_objective import SURROGATES
 from tests.trainers.test_trainers import Quadratic
 
@@ -231,7 +231,7 @@ def test_annealing_smoothrank_ends_near_the_measure(data):
         (lambda: dx.Anneal("cg"), r"Anneal\('cg'\).*e\.g\. Anneal\(LBFGS\(\)\)"),
         (lambda: dx.Anneal(dx.CG(), start=0.0), r"Anneal\(start=0\.0, stop=.*0 < stop <= start"),
         (lambda: dx.Anneal(dx.CG(), start=1.0, stop=2.0), r"start=1\.0, stop=2\.0"),
-        (lambda: dx.Anneal(dx.CG(), factor=1.0), r"Anneal\(factor=1\.0\).*between 0 and 1"),
+        (lambda: dx.Anneal(dx.CG(), factor=1.0), r"Anneal\(factor=1\.0\).*> 0 and < 1"),
         (
             lambda: dx.Anneal(dx.CG()).minimise(Quadratic(), np.zeros(5)),
             r"at\(smoothing\), and Quadratic has",

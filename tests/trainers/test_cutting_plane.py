@@ -9,7 +9,7 @@ import pytest
 
 import directrix as dx
 from directrix.models.mlp import MLPModel
-from directrix.objectives.objective import Objective
+from directrix.objectives.build import make_objective
 from directrix.objectives.penalty import L2
 from directrix.trainers.proof import _STALLED, Proof
 from tests.trainers.test_trainers import Quadratic
@@ -27,7 +27,11 @@ def problem(surrogate="SVMMap", C=50.0, queries=BINARY, **more):
 def best_elsewhere(objective, start, seed=0, n=20):
     """The lowest loss that other trainers and random steps around the given parameters find."""
     rng = np.random.default_rng(seed)
-    trainers = [dx.LBFGS(), dx.SGD(rate=0.1, epochs=30, random_state=0), dx.Adam(epochs=30, random_state=0)]
+    trainers = [
+        dx.LBFGS(),
+        dx.SGD(learning_rate=0.1, epochs=30, random_state=0),
+        dx.Adam(epochs=30, random_state=0),
+    ]
     starts = [start, *rng.standard_normal((3, len(start)))]
     found = [trainer.minimise(objective, one).params for trainer in trainers for one in starts]
     found += [
@@ -136,7 +140,7 @@ def test_sparse_features_and_stumps_are_linear_too():
     steps = dx.models.StumpModel(dx.models.quantile_thresholds(Q.features, 6))
     above = [Q.features[:, f] > t for f in range(5) for t in steps.values[steps.ptr[f] : steps.ptr[f + 1]]]
     as_columns = dx.Queries.from_arrays(np.column_stack(above).astype(np.float32), BINARY.labels, qid=qid)
-    objective = Objective(BINARY, "SVMMap", steps, penalty=L2(0.01))
+    objective = make_objective(BINARY, "SVMMap", steps, penalty=L2(0.01))
     result = dx.CuttingPlane(epsilon=1e-4).minimise(objective, np.zeros(30))
     linear = dx.CuttingPlane(epsilon=1e-4).minimise(problem(queries=as_columns), np.zeros(30))
     np.testing.assert_allclose(result.value, linear.value, rtol=0.0, atol=1e-4)
@@ -257,12 +261,13 @@ def test_every_end_has_its_status(slack):
 def test_a_gap_below_rounding_ends_in_words():
     proof = Proof(problem(), ZERO, 1e-9, 10_000)
     proof.offer(ZERO, 0.0)
-    ends = [proof.step(-1.0 + 0.5 * min(i, 3) / 3 + 1e-9 * i) for i in range(_STALLED + 4)]
-    assert ends[:-1] == [None] * (_STALLED + 3)
-    status, message = ends[-1]
-    assert status == "line_search"
-    assert "the gap of 0.5 does not fall any more" in message
-    result = proof.result(status, message, {})
+    with proof:
+        for i in range(_STALLED + 100):
+            proof.record(-1.0 + 0.5 * min(i, 3) / 3 + 1e-9 * i)
+    assert len(proof.trace) == _STALLED + 4
+    result = proof.proven({})
+    assert result.status == "line_search"
+    assert "the gap of 0.5 does not fall any more" in result.message
     np.testing.assert_allclose(result.gap, 0.5, rtol=1e-6)
 
 
@@ -270,12 +275,10 @@ def test_a_bound_is_no_higher_than_a_loss_that_was_met():
     """Rounding may put it there."""
     proof = Proof(problem(), ZERO, 1e-9, 10)
     proof.offer(ZERO, 0.25)
-    status, message = proof.step(0.25 + 1e-12)
-    assert (status, proof.result(status, message, {}).dual, proof.trace[0]["dual"]) == (
-        "converged",
-        0.25,
-        0.25,
-    )
+    with proof:
+        proof.record(0.25 + 1e-12)
+    result = proof.proven({})
+    assert (result.status, result.dual, result.trace[0]["dual"]) == ("converged", 0.25, 0.25)
 
 
 def test_queries_that_say_nothing():
@@ -302,12 +305,12 @@ def test_wrappers_pass_the_bound_on():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"epsilon": 0.0}, r"epsilon=0.0\): a number > 0"),
-        ({"epsilon": np.nan}, r"epsilon=nan\): a number > 0"),
+        ({"epsilon": 0.0}, r"epsilon=0.0\): epsilon must be a number > 0"),
+        ({"epsilon": np.nan}, r"epsilon=nan\): epsilon must be a number > 0"),
         ({"slack": "n"}, r'slack=\'n\'\): one of "one" .* and "each"'),
-        ({"max_iter": 0}, r"max_iter=0\): an integer >= 1"),
-        ({"C": -1.0}, r"C=-1.0\): a number > 0 .* C=100.0"),
-        ({"step": 1.5}, r"step=1.5\): a number > 0 and at most 1"),
+        ({"max_iter": 0}, r"max_iter=0\): max_iter must be an integer >= 1"),
+        ({"C": -1.0}, r"C=-1.0\): C must be a number > 0; .*C=100.0"),
+        ({"step": 1.5}, r"step=1.5\): step must be a number > 0 and <= 1"),
     ],
 )
 def test_settings_are_checked(settings, message):
@@ -320,7 +323,7 @@ def test_what_is_not_convex_is_refused_by_name():
     with pytest.raises(dx.InputError, match=r"needs a convex loss, and that of ApproxNDCG.*RankSVM\(\)"):
         train(problem("ApproxNDCG"), ZERO)
     with pytest.raises(dx.InputError, match=r"LinearModel or StumpModel .* given a MLP"):
-        train(Objective(Q, "SVMMap", MLPModel((3,))), np.zeros(21))
+        train(make_objective(Q, "SVMMap", MLPModel((3,))), np.zeros(21))
     with pytest.raises(dx.InputError, match="given a Quadratic"):
         train(Quadratic(), ZERO)
 
@@ -338,9 +341,9 @@ def test_one_penalty_is_needed_and_no_more():
     ):
         with pytest.raises(dx.InputError, match=r"path needs the strengths of the penalty, once"):
             trainer.path(problem(), ZERO, **strengths)
-    with pytest.raises(dx.InputError, match=r"path\(l2=0.0\): a number > 0"):
+    with pytest.raises(dx.InputError, match=r"path\(l2=0.0\): l2 must be a number > 0"):
         dx.CuttingPlane().path(problem(), ZERO, l2=[0.1, 0.0])
-    with pytest.raises(dx.InputError, match=r"path\(C=0.0\): a number > 0"):
+    with pytest.raises(dx.InputError, match=r"path\(C=0.0\): C must be a number > 0"):
         dx.CuttingPlane().path(problem(), ZERO, C=[0.0])
 
 
@@ -365,7 +368,7 @@ def test_what_is_convex_only_when_held_is_trained_in_rounds(slack):
     assert all(after <= before for before, after in pairwise(losses))
     assert result.value == losses[-1] < losses[0]
     for before, after in pairwise(seen):  # each is the minimum of what was held at the one before
-        held = objective.held(before)
+        held = objective.convexified(before)
         ends = [dx.LBFGS(max_iter=50).minimise(held, params).params for params in (before, after)]
         lowest = min(held.value_and_grad(params)[0] for params in (before, *ends))
         assert held.value_and_grad(after)[0] <= lowest + 1e-3
@@ -404,7 +407,7 @@ def test_a_loss_that_breaks_on_the_way_keeps_the_last_parameters(slack):
     result = dx.CuttingPlane(slack=slack).minimise(problem(Breaks(), queries=Q), ZERO)
     assert (result.status, len(result.trace), result.value) == ("not_finite", 1, 0.0)
     assert np.array_equal(result.params, ZERO)
-    assert "scale='standard'" in result.message
+    assert "scale 'standard'" in result.message
     path = dx.CuttingPlane(slack=slack).path(problem(Breaks(), queries=Q), ZERO, C=[1.0, 2.0])
     assert [one.status for one in path] == ["not_finite", "not_finite"]
 

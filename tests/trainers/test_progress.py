@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import directrix as dx
-from directrix.objectives.objective import Objective
+from directrix.objectives.build import make_objective
 from directrix.objectives.scores import ScoreObjective
 
 Q = dx.data.make_cubic(n_queries=12, docs_per_query=15, n_features=4, seed=3)
@@ -33,7 +33,7 @@ def name_of(trainer):
 def problem(trainer):
     """An objective with a smoothing, and a start away from any optimum."""
     if name_of(trainer) in ("RankBoost", "FRank"):
-        return Objective(Q, "ApproxNDCG", STUMPS), np.zeros(STUMPS.n_params)
+        return make_objective(Q, "ApproxNDCG", STUMPS), np.zeros(STUMPS.n_params)
     surrogate, l2 = ("RankSVM", 1e-3) if name_of(trainer) == "CuttingPlane" else ("ApproxNDCG", 0.0)
     return dx.linear_objective(Q, surrogate, l2=l2), np.array([1.0, -1.0, 0.5, 0.0])
 

@@ -10,7 +10,7 @@ import pytest
 
 import directrix as dx
 from directrix.threads import run_chunks, serially
-from directrix.trainers.result import Result
+from directrix.types import Result
 
 
 class Valleys:
@@ -219,7 +219,7 @@ def test_processes_use_the_kernels_that_are_compiled_already():
     """Arrays of more than 1 MB are mapped from files; they must not be another type to the kernels."""
     q = dx.data.make_cubic(n_queries=60, docs_per_query=100, n_features=50, seed=3)
     objective = dx.linear_objective(q, "ApproxNDCG(alpha=30.0)")
-    assert objective._parts[0].rows.nbytes > 1e6
+    assert objective.source.parts[0].rows.nbytes > 1e6
     dx.LBFGS(max_iter=1).minimise(objective, np.ones(50))
     result = dx.Restarts(_Probe(), n=2, n_jobs=2).minimise(objective, np.ones(50))
     assert result.counts["compiled"] == 0
@@ -254,7 +254,7 @@ def test_objectives_come_back_from_a_pickle_as_they_were(linear):
             loss, grad = before.value_and_grad(linear[1], queries)
             again, slope = after.value_and_grad(linear[1], queries)
             assert (loss, grad.tolist()) == (again, slope.tolist())
-        assert not after._parts[0].rows.flags.writeable
+        assert not after.source.parts[0].rows.flags.writeable
 
 
 def test_serially_keeps_chunks_on_the_calling_thread_and_lets_go_again():

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import directrix as dx
-from directrix.objectives.objective import Objective
+from directrix.objectives.build import make_objective
 from directrix.objectives.penalty import L2
 from directrix.trainers.frank import _SMOOTH
 from directrix.trainers.stump_boosting import Pairs
@@ -26,7 +26,7 @@ def problem(seed=0, sizes=(5, 1, 0, 6, 4), n_features=3, levels=3):
 
 
 def objective_of(q, thresholds, **weights):
-    return Objective(q, "ApproxNDCG", dx.models.StumpModel(thresholds), **weights)
+    return make_objective(q, "ApproxNDCG", dx.models.StumpModel(thresholds), **weights)
 
 
 def weights_of(q, seed=1):
@@ -213,7 +213,7 @@ def test_refusals_and_data_without_pairs(booster, larger):
     q, thresholds = larger
     with pytest.raises(dx.InputError, match=rf"{booster.__name__} trains a StumpModel.*given a LinearModel"):
         booster().minimise(dx.linear_objective(q, "ApproxNDCG"), np.zeros(6))
-    penalised = Objective(q, "ApproxNDCG", dx.models.StumpModel(thresholds), penalty=L2(0.1))
+    penalised = make_objective(q, "ApproxNDCG", dx.models.StumpModel(thresholds), penalty=L2(0.1))
     with pytest.raises(dx.InputError, match=r"l2=0\.1: .*set l2=0"):
         booster().minimise(penalised, np.zeros(96))
     with pytest.raises(dx.InputError, match=rf"{booster.__name__}\(rounds=0"):
@@ -221,7 +221,7 @@ def test_refusals_and_data_without_pairs(booster, larger):
     flat = dx.Queries.from_arrays(q.features, np.zeros(q.n_docs))
     result = booster().minimise(objective_of(flat, thresholds), np.zeros(96))
     assert result.status == "converged"
-    assert "no pair of documents with different labels" in result.message
+    assert "no query has two documents with different labels" in result.message
     assert not result.params.any()
 
 

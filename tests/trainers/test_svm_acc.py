@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.svm import LinearSVC
 
 import directrix as dx
-from directrix.objectives.objective import Objective
+from directrix.objectives.build import make_objective
 from directrix.rankers.named_trainers import trainer_from
 from directrix.trainers.svm_acc import step_features
 
@@ -42,7 +42,9 @@ def test_of_features_it_is_the_machine_fitted_by_hand(loss, C):
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_of_stumps_it_is_the_machine_on_their_steps(loss):
-    result = tight(C=0.1, loss=loss).minimise(Objective(Q, "ApproxAP", STUMPS), np.zeros(STUMPS.n_params))
+    result = tight(C=0.1, loss=loss).minimise(
+        make_objective(Q, "ApproxAP", STUMPS), np.zeros(STUMPS.n_params)
+    )
     by_hand = machine(loss, C=0.1).fit(sp.csr_array(ones(Q.features).astype(float)), Q.labels >= 1)
     assert np.array_equal(result.params, by_hand.coef_[0])
 
@@ -142,13 +144,13 @@ def test_callbacks_stop_it():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"C": 0}, r"SVMAcc\(C=0\): a number above 0"),
+        ({"C": 0}, r"SVMAcc\(C=0\): C must be a number > 0"),
         ({"C": np.inf}, r"SVMAcc\(C=inf\)"),
         ({"C": True}, r"SVMAcc\(C=True\)"),
         ({"rel": -1.0}, r"SVMAcc\(rel=-1.0\)"),
         ({"tol": "x"}, r"SVMAcc\(tol='x'\)"),
         ({"loss": "log"}, r"choose 'squared_hinge' or 'hinge'"),
-        ({"max_iter": 0}, r"SVMAcc\(max_iter=0\): an integer >= 1"),
+        ({"max_iter": 0}, r"SVMAcc\(max_iter=0\): max_iter must be an integer >= 1"),
     ],
     ids=str,
 )

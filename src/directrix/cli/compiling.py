@@ -116,7 +116,7 @@ def _queries() -> list[Any]:
 def _surrogate(name: str) -> None:
     import numpy as np
 
-    from directrix.objectives.linear import linear_objective
+    from directrix.objectives.build import linear_objective
     from directrix.registry import SURROGATES, load_class
 
     surrogate = load_class(SURROGATES, name)()
@@ -126,8 +126,8 @@ def _surrogate(name: str) -> None:
         objective.value_and_grad(np.zeros(q.n_features))
         with suppress(InputError):  # a surrogate that SGD does not take
             objective.sgd_epoch(np.zeros(q.n_features), np.arange(q.n_queries), 0.1)
-        if hasattr(surrogate, "hold"):
-            objective.held(np.zeros(q.n_features))
+        if hasattr(surrogate, "convexify"):
+            objective.convexified(np.zeros(q.n_features))
     if hasattr(surrogate, "effective_pairs"):
         surrogate.effective_pairs(np.linspace(1.0, 0.0, q.n_docs), q.labels, q.qptr)
 
@@ -192,7 +192,7 @@ def _stumps() -> None:
 def _reading() -> None:
     import numpy as np
 
-    from directrix.data.letor import read_letor
+    from directrix.data.letor.read import read_letor
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "queries.txt"

@@ -207,12 +207,12 @@ def _run(
 
 
 def _print(result: CrossValidation, select: str, form: LatexFormat) -> None:
-    from directrix.reports.crossval import tables
+    from directrix.reports.crossval import crossval_tables
 
     if form is LatexFormat.json:
         _print_json(result, select)
         return
-    scores, chosen = tables(result, select)
+    scores, chosen = crossval_tables(result, select)
     if form is LatexFormat.tsv:
         typer.echo("\t".join(["method", "measure", "mean", *result.folds, "selected", "seconds"]))
         for row in result.to_dict()["rows"]:

@@ -35,7 +35,7 @@ def demo(
 ) -> None:
     """Train several methods on built-in data; print which is best, by how much, and whether by chance."""
     from directrix import __version__
-    from directrix.data.letor_write import replacing
+    from directrix.data.atomic import replacing
     from directrix.reports.demo import demo_page
 
     path = _model_path(output)
@@ -122,7 +122,7 @@ def _trainings(train: Queries, valid: Queries, seed: int) -> list[tuple[str, Cal
     return [
         (_BASELINE, fixed(_BASELINE)),
         ("ListNet", fixed("ListNet", l2=1e-3)),
-        ("LambdaRank", fixed("LambdaRank", rate=1e-3, **_SHORT)),
+        ("LambdaRank", fixed("LambdaRank", learning_rate=1e-3, **_SHORT)),
         *((f"ApproxNDCG, alpha {alpha:g}", fixed("ApproxNDCG", alpha=alpha)) for alpha in (1.0, 10.0, 100.0)),
         ("ApproxAP", fixed("ApproxAP")),
         (_AUTO, auto),

@@ -9,6 +9,7 @@ import typer
 
 from directrix.cli.options import Format, FormatOption
 from directrix.cli.output import print_json, print_rows, progress_lines, remark
+from directrix.data.formats import inputs
 
 if TYPE_CHECKING:
     from directrix.data.audits import FileAudit
@@ -20,7 +21,7 @@ _EXTRAS = {"lightgbm": "lightgbm", "matplotlib": "plot", "piqp": "qp", "pyarrow"
 def doctor(
     files: Annotated[
         list[Path] | None,
-        typer.Argument(help="Data files: LETOR / svmlight text, Parquet or Arrow.", show_default=False),
+        typer.Argument(help=f"Data files: {inputs()}.", show_default=False),
     ] = None,
     compile_: Annotated[
         bool, typer.Option("--compile", help="Compile all kernels now and keep them for later runs.")

@@ -14,8 +14,8 @@ from directrix.cli.output import progress_bar, remark
 from directrix.cli.topics import TOPICS_HELP, positions_of
 
 if TYPE_CHECKING:
-    from directrix.data.run_scores import Form, RunScores
-    from directrix.data.run_thresholds import RunThresholds
+    from directrix.data.trec.scores import Form, RunScores
+    from directrix.data.trec.thresholds import RunThresholds
 
 
 class RunForm(StrEnum):
@@ -122,7 +122,7 @@ def _check_outputs(output: Path, target: Path, inputs: list[Path], thresholds_fr
 
 def _read(runs: list[Path], qrels: Path, depth: int, report: Callable[[int, int, str], None]) -> RunScores:
     """Read runs and qrels, with a remark about the topics that only one of them has."""
-    from directrix.data.runs import runs_as_features
+    from directrix.data.trec.features import runs_as_features
 
     def reported() -> Iterator[Path]:
         for number, path in enumerate(runs):
@@ -138,20 +138,20 @@ def _read(runs: list[Path], qrels: Path, depth: int, report: Callable[[int, int,
 
 
 def _write(scores: RunScores, output: Path, thresholds: RunThresholds | None, kind: Form) -> None:
-    from directrix.data.run_thresholds import write_runs
+    from directrix.data.trec.thresholds import write_runs
 
     write_runs(scores, output, thresholds, kind)
 
 
 def _saved_thresholds(path: Path) -> RunThresholds:
-    from directrix.data.run_thresholds import RunThresholds
+    from directrix.data.trec.thresholds import RunThresholds
 
     return RunThresholds.read(path)
 
 
 def _thresholds(scores: RunScores, bins: int, kind: Form, train_topics: str | None) -> RunThresholds:
     """Compute the thresholds from the training topics."""
-    from directrix.data.run_thresholds import RunThresholds
+    from directrix.data.trec.thresholds import RunThresholds
 
     if train_topics is not None:
         scores = scores.take(positions_of(train_topics, scores.query_ids, "--train-topics"))

@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from directrix.cli.options import Missing
+from directrix.data.formats import named
 from directrix.errors import InputError
 
 if TYPE_CHECKING:
     from directrix.data.queries import Queries
 
-__all__ = ["as_wide_as", "check_writable", "document_names", "read_data"]
+__all__ = ["as_wide_as", "check_writable", "read_data"]
 
 
 def check_writable(path: Path, *inputs: Path | None) -> None:
@@ -27,10 +28,9 @@ def check_writable(path: Path, *inputs: Path | None) -> None:
         raise InputError(f"{path} is a folder; give the name of a file in it, e.g. -o {path / 'out'}.")
     if not path.absolute().parent.is_dir():
         raise InputError(f"the folder of {path} does not exist; type `mkdir -p {path.parent}` first.")
-    from directrix.data.arrow_files import SUFFIXES
-
+    form = named(path)
     for source in inputs:
-        if source is not None and path.suffix in SUFFIXES and _is_within(path, source):
+        if source is not None and form is not None and form.is_table and _is_within(path, source):
             raise InputError(
                 f"{path} is in the folder {source}, whose files are read together, so it would become or "
                 f"replace one of them; write it elsewhere, e.g. {source.absolute().parent / path.name}."
@@ -70,22 +70,3 @@ def as_wide_as(q: Queries, n_features: int, path: Path, other: str) -> Queries:
             "ones. Give files of one data set, with the same features in the same order."
         )
     return q.widened(n_features)
-
-
-def document_names(q: Queries) -> list[str]:
-    """Return one word for every document, the same in runs and qrels.
-
-    Blanks in an identifier become ``_``; a document without one is named by its row, counted from 0:
-    ``7``, or ``row7`` in data where other documents have identifiers.
-    """
-    if q.doc_ids is None:
-        return [str(row) for row in q.rows.tolist()]
-    return [
-        f"row{row}" if name is None else _one_word(str(name))
-        for name, row in zip(q.doc_ids, q.rows.tolist(), strict=True)
-    ]
-
-
-def _one_word(name: str) -> str:
-    # bytes that are no UTF-8 are escaped as the reader of TREC files escapes them
-    return "_".join(name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace").split())

@@ -30,10 +30,10 @@ def read_or_open(path: Path, missing: Missing, *, stream: bool | None) -> Querie
     InputError
         If a text file is to be streamed, or missing values are to be replaced in a streamed file.
     """
-    from directrix.data.arrow_files import ArrowFiles
-    from directrix.data.formats import is_table, open_file
+    from directrix.data.arrow.files import ArrowFiles
+    from directrix.data.formats import format_of, open_file
 
-    if stream is False or (stream is None and not is_table(path)):
+    if stream is False or (stream is None and not format_of(path).is_table):
         return read_data(path, missing)
     available = available_memory()
     # the size in the header: a file that will be read may have its rows in any order

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from directrix.data.formats import inputs
 from directrix.errors import InputError
 
 if TYPE_CHECKING:
@@ -67,9 +68,7 @@ class LatexFormat(StrEnum):
 
 DataArgument = Annotated[
     Path,
-    typer.Argument(
-        help="Labelled data: LETOR / svmlight text (.gz .bz2 .xz too), Parquet or Arrow.", show_default=False
-    ),
+    typer.Argument(help=f"Labelled data: {inputs()}; text plain or compressed.", show_default=False),
 ]
 JudgedArgument = Annotated[
     Path, typer.Argument(help="Labelled data, or TREC qrels for TREC runs.", show_default=False)

@@ -10,13 +10,14 @@ import typer
 from directrix.cli.files import as_wide_as, check_writable, read_data
 from directrix.cli.options import Missing, MissingOption, ModelArgument
 from directrix.cli.output import remark
+from directrix.data.formats import inputs
 
 
 def predict(
     model: ModelArgument,
     data: Annotated[
         Path,
-        typer.Argument(help="Data to score: LETOR / svmlight text, Parquet or Arrow.", show_default=False),
+        typer.Argument(help=f"Data to score: {inputs()}.", show_default=False),
     ],
     output: Annotated[
         Path | None,
@@ -34,7 +35,7 @@ def predict(
 ) -> None:
     """Score every row of a file: one score per line in the order of the file, or a TREC run."""
     from directrix.cli.scores import run_lines, score_lines
-    from directrix.data.letor_write import replacing
+    from directrix.data.atomic import replacing
     from directrix.rankers.model_file import load
 
     if run is not None and run.split() != [run]:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from directrix.cli.files import as_wide_as, document_names, read_data
+from directrix.cli.files import as_wide_as, read_data
 from directrix.cli.options import Missing
-from directrix.data.blocks import open_data, readable
+from directrix.data.files import open_data, readable
+from directrix.data.formats import QRELS
 from directrix.data.problems import Problem, raise_problems
-from directrix.data.trec import Run, join_trec, read_trec_qrels, read_trec_run, write_trec_run
+from directrix.data.trec.files import Run, read_trec_qrels, read_trec_run, run_text
+from directrix.data.trec.join import join_trec
+from directrix.data.trec.qrels import document_names
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array, Int64Array
 
@@ -26,18 +27,15 @@ if TYPE_CHECKING:
 __all__ = [
     "JudgedRanking",
     "is_model",
-    "is_qrels",
     "judged_rankings",
     "read_scores",
     "run_lines",
     "score_lines",
 ]
 
-_LINE = 1 << 12  # bytes of a line, enough to count its columns
-
 
 class JudgedRanking(NamedTuple):
-    """A ranking with its labels; fields as in `directrix.data.trec.Judged`."""
+    """A ranking with its labels; fields as in `directrix.data.trec.join.Judged`."""
 
     scores: Float64Array
     labels: Float64Array
@@ -83,7 +81,7 @@ def read_scores(path: Path, n_docs: int, data: Path) -> Float64Array:
         for i, value in enumerate(values)
         if value is None
     ]
-    raise_problems(path, bad, len(bad))
+    raise_problems(path, bad)
     if len(values) != n_docs:
         raise InputError(
             f"{path} has {len(values)} scores, {data} has {n_docs} rows; one score per row is needed. "
@@ -109,20 +107,16 @@ def score_lines(scores: Float64Array) -> str:
 def run_lines(q: Queries, scores: Float64Array, tag: str) -> str:
     """Return scores as the lines of a TREC run."""
     run = Run.from_scores(q, scores, tag)
-    doc_ids = np.array(document_names(q), dtype=object)
-    with tempfile.TemporaryDirectory() as folder:  # the one writer of runs writes files
-        path = Path(folder, "run.txt")
-        write_trec_run(replace(run, doc_ids=doc_ids), path)
-        return path.read_text(encoding="utf-8")
+    return run_text(replace(run, doc_ids=np.array(document_names(q), dtype=object)))
 
 
 def judged_rankings(data: Path, rankings: list[Path], missing: Missing) -> list[JudgedRanking]:
     """Join every ranking with the labels of the data file.
 
-    If the data file contains TREC qrels (see `is_qrels`), the rankings are TREC runs; queries that are not
+    If the data file contains TREC qrels, the rankings are TREC runs; queries that are not
     in both do not count, as in trec_eval.
     """
-    if is_qrels(data):
+    if QRELS.recognises(data):
         qrels = read_trec_qrels(data)
         joined = [join_trec(read_trec_run(path), qrels) for path in rankings]
         return [JudgedRanking(j.scores, j.labels, j.qptr, j.query_ids, j.doc_ids) for j in joined]
@@ -148,24 +142,6 @@ def _load(path: Path) -> Ranker:
 
     ranker: Ranker = load(path)
     return ranker
-
-
-def is_qrels(path: Path) -> bool:
-    """Whether the first line has 3 or 4 columns, the last a number, and no ``qid:``.
-
-    The readers report what cannot be read.
-    """
-    try:
-        with readable(path), open_data(path) as file:
-            while line := file.readline(_LINE):
-                words = list(itertools.takewhile(lambda word: not word.startswith(b"#"), line.split()))
-                if words:
-                    is_letor = any(word.startswith(b"qid:") for word in words[1:2])
-                    number = _number(words[-1].decode("ascii", "replace"))
-                    return len(words) in (3, 4) and not is_letor and number is not None
-    except InputError:
-        pass  # the readers report it
-    return False
 
 
 def _number(line: str) -> float | None:

@@ -55,11 +55,11 @@ def tendency(
     The coefficient is the largest difference, over pairs of models and queries, between the change of the
     surrogate, multiplied by the best constant k, and the change of the measure. 0 = they change alike.
     """
-    from directrix.experiments.tendency_samples import (
+    from directrix.experiments.tendency_on_data import (
         EVERY_SURROGATE,
         check_models,
         random_models,
-        tendencies,
+        surrogate_tendencies,
         with_value,
     )
     from directrix.measures.names import measure as parse_measure
@@ -73,7 +73,7 @@ def tendency(
         chosen = _defined_for(chosen, queries)
     with progress_bar("tendency") as report:
         weights = random_models(models, queries.n_features, norm=norm, seed=seed)
-        results = tendencies(chosen, queries, measure=goal, models=weights, progress=report)
+        results = surrogate_tendencies(chosen, queries, measure=goal, models=weights, progress=report)
     rows = [_row(surrogate, result, goal, queries) for surrogate, result in zip(chosen, results, strict=True)]
     if form is Format.json:
         settings = {"models": models, "norm": norm, "seed": seed, "queries": queries.n_queries}

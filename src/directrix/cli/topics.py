@@ -49,7 +49,7 @@ def positions_of(text: str, topics: tuple[str, ...], option: str) -> list[int]:
 
 def _words(text: str) -> list[str]:
     if text.startswith("@"):
-        from directrix.data.blocks import open_data, readable
+        from directrix.data.files import open_data, readable
 
         path = Path(text[1:])
         with readable(path), open_data(path) as file:

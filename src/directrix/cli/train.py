@@ -138,9 +138,9 @@ def _checked_settings(
 def _validation_data(
     path: Path, train: Path, queries: Queries, missing: Missing, *, stream: bool | None
 ) -> Queries:
-    from directrix.data.formats import is_table
+    from directrix.data.formats import format_of
 
-    stream = stream if is_table(path) else None
+    stream = stream if format_of(path).is_table else None
     return as_wide_as(read_or_open(path, missing, stream=stream), queries.n_features, path, str(train))
 
 

@@ -1,7 +1,8 @@
-"""What a careful person would look at before training: the audit behind ``directrix doctor``."""
+"""Facts to look at before training: the audit behind ``directrix doctor``."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from itertools import combinations
@@ -36,7 +37,7 @@ class FileAudit:
     queries_with_one_label: int
     """Queries whose labels are all the same: nothing can be learnt from them."""
     constant_features: tuple[int, ...]
-    """One value everywhere, or missing everywhere."""
+    """Features with one value in all documents, or missing in all."""
     duplicate_features: tuple[tuple[int, int], ...]
     """(column, earlier column with the same values), constant ones left out."""
     missing_values: int
@@ -66,25 +67,18 @@ class Audit:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything, and the `remarks`, as JSON types."""
-        found = asdict(self)
-        for file in found["files"]:
-            file["constant_features"] = list(file["constant_features"])
-            file["docs_per_query"] = list(file["docs_per_query"])
-            file["duplicate_features"] = [list(pair) for pair in file["duplicate_features"]]
-        for overlap in found["overlaps"]:
-            overlap["query_examples"] = list(overlap["query_examples"])
-        return {"files": list(found["files"]), "overlaps": list(found["overlaps"]), "remarks": self.remarks()}
+        content: dict[str, Any] = json.loads(json.dumps(asdict(self)))  # lists for tuples
+        return {**content, "remarks": self.remarks()}
 
     def remarks(self) -> list[str]:
-        """Say what deserves attention, one sentence each, worst first."""
+        """Return sentences about what deserves attention, the most important first."""
         out = []
         for pair in self.overlaps:
             if pair.queries:
                 some = ", ".join(pair.query_examples)
                 out.append(
                     f"{pair.first} and {pair.second} share {pair.queries} query identifiers ({some}): if "
-                    "they are "
-                    "the same queries, figures on one are not a test of a model trained on the other."
+                    "they are the same queries, neither file is a test of a model trained on the other."
                 )
             if pair.rows:
                 out.append(
@@ -106,7 +100,7 @@ def audit(files: Mapping[str, Queries]) -> Audit:
     Parameters
     ----------
     files : mapping of str to Queries
-        What to look at, with the names to print.
+        The data, by the names to print.
 
     Returns
     -------
@@ -116,13 +110,13 @@ def audit(files: Mapping[str, Queries]) -> Audit:
 
     Notes
     -----
-    O(n_docs n_features) time; rows and columns are compared by 64-bit hashes of their values,
-    in blocks, so no second copy of the features is made.
+    O(n_docs n_features) time; rows and columns are compared by 64-bit hashes of their values, in blocks, so
+    that the features are not copied.
     """
     facts, hashes = [], {}
     for name, q in files.items():
-        found, hashes[name] = _look(name, q)
-        facts.append(found)
+        fact, hashes[name] = _look(name, q)
+        facts.append(fact)
     overlaps = []
     for (first, a), (second, b) in combinations(files.items(), 2):
         known = frozenset(a.query_ids)
@@ -134,11 +128,12 @@ def audit(files: Mapping[str, Queries]) -> Audit:
 
 def _look(name: str, q: Queries) -> tuple[FileAudit, Array]:
     sizes = np.diff(q.qptr)
+    docs_per_query = (int(sizes.min()), float(sizes.mean()), int(sizes.max())) if len(sizes) else (0, 0.0, 0)
     values, counts = np.unique(q.labels, return_counts=True)
     highest = np.maximum.reduceat(q.labels, q.qptr[:-1]) if q.n_queries else np.empty(0)
     lowest = np.minimum.reduceat(q.labels, q.qptr[:-1]) if q.n_queries else np.empty(0)
     rows, columns, low, high, missing = _hashes(q)
-    # where some values are missing and the others equal, what is missing may still tell documents apart
+    # where some values are missing and the others are equal, absence may still distinguish documents
     is_constant = np.where(missing > 0, missing == q.n_docs, low == high)
     first_with: dict[int, int] = {}
     twins = []
@@ -149,14 +144,12 @@ def _look(name: str, q: Queries) -> tuple[FileAudit, Array]:
             twins.append((column + 1, first_with[key] + 1))
         first_with.setdefault(key, column)
     in_query = _mix(rows, np.repeat(np.arange(q.n_queries), sizes))
-    found = FileAudit(
+    fact = FileAudit(
         name=name,
         n_docs=q.n_docs,
         n_queries=q.n_queries,
         n_features=q.n_features,
-        docs_per_query=(int(sizes.min()), float(sizes.mean()), int(sizes.max()))
-        if len(sizes)
-        else (0, 0.0, 0),
+        docs_per_query=docs_per_query,
         labels={f"{value:g}": int(count) for value, count in zip(values, counts, strict=True)},
         queries_without_relevant=int((highest == 0).sum()),
         queries_with_one_label=int((highest == lowest).sum()),
@@ -165,7 +158,7 @@ def _look(name: str, q: Queries) -> tuple[FileAudit, Array]:
         missing_values=int(missing.sum()),
         duplicate_rows=len(rows) - len(np.unique(in_query)) if q.n_features else 0,
     )
-    return found, rows
+    return fact, rows
 
 
 def _blocks(q: Queries) -> Iterator[tuple[int, Array]]:
@@ -209,8 +202,7 @@ def _remarks(file: FileAudit) -> list[str]:
     elif file.queries_without_relevant:
         out.append(
             f"{file.name}: {file.queries_without_relevant} of {file.n_queries} queries have no relevant "
-            "document; "
-            "tools differ in how they count them (the convention's `empty`)."
+            "document; tools differ in how they count them (the convention's `empty`)."
         )
     if file.constant_features:
         out.append(f"{file.name}: features {_some(file.constant_features)} are constant.")

@@ -1,21 +1,15 @@
-"""Rewrite a data file in another format, part by part: no more than some blocks are in memory."""
+"""Rewrite a data file in another format."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
-from directrix.data.arrow_files import SUFFIXES, ArrowFiles, is_arrow
-from directrix.data.arrow_stream import Part, parts_of
-from directrix.data.arrow_write import writing
-from directrix.data.letor_parts import TextParts, Wider
-from directrix.data.letor_write import letor_text, replacing
+from directrix.data.formats import LETOR, Format, format_of, named
 from directrix.data.options import check_missing
+from directrix.data.parts import StartAgain
 from directrix.data.queries import Queries
-from directrix.types import Int64Array
 
 __all__ = ["Counts", "convert_file"]
 
@@ -29,15 +23,15 @@ class Counts(NamedTuple):
 
 
 def convert_file(source: Path, target: Path, missing: str = "error") -> Counts:
-    """Rewrite LETOR text, Parquet or Arrow files as one of these, without holding them in memory.
+    """Rewrite a data file in the format that the name of the target says.
 
     Parameters
     ----------
     source : path
-        LETOR text, plain or compressed; a Parquet or Arrow file, or a folder of them.
+        A data file of any format that is read, or a folder of Parquet and Arrow files.
     target : path
-        ``.parquet``, ``.arrow``, ``.feather``; anything else is LETOR text, compressed with ``.gz`` ``.bz2``
-        ``.xz`` at its end. It appears only when all of it is written.
+        See `FORMATS` for the endings; any other is LETOR text. ``.gz``, ``.bz2`` and ``.xz`` compress text.
+        The file appears only when all of it is written.
     missing : {"error", "zero", "nan"}
         What missing features mean, see `read_letor`.
 
@@ -48,59 +42,30 @@ def convert_file(source: Path, target: Path, missing: str = "error") -> Counts:
 
     Notes
     -----
+    From and to Parquet and Arrow no more than a few blocks are in memory. Text that becomes other text is
+    read whole, so that sparse features stay sparse; so are labels that become judgements.
+
     Values keep their bits: features become float32, or stay float64 where an Arrow file holds them. The width
     of text is known when all of it is read, so text that grows wider after its first 16 MiB is read twice.
-    Of text some 20 bytes a run of lines of one query are kept, to see that no query stands in two places.
+    For each run of lines of one query some 20 bytes are kept, to see that no query is in two places.
     """
     check_missing(missing)
-    if is_arrow(source):
-        files = ArrowFiles(source)
-        names = files.layout.names if files.layout.has_names else None
-        return _write(parts_of(files, missing), target, has_docs=files.layout.has_docs, names=names)
-    parts = TextParts(source, missing)
+    origin, form = format_of(source), named(target) or LETOR
+    in_parts = form.is_table or (origin.is_table and form.reader)
+    parts = origin.read_parts(source, missing) if in_parts else [origin.read(source, missing)]
     while True:
         try:
-            return _write(parts, target, has_docs=parts.has_docs, names=None)
-        except Wider as found:
-            parts.expect(found)
+            return _write(parts, target, form)
+        except StartAgain:
+            continue
 
 
-def _write(parts: Iterable[Part], target: Path, *, has_docs: bool, names: tuple[str, ...] | None) -> Counts:
-    counted = _Counted(parts)
-    if target.suffix in SUFFIXES:
-        with writing(target, has_docs=has_docs, names=names) as add:
-            for part in counted:
-                add(*part)
-    else:
-        with replacing(target) as file:
-            for part in counted:
-                for text in letor_text(_as_queries(part), counted.rows - len(part.labels)):
-                    file.write(text)
-    return Counts(counted.rows, counted.queries, counted.features)
-
-
-class _Counted:
-    """Parts, and how much there was of them."""
-
-    def __init__(self, parts: Iterable[Part]) -> None:
-        self._parts = parts
-        self.rows = self.queries = self.features = 0
-
-    def __iter__(self) -> Iterator[Part]:
-        last: list[object] = []
-        for part in self._parts:
-            ids = part.qids[_starts(part)].tolist()
-            self.queries += len(ids) - (ids[:1] == last)
-            self.rows, self.features, last = self.rows + len(part.labels), part.features.shape[1], ids[-1:]
-            yield part
-
-
-def _starts(part: Part) -> Int64Array:
-    return np.flatnonzero(np.append(True, part.qids[1:] != part.qids[:-1]))
-
-
-def _as_queries(part: Part) -> Queries:
-    """A part as `Queries`; that its last query may go on does not matter to who writes lines."""
-    starts, n = _starts(part), len(part.labels)
-    ids = tuple(part.qids[starts].tolist())
-    return Queries(part.features, part.labels, np.append(starts, n), ids, part.doc_ids, None, np.arange(n))
+def _write(parts: Iterable[Queries], target: Path, form: Format) -> Counts:
+    rows = queries = features = 0
+    last: tuple[object, ...] = ()
+    with form.writing(target) as add:
+        for part in filter(lambda part: part.n_docs, parts):
+            add(part)
+            queries += part.n_queries - (part.query_ids[:1] == last)
+            rows, features, last = rows + part.n_docs, part.n_features, part.query_ids[-1:]
+    return Counts(rows, queries, features)

@@ -1,40 +1,191 @@
-"""Read a file of any format that data come in."""
+"""The one table of file formats: their names, what their content looks like, and who reads and writes them.
+
+It holds text alone, and functions are loaded when they are called, so that ``directrix --help`` stays fast.
+"""
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Any
 
-from directrix.data.arrow import open_parquet, read_parquet
-from directrix.data.arrow_files import SUFFIXES, is_arrow
-from directrix.data.letor import read_letor
-from directrix.data.queries import Queries
+from directrix.data.atomic import replacing
+from directrix.data.files import COMPRESSED, without_compression
 from directrix.errors import InputError
 
-__all__ = ["is_table", "open_file", "read_file"]
+if TYPE_CHECKING:
+    from directrix.data.queries import Queries
+
+__all__ = [
+    "ARROW",
+    "FORMATS",
+    "LETOR",
+    "QRELS",
+    "Format",
+    "format_of",
+    "inputs",
+    "named",
+    "open_file",
+    "outputs",
+    "read_file",
+]
 
 
-def is_table(path: Path) -> bool:
-    """Whether `read_file` takes a path for Parquet or Arrow, by its ending or what is in it."""
-    return path.suffix in SUFFIXES or is_arrow(path)
+@dataclass(frozen=True)
+class Format:
+    """One format of data files.
+
+    Functions are given as ``module:function`` below ``directrix.data``. A text format needs the first two,
+    one of them if it is only read or only written; a table, whose features can stay in its file, the others.
+
+    Parameters
+    ----------
+    name : str
+        As messages and ``--help`` show it.
+    suffixes : tuple of str
+        Endings of file names, the usual one first.
+    reader : str
+        ``(path, *, missing) -> Queries``.
+    lines : str
+        ``(Queries) -> iterable of bytes``: text to write; the queries may be a part of those of the file.
+    recogniser : str
+        ``(path) -> bool``: whether the content of a file, or of a folder, is of this format.
+    opener : str
+        ``(path) -> Queries`` with `StoredFeatures`.
+    parts : str
+        ``(path, missing) -> iterable of Queries``: consecutive rows, for conversion in bounded memory; the
+        last query of a part may continue in the next one. May raise `directrix.data.parts.StartAgain`.
+        Default: all at once.
+    writer : str
+        ``(path) -> context manager``, which gives a function that takes `Queries`; instead of ``lines``.
+    compressed : bool
+        Whether files may be compressed with gzip, bzip2 or xz.
+    """
+
+    name: str
+    suffixes: tuple[str, ...]
+    reader: str = ""
+    lines: str = ""
+    recogniser: str = ""
+    opener: str = ""
+    parts: str = ""
+    writer: str = ""
+    compressed: bool = True
+
+    @property
+    def is_written(self) -> bool:
+        """Whether files of this format can be written."""
+        return bool(self.lines or self.writer)
+
+    @property
+    def is_table(self) -> bool:
+        """Whether features can stay in the file. A folder of tables is one data set."""
+        return bool(self.opener)
+
+    def is_named(self, path: Path) -> bool:
+        """Whether the ending of a file name says this format."""
+        return (without_compression(path) if self.compressed else path).suffix in self.suffixes
+
+    def recognises(self, path: Path) -> bool:
+        """Whether the content of a file, or of a folder, says this format."""
+        return bool(self.recogniser) and bool(_load(self.recogniser)(path))
+
+    def read(self, path: Path, missing: str = "error") -> Queries:
+        """Read all of a file."""
+        q: Queries = _load(self.reader)(path, missing=missing)
+        return q
+
+    def read_parts(self, path: Path, missing: str) -> Iterable[Queries]:
+        """Read a file from front to back, without holding all of it where the format allows that."""
+        if not self.parts:
+            return [self.read(path, missing)]
+        parts: Iterable[Queries] = _load(self.parts)(path, missing)
+        return parts
+
+    @contextlib.contextmanager
+    def writing(self, path: Path) -> Iterator[Callable[[Queries], None]]:
+        """Open a file that takes `Queries`, part by part; it appears if the block ends without error."""
+        if self.writer:
+            with _load(self.writer)(path) as add:
+                yield add
+        else:
+            lines = _load(self.lines)
+            with replacing(path) as file:
+                yield lambda part: file.writelines(lines(part))
 
 
-def read_file(path: Path, *, missing: Literal["error", "zero", "nan"] = "error") -> Queries:
-    """Read LETOR text, a Parquet or Arrow file, or a folder of those; see `read_letor` and `read_parquet`."""
-    return read_parquet(path, missing=missing) if is_table(path) else read_letor(path, missing=missing)
+def _load(reference: str) -> Any:
+    module, function = reference.split(":")
+    return getattr(import_module(f"directrix.data.{module}"), function)
+
+
+ARROW = Format(
+    "Parquet or Arrow",
+    (".parquet", ".arrow", ".feather"),
+    reader="arrow.read:read_parquet",
+    recogniser="arrow.files:is_arrow",
+    opener="arrow.read:open_parquet",
+    parts="arrow.stream:parquet_parts",
+    writer="arrow.write:writing",
+    compressed=False,
+)
+QRELS = Format("TREC qrels", (".qrels",), lines="trec.qrels:qrels_lines", recogniser="trec.qrels:is_qrels")
+LETOR = Format(
+    "LETOR / svmlight",
+    (".txt", ".letor", ".dat", ".svm", ".svmlight", ".libsvm", ""),
+    reader="letor.read:read_letor",
+    lines="letor.write:letor_lines",
+    parts="letor.parts:LetorParts",
+)
+
+FORMATS = (ARROW, QRELS, LETOR)
+"""Every format, in the order in which a file is compared with them; LETOR text comes last."""
+
+
+def format_of(path: Path) -> Format:
+    """Return the format that a data file has by its name or content; LETOR text if neither says one."""
+    return next((f for f in FORMATS if f.reader and (f.is_named(path) or f.recognises(path))), LETOR)
+
+
+def named(path: Path) -> Format | None:
+    """Return the format that a file of this name is written in, or None."""
+    return next((f for f in FORMATS if f.is_written and f.is_named(path)), None)
+
+
+def read_file(path: Path, *, missing: str = "error") -> Queries:
+    """Read a data file of any format, or a folder of tables; see `read_letor` and `read_parquet`."""
+    return format_of(path).read(path, missing)
 
 
 def open_file(path: Path) -> Queries:
-    """Open a Parquet or Arrow file whose features stay there; see `open_parquet`.
+    """Open a table whose features stay in its file; see `open_parquet`.
 
     Raises
     ------
     InputError
-        For LETOR text, whose rows lie nowhere in particular.
+        For text, whose rows have no fixed places in the file.
     """
-    if not is_table(path):
+    opener = format_of(path).opener
+    if not opener:
         raise InputError(
             f"{path} is text, which must be read into memory; to leave features in a file rewrite it first: "
             f"`directrix convert {path} {path.with_suffix('.arrow')}`, and give that."
         )
-    return open_parquet(path)
+    q: Queries = _load(opener)(path)
+    return q
+
+
+def inputs() -> str:
+    """Names of the formats that are read, for ``--help``."""
+    return ", ".join(f.name for f in reversed(FORMATS) if f.reader)
+
+
+def outputs() -> str:
+    """Names and endings of the formats that are written, for ``--help`` and messages."""
+    shown = {f: f"{f.name} ({' '.join(filter(None, f.suffixes))})" for f in reversed(FORMATS) if f.is_written}
+    text = ", ".join(shown[f] for f in shown if f.compressed)
+    tables = ", ".join(shown[f] for f in shown if not f.compressed)
+    return f"{text}, compressed with {' '.join(COMPRESSED)} at the end; {tables}"

@@ -1,8 +1,8 @@
-"""From one query identifier per row to groups of rows."""
+"""Group rows by the query identifier of each."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from directrix.errors import InputError
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Array, Int64Array
 
-__all__ = ["copied_rows", "group_by_query", "rows_of"]
+__all__ = ["copied_rows", "group_by_query", "object_array", "rows_of", "run_starts"]
 
 _DOCS_PER_CHUNK = 4096
 
@@ -40,17 +40,31 @@ def group_by_query(qid: Any) -> tuple[Int64Array, Int64Array, tuple[Hashable, ..
 
     Notes
     -----
-    Arrays of numbers, dates or text are handled by NumPy, O(n) if grouped, O(n log n) if not;
-    lists and object arrays by a dictionary.
+    NumPy handles arrays of numbers, dates or text, O(n) if grouped, O(n log n) if not; a dictionary handles
+    lists and object arrays.
     """
     values = qid if isinstance(qid, list | tuple | np.ndarray) else _as_sequence(qid)
     if isinstance(values, np.ndarray) and values.ndim != 1:
         raise InputError(
-            f"qid has shape {values.shape}; one identifier a row is needed. Type numpy.ravel(qid)."
+            f"qid has shape {values.shape}; one identifier per row is needed. Type numpy.ravel(qid)."
         )
     if isinstance(values, np.ndarray) and values.dtype.kind in "iufbSUMm":
         return _group_array(values)
     return _group_objects(values.tolist() if isinstance(values, np.ndarray) else values)
+
+
+def object_array(values: Iterable[Any]) -> Array:
+    """Return the values in an array of one dimension, where NumPy would make a matrix of tuples."""
+    items = list(values)
+    out = np.empty(len(items), dtype=object)
+    out[:] = items
+    return out
+
+
+def run_starts(values: Array) -> Int64Array:
+    """Positions at which a run of equal values begins."""
+    changes = values[1:] != values[:-1]
+    return np.flatnonzero(np.append(True, changes))[: len(values)]
 
 
 def rows_of(starts: Int64Array, lengths: Int64Array) -> Int64Array:
@@ -69,7 +83,7 @@ def _as_sequence(qid: Any) -> Any:
         return list(qid)
     except TypeError as error:
         raise InputError(
-            f"qid is {qid!r}; a sequence with one identifier a row is needed, e.g. qid=[1, 1, 2]."
+            f"qid is {qid!r}; a sequence with one identifier per row is needed, e.g. qid=[1, 1, 2]."
         ) from error
 
 
@@ -81,12 +95,12 @@ def _group_array(values: Array) -> tuple[Int64Array, Int64Array, tuple[Hashable,
         missing = np.isnan(values) if values.dtype.kind == "f" else np.isnat(values)
         if missing.any():
             _raise_missing(int(np.argmax(missing)), int(missing.sum()))
-    starts = np.concatenate([[0], np.flatnonzero(values[1:] != values[:-1]) + 1])
+    starts = run_starts(values)
     lengths = np.diff(starts, append=n)
     ids = values[starts]
-    order = _stable_order(ids)  # runs of one query side by side, each group in input order
+    order = _stable_order(ids)  # puts the runs of a query next to each other, in input order
     sorted_ids = ids[order]
-    bounds = np.append(np.flatnonzero(np.append(True, sorted_ids[1:] != sorted_ids[:-1])), len(ids))
+    bounds = np.append(run_starts(sorted_ids), len(ids))
     if len(bounds) - 1 == len(ids):
         return np.arange(n), np.append(starts, n).astype(np.int64), _items(ids)
     first = order[bounds[:-1]]
@@ -98,7 +112,7 @@ def _group_array(values: Array) -> tuple[Int64Array, Int64Array, tuple[Hashable,
 
 
 def _stable_order(ids: Array) -> Int64Array:
-    """Do a stable argsort; NumPy counts instead of comparing where integers have 16 bits."""
+    """Return a stable argsort; NumPy counts instead of comparing where integers have 16 bits."""
     if ids.dtype.kind in "iu" and int(ids.max()) - int(ids.min()) < 2**32:
         above = ids.astype(np.uint64) - ids.min().astype(np.uint64)  # modulo 2**64, also for negative ids
         order = np.argsort(above.astype(np.uint16), kind="stable")
@@ -108,17 +122,16 @@ def _stable_order(ids: Array) -> Int64Array:
 
 
 def _items(ids: Array) -> tuple[Hashable, ...]:
-    """Identifiers as Python has them; dates finer than its own (nanoseconds) stay those of NumPy."""
+    """Identifiers as Python objects; dates with nanoseconds, which Python cannot hold, stay NumPy objects."""
     items = tuple(ids.tolist())
     return tuple(ids) if ids.dtype.kind in "Mm" and isinstance(items[0], int) else items
 
 
 def _group_objects(values: Any) -> tuple[Int64Array, Int64Array, tuple[Hashable, ...]]:
     place: dict[Hashable, int] = {}
+    codes_of = (place.setdefault(v, len(place)) for v in values)
     try:
-        codes = np.fromiter(
-            (place.setdefault(v, len(place)) for v in values), dtype=np.int64, count=len(values)
-        )
+        codes = np.fromiter(codes_of, dtype=np.int64, count=len(values))
     except TypeError as error:
         raise InputError(
             f"qid holds values that cannot name a query ({error}); integers, text or tuples are needed. "
@@ -133,24 +146,21 @@ def _group_objects(values: Any) -> tuple[Int64Array, Int64Array, tuple[Hashable,
 
 
 def _is_missing(value: Any) -> bool:
-    return (
-        value is None
-        or type(value).__name__ in ("NAType", "NaTType")
-        or (isinstance(value, float) and value != value)
-    )
+    is_nan = isinstance(value, float) and value != value
+    return value is None or is_nan or type(value).__name__ in ("NAType", "NaTType")
 
 
 def _raise_missing(row: int, n: int) -> None:
     raise InputError(
         f"qid is missing in {n:,} rows, the first is row {row}; every row belongs to a query. "
-        "Drop these rows from X, y and qid, or give them a query of their own."
+        "Drop these rows from X, y and qid, or give them an identifier."
     )
 
 
 def copied_rows(X: Array, starts: Int64Array, qptr: Int64Array) -> Array:
     """Copy the rows ``X[starts[q] : starts[q] + size]`` of one query after another, on threads.
 
-    Most of the time is the first touch of new memory, which threads share.
+    Threads help because most of the time goes to the first use of new memory.
     """
     out = np.empty((int(qptr[-1]), X.shape[1]), dtype=X.dtype)
     bounds = query_chunks(qptr, _DOCS_PER_CHUNK)

@@ -1,4 +1,4 @@
-"""Checks of options: counts, seeds, what missing values mean."""
+"""Checks of options: seeds, what missing values mean."""
 
 from __future__ import annotations
 
@@ -7,23 +7,22 @@ from typing import Any
 import numpy as np
 
 from directrix.errors import InputError
+from directrix.types import Float64Array
 
-__all__ = ["check_count", "check_missing", "generator"]
+__all__ = ["as_shares", "check_missing", "generator"]
 
 
-def check_count(name: str, value: Any, lowest: int) -> int:
-    """Return a count as an int; it must be an integer, not a bool, and at least ``lowest``.
-
-    Raises
-    ------
-    InputError
-        With the name of the option and what it got.
-    """
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer) or value < lowest:
-        raise InputError(
-            f"{name}={value!r}; an integer >= {lowest} is needed. Type e.g. {name}={max(lowest, 10)}."
-        )
-    return int(value)
+def as_shares(name: str, values: Any, fewest: int = 1) -> Float64Array:
+    """Return shares as an array; they must be positive, with sum 1, and at least ``fewest`` of them."""
+    try:
+        shares = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        shares = np.empty(0)
+    is_row = shares.ndim == 1 and len(shares) >= fewest
+    if not is_row or not (shares > 0).all() or abs(shares.sum() - 1) > 1e-9:
+        least = "at least two positive" if fewest == 2 else "positive"
+        raise InputError(f"{name}={values!r}; {least} shares with sum 1 are needed, e.g. (0.7, 0.3).")
+    return shares
 
 
 def generator(seed: Any) -> np.random.Generator:
@@ -32,7 +31,7 @@ def generator(seed: Any) -> np.random.Generator:
     Raises
     ------
     InputError
-        If NumPy takes no such seed: it is negative, or no integer.
+        If NumPy does not accept the seed: it is negative, or no integer.
     """
     try:
         return np.random.default_rng(seed)

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from directrix.data.grouping import copied_rows, group_by_query, rows_of
+from directrix.data.grouping import copied_rows, group_by_query, object_array, rows_of
 from directrix.data.stored import StoredFeatures
 from directrix.data.validate import check_features, check_group, check_labels, check_length
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array, Int64Array
 
-__all__ = ["Queries", "group_by_query"]
+__all__ = ["Queries", "frozen"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ class Queries:
     feature_names : tuple of str, or None
         Names of the columns.
     rows : int64 (n_docs,)
-        For each document here, its row in the arrays that were passed in.
+        For each document, its row in the arrays that were passed in.
     """
 
     features: Any
@@ -54,7 +54,7 @@ class Queries:
 
     def __post_init__(self) -> None:
         for name in ("labels", "qptr", "doc_ids", "rows"):
-            object.__setattr__(self, name, _frozen(getattr(self, name)))
+            object.__setattr__(self, name, frozen(getattr(self, name)))
         object.__setattr__(self, "features", _frozen_features(self.features))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -64,13 +64,12 @@ class Queries:
         self.__post_init__()
 
     def __repr__(self) -> str:
-        form = f"{self.features.dtype}"
-        form += " CSR" if sp.issparse(self.features) else ""
-        form += " in a file" if isinstance(self.features, StoredFeatures) else ""
+        is_stored = isinstance(self.features, StoredFeatures)
+        form = f"{self.features.dtype}{' CSR' * sp.issparse(self.features)}{' in a file' * is_stored}"
         if self.n_docs == 0:
             return f"Queries(empty, {self.n_features} features {form})"
         sizes = np.diff(self.qptr)
-        docs = f"{self.n_docs:,} documents ({sizes.min()} to {sizes.max()} a query)"
+        docs = f"{self.n_docs:,} documents ({sizes.min()} to {sizes.max()} per query)"
         labels = f"labels {self.labels.min():g} to {self.labels.max():g}"
         return f"Queries({self.n_queries:,} queries, {docs}, {self.n_features:,} features {form}, {labels})"
 
@@ -127,8 +126,8 @@ class Queries:
 
         Notes
         -----
-        Rows that are grouped already are not copied, only viewed: the caller's arrays are
-        never changed, and should not be changed by the caller afterwards.
+        Rows that are grouped already are not copied: the result shares the caller's arrays, which are never
+        changed here and should not be changed by the caller afterwards.
 
         Examples
         --------
@@ -143,7 +142,8 @@ class Queries:
         check_length(len(labels), n_docs, "y (labels)")
         rows, qptr, query_ids = _group(qid, group, n_docs)
         names = list(X.columns) if feature_names is None and hasattr(X, "columns") else feature_names
-        docs = None if doc_ids is None else _objects(doc_ids, n_docs)
+        docs = None if doc_ids is None else object_array(doc_ids)
+        check_length(n_docs if docs is None else len(docs), n_docs, "doc_ids")
         if not np.array_equal(rows, np.arange(n_docs)):
             features, labels = features[rows], labels[rows]
             docs = None if docs is None else docs[rows]
@@ -155,7 +155,7 @@ class Queries:
         Parameters
         ----------
         queries : integers
-            Positions, 0 to ``n_queries - 1``; one may stand more than once.
+            Positions, 0 to ``n_queries - 1``; one may be given more than once.
 
         Raises
         ------
@@ -195,12 +195,12 @@ class Queries:
         Parameters
         ----------
         n_features : int
-            Number of columns; with as many as there are, the same object.
+            Number of columns; if it is the present one, the same object is returned.
 
         Raises
         ------
         InputError
-            If there are more already.
+            If there are more columns already, or the features stay in a file.
         """
         more = n_features - self.n_features
         if more == 0:
@@ -213,7 +213,9 @@ class Queries:
         if isinstance(self.features, StoredFeatures):
             raise InputError(
                 f"{self.features.source.name} has {self.n_features} features and {n_features} are needed; "
-                "features that stay in a file get no further columns. Type directrix.data.read_parquet(path)."
+                "features that stay in a file get no further columns.",
+                python="Type directrix.data.read_parquet(path).",
+                shell="Type --no-stream.",
             )
         if sp.issparse(self.features):
             parts = self.features.data, self.features.indices, self.features.indptr
@@ -223,7 +225,7 @@ class Queries:
         return replace(self, features=features)
 
     def restore(self, per_doc: Array) -> Array:
-        """Put values of documents (in the order held here) back into the order of the input rows.
+        """Put values of documents, in the order of these queries, back into the order of the input rows.
 
         Parameters
         ----------
@@ -251,34 +253,27 @@ def _group(qid: Any, group: Any, n_docs: int) -> tuple[Int64Array, Int64Array, t
     return rows, qptr, query_ids
 
 
-def _objects(values: Iterable[object], n_docs: int) -> Array:
-    items = list(values)
-    check_length(len(items), n_docs, "doc_ids")
-    out = np.empty(n_docs, dtype=object)
-    out[:] = items
-    return out
-
-
 def _names(names: Iterable[object] | None, n_features: int) -> tuple[str, ...] | None:
     if names is None:
         return None
     texts = tuple(str(name) for name in names)
     if len(texts) != n_features:
         raise InputError(
-            f"feature_names has {len(texts)} names for {n_features} columns of X; one a column is needed. "
+            f"feature_names has {len(texts)} names for {n_features} columns of X; one per column is needed. "
             "Leave it out to number them."
         )
     if len(set(texts)) < len(texts):
         twice = next(name for name in texts if texts.count(name) > 1)
         places = [column for column, name in enumerate(texts) if name == twice]
         raise InputError(
-            f"feature_names: {twice!r} names columns {places[0]} and {places[1]}; each name may stand "
+            f"feature_names: {twice!r} names columns {places[0]} and {places[1]}; each name may occur "
             "once. Rename one, or leave out feature_names to number them (of a frame: X.to_numpy())."
         )
     return texts
 
 
-def _frozen(array: Any) -> Any:
+def frozen(array: Any) -> Any:
+    """Return a read-only view of an array, or None."""
     if array is None:
         return None
     view = np.asarray(array).view()
@@ -290,9 +285,7 @@ def _frozen_features(features: Any) -> Any:
     if isinstance(features, StoredFeatures):
         return features
     if not sp.issparse(features):
-        return _frozen(features)
+        return frozen(features)
     out = sp.csr_array(features.shape, dtype=features.dtype)
-    out.data, out.indices, out.indptr = (
-        _frozen(a) for a in (features.data, features.indices, features.indptr)
-    )
+    out.data, out.indices, out.indptr = map(frozen, (features.data, features.indices, features.indptr))
     return out

@@ -9,8 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import scipy.sparse as sp
 
-from directrix.data.percentile import percentiles
-from directrix.data.statistics import statistics
+from directrix.data.statistics import percentiles, statistics
 from directrix.data.stored import StoredFeatures
 from directrix.errors import InputError
 from directrix.types import Array, Int64Array
@@ -23,7 +22,7 @@ SCALES: tuple[Kind, ...] = get_args(Kind)
 
 @dataclass(frozen=True)
 class Scale:
-    r"""A map of every feature: linear, :math:`(x - c) / d`, or to percentiles.
+    r"""A map of every feature: linear, :math:`(x - c) / d`, or percentiles.
 
     ====================  ==============================  ==============================
     kind                  c                               d
@@ -63,25 +62,23 @@ class Scale:
         if self.kind.startswith("query-"):
             if self.center is not None or self.width is not None:
                 raise InputError(
-                    f"Scale({self.kind!r}) with center or width; each query has its own. Leave them out."
+                    f"Scale({self.kind!r}) with center or width, which each query determines. Leave them out."
                 )
             return
+        remedy = f"Take them with directrix.data.fit_scale({self.kind!r}, features)."
         for name, lowest in (("center", -np.inf), ("width", 0.0)):
             values = getattr(self, name)
-            if not isinstance(values, tuple | list | np.ndarray) or not all(
-                _is_finite(v) and v >= lowest for v in values
-            ):
+            is_row = isinstance(values, tuple | list | np.ndarray)
+            if not is_row or not all(_is_finite(v) and v >= lowest for v in values):
                 raise InputError(
-                    f"Scale({self.kind!r}) with {name} = {_shown(values)}; one finite number a feature of "
-                    "the training data is needed (widths >= 0). Take them with "
-                    f"directrix.data.fit_scale({self.kind!r}, features)."
+                    f"Scale({self.kind!r}) with {name} = {_shown(values)}; a list with one finite number for "
+                    f"each feature of the training data is needed (widths >= 0). {remedy}"
                 )
             object.__setattr__(self, name, tuple(float(v) for v in values))
         if len(self.center or ()) != len(self.width or ()):
             raise InputError(
                 f"Scale({self.kind!r}) with {len(self.center or ())} centers and {len(self.width or ())} "
-                f"widths; both have one value a feature. Take them with directrix.data.fit_scale({self.kind!r}, "
-                "features)."
+                f"widths; both have one value per feature. {remedy}"
             )
 
     def apply(self, features: Any, qptr: Int64Array) -> Any:
@@ -92,14 +89,14 @@ class Scale:
         features : float32 or float64 (n_docs, n_features), or CSR
             Not changed; the result has the same dtype. `StoredFeatures` are scaled as they are read.
         qptr : int64 (n_queries + 1,)
-            Query boundaries; they do not matter to the kinds by training data.
+            Query boundaries, which the kinds by training data do not use.
 
         Raises
         ------
         InputError
-            If the number of features is not that of the training data, or for CSR features,
-            except "standard", which then divides by d only, since subtracting would fill the
-            matrix. If a finite value becomes infinite, or the range of a query does.
+            If the number of features is not that of the training data; for CSR features unless the kind is
+            "standard", which then only divides by d, since subtracting would fill the matrix; or if a finite
+            value, or the range of a query, becomes infinite.
 
         Notes
         -----
@@ -116,11 +113,7 @@ class Scale:
 
     def _apply_csr(self, features: Any) -> Any:
         if self.kind != "standard":
-            raise InputError(
-                f"scale={self.kind!r} moves zeros, so CSR features would become dense. Type "
-                "scale='standard' (which "
-                "only divides CSR features), scale=None, or read the file with sparse=False."
-            )
+            raise _moves_zeros(self.kind)
         self._check_columns(features)
         factor = _inverse(np.array(self.width))
         with np.errstate(over="ignore", invalid="ignore"):
@@ -132,8 +125,7 @@ class Scale:
         if self.center is not None and features.shape[1] != len(self.center):
             raise InputError(
                 f"the features have {features.shape[1]} columns, but {len(self.center)} when the scale was "
-                "made; "
-                "both must agree. Give the same features in the same order as in training."
+                "made; both must agree. Give the same features in the same order as in training."
             )
 
     def to_json(self) -> dict[str, Any]:
@@ -157,28 +149,21 @@ class Scale:
                 f"the scale in the model file is {_shown(data)}; a kind out of {', '.join(SCALES)} is "
                 "needed. Save the model again."
             )
-        parts = {name: data[name] for name in ("center", "width") if data.get(name) is not None}
-        for name, values in parts.items():
-            if not isinstance(values, list):
-                raise InputError(
-                    f"the scale {kind!r} in the model file has {name} = {_shown(values)}; a list of finite "
-                    "numbers is needed. Save the model again."
-                )
         try:
-            return cls(kind, **parts)
+            return cls(kind, data.get("center"), data.get("width"))
         except InputError as error:
             raise InputError(f"the scale in the model file: {error} Save the model again.") from error
 
 
 def fit_scale(kind: str | None, features: Any) -> Scale | None:
-    """Take what a scale needs from training data.
+    """Return a scale with the statistics of training data that it needs.
 
     Parameters
     ----------
     kind : {"query-minmax", "query-standard", "query-percentile", "minmax", "standard"}, or None
         ``None`` gives ``None``: no scaling.
     features : float32 or float64 (n_docs, n_features), or CSR, or `StoredFeatures`
-        Of the training data; statistics are computed in float64.
+        Those of the training data; statistics are computed in float64.
 
     Raises
     ------
@@ -192,14 +177,23 @@ def fit_scale(kind: str | None, features: Any) -> Scale | None:
     if kind.startswith("query-"):
         return Scale(kind)
     if sp.issparse(features) and kind == "minmax":
-        return Scale("minmax", (), ())._apply_csr(features)  # type: ignore[no-any-return]
+        raise _moves_zeros(kind)
     center, width = statistics(kind, features)
     _check_width(width, "the training data")
     return Scale(kind, tuple(center.tolist()), tuple(width.tolist()))
 
 
+def _moves_zeros(kind: str) -> InputError:
+    return InputError(
+        f"scale={kind!r} moves zeros, so CSR features would become dense.",
+        python="Type scale='standard' (which only divides CSR features), scale=None, or read the file with "
+        "sparse=False.",
+        shell="Type --scale standard, or leave out --scale.",
+    )
+
+
 def _shown(value: object) -> str:
-    """Text of a value from a file, cut where it is long; huge integers have no text."""
+    """Text of a value from a file, cut where it is long; Python refuses to print huge integers."""
     try:
         text = repr(value)
     except ValueError:
@@ -208,12 +202,10 @@ def _shown(value: object) -> str:
 
 
 def _is_finite(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.floating | np.integer):
+        return False
     try:
-        return (
-            isinstance(value, int | float | np.floating | np.integer)
-            and not isinstance(value, bool)
-            and bool(np.isfinite(float(value)))
-        )
+        return bool(np.isfinite(float(value)))
     except OverflowError:
         return False
 

@@ -1,4 +1,4 @@
-"""Splits in which a query is never torn apart."""
+"""Splits that keep all documents of a query in one part."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from directrix.data.options import check_count, generator
+from directrix.data.files import COMPRESSED
+from directrix.data.options import as_shares, generator
 from directrix.data.queries import Queries
 from directrix.errors import InputError
+from directrix.parameters import whole
 from directrix.types import Int64Array
 
 __all__ = ["Fold", "fold_numbers", "k_folds", "letor_folds", "split_queries"]
@@ -34,33 +36,27 @@ def split_queries(q: Queries, fractions: Sequence[float], *, seed: int = 0) -> t
     q : Queries
         What to split.
     fractions : floats > 0 with sum 1
-        Share of the queries of each part, e.g. ``(0.6, 0.2, 0.2)``; sizes are rounded so that
-        they add up.
+        Share of the queries of each part, e.g. ``(0.6, 0.2, 0.2)``; the sizes of all parts add up to the
+        number of queries.
     seed : int
         The same seed gives the same split.
 
     Returns
     -------
     tuple of Queries
-        One per fraction; queries in each keep their order.
+        One per fraction, with the queries in their order.
 
     Raises
     ------
     InputError
-        If the fractions do not add up to 1, a part would have no query, or the seed is no seed.
+        If the fractions do not add up to 1, a part would have no query, or the seed is invalid.
     """
-    try:
-        shares = np.asarray(fractions, dtype=np.float64)
-    except (TypeError, ValueError):
-        shares = np.empty(0)
-    if shares.ndim != 1 or len(shares) == 0 or not (shares > 0).all() or abs(shares.sum() - 1) > 1e-9:
-        raise InputError(f"fractions={fractions!r}; positive shares with sum 1 are needed, e.g. (0.8, 0.2).")
+    shares = as_shares("fractions", fractions)
     bounds = np.round(np.concatenate([[0.0], np.cumsum(shares)]) * q.n_queries).astype(np.int64)
     if (np.diff(bounds) == 0).any():
         raise InputError(
             f"fractions={fractions!r} of {q.n_queries} queries leave a part without a query; every part "
-            "needs one. "
-            "Give larger shares or more queries."
+            "needs one. Give larger shares or more queries."
         )
     order = generator(seed).permutation(q.n_queries)
     return tuple(q.take(np.sort(order[a:b])) for a, b in itertools.pairwise(bounds))
@@ -81,17 +77,17 @@ def k_folds(q: Queries, k: int = 5, *, seed: int = 0) -> Iterator[tuple[Queries,
     Raises
     ------
     InputError
-        If ``k`` is out of range, or the seed is no seed; at once, not at the first fold.
+        If ``k`` is out of range or the seed is invalid; raised by the call, not by the first fold.
     """
-    if check_count("k", k, 2) > q.n_queries:
+    if whole(k, "k", least=2) > q.n_queries:
         raise InputError(
-            f"k={k} folds of {q.n_queries} queries; k is 2 to the number of queries. Type k=2, say."
+            f"k={k} folds of {q.n_queries} queries; k is 2 to the number of queries. Type e.g. k=2."
         )
     return _folds(q, int(k), fold_numbers(q.n_queries, int(k), seed=seed))
 
 
 def fold_numbers(n_queries: int, k: int, *, seed: int = 0) -> Int64Array:
-    """Fold of every query, 0 to k - 1; sizes differ by one at most."""
+    """Fold of every query, 0 to k - 1; the sizes of folds differ by at most one."""
     numbers = np.empty(n_queries, dtype=np.int64)
     numbers[generator(seed).permutation(n_queries)] = np.arange(n_queries) % k
     return numbers
@@ -108,7 +104,7 @@ def letor_folds(folder: str | os.PathLike[str]) -> tuple[Fold, ...]:
     Parameters
     ----------
     folder : path
-        Holds ``Fold1``, ``Fold2``, ...; files may be compressed (``train.txt.gz``).
+        The folder with ``Fold1``, ``Fold2``, ...; files may be compressed (``train.txt.gz``).
 
     Raises
     ------
@@ -120,19 +116,17 @@ def letor_folds(folder: str | os.PathLike[str]) -> tuple[Fold, ...]:
     if not names:
         raise InputError(
             f"{root} has no folder Fold1, Fold2, ...; LETOR collections have Fold1/train.txt, "
-            "Fold1/vali.txt, "
-            f"Fold1/test.txt and so on. Give the folder that holds them: `ls {root}`."
+            f"Fold1/vali.txt, Fold1/test.txt and so on. Give the folder that holds them: `ls {root}`."
         )
     return tuple(Fold(*(_file(name, part) for part in Fold._fields)) for name in names)
 
 
 def _file(folder: Path, part: str) -> Path:
-    for suffix in ("", ".gz", ".bz2", ".xz"):
+    for suffix in ("", *COMPRESSED):
         path = folder / f"{part}.txt{suffix}"
         if path.is_file():
             return path
     raise InputError(
         f"{folder} has no {part}.txt (nor .gz, .bz2, .xz of it); a fold has train.txt, vali.txt and "
-        "test.txt. "
-        "Copy or link the file there."
+        "test.txt. Copy or link the file there."
     )

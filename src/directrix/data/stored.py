@@ -1,4 +1,4 @@
-"""Features that stay in a file: an array that is read in runs of rows, ahead of its use."""
+"""Features that stay in a file: rows that are read ahead of their use."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from typing import Any, NamedTuple, NoReturn, Protocol
 
 import numpy as np
 
-from directrix.data.blocks import Stamp, check_stamp, readable
+from directrix.data.files import Stamp, check_stamp, readable
 from directrix.errors import InputError
 from directrix.threads import query_chunks
 from directrix.types import Array, Int64Array
 
 __all__ = ["BLOCK_BYTES", "Extent", "RawRows", "RowScale", "Rows", "StoredFeatures", "block_bounds"]
 
-BLOCK_BYTES = 32 << 20  # of features that are read at one time; three blocks are in memory at most
+BLOCK_BYTES = 32 << 20  # of features that are read together; at most three blocks are in memory
 _AHEAD = 2  # blocks that are being read while another one is used
 
 
@@ -30,7 +30,7 @@ def block_bounds(qptr: Int64Array, bytes_per_row: int) -> Int64Array:
 
 
 class Rows(Protocol):
-    """Where stored rows come from."""
+    """The source of stored rows."""
 
     @property
     def name(self) -> str:
@@ -61,7 +61,7 @@ class RowScale(Protocol):
 
 
 class Extent(NamedTuple):
-    """A run of rows that lie one after another in a file.
+    """Consecutive rows of a file.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ class Extent(NamedTuple):
 
 @dataclass(frozen=True)
 class RawRows:
-    """Rows that lie in files as they lie in memory.
+    """Rows whose bytes in the files are those they have in memory.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class RawRows:
     shape : (n_docs, n_features)
     dtype : float32 or float64
     stamps : tuple of (path, bytes, nanoseconds)
-        Size and time of every file when it was opened: a file that changed since is refused.
+        Size and time of every file when it was opened; a file that has changed is refused.
     """
 
     name: str
@@ -100,7 +100,7 @@ class RawRows:
     stamps: tuple[Stamp, ...]
 
     def read(self, first: int, last: int, out: Array) -> None:
-        """Read rows with as few calls of the system as there are extents.
+        """Read rows, with one system call per extent.
 
         Raises
         ------
@@ -135,7 +135,7 @@ def _fill(descriptor: int, target: memoryview, offset: int, path: Path) -> None:
 class StoredFeatures:
     """The features of `Queries` that are in a file and stay there; made by `directrix.data.open_parquet`.
 
-    Where a matrix is needed, it refuses to become one: what can work block by block asks for `blocks`.
+    It refuses to become a matrix: code that can work block by block uses `blocks`.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ class StoredFeatures:
     runs : int64 (n_runs, 2), or None
         Rows of the file that belong to these features, as runs first <= i < last; None = all.
     scale : RowScale, or None
-        Applied to what was read.
+        Applied to rows after they are read.
     qptr : int64 (n_queries + 1,), or None
         Query boundaries, for a scale.
     """
@@ -179,21 +179,20 @@ class StoredFeatures:
         raise self.refusal("this")
 
     def astype(self, dtype: Any) -> NoReturn:
-        """Refused, as every use as a matrix."""
+        """Refuse, as for every use as a matrix."""
         raise self.refusal("this")
 
     def refusal(self, what: str) -> InputError:
         """Return the error for work that needs all features in memory."""
         return InputError(
             f"{self.source.name}: its features stay in the file, and {what} needs them in memory. Linear "
-            f"rankers "
-            'that gradients train ("lbfgs", "cg", "sgd", "adam") read them block by block; for anything else '
-            "type directrix.data.read_parquet(path) (on the command line --no-stream), or take a part: q.take([0, "
-            "1])."
+            'rankers that gradients train ("lbfgs", "cg", "sgd", "adam") read them block by block.',
+            python="For anything else type directrix.data.read_parquet(path), or take a part: q.take([0]).",
+            shell="For anything else type --no-stream.",
         )
 
     def __getitem__(self, rows: Any) -> Any:
-        """Rows in memory for a slice; features that stay in the file for an array of positions >= 0."""
+        """Return rows in memory for a slice, and `StoredFeatures` for an array of positions >= 0."""
         if isinstance(rows, slice) and rows.step in (None, 1):
             first, last, _ = rows.indices(len(self))
             return self.read(first, max(first, last))
@@ -216,7 +215,7 @@ class StoredFeatures:
         return replace(self, runs=np.column_stack([firsts, lasts]))
 
     def scaled(self, scale: RowScale, qptr: Int64Array) -> StoredFeatures:
-        """Return the same features, scaled as they are read; queries are then read whole."""
+        """Return the same features, scaled as they are read; whole queries are then read."""
         return replace(self, scale=scale, qptr=qptr)
 
     def read(self, first: int, last: int, out: Array | None = None) -> Array:
@@ -229,10 +228,9 @@ class StoredFeatures:
         a = int(np.searchsorted(self.qptr, first, side="right")) - 1
         b = max(a, int(np.searchsorted(self.qptr, last)))
         lo, hi = int(self.qptr[a]), int(self.qptr[b])
+        has_room = out is not None and len(out) >= hi - lo
         rows = (
-            out[: hi - lo]
-            if out is not None and len(out) >= hi - lo
-            else np.empty((hi - lo, self.shape[1]), self.dtype)
+            out[: hi - lo] if out is not None and has_room else np.empty((hi - lo, self.shape[1]), self.dtype)
         )
         self._read(lo, hi, rows)
         scaled: Array = self.scale.apply(rows, self.qptr[a : b + 1] - lo)
@@ -259,7 +257,7 @@ class StoredFeatures:
         return zip(bounds, self.spans(itertools.pairwise(bounds)), strict=False)
 
     def spans(self, spans: Iterable[tuple[int, int]]) -> Iterator[Array]:
-        """Rows of each span (first, last), read by a thread of their own while the one before is used.
+        """Rows of each span (first, last); a thread reads ahead while the rows before are used.
 
         At most two spans are being read, and one is in use, which is read-only and valid until the next.
         """

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from directrix.data.options import check_count, generator
+from directrix.data.options import as_shares, generator
 from directrix.data.queries import Queries
 from directrix.errors import InputError
+from directrix.parameters import whole
 from directrix.threads import run_chunks
 from directrix.types import Array, Float64Array, Int64Array
 
@@ -36,27 +37,25 @@ def make_cubic(  # noqa: PLR0913 - each one is a property of the data
     .. math:: s(x) = \sum_{m} a_m \prod_{j \in m} x_j, \qquad a_m \sim U[-1, 1],
 
     over monomials m of degree 1 to 3 (a constant would change no order); labels 0, 1, ... are
-    cut from the score at the quantiles that give them the wanted shares.
+    cut from the score at the quantiles that give them the requested shares.
 
     Parameters
     ----------
     n_queries, docs_per_query, n_features : int >= 1
-        Size. The paper has 50 documents a query and 300 features; Donmez et al. (2009) use
+        Size. The paper has 50 documents per query and 300 features; Donmez et al. (2009) use
         10,000 / 5,000 / 10,000 queries for training, validation and test.
     n_monomials : int >= 1
-        Number of monomials, drawn evenly from all (d + 1)(d + 2)(d + 3)/6 - 1 of them and fixed by
-        the seed (300 features have 4.6 million); all of them if there are no more.
+        Number of monomials, drawn uniformly from all (d + 1)(d + 2)(d + 3)/6 - 1 of them (4.6 million for
+        300 features) and fixed by the seed; all of them if ``n_monomials`` is larger.
     shares : floats > 0 with sum 1
         Shares of the labels 0, 1, ... .
     label_noise : float in [0, 1]
-        Share of documents whose label is replaced by one drawn from ``shares``, so that no
-        ranker is perfect.
+        Share of documents whose label is replaced by one drawn from ``shares``, so that no ranker is perfect.
     n_hidden : int, 0 <= n_hidden < n_features
-        Number of features, the last ones, that the labels depend on and that are left out of
-        the result.
+        The last ``n_hidden`` features influence the labels and are left out of the result.
     seed : int
-        Data sets of one seed and different sizes do not share a polynomial; split one data set
-        with `split_queries` instead.
+        Data sets of one seed and different sizes have different polynomials; to get parts of one data set
+        use `split_queries`.
 
     Returns
     -------
@@ -75,23 +74,8 @@ def make_cubic(  # noqa: PLR0913 - each one is a property of the data
     doi:10.1145/1571941.1572021.
     """
     _check_sizes(n_queries, docs_per_query, n_features)
-    try:
-        chances = np.asarray(shares, dtype=np.float64)
-    except (TypeError, ValueError):
-        chances = np.empty(0)
-    if chances.ndim != 1 or len(chances) < 2 or not (chances > 0).all() or abs(chances.sum() - 1) > 1e-9:
-        raise InputError(
-            f"shares={shares!r}; at least two positive shares with sum 1 are needed, e.g. (0.7, 0.3)."
-        )
-    if check_count("n_hidden", n_hidden, 0) >= n_features:
-        raise InputError(
-            f"n_hidden={n_hidden}; 0 to n_features - 1 = {n_features - 1} features can be hidden."
-        )
-    check_count("n_monomials", n_monomials, 1)
-    if not isinstance(label_noise, int | float) or not 0.0 <= label_noise <= 1.0:
-        raise InputError(
-            f"label_noise={label_noise!r}; a share in [0, 1] is needed. Type e.g. label_noise=0.1."
-        )
+    chances = as_shares("shares", shares, 2)
+    _check_options(n_features, n_hidden, n_monomials, label_noise)
     rng = generator(seed)
     n_docs = n_queries * docs_per_query
     features = rng.random((n_docs, n_features), dtype=np.float32)
@@ -110,7 +94,7 @@ def make_cubic(  # noqa: PLR0913 - each one is a property of the data
 def make_linear(
     n_queries: int = 50, docs_per_query: int = 20, n_features: int = 10, *, n_labels: int = 3, seed: int = 0
 ) -> tuple[Queries, Float64Array]:
-    """Make data that a linear ranker can order perfectly, and the weights that do so.
+    """Make data that a linear ranker can order perfectly, and the weights of that ranker.
 
     Parameters
     ----------
@@ -135,7 +119,7 @@ def make_linear(
         If a parameter is out of range.
     """
     _check_sizes(n_queries, docs_per_query, n_features)
-    check_count("n_labels", n_labels, 2)
+    whole(n_labels, "n_labels", least=2)
     rng = generator(seed)
     weights = rng.standard_normal(n_features)
     weights /= np.linalg.norm(weights)
@@ -148,9 +132,21 @@ def make_linear(
 
 
 def _check_sizes(n_queries: int, docs_per_query: int, n_features: int) -> None:
-    check_count("n_queries", n_queries, 1)
-    check_count("docs_per_query", docs_per_query, 1)
-    check_count("n_features", n_features, 1)
+    whole(n_queries, "n_queries")
+    whole(docs_per_query, "docs_per_query")
+    whole(n_features, "n_features")
+
+
+def _check_options(n_features: int, n_hidden: int, n_monomials: int, label_noise: float) -> None:
+    if whole(n_hidden, "n_hidden", least=0) >= n_features:
+        raise InputError(
+            f"n_hidden={n_hidden}; 0 to n_features - 1 = {n_features - 1} features can be hidden."
+        )
+    whole(n_monomials, "n_monomials")
+    if not isinstance(label_noise, int | float) or not 0.0 <= label_noise <= 1.0:
+        raise InputError(
+            f"label_noise={label_noise!r}; a share in [0, 1] is needed. Type e.g. label_noise=0.1."
+        )
 
 
 def _monomials(d: int, wanted: int, rng: np.random.Generator) -> Int64Array:
@@ -163,7 +159,7 @@ def _monomials(d: int, wanted: int, rng: np.random.Generator) -> Int64Array:
         )
         return grid[:-1]
     numbers = np.sort(rng.choice(total, size=wanted, replace=False))
-    # number of multisets that start below i, then of those that go on below j, invert the count
+    # the number of multisets with a first index below i, then with a second below j, inverts the count
     below = np.cumsum([0] + [(d + 1 - i) * (d + 2 - i) // 2 for i in range(d + 1)])
     i = np.searchsorted(below, numbers, side="right") - 1
     rest = numbers - below[i]

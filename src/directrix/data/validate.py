@@ -16,7 +16,7 @@ __all__ = ["check_features", "check_group", "check_labels", "check_length", "che
 def check_ranking(
     scores: Any, labels: Any, qptr: Any, *, allow_infinite: bool = False
 ) -> tuple[FloatArray, Float64Array, Int64Array]:
-    """Check what measures and surrogates take; arrays that are right already are not copied.
+    """Check what measures and surrogates take; arrays that have the right form are not copied.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def check_labels(labels: Any, *, qptr: Int64Array | None = None) -> Float64Array
         row = int(np.argmax(bad))
         remedy = "Shift the labels so that the lowest is 0, e.g. y - y.min()."
         if np.isnan(out[row]):
-            remedy = f"Drop unlabelled rows or give them 0: {_drop('y')}."
+            remedy = "Drop unlabelled rows or give them 0: keep = ~numpy.isnan(y)."
         elif out[row] > 0:
             remedy = "Give the highest grade of the scale instead, e.g. numpy.minimum(y, 4)."
         raise InputError(
@@ -109,7 +109,7 @@ def check_length(n: int, n_docs: int, what: str, of: str = "rows of X") -> None:
     if n != n_docs:
         other = {"rows of X": "X.shape[0]", "documents": "q.n_docs"}.get(of, f"len({of})")
         raise InputError(
-            f"{what} has {n:,} values for {n_docs:,} {of}; one value a row is needed. "
+            f"{what} has {n:,} values for {n_docs:,} {of}; one value per row is needed. "
             f"Compare len({what.split()[0]}) with {other}."
         )
 
@@ -119,7 +119,7 @@ def check_group(group: Any, n_docs: int) -> Int64Array:
     given = _numbers(group, "group")
     sizes = np.ascontiguousarray(given, dtype=np.int64)
     remedy = (
-        "Give the number of rows of each query in their order, e.g. group=[3, 5], or one qid a row: qid=."
+        "Give the number of rows of each query in order, e.g. group=[3, 5], or the qid of each row: qid=."
     )
     bad = (sizes < 1) | (sizes != given)
     if bad.any():
@@ -146,7 +146,7 @@ def check_features(X: Any, *, allow_nan: bool = False) -> Any:
     else:
         features = _dense(X)
         values = features
-    # a sum is finite only if every term is; it costs no memory, and an overflow is looked into
+    # a sum is finite only if every term is; it needs no memory, and after an overflow all values are checked
     with np.errstate(over="ignore", invalid="ignore"):
         is_suspect = values.size > 0 and not np.isfinite(np.sum(values, dtype=np.float64))
     if is_suspect:
@@ -159,19 +159,15 @@ def check_features(X: Any, *, allow_nan: bool = False) -> Any:
 def _raise_not_finite(X: Any, features: Any, bad: Array) -> None:
     if sp.issparse(features):
         entry = int(np.argmax(bad))
-        row, column = (
-            int(np.searchsorted(features.indptr, entry, side="right")) - 1,
-            int(features.indices[entry]),
-        )
+        row, column = int(np.searchsorted(features.indptr, entry, side="right")) - 1, features.indices[entry]
         value = features.data[entry].item()
     else:
         row, column = (int(i) for i in np.unravel_index(np.argmax(bad), bad.shape))
         value = features[row, column].item()
-    names = list(X.columns) if hasattr(X, "columns") else None
-    name = "" if names is None else f" ({names[column]!r})"
     raise InputError(
         f"features: {int(bad.sum()):,} values are NaN or infinite; the first is {value} at row {row}, column "
-        f"{column}{name}; finite numbers are needed. Fill them, e.g. numpy.nan_to_num(X), or drop these rows."
+        f"{column}{_name(X, column)}; finite numbers are needed. Fill them, e.g. numpy.nan_to_num(X), or "
+        "drop these rows."
     )
 
 
@@ -184,9 +180,9 @@ def _csr(X: Any) -> Any:
     try:
         features.check_format(full_check=True)
     except ValueError as error:
-        # The kernels do not check indices: one out of range would read or write foreign memory.
+        # the kernels do not check indices: one out of range would read or write foreign memory
         raise InputError(
-            f"features are a damaged CSR matrix: {error}. Build it anew from rows and columns, "
+            f"features are a damaged CSR matrix: {error}. Build it again from rows and columns, "
             "scipy.sparse.coo_array((values, (rows, columns)), shape=X.shape).tocsr()."
         ) from None
     if features.dtype not in (np.float32, np.float64):
@@ -208,11 +204,9 @@ def _dense(X: Any) -> Array:
         ) from error
     if array.ndim != 2:
         remedy = (
-            "X.reshape(-1, 1) is one feature, X.reshape(1, -1) one document"
-            if array.ndim == 1
-            else "reshape it"
+            "X.reshape(-1, 1) for one feature, X.reshape(1, -1) for one document" if array.ndim == 1 else ""
         )
-        raise InputError(f"features have shape {array.shape}; {shape}. Type {remedy}.")
+        raise InputError(f"features have shape {array.shape}; {shape}. Type {remedy or 'X.reshape(...)'}.")
     if array.dtype == object or array.dtype.kind not in "fiub":
         array = _from_objects(X, array)
     if array.dtype not in (np.float32, np.float64):
@@ -227,16 +221,20 @@ def _from_objects(X: Any, array: Array) -> Array:
         except (TypeError, ValueError):
             pass
     row, column = next((i for i in np.ndindex(array.shape) if not _is_number(array[i])), (0, 0))
-    name = f" ({list(X.columns)[column]!r})" if hasattr(X, "columns") else ""
     raise InputError(
         f"features have dtype {array.dtype}; {_plain(array[row, column])!r} at row {row}, column "
-        f"{column}{name} is no number; real numbers are needed. Drop or encode columns of text, dates or "
-        "objects; numbers as text: numpy.asarray(X, dtype=float)."
+        f"{column}{_name(X, column)} is no number; real numbers are needed. Drop or encode columns of text, "
+        "dates or objects; numbers as text: numpy.asarray(X, dtype=float)."
     )
 
 
+def _name(X: Any, column: int) -> str:
+    """Name of a column in brackets, if there are names."""
+    return f" ({list(X.columns)[column]!r})" if hasattr(X, "columns") else ""
+
+
 def _is_number(cell: object) -> bool:
-    """Whether a cell is a real number, or text that says one: mixed lists become text in NumPy."""
+    """Whether a cell is a real number, also as text: NumPy turns mixed lists into text."""
     if isinstance(cell, str | bytes):
         try:
             float(cell)
@@ -260,7 +258,9 @@ def _numbers(values: Any, what: str) -> Array:
         if array.dtype.kind == "O":
             array = array.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"{what}: not an array of numbers ({error}); one number a row is needed.") from error
+        raise InputError(
+            f"{what}: not an array of numbers ({error}); one number per row is needed."
+        ) from error
     if array.ndim != 1:
         raise InputError(
             f"{what} has shape {array.shape}; one dimension is needed. Type numpy.ravel({what.split()[0]})."
@@ -279,7 +279,3 @@ def _place(row: int, qptr: Int64Array | None) -> str:
     if qptr is None:
         return f"row {row}"
     return f"row {row} (query {int(np.searchsorted(qptr, row, side='right')) - 1})"
-
-
-def _drop(name: str) -> str:
-    return f"keep = ~numpy.isnan({name})"

@@ -1,4 +1,3 @@
-# ruff: noqa: I001
 """Public names for type checkers; written by tests/test_public_names.py."""
 
 from directrix.experiments.crossval import CrossValidation as CrossValidation
@@ -15,9 +14,8 @@ from directrix.experiments.significance import Comparisons as Comparisons
 from directrix.experiments.surrogate_error import Approximation as Approximation
 from directrix.experiments.surrogate_error import approximation as approximation
 from directrix.experiments.tendency import Tendency as Tendency
-from directrix.experiments.tendency_samples import random_models as random_models
-from directrix.experiments.tendency_samples import tendencies as tendencies
-from directrix.experiments.tendency_samples import tendency_of as tendency_of
+from directrix.experiments.tendency_on_data import random_models as random_models
+from directrix.experiments.tendency_on_data import surrogate_tendencies as surrogate_tendencies
 from directrix.measures.evaluation import evaluate_conventions as evaluate_conventions
 from directrix.measures.line_search import line_search as line_search
 

@@ -1,4 +1,4 @@
-"""A table of independent jobs: in parallel, each result kept at once, so that a run can be taken up again."""
+"""Independent jobs in parallel; each result is kept at once, so that a run can be resumed."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from directrix.threads import one_blas_thread, serially
 __all__ = ["Cell", "run_cells"]
 
 Progress = Callable[[int, int, str], None]
-"""Called with the cells that are done, how many there are, and how much time is left."""
-
+"""Called with the number of finished cells, the number of all cells, and the time left."""
 
 _START = b'{"key": '  # of every line
 
@@ -27,10 +26,10 @@ class Cell(NamedTuple):
     Parameters
     ----------
     key : tuple of str and int
-        Its name, unlike all others.
+        Its name, different for every cell.
     work : callable
-        Called with ``arguments``, in another process if there are several: must be possible to pickle.
-        What it returns is kept as JSON.
+        Called with ``arguments``, possibly in another process: all must be possible to pickle. What it
+        returns is kept as JSON.
     arguments : tuple
     """
 
@@ -45,6 +44,7 @@ def run_cells(
     *,
     n_jobs: int | None = None,
     progress: Progress | None = None,
+    share: Callable[[], None] | None = None,
 ) -> dict[tuple[str | int, ...], Any]:
     """Run the cells whose results are not in a file yet, and add them to it.
 
@@ -52,34 +52,38 @@ def run_cells(
     ----------
     cells : sequence of Cell
     path : path
-        JSON lines, one a finished cell: ``{"key": [..], "seconds": .., "result": ..}``. Made if it is not
-        there. A last line that was cut off is dropped.
+        JSON lines, one for each finished cell: ``{"key": [..], "seconds": .., "result": ..}``. Made if it
+        does not exist. An incomplete last line is dropped.
     n_jobs : int, optional
         Cells at a time, by joblib: 1 = in this process, -1 = all cores, None = as ``joblib.parallel_config``
-        says, with the backend that it names, else 1. Each keeps to one thread, and
-        results do not depend on how many there are.
+        says, with the backend that it names, else 1. Each cell uses one thread, and results do not depend
+        on ``n_jobs``.
     progress : callable, optional
         Called after every cell.
+    share : callable, optional
+        Called before cells are sent to other processes, to write the files that they read there.
 
     Returns
     -------
     dict
-        From the key of each of ``cells``, in their order, to its result as JSON has it.
+        Key to result, in the order of ``cells``; results as JSON has them.
 
     Raises
     ------
     InputError
-        If the file holds something else, or another process is adding to it.
+        If the file holds something else, or another process is writing to it.
 
     Notes
     -----
-    A line is written, and forced to the disk, when its cell ends: who kills the run loses the cells that
-    are under way.
+    A line is written, and forced to the disk, when its cell ends: killing the run loses only the cells that
+    are not finished.
     """
     with Path(path).open("a+b") as file:
         _lock(file)
         done = _read(file)
         left = [cell for cell in cells if cell.key not in done]
+        if left and share is not None and _leaves_this_process(n_jobs):
+            share()
         begun, before = time.monotonic(), len(cells) - len(left)
         for count, line in enumerate(_ended(left, n_jobs), start=1):
             file.write(line.encode() + b"\n")
@@ -93,12 +97,20 @@ def run_cells(
     return {cell.key: done[cell.key] for cell in cells}
 
 
+def _leaves_this_process(n_jobs: int | None) -> bool:
+    from joblib import effective_n_jobs
+    from joblib.parallel import get_active_backend
+
+    backend, _ = get_active_backend()
+    return effective_n_jobs(n_jobs) > 1 and not getattr(backend, "supports_sharedmem", False)
+
+
 def _ended(cells: Sequence[Cell], n_jobs: int | None) -> Iterator[str]:
-    """Lines of cells, each when it ends; with a backend that cannot do that, in batches of one a worker."""
+    """Lines of cells, each when it ends; in batches of one cell per worker, if the backend needs that."""
     from joblib import Parallel, delayed, effective_n_jobs
 
     jobs = [delayed(_run)(cell) for cell in cells]
-    # no memory maps: read-only arrays would be another type, for which Numba compiles anew
+    # no memory maps: read-only arrays are another type, for which Numba would compile again
     try:
         parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", max_nbytes=None)
     except ValueError:  # "does not support return_as", for instance that of multiprocessing
@@ -124,7 +136,7 @@ def _parsed(line: str | bytes) -> tuple[tuple[str | int, ...], Any]:
 
 
 def _lock(file: BinaryIO) -> None:
-    """Keep other processes out until this one ends, however it does; where there is no `flock`, nothing."""
+    """Keep other processes out until this one ends; does nothing where `flock` does not exist."""
     try:
         import fcntl
     except ImportError:  # Windows
@@ -133,33 +145,33 @@ def _lock(file: BinaryIO) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise InputError(
-            f"{file.name}: another process is adding to it; one at a time is needed. Wait until it has "
-            "ended, or give another folder."
+            f"{file.name}: another process is writing to it, and only one may. Wait until it has ended, or "
+            "give another folder."
         ) from None
 
 
 def _read(file: BinaryIO) -> dict[tuple[str | int, ...], Any]:
-    """Results of an earlier run; what a kill left of a last line is taken off the file."""
+    """Results of an earlier run; an incomplete last line is removed from the file."""
     file.seek(0)
     lines = file.read().split(b"\n")
-    cut = lines.pop()  # nothing, if the file is whole
-    found = {}
+    cut = lines.pop()  # empty, if the file is whole
+    results = {}
     for number, line in enumerate(lines, start=1):
         try:
             key, result = _parsed(line)
         except (ValueError, TypeError, KeyError):
             raise _not_ours(file, number, line) from None
-        found[key] = result
+        results[key] = result
     if not cut.startswith(_START[: len(cut)]):
         raise _not_ours(file, len(lines) + 1, cut)
     file.truncate(file.tell() - len(cut))
-    return found
+    return results
 
 
 def _not_ours(file: BinaryIO, number: int, line: bytes) -> InputError:
     return InputError(
-        f"{file.name}:{number}: {line[:40].decode(errors='replace')!r} is no finished cell; lines of an "
-        "earlier run are needed, or no file. Remove it, or give another folder."
+        f"{file.name}:{number}: {line[:40].decode(errors='replace')!r} is not a finished cell; the lines of "
+        "an earlier run are needed, or no file. Remove it, or give another folder."
     )
 
 

@@ -1,4 +1,4 @@
-"""The candidates of one entry on one fold: their trainings rung by rung, and which of them is chosen."""
+"""The candidates of one entry on one fold: their trainings rung by rung, and the choice between them."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ Key = tuple[str | int, ...]
 
 @dataclass
 class Contest:
-    """The candidates of one entry on one fold, and how far they have come.
+    """The candidates of one entry on one fold, with their results so far.
 
     Parameters
     ----------
     name : str
-        Of the entry.
+        Name of the entry.
     fold : StoredSplit
     trials : list of (Method, settings)
     job : Job
     mark : str
-        What else figures depend on, shortened: part of every key.
+        Short digest of what else figures depend on; part of every key.
     plan : list of (candidates, queries)
-        Rungs, see `halving_rungs`; of a search without halving one.
+        Rungs, see `halving_rungs`; one rung without halving.
     """
 
     name: str
@@ -47,13 +47,13 @@ class Contest:
     mark: str
     plan: list[tuple[int, int]]
     _alive: list[int] = field(init=False)
-    _found: dict[int, dict[str, Any]] = field(init=False, default_factory=dict)
+    _outcomes: dict[int, dict[str, Any]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self._alive = list(range(len(self.trials)))
 
     def cells(self, rung: int) -> list[Cell]:
-        """The trainings of a rung; none if the contest is over."""
+        """The trainings of a rung; none after the last rung."""
         if rung >= len(self.plan):
             return []
         n = self.plan[rung][1]
@@ -63,18 +63,18 @@ class Contest:
         ]
 
     def end(self, rung: int, results: Mapping[Key, Any]) -> None:
-        """Take the results of a rung, and drop who goes no further."""
+        """Take the results of a rung, and drop the candidates that are not in the next one."""
         if rung >= len(self.plan):
             return
         for i in self._alive:
-            self._found[i] = {**results[self._key(i, self.plan[rung][1])], "rung": rung}
-        trained = [i for i in self._alive if "failed" not in self._found[i]]
-        if rung + 1 < len(self.plan) and trained:  # that none can be trained on few queries says nothing
-            ranked = sorted(trained, key=lambda i: -_or_worst(self._found[i]["chosen_by"]))  # stable
+            self._outcomes[i] = {**results[self._key(i, self.plan[rung][1])], "rung": rung}
+        trained = [i for i in self._alive if "failed" not in self._outcomes[i]]
+        if rung + 1 < len(self.plan) and trained:  # if none can be trained on few queries, none is dropped
+            ranked = sorted(trained, key=lambda i: -_or_worst(self._outcomes[i]["chosen_by"]))  # stable
             self._alive = sorted(ranked[: self.plan[rung + 1][0]])
 
     def result(self, measures: tuple[str, ...]) -> FoldResult:
-        """Choose by validation among those that were trained on all queries.
+        """Choose by validation between the candidates that were trained on all queries.
 
         Raises
         ------
@@ -82,20 +82,23 @@ class Contest:
             If none of them could be trained.
         """
         last = len(self.plan) - 1
-        tried = tuple(_tried(t, self._found[i], last, measures) for i, t in enumerate(self.trials))
+        tried = tuple(_tried(t, self._outcomes[i], last, measures) for i, t in enumerate(self.trials))
         whole = [i for i, each in enumerate(tried) if each.status not in ("failed", "dropped")]
         if not whole:
-            message = next(each.message for each in tried if each.message)
+            failed = next(self._outcomes[i] for i, each in enumerate(tried) if each.message)
             raise InputError(
-                f"{self.name}, {self.fold.split.name}: none of {len(tried)} candidates could be trained: "
-                + message
+                f"{self.name}, {self.fold.split.name}: none of {len(tried)} candidates could be trained:",
+                python=failed["failed"],
+                shell=failed["in_shell"],
             )
         candidates = [self._candidate(i) for i in whole]
         best = preferred(candidates)
         chosen = next(i for i, each in zip(whole, candidates, strict=True) if each is best)
-        found = self._found[chosen]
-        values = np.array([[_or_nan(value) for value in each] for each in found["values"]])
-        top = tuple(tuple((int(row), float(score)) for row, score in query) for query in found.get("top", ()))
+        outcome = self._outcomes[chosen]
+        values = np.array([[_or_nan(value) for value in each] for each in outcome["values"]])
+        top = tuple(
+            tuple((int(row), float(score)) for row, score in query) for query in outcome.get("top", ())
+        )
         return FoldResult(tried, chosen, values, top)
 
     def _key(self, i: int, n_queries: int) -> Key:
@@ -103,29 +106,29 @@ class Contest:
         return self.name, self.fold.split.name, method.name, canonical(settings), n_queries, self.mark
 
     def _candidate(self, i: int) -> Candidate:
-        """As a search has it, so that the choice is the same."""
-        found, (method, settings) = self._found[i], self.trials[i]
-        judged = np.array([_or_nan(value) for value in found.get("judged", ())])
-        chosen_by = _or_nan(found["chosen_by"])
-        return Candidate(method.name, settings, chosen_by, math.nan, 0, found["status"], 0.0, judged)
+        """The candidate as `directrix.search` describes it, so that both choose alike."""
+        outcome, (method, settings) = self._outcomes[i], self.trials[i]
+        judged = np.array([_or_nan(value) for value in outcome.get("judged", ())])
+        chosen_by = _or_nan(outcome["chosen_by"])
+        return Candidate(method.name, settings, chosen_by, math.nan, 0, outcome["status"], 0.0, judged)
 
 
-def _tried(trial: Trial, found: Mapping[str, Any], last: int, measures: tuple[str, ...]) -> Tried:
+def _tried(trial: Trial, outcome: Mapping[str, Any], last: int, measures: tuple[str, ...]) -> Tried:
     method, settings = trial
     means = {
-        part: {name: _or_nan(value) for name, value in zip(measures, found.get(part, ()), strict=False)}
+        part: {name: _or_nan(value) for name, value in zip(measures, outcome.get(part, ()), strict=False)}
         for part in ("train", "valid", "test")
     }
-    is_failed, is_dropped = "failed" in found, found["rung"] < last
+    is_failed, is_dropped = "failed" in outcome, outcome["rung"] < last
     return Tried(
         method=method.name,
         settings=settings,
-        status="failed" if is_failed else "dropped" if is_dropped else found["status"],
-        chosen_by=_or_nan(found.get("chosen_by")),
+        status="failed" if is_failed else "dropped" if is_dropped else outcome["status"],
+        chosen_by=_or_nan(outcome.get("chosen_by")),
         **means,
-        steps=found.get("steps", 0),
-        seconds=found.get("seconds", 0.0),
-        message=found.get("failed", ""),
+        steps=outcome.get("steps", 0),
+        seconds=outcome.get("seconds", 0.0),
+        message=outcome.get("failed", ""),
     )
 
 

@@ -1,23 +1,24 @@
-"""Methods compared on folds: settings chosen by validation, figures of test queries."""
+"""Methods compared on folds: settings are chosen by validation, test queries are reported."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from directrix.data.options import check_count
 from directrix.errors import InputError
 from directrix.experiments.cells import Progress, run_cells
 from directrix.experiments.contest import Contest
 from directrix.experiments.crossval_cells import Job
-from directrix.experiments.crossval_result import CrossValidation, Tried
+from directrix.experiments.crossval_result import CrossValidation, FoldResult, Tried
 from directrix.experiments.rules import Rules
-from directrix.experiments.splits import Split, k_fold_splits, letor_splits, stored
+from directrix.experiments.splits import Split, StoredSplit, k_fold_splits, letor_splits, stored, write_folds
 from directrix.experiments.tuning import (
     Entry,
     Search,
@@ -29,6 +30,7 @@ from directrix.experiments.tuning import (
 from directrix.measures.base import RankingMeasure
 from directrix.measures.convention import Convention
 from directrix.measures.names import measure as parse_measure
+from directrix.parameters import whole
 from directrix.rankers.candidates import Trial
 from directrix.rankers.checks import check_finite, check_measurable, check_trainable, check_valid
 
@@ -62,6 +64,8 @@ def cross_validate(  # noqa: PLR0913 - all but the first three are optional and 
 ) -> CrossValidation:
     """Train methods on folds, choose their settings by validation, and report test queries.
 
+    The class of the result, `CrossValidation`, says how candidates are trained and chosen, and the cost.
+
     Parameters
     ----------
     splits : sequence of Split
@@ -76,49 +80,28 @@ def cross_validate(  # noqa: PLR0913 - all but the first three are optional and 
         Count as this tool does, when reporting and when choosing. A measure object for ``select`` or of an
         entry, instead of a text, is taken as it is.
     search : {"grid", "random", "halving"}
-        Which candidates are trained: all; ``n_candidates`` at random; or all (or so many) on few training
-        queries, the better third of them on three times as many, and so on.
+        Which candidates are trained: all; ``n_candidates`` at random; or by successive halving, see
+        `directrix.experiments.tuning.halving_rungs`.
     n_candidates : int >= 1, optional
-        Of "random", default 10, and of "halving", default the whole grid.
+        For "random", default 10, and for "halving", default the whole grid.
     path : path, optional
-        File of finished cells, made if it is not there. What it holds of the same data and settings is not
-        computed again. None: nothing is kept.
+        File of finished trainings, made if it does not exist. Trainings that it holds of the same data and
+        settings are not repeated. None: nothing is kept.
     seed : int >= 0
-        Of drawn candidates, trainers that draw, inner folds and subsets.
+        For drawn candidates, stochastic trainers, inner folds and subsets.
     n_jobs : int, optional
         Trainings at a time; -1 = all cores. None: 1, or as ``joblib.parallel_config`` says, with any of its
         backends. The numbers do not depend on it.
     progress : callable, optional
-        Called after every training with how many are done, how many there are, and the time left.
+        Called after every training with the number of finished ones, the number of all, and the time left.
     keep_top : int >= 0
-        Documents of every test query to keep, see `CrossValidation.top`.
-
-    Returns
-    -------
-    CrossValidation
+        Number of documents to keep of every test query, see `CrossValidation.top`.
 
     Raises
     ------
     InputError
-        If the data, a method or a setting cannot be used, or on some fold no candidate of an entry could be
-        trained. One that cannot where others can is reported as failed.
-
-    See Also
-    --------
-    search : One training part, and a model to keep.
-
-    Notes
-    -----
-    A candidate is trained and judged as by `directrix.search`: methods that keep their best step choose it
-    on the validation queries too. Of equal candidates the earliest is chosen; between the methods of "auto"
-    their order counts within one standard error. Test queries choose nothing.
-
-    Cost: entries x folds x candidates trainings; data are sent once to every process.
-
-    References
-    ----------
-    Qin, Liu, Xu & Li (2010), LETOR, doi:10.1007/s10791-009-9123-y, Sect. 4: folds and their means;
-    Jamieson & Talwalkar (2016), arXiv:1502.07943: successive halving.
+        If the data, a method or a setting cannot be used, or if on some fold no candidate of an entry could
+        be trained. A candidate that cannot be trained where others can is reported as failed.
 
     Examples
     --------
@@ -128,77 +111,97 @@ def cross_validate(  # noqa: PLR0913 - all but the first three are optional and 
     >>> found = cross_validate(splits, ["Regression", "RankCosine"], ["AP", "nDCG@5"])
     >>> found.mean("Regression", "AP") > 0.8, len(found.values("RankCosine", "nDCG@5"))
     (True, 12)
-    >>> sorted(found.selected("RankCosine")[0])
-    ['centred', 'l2']
     """
-    entries = [entries] if isinstance(entries, Entry | str) else list(entries)
-    measures = [measures] if isinstance(measures, RankingMeasure | str) else list(measures)
-    names = tuple(dict.fromkeys(_names(measures)))
-    if not names or not splits or not entries:
-        raise InputError(
-            f"{len(splits)} folds, {len(entries)} entries, {len(names)} measures; at least one of each "
-            "is needed."
-        )
-    check_count("keep_top", keep_top, 0)
-    rules = Rules(convention)
-    reported = tuple(
-        {n: rules(m, always=True) for n, m in zip(_names(measures), measures, strict=True)}.values()
-    )
-    rules.warn(names, reported)
-    chosen = [Entry(each, each) if isinstance(each, str) else each for each in entries]
-    _check_unlike("entry", [each.name for each in chosen])
-    _check_unlike("fold", [each.name for each in splits])
-    plans = []
-    for entry in chosen:
-        asked = entry.measure or select or measures[0]
-        goal, trained_for = rules(asked), rules.trained_for(asked)
-        trials = candidates_of(entry, trained_for, search, n_candidates, seed)
-        check_candidates(trials, trained_for)
-        plans.append(
-            (entry, trials, Job(goal, trained_for, reported, seed, keep_top, _n_methods(trials) > 1))
-        )
+    rules, contenders, listed = Rules(convention), _contenders(entries), _listed(measures)
+    reported = dict(zip(_names(listed), (rules(each, always=True) for each in listed), strict=True))
+    _check_names(splits, contenders, reported)
+    rules.warn(list(reported), list(reported.values()))
+    study = _Study(rules, reported, select or listed[0], search, n_candidates, seed, keep_top)
+    plans = {entry.name: study.plan(entry) for entry in contenders}
     for split in splits:
-        _check_data(split, {job.goal for _, _, job in plans})
+        _check_data(split, {job.goal for _, job in plans.values()})
     with ExitStack() as stack:
         if path is None:
             path = Path(stack.enter_context(tempfile.TemporaryDirectory()), "cells.jsonl")
         folds = stack.enter_context(stored(splits, Path(path).absolute()))
-        contests = [
-            Contest(
-                entry.name,
-                fold,
-                trials,
-                job,
-                _mark(fold.split, trials, job),
-                _plan(search, trials, fold.split),
-            )
-            for fold in folds
-            for entry, trials, job in plans
-        ]
-        _run(contests, Path(path), n_jobs, progress)
-    results: dict[str, list[Any]] = {entry.name: [] for entry in chosen}
-    for contest in contests:
-        results[contest.name].append(contest.result(names))
-    return CrossValidation(
-        entries=tuple(results),
-        measures=names,
-        folds=tuple(split.name for split in splits),
-        query_ids=tuple(query for split in splits for query in split.test.query_ids),
-        convention=rules.name,
-        results=results,
-    )
+        contests = [study.contest(name, *plan, fold) for fold in folds for name, plan in plans.items()]
+        _run(contests, folds, Path(path), n_jobs, progress)
+    return _result(contests, splits, tuple(reported), rules.name)
+
+
+@dataclass(frozen=True, eq=False)
+class _Study:
+    """What every entry is asked; the parameters are those of `cross_validate`.
+
+    Parameters
+    ----------
+    rules : Rules
+        Of the convention.
+    reported : dict of str to measure
+        Reported measures by name.
+    select : measure or str
+        For the entries without a measure of their own.
+    search, n_candidates, seed, keep_top
+    """
+
+    rules: Rules
+    reported: dict[str, RankingMeasure]
+    select: RankingMeasure | str
+    search: Search
+    n_candidates: int | None
+    seed: int
+    keep_top: int
+
+    def __post_init__(self) -> None:
+        whole(self.keep_top, "keep_top", least=0)
+
+    def plan(self, entry: Entry) -> tuple[list[Trial], Job]:
+        """Candidates of an entry, and what is done with each."""
+        asked = entry.measure or self.select
+        trained_for = self.rules.trained_for(asked)
+        trials = candidates_of(entry, trained_for, self.search, self.n_candidates, self.seed)
+        check_candidates(trials, trained_for)
+        several = len({method.name for method, _ in trials}) > 1
+        reported = tuple(self.reported.values())
+        return trials, Job(self.rules(asked), trained_for, reported, self.seed, self.keep_top, several)
+
+    def contest(self, name: str, trials: list[Trial], job: Job, fold: StoredSplit) -> Contest:
+        """The candidates of an entry on a fold."""
+        n_queries = fold.split.train.n_queries
+        rungs = [(len(trials), n_queries)]
+        if self.search == "halving":
+            rungs = halving_rungs(len(trials), n_queries)
+        return Contest(name, fold, trials, job, _mark(fold.split, trials, job), rungs)
+
+
+def _contenders(entries: Sequence[Entry | str] | Entry | str) -> list[Entry]:
+    listed = [entries] if isinstance(entries, Entry | str) else entries
+    return [Entry(each, each) if isinstance(each, str) else each for each in listed]
+
+
+def _listed(
+    measures: Sequence[RankingMeasure | str] | RankingMeasure | str,
+) -> list[RankingMeasure | str]:
+    return [measures] if isinstance(measures, RankingMeasure | str) else list(measures)
 
 
 def _names(measures: Iterable[RankingMeasure | str]) -> list[str]:
     return [m if isinstance(m, str) else parse_measure(m).name for m in measures]
 
 
-def _check_unlike(what: str, names: Sequence[str]) -> None:
-    for name in names:
-        if names.count(name) > 1:
+def _check_names(splits: Sequence[Split], entries: Sequence[Entry], measures: Mapping[str, Any]) -> None:
+    if not measures or not splits or not entries:
+        raise InputError(
+            f"{len(splits)} folds, {len(entries)} entries, {len(measures)} measures; at least one of each "
+            "is needed."
+        )
+    for kind, given in (("entry", entries), ("fold", splits)):
+        names = [each.name for each in given]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
             raise InputError(
-                f"{what} {name!r} is there {names.count(name)} times; names tell results apart: give "
-                f"each its own, e.g. {name + ' 2'!r}."
+                f"{kind} {twice!r} is given {names.count(twice)} times; results are told apart by name: give "
+                f"different names, e.g. {twice + ' 2'!r}."
             )
 
 
@@ -219,44 +222,56 @@ def _check_data(split: Split, goals: Iterable[RankingMeasure]) -> None:
                 if part is not None:
                     check_measurable(goal, part)
     except InputError as error:
-        raise InputError(f"{split.name}: {error}") from None
-
-
-def _n_methods(trials: Sequence[Trial]) -> int:
-    return len({method.name for method, _ in trials})
-
-
-def _plan(search: Search, trials: Sequence[Trial], split: Split) -> list[tuple[int, int]]:
-    n_queries = split.train.n_queries
-    return halving_rungs(len(trials), n_queries) if search == "halving" else [(len(trials), n_queries)]
+        raise error.at(split.name) from None
 
 
 def _mark(split: Split, trials: Sequence[Trial], job: Job) -> str:
-    """What figures depend on beside settings, shortened: a cell of other data is another cell."""
+    """What figures depend on besides settings, as a short digest: with other data a cell has another key."""
     methods = {method.name: method.describe() for method, _ in trials}
     parts = [{name: each[name] for name in _PARTS} for each in methods.values()]
     depends = [split.digest, repr(job), *map(canonical, parts)]
     return hashlib.sha256("\n".join(depends).encode()).hexdigest()[:12]
 
 
-def _run(contests: Sequence[Contest], path: Path, n_jobs: int | None, progress: Progress | None) -> None:
-    """All rungs, each as one table of cells."""
+def _run(
+    contests: Sequence[Contest],
+    folds: Sequence[StoredSplit],
+    path: Path,
+    n_jobs: int | None,
+    progress: Progress | None,
+) -> None:
+    """Run all rungs, each as one table of cells."""
     n_rungs = max(len(contest.plan) for contest in contests)
     sizes = [
         sum(contest.plan[rung][0] for contest in contests if rung < len(contest.plan))
         for rung in range(n_rungs)
     ]
-    for rung in range(n_rungs):
-        cells = [cell for contest in contests for cell in contest.cells(rung)]
-        before, total = sum(sizes[:rung]), sum(sizes)
 
-        def report(
-            done: int, _: int, left: str, before: int = before, total: int = total, rung: int = rung
-        ) -> None:
+    for rung in range(n_rungs):
+        before = sum(sizes[:rung])
+
+        def report(done: int, _: int, left: str, before: int = before, rung: int = rung) -> None:
             if progress is not None:
                 of = f" of rung {rung + 1} of {n_rungs}" if n_rungs > 1 else ""
-                progress(before + done, total, left + of)
+                progress(before + done, sum(sizes), left + of)
 
-        results = run_cells(cells, path, n_jobs=n_jobs, progress=report)
+        cells = [cell for contest in contests for cell in contest.cells(rung)]
+        results = run_cells(cells, path, n_jobs=n_jobs, progress=report, share=partial(write_folds, folds))
         for contest in contests:
             contest.end(rung, results)
+
+
+def _result(
+    contests: Sequence[Contest], splits: Sequence[Split], measures: tuple[str, ...], convention: str
+) -> CrossValidation:
+    results: dict[str, list[FoldResult]] = {contest.name: [] for contest in contests}
+    for contest in contests:
+        results[contest.name].append(contest.result(measures))
+    return CrossValidation(
+        entries=tuple(results),
+        measures=measures,
+        folds=tuple(split.name for split in splits),
+        query_ids=tuple(query for split in splits for query in split.test.query_ids),
+        convention=convention,
+        results=results,
+    )

@@ -1,8 +1,7 @@
-"""One candidate on one fold: trained, judged, and what is kept of it."""
+"""One candidate on one fold: training, evaluation, and what is kept of it."""
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ import numpy as np
 
 from directrix.data.queries import Queries
 from directrix.errors import InputError
+from directrix.experiments.json_values import json_value
 from directrix.experiments.splits import StoredSplit
 from directrix.experiments.tuning import subset
 from directrix.measures.base import RankingMeasure
@@ -35,15 +35,15 @@ class Job:
     Parameters
     ----------
     goal : measure
-        Chosen by.
+        Chooses between candidates.
     trained_for : measure
-        What methods are told to train for: ``goal``, or what of it can be trained for.
+        What methods train for: ``goal``, or the nearest measure that can be trained for.
     measures : tuple of measure
         Reported.
     seed : int
-        Of trainers that draw, of inner folds and of subsets.
+        For stochastic trainers, inner folds and subsets.
     keep_top : int
-        Documents of every test query that are kept.
+        Number of documents to keep of every test query.
     keeps_judged : bool
         Whether to keep ``goal`` of every validation query.
     """
@@ -59,7 +59,7 @@ class Job:
 def try_candidate(
     fold: StoredSplit, method: Method, settings: Mapping[str, Any], job: Job, n_queries: int
 ) -> dict[str, Any]:
-    """Train one candidate and judge it, on all training queries or on some.
+    """Train and evaluate one candidate, on all training queries or on some.
 
     Parameters
     ----------
@@ -68,15 +68,16 @@ def try_candidate(
     settings : mapping
     job : Job
     n_queries : int
-        Training queries to use. With fewer than there are nothing is reported but ``chosen_by``.
+        Training queries to use. If these are not all, only ``chosen_by`` is reported.
 
     Returns
     -------
     dict
         JSON. ``status``, ``steps``, ``seconds`` of training and choosing, ``chosen_by`` (mean of the
         goal on the validation queries), ``train``, ``valid`` and ``test`` (a mean for each measure),
-        ``values`` (for each measure one a test query), and as the job says ``judged`` and ``top``.
-        NaN is None. Of a candidate that cannot be trained on these data ``failed``: why.
+        ``values`` (for each measure the value of every test query), and as the job says ``judged`` and
+        ``top``. NaN is None. If the candidate cannot be trained on these data, ``failed`` and
+        ``in_shell`` say why, in words for Python and for a shell.
     """
     split, begun = fold.split, time.perf_counter()
     is_whole = n_queries == split.train.n_queries
@@ -86,27 +87,27 @@ def try_candidate(
     clock = Clock(None, 1, None)
     try:
         folds, _ = judging_folds(train, split.valid, _UNWEIGHTED, None, job.seed)
-        found = attempt(method, settings, folds, job.goal, job.seed, clock, job.trained_for)
-        assert found is not None  # there is no time budget
-        ranker = found.rankers[-1]
+        trained = attempt(method, settings, folds, job.goal, job.seed, clock, job.trained_for)
+        assert trained is not None  # there is no time budget
+        ranker = trained.rankers[-1]
         if is_whole and folds[0].train is not train:  # inner folds chose
-            ranker = again(found, train, _UNWEIGHTED, job.goal, job.seed, clock, job.trained_for)
+            ranker = again(trained, train, _UNWEIGHTED, job.goal, job.seed, clock, job.trained_for)
     except InputError as error:
-        return {"failed": str(error)}
-    candidate = found.candidate
+        return {"failed": str(error), "in_shell": error.in_shell}
+    candidate = trained.candidate
     kept: dict[str, Any] = {
         "status": candidate.status,
         "steps": candidate.steps,
         "seconds": round(time.perf_counter() - begun, 3),
-        "chosen_by": _number(candidate.valid),
+        "chosen_by": json_value(candidate.valid),
     }
     if job.keeps_judged:
-        kept["judged"] = _numbers(candidate.values)
+        kept["judged"] = json_value(candidate.values)
     if not is_whole:
         return kept
     judged = [
         _values(job.measures, each.predict_queries(f.judge), f.judge)
-        for f, each in zip(folds, found.rankers, strict=True)
+        for f, each in zip(folds, trained.rankers, strict=True)
     ]
     scores = ranker.predict_queries(split.test)
     values = _values(job.measures, scores, split.test)
@@ -114,7 +115,7 @@ def try_candidate(
         "train": _means(_values(job.measures, ranker.predict_queries(train), train)),
         "valid": _means([np.concatenate(parts) for parts in zip(*judged, strict=True)]),
         "test": _means(values),
-        "values": [_numbers(each) for each in values],
+        "values": json_value(values),
     }
     if job.keep_top:
         kept["top"] = top_of(scores, split.test, job.keep_top)
@@ -126,21 +127,13 @@ def _values(measures: tuple[RankingMeasure, ...], scores: Float64Array, q: Queri
 
 
 def _means(values: Iterable[Float64Array]) -> list[float | None]:
-    return [_number(mean_over_queries(each)) for each in values]
-
-
-def _number(value: float) -> float | None:
-    return None if math.isnan(value) else value
-
-
-def _numbers(values: Float64Array) -> list[float | None]:
-    return [_number(value) for value in values.tolist()]
+    return [json_value(mean_over_queries(each)) for each in values]
 
 
 def top_of(scores: FloatArray, q: Queries, n: int) -> list[list[tuple[int, float]]]:
     """Row in its query and score of the first documents of every query; equal scores by row."""
-    found = []
+    top = []
     for low, high in zip(q.qptr[:-1], q.qptr[1:], strict=True):
-        first = np.argsort(-scores[low:high], kind="stable")[:n]
-        found.append(list(zip(first.tolist(), scores[low:high][first].tolist(), strict=True)))
-    return found
+        rows = np.argsort(-scores[low:high], kind="stable")[:n]
+        top.append(list(zip(rows.tolist(), scores[low:high][rows].tolist(), strict=True)))
+    return top

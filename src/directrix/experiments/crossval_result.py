@@ -1,4 +1,4 @@
-"""What a cross-validation found: figures by entry, fold, measure, query and candidate."""
+"""Results of a cross-validation, by entry, fold, measure, query and candidate."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from directrix.errors import InputError
+from directrix.experiments.json_values import json_value
 from directrix.experiments.tuning import canonical
 from directrix.rankers.training import mean_over_queries
 from directrix.types import Float64Array
@@ -25,23 +26,22 @@ class Tried:
     Parameters
     ----------
     method : str
-        Its name; of the entry "auto" one of several.
+        Its name; one of several for the entry "auto".
     settings : mapping
-        What was set.
     status : str
         Why training stopped, see `Result`; "failed" if it could not be trained on these data; "dropped"
         if halving dropped it.
     chosen_by : float
-        Mean on the validation queries of the measure that chooses; NaN if it failed. Of a dropped
-        candidate after its last training, on a part of the training queries.
+        Mean of the choosing measure on the validation queries; NaN if training failed. For a dropped
+        candidate the value after its last training, on a part of the training queries.
     train, valid, test : mapping of measure to float
         Means over queries; empty if it failed or was dropped.
     steps : int
         Iterations, epochs, rounds or trees.
     seconds : float
-        Of training and judging.
+        For training and evaluation.
     message : str
-        Why it failed.
+        Why training failed.
     """
 
     method: str
@@ -65,9 +65,9 @@ class FoldResult:
     tried : tuple of Tried
         All candidates, in order.
     chosen : int
-        Which of them validation chose.
+        Position of the candidate that validation chose.
     values : float64 (n_measures, n_test_queries)
-        Of the chosen one on the test queries, NaN where undefined.
+        Values of the chosen candidate on the test queries, NaN where undefined.
     top : tuple of tuple of (int, float)
         For each test query the first documents, as row in the query and score; () if not kept.
     """
@@ -80,7 +80,7 @@ class FoldResult:
 
 @dataclass(frozen=True, eq=False)
 class CrossValidation:
-    """What `cross_validate` returns.
+    """Result of `cross_validate`.
 
     Parameters
     ----------
@@ -89,9 +89,22 @@ class CrossValidation:
     query_ids : tuple of hashable
         Test queries of all folds, fold after fold.
     convention : str
-        By whose rules the measures count; "default" are directrix's own.
+        Convention of the measures; "default" is directrix's own.
     results : mapping of entry to sequence of FoldResult
-        One a fold.
+        One for each fold.
+
+    Notes
+    -----
+    A candidate is trained and evaluated as by `directrix.search`: methods that keep their best step choose
+    that step on the validation queries too. Of equal candidates the earliest is chosen; between the methods
+    of "auto" their order counts within one standard error. Test queries choose nothing.
+
+    Cost: entries x folds x candidates trainings; data are sent once to every process.
+
+    References
+    ----------
+    Qin, Liu, Xu & Li (2010), LETOR, doi:10.1007/s10791-009-9123-y, Sect. 4: folds and their means;
+    Jamieson & Talwalkar (2016), arXiv:1502.07943: successive halving.
     """
 
     entries: tuple[str, ...]
@@ -117,27 +130,25 @@ class CrossValidation:
 
     def train(self, entry: str, measure: str) -> float:
         """Mean over folds of the training value of the chosen candidate."""
-        self._measure(measure)
-        return mean_over_queries(np.array([r.tried[r.chosen].train[measure] for r in self._entry(entry)]))
+        return self._mean_of_chosen("train", entry, measure)
 
     def valid(self, entry: str, measure: str) -> float:
-        """Mean over folds of the validation value of the chosen candidate: too good, for that chose it."""
-        self._measure(measure)
-        return mean_over_queries(np.array([r.tried[r.chosen].valid[measure] for r in self._entry(entry)]))
+        """Mean over folds of the validation value of the chosen candidate, which is biased by the choice."""
+        return self._mean_of_chosen("valid", entry, measure)
 
     def selected(self, entry: str) -> tuple[dict[str, Any], ...]:
-        """Settings that validation chose, fold by fold; of an entry with several methods ``method`` too."""
-        found = []
+        """Settings that validation chose, fold by fold; with ``method`` if the entry has several methods."""
+        selected = []
         for result in self._entry(entry):
             chosen = result.tried[result.chosen]
             several = len({each.method for each in result.tried}) > 1
-            found.append({**({"method": chosen.method} if several else {}), **chosen.settings})
-        return tuple(found)
+            selected.append({**({"method": chosen.method} if several else {}), **chosen.settings})
+        return tuple(selected)
 
     def candidates(self, entry: str, fold: str) -> list[Tried]:
         """Every candidate of an entry on a fold, in the order they were given."""
         if fold not in self.folds:
-            raise InputError(f"there is no fold {fold!r}; folds are {', '.join(self.folds)}.")
+            raise InputError(f"there is no fold {fold!r}; the folds are {', '.join(self.folds)}.")
         return list(self._entry(entry)[self.folds.index(fold)].tried)
 
     def top(self, entry: str) -> tuple[tuple[tuple[int, float], ...], ...]:
@@ -145,7 +156,7 @@ class CrossValidation:
         return tuple(query for result in self._entry(entry) for query in result.top)
 
     def seconds(self, entry: str) -> float:
-        """Time that all candidates of an entry took together."""
+        """Total time of all candidates of an entry."""
         return math.fsum(each.seconds for result in self._entry(entry) for each in result.tried)
 
     def to_dict(self) -> dict[str, Any]:
@@ -156,8 +167,8 @@ class CrossValidation:
                 {
                     "method": entry,
                     "measure": measure,
-                    "mean": _number(self.mean(entry, measure)),
-                    "folds": [_number(value) for value in self.folds_of(entry, measure)],
+                    "mean": json_value(self.mean(entry, measure)),
+                    "folds": json_value(self.folds_of(entry, measure)),
                     "selected": [json.loads(canonical(each)) for each in self.selected(entry)],
                     "seconds": round(self.seconds(entry), 3),
                 }
@@ -166,16 +177,17 @@ class CrossValidation:
             ],
         }
 
+    def _mean_of_chosen(self, part: str, entry: str, measure: str) -> float:
+        self._measure(measure)
+        chosen = (result.tried[result.chosen] for result in self._entry(entry))
+        return mean_over_queries(np.array([getattr(tried, part)[measure] for tried in chosen]))
+
     def _entry(self, entry: str) -> Sequence[FoldResult]:
         if entry not in self.results:
-            raise InputError(f"there is no entry {entry!r}; entries are {', '.join(self.entries)}.")
+            raise InputError(f"there is no entry {entry!r}; the entries are {', '.join(self.entries)}.")
         return self.results[entry]
 
     def _measure(self, measure: str) -> int:
         if measure not in self.measures:
-            raise InputError(f"{measure!r} was not measured; there are {', '.join(self.measures)}.")
+            raise InputError(f"{measure!r} was not measured; the measures are {', '.join(self.measures)}.")
         return self.measures.index(measure)
-
-
-def _number(value: float) -> float | None:
-    return None if math.isnan(value) else value

@@ -1,4 +1,4 @@
-"""Whether a ranker should be trained for the measure that it is reported by: train for each, test on each."""
+"""Whether a ranker should be trained for the measure that is reported: train for each, test on each."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ __all__ = ["Match", "Matching", "matching"]
 
 @dataclass(frozen=True)
 class Match:
-    """What one training is worth on one measure.
+    """The value of one training on one measure.
 
     Parameters
     ----------
     target : str
-        Measure that is tested.
+        Measure of the test.
     trained : str
-        What was trained for: a measure, or the name of a baseline.
+        Measure of the training, or the name of a baseline.
     mean : float
-        Of the target over the test queries.
+        Mean of the target over the test queries.
     error : float
         Its standard error: standard deviation over queries, with n - 1, over sqrt(n).
     difference : float
@@ -51,7 +51,7 @@ class Match:
 
     @property
     def is_significant(self) -> bool:
-        """Whether p is below .05, "significant at 95 %"."""
+        """Whether p is below .05 ("significant at 95 %")."""
         return self.p is not None and self.p < 0.05
 
 
@@ -64,14 +64,14 @@ class Matching:
     targets : tuple of str
         Measures.
     trained : tuple of str
-        Trainings; each target is one of them, others are baselines.
+        Trainings; the targets, and baselines.
     values : mapping of str to mapping of str to float64 (n_queries,)
         ``values[trained][target]`` on the test queries, in one order; NaN where the measure is undefined.
 
     Raises
     ------
     InputError
-        If values are missing, or of different numbers of queries.
+        If values are missing, or their numbers of queries differ.
 
     Examples
     --------
@@ -97,25 +97,25 @@ class Matching:
             for target in self.targets:
                 if name not in self.values or target not in self.values[name]:
                     raise InputError(
-                        f"there are no values of {target!r} for the training {name!r}; every training "
-                        f"needs values of {', '.join(self.targets)}, on the same queries."
+                        f"values of {target!r} are missing for the training {name!r}; every training needs "
+                        f"values of {', '.join(self.targets)}, on the same queries."
                     )
                 sizes.add(np.shape(self.values[name][target]))
         if len(sizes) > 1 or any(len(shape) != 1 for shape in sizes):
             raise InputError(
-                f"values have the shapes {', '.join(map(str, sorted(sizes)))}; one value a query, of the "
-                "same queries in the same order, is needed for every training and measure."
+                f"values have the shapes {', '.join(map(str, sorted(sizes)))}; one value per query is needed "
+                "for every training and measure, with the same queries in the same order."
             )
         for target in self.targets:
             if target not in self.trained:
                 raise InputError(
-                    f"nothing was trained for {target!r}, so there is nothing to match it with; trainings "
-                    f"are {', '.join(self.trained)}. Add one of that name, or leave the measure out."
+                    f"nothing was trained for {target!r}; the trainings are {', '.join(self.trained)}. Add "
+                    "one of that name, or leave out the measure."
                 )
 
     @classmethod
     def of(cls, values: Mapping[str, Mapping[str, Any]]) -> Matching:
-        """Make one of plain values; the trainings that are named like a measure of theirs are its targets."""
+        """Make one from plain values; the trainings with the name of a measure are its targets."""
         arrays = {
             name: {target: np.asarray(one, dtype=np.float64) for target, one in row.items()}
             for name, row in values.items()
@@ -126,9 +126,9 @@ class Matching:
     def match(self, target: str, trained: str) -> Match:
         """One line of the tables."""
         values, matched = self.values[trained][target], self.values[target][target]
-        there = values[~np.isnan(values)]
-        mean = float(there.mean())
-        error = float(there.std(ddof=1) / np.sqrt(len(there))) if len(there) > 1 else float("nan")
+        defined = values[~np.isnan(values)]
+        mean = float(defined.mean())
+        error = float(defined.std(ddof=1) / np.sqrt(len(defined))) if len(defined) > 1 else float("nan")
         if trained == target:
             return Match(target, trained, mean, error, 0.0, None)
         test = paired_t(values, matched)
@@ -140,7 +140,7 @@ class Matching:
         return tuple(self.match(target, name) for target in self.targets for name in self.trained)
 
     def best(self, target: str) -> str:
-        """Training with the highest mean of a measure; the training for it goes before its equals."""
+        """Training with the highest mean of a measure; of equal ones the training for the measure itself."""
         order = [target, *(name for name in self.trained if name != target)]
         return max(order, key=lambda name: self.match(target, name).mean)
 
@@ -163,18 +163,18 @@ def matching(  # noqa: PLR0913
     Parameters
     ----------
     splits : sequence of Split
-        Of any data, e.g. ``k_fold_splits(q)``; see `cross_validate`.
+        Folds, e.g. ``k_fold_splits(q)``; see `cross_validate`.
     measures : measures or str
-        Trained for and tested.
+        For training and testing.
     path : path, optional
-        File of the finished trainings; a run that was stopped goes on with it. None: nothing is kept.
+        File of the finished trainings, from which a stopped run can be resumed. None: nothing is kept.
     method : Method or str
-        That can be trained for a measure, e.g. "LambdaRank", "LambdaRank-MLP", "CoordinateAscent".
+        One that can be trained for a measure, e.g. "LambdaRank", "LambdaRank-MLP", "CoordinateAscent".
     settings, grid : mapping, optional
-        As of `Entry`.
+        As for `Entry`.
     baselines : sequence of Entry
-        Further rows, e.g. ``Entry("RankNet", "RankNet")``; where an entry has no measure of its own, the
-        first of ``measures`` chooses its settings.
+        Further rows, e.g. ``Entry("RankNet", "RankNet")``; the settings of an entry without a measure are
+        chosen by the first of ``measures``.
     seed, n_jobs, progress
         As for `cross_validate`.
 
@@ -184,7 +184,7 @@ def matching(  # noqa: PLR0913
 
     Notes
     -----
-    Cost: as many trainings as measures times settings times splits.
+    Cost: measures times settings times splits trainings.
 
     References
     ----------
@@ -195,7 +195,7 @@ def matching(  # noqa: PLR0913
     >>> import directrix as dx
     >>> from directrix.experiments.crossval import k_fold_splits
     >>> splits = k_fold_splits(dx.data.make_cubic(30, 10, 4, seed=0), 3)
-    >>> found = matching(splits, ["nDCG", "RR"], settings={"epochs": 5, "rate": 0.1})
+    >>> found = matching(splits, ["nDCG", "RR"], settings={"epochs": 5, "learning_rate": 0.1})
     >>> [(match.target, match.trained) for match in found.rows]
     [('nDCG', 'nDCG'), ('nDCG', 'RR'), ('RR', 'nDCG'), ('RR', 'RR')]
     """
@@ -205,8 +205,8 @@ def matching(  # noqa: PLR0913
         *(Entry(goal.name, method, settings or {}, grid, goal) for goal in goals),
         *baselines,
     ]
-    found = cross_validate(
+    results = cross_validate(
         splits, entries, goals, select=goals[0], path=path, seed=seed, n_jobs=n_jobs, progress=progress
     )
-    values = {entry.name: {name: found.values(entry.name, name) for name in names} for entry in entries}
+    values = {entry.name: {name: results.values(entry.name, name) for name in names} for entry in entries}
     return Matching(tuple(names), tuple(values), values)

@@ -1,4 +1,4 @@
-"""Measures as a tool counts them, and as much of that as can be trained for."""
+"""Measures under the convention of another tool, for reporting and for training."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Rules"]
 
 
 class Rules:
-    """Turns texts into measures that count as a tool does; measures are taken as they are.
+    """Parses measures and puts them under the convention of a tool; measure objects are kept as they are.
 
     Parameters
     ----------
@@ -28,24 +28,24 @@ class Rules:
         self.name = "default" if self._tool is None else self._tool.name
 
     def __call__(self, measure: RankingMeasure | str, *, always: bool = False) -> RankingMeasure:
-        """Return the measure to be counted; ``always``: a measure under the convention too."""
-        found = parse_measure(measure)
-        return found.under(self._tool) if self._tool and (always or isinstance(measure, str)) else found
+        """Return the measure to report; with ``always`` a measure object is put under the convention too."""
+        parsed = parse_measure(measure)
+        return parsed.under(self._tool) if self._tool and (always or isinstance(measure, str)) else parsed
 
     def trained_for(self, measure: RankingMeasure | str) -> RankingMeasure:
-        """Return what methods train for: gain, discount and denominators of the tool.
+        """Return the measure that methods train for: with gain, discount and denominators of the tool.
 
-        How it breaks ties and what it says of queries without relevant documents concern finished
-        scores; LambdaRank can be trained for neither.
+        The tool's rules for ties and for queries without relevant documents concern finished scores;
+        LambdaRank cannot be trained for them.
         """
-        found = self(measure)
+        reported = self(measure)
         if self._tool is None or not isinstance(measure, str):
-            return found
-        own = parse_measure(measure)
-        kept = {name: getattr(own, name) for name in ("ties", "empty") if hasattr(own, name)}
-        return replace(found, **kept)
+            return reported
+        plain = parse_measure(measure)
+        kept = {name: getattr(plain, name) for name in ("ties", "empty") if hasattr(plain, name)}
+        return replace(reported, **kept)
 
     def warn(self, names: Sequence[str], measures: Sequence[RankingMeasure]) -> None:
-        """Warn of measures that the tool does not have."""
+        """Warn about measures that the tool does not have."""
         if self._tool is not None:
-            warn_lacking(self._tool, list(names), list(measures), "Leave those out, or convention=.")
+            warn_lacking(self._tool, list(names), list(measures), "Leave out those, or the convention.")

@@ -1,4 +1,4 @@
-"""Folds: queries to train, to choose and to test on, from LETOR folders or by query."""
+"""Folds with training, validation and test queries: read from LETOR folders, or drawn by query."""
 
 from __future__ import annotations
 
@@ -14,31 +14,32 @@ from typing import Any, Literal
 
 import numpy as np
 
-from directrix.data.letor import read_letor
-from directrix.data.letor_write import replacing
-from directrix.data.options import check_count
+from directrix.data.atomic import replacing
+from directrix.data.letor.read import read_letor
 from directrix.data.queries import Queries
 from directrix.data.split import fold_numbers, letor_folds
 from directrix.errors import InputError
+from directrix.parameters import whole
 from directrix.rankers.inputs import digest
 
-__all__ = ["Split", "StoredSplit", "k_fold_splits", "letor_splits", "stored"]
+__all__ = ["Split", "StoredSplit", "k_fold_splits", "letor_splits", "stored", "write_folds"]
 
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """One fold.
+    """One fold: three parts of a collection.
 
     Parameters
     ----------
     name : str
-        Unlike those of the other folds.
+        Different for every fold.
     train : Queries
-        To train on.
+        For training.
     valid : Queries or None
-        To choose settings by. None: the training queries judge in turns, as in `directrix.search`.
+        For choosing settings. None: settings are chosen by cross-validation on the training queries, as in
+        `directrix.search`.
     test : Queries
-        Looked at once, to report.
+        For the reported figures only.
     """
 
     name: str
@@ -53,7 +54,7 @@ class Split:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of all that figures depend on: features, labels, queries, identifiers of documents."""
+        """SHA-256 of what figures depend on: features, labels, queries, identifiers of documents."""
         state = hashlib.sha256()
         for part in self.parts:
             names = None if part.doc_ids is None else part.doc_ids.tolist()
@@ -64,7 +65,7 @@ class Split:
 def letor_splits(
     folder: str | os.PathLike[str], *, missing: Literal["error", "zero", "nan"] = "error"
 ) -> tuple[Split, ...]:
-    """Read the folds of a LETOR collection: ``Fold1/train.txt``, ``vali.txt``, ``test.txt``, and so on.
+    """Read the folds of a LETOR collection: ``Fold1/train.txt``, ``Fold1/vali.txt``, ``Fold1/test.txt``, ...
 
     Parameters
     ----------
@@ -76,7 +77,7 @@ def letor_splits(
     Returns
     -------
     tuple of Split
-        Named as their folders. All have as many features as the widest file.
+        Named after their folders. All have the number of features of the widest file.
 
     Raises
     ------
@@ -85,7 +86,7 @@ def letor_splits(
 
     Notes
     -----
-    All files are read: memory of all folds together.
+    Memory: all files together.
     """
     folds = letor_folds(folder)
     read = [[read_letor(path, missing=missing) for path in fold] for fold in folds]
@@ -97,7 +98,7 @@ def letor_splits(
 
 
 def k_fold_splits(q: Queries, k: int = 5, *, seed: int = 0) -> tuple[Split, ...]:
-    """Split queries into ``k`` folds: one tests, the next one chooses, the rest train.
+    """Split queries into ``k`` folds: one for testing, the next for validation, the rest for training.
 
     Parameters
     ----------
@@ -105,18 +106,18 @@ def k_fold_splits(q: Queries, k: int = 5, *, seed: int = 0) -> tuple[Split, ...]
     k : int, 3 to n_queries
         Number of folds.
     seed : int >= 0
-        Of the folds.
+        For drawing the folds.
 
     Returns
     -------
     tuple of Split
-        ``Fold1``, ``Fold2``, ...; every query is in one test part and in one validation part. Queries
-        keep their order.
+        ``Fold1``, ``Fold2``, ...; every query is in one test part and in one validation part. Queries keep
+        their order.
 
     Raises
     ------
     InputError
-        If ``k`` is out of range, or the seed is no seed.
+        If ``k`` is out of range, or the seed is not an integer >= 0.
 
     Examples
     --------
@@ -124,10 +125,12 @@ def k_fold_splits(q: Queries, k: int = 5, *, seed: int = 0) -> tuple[Split, ...]
     >>> [fold.test.query_ids for fold in k_fold_splits(make_linear(6, 5, 2)[0], 3)]
     [(3, 4), (0, 2), (1, 5)]
     """
-    if check_count("k", k, 3) > q.n_queries:
+    if whole(k, "k", least=3) > q.n_queries:
         raise InputError(
-            f"k={k} folds of {q.n_queries} queries; k is 3 to the number of queries, for a fold tests, the "
-            "next one chooses, the rest train. Type k=3, say."
+            f"k={k} folds of {q.n_queries} queries: k must be between 3 and the number of queries, with one "
+            "fold for testing, the next for validation and the rest for training.",
+            python="Type e.g. k=3.",
+            shell="Type e.g. --folds 3.",
         )
     numbers = fold_numbers(q.n_queries, k, seed=seed)
 
@@ -147,29 +150,34 @@ def k_fold_splits(q: Queries, k: int = 5, *, seed: int = 0) -> tuple[Split, ...]
 
 @dataclass
 class StoredSplit:
-    """A fold that goes to other processes as the name of a file, which each of them reads once.
+    """A fold that other processes read from a file, once each.
 
     Parameters
     ----------
     split : Split
     path : Path
-        Written when the object is pickled, which joblib does for a process and not for a thread.
+        File that `write` makes; all processes must see it.
     """
 
     split: Split
     path: Path
     is_written: bool = field(default=False, init=False, repr=False)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Write the fold, once, and give its file and what tells it from others in its place."""
+    def write(self) -> None:
+        """Write the file, unless that was done before."""
         if not self.is_written:
             with replacing(self.path) as file:  # whole or not at all: another process may be reading it
                 pickle.dump(self.split, file, protocol=pickle.HIGHEST_PROTOCOL)
             self.is_written = True
-        return _again, (self.path, self.split.digest)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Send the name and digest of a file that was written, else the fold itself."""
+        if self.is_written:
+            return _from_file, (self.path, self.split.digest)
+        return StoredSplit, (self.split, self.path)
 
 
-def _again(path: Path, digest: str) -> StoredSplit:
+def _from_file(path: Path, digest: str) -> StoredSplit:
     return StoredSplit(_read(path, digest), path)
 
 
@@ -177,30 +185,36 @@ def _again(path: Path, digest: str) -> StoredSplit:
 def _read(path: Path, digest: str) -> Split:
     split: Split = pickle.loads(path.read_bytes())  # written by this run, in its own folder
     if split.digest != digest:
-        raise InputError(f"{path}: holds other data now; one run at a time can use it. Type the same again.")
+        raise InputError(f"{path}: holds other data now; one run at a time can use it. Start this run again.")
     return split
+
+
+def write_folds(folds: Sequence[StoredSplit]) -> None:
+    """Write the files of folds; to be called before the folds are sent to other processes."""
+    for fold in folds:
+        fold.write()
 
 
 @contextmanager
 def stored(splits: Sequence[Split], cells: Path) -> Iterator[tuple[StoredSplit, ...]]:
-    """Give folds in a form that is cheap to send to other processes; their files go when the block ends.
+    """Give folds that go to other processes as files after `write_folds`; the files are removed at the end.
 
     Parameters
     ----------
     splits : sequence of Split
     cells : Path
-        File of finished cells. Folds are kept beside it, under names made of its own; all processes must see
-        that folder. What a killed run left there is overwritten or removed.
+        File of finished cells. The folds' files lie in its folder and are named after it; files that a killed
+        run left there are overwritten or removed.
     """
-    names = (f".{cells.name}-fold-{i}.pickle" for i in range(len(splits)))
-    found = tuple(
-        StoredSplit(split, cells.with_name(name)) for split, name in zip(splits, names, strict=True)
+    folds = tuple(
+        StoredSplit(split, cells.with_name(f".{cells.name}-fold-{i}.pickle"))
+        for i, split in enumerate(splits)
     )
     has_ended = False
     try:
-        yield found
+        yield folds
         has_ended = True
     finally:
-        for each in found:
-            if has_ended or each.is_written:  # else they may be those of the run that has the cells
-                each.path.unlink(missing_ok=True)
+        for fold in folds:
+            if has_ended or fold.is_written:  # other files may belong to the run that has the cells
+                fold.path.unlink(missing_ok=True)

@@ -1,10 +1,10 @@
-r"""How far a surrogate is from its measure while it is trained, and how far theory lets it be.
+r"""Error of a surrogate with respect to its measure during training, and the bounds of theory.
 
 Figures 1 to 3 of Qin, Liu & Li (2010): after every epoch the mean over queries of the error
 
 .. math:: \rho = \frac{1}{|Q|} \sum_{q \in Q} |\hat M(q) - M(q)|
 
-of any surrogate that tends to a measure; for ApproxAP and ApproxNDCG with the bounds of the paper's theorems.
+of any surrogate that tends to a measure; for ApproxAP and ApproxNDCG also the bounds of the paper's theorems.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ import numpy as np
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.laws.bounds import bounds_of
-from directrix.objectives.linear import LinearObjective, linear_objective
+from directrix.models.linear import LinearModel
+from directrix.objectives.build import linear_objective
 from directrix.objectives.objective import Objective
 from directrix.surrogates.names import surrogate as as_surrogate
-from directrix.trainers.result import Step
 from directrix.trainers.sgd import SGD
-from directrix.types import Float64Array, Int64Array, Surrogate, Trainer
+from directrix.types import Float64Array, Int64Array, Step, Surrogate, Trainer
 
 __all__ = ["Approximation", "approximation"]
 
 _ROUNDING = 1e-9
-"""By which an error may exceed its bound: sums of a query's terms in float64."""
+"""Allowed excess of an error over its bound, for rounding of a query's sums in float64."""
 
 
 @dataclass(frozen=True, eq=False)
 class Approximation:
-    r"""Errors of a surrogate after every epoch of a training, by query.
+    r"""Errors of a surrogate after every training epoch, by query.
 
     Parameters
     ----------
@@ -42,8 +42,8 @@ class Approximation:
     errors : float64 (n_epochs, n_queries)
         :math:`|\hat M(q) - M(q)|`; NaN where the measure is undefined.
     bounds : mapping of str to float64 (n_epochs, n_queries)
-        What `directrix.laws.bounds.bounds_of` says for the scores of the epoch; without entries for a
-        surrogate that no theorem speaks of.
+        Result of `directrix.laws.bounds.bounds_of` for the scores of the epoch; empty for a surrogate without
+        a theorem.
     """
 
     epochs: Int64Array
@@ -62,20 +62,20 @@ class Approximation:
         return means
 
     def covered(self, kind: str) -> Float64Array:
-        """Share of the queries of every epoch of which the theorem says something, float64 (n_epochs,)."""
+        """Share of the queries to which the theorem applies, in every epoch, float64 (n_epochs,)."""
         shares: Float64Array = np.mean(~np.isnan(self.bounds[kind]), axis=1)
         return shares
 
     def mean_bound(self, kind: str) -> Float64Array:
-        """Mean bound over these queries; NaN in an epoch without one. Float64 (n_epochs,)."""
+        """Mean bound over the covered queries; NaN in an epoch without any. Float64 (n_epochs,)."""
         return _mean_of_known(self.bounds[kind])
 
     def mean_error(self, kind: str) -> Float64Array:
-        """Mean error over the same queries, to be compared with `mean_bound`, float64 (n_epochs,)."""
+        """Mean error over the covered queries, to compare with `mean_bound`, float64 (n_epochs,)."""
         return _mean_of_known(np.where(np.isnan(self.bounds[kind]), np.nan, self.errors))
 
     def broken(self, kind: str) -> int:
-        """Epochs times queries whose error is above the bound by more than rounding; 0 by the theorem."""
+        """Number of errors above their bound by more than rounding; 0 according to the theorem."""
         return int(np.count_nonzero(self.errors > self.bounds[kind] + _ROUNDING))
 
 
@@ -86,18 +86,19 @@ def approximation(
     trainer: Trainer | None = None,
     start: Float64Array | None = None,
 ) -> Approximation:
-    r"""Train, and measure after every epoch how far the surrogate is from the measure it tends to.
+    r"""Train, and compute after every epoch the error of the surrogate with respect to its measure.
 
     Parameters
     ----------
     data : Queries or Objective
-        Training queries of a linear ranker, or an objective, for any other model.
+        Training queries of a linear ranker, or an objective for any other model.
     surrogate : Surrogate or str, optional
-        What is maximised; that of an objective stands in it.
+        What is maximised; an objective has its own.
     trainer : Trainer, optional
-        Anything that tells of its steps. Default Algorithm 1 as published: `SGD`, 200 epochs, eta = 0.01.
+        Any trainer that calls back after its steps. Default Algorithm 1 as published: `SGD`, 200 epochs,
+        eta = 0.01.
     start : float64 (n_params,), optional
-        First parameters; default zero for a linear ranker.
+        Initial parameters; default zero for a linear ranker.
 
     Returns
     -------
@@ -106,12 +107,12 @@ def approximation(
     Raises
     ------
     InputError
-        If the surrogate tends to no measure, or surrogate or start are missing.
+        If the surrogate does not tend to a measure, or the surrogate or ``start`` is missing.
 
     Notes
     -----
-    Cost: that of the training, one value of surrogate and measure an epoch and, for ApproxAP and
-    ApproxNDCG, soft ranks of all documents. Scores are measured in float64, whatever the features are.
+    Cost: the training, one value of surrogate and measure per epoch and, for ApproxAP and ApproxNDCG, soft
+    ranks of all documents. Scores are computed in float64 for any type of features.
 
     References
     ----------
@@ -128,60 +129,61 @@ def approximation(
     """
     objective = _objective(data, surrogate)
     if start is None:
-        if not isinstance(objective, LinearObjective):
+        if not isinstance(objective.model, LinearModel):
             raise InputError(
-                "approximation: first parameters are needed for a model that is not linear; give start=, "
-                "e.g. those of a fitted ranker."
+                "approximation: a model that is not linear needs initial parameters; give start=, e.g. those "
+                "of a fitted ranker."
             )
         start = np.zeros(objective.queries.n_features)
-    measured: Any = _that_tends(objective.surrogate)
+    trained: Any = objective.surrogate
     q = objective.queries
-    ready = measured.measure.prepare(q.labels, q.qptr, doc_ids=q.doc_ids)
+    exact = trained.measure.prepare(q.labels, q.qptr, doc_ids=q.doc_ids)
     epochs: list[int] = []
     errors: list[Float64Array] = []
-    found: dict[str, list[Float64Array]] = {}
+    bounds: dict[str, list[Float64Array]] = {}
 
     def watch(step: Step) -> bool:
         if step.iteration:
             scores = np.asarray(objective.scores(step.params), dtype=np.float64)
-            value, _ = measured.value_and_grad(scores, q.labels, q.qptr)
+            value, _ = trained.value_and_grad(scores, q.labels, q.qptr)
             epochs.append(step.iteration)
-            errors.append(np.abs(value - ready(scores)[0]))
-            for kind, bound in bounds_of(measured, scores, q.labels, q.qptr).items():
-                found.setdefault(kind, []).append(bound)
+            errors.append(np.abs(value - exact(scores)[0]))
+            for kind, bound in bounds_of(trained, scores, q.labels, q.qptr).items():
+                bounds.setdefault(kind, []).append(bound)
         return False
 
-    (trainer or SGD(rate=0.01, epochs=200)).minimise(objective, start, callback=watch)
-    bounds = {kind: np.array(each) for kind, each in found.items()}
-    return Approximation(np.array(epochs), np.array(errors).reshape(len(epochs), q.n_queries), bounds)
+    (trainer or SGD(learning_rate=0.01, epochs=200)).minimise(objective, start, callback=watch)
+    return Approximation(
+        np.array(epochs),
+        np.array(errors).reshape(len(epochs), q.n_queries),
+        {kind: np.array(each) for kind, each in bounds.items()},
+    )
 
 
 def _objective(data: Queries | Objective, surrogate: Surrogate | str | None) -> Objective:
-    if isinstance(data, Objective):
-        if surrogate is not None:
+    """The objective, with a surrogate that tends to a measure."""
+    if isinstance(data, Queries):
+        if surrogate is None:
             raise InputError(
-                f"approximation: the objective trains {data.surrogate!r} already; leave surrogate= out, or "
-                "give Queries."
+                "approximation: Queries need a surrogate; give one that tends to a measure, e.g. "
+                "'ApproxAP(alpha=100.0)'."
             )
-        return data
-    if surrogate is None:
+        data = linear_objective(data, as_surrogate(surrogate) if isinstance(surrogate, str) else surrogate)
+    elif surrogate is not None:
         raise InputError(
-            "approximation: which surrogate? Give one that tends to a measure, e.g. 'ApproxAP(alpha=100.0)'."
+            f"approximation: the objective has the surrogate {data.surrogate!r} already; leave out "
+            "surrogate=, or give Queries."
         )
-    return linear_objective(data, as_surrogate(surrogate) if isinstance(surrogate, str) else surrogate)
-
-
-def _that_tends(surrogate: Surrogate) -> Surrogate:
-    if "tends_to_measure" not in getattr(surrogate, "traits", ()):
+    if "tends_to_measure" not in getattr(data.surrogate, "traits", ()):
         raise InputError(
-            f"{surrogate!r} tends to no measure, so there is none to be far from; take one with the trait "
-            "tends_to_measure, e.g. ApproxNDCG()."
+            f"{data.surrogate!r} does not tend to a measure, so it has no error; give a surrogate with the "
+            "trait tends_to_measure, e.g. ApproxNDCG()."
         )
-    return surrogate
+    return data
 
 
 def _mean_of_known(values: Float64Array) -> Float64Array:
-    """Mean of every row without its NaN; NaN for a row of nothing else."""
+    """Mean of every row without its NaN; NaN for a row of NaN only."""
     known = ~np.isnan(values)
     sums, counts = np.where(known, values, 0.0).sum(axis=1), known.sum(axis=1)
     means: Float64Array = np.divide(sums, counts, out=np.full(len(values), np.nan), where=counts > 0)

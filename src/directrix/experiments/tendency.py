@@ -1,4 +1,4 @@
-r"""Tendency correlation (He & Liu 2010): how far a surrogate's changes are from the measure's, at worst."""
+r"""Tendency correlation (He & Liu 2010): largest difference of a surrogate's changes from the measure's."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Tendency", "tendency"]
 
 @dataclass(frozen=True, eq=False)
 class Tendency:
-    """What `tendency` found.
+    """Result of `tendency`.
 
     Parameters
     ----------
@@ -23,16 +23,17 @@ class Tendency:
         eps*, in units of the measure: 0 = the surrogate moves as the measure does, up to a positive factor.
     k : float
         The factor that attains it, in units of the measure per unit of the surrogate; 0 = no positive factor
-        is better than not to look at the surrogate at all.
+        is better than ignoring the surrogate.
     query : int
-        Position of the query on which the two disagree most.
+        Position of the query with the largest disagreement.
     models : (int, int)
-        The two models between which they do.
+        The two models with the largest disagreement.
     by_query : float64 (n_queries,)
-        The same at this k on each query: the largest disagreement over pairs of models; NaN where the
-        measure is undefined.
-    own : float64 (n_queries,), or None
-        Coefficient of each query with a factor of its own, never above ``by_query``; if it was asked for.
+        Largest disagreement over pairs of models on each query, at this k; NaN where the measure is
+        undefined.
+    separate : float64 (n_queries,), or None
+        Coefficient of each query with its own best factor, at most ``by_query``; only with
+        ``per_query=True``.
     """
 
     coefficient: float
@@ -40,7 +41,7 @@ class Tendency:
     query: int
     models: tuple[int, int]
     by_query: Float64Array
-    own: Float64Array | None = None
+    separate: Float64Array | None = None
 
 
 def tendency(surrogate_values: Any, measure_values: Any, *, per_query: bool = False) -> Tendency:
@@ -51,17 +52,17 @@ def tendency(surrogate_values: Any, measure_values: Any, *, per_query: bool = Fa
               = \min_{k \ge 0}\ \max_q\ \operatorname*{range}_i\,(k \tilde F_{iq} - F_{iq})
 
     over queries q and models i, j. The smaller, the stronger the correlation. It is at most the largest range
-    of the measure on a query (k = 0), and does not change when the surrogate is moved, or multiplied by a
-    positive number.
+    of the measure on a query (k = 0), and does not change when a constant is added to the surrogate, or when
+    it is multiplied by a positive number.
 
     Parameters
     ----------
     surrogate_values : float (n_models, n_queries)
-        Of every model on every query; at least 2 models.
+        Values of every model on every query; at least 2 models.
     measure_values : float (n_models, n_queries)
-        Likewise. A query with NaN for all models is left out.
+        The same for the measure. A query with NaN for all models is left out.
     per_query : bool
-        Find the coefficient of each query alone too.
+        Compute the coefficient of each query by itself, too.
 
     Returns
     -------
@@ -70,14 +71,14 @@ def tendency(surrogate_values: Any, measure_values: Any, *, per_query: bool = Fa
     Raises
     ------
     InputError
-        If the arrays do not fit together, or hold values that cannot be compared.
+        If the shapes of the arrays differ, or they contain values that cannot be compared.
 
     Notes
     -----
-    The maximum is a convex function of k made of straight lines, one a pair of models and query. It is
-    minimised exactly, not to a tolerance: where one that falls and one that rises cross is a lower bound; the
-    highest line there takes the place of one of them, until none is above the bound. Each look costs
-    O(n_models n_queries), pairs are never listed; some ten looks are usual.
+    The maximum is a convex function of k made of straight lines, one for each pair of models and query. It is
+    minimised exactly, not to a tolerance: the crossing of a falling and a rising line is a lower bound; the
+    highest line at that k replaces one of them, until none is above the bound. Each step costs
+    O(n_models n_queries), pairs are never listed; about ten steps are usual.
 
     References
     ----------
@@ -86,7 +87,8 @@ def tendency(surrogate_values: Any, measure_values: Any, *, per_query: bool = Fa
 
     Examples
     --------
-    Three models, one query. The surrogate follows from the first to the second, not on to the third:
+    Three models, one query. The surrogate rises like the measure from the first model to the second, but not
+    to the third:
 
     >>> found = tendency([[0.0], [2.0], [2.0]], [[0.0], [1.0], [1.5]])
     >>> found.coefficient, found.models
@@ -96,22 +98,22 @@ def tendency(surrogate_values: Any, measure_values: Any, *, per_query: bool = Fa
     kept = np.flatnonzero(~np.isnan(measure[0]))
     if not len(kept):
         raise InputError(
-            "measure_values are all NaN: the measure is undefined on every query; at least one is needed on "
-            "which it has a value, e.g. one with a relevant document."
+            "measure_values are all NaN: the measure is undefined on every query; it must be defined on at "
+            "least one, e.g. one with a relevant document."
         )
-    # Ranges do not change when a query is moved; near 0 differences keep their last digits.
+    # Ranges do not change when a constant is subtracted; near 0 differences keep their last digits.
     a, b = surrogate[:, kept] - surrogate[0, kept], measure[:, kept] - measure[0, kept]
     k, line = _best(a, b)
     by_query = np.full(measure.shape[1], np.nan)
     by_query[kept] = np.ptp(k * a - b, axis=0)
-    own = None
+    separate = None
     if per_query:
-        own = np.full(measure.shape[1], np.nan)
+        separate = np.full(measure.shape[1], np.nan)
         for column, q in enumerate(kept):
             alone = a[:, column : column + 1], b[:, column : column + 1]
-            own[q] = np.ptp(_best(*alone)[0] * alone[0] - alone[1])
+            separate[q] = np.ptp(_best(*alone)[0] * alone[0] - alone[1])
     query = int(kept[line.query])
-    return Tendency(float(by_query[query]), k, query, (line.upper, line.lower), by_query, own)
+    return Tendency(float(by_query[query]), k, query, (line.upper, line.lower), by_query, separate)
 
 
 class _Line(NamedTuple):
@@ -136,7 +138,7 @@ def _best(a: Float64Array, b: Float64Array) -> tuple[float, _Line]:
     while True:
         k = (left.at_zero - right.at_zero) / (right.slope - left.slope)
         line = _highest(k, a, b)
-        # In exact arithmetic the second test is enough. k inside of the bracket makes sure that it ends.
+        # In exact arithmetic the second test is enough. With k inside the bracket the loop is sure to end.
         if not k_left < k < k_right or line in (left, right) or line.at(k) <= left.at(k) or not line.slope:
             return k, line
         if line.slope < 0.0:
@@ -146,7 +148,7 @@ def _best(a: Float64Array, b: Float64Array) -> tuple[float, _Line]:
 
 
 def _highest(k: float, a: Float64Array, b: Float64Array) -> _Line:
-    """The highest line at k; any, if there are several."""
+    """The highest line at k; any of them, if there are several."""
     heights = k * a - b
     q = int(np.ptp(heights, axis=0).argmax())
     return _line(a, b, q, int(heights[:, q].argmax()), int(heights[:, q].argmin()))
@@ -167,7 +169,7 @@ def _checked(surrogate_values: Any, measure_values: Any) -> tuple[Float64Array, 
     if surrogate.ndim != 2 or surrogate.shape != measure.shape or len(surrogate) < 2 or not surrogate.size:
         raise InputError(
             f"surrogate_values has shape {surrogate.shape}, measure_values {measure.shape}; both need "
-            "(n_models, n_queries) with at least 2 models and 1 query, one row a model."
+            "(n_models, n_queries) with at least 2 models and 1 query, one row per model."
         )
     undefined = np.isnan(measure)
     bad = ~np.isfinite(surrogate) & ~undefined.all(axis=0), undefined != undefined.all(axis=0)
@@ -179,6 +181,7 @@ def _checked(surrogate_values: Any, measure_values: Any) -> tuple[Float64Array, 
             model, query = (int(i[0]) for i in np.nonzero(wrong))
             raise InputError(
                 f"{name}[{model}, {query}] is {values[model, query]}; finite numbers are needed (a query "
-                "that the measure skips has NaN for all models). Leave that query out, or that model."
+                "for which the measure is undefined has NaN for all models). Leave out that query, or that "
+                "model."
             )
     return surrogate, measure

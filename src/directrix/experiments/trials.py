@@ -1,4 +1,4 @@
-"""Repeated random splits in which every query serves in every part equally often."""
+"""Repeated random splits in which every query is in every part equally often."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Trial", "balanced_trials"]
 
 
 class Trial(NamedTuple):
-    """Positions of the queries of one split, ascending.
+    """Positions of the queries of one split, in ascending order.
 
     Parameters
     ----------
@@ -28,22 +28,23 @@ class Trial(NamedTuple):
 
 
 def balanced_trials(n_queries: int, n_train: int, n_valid: int, n_trials: int, *, seed: int) -> list[Trial]:
-    r"""Split queries again and again so that each is equally often in training, validation and test.
+    r"""Split queries repeatedly so that each is equally often in training, validation and test.
 
-    The queries are put around a circle at random. The first ``n_train`` of them train, the next ``n_valid``
-    validate, the others test; then the circle turns by g = gcd(n_queries, n_train, n_valid). After
-    n_queries / g trials all have stood everywhere, and a new random circle begins.
+    The queries are put around a circle at random. The first ``n_train`` of them are for training, the next
+    ``n_valid`` for validation, the others for testing; then the circle turns by
+    g = gcd(n_queries, n_train, n_valid). After n_queries / g trials every query has been in every position,
+    and a new random circle is drawn.
 
     Parameters
     ----------
     n_queries : int
         At least ``n_train + n_valid + 1``.
     n_train, n_valid : int >= 1
-        Queries to train and to validate on.
+        Training and validation queries.
     n_trials : int >= 1
         Balanced if it is a multiple of n_queries / g: of 10 for 50 queries, 10 and 5.
     seed : int >= 0
-        Of the circles. Trial t does not depend on how many there are.
+        For drawing the circles. Trial t does not depend on ``n_trials``.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What is compared, and which settings of it a search tries: all, some at random, or fewer and fewer."""
+"""What is compared, and which of its settings are tried: all, some at random, or by successive halving."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import json
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
-from directrix.data.options import check_count, generator
+from directrix.data.options import generator
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
+from directrix.parameters import whole
 from directrix.rankers.candidates import Trial
 from directrix.rankers.methods import Method
 from directrix.rankers.methods import method as find_method
@@ -29,9 +30,12 @@ __all__ = [
 ]
 
 Search = Literal["grid", "random", "halving"]
-_FACTOR = 3  # of successive halving; 3 and 4 are what its authors advise
+"""Which settings of a grid are trained: all; some at random; or all (or some) on few training queries, the
+better third of them on three times the queries, and so on."""
+
+_FACTOR = 3  # of successive halving; its authors advise 3 or 4
 _FEWEST = 20  # queries of a rung: with fewer, which candidate is ahead is mostly chance
-_DRAWN = 10  # candidates of a random search that is not told how many
+_DRAWN = 10  # candidates of a random search by default
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,16 +45,16 @@ class Entry:
     Parameters
     ----------
     name : str
-        Row of the tables, unlike the others.
+        Row of the tables, different for every entry.
     method : Method or str
         See `directrix.methods`; "auto" tries several.
     settings : mapping, optional
-        Fixed: they replace values of the grid.
+        Fixed settings; they replace values of the grid.
     grid : mapping of setting to values, optional
-        In place of the method's own grid. For ``search="random"`` values may also be a distribution with a
+        Replaces the method's own grid. For ``search="random"`` values may also be a distribution with a
         method ``rvs``, such as ``scipy.stats.loguniform(1e-5, 1)``.
     measure : measure or str, optional
-        Trained for and chosen by; None = that of ``cross_validate(select=)``.
+        What is trained for and chosen by; None = ``cross_validate(select=)``.
     """
 
     name: str
@@ -60,102 +64,109 @@ class Entry:
     measure: RankingMeasure | str | None = None
 
     @property
-    def way(self) -> Method:
-        """The method itself."""
+    def resolved(self) -> Method:
+        """The method itself, where ``method`` may be its name."""
         return find_method(self.method) if isinstance(self.method, str) else self.method
 
 
 def candidates_of(
     entry: Entry, goal: RankingMeasure, search: Search, n_candidates: int | None, seed: int
 ) -> list[Trial]:
-    """List the methods and settings that are tried for an entry, the same for every fold.
+    """List the methods and settings that are tried for an entry; they are the same on every fold.
 
     Parameters
     ----------
     entry : Entry
     goal : measure
-        Trained for and chosen by.
+        What is trained for and chosen by.
     search : {"grid", "random", "halving"}
-        "grid": all of the grid. "random": ``n_candidates`` of them, drawn without replacement and kept in
+        "grid": the whole grid. "random": ``n_candidates`` of the grid, drawn without replacement and kept in
         the order of the grid; or drawn one by one, if an axis is a distribution. "halving": as "random" if
-        ``n_candidates`` is given, else all; how they are dropped is a matter of `halving_rungs`.
+        ``n_candidates`` is given, else the whole grid; `halving_rungs` says how many are dropped when.
     n_candidates : int >= 1, optional
         Default 10 for "random".
     seed : int >= 0
-        Of the draw, which depends on the name of the entry too and on no other entry.
+        For drawing; the draw depends on the name of the entry too, and on no other entry.
 
     Raises
     ------
     InputError
         If a setting does not exist, an axis is empty, or is a distribution in a search over the grid.
     """
-    if search not in ("grid", "random", "halving"):
-        raise InputError(f"search={search!r}: there are 'grid', 'random' and 'halving'. Type search='grid'.")
-    if n_candidates is not None:
-        check_count("n_candidates", n_candidates, 1)
-        if search == "grid":
-            raise InputError(
-                f"n_candidates={n_candidates} has no effect on a search over the whole grid; leave it out, "
-                "or draw from the grid: search='random'."
-            )
+    takes_all = _check_search(search, n_candidates)
     axes = {name: values for name, values in (entry.grid or {}).items() if name not in entry.settings}
-    drawn = [name for name, values in axes.items() if hasattr(values, "rvs")]
-    if drawn and (search == "grid" or (search == "halving" and n_candidates is None)):
+    distributions = [name for name, values in axes.items() if hasattr(values, "rvs")]
+    if distributions and takes_all:
         raise InputError(
-            f"{entry.name}: grid[{drawn[0]!r}] is a distribution, which has no list of values; give values, "
-            "or draw with search='random', n_candidates=10."
+            f"{entry.name}: grid[{distributions[0]!r}] is a distribution, which has no list of values; give "
+            "values, or draw with search='random', n_candidates=10."
         )
-    generator(seed)  # refuses what is no seed
+    generator(seed)  # refuses what is not a seed
     rng = np.random.default_rng([seed, zlib.crc32(entry.name.encode())])
-    if drawn:
-        return _one_by_one(entry, goal, axes, n_candidates or _DRAWN, rng)
-    every = _all(entry, goal, axes)
-    if search == "grid" or (search == "halving" and n_candidates is None):
-        return every
-    kept = rng.permutation(len(every))[: n_candidates or _DRAWN]
-    return [every[i] for i in np.sort(kept)]
+    if distributions:
+        return [_drawn(entry, goal, axes, rng) for _ in range(n_candidates or _DRAWN)]
+    whole = _grid(entry, goal, axes)
+    if takes_all:
+        return whole
+    kept = rng.permutation(len(whole))[: n_candidates or _DRAWN]
+    return [whole[i] for i in np.sort(kept)]
 
 
-def _all(entry: Entry, goal: RankingMeasure, axes: Mapping[str, Sequence[Any]]) -> list[Trial]:
+def _check_search(search: Any, n_candidates: Any) -> bool:
+    """Check the kind of search and the number of candidates; return whether the whole grid is tried."""
+    if search not in get_args(Search):
+        raise InputError(
+            f"search={search!r}: 'grid', 'random' and 'halving' are known. Type e.g. search='grid'."
+        )
+    if n_candidates is None:
+        return bool(search != "random")
+    whole(n_candidates, "n_candidates")
+    if search == "grid":
+        raise InputError(
+            f"n_candidates={n_candidates} has no effect on a search over the whole grid.",
+            python="Leave it out, or draw from the grid: search='random'.",
+            shell="Leave out --candidates, or draw from the grid: --search random.",
+        )
+    return False
+
+
+def _grid(entry: Entry, goal: RankingMeasure, axes: Mapping[str, Sequence[Any]]) -> list[Trial]:
+    method = entry.resolved
     if entry.grid is None:
-        return entry.way.candidates(goal, entry.settings)
+        return method.candidates(goal, entry.settings)
     for name, values in axes.items():
         if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray) or not len(values):
             raise InputError(
                 f"{entry.name}: grid[{name!r}] is {values!r}; a list of values is needed, e.g. "
                 f"grid={{{name!r}: [{values!r}]}}."
             )
-    _check(entry, goal, {name: values[0] for name, values in axes.items()})
-    own = {name: tuple(_plain(value) for value in values) for name, values in axes.items()}
-    found = replace(entry.way, grid=own).candidates(goal, entry.settings)
-    return [(entry.way, settings) for _, settings in found]
+    _check_settings(entry, goal, {name: values[0] for name, values in axes.items()})
+    grid = {name: tuple(_plain(value) for value in values) for name, values in axes.items()}
+    return [(method, settings) for _, settings in replace(method, grid=grid).candidates(goal, entry.settings)]
 
 
-def _one_by_one(
-    entry: Entry, goal: RankingMeasure, axes: Mapping[str, Any], n: int, rng: np.random.Generator
-) -> list[Trial]:
-    found = []
-    for _ in range(n):
-        drawn = {
-            name: _plain(
-                values.rvs(random_state=rng) if hasattr(values, "rvs") else values[rng.integers(len(values))]
-            )
-            for name, values in axes.items()
-        }
-        _check(entry, goal, drawn)
-        found.append((entry.way, {**drawn, **entry.settings}))
-    return found
+def _drawn(entry: Entry, goal: RankingMeasure, axes: Mapping[str, Any], rng: np.random.Generator) -> Trial:
+    """Draw a value for every axis, each by itself."""
+    settings = {
+        name: _plain(
+            values.rvs(random_state=rng) if hasattr(values, "rvs") else values[rng.integers(len(values))]
+        )
+        for name, values in axes.items()
+    }
+    _check_settings(entry, goal, settings)
+    return entry.resolved, {**settings, **entry.settings}
 
 
-def _check(entry: Entry, goal: RankingMeasure, settings: Mapping[str, Any]) -> None:
-    parts = entry.way.parts(goal)
+def _check_settings(entry: Entry, goal: RankingMeasure, settings: Mapping[str, Any]) -> None:
+    method = entry.resolved
+    parts = method.parts(goal)
     if len(parts) > 1:
         names = ", ".join(part.name for part in parts)
         raise InputError(
-            f"{entry.name}: a grid was given for {entry.way.name!r}, which tries {names}, each with its own; "
-            "give one entry a method."
+            f"{entry.name}: a grid was given for {method.name!r}, which tries {names}, each with its own "
+            "grid; give one entry per method."
         )
-    entry.way.candidates(goal, {**settings, **entry.settings})  # refuses settings that there are not
+    method.candidates(goal, {**settings, **entry.settings})  # refuses unknown settings
 
 
 def _plain(value: Any) -> Any:
@@ -163,39 +174,43 @@ def _plain(value: Any) -> Any:
 
 
 def check_candidates(trials: Sequence[Trial], goal: RankingMeasure) -> None:
-    """Raise what is wrong with the settings, if no candidate can even be made.
+    """Check that a ranker can be made of one candidate at least.
 
     Raises
     ------
     InputError
-        Of the first candidate.
+        The error of the first candidate, if none can be made.
     """
-    wrong = None
+    first_error = None
     for method, settings in trials:
         try:
             method.ranker(measure=goal, **settings).check_parameters()
         except InputError as error:
-            wrong = wrong or error
+            first_error = first_error or error
         else:
             return
-    if wrong is not None:
-        raise wrong
+    if first_error is not None:
+        raise first_error
 
 
 def halving_rungs(n_candidates: int, n_queries: int) -> list[tuple[int, int]]:
-    """How many candidates are trained on how many queries, rung by rung.
+    """Number of candidates and of training queries, for every rung of successive halving.
 
     Parameters
     ----------
     n_candidates, n_queries : int >= 1
-        Candidates to begin with, and training queries of the fold.
+        Candidates at the start, and training queries of the fold.
 
     Returns
     -------
     list of (candidates, queries)
-        From rung to rung a third of the candidates and three times the queries; on the last one all
-        queries. None has fewer than 20 queries, unless there are fewer in all: of few queries or
-        candidates there is one rung, and the search is one over all.
+        From rung to rung a third of the candidates and three times the queries; all queries on the last
+        rung. No rung has fewer than 20 queries, unless the fold has: with few queries or candidates there is
+        one rung, and all candidates are trained on all queries.
+
+    References
+    ----------
+    Jamieson & Talwalkar (2016), arXiv:1502.07943.
 
     Examples
     --------
@@ -214,12 +229,12 @@ def halving_rungs(n_candidates: int, n_queries: int) -> list[tuple[int, int]]:
 
 
 def subset(n_queries: int, n: int, *, seed: int) -> Int64Array:
-    """Positions of ``n`` queries drawn at random, ascending; a larger draw of the seed holds the smaller."""
+    """Positions of ``n`` queries drawn at random, ascending; a larger draw contains a smaller one."""
     return np.sort(np.random.default_rng(seed).permutation(n_queries)[:n]).astype(np.int64)
 
 
 def canonical(settings: Mapping[str, Any]) -> str:
-    """Settings as JSON in one form: names sorted, tuples as lists, objects as they print."""
+    """Settings as JSON in one form: names sorted, tuples as lists, objects as their ``repr``."""
     return json.dumps(dict(settings), sort_keys=True, default=_text)
 
 

@@ -13,7 +13,7 @@ from directrix.laws.traits import (
     below_its_tangents,
     bounds_its_measure_from_below,
     convex_as_a_loss,
-    convex_when_held,
+    convexifiable,
     gradient_is_the_slope,
     gradient_sums_to_zero,
     no_smoothing_is_the_measure,
@@ -51,7 +51,7 @@ def check_surrogate(surrogate: Surrogate, *, seed: int = 0, rtol: float = 1e-5) 
     - tends_to_measure: as smoothing -> 0 it is its measure where no scores tie.
     - convex, as a loss: it lies above its chords, and below the plane that its gradient makes at any other
       point, which holds for losses with corners too.
-    - convex_when_held: held at some scores it is convex, nowhere above what it was, and equal to it with the
+    - convexifiable: convexified at some scores it is convex, nowhere above what it was, and equal to it with the
       same gradient at those scores.
     - bound: it bounds its measure from below, on the hard queries too.
     - value_free: the forces are the gradient of no function, and the value is the measure.
@@ -60,8 +60,8 @@ def check_surrogate(surrogate: Surrogate, *, seed: int = 0, rtol: float = 1e-5) 
     ----------
     surrogate : Surrogate
         With the trait ``tends_to_measure`` it needs ``at(smoothing)`` and ``measure``;
-        with ``bound`` or ``value_free``, ``measure``; with ``convex_when_held``, ``prepare``, ``fill`` and
-        ``hold(scores, prepared, qptr)``.
+        with ``bound`` or ``value_free``, ``measure``; with ``convexifiable``, ``prepare``, ``fill`` and
+        ``convexify(scores, prepared, qptr)``.
     seed : int
         Seed of the random queries.
     rtol : float
@@ -193,7 +193,7 @@ _LAWS: list[tuple[Callable[[Any, np.random.Generator, float], Iterator[str]], st
     (no_smoothing_is_the_measure, "tends_to_measure"),
     (convex_as_a_loss, "convex"),
     (below_its_tangents, "convex"),
-    (convex_when_held, "convex_when_held"),
+    (convexifiable, "convexifiable"),
     (bounds_its_measure_from_below, "bound"),
     (value_is_the_measure, "value_free"),
     (_nothing_is_nan, None),

@@ -7,9 +7,8 @@ import math
 import numpy as np
 
 from directrix.data.validate import check_ranking
-from directrix.errors import InputError
 from directrix.measures.gains import discounts, gains
-from directrix.surrogates.positions import positive, whole
+from directrix.parameters import number, positive, whole
 from directrix.types import Float64Array, FloatArray
 
 __all__ = ["smooth_ndcg_bound", "smooth_rescaled"]
@@ -96,6 +95,5 @@ def smooth_rescaled(sigma: float, l2: float, scale: float) -> tuple[float, float
     >>> smooth_rescaled(1.0, 0.01, scale=2.0)
     (4.0, 0.0025)
     """
-    if not 0.0 < scale < math.inf:
-        raise InputError(f"smooth_rescaled(scale={scale!r}): a number > 0 is needed, e.g. scale=2.0.")
+    number(scale, "scale", "smooth_rescaled", above=0.0, example=2.0)
     return sigma * scale**2, l2 / scale**2

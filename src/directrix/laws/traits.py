@@ -16,7 +16,7 @@ __all__ = [
     "below_its_tangents",
     "bounds_its_measure_from_below",
     "convex_as_a_loss",
-    "convex_when_held",
+    "convexifiable",
     "gradient_is_the_slope",
     "gradient_sums_to_zero",
     "no_smoothing_is_the_measure",
@@ -107,21 +107,21 @@ def below_its_tangents(surrogate: Surrogate, rng: np.random.Generator, rtol: flo
             yield from _above(value, at, grad, other - case.scores, case)
 
 
-def convex_when_held(surrogate: Any, rng: np.random.Generator, rtol: float) -> Iterator[str]:
-    """convex_when_held: `hold` at some scores gives a convex surrogate, nowhere above, that touches there."""
+def convexifiable(surrogate: Any, rng: np.random.Generator, rtol: float) -> Iterator[str]:
+    """convexifiable: `convexify` at some scores gives a convex surrogate, nowhere above, equal there."""
     for case in all_cases(rng):
         prepared, qptr = surrogate.prepare(case.labels, case.qptr), case.qptr
-        held = surrogate.hold(case.scores, prepared, qptr)
+        convex = surrogate.convexify(case.scores, prepared, qptr)
         at, grad = _filled(surrogate, case.scores, prepared, qptr)
-        value, slope = _filled(surrogate, case.scores, held, qptr)
+        value, slope = _filled(surrogate, case.scores, convex, qptr)
         size = 1.0 + np.abs(at).max()
         if np.abs(value - at).max() > 1e-12 * size or np.abs(grad - slope).max() > 1e-9 * size:
-            yield f"{case.name}: held, it is {value} with the gradient {slope}, not {at} with {grad}"
+            yield f"{case.name}: convexified, it is {value} with the gradient {slope}, not {at} with {grad}"
         for other in _others(case.scores, rng):
             free, _ = _filled(surrogate, other, prepared, qptr)
-            below, _ = _filled(surrogate, other, held, qptr)
+            below, _ = _filled(surrogate, other, convex, qptr)
             if (below - free > 1e-12 * (1.0 + np.abs(free))).any():
-                yield f"{case.name}: held, it is above the surrogate by {(below - free).max():.1e}"
+                yield f"{case.name}: convexified, it is above the surrogate by {(below - free).max():.1e}"
             yield from _above(below, value, slope, other - case.scores, case)
 
 

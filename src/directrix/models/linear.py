@@ -3,75 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from directrix.errors import InputError
-from directrix.types import Array, Float64Array, FloatArray, Int64Array
+from directrix.models.rows import Runs, SparseRows, read_only
+from directrix.types import Float64Array, FloatArray, Int64Array
 
-__all__ = ["LinearModel", "Runs", "SparseRows", "rows_of"]
-
-
-class SparseRows(NamedTuple):
-    """A run of rows of a CSR matrix, without copying it.
-
-    Parameters
-    ----------
-    data, indices : arrays (n_nonzero of the whole matrix,)
-    indptr : int array (n_rows + 1,)
-        Positions in ``data``; need not start at 0.
-    shape : (n_rows, n_features)
-    """
-
-    data: FloatArray
-    indices: Array
-    indptr: Array
-    shape: tuple[int, int]
+__all__ = ["LinearModel", "one_per_feature"]
 
 
-class Runs(NamedTuple):
-    """Some runs of rows of a dense array, without copying them.
-
-    Parameters
-    ----------
-    X : read-only array (n_docs, n_features)
-    starts, ends : int64 (n_runs,)
-    shape : (n_rows, n_features)
-        Of the runs together.
-    """
-
-    X: FloatArray
-    starts: Int64Array
-    ends: Int64Array
-    shape: tuple[int, int]
-
-
-def rows_of(X: Any, first: int, last: int) -> Any:
-    """View of the rows first <= i < last of a C-contiguous array or a CSR matrix."""
-    if sp.issparse(X):
-        indptr = _frozen(X.indptr[first : last + 1])
-        return SparseRows(_frozen(X.data), _frozen(X.indices), indptr, (last - first, X.shape[1]))
-    return _frozen(X[first:last])
-
-
-def _frozen(array: Any) -> Any:
-    # Features are read-only where they live in `Queries`; kernels are compiled for that alone.
-    view = array.view()
-    view.flags.writeable = False
-    return view
+def one_per_feature(values: Any, n_features: int, name: str) -> Float64Array:
+    """Return the values as float64 (n_features,), or raise `InputError` if their shape is another."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.shape != (n_features,):
+        raise InputError(
+            f"{name} has shape {array.shape}; the data have {n_features} features: "
+            f"pass one number for each, shape ({n_features},)."
+        )
+    return array
 
 
 class LinearModel:
     """score_i = sum_f x_if w_f; fulfils `directrix.types.Model`.
 
-    There is no intercept: it would move all documents of a query alike.
+    There is no intercept: it would move all documents of a query equally.
     """
 
     def runs(self, X: FloatArray) -> Callable[[Int64Array, Int64Array], Runs]:
-        """Return what makes of first and last rows (n_runs,) those rows of X, as `forward` takes them."""
-        rows, n_features = _frozen(X), X.shape[1]
+        """Return a function from first and last rows (n_runs,) to those rows of X, for `forward`."""
+        rows, n_features = read_only(X), X.shape[1]
         return lambda starts, ends: Runs(rows, starts, ends, (int(ends.sum() - starts.sum()), n_features))
 
     def forward(self, params: Float64Array, X: Any) -> tuple[FloatArray, Any]:
@@ -82,7 +44,7 @@ class LinearModel:
         params : float64 (n_features,)
             Weights; rounded to the dtype of the features.
         X : read-only array (n_rows, n_features), SparseRows or Runs
-            As made by `rows_of` or `runs`.
+            As made by `row_slice` or `runs`.
 
         Returns
         -------
@@ -94,13 +56,9 @@ class LinearModel:
         Raises
         ------
         InputError
-            If there is not one weight for each feature.
+            If there is not one weight per feature.
         """
-        if np.shape(params) != (X.shape[1],):
-            raise InputError(
-                f"params has shape {np.shape(params)}; a linear model on {X.shape[1]} features has one "
-                f"weight for each: pass shape ({X.shape[1]},)."
-            )
+        params = one_per_feature(params, X.shape[1], "params")
         from directrix.models._kernels.linear import csr_scores, dense_scores
 
         if isinstance(X, SparseRows):

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.models.linear import SparseRows
+from directrix.models.rows import SparseRows
 from directrix.types import Float64Array, FloatArray
 
 __all__ = ["Activation", "Layer", "MLPModel"]
@@ -34,7 +34,7 @@ class MLPModel:
 
     .. math:: a_0 = x, \qquad a_l = \phi(W_l^\top a_{l-1} + b_l), \qquad s = w \cdot a_L
 
-    The output has no bias: it would move all documents of a query alike.
+    The output has no bias: it would move all documents of a query equally.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class MLPModel:
     -----
     Parameters are one float64 vector: W_1 by rows (n_features, hidden[0]), b_1, W_2, b_2, ..., w.
     They are rounded to the dtype of the features, in which the products run; gradients are summed in
-    float64 over blocks of 256 rows. A pass forward and back is about 6 n_params operations a row, by BLAS.
+    float64 over blocks of 256 rows. A pass forward and back is about 6 n_params operations per row, by BLAS.
 
     Examples
     --------
@@ -78,11 +78,11 @@ class MLPModel:
 
     @property
     def floats_per_row(self) -> int:
-        """What a row needs between `forward` and `backward`, so that objectives can choose how many rows."""
+        """Floats kept per row between `forward` and `backward`; objectives choose their rows by it."""
         return sum(self.hidden)
 
     def n_params(self, n_features: int) -> int:
-        """How many parameters there are."""
+        """Number of parameters."""
         return sum(n_in * n_out + n_out for n_in, n_out in pairwise(self._widths(n_features))) - 1
 
     def start(self, n_features: int, rng: np.random.Generator) -> Float64Array:
@@ -120,16 +120,16 @@ class MLPModel:
                 f"params has shape {params.shape}; {self!r} on {n_features} features has {wanted} "
                 f"parameters: pass shape ({wanted},)."
             )
-        found: list[Layer] = []
+        layers: list[Layer] = []
         at = 0
         shapes = list(pairwise(self._widths(n_features)))
         for n_in, n_out in shapes:
             weights = params[at : at + n_in * n_out].reshape(n_in, n_out)
             at += n_in * n_out
-            last = len(found) == len(shapes) - 1
-            found.append(Layer(weights, None if last else params[at : at + n_out]))
+            last = len(layers) == len(shapes) - 1
+            layers.append(Layer(weights, None if last else params[at : at + n_out]))
             at += n_out
-        return found
+        return layers
 
     def forward(self, params: Float64Array, X: Any) -> tuple[FloatArray, Any]:
         """Scores of the rows; see `LinearModel.forward`."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from directrix.models.linear import rows_of
+from directrix.models.rows import row_slice
 from directrix.threads import one_blas_thread, run_chunks
 from directrix.types import Float64Array, Model
 
@@ -24,20 +24,20 @@ def scores_of(model: Model, params: Float64Array, X: Any) -> Float64Array:
     model : Model
         Scores from features.
     params : float64 (n_vectors, n_params)
-        One vector a row.
+        One vector per row.
     X : read-only array or CSR (n_docs, n_features)
         Features of `Queries`.
 
     Returns
     -------
     float64 (n_vectors, n_docs)
-        Computed in the precision of the features, as rankers do. A vector has the same bits whatever
-        stands beside it, for any number of threads.
+        Computed in the precision of the features, as rankers do. The scores of a vector have the same bits
+        whatever the other vectors are, and for any number of threads.
 
     Raises
     ------
     InputError
-        If there are not as many parameters as the model has.
+        If the number of parameters is not that of the model.
 
     Notes
     -----
@@ -55,7 +55,7 @@ def scores_of(model: Model, params: Float64Array, X: Any) -> Float64Array:
 
     def work(c: int) -> None:
         lo, hi = c * _ROWS_PER_CHUNK, min((c + 1) * _ROWS_PER_CHUNK, n_docs)
-        rows = rows_of(X, lo, hi)
+        rows = row_slice(X, lo, hi)
         for vector, out in zip(params, scores, strict=True):
             out[lo:hi] = model.forward(vector, rows)[0]
 

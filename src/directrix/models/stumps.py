@@ -7,14 +7,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.models.linear import SparseRows
+from directrix.models.rows import SparseRows, column_reader
+from directrix.parameters import whole
 from directrix.types import Array, Float64Array, FloatArray
 
 __all__ = ["Stairs", "StumpModel", "quantile_thresholds"]
 
 
 class Stairs(NamedTuple):
-    """Rows as the stairs on which they stand: all that a `StumpModel` sees of them.
+    """Rows as numbers of thresholds, which is all that a `StumpModel` uses of them.
 
     Parameters
     ----------
@@ -39,8 +40,8 @@ class StumpModel:
 
     .. math:: f(x) = \sum_f \sum_t w_{f,t} \, [x_f > \theta_{f,t}]
 
-    Parameters are the steps w, feature by feature in the order of their thresholds: a staircase
-    for each feature, so a ranking that depends on features in any, also not monotone, way.
+    Parameters are the steps w, feature by feature in the order of their thresholds: a step function
+    for each feature, so that scores can depend on a feature in any way, also a non-monotone one.
 
     Parameters
     ----------
@@ -57,7 +58,7 @@ class StumpModel:
     Raises
     ------
     InputError
-        If thresholds are not finite, or do not ascend.
+        If thresholds are not finite, or not in ascending order.
     """
 
     def __init__(self, thresholds: Any) -> None:
@@ -89,7 +90,7 @@ class StumpModel:
         params : float64 (n_params,)
             The steps.
         X : array (n_rows, n_features), SparseRows or Stairs
-            As made by `rows_of`, or what `prepare` made of that.
+            As made by `row_slice`, or what `prepare` made of that.
 
         Returns
         -------
@@ -112,7 +113,7 @@ class StumpModel:
             raise InputError(
                 f"params has shape {np.shape(params)} and there are {X.shape[1]} features; this StumpModel "
                 f"has {self.n_params} thresholds of {self.n_features} features: pass params of shape "
-                f"({self.n_params},), or make the model anew from these features by quantile_thresholds."
+                f"({self.n_params},), or make a new model from these features by quantile_thresholds."
             )
         from directrix.models._kernels.stumps import csr_scores, dense_scores, heights
 
@@ -141,7 +142,7 @@ class StumpModel:
         return grad
 
     def prepare(self, X: Any) -> Stairs:
-        """Rows in the form that `forward` looks at, made once where rows are used again; O(n d log T).
+        """Rows in the form that `forward` uses, made once where rows are used again; O(n d log T).
 
         Parameters
         ----------
@@ -150,7 +151,7 @@ class StumpModel:
         Returns
         -------
         Stairs
-            A byte a value for up to 255 thresholds a feature.
+            One byte per value for up to 255 thresholds per feature.
         """
         if isinstance(X, Stairs):
             return X
@@ -184,49 +185,40 @@ class StumpModel:
         uint8, uint16 or int64 (n_features, n_docs)
             The smallest type that holds them.
         """
-        found = np.empty((self.n_features, X.shape[0]), dtype=self._kind)
-        for f, x in enumerate(_columns(X)):
-            found[f] = np.searchsorted(self.values[self.ptr[f] : self.ptr[f + 1]], x, side="left")
-        return found
+        bins, column = np.empty((self.n_features, X.shape[0]), dtype=self._kind), column_reader(X)
+        for f in range(X.shape[1]):
+            bins[f] = np.searchsorted(self.values[self.ptr[f] : self.ptr[f + 1]], column(f), side="left")
+        return bins
 
 
 def quantile_thresholds(X: Any, n_thresholds: int = 32) -> list[Float64Array]:
-    """Thresholds between the values of every feature, so that about as many rows lie between any two.
+    """Thresholds between the values of every feature, with about equal numbers of rows between any two.
 
     Parameters
     ----------
     X : array or CSR matrix (n_docs, n_features)
         Features.
     n_thresholds : int >= 1
-        At most so many a feature; features with fewer different values get one between any two.
+        Maximum number per feature; features with fewer different values get one between any two.
 
     Returns
     -------
     list of float64 (n <= n_thresholds,)
-        One array a feature, ascending; empty for a constant feature.
+        One array per feature, ascending; empty for a constant feature.
 
     Raises
     ------
     InputError
-        If ``n_thresholds`` is no integer >= 1.
+        If ``n_thresholds`` is not an integer >= 1.
 
     Examples
     --------
     >>> quantile_thresholds(np.array([[0.0, 5.0], [1.0, 5.0], [4.0, 5.0]]), 8)
     [array([0.5, 2.5]), array([], dtype=float64)]
     """
-    if not isinstance(n_thresholds, int | np.integer) or isinstance(n_thresholds, bool) or n_thresholds < 1:
-        raise InputError(
-            f"n_thresholds={n_thresholds!r}: an integer >= 1 is needed, e.g. quantile_thresholds(X, 32)."
-        )
-    return [_between(np.sort(x), int(n_thresholds)) for x in _columns(X)]
-
-
-def _columns(X: Any) -> Any:
-    if hasattr(X, "tocsc"):
-        by_feature = X.tocsc()
-        return (np.asarray(by_feature[:, [f]].toarray(), dtype=np.float64).ravel() for f in range(X.shape[1]))
-    return (np.asarray(X[:, f], dtype=np.float64) for f in range(X.shape[1]))
+    n_thresholds = whole(n_thresholds, "n_thresholds", example=32)
+    column = column_reader(X)
+    return [_between(np.sort(column(f)), n_thresholds) for f in range(X.shape[1])]
 
 
 def _between(x: Float64Array, n_thresholds: int) -> Float64Array:

@@ -21,7 +21,7 @@ _CELLS_A_THREAD = 1 << 20
 _HEADER = ("version", "num_class", "num_tree_per_iteration", "label_index", "max_feature_idx")
 _LISTS = ("feature_names", "feature_infos", "tree_sizes")
 _FIRST = {"version": "v4", "num_class": "1", "num_tree_per_iteration": "1", "label_index": "0"}
-_SPLITS = {"split_feature": int, "threshold": float, "decision_type": int}  # one entry a split
+_SPLITS = {"split_feature": int, "threshold": float, "decision_type": int}  # one entry per split
 _SPLITS |= {"left_child": int, "right_child": int}
 _UNUSED = ("split_gain", "internal_value", "internal_weight", "internal_count", "leaf_weight", "leaf_count")
 _BLOCK = re.compile(r"Tree=(\d+)\n((?:[a-z_]+=[^\n]*\n)+)\n+")
@@ -44,13 +44,13 @@ def lightgbm() -> Any:
 
 
 def threads_for(X: Any) -> int:
-    """How many threads LightGBM gets for these features: one for few, as its threads wait by spinning."""
+    """Number of threads of LightGBM for these features: one for few, because its threads wait by spinning."""
     cells = int(X.shape[0]) * int(X.shape[1])
     return min(get_threads(), 1 + cells // _CELLS_A_THREAD)
 
 
 def quietly(make: Any, *args: Any, **settings: Any) -> Any:
-    """Call something of LightGBM that remarks on how arrays lie in memory, which is no user's concern."""
+    """Call a function of LightGBM without its warnings about the memory layout of arrays."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         return make(*args, **settings)
@@ -60,7 +60,7 @@ def quietly(make: Any, *args: Any, **settings: Any) -> Any:
 class Trees:
     r"""Score = sum over trees of the value of the leaf that a document falls into.
 
-    Trees are no `directrix.types.Model`: they are grown, not moved along a gradient of parameters.
+    Trees are not a `directrix.types.Model`: they are grown, not moved along a gradient of parameters.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ class Trees:
         if n_trees == 0:
             return cls("", n_features)
         text = booster.model_to_string(num_iteration=n_trees, importance_type="split")
-        # Objective, importances and the settings of the training have no part in a score.
+        # Scores do not depend on objective, importances and the settings of the training.
         text = re.sub(r"^objective=.*\n", "", text[: text.index("end of trees")], flags=re.MULTILINE)
         return cls(text + "end of trees\n", n_features)
 
@@ -108,8 +108,8 @@ class Trees:
     @cached_property
     def leaf_values(self) -> Float64Array:
         """Values of all leaves, tree by tree: float64 (n_leaves of all trees,)."""
-        found = re.findall(r"^leaf_value=(.*)$", self.text, re.MULTILINE)
-        return np.array([float(word) for line in found for word in line.split()], dtype=np.float64)
+        lines = re.findall(r"^leaf_value=(.*)$", self.text, re.MULTILINE)
+        return np.array([float(word) for line in lines for word in line.split()], dtype=np.float64)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"text": self.text, "n_features": self.n_features}
@@ -129,7 +129,7 @@ class Trees:
         ------
         InputError
             If it is not the text of numerical trees on ``n_features`` columns: a line that is missing,
-            repeated or unknown, a number that is none, a count that does not fit, a branch to nowhere.
+            repeated or unknown, a value that is not a number, a count that does not fit, a branch to nowhere.
         """
         if self.text:
             try:
@@ -154,7 +154,7 @@ class Trees:
         _need(len(infos) == count and all(map(_INFO.fullmatch, infos)), "feature_infos do not fit")
         blocks = list(_BLOCK.finditer(body))
         whole = "".join(block[0] for block in blocks)
-        _need(blocks and whole == body, "what stands between the trees is no tree")
+        _need(blocks and whole == body, "there is text between the trees")
         sizes = [len(block[0].encode()) for block in blocks]
         _need(header["tree_sizes"] == " ".join(map(str, sizes)), "tree_sizes do not fit the trees")
         for number, block in enumerate(blocks):
@@ -170,7 +170,7 @@ def _check_tree(where: str, text: str, n_features: int) -> None:
     _need(n_leaves >= 1, f"{where} has {n_leaves} leaves")
     for name in ("leaf_value", "shrinkage", *_UNUSED):
         values = [float(word) for word in tree[name].split()]
-        _need(all(map(math.isfinite, values)), f"{where}: {name} holds what is not finite")
+        _need(all(map(math.isfinite, values)), f"{where}: {name} has a value that is not finite")
         size = 1 if name == "shrinkage" else n_leaves if name.startswith("leaf") else n_leaves - 1
         left_out = n_leaves == 1 and not values and name != "leaf_value"
         _need(len(values) == size or left_out, f"{where}: {name} has {len(values)} entries")

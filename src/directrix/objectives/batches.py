@@ -1,6 +1,6 @@
-"""Queries in an order of their own, cut into parts: what stochastic trainers step on.
+"""Queries in any order, cut into parts: the batches of stochastic trainers.
 
-What the surrogate needs is put into that order once an epoch, so that a batch is a slice of it; the features
+What the surrogate needs is put into that order once per epoch, so that a batch is a slice of it; the features
 stay where they are.
 """
 
@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from directrix.data.grouping import rows_of
-from directrix.objectives.parts import Part
-from directrix.types import Float64Array, Int64Array
+from directrix.objectives.parts import LazyParts, Part
+from directrix.types import Int64Array
 
 __all__ = ["Batches", "Labels", "joined", "runs"]
 
@@ -25,21 +24,22 @@ Labels = tuple[str, ...]
 
 
 def joined(prepared: Sequence[Any], entries: Labels) -> Any:
-    """What ``prepare`` would give for all parts together, from what it gave for each."""
+    """What ``prepare`` would return for all parts together, from what it returned for each."""
 
     def one(what: str, arrays: tuple[Any, ...]) -> Any:
         if arrays[0] is None:
             return None
         return max(arrays, key=np.size) if what == "data" else np.concatenate(arrays)
 
-    columns = zip(*(_arrays(each) for each in prepared), strict=True)
+    columns = zip(*map(_arrays, prepared), strict=True)
     return _like(prepared[0], [one(what, arrays) for what, arrays in zip(entries, columns, strict=True)])
 
 
 def runs(bounds: list[int], first: int, last: int, docs_at_once: int) -> list[tuple[int, int]]:
-    """Cut the queries first <= q < last into as few runs as keep to so many documents each, about alike.
+    """Cut the queries first <= q < last into the fewest runs of at most ``docs_at_once`` documents each.
 
-    ``bounds`` has the first document of every query; like `query_chunks`, for batches that wait for it.
+    Runs are of about equal size. ``bounds`` has the first document of every query; like `query_chunks`, but
+    faster for small batches.
     """
     begin, total = bounds[first], bounds[last] - bounds[first]
     count = -(-total // docs_at_once)
@@ -54,11 +54,10 @@ class Batches:
     ----------
     order : int64 (n,)
         Positions of queries.
-    qptr : int64 (n_queries + 1,)
-    weight : float64 (n_queries,)
-        Of the queries.
-    prepared, entries
-        What depends on the labels of all queries, and what its arrays have entries for.
+    whole : Part
+        All queries.
+    entries : Labels
+        What the arrays of ``whole.prepared`` have entries for.
     rows : callable
         First and last rows of some queries -> their rows as the model takes them.
     docs_at_once : int
@@ -68,43 +67,40 @@ class Batches:
     def __init__(
         self,
         order: Int64Array,
-        qptr: Int64Array,
-        weight: Float64Array,
-        prepared: Any,
+        whole: Part,
         entries: Labels,
         rows: Callable[[Int64Array, Int64Array], Any],
         docs_at_once: int,
     ) -> None:
         self._rows, self._docs_at_once = rows, docs_at_once
-        self._starts, self._ends = qptr[order], qptr[order + 1]
+        self._starts, self._ends = whole.qptr[order], whole.qptr[order + 1]
         sizes = self._ends - self._starts
         self._qptr = np.append(0, np.cumsum(sizes))
         self._bounds = self._qptr.tolist()
-        where = {"document": rows_of(self._starts, sizes), "query": order}
-        self._weight = weight[order]
-        arrays = list(zip(entries, _arrays(prepared), strict=True))
+        places = {"document": rows_of(self._starts, sizes), "query": order}
+        self._weight = whole.weight[order]
+        arrays = list(zip(entries, _arrays(whole.prepared), strict=True))
         self._entries = [None if what == "data" or array is None else what for what, array in arrays]
         self._arrays: list[Any] = [
-            array if what is None else array[where[what]]
+            array if what is None else array[places[what]]
             for what, (_, array) in zip(self._entries, arrays, strict=True)
         ]
-        self._prepared = prepared
+        self._prepared, self._is_weighted = whole.prepared, whole.is_weighted
 
-    def cut(self, first: int, last: int) -> list[Callable[[], Part]]:
-        """Parts of the batch ``order[first:last]``, to be made where they are used."""
-        return [partial(self._part, a, b) for a, b in runs(self._bounds, first, last, self._docs_at_once)]
+    def cut(self, first: int, last: int) -> LazyParts:
+        """Parts of the batch ``order[first:last]``."""
+        return LazyParts(self._part, runs(self._bounds, first, last, self._docs_at_once))
 
     def _part(self, first: int, last: int) -> Part:
         lo, hi = self._bounds[first], self._bounds[last]
-        here = {"document": slice(lo, hi), "query": slice(first, last)}
+        places = {"document": slice(lo, hi), "query": slice(first, last)}
         arrays = [
-            array if what is None else array[here[what]]
+            array if what is None else array[places[what]]
             for what, array in zip(self._entries, self._arrays, strict=True)
         ]
         rows = self._rows(self._starts[first:last], self._ends[first:last])
-        return Part(
-            rows, self._qptr[first : last + 1] - lo, self._weight[first:last], _like(self._prepared, arrays)
-        )
+        qptr, prepared = self._qptr[first : last + 1] - lo, _like(self._prepared, arrays)
+        return Part(rows, qptr, self._weight[first:last], prepared, self._is_weighted)
 
 
 def _arrays(prepared: Any) -> Iterator[Any]:

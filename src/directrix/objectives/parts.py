@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, overload
 
 import scipy.sparse as sp
 
-from directrix.data.stored import StoredFeatures
-from directrix.models.linear import rows_of
 from directrix.types import Float64Array, Int64Array, Model
 
-__all__ = ["Part", "Span", "docs_per_part", "prepared_rows"]
+__all__ = ["LazyParts", "Part", "Span", "docs_per_part"]
 
 _BYTES_PER_PART = 4 << 20
 
 
 class Part(NamedTuple):
-    """A run of whole queries as a data set of its own."""
+    """A run of whole queries as a separate data set."""
 
     rows: Any
     qptr: Int64Array
     weight: Float64Array
     prepared: Any
-    """What the surrogate made of the labels; the labels, if it makes nothing of them beforehand."""
+    """What the surrogate prepared of the labels."""
+    is_weighted: bool
+    """Whether any weight differs from 1."""
     order: Int64Array | None = None
     """Which queries count; None = all."""
 
@@ -34,6 +36,26 @@ class Span(NamedTuple):
     last: int
 
 
+@dataclass(frozen=True)
+class LazyParts(Sequence[Part]):
+    """Parts that are made where they are used: ``make(first, last)`` for all bounds."""
+
+    make: Callable[[int, int], Part]
+    bounds: list[tuple[int, int]]
+
+    def __len__(self) -> int:
+        return len(self.bounds)
+
+    @overload
+    def __getitem__(self, index: int) -> Part: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Part]: ...
+    def __getitem__(self, index: int | slice) -> Part | Sequence[Part]:
+        if isinstance(index, slice):
+            return LazyParts(self.make, self.bounds[index])
+        return self.make(*self.bounds[index])
+
+
 def docs_per_part(features: Any, model: Model) -> int:
     """Number of documents whose features, or whatever the model makes of them, fill a part."""
     n_docs, n_features = features.shape
@@ -43,14 +65,3 @@ def docs_per_part(features: Any, model: Model) -> int:
         per_doc = float(n_features * features.itemsize)
     per_doc = max(per_doc, float(getattr(model, "floats_per_row", 0) * features.dtype.itemsize))
     return max(256, int(_BYTES_PER_PART / max(per_doc, 1.0)))
-
-
-def prepared_rows(features: Any, model: Model, first: int, last: int) -> Any:
-    """Rows of the features as the model likes to have them, see `StumpModel.prepare`.
-
-    Of features that stay in a file only where they are; see `directrix.objectives.streamed`.
-    """
-    if isinstance(features, StoredFeatures):
-        return Span(first, last)
-    rows = rows_of(features, first, last)
-    return model.prepare(rows) if hasattr(model, "prepare") else rows

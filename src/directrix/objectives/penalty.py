@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Real
 
-import numpy as np
-
-from directrix.errors import InputError
+from directrix.parameters import number
 from directrix.types import Float64Array
 
 __all__ = ["L2"]
@@ -29,10 +26,7 @@ class L2:
     center: Float64Array | None = None
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.strength, Real) and 0.0 <= self.strength < np.inf):
-            raise InputError(
-                f"l2={self.strength!r}: the penalty's strength must be a number >= 0, e.g. l2=1e-4."
-            )
+        number(self.strength, "l2", least=0.0, example=1e-4)
 
     def value_and_grad(self, params: Float64Array) -> tuple[float, Float64Array]:
         """Penalty and its gradient."""

@@ -33,8 +33,12 @@ def weights_of(weights: Any, n: int, name: str, what: str) -> Float64Array:
     try:
         array = np.array(weights, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError(f"{name} holds what is no number; one number a {what} is needed.") from None
+        raise InputError(
+            f"{name} holds a value that is not a number; one number per {what} is needed."
+        ) from None
     if array.shape != (n,):
-        raise InputError(f"{name} has shape {array.shape}; the data need one number a {what}, shape ({n},).")
+        raise InputError(
+            f"{name} has shape {array.shape}; the data need one number per {what}, shape ({n},)."
+        )
     check_weights(array, name)
     return array

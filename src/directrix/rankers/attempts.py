@@ -16,7 +16,7 @@ from directrix.rankers.clock import Clock
 from directrix.rankers.judging import Fold, Weights
 from directrix.rankers.methods import Method
 from directrix.rankers.training import mean_over_queries, values_of
-from directrix.trainers.result import Step
+from directrix.types import Step
 
 __all__ = ["Attempt", "again", "attempt"]
 

@@ -13,9 +13,9 @@ from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
-from directrix.rankers.base import Callback, Interval, Ranker
+from directrix.rankers.base import Interval, Ranker
 from directrix.rankers.search import search
-from directrix.types import Float64Array
+from directrix.types import Callback, Float64Array
 
 __all__ = ["AutoRanker"]
 

@@ -21,12 +21,10 @@ from directrix.measures.base import RankingMeasure
 from directrix.rankers.checks import check_finite, check_valid
 from directrix.rankers.inputs import one_set, per_document, per_query
 from directrix.rankers.training import mean_of, query_means
-from directrix.trainers.result import Step
-from directrix.types import Float64Array
+from directrix.types import Callback, Float64Array
 
-__all__ = ["Callback", "HasMethods", "Interval", "Ranker", "StrOptions", "fit_context"]
+__all__ = ["HasMethods", "Interval", "Ranker", "StrOptions", "fit_context"]
 
-Callback = Callable[[Step], bool | None]
 F = TypeVar("F", bound=Callable[..., Any])
 fit_context: Callable[..., Callable[[F], F]] = _fit_context
 """Checks the constructor's parameters when ``fit`` begins."""

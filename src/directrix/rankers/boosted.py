@@ -16,14 +16,14 @@ from directrix.measures.dcg import NDCG
 from directrix.measures.names import measure as parse_measure
 from directrix.models.trees import Trees, lightgbm
 from directrix.objectives.scores import ScoreObjective
-from directrix.rankers.base import Callback, Interval
+from directrix.rankers.base import Interval
 from directrix.rankers.checks import check_trainable
 from directrix.rankers.persistence import check
 from directrix.rankers.scaling import scaled
 from directrix.rankers.stored import SHARED_CONSTRAINTS, StoredRanker
 from directrix.rankers.training import judge_of, measure_of
 from directrix.trainers.boosting import Boosting
-from directrix.types import Float64Array, Surrogate
+from directrix.types import Callback, Float64Array, Surrogate
 
 __all__ = ["BoostedRanker"]
 

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable
 
-from directrix.trainers.result import Step
+from directrix.types import Step
 
 __all__ = ["Clock", "Progress"]
 

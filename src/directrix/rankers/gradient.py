@@ -15,11 +15,11 @@ from directrix.data.stored import StoredFeatures
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
-from directrix.models.linear import rows_of
+from directrix.models.rows import row_slice
+from directrix.objectives.build import make_objective
 from directrix.objectives.objective import Objective
 from directrix.objectives.penalty import L2
-from directrix.objectives.streamed import StreamedObjective
-from directrix.rankers.base import Callback, HasMethods, Interval, StrOptions
+from directrix.rankers.base import HasMethods, Interval, StrOptions
 from directrix.rankers.checks import check_trainable
 from directrix.rankers.inputs import row_weights
 from directrix.rankers.named_trainers import trainer_of
@@ -27,7 +27,7 @@ from directrix.rankers.scaling import scaled
 from directrix.rankers.stored import SHARED_CONSTRAINTS, StoredRanker
 from directrix.rankers.training import judge_of, kept_start, measure_of
 from directrix.trainers.best import BestSoFar
-from directrix.types import Float64Array, Model, Surrogate
+from directrix.types import Callback, Float64Array, Model, Surrogate
 
 __all__ = ["GradientRanker", "constraints"]
 
@@ -54,8 +54,6 @@ class GradientRanker(StoredRanker):
 
     trainers: ClassVar[frozenset[str]]
     """Names that ``trainer`` takes."""
-    objective_type: ClassVar[type[Objective]] = Objective
-    """What is minimised; one model may have a faster one."""
     saved_parameters: ClassVar[dict[str, str]] = {
         "trainer": "text",
         "l2": "number",
@@ -88,8 +86,7 @@ class GradientRanker(StoredRanker):
         weights: tuple[Float64Array | None, Float64Array | None],
     ) -> Objective:
         by_document, by_query = weights
-        kind = StreamedObjective if isinstance(q.features, StoredFeatures) else self.objective_type
-        return kind(
+        return make_objective(
             q, surrogate, self._model(), penalty=penalty, doc_weight=by_document, query_weight=by_query
         )
 
@@ -134,7 +131,7 @@ class GradientRanker(StoredRanker):
         """Scores of scaled queries, computed as in training: in the precision of the features."""
         if isinstance(q.features, StoredFeatures):
             return np.concatenate([self._of_rows(params, rows) for _, rows in q.features.blocks(q.qptr)])
-        return self._of_rows(params, rows_of(q.features, 0, q.n_docs))
+        return self._of_rows(params, row_slice(q.features, 0, q.n_docs))
 
     def _of_rows(self, params: Float64Array, rows: Any) -> Float64Array:
         return np.asarray(self._model().forward(params, rows)[0], dtype=np.float64)

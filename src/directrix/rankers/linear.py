@@ -8,12 +8,10 @@ import numpy as np
 
 from directrix.data.queries import Queries
 from directrix.models.linear import LinearModel
-from directrix.objectives.linear import LinearObjective
-from directrix.objectives.objective import Objective
 from directrix.objectives.penalty import L2
 from directrix.rankers.base import StrOptions
 from directrix.rankers.gradient import GradientRanker, constraints
-from directrix.rankers.named_trainers import BY_GRADIENT
+from directrix.rankers.named_trainers import trainer_names
 from directrix.rankers.persistence import check, weights
 from directrix.trainers.regression import regression_start
 from directrix.types import Float64Array, Surrogate, Trainer
@@ -37,7 +35,7 @@ class LinearRanker(GradientRanker):
         query by query; "adam" likewise. "cutting-plane": for convex surrogates with ``l2`` > 0, to a proven
         distance from the minimum (``result_.gap``), see `CuttingPlane`. "coordinate-ascent" and "adarank":
         the measure itself (``eval_measure`` of ``fit``, else that of the surrogate). "svm-acc": `SVMAcc`. Or
-        an object such as ``SGD(rate=0.1)``, whose own number of steps then holds, not ``max_iter``.
+        an object such as ``SGD(learning_rate=0.1)``, whose own number of steps then holds, not ``max_iter``.
     l2 : float >= 0
         Weight of the penalty, in units of the measure per squared weight.
     scale : {"query-minmax", "query-standard", "query-percentile", "minmax", "standard"} or None
@@ -92,13 +90,7 @@ class LinearRanker(GradientRanker):
 
     model_type: ClassVar[str] = "linear"
     reads_files: ClassVar[bool] = True
-    trainers: ClassVar[frozenset[str]] = BY_GRADIENT | {
-        "cutting-plane",
-        "coordinate-ascent",
-        "adarank",
-        "svm-acc",
-    }
-    objective_type: ClassVar[type[Objective]] = LinearObjective
+    trainers: ClassVar[frozenset[str]] = trainer_names(LinearModel)
     saved_parameters: ClassVar[dict[str, str]] = {
         **GradientRanker.saved_parameters,
         "start": "text",

@@ -12,7 +12,7 @@ from directrix.models.mlp import Activation, MLPModel
 from directrix.models.scoring import scores_of
 from directrix.rankers.base import StrOptions
 from directrix.rankers.gradient import GradientRanker, constraints
-from directrix.rankers.named_trainers import BY_GRADIENT, seed_of
+from directrix.rankers.named_trainers import seed_of, trainer_names
 from directrix.rankers.persistence import check, weights
 from directrix.types import Float64Array, Surrogate, Trainer
 
@@ -38,7 +38,7 @@ class MLPRanker(GradientRanker):
         Of the hidden layers.
     trainer : {"lbfgs", "cg", "adam", "sgd"} or Trainer
         "lbfgs", "cg": full gradients. "adam", "sgd": query by query. Or an object such as
-        ``Adam(rate=1e-2, batch=10)``, whose own number of steps then holds, not ``max_iter``.
+        ``Adam(learning_rate=1e-2, batch=10)``, whose own number of steps then holds, not ``max_iter``.
     l2 : float >= 0
         Weight of the penalty on weights and biases, in units of the measure per square of them.
     scale : {"query-minmax", "query-standard", "query-percentile", "minmax", "standard"} or None
@@ -79,7 +79,7 @@ class MLPRanker(GradientRanker):
 
     model_type: ClassVar[str] = "mlp"
     missing_shows: ClassVar[bool] = False  # relu(-inf) is 0
-    trainers: ClassVar[frozenset[str]] = BY_GRADIENT
+    trainers: ClassVar[frozenset[str]] = trainer_names(MLPModel)
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **constraints(trainers),
         "hidden": [tuple, list],

@@ -19,8 +19,7 @@ from directrix.rankers.scaling import scale_from
 from directrix.rankers.stored import StoredRanker
 from directrix.rankers.training import sharpened
 from directrix.registry import SURROGATES
-from directrix.trainers.result import Result, Status
-from directrix.types import Float64Array
+from directrix.types import Float64Array, Result, Status
 
 __all__ = ["content_of", "load"]
 

@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from directrix.data.blocks import open_data, readable
-from directrix.data.letor_write import replacing
+from directrix.data.atomic import replacing
+from directrix.data.files import open_data, readable
 from directrix.errors import InputError
 from directrix.types import Float64Array
 
@@ -56,7 +56,7 @@ def write_model_file(path: str | os.PathLike[str], content: Mapping[str, Any]) -
     except ValueError as error:
         raise InputError(
             f"{path}: not written, for the model holds NaN or infinite numbers; scale the features "
-            "(scale='standard') or lower the rate, and train it again."
+            "(scale 'standard') or lower the learning rate, and train it again."
         ) from error
     with replacing(path) as file:
         file.write(text.encode())

@@ -16,8 +16,7 @@ from directrix.rankers.base import HasMethods, Ranker, StrOptions
 from directrix.rankers.checks import check_finite, check_scores, surrogate_of
 from directrix.rankers.scaling import scaled
 from directrix.rankers.training import last_smoothing, sharpened, training_record
-from directrix.trainers.result import Result
-from directrix.types import Float64Array
+from directrix.types import Float64Array, Result
 
 __all__ = ["SHARED_CONSTRAINTS", "StoredRanker"]
 

@@ -12,7 +12,7 @@ from directrix.errors import InputError
 from directrix.models.stumps import StumpModel, quantile_thresholds
 from directrix.rankers.base import Interval
 from directrix.rankers.gradient import GradientRanker, constraints
-from directrix.rankers.named_trainers import BY_GRADIENT
+from directrix.rankers.named_trainers import trainer_names
 from directrix.rankers.persistence import check, weights
 from directrix.types import Float64Array, Surrogate, Trainer
 
@@ -73,7 +73,7 @@ class StumpRanker(GradientRanker):
 
     model_type: ClassVar[str] = "stumps"
     missing_shows: ClassVar[bool] = False
-    trainers: ClassVar[frozenset[str]] = BY_GRADIENT | {"cutting-plane", "rankboost", "frank", "svm-acc"}
+    trainers: ClassVar[frozenset[str]] = trainer_names(StumpModel)
     saved_parameters: ClassVar[dict[str, str]] = {
         **GradientRanker.saved_parameters,
         "thresholds": "number or list",

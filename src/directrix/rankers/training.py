@@ -16,8 +16,7 @@ from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.inputs import digest
 from directrix.trainers.boosting import Boosting
-from directrix.trainers.result import Result
-from directrix.types import Float64Array, Measure, Objective, Surrogate, Trainer
+from directrix.types import Float64Array, Measure, Objective, Result, Surrogate, Trainer
 
 __all__ = [
     "judge_of",

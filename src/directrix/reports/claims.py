@@ -1,4 +1,4 @@
-"""Claims of a paper that were checked, as sentences."""
+"""Checked claims of a paper as text."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from directrix.reports.report import Claim, Verdict
 __all__ = ["MARKS", "claims_text", "tally"]
 
 MARKS: dict[Verdict, str] = {"holds": "✓", "does not hold": "✗", "not significant": "≈"}
-"""What stands before a verdict, so that it is seen without colour."""
+"""Sign before a verdict, so that it can be seen without colour."""
 
 
 def tally(claims: Sequence[Claim]) -> str:
-    """How many claims have which verdict.
+    """The number of claims with each verdict, as a sentence.
 
     Examples
     --------
@@ -29,7 +29,7 @@ def tally(claims: Sequence[Claim]) -> str:
 
 
 def claims_text(claims: Sequence[Claim]) -> str:
-    """Claims for a terminal: verdict, place and claim in a line, our figures in the next."""
+    """Claims for a terminal: verdict, place and claim on one line, our figures on the next."""
     lines = [f"Claims of the paper. {tally(claims)}", ""]
     for claim in claims:
         verdict = f"{MARKS[claim.verdict]} {claim.verdict}"

@@ -28,20 +28,22 @@ _INTERVALS = {
     "bootstrap": "by the BCa bootstrap, for each pair alone",
     "tukey": "of Tukey, for all pairs together",
 }
-_MANY = 10  # systems past which all pairs are too long a table for a screen
+_MANY = 10  # systems; with more, the table of all pairs is too long for a screen
 
 
-def comparison_tables(found: Comparisons, measure: str, *, pairs: bool | None = None) -> tuple[Table, ...]:
+def comparison_tables(
+    comparison: Comparisons, measure: str, *, pairs: bool | None = None
+) -> tuple[Table, ...]:
     r"""Means of the systems, best first, and their pairs.
 
     Parameters
     ----------
-    found : Comparisons
-        Of `directrix.experiments.significance.compare`.
+    comparison : Comparisons
+        Result of `directrix.experiments.significance.compare`.
     measure : str
-        Its name, for the heads.
+        Its name, for the headings.
     pairs : bool, optional
-        Whether the second table is made; by default up to 10 systems.
+        Whether to make the second table; default for up to 10 systems.
 
     Returns
     -------
@@ -58,8 +60,8 @@ def comparison_tables(found: Comparisons, measure: str, *, pairs: bool | None = 
     A       0.6500  a
     B       0.4000  b
     """
-    is_wanted = len(found.means) <= _MANY if pairs is None else pairs
-    return (_systems(found, measure), *([_pairs(found, measure)] if is_wanted else []))
+    is_wanted = len(comparison.means) <= _MANY if pairs is None else pairs
+    return (_systems(comparison, measure), *([_pairs(comparison, measure)] if is_wanted else []))
 
 
 def stars(p: float) -> str:
@@ -67,41 +69,42 @@ def stars(p: float) -> str:
     return "*" * ((p < 0.05) + (p < 0.01) + (p < 0.001))
 
 
-def _systems(found: Comparisons, measure: str) -> Table:
-    ordered = sorted(found.means, key=lambda name: -found.means[name])
+def _systems(comparison: Comparisons, measure: str) -> Table:
+    ordered = sorted(comparison.means, key=lambda name: -comparison.means[name])
     rows: list[tuple[Value, ...]]
-    if found.letters is not None:
+    if comparison.letters is not None:
         heads: tuple[str, ...] = ("system", measure, "letters")
-        rows = [(name, found.means[name], found.letters[name]) for name in ordered]
-        reading = f"Systems that share a letter do not differ at {found.alpha:g}: {_how(found)}."
+        rows = [(name, comparison.means[name], comparison.letters[name]) for name in ordered]
+        reading = f"Systems that share a letter do not differ at {comparison.alpha:g}: {_how(comparison)}."
     else:
-        of = {pair.first: pair for pair in found.pairs}
-        heads = ("system", measure, f"minus {found.against}", "")
+        pair_of = {pair.first: pair for pair in comparison.pairs}
+        heads = ("system", measure, f"minus {comparison.against}", "")
         rows = [
-            (name, found.means[name], of[name].difference, stars(of[name].adjusted))
-            if name in of
-            else (name, found.means[name], None, "")
+            (name, comparison.means[name], pair_of[name].difference, stars(pair_of[name].adjusted))
+            if name in pair_of
+            else (name, comparison.means[name], None, "")
             for name in ordered
         ]
-        reading = f"* p < .05, ** p < .01, *** p < .001: {_how(found)}."
+        reading = f"* p < .05, ** p < .01, *** p < .001: {_how(comparison)}."
     return Table(
-        title=f"{measure} of {found.n_queries} queries",
+        title=f"{measure} of {comparison.n_queries} queries",
         columns=heads,
         rows=tuple(rows),
-        notes=(reading, *_undefined(found), found.power_note),
+        notes=(reading, *_undefined(comparison), comparison.power_note),
         digits=4,
     )
 
 
-def _pairs(found: Comparisons, measure: str) -> Table:
-    confidence = f"{100 * (1 - found.alpha):g} %"
+def _pairs(comparison: Comparisons, measure: str) -> Table:
+    confidence = f"{100 * (1 - comparison.alpha):g} %"
     return Table(
         title=f"Differences of {measure}",
         columns=("pair", "difference", f"{confidence} interval", "p", "adjusted", "W/T/L", "d"),
-        rows=tuple(_row(pair) for pair in found.pairs),
+        rows=tuple(_row(pair) for pair in comparison.pairs),
         notes=(
-            f"Intervals {_INTERVALS[found.interval]}. d: Cohen's, the mean difference over the scatter of "
-            "differences. W/T/L: queries on which the first is higher, level, lower.",
+            f"Intervals {_INTERVALS[comparison.interval]}. d: Cohen's d, the mean difference over the "
+            "standard deviation of the differences. W/T/L: queries on which the first is higher, equal, "
+            "lower.",
         ),
         digits=4,
     )
@@ -121,16 +124,16 @@ def _row(pair: Pair) -> tuple[Value, ...]:
     )
 
 
-def _how(found: Comparisons) -> str:
-    adjusted = _CORRECTIONS.get(found.correction or "", "p not adjusted")
-    if len(found.pairs) == 1 and found.correction != "tukey":
-        return _TESTS[found.test]
-    return f"{_TESTS[found.test]}, {adjusted} ({len(found.pairs)} pairs)"
+def _how(comparison: Comparisons) -> str:
+    adjusted = _CORRECTIONS.get(comparison.correction or "", "p not adjusted")
+    if len(comparison.pairs) == 1 and comparison.correction != "tukey":
+        return _TESTS[comparison.test]
+    return f"{_TESTS[comparison.test]}, {adjusted} ({len(comparison.pairs)} pairs)"
 
 
-def _undefined(found: Comparisons) -> list[str]:
-    if not found.undefined:
+def _undefined(comparison: Comparisons) -> list[str]:
+    if not comparison.undefined:
         return []
-    counts = ", ".join(f"{name} {count}" for name, count in found.undefined.items())
-    where = "for all systems" if found.correction == "tukey" else "for the pair"
+    counts = ", ".join(f"{name} {count}" for name, count in comparison.undefined.items())
+    where = "for all systems" if comparison.correction == "tukey" else "for the pair"
     return [f"Queries without a value: {counts}; a query counts where it is defined {where}."]

@@ -1,4 +1,4 @@
-"""A cross-validation as tables: means, folds, significance, and the settings that were chosen."""
+"""Tables of a cross-validation: means, folds, significance, and the chosen settings."""
 
 from __future__ import annotations
 
@@ -10,49 +10,49 @@ from directrix.experiments.crossval import CrossValidation
 from directrix.experiments.significance import Significance, paired_t
 from directrix.reports.tables import Table, Value
 
-__all__ = ["against_first", "tables"]
+__all__ = ["against_first", "crossval_tables"]
 
 
-def against_first(found: CrossValidation) -> dict[tuple[str, str], Significance | None]:
-    """Compare every entry but the first with the first, query by query: paired t-test.
+def against_first(result: CrossValidation) -> dict[tuple[str, str], Significance | None]:
+    """Compare every other entry with the first by the paired t-test over queries.
 
     Parameters
     ----------
-    found : CrossValidation
+    result : CrossValidation
 
     Returns
     -------
     dict
-        From entry and measure to the test; None with fewer than two queries.
+        Entry and measure to the test; None with fewer than two queries.
     """
     tests: dict[tuple[str, str], Significance | None] = {}
-    first, *others = found.entries
+    first, *others = result.entries
     for entry in others:
-        for measure in found.measures:
+        for measure in result.measures:
             try:
-                tests[entry, measure] = paired_t(found.values(entry, measure), found.values(first, measure))
+                tests[entry, measure] = paired_t(result.values(entry, measure), result.values(first, measure))
             except InputError:
                 tests[entry, measure] = None
     return tests
 
 
-def tables(found: CrossValidation, selection: str) -> tuple[Table, Table]:
-    """The figures, and the settings behind them.
+def crossval_tables(result: CrossValidation, selection: str) -> tuple[Table, Table]:
+    """Return the table of the figures, and the table of the chosen settings.
 
     Parameters
     ----------
-    found : CrossValidation
+    result : CrossValidation
     selection : str
-        The measure that chose.
+        The measure that chose the settings.
     """
-    tests = against_first(found)
-    first, several = found.entries[0], len(found.entries) > 1
+    tests = against_first(result)
+    first, several = result.entries[0], len(result.entries) > 1
     rows: list[tuple[Value, ...]] = []
-    for entry in found.entries:
-        for measure in found.measures:
+    for entry in result.entries:
+        for measure in result.measures:
             test = tests.get((entry, measure))
             p = (None if test is None else float(test.p),) if several else ()
-            rows.append((entry, measure, found.mean(entry, measure), *found.folds_of(entry, measure), *p))
+            rows.append((entry, measure, result.mean(entry, measure), *result.folds_of(entry, measure), *p))
     notes = [
         "mean: over the folds of their means over test queries.",
         f"Settings chosen by {selection} on validation queries.",
@@ -62,16 +62,16 @@ def tables(found: CrossValidation, selection: str) -> tuple[Table, Table]:
         over = f"{sizes[0]} test queries" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]} defined queries"
         notes.append(f"p: two-sided paired t-test against {first} over {over}, not adjusted.")
     figures = Table(
-        f"Test queries, convention {found.convention}",
-        ("method", "measure", "mean", *found.folds, *(("p",) if several else ())),
+        f"Test queries, convention {result.convention}",
+        ("method", "measure", "mean", *result.folds, *(("p",) if several else ())),
         tuple(rows),
         notes=tuple(notes),
         digits=4,
     )
     chosen = Table(
         "Settings that validation chose",
-        ("method", *found.folds),
-        tuple((entry, *map(_text, found.selected(entry))) for entry in found.entries),
+        ("method", *result.folds),
+        tuple((entry, *map(_text, result.selected(entry))) for entry in result.entries),
     )
     return figures, chosen
 

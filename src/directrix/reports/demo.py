@@ -10,12 +10,12 @@ from directrix.experiments.crossval_cells import top_of
 from directrix.reports.html import html
 from directrix.reports.rankings import shown_rankings
 from directrix.reports.report import PerQuery, Report
-from directrix.reports.tables import Table
+from directrix.reports.tables import Table, escaped_markdown
 from directrix.types import Float64Array, FloatArray
 
 __all__ = ["demo_page"]
 
-_TOP = 10  # documents of a ranking that are shown
+_TOP = 10  # documents that are shown of a ranking
 
 
 def demo_page(
@@ -23,7 +23,7 @@ def demo_page(
     test: Queries,
     scores: Mapping[str, FloatArray],
     values: Mapping[str, Mapping[str, Float64Array]],
-    said: Sequence[str],
+    remarks: Sequence[str],
 ) -> str:
     """The demo as one HTML file.
 
@@ -32,13 +32,13 @@ def demo_page(
     rows : sequence of mapping
         ``method``, means by measure, ``seconds``, ``difference`` and ``p`` against the first.
     test : Queries
-        That the figures are of.
+        Queries of the figures.
     scores : mapping of str to float (n_docs,)
-        Of each method.
+        Scores of each method.
     values : mapping of str to mapping of str to float64 (n_queries,)
-        For each method and measure.
-    said : sequence of str
-        Remarks of the run.
+        Values of each method and measure.
+    remarks : sequence of str
+        Sentences about the run, plain text.
     """
     columns = tuple(rows[0])
     table = Table(
@@ -47,13 +47,13 @@ def demo_page(
         tuple(tuple(row[name] for name in columns) for row in rows),
         notes=(f"difference, p: to {rows[0]['method']}, two-sided paired t-test over queries.",),
     )
-    rankings = {name: shown_rankings([test], top_of(found, test, _TOP)) for name, found in scores.items()}
+    rankings = {name: shown_rankings([test], top_of(each, test, _TOP)) for name, each in scores.items()}
     parts = tuple(
         PerQuery(
             "test queries",
             measure,
             tuple(map(str, test.query_ids)),
-            {name: found[measure] for name, found in values.items()},
+            {name: by_measure[measure] for name, by_measure in values.items()},
             rankings,
         )
         for measure in next(iter(values.values()))
@@ -62,7 +62,7 @@ def demo_page(
         name="demo",
         title="directrix demo",
         paper="Every method on built-in data, compared query by query.",
-        summary=tuple(f"- {text}" for text in said),
+        summary=tuple(f"- {escaped_markdown(text)}" for text in remarks),
         tables=(table,),
         figures=(),
         claims=(),

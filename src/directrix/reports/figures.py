@@ -16,17 +16,17 @@ from directrix.reports.report import Figure, Panel
 __all__ = ["GRID", "INK", "across", "draw", "need_plot"]
 
 INK, GRID = "#22262b", "#d5d9de"
-"""Colours of text and axes, and of the grid: pages with a dark background put their own in their place."""
+"""Colours of text and axes, and of the grid; pages with a dark background replace them."""
 
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6bb1", "#7f7f7f")
 _LINES = ("-", (0, (6, 2)), (0, (1, 1.3)), (0, (6, 2, 1, 2)))
 _MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
-_FEW = 25  # points of a line up to which each has a mark
+_FEW = 25  # points; lines with more have no marks
 _ACROSS = 3  # panels in a row
-_INSIDE = 4  # entries up to which a legend stands inside: it may not hide the curves
-_STYLE: Any = {  # of matplotlib, while a figure is drawn
-    "svg.hashsalt": "directrix",  # else the names inside an SVG are drawn by lot
-    "svg.fonttype": "none",  # text stays text: to be read aloud, searched, and in the font of the page
+_INSIDE = 4  # entries; a longer legend is below the axes, where it hides no curves
+_STYLE: Any = {  # settings of matplotlib while a figure is drawn
+    "svg.hashsalt": "directrix",  # without it the ids in an SVG are random
+    "svg.fonttype": "none",  # text stays text: found by screen readers and searches, in the font of the page
     "font.family": "sans-serif",
     "font.size": 9.0,
     "axes.titlesize": 10.0,
@@ -52,7 +52,7 @@ _STYLE: Any = {  # of matplotlib, while a figure is drawn
 
 
 def need_plot() -> None:
-    """Say that the extra ``plot`` is missing before hours of work, not after.
+    """Check that the extra ``plot`` is installed, before hours of work.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def need_plot() -> None:
 
 
 def across(n_panels: int) -> int:
-    """How many panels stand side by side."""
+    """Number of panels in a row."""
     return 2 if n_panels == 4 else min(n_panels, _ACROSS)
 
 
@@ -74,9 +74,9 @@ def draw(figure: Figure, form: Literal["png", "svg"]) -> bytes:
     Parameters
     ----------
     figure : Figure
-        Its title is not drawn: it stands under the picture in the pages.
+        Its title is not drawn; pages show it under the picture.
     form : {"png", "svg"}
-        PNG has 150 points an inch and a white background, SVG a transparent one and text as text.
+        PNG has 150 dots per inch and a white background; SVG has a transparent one, and text as text.
 
     Returns
     -------
@@ -90,8 +90,8 @@ def draw(figure: Figure, form: Literal["png", "svg"]) -> bytes:
 
     Notes
     -----
-    Colours are those of Okabe & Ito (2008), without yellow and black: they differ for the colour-blind, and
-    are seen on white and on dark ground. Lines differ in dashes and marks, too.
+    The colours are those of Okabe & Ito (2008) without yellow and black: colour-blind readers can tell them
+    apart, and they are visible on white and on dark backgrounds. Lines also differ in dashes and marks.
     """
     need_plot()
     from matplotlib import rc_context
@@ -119,7 +119,7 @@ def draw(figure: Figure, form: Literal["png", "svg"]) -> bytes:
 
 
 def _draw_panel(panel: Panel, ax: Any) -> list[tuple[Any, str]]:
-    """Draw a panel without its legend, of which it returns the lines and labels."""
+    """Draw a panel without its legend; return the lines and labels for the legend."""
     colours, marks, lines = cycle(_COLOURS), cycle(_MARKS), cycle(_LINES)
     bars = [curve for curve in panel.curves if curve.style == "bars"]
     handles = []
@@ -153,24 +153,24 @@ def _draw_panel(panel: Panel, ax: Any) -> list[tuple[Any, str]]:
     return handles
 
 
-def _legend(of: Any, handles: Sequence[tuple[Any, str]], **place: Any) -> None:
-    """Labels are text: "$" is no formula, and "_" at the start no sign to leave one out."""
+def _legend(parent: Any, handles: Sequence[tuple[Any, str]], **place: Any) -> None:
+    """Add a legend; its labels are text, so that "$" is not a formula and "_" at the start hides nothing."""
     if not handles:
         return
-    legend = of.legend([handle for handle, _ in handles], [""] * len(handles), **place)
+    legend = parent.legend([handle for handle, _ in handles], [""] * len(handles), **place)
     for text, (_, label) in zip(legend.get_texts(), handles, strict=True):
         text.set_parse_math(False)
         text.set_text(label)
 
 
 def _scale(ax: Any, axis: Literal["x", "y"], scale: str, values: Sequence[Any]) -> None:
-    """A logarithmic axis needs a value above 0, and within two decades its ticks are plain numbers."""
-    found = np.concatenate([np.asarray(part, dtype=np.float64).ravel() for part in (*values, ())])
-    found = found[(found > 0) & np.isfinite(found)]
-    if scale == "linear" or not found.size:
+    """Make an axis logarithmic if it has values above 0; within two decades its ticks are plain numbers."""
+    shown = np.concatenate([np.asarray(part, dtype=np.float64).ravel() for part in (*values, ())])
+    shown = shown[(shown > 0) & np.isfinite(shown)]
+    if scale == "linear" or not shown.size:
         return
     getattr(ax, f"set_{axis}scale")("log")
-    if found.max() < 100 * found.min():
+    if shown.max() < 100 * shown.min():
         from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
         ticks = getattr(ax, f"{axis}axis")

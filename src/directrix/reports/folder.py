@@ -1,4 +1,4 @@
-"""The folder of a reproduction: what it depends on, so that it can be taken up again."""
+"""The folder of a run, with the settings that a resumed run must share."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from directrix.data.letor_write import replacing
+from directrix.data.atomic import replacing
 from directrix.errors import InputError
 
 __all__ = ["open_folder", "write_settings"]
@@ -16,26 +16,26 @@ _SETTINGS, _CELLS = "settings.json", "cells.jsonl"
 
 
 def open_folder(folder: Path, settings: Mapping[str, Any]) -> Path:
-    """Make a folder for a run, or take up the run that is in it.
+    """Make a folder for a run, or open it to resume the run in it.
 
     Parameters
     ----------
     folder : Path
-        Made, with its parents, if it is not there.
+        Made, with its parents, if it does not exist.
     settings : mapping
-        JSON. Written to ``settings.json``; of a run that is there ``settings["fixed"]``, what its
-        figures depend on, must be the same.
+        JSON, written to ``settings.json``. To resume a run, ``settings["fixed"]``, on which the figures
+        depend, must be the same.
 
     Returns
     -------
     Path
-        Of the file of cells in it.
+        File of the finished cells in the folder.
 
     Raises
     ------
     InputError
-        If ``folder`` is a file, or holds cells of other settings, which the message names, or of
-        unknown ones.
+        If ``folder`` is a file, or contains cells of other settings, which the message names, or of unknown
+        ones.
     """
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder}: is a file; a folder is needed for the tables, e.g. -o {folder}-tables.")
@@ -46,32 +46,34 @@ def open_folder(folder: Path, settings: Mapping[str, Any]) -> Path:
         now = json.loads(json.dumps(settings["fixed"]))
         names = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
         if names:
-            there = ", ".join(f"{name} {json.dumps(before.get(name))[:60]}" for name in names)
-            wanted = ", ".join(f"{name} {json.dumps(now.get(name))[:60]}" for name in names)
+            stored, given = (
+                ", ".join(f"{name} {json.dumps(fixed.get(name))[:60]}" for name in names)
+                for fixed in (before, now)
+            )
             raise InputError(
-                f"{path}: is of a run with {there}, which cannot be gone on with {wanted}: figures of both "
-                f"would stand in one table. Give another folder, e.g. -o {folder}-2, or those settings."
+                f"{path}: belongs to a run with {stored}, which cannot be resumed with {given}: one table "
+                f"would mix figures of both. Give another folder, e.g. -o {folder}-2, or those settings."
             )
     elif cells.exists():
         raise InputError(
-            f"{folder}: has {_CELLS}, but no {_SETTINGS} that says what they depend on; give another folder, "
-            f"e.g. -o {folder}-2."
+            f"{folder}: contains {_CELLS}, but not the {_SETTINGS} of that run; give another folder, e.g. "
+            f"-o {folder}-2."
         )
     write_settings(folder, settings)
     return cells
 
 
 def write_settings(folder: Path, settings: Mapping[str, Any]) -> None:
-    """Write what a run depends on and how long it took."""
+    """Write the settings of a run, versions and time included."""
     with replacing(folder / _SETTINGS) as file:
         file.write((json.dumps(settings, indent=1) + "\n").encode())
 
 
 def _fixed(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))["fixed"]
-        if isinstance(found, dict):
-            return found
+        fixed = json.loads(path.read_text(encoding="utf-8"))["fixed"]
+        if isinstance(fixed, dict):
+            return fixed
     except (ValueError, KeyError, TypeError):
         pass
-    raise InputError(f"{path}: does not say what the run in this folder depends on; give another folder.")
+    raise InputError(f"{path}: does not contain the settings of the run in this folder; give another folder.")

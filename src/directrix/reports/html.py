@@ -1,4 +1,4 @@
-"""The report as one HTML file, which needs no other: tables to sort, figures, queries to look into."""
+"""The report as one self-contained HTML file: tables to sort, figures, queries to inspect."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from typing import Any
 
 import numpy as np
 
+from directrix.experiments.json_values import json_value
 from directrix.reports.claims import MARKS, tally
 from directrix.reports.figures import GRID, INK, across
-from directrix.reports.markdown import to_html
+from directrix.reports.markdown import inline_html, to_html
 from directrix.reports.page import joined, sections_of
 from directrix.reports.report import Claim, Figure, PerQuery, Report, Verdict
 from directrix.reports.tables import Table, Value
 
 __all__ = ["html"]
 
-_PANEL = 15  # rem: narrower is not read; the frame scrolls
+_PANEL = 15  # rem; a narrower panel cannot be read, so its frame scrolls
 # in the order of sorting
 _CLASSES: dict[Verdict, str] = {"holds": "holds", "not significant": "open", "does not hold": "fails"}
 _IN_SCRIPT = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
@@ -40,9 +41,8 @@ def html(report: Report, drawn: Mapping[str, str]) -> str:
     Returns
     -------
     str
-        What it may do is said in its Content-Security-Policy: run the one script it came with, no more.
-        Without scripts all but sorting and the queries is there. Names and texts are escaped wherever
-        they stand.
+        Its Content-Security-Policy allows only the script that it contains. Without scripts everything works
+        except sorting and the queries. Names and texts are escaped everywhere.
     """
     parts = [
         ("In short", to_html(joined(report.summary))),
@@ -87,45 +87,41 @@ def _asset(name: str) -> str:
 
 
 def _json(value: Any) -> str:
-    """JSON that may stand within a script: no name can end it."""
+    """JSON for use within a script element: no name can end the element."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return re.sub("[<>&\u2028\u2029]", lambda match: _IN_SCRIPT[match[0]], text)
 
 
 def _queries(parts: Sequence[PerQuery]) -> list[dict[str, Any]]:
-    """Lists, in the order of the methods: names are no keys, which scripts would put into another order.
+    """Values and rankings as lists, because scripts change the order of keys.
 
-    Measures of the same rankings share them: there the number of the first of these parts takes their place.
+    Parts with equal rankings share them: the later ones have the number of the first part instead.
     """
-    found: list[dict[str, Any]] = []
+    documents: list[dict[str, Any]] = []
     kept: list[Any] = []
     for part in parts:
         methods = list(part.values)
         rankings = [part.rankings.get(name, ()) for name in methods]
         first = kept.index(rankings) if rankings in kept else None
         kept.append(rankings)
-        found.append(
+        documents.append(
             {
                 "name": part.name,
                 "measure": part.measure,
                 "queries": part.query_ids,
                 "methods": methods,
-                "values": [[_number(value) for value in part.values[name]] for name in methods],
-                "rankings": [_documents(of) for of in rankings] if first is None else first,
+                "values": [json_value(np.asarray(part.values[name], np.float64)) for name in methods],
+                "rankings": [_documents(each) for each in rankings] if first is None else first,
             }
         )
-    return found
+    return documents
 
 
 def _documents(rankings: Sequence[Sequence[tuple[str, int, float]]]) -> list[list[list[Any]]]:
     return [
-        [[str(doc), int(label), _number(float(f"{score:.6g}"))] for doc, label, score in part]
+        [[str(doc), int(label), json_value(float(f"{score:.6g}"))] for doc, label, score in part]
         for part in rankings
     ]
-
-
-def _number(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
 
 
 def _claims(claims: Sequence[Claim]) -> str:
@@ -192,7 +188,7 @@ def _cell(table: Table, value: Value, column: int, is_numeric: bool) -> str:  # 
 
 
 def _figure(number: int, figure: Figure, svg: str) -> str:
-    """A figure within the page: names of its own, and the colours of the page for ink and grid."""
+    """A figure within the page: its ids are made unique, and ink and grid get the colours of the page."""
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>figure{number}-", svg)
@@ -208,7 +204,7 @@ def _figure(number: int, figure: Figure, svg: str) -> str:
 
 
 def _missing(missing: Sequence[tuple[str, str]]) -> str:
-    items = "".join(f"<li><strong>{escape(what)}</strong>: {escape(why)}</li>" for what, why in missing)
+    items = "".join(f"<li><strong>{escape(what)}</strong>: {inline_html(why)}</li>" for what, why in missing)
     return f"<ul>{items}</ul>" if items else ""
 
 

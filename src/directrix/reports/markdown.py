@@ -1,11 +1,14 @@
-"""The Markdown of reports as HTML: paragraphs, lists, code, bold, italics, links; all else is text."""
+"""The Markdown of reports: plain text escaped for it, and its conversion to HTML.
+
+Paragraphs, lists, headings, code, bold, italics and links are marked up; everything else is text.
+"""
 
 from __future__ import annotations
 
 import html
 import re
 
-__all__ = ["to_html"]
+__all__ = ["inline_html", "to_html"]
 
 _INLINE = re.compile(
     r"(?P<code>`[^`]+`)"
@@ -26,46 +29,46 @@ def to_html(text: str) -> str:
     Parameters
     ----------
     text : str
-        Blank lines part paragraphs; lists begin with "- "; heads with "#"; "```" fences code.
+        Blank lines separate paragraphs; items of lists begin with "- ", headings with "#"; "```" fences code.
 
     Returns
     -------
     str
-        Everything else is escaped, HTML included; links lead to the web or into the page, others are
-        their text alone, for the page stands by itself.
+        Everything else is escaped, HTML included. Links lead to the web or into the page; other links become
+        plain text, because the page has no other files.
 
     Examples
     --------
     >>> to_html("**Best**: `a<b`")
     '<p><strong>Best</strong>: <code>a&lt;b</code></p>'
     """
-    parts = _FENCE.split(text)
-    found = []
-    for i, part in enumerate(parts):
+    blocks = []
+    for i, part in enumerate(_FENCE.split(text)):
         if i % 2:
-            found.append(f"<pre><code>{html.escape(part)}</code></pre>")
+            blocks.append(f"<pre><code>{html.escape(part)}</code></pre>")
         else:
-            found += [_block(block) for block in re.split(r"\n\s*\n", part) if block.strip()]
-    return "\n".join(found)
+            blocks += [_block(block) for block in re.split(r"\n\s*\n", part) if block.strip()]
+    return "\n".join(blocks)
 
 
 def _block(text: str) -> str:
     text = text.strip()
     if text.startswith("#"):
-        return f"<h3>{_inline(text.lstrip('#').strip())}</h3>"
+        return f"<h3>{inline_html(text.lstrip('#').strip())}</h3>"
     before, *items = _ITEM.split(text)
-    parts = [f"<p>{_inline(before.strip())}</p>"] if before.strip() else []
+    parts = [f"<p>{inline_html(before.strip())}</p>"] if before.strip() else []
     if items:
-        parts.append("<ul>" + "".join(f"<li>{_inline(item.strip())}</li>" for item in items) + "</ul>")
+        parts.append("<ul>" + "".join(f"<li>{inline_html(item.strip())}</li>" for item in items) + "</ul>")
     return "\n".join(parts)
 
 
-def _inline(text: str) -> str:
-    found, at = "", 0
+def inline_html(text: str) -> str:
+    """Markdown within a line as HTML: code, bold, italics and links."""
+    marked, end = "", 0
     for match in _INLINE.finditer(text):
-        found += html.escape(text[at : match.start()]) + _marked(match)
-        at = match.end()
-    return found + html.escape(text[at:])
+        marked += html.escape(text[end : match.start()]) + _marked(match)
+        end = match.end()
+    return marked + html.escape(text[end:])
 
 
 def _marked(match: re.Match[str]) -> str:
@@ -74,9 +77,9 @@ def _marked(match: re.Match[str]) -> str:
     if match["escaped"]:
         return html.escape(match["escaped"])
     if match["bold"]:
-        return f"<strong>{_inline(match['bold'])}</strong>"
+        return f"<strong>{inline_html(match['bold'])}</strong>"
     if match["italic"]:
-        return f"<em>{_inline(match['italic'])}</em>"
+        return f"<em>{inline_html(match['italic'])}</em>"
     link = match["url"] or match["link"]
-    shown = html.escape(link) if match["url"] else _inline(match["text"])
+    shown = html.escape(link) if match["url"] else inline_html(match["text"])
     return f'<a href="{html.escape(link)}">{shown}</a>' if link.startswith(_SAFE) else shown

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 from directrix.reports.claims import MARKS, tally
 from directrix.reports.report import Claim, Figure, Report, Section
@@ -11,9 +12,9 @@ from directrix.reports.tables import Table, escaped_markdown, notes_once
 __all__ = ["FILES", "joined", "page", "sections_of"]
 
 FILES = (
-    "The command writes this page (`page.md`), the same to look into (`report.html`), the tables as text,\n"
-    "JSON, LaTeX and CSV, the figures as PNG and SVG, every finished part (`cells.jsonl`), and what all\n"
-    "that depends on (`settings.json`). Stopped and started again it goes on where it was."
+    "The command writes this page (`page.md`) and its interactive form (`report.html`), the tables as text,\n"
+    "JSON, LaTeX and CSV, the figures as PNG and SVG, every finished part (`cells.jsonl`), and the settings\n"
+    "on which the figures depend (`settings.json`). If it was stopped, the same command resumes it."
 )
 
 
@@ -24,29 +25,36 @@ def page(report: Report, *, pictures: str = "figures") -> str:
     ----------
     report : Report
     pictures : str
-        Folder of the PNG files as seen from the page.
+        Folder of the PNG files, relative to the page.
 
     Returns
     -------
     str
-        Head; what was found; claims with verdicts; tables; figures; what was done, differs, and could not be
-        done; how to do it again.
+        Title; summary; claims with verdicts; tables; figures; what was done, what differs from the paper and
+        what could not be done; how to repeat it.
     """
     parts = [
-        f"# {report.title}",
+        f"# {escaped_markdown(report.title)}",
         report.paper,
         f"This page is what `{report.command}` writes.",
         *(["## In short", joined(report.summary)] if report.summary else []),
         *_claims(report.claims),
     ]
     for section, tables in sections_of(report):
-        parts += [f"## {section.title}", joined(section.text), *(table.markdown() for table in tables)]
+        parts += [
+            f"## {escaped_markdown(section.title)}",
+            joined(section.text),
+            *(table.markdown() for table in tables),
+        ]
     if report.figures:
         parts += ["## Figures", *(_figure(figure, pictures) for figure in report.figures)]
     for title, text in (
         ("What was done", joined(report.how)),
         ("What differs from the paper", joined(report.differs)),
-        ("What could not be done", "\n".join(f"- {what}: {why}" for what, why in report.missing)),
+        (
+            "What could not be done",
+            "\n".join(f"- {escaped_markdown(what)}: {why}" for what, why in report.missing),
+        ),
     ):
         parts += [f"## {title}", text] if text else []
     again = "<!-- not run: needs the data of the paper, and more time than a test has -->\n"
@@ -55,23 +63,21 @@ def page(report: Report, *, pictures: str = "figures") -> str:
 
 
 def sections_of(report: Report) -> Iterator[tuple[Section, Sequence[Table]]]:
-    """Sections of a report with their tables, whose notes stand once; one section if it has none."""
-    tables = notes_once(report.tables)
-    at = 0
-    for section in report.sections or ((Section("Tables", len(tables)),) if tables else ()):
-        yield section, tables[at : at + section.n_tables]
-        at += section.n_tables
+    """Sections of a report with their tables, each note once; one section "Tables" if it has none."""
+    tables = iter(notes_once(report.tables))
+    for section in report.sections or ((Section("Tables", len(report.tables)),) if report.tables else ()):
+        yield section, list(islice(tables, section.n_tables))
 
 
 def joined(texts: Iterable[str]) -> str:
     """Paragraphs of Markdown; items that follow each other are one list."""
-    found = ""
-    before = False
+    document = ""
+    after_item = False
     for text in texts:
         is_item = text.startswith("- ")
-        found += ("\n" if is_item and before else "\n\n" if found else "") + text
-        before = is_item
-    return found
+        document += ("\n" if is_item and after_item else "\n\n" if document else "") + text
+        after_item = is_item
+    return document
 
 
 def _claims(claims: Sequence[Claim]) -> list[str]:

@@ -1,4 +1,4 @@
-"""From scores to the rankings that a reader can look into."""
+"""Rankings that a reader can inspect, made from scores."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ def shown_rankings(tests: Sequence[Queries], top: _Top) -> _Shown:
     Parameters
     ----------
     tests : sequence of Queries
-        One part after the other.
+        The parts, in order.
     top : sequence of sequence of (int, float)
-        For every query of all parts, row in the query and score, see `CrossValidation.top`.
+        Row in the query and score of the first documents, for every query of all parts; see
+        `CrossValidation.top`.
 
     Returns
     -------
     tuple
-        For `PerQuery.rankings`. Documents without identifier are named by their row in the part, from 1.
+        For `PerQuery.rankings`. Documents without identifiers are named by their row in the part, from 1.
     """
     starts = [(part, int(low)) for part in tests for low in part.qptr[:-1]]
     return tuple(
@@ -48,14 +49,14 @@ def compared_by_query(
     Parameters
     ----------
     name : str
-        Of the data.
+        Name of the data.
     found : CrossValidation
-        With ``keep_top``.
+        Made with ``keep_top``.
     splits : sequence of Split
-        That it was made of.
+        The folds of the cross-validation.
     entries : sequence of str
     measures : mapping of str to str
-        What each is called on the page.
+        Measure to its name on the page.
     """
     tests = [split.test for split in splits]
     rankings = {entry: shown_rankings(tests, found.top(entry)) for entry in entries}

@@ -1,4 +1,4 @@
-"""The report of an experiment as a value: tables, figures, claims that were checked, values by query."""
+"""The report of an experiment as a value: tables, figures, checked claims, values by query."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Curve:
     Parameters
     ----------
     label : str
-        For the legend; "" = not in it.
+        Text in the legend; "" = not in the legend.
     x, y : float (n,)
         Points; NaN in ``y`` breaks the line.
     style : {"line", "points", "dashed", "bars"}
@@ -55,9 +55,9 @@ class Panel:
     x_label, y_label : str
         With the unit.
     x_scale, y_scale : {"linear", "log"}
-        Of an axis without a value above 0 it is linear whatever is said here.
+        An axis without a value above 0 is always linear.
     x_names : tuple of str
-        Names at x = 0, 1, ..., of methods for instance; () = numbers.
+        Names at x = 0, 1, ..., for example of methods; () = numbers.
     """
 
     title: str
@@ -78,10 +78,10 @@ class Figure:
     name : str
         Stem of the files: lower-case letters, digits, hyphens.
     title : str
-        What it shows, and which figure of the paper it stands for.
+        What it shows, and the figure of the paper that it reproduces.
     panels : tuple of Panel
     alt : str
-        What one sees, for who cannot see it.
+        Description for readers who cannot see it.
     """
 
     name: str
@@ -97,11 +97,11 @@ class Claim:
     Parameters
     ----------
     text : str
-        What is claimed.
+        The claim.
     source : str
-        Where: "Table 2", "Sect. 6.3".
+        Its place in the paper: "Table 2", "Sect. 6.3".
     verdict : {"holds", "does not hold", "not significant"}
-        The last: the difference has that sign or the other, but p >= .05 at this number of queries.
+        "not significant": p >= .05 at this number of queries, whatever the sign of the difference.
     evidence : str
         Our figures, with the test.
     """
@@ -114,19 +114,19 @@ class Claim:
 
 @dataclass(frozen=True, eq=False)
 class PerQuery:
-    """Values and rankings of several methods on the same queries, to look into a report.
+    """Values and rankings of several methods on the same queries, to inspect in a report.
 
     Parameters
     ----------
     name : str
-        Of the data.
+        Name of the data.
     measure : str
         Name of the measure.
     query_ids : tuple of str
     values : mapping of str to float64 (n_queries,)
-        Of each method.
+        Values of each method.
     rankings : mapping of str to (tuple of (str, int, float) tuples)
-        For each method and query the first documents: id, label, score; () = none.
+        First documents for each method and query: id, label, score; () = none.
     """
 
     name: str
@@ -138,13 +138,13 @@ class PerQuery:
 
 @dataclass(frozen=True)
 class Section:
-    """A head of the pages, with some of the tables under it.
+    """A heading of the page, and the tables under it.
 
     Parameters
     ----------
     title : str
     n_tables : int
-        The next so many tables of the report; 0 = text alone.
+        Number of tables, continuing in the order of the report; 0 = only text.
     text : tuple of str
         Paragraphs of Markdown, before the tables.
     """
@@ -156,44 +156,44 @@ class Section:
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """All that a reproduction shows.
+    """Everything that a reproduction shows.
 
     Parameters
     ----------
     name : str
-        "qin2010", ...: of the folder.
+        "qin2010", ...: name of the folder.
     title : str
-        Head of the page.
+        Title of the page.
     paper : str
-        Authors, year, title, where it appeared, DOI, and what it asks; Markdown.
+        Authors, year, title, journal, DOI, and the question of the paper; Markdown.
     summary : tuple of str
-        What was found, sentences made of the figures; paragraphs of Markdown, or items that begin with "- ".
+        Results in sentences; paragraphs of Markdown, or items that begin with "- ".
     tables : tuple of Table
-        In the order of the paper, published figures beside ours with the difference.
+        In the order of the paper, published figures next to ours with the difference.
     figures : tuple of Figure
     claims : tuple of Claim
         The paper's orderings and sentences, one by one.
     missing : tuple of (str, str)
-        What could not be done, and why (data that are not there, ...).
+        What could not be done, as text, and why, as Markdown (missing data, ...).
     how : tuple of str
         What was done: data, protocol, settings, differences from the paper; paragraphs of Markdown.
     settings : mapping
         JSON: what the figures depend on, versions, seeds, seconds.
     command : str
-        Writes it again.
+        The command that writes the report.
     per_query : tuple of PerQuery
-        For the drill-down, one a data set and measure.
+        For inspecting queries, one for each data set and measure.
     sections : tuple of Section
-        Heads for the tables, in their order, as wide as they are many; () = one head for all.
+        Headings for the tables, in their order; () = one heading for all.
     differs : tuple of str
-        What differs from the paper, if ``how`` does not say it; paragraphs of Markdown.
+        What differs from the paper, if ``how`` does not contain it; paragraphs of Markdown.
     more : mapping
         JSON: further keys of ``tables.json``.
 
     Raises
     ------
     InputError
-        If the sections do not have as many tables as the report.
+        If the sections' numbers of tables do not add up to those of the report.
     """
 
     name: str
@@ -217,5 +217,5 @@ class Report:
         if self.sections and n_tables != len(self.tables):
             raise InputError(
                 f"report {self.name!r}: its sections have {n_tables} tables, the report has "
-                f"{len(self.tables)}; every table needs a place in one section."
+                f"{len(self.tables)}; every table must be in one section."
             )

@@ -1,11 +1,11 @@
-"""A table as a value, and the forms in which it is shown."""
+"""A table as a value, and its forms: text, JSON, CSV, Markdown, LaTeX."""
 
 from __future__ import annotations
 
 import csv
 import io
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -42,21 +42,21 @@ class Table:
     title : str
         What it shows.
     columns : tuple of str
-        Heads; the first column names the rows.
+        Column headings; the first column names the rows.
     rows : tuple of tuple
         Text, numbers, or None for a cell without value, shown as ``-``.
     groups : tuple of (str, int)
-        Heads above the heads, and over how many columns each stands; "" over columns without one. ()
-        = none.
+        Headings above those of the columns, with their numbers of columns; "" over columns without one.
+        () = none.
     notes : tuple of str
-        What a reader must know, a sentence each.
+        Sentences that a reader must know.
     digits : int
-        Decimals of floats where they are shown; JSON has all.
+        Decimals of floats as shown; JSON and CSV have all.
 
     Raises
     ------
     InputError
-        If a row, or the groups, are not as wide as the heads.
+        If the width of a row or of the groups is not the number of columns.
 
     Examples
     --------
@@ -77,26 +77,27 @@ class Table:
     digits: int = 3
 
     def __post_init__(self) -> None:
-        for what, width in [
-            ("groups", sum(n for _, n in self.groups) if self.groups else len(self.columns))
-        ] + [(f"row {number}", len(row)) for number, row in enumerate(self.rows)]:
+        widths = {f"row {number}": len(row) for number, row in enumerate(self.rows)}
+        if self.groups:
+            widths = {"groups": sum(n for _, n in self.groups)} | widths
+        for part, width in widths.items():
             if width != len(self.columns):
                 raise InputError(
-                    f"table {self.title!r}: {what} has {width} columns, its heads are {len(self.columns)}; "
-                    "give one value for every head, None where there is none."
+                    f"table {self.title!r}: {part} has {width} columns, the table has {len(self.columns)}; "
+                    "give one value for every column, None for an empty cell."
                 )
 
     def text(self) -> str:
-        """Aligned columns: numbers to the right, text to the left."""
+        """Aligned columns: numbers right-aligned, text left-aligned."""
         lines = [list(self.columns), *self._shown()]
         widths = [max(len(line[c]) for line in lines) for c in range(len(self.columns))]
         heads = []
-        at = 0
+        start = 0
         for name, n in self.groups:
-            missing = len(name) - (sum(widths[at : at + n]) + 2 * (n - 1))
-            widths[at + n - 1] += max(0, missing)
-            heads.append(name.ljust(sum(widths[at : at + n]) + 2 * (n - 1)))
-            at += n
+            missing = len(name) - (sum(widths[start : start + n]) + 2 * (n - 1))
+            widths[start + n - 1] += max(0, missing)
+            heads.append(name.ljust(sum(widths[start : start + n]) + 2 * (n - 1)))
+            start += n
         right = self.numeric()
         body = [_joined(line, widths, right) for line in lines]
         rule = "  ".join("-" * width for width in widths)
@@ -114,13 +115,13 @@ class Table:
         }
 
     def csv(self) -> str:
-        """Comma-separated values: groups before the heads of their columns, every digit, nothing for None."""
+        """Comma-separated values with every digit: groups before their columns, None as empty."""
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows([self.heads(), *self.rows])
         return text.getvalue()
 
     def markdown(self) -> str:
-        """A table of Markdown; groups stand before the heads of their columns."""
+        """A Markdown table; groups come before the headings of their columns."""
         rules = ["---:" if right else "---" for right in self.numeric()]
         escaped = [[escaped_markdown(cell) for cell in row] for row in [self.heads(), *self._shown()]]
         lines = ["| " + " | ".join(row) + " |" for row in [escaped[0], rules, *escaped[1:]]]
@@ -150,18 +151,18 @@ class Table:
         )
 
     def heads(self) -> list[str]:
-        """Heads of the columns with those of their groups."""
+        """Headings of the columns after those of their groups."""
         over = [name for name, n in self.groups for _ in range(n)] or [""] * len(self.columns)
         return [f"{name} {head}".strip() for name, head in zip(over, self.columns, strict=True)]
 
     def shown(self, value: Value) -> str:
-        """A cell as it is shown: floats rounded, "-" for None."""
+        """Text of a cell: floats rounded, "-" for None."""
         if value is None:
             return "-"
         return f"{value:z.{self.digits}f}" if isinstance(value, float) else str(value)  # z: no "-0.000"
 
     def numeric(self) -> list[bool]:
-        """Which columns hold numbers alone."""
+        """Which columns contain only numbers."""
         columns: Sequence[Sequence[Value]] = list(zip(*self.rows, strict=True)) or [("",)] * len(self.columns)
         return [
             all(value is None or isinstance(value, int | float) for value in column) for column in columns
@@ -172,12 +173,12 @@ class Table:
 
 
 def escaped_markdown(text: str) -> str:
-    """Text in which no letter means anything in Markdown."""
-    return re.sub(r"([|*_<\\])", r"\\\1", text)
+    """Text with every character escaped that Markdown would interpret."""
+    return re.sub(r"([|*_<`\\]|\[(?=[^\]]*\]\())", r"\\\1", text)
 
 
 def notes_once(tables: Sequence[Table]) -> list[Table]:
-    """Tables to be read one after the other: a note stands under the first that has it."""
+    """Tables for reading in order: each note only under the first table that has it."""
     seen: set[str] = set()
     shown = []
     for table in tables:
@@ -187,10 +188,8 @@ def notes_once(tables: Sequence[Table]) -> list[Table]:
 
 
 def _joined(line: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
-    pad: Callable[[str, int, bool], str] = lambda cell, n, to_the_right: (  # noqa: E731
-        cell.rjust(n) if to_the_right else cell.ljust(n)
-    )
-    return "  ".join(map(pad, line, widths, right)).rstrip()
+    columns = zip(line, widths, right, strict=True)
+    return "  ".join(cell.rjust(n) if is_right else cell.ljust(n) for cell, n, is_right in columns).rstrip()
 
 
 def _escaped(text: str) -> str:
@@ -202,9 +201,9 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def _group_rows(groups: Sequence[tuple[str, int]]) -> list[str]:
-    cells, rules, at = [], [], 1
+    cells, rules, start = [], [], 1
     for name, n in groups:
         cells.append(rf"\multicolumn{{{n}}}{{c}}{{{_escaped(name)}}}")
-        rules += [rf"\cmidrule(lr){{{at}-{at + n - 1}}}"] if name else []
-        at += n
+        rules += [rf"\cmidrule(lr){{{start}-{start + n - 1}}}"] if name else []
+        start += n
     return [" & ".join(cells) + r" \\", "".join(rules)]

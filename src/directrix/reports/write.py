@@ -1,17 +1,17 @@
-"""All forms of a report, into the folder of its run."""
+"""Writing of a report in all its forms, into the folder of its run."""
 
 from __future__ import annotations
 
 import json
-import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from directrix.data.letor_write import replacing
+from directrix.data.atomic import replacing
+from directrix.experiments.json_values import json_value
 from directrix.reports.claims import claims_text
 from directrix.reports.figures import draw, need_plot
 from directrix.reports.folder import write_settings
@@ -24,14 +24,14 @@ __all__ = ["document", "publish", "text_of", "write_report"]
 
 
 def write_report(folder: Path, report: Report) -> None:
-    """Write a report in all its forms; each file appears whole or not at all.
+    """Write a report in all its forms; every file is written whole or not at all.
 
     Parameters
     ----------
     folder : Path
-        As made by `directrix.reproductions.request.Request.open`. It gets ``tables.txt``, ``tables.json``,
-        ``tables.tex``, ``tables/NN-TITLE.csv``, ``figures/NAME.png`` and ``.svg``, ``page.md``,
-        ``report.html`` and ``settings.json``.
+        As made by `directrix.reproductions.request.Request.open`. Its new files are ``tables.txt``,
+        ``tables.json``, ``tables.tex``, ``tables/NN-TITLE.csv``, ``figures/NAME.png`` and ``.svg``,
+        ``page.md``, ``report.html`` and ``settings.json``.
     report : Report
 
     Raises
@@ -59,12 +59,12 @@ def write_report(folder: Path, report: Report) -> None:
 
 
 def publish(folder: Path, report: Report) -> None:
-    """Write the page and its pictures alone, as ``NAME.md`` and ``NAME/FIGURE.png``: for a site.
+    """Write only the page and its pictures, as ``NAME.md`` and ``NAME/FIGURE.png``, for a site.
 
     Parameters
     ----------
     folder : Path
-        Of pages, ``docs/reproductions`` for instance; the names of the files begin with that of the report.
+        Folder of pages, e.g. ``docs/reproductions``; the files are named after the report.
     report : Report
 
     Raises
@@ -85,11 +85,11 @@ def text_of(report: Report) -> str:
 
 
 def document(report: Report) -> dict[str, Any]:
-    """The report as JSON: tables, claims, values by query; no text to be read, no rankings."""
+    """The report as JSON: tables, claims and values by query, without text and rankings."""
     return {
         "name": report.name,
         "settings": dict(report.settings),
-        "tables": _plain([table.json() for table in report.tables]),
+        "tables": json_value([table.json() for table in report.tables]),
         "claims": [
             {"claim": c.text, "source": c.source, "verdict": c.verdict, "evidence": c.evidence}
             for c in report.claims
@@ -100,11 +100,11 @@ def document(report: Report) -> dict[str, Any]:
                 "name": part.name,
                 "measure": part.measure,
                 "queries": list(part.query_ids),
-                "values": {name: _plain(np.asarray(found).tolist()) for name, found in part.values.items()},
+                "values": json_value({name: np.asarray(values) for name, values in part.values.items()}),
             }
             for part in report.per_query
         ],
-        **_plain(report.more),
+        **json_value(report.more),
     }
 
 
@@ -113,7 +113,7 @@ def _latex(tables: Sequence[Table]) -> str:
 
 
 def _csv_names(tables: Sequence[Table]) -> dict[str, Table]:
-    """Files of the tables: number, and the beginning of the title."""
+    """File names of the tables: number, and the beginning of the title."""
     slugs = [re.sub("[^a-z0-9]+", "-", table.title.lower()).strip("-")[:48].rstrip("-") for table in tables]
     return {
         f"{number:02d}-{slug or 'table'}.csv": table
@@ -125,14 +125,3 @@ def _write(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as file:
         file.write(data)
-
-
-def _plain(value: Any) -> Any:
-    """JSON has no NaN and no infinity: null; and no numbers of NumPy."""
-    if isinstance(value, np.generic | np.ndarray):
-        value = value.tolist()
-    if isinstance(value, Mapping):
-        return {name: _plain(entry) for name, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(entry) for entry in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -23,9 +23,10 @@ import numpy as np
 from directrix.measures.dcg import NDCG
 from directrix.measures.gains import discounts, gains
 from directrix.measures.precision import AP, Precision
+from directrix.parameters import whole
 from directrix.surrogates.approx_rank import SMOOTH, ApproxRank, over_queries, times
 from directrix.surrogates.base import query_sums
-from directrix.surrogates.positions import Sigmoid, whole
+from directrix.surrogates.positions import Sigmoid
 from directrix.types import Float64Array, Int64Array
 
 __all__ = ["ApproxAP", "ApproxNDCG", "ApproxPrecision"]

@@ -8,8 +8,9 @@ from typing import ClassVar, Self
 import numpy as np
 
 from directrix.measures.pairs import KendallTau
+from directrix.parameters import positive
 from directrix.surrogates.approx_rank import ApproxRank
-from directrix.surrogates.positions import Sigmoid, positive
+from directrix.surrogates.positions import Sigmoid
 from directrix.types import Float64Array, Int64Array
 
 __all__ = ["ApproxKendall"]

@@ -9,8 +9,9 @@ from typing import ClassVar, Self
 import numpy as np
 
 from directrix.measures.base import RankingMeasure
+from directrix.parameters import positive, whole
 from directrix.surrogates.base import KernelSurrogate, refuse_doc_weight
-from directrix.surrogates.positions import Sigmoid, positive, sigmoid_code, whole
+from directrix.surrogates.positions import Sigmoid, sigmoid_code
 from directrix.types import Float64Array, FloatArray, Int64Array
 
 __all__ = ["SMOOTH", "ApproxRank", "over_queries", "times"]

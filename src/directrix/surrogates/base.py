@@ -129,7 +129,12 @@ class KernelSurrogate(ABC):
         """
         scores, labels, qptr = check_ranking(scores, labels, qptr)
         scores, qptr = writable(scores), writable(qptr)
-        prepared = self.prepare(labels, qptr)
+        return self.fill_all(scores, self.prepare(labels, qptr), qptr)
+
+    def fill_all(
+        self, scores: FloatArray, prepared: Any, qptr: Int64Array
+    ) -> tuple[Float64Array, FloatArray]:
+        """Return value and gradient of all queries, filled in chunks on several threads."""
         bounds = query_chunks(qptr, DOCS_PER_CHUNK)
         out = np.zeros(len(qptr) - 1), np.zeros_like(scores)
         run_chunks(

@@ -10,9 +10,9 @@ import numpy as np
 from directrix.errors import InputError
 from directrix.measures.dcg import NDCG
 from directrix.measures.gains import discounts
+from directrix.parameters import whole
 from directrix.surrogates.approx import ApproxNDCG
 from directrix.surrogates.base import KernelSurrogate, refuse_doc_weight, writable
-from directrix.surrogates.positions import whole
 from directrix.types import Float64Array, FloatArray, Int64Array
 
 __all__ = ["Dorm"]
@@ -46,7 +46,7 @@ class Dorm(KernelSurrogate):
         Which of the perfect rankings :math:`\pi^*` is: documents of equal labels stand
 
         - ``"score"``: by score. The hinge asks for nothing among equal labels; it is a difference of
-          convex functions, and convex once the ranking is held (see `hold`);
+          convex functions, and convex once the ranking is fixed (see `convexify`);
         - ``"mean"``: in all orders, and c is the mean over them. The hinge is convex; equal labels cost
           something unless their scores are equal.
 
@@ -61,11 +61,11 @@ class Dorm(KernelSurrogate):
     labels, or O(min(k, n - k) n^2) where that is less (docs/decisions/0070).
 
     With ``ties="score"`` start anywhere but at weights of 0 (`directrix.trainers.regression_start`): there all scores
-    tie, what is held is the mean over all orders, and rounds of holding may stay. Where labels are far from
+    tie, the fixed ranking is the mean over all orders, and rounds may stay there. Where labels are far from
     separable, weights of 0 can be the very optimum of ``"mean"``, and with a small k of either.
 
     Documents of equal label and score have the mean of their coefficients, so that the gradient does not
-    depend on their order. It is a subgradient (of the held loss, for ``"score"``) everywhere.
+    depend on their order. It is a subgradient (of the convexified loss, for ``"score"``) everywhere.
 
     References
     ----------
@@ -94,10 +94,8 @@ class Dorm(KernelSurrogate):
 
     @property
     def traits(self) -> frozenset[str]:
-        """bound, shift_invariant; convex with ties="mean", else convex_when_held."""
-        return frozenset(
-            {"bound", "shift_invariant", "convex" if self.ties == "mean" else "convex_when_held"}
-        )
+        """bound, shift_invariant; convex with ties="mean", else convexifiable."""
+        return frozenset({"bound", "shift_invariant", "convex" if self.ties == "mean" else "convexifiable"})
 
     @property
     def measure(self) -> NDCG:
@@ -124,7 +122,7 @@ class Dorm(KernelSurrogate):
         # Scores that all tie: every order of equal labels is as good as another.
         return _fixed_at(np.zeros(len(labels)), prepared, qptr) if self.ties == "mean" else prepared
 
-    def hold(self, scores: FloatArray, prepared: _Prepared, qptr: Int64Array) -> _Prepared:
+    def convexify(self, scores: FloatArray, prepared: _Prepared, qptr: Int64Array) -> _Prepared:
         """Fix the perfect ranking as it is at these scores.
 
         What is returned takes the place of ``prepared``. With it the loss is convex, nowhere below the loss

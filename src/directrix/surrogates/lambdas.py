@@ -21,6 +21,7 @@ from directrix.measures.gains import discounts, gains
 from directrix.measures.names import measure as parse_measure
 from directrix.measures.order import Ranking
 from directrix.measures.precision import AP, RR, Precision
+from directrix.parameters import SMALLEST, positive
 from directrix.surrogates.base import (
     DOCS_PER_CHUNK,
     KernelSurrogate,
@@ -28,7 +29,6 @@ from directrix.surrogates.base import (
     refuse_doc_weight,
     writable,
 )
-from directrix.surrogates.positions import SMALLEST, positive
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Float64Array, FloatArray, Int64Array
 

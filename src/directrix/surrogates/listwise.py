@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from directrix.parameters import positive, whole
 from directrix.surrogates.base import query_sums
 from directrix.surrogates.loss import Loss, Target, by_label, check_flag, targets
-from directrix.surrogates.positions import positive, whole
 from directrix.types import Float64Array, FloatArray, Int64Array
 
 __all__ = ["ListMLE", "ListNet", "RankCosine"]

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 
 from directrix.data.validate import check_ranking
 from directrix.errors import InputError
+from directrix.parameters import positive
 from directrix.surrogates.base import DOCS_PER_CHUNK, query_sums, writable
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Float64Array, FloatArray, Int64Array
 
-__all__ = ["SMALLEST", "ApproxMeasure", "Sigmoid", "positive", "sigmoid_code", "soft_ranks", "whole"]
+__all__ = ["ApproxMeasure", "Sigmoid", "sigmoid_code", "soft_ranks"]
 
 Sigmoid = Literal["logistic", "tanh", "arctan", "erf"]
 _SIGMOIDS: dict[str, tuple[int, float]] = {
@@ -24,7 +24,6 @@ _SIGMOIDS: dict[str, tuple[int, float]] = {
     "arctan": (1, 1.0),
     "erf": (2, 1.0),
 }
-SMALLEST, _LARGEST = 1e-30, 1e30
 
 
 def sigmoid_code(sigmoid: str) -> tuple[int, float]:
@@ -39,41 +38,6 @@ def sigmoid_code(sigmoid: str) -> tuple[int, float]:
         known = ", ".join(map(repr, _SIGMOIDS))
         raise InputError(f"sigmoid={sigmoid!r}: there is no such sigmoid; type one of {known}.")
     return _SIGMOIDS[sigmoid]
-
-
-def positive(value: Any, name: str, owner: str, least: float = 0.0) -> float:
-    """Return a steepness, smoothing or label as a Python number > 0.
-
-    ``least`` is the smallest that is taken: `SMALLEST` for what is divided by.
-
-    Raises
-    ------
-    InputError
-        If it is not one, or so large (1e30) or small that float32 could not hold what is computed with it.
-    """
-    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else 0.0
-    if 0.0 < number <= _LARGEST and number >= least:
-        return int(value) if isinstance(value, Integral) else number
-    wanted = f"at least {least:g}" if least else "> 0"
-    raise InputError(
-        f"{owner}({name}={value!r}): {name} must be a number {wanted}, at most {_LARGEST:g}; "
-        f"type e.g. {owner}({name}=10.0)."
-    )
-
-
-def whole(value: Any, name: str, owner: str) -> int:
-    """Return a cut-off or highest label as a Python integer, 1 <= value < 2^31.
-
-    Raises
-    ------
-    InputError
-        If it is not one.
-    """
-    if isinstance(value, Integral) and not isinstance(value, bool) and 1 <= int(value) < 2**31:
-        return int(value)
-    raise InputError(
-        f"{owner}({name}={value!r}): {name} must be an integer >= 1; type e.g. {owner}({name}=10)."
-    )
 
 
 def _pull(

@@ -29,10 +29,10 @@ from directrix.measures.base import RankingMeasure
 from directrix.measures.dcg import NDCG
 from directrix.measures.gains import discounts
 from directrix.measures.precision import AP
+from directrix.parameters import SMALLEST, positive, whole
 from directrix.surrogates.approx import ApproxNDCG
 from directrix.surrogates.approx_rank import SMOOTH
 from directrix.surrogates.base import KernelSurrogate, refuse_doc_weight, writable
-from directrix.surrogates.positions import SMALLEST, positive, whole
 from directrix.types import Float64Array, FloatArray, Int64Array
 
 __all__ = ["SmoothAP", "SmoothNDCG"]

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from directrix.measures.dcg import NDCG
+from directrix.parameters import SMALLEST, positive, whole
 from directrix.surrogates.approx import ApproxNDCG
 from directrix.surrogates.approx_rank import SMOOTH
 from directrix.surrogates.base import KernelSurrogate
-from directrix.surrogates.positions import SMALLEST, positive, whole
 from directrix.types import Float64Array, FloatArray, Int64Array
 
 __all__ = ["SoftNDCG"]

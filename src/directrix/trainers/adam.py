@@ -1,16 +1,16 @@
-"""Adam over queries: stochastic steps with a rate of their own for every parameter."""
+"""Adam over queries: stochastic steps with a separate step size for every parameter."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from directrix.errors import InputError
+from directrix.parameters import number, whole
 from directrix.trainers.epochs import Seed, in_batches, over_epochs
-from directrix.trainers.result import Result, Step, check_count
-from directrix.types import Float64Array, Int64Array, Objective
+from directrix.types import Callback, Float64Array, Int64Array, Objective, Result
 
 __all__ = ["Adam"]
 
@@ -29,12 +29,12 @@ class Adam:
 
     Parameters
     ----------
-    rate : float > 0
-        Learning rate eta: about how far a parameter moves in a step, whatever the size of the gradient.
+    learning_rate : float > 0
+        eta: about how far a parameter moves in a step, whatever the size of the gradient.
     epochs : int >= 1
         Passes over the queries.
     batch : int >= 1
-        Queries a step; the gradient is their mean.
+        Queries per step; the gradient is their mean.
     betas : (float, float), both >= 0 and < 1
         beta_1 and beta_2: how slowly the two means forget.
     eps : float > 0
@@ -46,14 +46,18 @@ class Adam:
     -----
     The penalty is part of the gradient (no decoupled weight decay). The result holds the last epoch;
     wrap it in `BestSoFar` to keep the epoch that is best on validation queries. The loss of an epoch in
-    the trace is the mean of the losses that its steps met, as under `SGD`.
+    the trace is the mean of the losses before its steps, as under `SGD`.
 
     References
     ----------
     Kingma & Ba (2015), Algorithm 1, arXiv:1412.6980.
     """
 
-    rate: float = 1e-3
+    short_name: ClassVar[str] = "adam"
+    budget: ClassVar[str] = "epochs"
+    models: ClassVar[tuple[type, ...]] = (object,)
+
+    learning_rate: float = 1e-3
     epochs: int = 100
     batch: int = 1
     betas: tuple[float, float] = (0.9, 0.999)
@@ -61,25 +65,17 @@ class Adam:
     random_state: Seed = 0
 
     def __post_init__(self) -> None:
-        for name in ("rate", "eps"):
-            if not 0.0 < getattr(self, name) < np.inf:
-                raise InputError(
-                    f"Adam({name}={getattr(self, name)!r}): {name} must be a number > 0, e.g. "
-                    f"{type(self).__dict__[name]:g}."
-                )
+        number(self.learning_rate, "learning_rate", "Adam", above=0.0, example=0.001)
+        number(self.eps, "eps", "Adam", above=0.0, example=1e-8)
         for name in ("epochs", "batch"):
-            check_count(getattr(self, name), f"Adam({name}=")
+            whole(getattr(self, name), name, "Adam")
         if len(self.betas) != 2 or not all(0.0 <= beta < 1.0 for beta in self.betas):
             raise InputError(
                 f"Adam(betas={self.betas!r}): two numbers >= 0 and < 1 are needed, e.g. (0.9, 0.999)."
             )
 
     def minimise(
-        self,
-        objective: Objective,
-        start: Float64Array,
-        *,
-        callback: Callable[[Step], bool | None] | None = None,
+        self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
     ) -> Result:
         """Minimise from ``start``; see `LBFGS.minimise`. ``counts`` has the epochs.
 
@@ -102,7 +98,7 @@ class Adam:
                 mean = beta1 * mean + (1.0 - beta1) * grad
                 square = beta2 * square + (1.0 - beta2) * grad**2
                 root = np.sqrt(square / (1.0 - beta2**t)) + self.eps
-                params[:] -= self.rate / (1.0 - beta1**t) * mean / root
+                params[:] -= self.learning_rate / (1.0 - beta1**t) * mean / root
 
             return in_batches(objective, params, order, self.batch, step)
 

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.trainers.result import Result, Status, Step, added_counts, check_trainer
-from directrix.types import Float64Array, Objective, Trainer
+from directrix.parameters import number
+from directrix.trainers.progress import Progress, added_counts
+from directrix.trainers.requirements import check_trainer
+from directrix.types import Callback, Float64Array, Objective, Result, Trainer
 
 __all__ = ["Anneal"]
-
-_STOPPED: tuple[Status, str] = "stopped", "stopped by the callback"
 
 
 @dataclass(frozen=True)
 class Anneal:
     """Wrap a trainer: train at falling smoothings, each round from where the last one ended.
 
-    A strongly smoothed loss has few local minima, a hardly smoothed one is the measure; the way from
-    one to the other leads past minima that a start at the end would be caught in.
+    A strongly smoothed loss has few local minima; a barely smoothed one is close to the measure. The path
+    from one to the other avoids local minima in which a training at the last smoothing alone would end.
 
     Parameters
     ----------
@@ -56,10 +54,7 @@ class Anneal:
                 f"Anneal(start={self.start!r}, stop={self.stop!r}): numbers with 0 < stop <= start are "
                 "needed, e.g. Anneal(trainer, start=64.0, stop=1/64)."
             )
-        if not 0.0 < self.factor < 1.0:
-            raise InputError(
-                f"Anneal(factor={self.factor!r}): a number between 0 and 1 is needed, e.g. factor=0.5."
-            )
+        number(self.factor, "factor", "Anneal", above=0.0, below=1.0, example=0.5)
 
     @property
     def smoothings(self) -> list[float]:
@@ -68,11 +63,7 @@ class Anneal:
         return [self.start * self.factor**i for i in range(rounds + 1)]
 
     def minimise(
-        self,
-        objective: Objective,
-        start: Float64Array,
-        *,
-        callback: Callable[[Step], bool | None] | None = None,
+        self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
     ) -> Result:
         """Minimise from ``start``; see `LBFGS.minimise`.
 
@@ -96,39 +87,35 @@ class Anneal:
         Raises
         ------
         InputError
-            If the objective has no ``at``, its surrogate no smoothing, or the trainer a loss of its own.
+            If the objective has no ``at``, its surrogate has no smoothing, or the trainer lowers a loss of
+            its own.
         """
         if not hasattr(objective, "at"):
             raise InputError(
                 f"Anneal needs an objective with a method at(smoothing), and {type(objective).__name__} has "
                 "none; make it by linear_objective, or train without Anneal."
             )
-        params = np.array(start, dtype=np.float64)
+        progress, smoothing = Progress(start, callback), self.start
         rounds: list[Result] = []
-        trace: list[dict[str, Any]] = []
-
-        def stopped(smoothing: float, loss: float) -> bool:
-            trace.append({"iteration": len(trace), "loss": loss, "smoothing": smoothing})
-            return callback is not None and bool(callback(Step(len(trace) - 1, loss, params)))
-
-        first = objective.at(self.start).value_and_grad(params)[0]
-        stop = bool(np.isfinite(first)) and stopped(self.start, first)
-        smoothing, (status, message) = self.start, _STOPPED
-        for smoothing in () if stop else self.smoothings:
-            result = self.trainer.minimise(objective.at(smoothing), params)
-            if result.own_loss:
-                raise InputError(
-                    "Anneal changes the smoothing of the surrogate, which has no part in the loss of "
-                    f"{self.trainer!r}; train without Anneal, or wrap a trainer with gradients, e.g. "
-                    "Anneal(CG())."
-                )
-            rounds.append(result)
-            params, status, message = result.params, result.status, result.message
-            if status == "not_finite":
-                break
-            if stopped(smoothing, result.value):
-                status, message = _STOPPED
-                break
-        value = objective.value_and_grad(params)[0]
+        with progress:
+            first = objective.at(self.start).value_and_grad(progress.params)[0]
+            if np.isfinite(first):
+                progress.step(progress.params, first, smoothing=self.start)
+            for smoothing in self.smoothings:
+                result = self.trainer.minimise(objective.at(smoothing), progress.params)
+                if result.own_loss:
+                    raise InputError(
+                        "Anneal changes the smoothing of the surrogate, which has no part in the loss of "
+                        f"{self.trainer!r}; train without Anneal, or wrap a trainer with gradients, e.g. "
+                        "Anneal(CG())."
+                    )
+                rounds.append(result)
+                progress.params = result.params
+                if result.status == "not_finite":
+                    break
+                progress.step(result.params, result.value, smoothing=smoothing)
+            progress.end(result.status, result.message)
+        value = objective.value_and_grad(progress.params)[0]
         counts = added_counts(rounds) | ({"rounds": len(rounds)} if rounds else {})
-        return Result(params, value, status, f"at smoothing {smoothing:g}: {message}", counts, trace)
+        message = f"at smoothing {smoothing:g}: {progress.message}"
+        return Result(progress.params, value, progress.status, message, counts, progress.trace)

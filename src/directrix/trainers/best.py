@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.trainers.result import Result, Step, check_count, check_trainer
-from directrix.types import Float64Array, Objective, Trainer
+from directrix.parameters import whole
+from directrix.trainers.requirements import check_trainer
+from directrix.types import Callback, Float64Array, Objective, Result, Step, Trainer
 
 __all__ = ["BestSoFar"]
 
@@ -27,7 +28,7 @@ class BestSoFar:
         Parameters (n_params,) -> float, higher is better; usually a measure on validation
         queries. It selects; it never changes the path.
     patience : int >= 1, or None
-        Stop after so many steps without a new best; None = run to the end.
+        Stop after this number of steps without a new best; None = run to the end.
     """
 
     trainer: Trainer
@@ -37,14 +38,10 @@ class BestSoFar:
     def __post_init__(self) -> None:
         check_trainer(self.trainer, "BestSoFar")
         if self.patience is not None:
-            check_count(self.patience, "BestSoFar(patience=")
+            whole(self.patience, "patience", "BestSoFar")
 
     def minimise(
-        self,
-        objective: Objective,
-        start: Float64Array,
-        *,
-        callback: Callable[[Step], bool | None] | None = None,
+        self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
     ) -> Result:
         """Minimise from ``start``.
 
@@ -52,10 +49,10 @@ class BestSoFar:
         -------
         Result
             ``params`` of the best step. ``value`` is the loss there of ``objective`` as it was given, so
-            under `SGD` not the mean on the way, and under `Anneal` not that at the step's smoothing; of
+            under `SGD` not the mean over the epoch, and under `Anneal` not that at the step's smoothing; for
             trainers with ``own_loss`` it is the step's. ``counts["best"]`` is the number of that step, the
-            trace gains a column ``score``. Under `Anneal` the smoothing it was found at is in its row of
-            the trace, and in the message. A training that ends before its first step, for a loss that is
+            trace gains a column ``score``. Under `Anneal` the smoothing of that step is in its row of
+            the trace, and in the message. A training that ends before its first step, because the loss is
             not finite, is returned as it is.
 
         Raises

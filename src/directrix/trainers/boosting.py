@@ -11,7 +11,7 @@ with gradient g and curvature h of the loss (see `KernelSurrogate.curvature`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,9 @@ from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.models.trees import Trees, lightgbm, quietly, threads_for
 from directrix.objectives.scores import ScoreObjective
-from directrix.trainers.result import Result, Status, Step, check_count
-from directrix.types import Float64Array
+from directrix.parameters import number, whole
+from directrix.trainers.progress import Progress
+from directrix.types import Callback, Float64Array, Result
 
 __all__ = ["Boosting"]
 
@@ -49,9 +50,9 @@ class Boosting:
     subsample, feature_fraction : float in (0, 1]
         Share of the documents and of the features that each tree is grown on.
     patience : int >= 1, or None
-        With validation queries: stop after so many trees without a new best.
+        With validation queries: stop after this number of trees without a new best.
     seed : int >= 0
-        Of the two shares.
+        Of the random choice of documents and features.
 
     References
     ----------
@@ -71,23 +72,14 @@ class Boosting:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("n_trees", "num_leaves", "min_data_in_leaf"):
-            check_count(getattr(self, name), f"Boosting({name}=")
-        if self.patience is not None:
-            check_count(self.patience, "Boosting(patience=")
-        for name, fits, needed in (
-            ("learning_rate", 0.0 < self.learning_rate < np.inf, "a number > 0"),
-            ("num_leaves", self.num_leaves >= 2, "an integer >= 2"),
-            ("l2", 0.0 <= self.l2 < np.inf, "a number >= 0"),
-            ("subsample", 0.0 < self.subsample <= 1.0, "a number > 0 and <= 1"),
-            ("feature_fraction", 0.0 < self.feature_fraction <= 1.0, "a number > 0 and <= 1"),
-            ("seed", self.seed >= 0, "an integer >= 0"),
-        ):
-            if not fits:
-                raise InputError(
-                    f"Boosting({name}={getattr(self, name)!r}): {needed} is needed, e.g. "
-                    f"{name}={type(self).__dict__[name]!r}."
-                )
+        for name in ("n_trees", "min_data_in_leaf") + ("patience",) * (self.patience is not None):
+            whole(getattr(self, name), name, "Boosting")
+        whole(self.num_leaves, "num_leaves", "Boosting", least=2, example=15)
+        whole(self.seed, "seed", "Boosting", least=0, example=0)
+        number(self.learning_rate, "learning_rate", "Boosting", above=0.0, example=0.1)
+        number(self.l2, "l2", "Boosting", least=0.0, example=1.0)
+        for name in ("subsample", "feature_fraction"):
+            number(getattr(self, name), name, "Boosting", above=0.0, most=1.0, example=0.8)
 
     def grow(
         self,
@@ -96,7 +88,7 @@ class Boosting:
         *,
         valid: Queries | None = None,
         judge: Callable[[Float64Array], float] | None = None,
-        callback: Callable[[Step], bool | None] | None = None,
+        callback: Callback | None = None,
     ) -> tuple[Result, Trees]:
         """Grow trees on the features of ``data``.
 
@@ -126,7 +118,7 @@ class Boosting:
         MissingExtra
             If LightGBM is not installed.
         InputError
-            If no validation score is a number, or labels are none that LightGBM's own objective takes.
+            If all validation scores are NaN, or LightGBM's own objective does not take the labels.
 
         Notes
         -----
@@ -134,7 +126,7 @@ class Boosting:
         """
         if not _varies(data.features):
             return _no_tree(data, objective, callback)
-        return _Run(self, data, objective, valid, judge).grow(callback)
+        return _Run(self, data, objective, valid, judge, callback).grow()
 
     def settings(self, threads: int, *, own: bool) -> dict[str, Any]:
         """LightGBM's parameters; ``own``: with its own objective."""
@@ -157,20 +149,22 @@ class Boosting:
         }
 
 
-class _Run:
-    """One training: a booster, its data, and what happened."""
+class _Run(Progress):
+    """One training under way: a booster and its data."""
 
     def __init__(
         self,
-        how: Boosting,
+        trainer: Boosting,
         data: Queries,
         objective: ScoreObjective | Float64Array | None,
         valid: Queries | None,
         judge: Callable[[Float64Array], float] | None,
+        callback: Callback | None,
     ) -> None:
-        self.how, self.data, self.judge = how, data, judge if valid is not None else None
+        super().__init__(np.zeros(data.n_docs), callback)
+        self.trainer, self.data, self.judge = trainer, data, judge if valid is not None else None
         self.objective = objective if isinstance(objective, ScoreObjective) else None
-        settings = how.settings(threads_for(data.features), own=self.objective is None)
+        settings = trainer.settings(threads_for(data.features), own=self.objective is None)
         extra = {"params": settings, "free_raw_data": True}
         if self.objective is None:
             _check_labels(data)
@@ -183,48 +177,41 @@ class _Run:
             labels = None if self.objective is not None else valid.labels
             judged = rows.create_valid(valid.features, labels, params=settings)
             quietly(self.booster.add_valid, judged, "valid")
-        self.trace: list[dict[str, Any]] = []
         self.best, self.best_score = 0, -np.inf
 
-    def grow(self, callback: Callable[[Step], bool | None] | None) -> tuple[Result, Trees]:
-        status: Status = "max_iter"
-        message = f"{self.how.n_trees} trees grown; raise n_trees to go on"
-        while True:
-            n = len(self.trace)
-            scores = _scores(self.booster.eval_train)
-            loss, grad, curvature = self._at(scores)
-            if not (np.isfinite(grad).all() and np.isfinite(curvature).all()):
-                status, message = "not_finite", "the gradient became NaN or infinite; lower the learning_rate"
-                break
-            self._watch(n, loss)
-            if callback is not None and callback(Step(n, loss, scores)):
-                status, message = "stopped", "stopped by the callback"
-                break
-            if self.how.patience is not None and self.judge and n - self.best >= self.how.patience:
-                status, message = "stopped", f"no new best in {self.how.patience} trees"
-                break
-            if n == self.how.n_trees:
-                break
-            if self._add_tree(grad, curvature):
-                status, message = "converged", "no split lowers the loss any more, or leaves enough documents"
-                break
-        return self._finished(status, message)
+    def grow(self) -> tuple[Result, Trees]:
+        n_trees, patience = self.trainer.n_trees, self.trainer.patience
+        with self:
+            while True:
+                scores = _scores(self.booster.eval_train)
+                loss, grad, curvature = self._at(scores)
+                if not (np.isfinite(grad).all() and np.isfinite(curvature).all()):
+                    self.end("not_finite", "the gradient became NaN or infinite; lower the learning_rate")
+                self.step(scores, loss, **self._judged())
+                if patience is not None and self.judge and self.iterations - self.best >= patience:
+                    self.end("stopped", f"no new best in {patience} trees")
+                if self.iterations == n_trees:
+                    self.end("max_iter", f"{n_trees} trees grown; raise n_trees to continue")
+                if self._add_tree(grad, curvature):
+                    self.end("converged", "no split lowers the loss any more, or leaves enough documents")
+        return self._finished()
 
     def _at(self, scores: Float64Array) -> tuple[float, Float64Array, Float64Array]:
         if self.objective is None:
             return np.nan, np.zeros(0), np.zeros(0)
         return self.objective.value_grad_curvature(scores)
 
-    def _watch(self, n: int, loss: float) -> None:
-        row = {"iteration": n, "loss": loss}
+    def _judged(self) -> dict[str, float]:
+        """The validation score of the trees so far, a column of the trace."""
+        n = len(self.trace)
         if self.judge is None:
             self.best = n
-        else:
-            row["score"] = now = self.judge(_scores(self.booster.eval_valid))
-            # scores that are all 0 rank nothing: a model has at least one tree
-            if n > 0 and now > self.best_score:
-                self.best, self.best_score = n, now
-        self.trace.append(row)
+            return {}
+        score = self.judge(_scores(self.booster.eval_valid))
+        # scores that are all 0 rank nothing: a model has at least one tree
+        if n > 0 and score > self.best_score:
+            self.best, self.best_score = n, score
+        return {"score": score}
 
     def _add_tree(self, grad: Float64Array, curvature: Float64Array) -> bool:
         if self.objective is None:
@@ -235,9 +222,9 @@ class _Run:
         step = grad / mean, np.maximum(curvature / mean, 1e-6)
         return bool(self.booster.update(fobj=lambda *_: step))
 
-    def _finished(self, status: Status, message: str) -> tuple[Result, Trees]:
-        grown = len(self.trace) - 1
-        counts = {"iterations": max(grown, 0)}
+    def _finished(self) -> tuple[Result, Trees]:
+        grown, message = self.iterations, self.message
+        counts = {"iterations": grown}
         if self.judge is not None and grown > 0:
             if not self.best:
                 raise InputError(
@@ -248,21 +235,19 @@ class _Run:
             message = f"{message}; best after {self.best} trees with {self.best_score:.4f}"
         trees = Trees.grown(self.booster, self.best, self.data.n_features)
         loss = float(self.trace[self.best]["loss"]) if self.trace else np.nan
-        return Result(trees.leaf_values, loss, status, message, counts, self.trace), trees
+        return Result(trees.leaf_values, loss, self.status, message, counts, self.trace), trees
 
 
-def _no_tree(
-    data: Queries, objective: Any, callback: Callable[[Step], bool | None] | None
-) -> tuple[Result, Trees]:
-    """The start alone, for features of which none varies: LightGBM ends in an error there."""
+def _no_tree(data: Queries, objective: Any, callback: Callback | None) -> tuple[Result, Trees]:
+    """The start alone, for features that are all constant, with which LightGBM ends in an error."""
     scores, loss = np.zeros(data.n_docs), np.nan
     if isinstance(objective, ScoreObjective):
         loss = objective.value_grad_curvature(scores)[0]
-    if callback is not None:
-        callback(Step(0, loss, scores))
-    message, trace = "no feature varies: there is nothing to split", [{"iteration": 0, "loss": loss}]
-    result = Result(np.zeros(0), loss, "converged", message, {"iterations": 0}, trace)
-    return result, Trees("", data.n_features)
+    progress = Progress(scores, callback)
+    with progress:
+        progress.step(scores, loss)
+        progress.end("converged", "no feature varies: there is nothing to split")
+    return replace(progress.result(), params=np.zeros(0)), Trees("", data.n_features)
 
 
 def _scores(evaluate: Callable[..., Any]) -> Float64Array:

@@ -37,7 +37,7 @@ class Minimum(NamedTuple):
 
 
 class Bundle:
-    r"""Planes in groups, one group for each part of the loss that has planes of its own.
+    r"""Planes in groups, one group for each part of the loss with separate planes.
 
     The model is :math:`\lambda\lVert u\rVert^2 + \sum_g m_g \max_{k \in g} (a_k + g_k \cdot u)`, below the
     penalised loss everywhere. Products of the gradients are computed once for each pair.

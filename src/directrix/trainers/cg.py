@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from directrix.trainers.descent import Descent, check_tolerance, descend
-from directrix.trainers.result import Result, Status, Step, check_count
-from directrix.types import Float64Array, Objective
+from directrix.parameters import number, whole
+from directrix.trainers.full_gradients import Descent, descend
+from directrix.types import Callback, Float64Array, Objective, Result
 
 __all__ = ["CG"]
 
@@ -39,7 +38,7 @@ class CG:
     ftol : float >= 0
         Converged when an iteration lowers the loss by less than this, relative to max(abs(loss), 1).
     restart : int >= 1, or None
-        Begin anew along the gradient after so many iterations; None = one for each parameter.
+        Restart along the gradient after this number of iterations; None = the number of parameters.
         1 is steepest descent.
 
     References
@@ -48,24 +47,23 @@ class CG:
     Chapelle & Wu (2010), Section 4.4, doi:10.1007/s10791-009-9110-3.
     """
 
+    short_name: ClassVar[str] = "cg"
+    budget: ClassVar[str] = "max_iter"
+    models: ClassVar[tuple[type, ...]] = (object,)
+
     max_iter: int = 200
     tol: float = 1e-6
     ftol: float = 1e-9
     restart: int | None = None
 
     def __post_init__(self) -> None:
-        check_count(self.max_iter, "CG(max_iter=")
-        if self.restart is not None:
-            check_count(self.restart, "CG(restart=")
+        for name in ("max_iter",) + ("restart",) * (self.restart is not None):
+            whole(getattr(self, name), name, "CG")
         for name in ("tol", "ftol"):
-            check_tolerance(getattr(self, name), f"CG({name}=")
+            number(getattr(self, name), name, "CG", least=0.0, example=1e-6)
 
     def minimise(
-        self,
-        objective: Objective,
-        start: Float64Array,
-        *,
-        callback: Callable[[Step], bool | None] | None = None,
+        self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
     ) -> Result:
         """Minimise from ``start``; parameters and result as in `LBFGS.minimise`.
 
@@ -73,7 +71,7 @@ class CG:
         """
         from scipy.optimize import minimize
 
-        def loop(descent: Descent) -> tuple[Status, str]:
+        def loop(descent: Descent) -> int:
             trials = 0
 
             def evaluate(params: Float64Array) -> tuple[float, Float64Array]:
@@ -89,7 +87,7 @@ class CG:
                 before, loss = descent.loss, float(intermediate_result.fun)
                 descent.step(intermediate_result.x, loss)
                 if before - loss <= self.ftol * max(abs(before), abs(loss), 1.0):
-                    descent.end(*descent.reason(0, self.max_iter))
+                    descent.end_with(0)
 
             code = 1
             while code == 1 and descent.iterations < self.max_iter:
@@ -98,14 +96,14 @@ class CG:
                 # An accurate search (c2 = 0.1) is what conjugate gradients need: N&W, Section 5.2.
                 options = {"maxiter": cycle, "gtol": self.tol, "norm": np.inf, "c1": 1e-4, "c2": 0.1}
                 try:
-                    found = minimize(
+                    outcome = minimize(
                         evaluate, descent.params, jac=True, method="CG", callback=step, options=options
                     )
-                    code = int(found.status)
+                    code = int(outcome.status)
                 except _Flat:
                     code = 2
                 if code == 2 and descent.iterations > begin:
                     code = 1  # along a conjugate direction it failed; the gradient's is tried next
-            return descent.reason(code, self.max_iter)
+            return code
 
-        return descend("CG", loop, objective, start, callback)
+        return descend(self, loop, objective, start, callback)

@@ -2,24 +2,24 @@ r"""Cutting planes: convex losses with a ridge penalty, to a proven distance fro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any
-
-import numpy as np
+from typing import Any, ClassVar
 
 from directrix.errors import InputError
+from directrix.models.linear import LinearModel
+from directrix.models.stumps import StumpModel
 from directrix.objectives.objective import Objective
 from directrix.objectives.penalty import L2
+from directrix.parameters import number, whole
 from directrix.threads import one_blas_thread
-from directrix.trainers.exact import convex_of
 from directrix.trainers.proof import Proof
-from directrix.trainers.result import Result, Step, check_count
+from directrix.trainers.requirements import convex_objective
 from directrix.trainers.rounds import in_rounds
 from directrix.trainers.simplex_qp import check_solver
-from directrix.trainers.slacks import EachSlack, OneSlack
-from directrix.types import Float64Array
+from directrix.trainers.slacks import EachSlack, OneSlack, Slacks
+from directrix.types import Callback, Float64Array, Result
 
 __all__ = ["CuttingPlane"]
 
@@ -32,15 +32,15 @@ class CuttingPlane:
               \qquad L(w) = -\frac{\sum_q v_q \, S_q(Xw)}{\sum_q v_q}
 
     A plane that touches L at one point is below it everywhere. The minimum of the highest of all planes so
-    far, with the penalty, is a lower bound of the loss (``Result.dual``), and the lowest loss met is an
-    upper one (``Result.value``). Training ends when they differ by no more than ``epsilon``.
+    far, with the penalty, is a lower bound of the loss (``Result.dual``), and the lowest loss so far is an
+    upper bound (``Result.value``). Training ends when they differ by no more than ``epsilon``.
 
     Parameters
     ----------
     epsilon : float > 0
         The gap at which it has converged, absolute, in units of the surrogate (of the mean hinge).
     slack : {"one", "each"}
-        "one": planes below the mean loss, one a step. "each": planes below the loss of every query,
+        "one": planes below the mean loss, one per step. "each": planes below the loss of every query,
         Algorithm 1 of Yue et al.; the same optimum, with a quadratic program for every plane.
     max_iter : int >= 1
         Planes of "one", passes over the queries of "each"; in rounds (see Notes) of every round.
@@ -48,30 +48,30 @@ class CuttingPlane:
         The constant of the structural SVM :math:`\frac12\lVert w\rVert^2 + \frac Cn \sum_q \xi_q`, for an
         objective without a penalty: lambda = 1/(2 C). That problem is C times ours, plus C.
     step : float, 0 < step <= 1
-        Of "one": where the next plane is taken, on the way from the best parameters (0) to the model's
-        minimum (1, the method as published). The default takes a quarter of the planes.
+        For "one": where the next plane is taken, on the way from the best parameters (0) to the model's
+        minimum (1, the method as published). The default needs a quarter of the planes.
 
     Notes
     -----
     A step costs one gradient and one quadratic program in as many variables as there are planes, solved by
-    PIQP (``pip install "directrix[qp]"``). Planes that had no part in the last 50 solutions are dropped. With
+    PIQP (``pip install "directrix[qp]"``). Planes that the last 50 solutions did not use are dropped. With
     "each" a pass costs as much as a gradient, but a program for every plane, in no fewer variables than there
     are queries: for a few hundred queries at most.
 
     The bound is one of the loss of exact scores. Scores have the precision of the features, and planes are
-    lowered by what its rounding may have raised them by: some 1e-7 of the scores' size for float32, so
-    that a gap of 1e-3 is out of reach of scores in the thousands (status "line_search"). An offset that
-    all values of a feature share cancels in the gradient and is not seen; ``scale="standard"`` takes it off.
+    lowered by the possible rounding error: about 1e-7 of the scores' size for float32, so that a gap of 1e-3
+    cannot be reached for scores in the thousands (status "line_search"). An offset that all values of a
+    feature share cancels in the gradient, so this estimate misses it; ``scale="standard"`` removes it.
 
     A step that a callback sees is the best so far, so its loss never rises.
 
-    With a ``C`` of its own the loss is the trainer's own (``Result.own_loss``): it has a penalty that the
-    objective has not. C times (value + 1) is the value of the structural SVM's objective.
+    With ``C`` the loss is the trainer's own (``Result.own_loss``): it has a penalty that the objective does
+    not have. C times (value + 1) is the value of the structural SVM's objective.
 
-    A surrogate with the trait ``convex_when_held`` is trained in rounds, the concave-convex procedure
-    (Yuille & Rangarajan 2003; Yu & Joachims 2009): what is not convex in it is held as it is at the last
-    parameters and the convex rest is trained to ``epsilon``, until a round lowers the loss by less than
-    that. A step is a round then, and there is no ``dual``: the end depends on the start.
+    A surrogate with the trait ``convexifiable`` is trained in rounds, the concave-convex procedure
+    (Yuille & Rangarajan 2003; Yu & Joachims 2009): its non-convex part is fixed at the last parameters and
+    the convex rest is trained to ``epsilon``, until a round lowers the loss by less than that. A step is then
+    a round, and there is no ``dual``: the end depends on the start.
 
     References
     ----------
@@ -89,6 +89,10 @@ class CuttingPlane:
     ('converged', True)
     """
 
+    short_name: ClassVar[str] = "cutting-plane"
+    budget: ClassVar[str] = "max_iter"
+    models: ClassVar[tuple[type, ...]] = (LinearModel, StumpModel)
+
     epsilon: float = 1e-3
     slack: str = "one"
     max_iter: int = 2000
@@ -96,28 +100,19 @@ class CuttingPlane:
     step: float = 0.1
 
     def __post_init__(self) -> None:
-        _check_positive(self.epsilon, "epsilon", "1e-3")
+        number(self.epsilon, "epsilon", "CuttingPlane", above=0.0, example=1e-3)
         if self.slack not in ("one", "each"):
             raise InputError(
                 f'CuttingPlane(slack={self.slack!r}): one of "one" (planes below the mean loss) and "each" '
                 "(below the loss of every query) is needed."
             )
-        check_count(self.max_iter, "CuttingPlane(max_iter=")
+        whole(self.max_iter, "max_iter", "CuttingPlane")
         if self.C is not None:
-            _check_positive(self.C, "C", "100.0")
-        if not (isinstance(self.step, Real) and 0.0 < self.step <= 1.0):
-            raise InputError(
-                f"CuttingPlane(step={self.step!r}): a number > 0 and at most 1 is needed, e.g. step=0.1."
-            )
+            number(self.C, "C", "CuttingPlane", above=0.0, example=100.0)
+        number(self.step, "step", "CuttingPlane", above=0.0, most=1.0, example=0.1)
 
     @one_blas_thread()  # see `descend`
-    def minimise(
-        self,
-        objective: Any,
-        start: Float64Array,
-        *,
-        callback: Callable[[Step], bool | None] | None = None,
-    ) -> Result:
+    def minimise(self, objective: Any, start: Float64Array, *, callback: Callback | None = None) -> Result:
         """Minimise from ``start``, on which the minimum does not depend.
 
         Parameters
@@ -139,21 +134,20 @@ class CuttingPlane:
         Raises
         ------
         InputError
-            If the loss is not convex, has no penalty, or the objective's and ``C`` would both be one.
+            If the loss is not convex, has no penalty, or both the objective and ``C`` give one.
         MissingExtra
             If PIQP is not installed.
         """
-        objective = self._penalised(convex_of(objective, "CuttingPlane"))
+        objective = self._penalised(convex_objective(objective, "CuttingPlane"))
         check_solver()
+
+        def train(convex: Objective, params: Float64Array, callback: Callback | None = None) -> Result:
+            proof = self._proof(convex, params, callback)
+            return self._run(self._slacks(proof), proof)
+
         if "convex" in objective.surrogate.traits:
-            proof = self._proof(objective, start, callback)
-            result = self._run(self._slacks(proof), proof)
+            result = train(objective, start, callback)
         else:
-
-            def train(held: Objective, params: Float64Array) -> Result:
-                proof = self._proof(held, params, None)
-                return self._run(self._slacks(proof), proof)
-
             result = in_rounds(objective, start, callback, self.epsilon, train)
         return replace(result, own_loss=self.C is not None)
 
@@ -173,7 +167,7 @@ class CuttingPlane:
         Parameters
         ----------
         objective : Objective
-            As for `minimise`; the strength of its own penalty does not count.
+            As for `minimise`; the strength of its penalty is ignored.
         start : float64 (n_params,)
             As for `minimise`.
         l2 : floats > 0
@@ -190,13 +184,13 @@ class CuttingPlane:
         Raises
         ------
         InputError
-            As `minimise`; if the loss is convex only when held; or unless one of ``l2`` and ``C`` is given.
+            As `minimise`; if the loss is only convexifiable; or unless one of ``l2`` and ``C`` is given.
         """
-        objective = convex_of(objective, "CuttingPlane.path")
+        objective = convex_objective(objective, "CuttingPlane.path")
         if "convex" not in objective.surrogate.traits:
             raise InputError(
                 f"CuttingPlane.path keeps planes, and those of {objective.surrogate!r} change whenever it is "
-                "held anew; call minimise for each strength."
+                "convexified again; call minimise for each strength."
             )
         given = l2 if C is None else C
         if self.C is not None or (l2 is None) == (C is None) or isinstance(given, Real):
@@ -205,20 +199,18 @@ class CuttingPlane:
                 "CuttingPlane().path(objective, start, C=[1.0, 10.0, 100.0]), or l2=[0.5, 0.05, 0.005]."
             )
         check_solver()
-        strengths = list(given)  # type: ignore[arg-type]
-        for one in strengths:
-            _check_positive(one, *("C", "[1.0]") if l2 is None else ("l2", "[1e-3]"), "CuttingPlane.path")
-        if l2 is None:
-            strengths = [_strength_of(one) for one in strengths]
+        name = "C" if l2 is None else "l2"
+        values = [number(v, name, "CuttingPlane.path", above=0.0, example=1.0) for v in given or ()]
+        strengths = [_strength_of(C) for C in values] if l2 is None else values
         results: list[Result] = []
-        slacks: OneSlack | EachSlack | None = None
+        slacks: Slacks | None = None
         last: Proof | None = None
         for strength in strengths:
             penalty = L2(strength, objective.penalty.center)
             proof = self._proof(objective.penalised(penalty), start, None)
             if last is None or slacks is None:
                 slacks = self._slacks(proof)
-            elif last.has_value:
+            elif last.has_loss:
                 proof.offer(last.params, last.bare)
             results.append(replace(self._run(slacks, proof), own_loss=True))
             last = proof
@@ -244,24 +236,20 @@ class CuttingPlane:
         self,
         objective: Objective,
         start: Float64Array,
-        callback: Callable[[Step], bool | None] | None,
+        callback: Callback | None,
     ) -> Proof:
         return Proof(objective, start, self.epsilon, self.max_iter, callback)
 
-    def _slacks(self, proof: Proof) -> OneSlack | EachSlack:
+    def _slacks(self, proof: Proof) -> Slacks:
         return EachSlack(proof) if self.slack == "each" else OneSlack(proof, self.step)
 
-    def _run(self, slacks: OneSlack | EachSlack, proof: Proof) -> Result:
+    def _run(self, slacks: Slacks, proof: Proof) -> Result:
         added, qps = slacks.added, slacks.qps
-        status, message = slacks.run(proof)
+        with proof:
+            slacks.run(proof)
         counts = {"qps": slacks.qps - qps, "added": slacks.added - added, "planes": len(slacks.bundle)}
-        return proof.result(status, message, counts)
+        return proof.proven(counts)
 
 
 def _strength_of(C: float) -> float:
     return 1.0 / (2.0 * C)
-
-
-def _check_positive(value: Any, name: str, example: str, where: str = "CuttingPlane") -> None:
-    if not (isinstance(value, Real) and 0.0 < float(value) < np.inf):
-        raise InputError(f"{where}({name}={value!r}): a number > 0 is needed, e.g. {name}={example}.")

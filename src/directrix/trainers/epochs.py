@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from directrix.threads import one_blas_thread
-from directrix.trainers.result import Result, Status, Step
-from directrix.types import Float64Array, Int64Array, Objective
+from directrix.trainers.progress import Progress
+from directrix.types import Callback, Float64Array, Int64Array, Objective, Result
 
 __all__ = ["Seed", "in_batches", "over_epochs"]
 
@@ -24,7 +23,7 @@ def over_epochs(
     *,
     epochs: int,
     rng: np.random.Generator,
-    callback: Callable[[Step], bool | None] | None,
+    callback: Callback | None,
 ) -> Result:
     """Call ``one_epoch`` until the epochs are done, the loss is not finite, or the callback stops.
 
@@ -36,9 +35,9 @@ def over_epochs(
         First parameters; not changed.
     one_epoch : callable
         Takes the parameters, which it changes in place, the order of the queries, int64 (n_queries,), a new
-        random one every time, and the loss before; returns the mean of the losses on its way.
+        random one every time, and the loss before; returns the mean of the losses before its steps.
     epochs : int >= 1
-        How many.
+        Number of epochs.
     rng : numpy Generator
         Draws the orders.
     callback : callable, optional
@@ -51,31 +50,28 @@ def over_epochs(
     """
     params = np.array(start, dtype=np.float64)
     earlier = before = params.copy()
-    trace: list[dict[str, Any]] = []
     loss, _ = objective.value_and_grad(params)
-    status: Status = "max_iter"
-    message = f"{epochs} epochs done"
-    for epoch in range(epochs + 1):
-        if epoch:
-            earlier, before = before, params.copy()
-            loss = one_epoch(params, rng.permutation(objective.n_queries), loss)
-        if not (np.isfinite(loss) and np.isfinite(params).all()):
-            status = "not_finite"
-            break
-        trace.append({"iteration": epoch, "loss": loss})
-        if callback is not None and callback(Step(epoch, loss, params)):
-            status, message = "stopped", "stopped by the callback"
-            break
+    progress, epoch = Progress(start, callback), 0
+    with progress:
+        for epoch in range(epochs + 1):
+            if epoch:
+                earlier, before = before, params.copy()
+                loss = one_epoch(params, rng.permutation(objective.n_queries), loss)
+            if not (np.isfinite(loss) and np.isfinite(params).all()):
+                progress.end("not_finite", "")
+            progress.step(params, loss)
+        progress.end("max_iter", f"{epochs} epochs done")
+    status, message = progress.status, progress.message
     loss = np.nan if status == "not_finite" else objective.value_and_grad(params)[0]
     if not np.isfinite(loss):
         status = "not_finite"
         where = f"in epoch {epoch}" if epoch else "at the start"
-        message = f"the loss is not finite {where}; lower the rate or scale the features"
-        # An epoch tells of the losses before its steps, not of the one after the last.
+        message = f"the loss is not finite {where}; lower the learning_rate or scale the features"
+        # An epoch reports the losses before its steps, not the one after the last.
         params, loss = before, objective.value_and_grad(before)[0]
         if not np.isfinite(loss):
             params, loss = earlier, objective.value_and_grad(earlier)[0]
-    return Result(params, loss, status, message, {"epochs": epoch}, trace)
+    return Result(params, loss, status, message, {"epochs": epoch}, progress.trace)
 
 
 def in_batches(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from directrix.trainers.result import check_count
+from directrix.parameters import whole
 from directrix.trainers.stump_boosting import Pairs, StumpBooster
 from directrix.types import Float64Array
 
@@ -34,25 +35,27 @@ class FRank(StumpBooster):
     alike : bool
         Whether D gives each query the same weight (times the query's own), as in the paper, or each pair.
     candidates : int >= 1
-        Of so many threshold functions, each the most promising of a feature, the loss is computed, and
-        the lowest wins. Promising means a large :math:`(\sqrt{W_+} - \sqrt{W_-})^2`, what
+        Number of threshold functions, each the most promising of a feature, for which the loss is computed;
+        the one with the lowest is taken. Promising means a large :math:`(\sqrt{W_+} - \sqrt{W_-})^2`, what
         the step would gain if W fell and rose exponentially. The paper computes the loss for all.
 
     Notes
     -----
     epsilon = :math:`10^{-3}` of all W keeps steps finite that no pair contradicts. Pairs are visited,
-    never stored: a round costs O(d) additions a pair.
+    never stored: a round costs O(d) additions per pair.
 
     References
     ----------
     Tsai, Liu, Qin, Chen & Ma (2007), Sections 3.2 and 3.3, doi:10.1145/1277741.1277808.
     """
 
+    short_name: ClassVar[str] = "frank"
+
     candidates: int = 8
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_count(self.candidates, "FRank(candidates=")
+        whole(self.candidates, "candidates", "FRank")
 
     def _loss(self, pairs: Pairs, scores: Float64Array) -> float:
         from directrix.trainers._kernels.stump_boosting import fidelity
@@ -69,13 +72,13 @@ class FRank(StumpBooster):
         least = _SMOOTH * max(float((won + lost).max()), np.finfo(float).tiny)
         raised = 0.5 * np.log((won + least) / (lost + least))
         promise = (np.sqrt(won) - np.sqrt(lost)) ** 2
-        best, found, lowest = 0, 0.0, now
+        best, height, lowest = 0, 0.0, now
         for param in self._most_promising(pairs, promise):
             step = float(raised[param])
             loss = self._loss(pairs, pairs.centred(scores + step * pairs.step(param)))
             if loss < lowest:
-                best, found, lowest = param, step, loss
-        return now, best, found
+                best, height, lowest = param, step, loss
+        return now, best, height
 
     def _most_promising(self, pairs: Pairs, promise: Float64Array) -> list[int]:
         ptr = pairs.model.ptr

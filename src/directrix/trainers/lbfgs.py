@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
-from directrix.trainers.descent import Descent, check_tolerance, descend
-from directrix.trainers.result import Result, Status, Step, check_count
-from directrix.types import Float64Array, Objective
+from directrix.parameters import number, whole
+from directrix.trainers.full_gradients import Descent, descend
+from directrix.types import Callback, Float64Array, Objective, Result
 
 __all__ = ["LBFGS"]
 
@@ -32,6 +32,10 @@ class LBFGS:
     Liu & Nocedal (1989), doi:10.1007/BF01589116.
     """
 
+    short_name: ClassVar[str] = "lbfgs"
+    budget: ClassVar[str] = "max_iter"
+    models: ClassVar[tuple[type, ...]] = (object,)
+
     max_iter: int = 200
     tol: float = 1e-6
     ftol: float = 1e-9
@@ -39,16 +43,12 @@ class LBFGS:
 
     def __post_init__(self) -> None:
         for name in ("max_iter", "memory"):
-            check_count(getattr(self, name), f"LBFGS({name}=")
+            whole(getattr(self, name), name, "LBFGS")
         for name in ("tol", "ftol"):
-            check_tolerance(getattr(self, name), f"LBFGS({name}=")
+            number(getattr(self, name), name, "LBFGS", least=0.0, example=1e-6)
 
     def minimise(
-        self,
-        objective: Objective,
-        start: Float64Array,
-        *,
-        callback: Callable[[Step], bool | None] | None = None,
+        self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
     ) -> Result:
         """Minimise from ``start``.
 
@@ -73,8 +73,8 @@ class LBFGS:
         """
         from scipy.optimize import minimize
 
-        def loop(descent: Descent) -> tuple[Status, str]:
-            found = minimize(
+        def loop(descent: Descent) -> int:
+            outcome = minimize(
                 descent.evaluate,
                 descent.params,
                 jac=True,
@@ -90,6 +90,6 @@ class LBFGS:
                     "maxfun": 25 * self.max_iter,  # SciPy's default of 15,000 would end long runs
                 },
             )
-            return descent.reason(int(found.status), self.max_iter)
+            return int(outcome.status)
 
-        return descend("LBFGS", loop, objective, start, callback)
+        return descend(self, loop, objective, start, callback)

@@ -1,38 +1,33 @@
-"""A training that proves how good it is: the best parameters so far, and a lower bound of the loss."""
+"""A training that proves how good its result is: the best parameters and a lower bound of the loss."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from directrix.objectives.objective import Objective
 from directrix.objectives.penalty import L2
-from directrix.trainers.result import Result, Status, Step
-from directrix.types import Float64Array, Int64Array
+from directrix.trainers.progress import Progress
+from directrix.types import Callback, Float64Array, Int64Array, Result
 
 __all__ = ["Proof"]
 
 _STALLED = 100  # steps
-_FALL = 0.999  # of the gap, which such a number of steps must bring at least
+_FALL = 0.999  # factor by which the gap must fall within that number of steps
 
 
-class Proof:
-    """One training under way.
+class Proof(Progress):
+    """One training under way, whose ``params`` and ``loss`` are the best so far.
 
     Parameters
     ----------
     objective : Objective
         With a penalty of a strength > 0.
-    start : float64 (n_params,)
-        First parameters.
+    start, callback
+        As in `Progress`.
     epsilon : float > 0
         The gap at which it has converged.
     max_iter : int >= 1
         Steps after the start.
-    callback : callable, or None
-        Called with a `Step`; returning True stops.
     """
 
     def __init__(
@@ -41,45 +36,39 @@ class Proof:
         start: Float64Array,
         epsilon: float,
         max_iter: int,
-        callback: Callable[[Step], bool | None] | None = None,
+        callback: Callback | None = None,
     ) -> None:
+        super().__init__(start, callback)
         self.penalty = objective.penalty
-        self.loss = objective.penalised(L2())
+        self.unpenalised = objective.penalised(L2())
         self.center = 0.0 if self.penalty.center is None else self.penalty.center
-        self.epsilon, self.max_iter, self.callback = epsilon, max_iter, callback
-        self.params = np.array(start, dtype=np.float64)
-        self.bare = self.value = np.inf  # without and with the penalty
+        self.epsilon, self.max_iter = epsilon, max_iter
+        self.bare = self.loss = np.inf  # without and with the penalty
         self.dual = -np.inf
         self.oracle_calls = 0
-        self.trace: list[dict[str, Any]] = []
         self._mark = (0, np.inf)
-        self._rounding = float(np.finfo(self.loss.queries.features.dtype).eps)
+        self._rounding = float(np.finfo(self.unpenalised.queries.features.dtype).eps)
 
     @property
-    def iterations(self) -> int:
-        """Steps after the start."""
-        return max(len(self.trace) - 1, 0)
-
-    @property
-    def has_value(self) -> bool:
+    def has_loss(self) -> bool:
         """Whether the loss of ``params`` is known."""
-        return bool(np.isfinite(self.value))
+        return bool(np.isfinite(self.loss))
 
     @property
     def at_most_one(self) -> bool:
         """Whether the surrogate never exceeds 1, because it bounds a measure from below."""
-        return "bound" in self.loss.surrogate.traits
+        return "bound" in self.unpenalised.surrogate.traits
 
     def oracle(
         self, params: Float64Array, queries: Int64Array | None = None
     ) -> tuple[float, Float64Array, float]:
         """Loss without penalty, its gradient, and the value of their plane at the penalty's centre.
 
-        That value is lowered by what rounding of the scores may have raised it by, about the precision of
-        the features times what it is added up of: much for parameters far away, whose plane proves little.
+        That value is lowered by the possible rounding error of the scores, about the precision of the
+        features times the sum of its absolute terms: large far away, where a plane proves little.
         """
-        value, grad = self.loss.value_and_grad(params, queries)
-        self.oracle_calls += self.loss.n_queries if queries is None else len(queries)
+        value, grad = self.unpenalised.value_and_grad(params, queries)
+        self.oracle_calls += self.unpenalised.n_queries if queries is None else len(queries)
         change = grad * (params - self.center)
         error = self._rounding * (abs(value) + float(np.abs(change).sum()))
         return value, grad, value - float(change.sum()) - error
@@ -87,49 +76,41 @@ class Proof:
     def offer(self, params: Float64Array, bare: float) -> None:
         """Keep the parameters if they are the best so far; ``bare`` is their loss without penalty."""
         value = bare + self.penalty.value_and_grad(params)[0]
-        if value < self.value:
-            self.params, self.bare, self.value = np.array(params), bare, value
+        if value < self.loss:
+            self.params, self.bare, self.loss = np.array(params), bare, value
 
-    def step(self, dual: float) -> tuple[Status, str] | None:
-        """Record a step with a lower bound of the loss; return why it ends there, if it does."""
+    def record(self, dual: float) -> None:
+        """Record a step with a lower bound of the loss; ends where the gap, or the budget, says so."""
         self.dual = max(self.dual, dual)
-        number = len(self.trace)
-        self.trace.append({"iteration": number, "loss": self.value, "dual": self.bound})
-        if self.callback is not None and self.callback(Step(number, self.value, self.params)):
-            return "stopped", "stopped by the callback"
-        gap = self.value - self.dual
+        self.step(self.params, self.loss, dual=self.bound)
+        number, gap = self.iterations, self.loss - self.dual
         if gap <= self.epsilon:
-            return "converged", (
+            self.end(
+                "converged",
                 f"converged after {number} iterations: the last is no more than {max(gap, 0.0):.2g} "
-                "above the minimum"
+                "above the minimum",
             )
         if gap < _FALL * self._mark[1]:
             self._mark = number, gap
         if number - self._mark[0] >= _STALLED:
-            return "line_search", (
+            self.end(
+                "line_search",
                 f"after {number} iterations the gap of {gap:.2g} does not fall any more: planes are exact "
-                f"only to rounding; float64 features, or a larger epsilon than {self.epsilon:g}, would do"
+                f"only to rounding; use float64 features, or a larger epsilon than {self.epsilon:g}",
             )
         if number >= self.max_iter:
-            return "max_iter", (
+            self.end(
+                "max_iter",
                 f"stopped after {number} iterations with a gap of {gap:.2g}; "
-                f"raise max_iter={self.max_iter} to go on"
+                f"raise max_iter={self.max_iter} to continue",
             )
-        return None
 
     @property
     def bound(self) -> float:
-        """The lower bound; by rounding it may have come out above a loss that was met."""
-        return min(self.dual, self.value)
+        """The lower bound, but not above the loss of the best parameters, which rounding could cause."""
+        return min(self.dual, self.loss)
 
-    def result(self, status: Status, message: str, counts: dict[str, int]) -> Result:
-        """What the trainer returns."""
-        return Result(
-            self.params,
-            float(self.value),
-            status,
-            message,
-            {"iterations": self.iterations, "oracle_calls": self.oracle_calls, **counts},
-            self.trace,
-            dual=self.bound if np.isfinite(self.dual) else None,
-        )
+    def proven(self, counts: dict[str, int]) -> Result:
+        """Return what the trainer returns."""
+        dual = self.bound if np.isfinite(self.dual) else None
+        return self.result({"oracle_calls": self.oracle_calls, **counts}, dual=dual)

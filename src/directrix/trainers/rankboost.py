@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -35,13 +36,15 @@ class RankBoost(StumpBooster):
     Notes
     -----
     The loss never rises. epsilon = 1 over the number of pairs keeps a step finite that no pair
-    contradicts (Schapire & Singer 1999, Section 4.2). A round costs O(n d) additions. The number of rounds
-    is the only thing that keeps it from overfitting: wrap it in `BestSoFar`.
+    contradicts (Schapire & Singer 1999, Section 4.2). A round costs O(n d) additions. Only the number of
+    rounds keeps it from overfitting: wrap it in `BestSoFar`.
 
     References
     ----------
     Freund, Iyer, Schapire & Singer (2003), Sections 3.2 and 3.3, JMLR 4, 933-969.
     """
+
+    short_name: ClassVar[str] = "rankboost"
 
     def _round(self, pairs: Pairs, scores: Float64Array) -> tuple[float, int, float]:
         from directrix.trainers._kernels.stump_boosting import exponential_potentials

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Real
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -14,6 +13,7 @@ from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.measures.gains import check_squared_gains, gains
 from directrix.objectives.weights import weights_of
+from directrix.parameters import number
 from directrix.threads import one_blas_thread, run_chunks
 from directrix.types import Float64Array
 
@@ -45,8 +45,8 @@ def regression_start(queries: Queries, *, ridge: float = 1.0, sample_weight: Any
     Raises
     ------
     InputError
-        If a label is above 256: squares of its gain would not be floats. If features are so large that sums
-        of their squares are none, or ridge or weights are no such numbers.
+        If a label is above 256, whose gain squared would overflow; if sums of squares of the features
+        overflow; or if the ridge or the weights are not valid.
 
     Notes
     -----
@@ -61,8 +61,7 @@ def regression_start(queries: Queries, *, ridge: float = 1.0, sample_weight: Any
     Chapelle & Wu (2010), Section 4 (the start of SmoothRank), doi:10.1007/s10791-009-9110-3.
     """
     check_squared_gains(queries.labels)
-    if not (isinstance(ridge, Real) and 0.0 < float(ridge) < np.inf):
-        raise InputError(f"regression_start(ridge={ridge!r}): a number > 0 is needed, e.g. ridge=1.0.")
+    number(ridge, "ridge", "regression_start", above=0.0, example=1.0)
     if sample_weight is not None:
         return _fitted(queries, ridge, sample_weight)
     known = _STARTS.setdefault(queries, {})
@@ -103,15 +102,19 @@ def _normal_equations(X: Any, gain: Float64Array, weight: Float64Array, ridge: f
     centre, middle = _summed(moments, len(X)) / total, (weight @ gain) / total
 
     def products(rows: slice) -> Float64Array:
-        with np.errstate(over="ignore", invalid="ignore"):  # told below
+        with np.errstate(over="ignore", invalid="ignore"):  # refused below
             Z = X[rows] - centre
             U = Z * weight[rows, None]
             return np.vstack([U.T @ Z, (gain[rows] - middle) @ U])
 
-    found = _summed(products, len(X))
-    if not np.isfinite(found).all():
-        raise InputError("squares of the features are too large for floats; scale them: scale='standard'.")
-    return _solved(found[:-1] + ridge * np.eye(X.shape[1]), found[-1])
+    sums = _summed(products, len(X))
+    if not np.isfinite(sums).all():
+        raise InputError(
+            "squares of the features are too large for floats.",
+            python="Scale them: scale='standard'.",
+            shell="Scale them: --scale standard.",
+        )
+    return _solved(sums[:-1] + ridge * np.eye(X.shape[1]), sums[-1])
 
 
 def _solved(A: Float64Array, b: Float64Array) -> Float64Array:
@@ -145,7 +148,7 @@ def _summed(part: Callable[[slice], Float64Array], n: int) -> Float64Array:
             parts[c] = part(slice(starts[c], min(starts[c] + _ROWS, n)))
 
         run_chunks(work, len(starts))
-        for each in parts:
-            total = total + each
+        for summand in parts:
+            total = total + summand
     result: Float64Array = total
     return result

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from numbers import Integral
@@ -11,9 +10,11 @@ from numbers import Integral
 import numpy as np
 
 from directrix.errors import InputError
+from directrix.parameters import number, whole
 from directrix.threads import serially
-from directrix.trainers.result import Result, Step, added_counts, check_count, check_trainer
-from directrix.types import Float64Array, Objective, Trainer
+from directrix.trainers.progress import added_counts
+from directrix.trainers.requirements import check_trainer
+from directrix.types import Callback, Float64Array, Objective, Result, Step, Trainer
 
 __all__ = ["Restarts"]
 
@@ -48,12 +49,12 @@ class Restarts:
 
     Notes
     -----
-    The result is the same for any ``n_jobs``, provided that a trainer that draws has an integer as its
-    ``random_state``. Processes need an objective and a trainer that can be pickled (functions without
-    a name can); arrays of more than 1 MB are shared through files, not copied.
+    The result is the same for any ``n_jobs``, provided that a stochastic trainer has an integer as its
+    ``random_state``. Processes need an objective and a trainer that can be pickled (lambda functions
+    can); arrays of more than 1 MB are shared through files, not copied.
 
-    Around `Anneal` the ends are compared at the smoothing of the objective as it was given, one yardstick
-    for all; give the surrogate the smoothing that `Anneal` stops at, and it is what the last rounds lowered.
+    Around `Anneal` the ends are compared at the smoothing of the objective as it was given, the same for
+    all; give the surrogate the smoothing that `Anneal` stops at, and it is the loss of the last rounds.
 
     Wrapped in `BestSoFar`, a step is a finished run, so that the score on validation queries chooses
     among the runs, and ``patience`` counts runs.
@@ -75,16 +76,15 @@ class Restarts:
 
     def __post_init__(self) -> None:
         check_trainer(self.trainer, "Restarts")
-        check_count(self.n, "Restarts(n=")
-        if not 0.0 < self.spread < np.inf:
-            raise InputError(f"Restarts(spread={self.spread!r}): spread must be a number > 0, e.g. 1.0.")
+        whole(self.n, "n", "Restarts")
+        number(self.spread, "spread", "Restarts", above=0.0, example=1.0)
         if not isinstance(self.n_jobs, Integral) or isinstance(self.n_jobs, bool) or self.n_jobs == 0:
             raise InputError(
                 f"Restarts(n_jobs={self.n_jobs!r}): a number of processes is needed, or -1 for all cores."
             )
 
     def starts(self, start: Float64Array) -> Float64Array:
-        """Return the starts, one a row, the given one first; float64 (n, n_params)."""
+        """Return the starts, one per row, the given one first; float64 (n, n_params)."""
         start = np.asarray(start, dtype=np.float64)
         rng = np.random.default_rng(self.random_state)
         direction = rng.standard_normal((self.n - 1, len(start)))
@@ -96,11 +96,7 @@ class Restarts:
         return np.vstack([start, direction])
 
     def minimise(
-        self,
-        objective: Objective,
-        start: Float64Array,
-        *,
-        callback: Callable[[Step], bool | None] | None = None,
+        self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
     ) -> Result:
         """Minimise from ``start`` and from random starts.
 
@@ -111,21 +107,22 @@ class Restarts:
         start : float64 (n_params,)
             First parameters, and the length of the others.
         callback : callable, optional
-            Called with a `Step` after every run, in their order whichever ends first: its number from
-            0, its loss, its parameters. Returning True leaves out the rest.
+            Called with a `Step` after every run, in the order of the starts whichever ends first: its number
+            from 0, its loss, its parameters. Returning True leaves out the rest.
 
         Returns
         -------
         Result
             Parameters, value and status of the run with the lowest loss (the first of equals; a loss
-            that is not finite loses), or status "stopped". ``counts`` are sums, and ``restarts`` the number
-            of runs. The trace has the rows of all runs, told apart by a column ``restart``.
+            that is not finite counts as the highest), or status "stopped". ``counts`` are sums, and
+            ``restarts`` the number of runs. The trace has the rows of all runs, distinguished by a column
+            ``restart``.
         """
         from joblib import Parallel, delayed, effective_n_jobs
 
         alone = effective_n_jobs(self.n_jobs) == 1
         run = delayed(_run)
-        # Arrays that are mapped read-only would be another type, for which Numba compiles anew.
+        # Arrays that are mapped read-only would be another type, for which Numba compiles again.
         parallel = Parallel(n_jobs=self.n_jobs, return_as="generator", mmap_mode="c")
         results: list[Result] = []
         running = parallel(run(self.trainer, objective, one, alone=alone) for one in self.starts(start))
@@ -139,7 +136,7 @@ class Restarts:
                     break
         finally:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # joblib tells of runs that are left out, as was asked
+                warnings.simplefilter("ignore")  # joblib warns of runs that are left out, as was asked
                 running.close()
         best = replace(_best(results), status="stopped") if stopped else _best(results)
         trace = [{**row, "restart": number} for number, result in enumerate(results) for row in result.trace]

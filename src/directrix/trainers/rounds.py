@@ -1,15 +1,15 @@
-"""The concave-convex procedure: losses that are convex once a part of them is held."""
+"""The concave-convex procedure: losses that are convex once a part of them is fixed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
 from directrix.objectives.objective import Objective
-from directrix.trainers.result import Result, Status, Step, added_counts
-from directrix.types import Float64Array
+from directrix.trainers.progress import Progress, added_counts
+from directrix.types import Callback, Float64Array, Result
 
 __all__ = ["in_rounds"]
 
@@ -17,18 +17,19 @@ __all__ = ["in_rounds"]
 def in_rounds(
     objective: Objective,
     start: Float64Array,
-    callback: Callable[[Step], bool | None] | None,
+    callback: Callback | None,
     epsilon: float,
     train: Callable[[Objective, Float64Array], Result],
 ) -> Result:
-    """Hold, train what is held from there, and hold again, until a round gains less than ``epsilon``.
+    """Convexify, train the convex loss, and repeat there, until a round gains less than ``epsilon``.
 
     Parameters
     ----------
     objective : Objective
-        With a method ``held(params)``: a loss nowhere below its own, and equal to it at the parameters.
+        With a method ``convexified(params)``: a convex loss nowhere below its own, and equal to it at the
+        parameters.
     start : float64 (n_params,)
-        Where it is held first.
+        Where it is convexified first.
     callback : callable, or None
         Called with the start and after every round; returning True stops.
     epsilon : float > 0
@@ -42,27 +43,20 @@ def in_rounds(
         A step of its trace is a round, and losses are those of ``objective``, which never rise. ``counts``
         add up over the rounds; ``rounds`` is their number.
     """
-    params = np.array(start, dtype=np.float64)
-    value = objective.value_and_grad(params)[0]
-    trace: list[dict[str, Any]] = []
+    progress = Progress(start, callback)
     rounds: list[Result] = []
-
-    def ended(fall: float) -> tuple[Status, str] | None:
-        trace.append({"iteration": len(trace), "loss": value})
-        if callback is not None and callback(Step(len(trace) - 1, value, params)):
-            return "stopped", "stopped by the callback"
-        if fall < epsilon:
-            return "converged", f"round {len(rounds)} lowered the loss by less than {epsilon:g}"
-        return None
-
-    end = ended(np.inf) if np.isfinite(value) else ("not_finite", "the loss of the start is not finite")
-    while end is None:
-        held = train(objective.held(params), params)
-        rounds.append(held)
-        params, before = held.params, value
-        value = objective.value_and_grad(params)[0]
-        end = ended(before - value)
-        if held.status != "converged" and (end is None or end[0] != "stopped"):
-            end = held.status, f"round {len(rounds)}: {held.message}"
-    counts = added_counts(rounds) | {"rounds": len(rounds)}
-    return Result(params, value, *end, counts, trace)
+    with progress:
+        value = progress.loss = objective.value_and_grad(progress.params)[0]
+        if not np.isfinite(value):
+            progress.end("not_finite", "the loss of the start is not finite")
+        progress.step(progress.params, value)
+        while True:
+            result = train(objective.convexified(progress.params), progress.params)
+            rounds.append(result)
+            before, value = value, objective.value_and_grad(result.params)[0]
+            progress.step(result.params, value)
+            if result.status != "converged":
+                progress.end(result.status, f"round {len(rounds)}: {result.message}")
+            if before - value < epsilon:
+                progress.end("converged", f"round {len(rounds)} lowered the loss by less than {epsilon:g}")
+    return replace(progress.result(), counts=added_counts(rounds) | {"rounds": len(rounds)})

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
-from directrix.errors import InputError
+from directrix.parameters import number, whole
 from directrix.trainers.epochs import Seed, in_batches, over_epochs
-from directrix.trainers.result import Result, Step, check_count
-from directrix.types import Float64Array, Int64Array, Objective
+from directrix.types import Callback, Float64Array, Int64Array, Objective, Result
 
 __all__ = ["SGD"]
 
@@ -20,44 +19,49 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class SGD:
-    r"""One step a query (or batch of queries), in a new random order every epoch.
+    r"""One step per query (or batch of queries), in a new random order every epoch.
 
     .. math:: \theta \leftarrow \theta - \eta \nabla L_q(\theta)
 
     Parameters
     ----------
-    rate : float > 0
-        Learning rate eta.
+    learning_rate : float > 0
+        eta.
     epochs : int >= 1
         Passes over the queries, T in the paper.
     batch : int >= 1
-        Queries a step; the gradient is their mean.
+        Queries per step; the gradient is their mean.
     random_state : int, numpy Generator or None
         Seed of the order of queries; an integer gives the same bits every time.
     shrink : float in (0, 1]
-        Factor on the rate after an epoch whose loss is above that of the epoch before; 1 = never.
+        Factor on the learning rate after an epoch whose loss is above that of the epoch before; 1 = never.
     shrink_chance : float in [0, 1]
-        How likely that is done.
+        Probability of doing so.
     restart_after : int >= 1, or None
-        Epochs without any change of the loss after which training goes on from random parameters (normal,
-        of length 1 or so) at the first rate; None = never. A measure is constant where no step moves a
-        document past another: at a minimum, and at scores so far apart that nothing moves.
+        Epochs without any change of the loss after which training continues from random parameters (normal,
+        of length about 1) at the first learning rate; None = never. A measure is constant where no step moves
+        a document past another: at a minimum, and at scores so far apart that nothing moves.
 
     Notes
     -----
     The result holds the last epoch and its loss. Wrap it in `BestSoFar` to keep the epoch that is
     best on validation queries, as the paper does. In the trace and for callbacks, the loss of an
-    epoch is the mean of the losses that its steps met: it costs nothing.
+    epoch is the mean of the losses before its steps: it costs nothing.
 
     References
     ----------
     Qin, Liu, Li (2010), Algorithm 1 (T = 200, eta = 0.01), doi:10.1007/s10791-009-9124-x.
     Donmez, Svore & Burges (2009), Section 7, doi:10.1145/1571941.1572021, train LambdaRank with 700 epochs
-    of a query a step, rates from 1e-7 to 1e-3 chosen on validation queries, shrink=0.8, shrink_chance=0.3 and
-    a restart after 50 epochs of constant validation accuracy; here it is the training loss that is constant.
+    of one query per step, learning rates from 1e-7 to 1e-3 chosen on validation queries, shrink=0.8,
+    shrink_chance=0.3 and a restart after 50 epochs of constant validation accuracy; here it is the training
+    loss that is constant.
     """
 
-    rate: float = 0.01
+    short_name: ClassVar[str] = "sgd"
+    budget: ClassVar[str] = "epochs"
+    models: ClassVar[tuple[type, ...]] = (object,)
+
+    learning_rate: float = 0.01
     epochs: int = 200
     batch: int = 1
     random_state: Seed = 0
@@ -66,33 +70,22 @@ class SGD:
     restart_after: int | None = None
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.rate < np.inf:
-            raise InputError(f"SGD(rate={self.rate!r}): the learning rate must be a number > 0, e.g. 0.01.")
+        number(self.learning_rate, "learning_rate", "SGD", above=0.0, example=0.01)
         for name in ("epochs", "batch") + ("restart_after",) * (self.restart_after is not None):
-            check_count(getattr(self, name), f"SGD({name}=")
-        if not 0.0 < self.shrink <= 1.0:
-            raise InputError(
-                f"SGD(shrink={self.shrink!r}): the factor on the rate must lie in (0, 1], e.g. 0.8."
-            )
-        if not 0.0 <= self.shrink_chance <= 1.0:
-            raise InputError(
-                f"SGD(shrink_chance={self.shrink_chance!r}): a probability in [0, 1] is needed, e.g. 0.3."
-            )
+            whole(getattr(self, name), name, "SGD")
+        number(self.shrink, "shrink", "SGD", above=0.0, most=1.0, example=0.8)
+        number(self.shrink_chance, "shrink_chance", "SGD", least=0.0, most=1.0, example=0.3)
 
     def minimise(
-        self,
-        objective: Objective,
-        start: Float64Array,
-        *,
-        callback: Callable[[Step], bool | None] | None = None,
+        self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
     ) -> Result:
         """Minimise from ``start``; see `LBFGS.minimise`.
 
         Parameters
         ----------
         objective : Objective
-            Loss and gradient over any queries. If it has an ``sgd_epoch(params, order, rate, batch)``, as
-            `Objective` has, that does the epochs.
+            Loss and gradient over any queries. If it has an ``sgd_epoch(params, order, learning_rate,
+            batch)``, as `Objective` has, that does the epochs.
         start : float64 (n_params,)
             First parameters.
         callback : callable, optional
@@ -101,18 +94,18 @@ class SGD:
         Returns
         -------
         Result
-            With ``restart_after`` the trace has a column ``restarts``, how many there were up to that epoch.
+            With ``restart_after`` the trace has a column ``restarts``, their number up to that epoch.
         """
         rng = np.random.default_rng(self.random_state)
-        rate, flat, restarts = self.rate, 0, [0]
+        rate, flat, restarts = self.learning_rate, 0, [0]
 
         def one_epoch(params: Float64Array, order: Int64Array, before: float) -> float:
             nonlocal rate, flat
-            again = flat == self.restart_after
-            restarts.append(restarts[-1] + again)
-            if again:
+            restart = flat == self.restart_after
+            restarts.append(restarts[-1] + restart)
+            if restart:
                 params[:] = rng.standard_normal(len(params)) / np.sqrt(len(params))
-                rate, flat = self.rate, 0
+                rate, flat = self.learning_rate, 0
             loss = self._epoch(objective, params, order, rate)
             rise = loss - before
             flat = flat + 1 if abs(rise) <= _ROUNDING else 0

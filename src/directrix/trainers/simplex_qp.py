@@ -67,10 +67,10 @@ def solve(gram: Float64Array, linear: Float64Array, group: Int64Array, mass: Flo
         x_l=np.zeros(n),
     )
     solver.solve()
-    found = np.array(solver.result.x, dtype=np.float64)
-    found = np.where(np.isfinite(found), np.maximum(found, 0.0), 0.0)
-    total = np.bincount(row, weights=found, minlength=len(present))
+    x = np.array(solver.result.x, dtype=np.float64)
+    x = np.where(np.isfinite(x), np.maximum(x, 0.0), 0.0)
+    total = np.bincount(row, weights=x, minlength=len(present))
     even = 1.0 / np.bincount(row, minlength=len(present))
     lost = ~(total > 0.0)
-    shares: Float64Array = np.where(lost[row], even[row], found / np.where(lost, 1.0, total)[row])
+    shares: Float64Array = np.where(lost[row], even[row], x / np.where(lost, 1.0, total)[row])
     return shares * share

@@ -1,4 +1,4 @@
-"""What boosting of stumps on pairs shares: the pairs, and a round."""
+"""What RankBoost and FRank share: the pairs of documents, and the loop over rounds."""
 
 from __future__ import annotations
 
@@ -10,25 +10,26 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from directrix.models.linear import rows_of
+from directrix.models.rows import row_slice
 from directrix.models.stumps import StumpModel
 from directrix.objectives.objective import Objective as DataObjective
+from directrix.parameters import whole
 from directrix.threads import query_chunks, run_chunks
-from directrix.trainers.exact import objective_of
-from directrix.trainers.result import Result, Status, Step, check_count
-from directrix.types import Float64Array, Objective
+from directrix.trainers.progress import Progress
+from directrix.trainers.requirements import unpenalised_objective
+from directrix.types import Callback, Float64Array, Objective, Result
 
 __all__ = ["Pairs", "StumpBooster"]
 
 _DOCS_PER_CHUNK = 1024
 _NO_PAIRS = (
-    "there is no pair of documents with different labels in one query, or all such have weight 0, so "
+    "no query has two documents with different labels, or all pairs of these have weight 0, so "
     "nothing can be learned; check labels and qid"
 )
 
 
 class Pairs:
-    """Documents of every query by descending label, with what boosting needs of them.
+    """Documents of every query by descending label, and the arrays that boosting needs.
 
     Parameters
     ----------
@@ -37,7 +38,7 @@ class Pairs:
     model : StumpModel
         Whose thresholds.
     alike : bool
-        Queries weigh alike, whatever their number of pairs; else pairs do.
+        Whether queries have equal weight, whatever their number of pairs; otherwise pairs have.
 
     Attributes
     ----------
@@ -120,37 +121,36 @@ class Pairs:
 
 @dataclass(frozen=True)
 class StumpBooster(ABC):
-    """Base of trainers that raise one step of a `StumpModel` a round.
+    """Base of trainers that raise one step of a `StumpModel` in each round.
 
-    A subclass says which, and by how much.
+    A subclass chooses the step, and by how much.
     """
+
+    budget: ClassVar[str] = "rounds"
+    models: ClassVar[tuple[type, ...]] = (StumpModel,)
 
     rounds: int = 300
     alike: bool = True
 
-    example: ClassVar[str] = 'Objective(queries, "ApproxNDCG", StumpModel(quantile_thresholds(X)))'
+    example: ClassVar[str] = 'make_objective(queries, "ApproxNDCG", StumpModel(quantile_thresholds(X)))'
 
     def __post_init__(self) -> None:
-        check_count(self.rounds, f"{type(self).__name__}(rounds=")
+        whole(self.rounds, "rounds", type(self).__name__)
 
     @abstractmethod
     def _round(self, pairs: Pairs, scores: Float64Array) -> tuple[float, int, float]:
         """Loss of the scores, which are centred; which step to raise, and by how much."""
 
     def minimise(
-        self,
-        objective: Objective,
-        start: Float64Array,
-        *,
-        callback: Callable[[Step], bool | None] | None = None,
+        self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
     ) -> Result:
         """Boost from ``start``; see `LBFGS.minimise`.
 
         Parameters
         ----------
         objective : Objective
-            Of a `StumpModel`, without penalty. It lends queries, weights and model; its surrogate plays
-            no part. A document weight counts for the pairs in which the document is the better one.
+            Of a `StumpModel`, without penalty. Its queries, weights and model are used, not its surrogate.
+            A document weight counts for the pairs in which the document is the better one.
         start : float64 (n_params,)
             First steps, usually zeros.
         callback : callable, optional
@@ -159,42 +159,33 @@ class StumpBooster(ABC):
         Raises
         ------
         InputError
-            If the objective is no such one.
+            If the objective does not meet this.
         """
-        data = objective_of(objective, type(self).__name__, StumpModel, self.example)
+        data = unpenalised_objective(objective, type(self).__name__, self.models, self.example)
         model = cast(StumpModel, data.model)
         pairs = Pairs(data, model, alike=self.alike)
         params = np.array(start, dtype=np.float64)
         features = data.queries.features
-        scores = model.forward(params, rows_of(features, 0, features.shape[0]))[0]
+        scores = model.forward(params, row_slice(features, 0, features.shape[0]))[0]
         scores = pairs.centred(scores.astype(np.float64)[pairs.order])
-        trace: list[dict[str, Any]] = []
-        status: Status = "max_iter"
-        message = f"{self.rounds} rounds done"
-        done = 0
-        kept = params, np.nan, done
-        while True:
-            loss, param, raised = self._round(pairs, scores)
-            if not (np.isfinite(loss) and np.isfinite(raised)):
-                status = "not_finite"
-                message = f"the loss is not finite after {done} rounds; take fewer, or start nearer to zero"
-                params, loss, done = kept
-                break
-            kept = params, loss, done
-            trace.append({"iteration": done, "loss": loss})
-            if callback is not None and callback(Step(done, loss, params)):
-                status, message = "stopped", "stopped by the callback"
-                break
-            if done == self.rounds:
-                break
-            if pairs.empty:
-                status, message = "converged", _NO_PAIRS
-                break
-            if raised == 0.0:
-                status, message = "converged", "no threshold function lowers the loss any more"
-                break
-            params = params.copy()
-            params[param] += raised
-            scores = pairs.centred(scores + raised * pairs.step(param))
-            done += 1
-        return Result(params, loss, status, message, {"iterations": done}, trace, own_loss=True)
+        progress = Progress(params, callback)
+        with progress:
+            while True:
+                done = len(progress.trace)
+                loss, param, raised = self._round(pairs, scores)
+                if not (np.isfinite(loss) and np.isfinite(raised)):
+                    progress.end(
+                        "not_finite",
+                        f"the loss is not finite after {done} rounds; take fewer, or start nearer to zero",
+                    )
+                progress.step(params, loss)
+                if done == self.rounds:
+                    progress.end("max_iter", f"{self.rounds} rounds done")
+                if pairs.empty:
+                    progress.end("converged", _NO_PAIRS)
+                if raised == 0.0:
+                    progress.end("converged", "no threshold function lowers the loss any more")
+                params = params.copy()
+                params[param] += raised
+                scores = pairs.centred(scores + raised * pairs.step(param))
+        return progress.result(own_loss=True)

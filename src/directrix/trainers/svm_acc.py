@@ -1,12 +1,10 @@
-"""A support vector machine that tells relevant documents from others, whatever their query."""
+"""A support vector machine that separates relevant documents from others, whatever their query."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
-from math import isfinite
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,10 +15,11 @@ from directrix.errors import InputError
 from directrix.models.linear import LinearModel
 from directrix.models.stumps import StumpModel
 from directrix.objectives.objective import Objective as DataObjective
+from directrix.parameters import number, whole
 from directrix.threads import one_blas_thread
-from directrix.trainers.exact import objective_of
-from directrix.trainers.result import Result, Status, Step, check_count
-from directrix.types import Array, Float64Array, Objective
+from directrix.trainers.progress import Progress
+from directrix.trainers.requirements import unpenalised_objective
+from directrix.types import Array, Callback, Float64Array, Objective, Result
 
 __all__ = ["SVMAcc", "step_features"]
 
@@ -58,10 +57,10 @@ class SVMAcc:
 
     Notes
     -----
-    The objective lends its queries, their weights and its model; its surrogate plays no part, nor does
-    the start. Errors are counted over all documents, so that hundreds of irrelevant ones outweigh each
-    relevant one, and one threshold -b holds for all queries: what Yue et al. (2007, Section 5.2.1) blame for
-    its low AP. The four classifiers there are ``SVMAcc()``, ``SVMAcc(balanced=True)``, and
+    Of the objective, only the queries, their weights and the model are used, not the surrogate, nor the
+    start. Errors are counted over all documents, so that hundreds of irrelevant ones outweigh each
+    relevant one, and one threshold -b holds for all queries: Yue et al. (2007, Section 5.2.1) give this as
+    the reason for its low AP. Their four classifiers are ``SVMAcc()``, ``SVMAcc(balanced=True)``, and
     ``SVMAcc()`` in a ranker with ``scale="query-percentile"`` or ``"query-minmax"``.
 
     b does not change a ranking and is dropped. It is penalised, as always in liblinear, unlike in SVM-light.
@@ -75,6 +74,10 @@ class SVMAcc:
     Fan, Chang, Hsieh, Wang & Lin (2008), LIBLINEAR, JMLR 9, 1871-1874.
     """
 
+    short_name: ClassVar[str] = "svm-acc"
+    budget: ClassVar[str] = "max_iter"
+    models: ClassVar[tuple[type, ...]] = (LinearModel, StumpModel)
+
     C: float = 1.0
     balanced: bool = False
     rel: float = 1.0
@@ -85,27 +88,15 @@ class SVMAcc:
 
     def __post_init__(self) -> None:
         for name in ("C", "rel", "tol"):
-            value = getattr(self, name)
-            if (
-                isinstance(value, bool)
-                or not isinstance(value, int | float | np.number)
-                or not (isfinite(value) and value > 0.0)
-            ):
-                raise InputError(
-                    f"SVMAcc({name}={value!r}): a number above 0 is needed, e.g. SVMAcc({name}=1.0)."
-                )
+            number(getattr(self, name), name, "SVMAcc", above=0.0, example=1.0)
         if self.loss not in ("squared_hinge", "hinge"):
             raise InputError(
                 f"SVMAcc(loss={self.loss!r}): choose 'squared_hinge' or 'hinge', e.g. SVMAcc(loss='hinge')."
             )
-        check_count(self.max_iter, "SVMAcc(max_iter=")
+        whole(self.max_iter, "max_iter", "SVMAcc")
 
     def minimise(
-        self,
-        objective: Objective,
-        start: Float64Array,
-        *,
-        callback: Callable[[Step], bool | None] | None = None,
+        self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
     ) -> Result:
         """Fit the classifier; see `LBFGS.minimise`.
 
@@ -121,7 +112,7 @@ class SVMAcc:
         Raises
         ------
         InputError
-            If the objective is no such one.
+            If the objective does not meet this.
         """
         strength = getattr(getattr(objective, "penalty", None), "strength", 0.0)
         if strength > 0.0:
@@ -129,32 +120,26 @@ class SVMAcc:
                 f"l2={strength:g}: SVMAcc weighs errors against its own penalty ||w||^2 / 2; set l2=0 and "
                 "give C, e.g. SVMAcc(C=0.01)."
             )
-        stumps = isinstance(getattr(objective, "model", None), StumpModel)
-        data = objective_of(objective, "SVMAcc", StumpModel if stumps else LinearModel, _EXAMPLE)
+        data = unpenalised_objective(objective, "SVMAcc", self.models, _EXAMPLE)
         relevant = data.queries.labels >= self.rel
         weight = self._weights(data, relevant)
-        params, loss, done = np.zeros(len(start)), self.C * float(weight.sum()), 0
-        trace: list[dict[str, Any]] = [{"iteration": 0, "loss": loss}]
-        status: Status = "converged"
-        if callback is not None and callback(Step(0, loss, params)):
-            status, message = "stopped", "stopped by the callback"
-        elif not (weight[relevant].any() and weight[~relevant].any()):
-            message = (
-                f"all documents that have a weight are on one side of rel={self.rel:g}: nothing to learn"
-            )
-        else:
-            X = _columns(data.queries, data.model)
-            params, loss, done = self._fit(X, relevant, weight)
-            trace.append({"iteration": 1, "loss": loss})
-            message = f"the tolerance {self.tol:g} was met"
-            if callback is not None and callback(Step(1, loss, params)):
-                status, message = "stopped", "stopped by the callback"
-            elif done >= self.max_iter:
-                status = "max_iter"
-                message = (
-                    f"{done} iterations did not meet the tolerance {self.tol:g}; give more, or a smaller C"
+        progress, done = Progress(start, callback), 0
+        with progress:
+            progress.step(np.zeros(len(start)), self.C * float(weight.sum()))
+            if not (weight[relevant].any() and weight[~relevant].any()):
+                progress.end(
+                    "converged",
+                    f"all documents that have a weight are on one side of rel={self.rel:g}: nothing to learn",
                 )
-        return Result(params, loss, status, message, {"iterations": done}, trace, own_loss=True)
+            params, loss, done = self._fit(_columns(data.queries, data.model), relevant, weight)
+            progress.step(params, loss)
+            if done >= self.max_iter:
+                progress.end(
+                    "max_iter",
+                    f"{done} iterations did not meet the tolerance {self.tol:g}; raise max_iter, or lower C",
+                )
+            progress.end("converged", f"the tolerance {self.tol:g} was met")
+        return replace(progress.result(own_loss=True), counts={"iterations": done})
 
     def _weights(self, data: DataObjective, relevant: Array) -> Float64Array:
         weight = np.repeat(data.query_weight, np.diff(data.queries.qptr))
@@ -190,17 +175,11 @@ def _columns(q: Queries, model: Any) -> Any:
     """What the parameters multiply, float64; liblinear takes 32-bit indices alone."""
     if isinstance(model, StumpModel):
         return step_features(model, q.features)
-    if not sp.issparse(q.features):
-        return q.features.astype(np.float64)
-    data, indices, indptr = (
-        np.array(part, dtype=kind)
-        for part, kind in zip(
-            (q.features.data, q.features.indices, q.features.indptr),
-            (np.float64, np.int32, np.int32),
-            strict=True,
-        )
-    )
-    return sp.csr_array((data, indices, indptr), shape=q.features.shape)
+    X = q.features
+    if not sp.issparse(X):
+        return X.astype(np.float64)
+    places = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    return sp.csr_array((X.data.astype(np.float64), *places), shape=X.shape)
 
 
 def step_features(model: StumpModel, X: Any) -> Any:

@@ -119,7 +119,7 @@ def test_seeds_and_numbers_of_resamples_are_heeded(values):
 def test_the_power_note_has_the_median_of_the_pairs(values):
     found = compare(values)
     size = np.median([pair.detectable for pair in found.pairs])
-    expected = f"With 40 queries true differences below about {size:.3g} would go unseen"
+    expected = f"With 40 queries true differences below about {size:.3g} would be missed"
     assert found.power_note.startswith(expected)
     two = compare({name: values[name] for name in "AC"})
     assert f"a true difference below {two.pairs[0].detectable:.3g} would" in two.power_note
@@ -131,7 +131,7 @@ def test_without_scatter_the_power_note_claims_nothing(values):
     for other in (a, a + 0.1):
         found = compare({"A": a, "other": other})
         assert found.pairs[0].detectable == 0.0
-        assert found.power_note.startswith("The differences do not scatter")
+        assert found.power_note.startswith("The differences do not vary")
     three = compare({"A": a, "again": a, "C": c})
     assert f"below about {detectable(a, c):.3g} would" in three.power_note
 
@@ -215,13 +215,13 @@ WRONG = [
     ({"A": A, "B": [np.nan] * 3}, {}, "system 'B' has no value for any query"),
     ({"A": [np.nan, np.nan, 1.0], "B": A}, {}, "'A' and 'B' both have a value for 1 queries; 2 or more"),
     ({"A": [np.nan, np.nan, 1.0], "B": [1.0, 2.0, np.nan]}, {"test": "sign"}, "for 0 queries; 1 or more"),
-    ({"A": A, "B": A}, {"test": "t"}, "test='t': there are paired-t, wilcoxon"),
+    ({"A": A, "B": A}, {"test": "t"}, "test='t': the tests are paired-t, wilcoxon"),
     ({"A": A, "B": A}, {"test": "wilcoxn"}, "Did you mean 'wilcoxon'"),
-    ({"A": A, "B": A}, {"correction": "sidak"}, "correction='sidak': there are holm"),
-    ({"A": A, "B": A}, {"against": "C"}, "against='C' is none of the systems; there are A, B"),
+    ({"A": A, "B": A}, {"correction": "sidak"}, "correction='sidak': the corrections are holm"),
+    ({"A": A, "B": A}, {"against": "C"}, "against='C' is not one of the systems; they are A, B"),
     ({"A": A, "B": A}, {"alpha": 0}, "alpha=0: a number between 0 and 1"),
-    ({"A": A, "B": A}, {"seed": -1}, "seed=-1: a whole number"),
-    ({"A": A, "B": A}, {"n_resamples": 0}, "n_resamples=0: a whole number"),
+    ({"A": A, "B": A}, {"seed": -1}, "seed=-1; an integer >= 0"),
+    ({"A": A, "B": A}, {"n_resamples": 0}, "n_resamples=0; an integer >= 1"),
     ({"A": A, "B": A}, {"test": "tukey", "correction": "holm"}, "takes no correction='holm'"),
     ({"A": A, "B": A}, {"test": "tukey", "against": "A"}, "takes no against='A'"),
 ]
@@ -236,7 +236,7 @@ def test_what_cannot_be_compared_is_refused(values, options, message):
 def test_a_pair_that_was_not_compared_is_refused(values):
     found = compare(values, against="C")
     with pytest.raises(
-        InputError, match="'A' and 'B' were not compared; there are A, B, C, D, each against 'C'"
+        InputError, match="'A' and 'B' were not compared; the systems are A, B, C, D, each against 'C'"
     ):
         found.pair("A", "B")
     with pytest.raises(InputError, match="all pairs of them"):

@@ -156,13 +156,16 @@ def test_the_alphabet_does_not_end():
 
 
 WRONG = [
-    (lambda: adjust([0.1, 1.1]), "p-values lie between 0 and 1"),
-    (lambda: adjust([np.nan]), "p-values lie between 0 and 1"),
-    (lambda: adjust([0.1], "sidak"), "correction='sidak': there are holm, bonferroni, benjamini-hochberg"),
-    (lambda: tukey([[1.0], [2.0]]), r"values of shape \(2, 1\) are no table of systems"),
-    (lambda: tukey([1.0, 2.0]), r"values of shape \(2,\) are no table of systems"),
+    (lambda: adjust([0.1, 1.1]), "p_values must be between 0 and 1"),
+    (lambda: adjust([np.nan]), "p_values must be between 0 and 1"),
+    (
+        lambda: adjust([0.1], "sidak"),
+        "correction='sidak': the corrections are holm, bonferroni, benjamini-hochberg",
+    ),
+    (lambda: tukey([[1.0], [2.0]]), r"values has shape \(2, 1\); finite values"),
+    (lambda: tukey([1.0, 2.0]), r"values has shape \(2,\); finite values"),
     (lambda: randomised_tukey([[1.0, np.inf]] * 3), "finite values"),
-    (lambda: tukey([[1.0, np.nan], [1.0, 2.0]]), "of 2 queries 1 have a value for all 2 systems"),
+    (lambda: tukey([[1.0, np.nan], [1.0, 2.0]]), "1 of 2 queries have a value for all 2 systems"),
     (lambda: tukey([[1.0, 2.0]] * 3, alpha=5), "alpha=5: a number between 0 and 1"),
     (lambda: randomised_tukey([[1.0, 2.0]] * 3, n_resamples=0), "n_resamples=0"),
 ]

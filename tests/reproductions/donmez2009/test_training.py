@@ -10,11 +10,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from directrix.experiments.significance import paired_t
 from directrix.measures.names import measure
+from directrix.objectives.build import make_objective
 from directrix.reproductions.donmez2009.collection import MeasuredCollection, artificial, read
 from directrix.reproductions.donmez2009.methods import entries
 from directrix.reproductions.donmez2009.pairs import Sized, equal_pairs, n_pairs, sized
 from directrix.reproductions.donmez2009.settings import CONSTRUCTIONS, Artificial, Settings
-from directrix.reproductions.donmez2009.training import model_of, objective_of, random_weights, watch
+from directrix.reproductions.donmez2009.training import model_of, random_weights, watch
 from directrix.surrogates.lambdas import Lambda
 from directrix.trainers.sgd import SGD
 from tests.experiments.letor_folder import letor_folder
@@ -71,12 +72,14 @@ def test_recorded_values_are_those_of_sgd(split, name):
     seen = watch(split.train, split.valid, "AP(rel=2)", model, 0.1, SETTINGS, keep=(2,))
     start = np.zeros(4) if name == "linear" else random_weights(model, 4, 0)
     assert len(start) == (4 if name == "linear" else 4 * 3 + 3 + 3)
-    trainer = SGD(rate=0.1, epochs=2, shrink=0.8, shrink_chance=0.3, restart_after=50, random_state=0)
-    objective = objective_of(split.train, Lambda("AP(rel=2)"), model)
+    trainer = SGD(
+        learning_rate=0.1, epochs=2, shrink=0.8, shrink_chance=0.3, restart_after=50, random_state=0
+    )
+    objective = make_objective(split.train, Lambda("AP(rel=2)"), model)
     second = trainer.minimise(objective, start).params
     assert_array_equal(seen.kept[2], second)
     for values, part in ((seen.train, split.train), (seen.valid, split.valid)):
-        scores = objective_of(part, Lambda("AP(rel=2)"), model).scores(second).astype(np.float64)
+        scores = make_objective(part, Lambda("AP(rel=2)"), model).scores(second).astype(np.float64)
         expected = measure("AP(rel=2)")(scores, part.labels, part.qptr).mean()
         assert_allclose(values[2], expected, rtol=1e-12, atol=0.0)
     assert seen.best["train"][0] == int(np.argmax(seen.train))

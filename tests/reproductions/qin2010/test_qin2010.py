@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from directrix.data.letor import read_letor
+from directrix.data.letor.read import read_letor
 from directrix.errors import InputError
 from directrix.experiments.crossval_result import CrossValidation, FoldResult
 from directrix.experiments.significance import paired_t
@@ -104,7 +104,7 @@ def test_error_curves_are_those_of_the_first_fold(report, data):
         (1, "beta = 1", ApproxAP(alpha=100.0, beta=1.0)),
         (2, "alpha = 100", ApproxNDCG(alpha=100.0)),
     ):
-        found = approximation(train, surrogate, trainer=SGD(rate=0.01, epochs=40, random_state=0))
+        found = approximation(train, surrogate, trainer=SGD(learning_rate=0.01, epochs=40, random_state=0))
         figure = next(figure for figure in report.figures if figure.name == "errors-ohsumed")
         curve = next(curve for curve in figure.panels[panel].curves if curve.label == label)
         np.testing.assert_allclose(curve.y, found.rho, rtol=1e-9, atol=0)
@@ -170,11 +170,11 @@ def test_a_folder_without_a_collection(tmp_path):
 
 
 def test_the_grids_are_the_papers():
-    grids = {entry.name: entry.way.grid for entry in entries(Grids())[:2]}
+    grids = {entry.name: entry.resolved.grid for entry in entries(Grids())[:2]}
     assert len(grids["ApproxAP"]["alpha"]) * len(grids["ApproxAP"]["beta"]) == 20
     assert grids["ApproxNDCG"]["alpha"] == (10, 20, 50, 100, 150, 200, 250, 300)
-    ranker = entries(Grids())[0].way.ranker(measure=AP(rel=2), alpha=20.0, beta=50.0)
-    assert ranker.trainer == SGD(rate=0.01, epochs=200)
+    ranker = entries(Grids())[0].resolved.ranker(measure=AP(rel=2), alpha=20.0, beta=50.0)
+    assert ranker.trainer == SGD(learning_rate=0.01, epochs=200)
     assert (ranker.surrogate, ranker.start, ranker.l2) == (
         ApproxAP(alpha=20.0, beta=50.0, rel=2),
         "zero",

@@ -12,14 +12,13 @@ from directrix.data.queries import Queries
 from directrix.experiments.cells import Cell
 from directrix.experiments.splits import StoredSplit
 from directrix.measures.names import measure
-from directrix.objectives.linear import linear_objective
+from directrix.objectives.build import linear_objective
 from directrix.surrogates.smooth import SmoothNDCG
 from directrix.trainers.anneal import Anneal
 from directrix.trainers.cg import CG
 from directrix.trainers.lbfgs import LBFGS
 from directrix.trainers.regression import regression_start
-from directrix.trainers.result import Result, Step
-from directrix.types import Float64Array, Int64Array, Objective
+from directrix.types import Float64Array, Int64Array, Objective, Result, Step
 
 __all__ = ["PathResult", "SmoothingPath", "path_cells", "path_results"]
 

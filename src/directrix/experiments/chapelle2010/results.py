@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from directrix.experiments.chapelle2010.paths import PathResult, SmoothingPath, 
 from directrix.experiments.chapelle2010.plan import MEASURES, Plan
 from directrix.experiments.chapelle2010.theory import Theory, check_theory
 from directrix.experiments.crossval import CrossValidation, Split, cross_validate, letor_splits
-from directrix.experiments.splits import StoredSplit, stored
+from directrix.experiments.splits import StoredSplit, stored, write_folds
 from directrix.types import FloatArray
 
 __all__ = ["Results", "paths_of", "read", "run", "whole_path"]
@@ -107,7 +108,8 @@ def run(
     with stored(splits[first], path.parent) as folds:
         cells = path_cells(folds, paths, first)
         cells.append(Cell(("theory", first, folds[0].split.digest[7:19]), _theory, (folds[0], seed)))
-        done = run_cells(cells, path, n_jobs=n_jobs, progress=progress)
+        share = partial(write_folds, folds)
+        done = run_cells(cells, path, n_jobs=n_jobs, progress=progress, share=share)
         followed = {each: path_results(folds, each, first, done) for each in paths}
     same: dict[str, Any] = {"select": plan.chosen_by, "convention": "letor3", "keep_top": _TOP, **options}
     compared, mapped = {}, None

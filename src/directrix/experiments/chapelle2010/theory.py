@@ -10,7 +10,7 @@ import numpy as np
 from directrix.data.queries import Queries
 from directrix.laws.smooth_theory import smooth_ndcg_bound, smooth_rescaled
 from directrix.measures.dcg import NDCG
-from directrix.objectives.linear import linear_objective
+from directrix.objectives.build import linear_objective
 from directrix.surrogates.smooth import SmoothNDCG
 from directrix.trainers.lbfgs import LBFGS
 from directrix.trainers.regression import regression_start

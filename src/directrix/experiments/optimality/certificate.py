@@ -1,4 +1,4 @@
-"""What a test of local optimality found, as a value."""
+"""The result of a test of local optimality."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from directrix.types import Float64Array, Int64Array
 __all__ = ["LEVEL", "Certificate", "ExactRise"]
 
 LEVEL = 1e-12
-"""Changes of at most so much of the value are none."""
+"""Changes of at most this share of the value count as no change."""
 
 
 @dataclass(frozen=True)
@@ -23,15 +23,15 @@ class ExactRise:
     Parameters
     ----------
     reach : float
-        Only points at most so far from the weights count; may be infinite.
+        Largest distance from the weights; may be infinite.
     n_rising : int
-        Lines with a higher point.
+        Number of lines with a higher point.
     largest_rise : float
-        By how much the highest of them is above the weights; 0 if there is none.
+        Rise of the highest point over the weights; 0 if no line has a higher point.
     direction : int or None
-        The number of its line.
+        Number of the line of the highest point.
     t : float
-        Where on the line.
+        Position of the highest point on its line.
     """
 
     reach: float
@@ -42,13 +42,7 @@ class ExactRise:
 
     def to_dict(self) -> dict[str, Any]:
         """In JSON types; an infinite reach is null."""
-        return {
-            "reach": self.reach if np.isfinite(self.reach) else None,
-            "n_rising": self.n_rising,
-            "largest_rise": self.largest_rise,
-            "direction": self.direction,
-            "t": self.t,
-        }
+        return {**vars(self), "reach": self.reach if np.isfinite(self.reach) else None}
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,21 +56,26 @@ class Certificate:
     value : float
         Its mean at the weights.
     directions : RandomDirections or OneWeight
-        What was tried; ``directions.block(i, i + 1)[0]`` is direction i.
+        The directions that were tried; ``directions.block(i, i + 1)[0]`` is direction i.
     eps, delta : float
-        What was asked for: with confidence 1 - delta less than a share eps of directions rises.
+        What follows if none of enough directions rises: with confidence 1 - delta, less than a share eps of
+        all directions does.
     steps : tuple of float
-        Lengths of the steps as given, and
+        Lengths of the steps, in units of ``unit``.
     unit : float
-        what they are multiplied with: 1, or the norm of the weights.
+        1, or the norm of the weights.
     curves : float64 (n_directions, n_steps)
         Change of the measure by every step, in units of the measure.
     exact : tuple of ExactRise
-        Within the longest step, and anywhere; empty if it was not asked for.
+        Within the longest step, and anywhere; empty without ``exact=True``.
     spent : float
-        Chance of a wrong certificate that earlier tests of the same search have used up, and
+        Chance of a wrong certificate that earlier tests of `polish` have used up.
     chance : float, optional
-        what delta leaves to this one, see `polish`; None = all of it.
+        Part of ``delta`` that `polish` leaves to this test; None = all of it.
+
+    Notes
+    -----
+    Changes of at most 1e-12 of the value are level: neither a rise nor a fall.
     """
 
     measure: str
@@ -93,36 +92,33 @@ class Certificate:
 
     @property
     def n_directions(self) -> int:
-        """How many directions were tried."""
+        """Number of directions that were tried."""
         return self.directions.count
 
     @property
     def one_weight(self) -> bool:
-        """Whether they were single weights, not random directions."""
+        """Whether the directions are single weights, not random ones."""
         return isinstance(self.directions, OneWeight)
 
     @property
     def rising(self) -> Int64Array:
-        """Numbers of the directions in which a step raises the measure, int64.
-
-        Changes of at most 1e-12 of the value are level.
-        """
+        """Numbers of the directions in which a step raises the measure, int64."""
         return np.flatnonzero((self.curves > self._level).any(axis=1)).astype(np.int64)
 
     @property
     def n_rising(self) -> int:
-        """In how many directions a step raises the measure."""
+        """Number of directions in which a step raises the measure."""
         return len(self.rising)
 
     @property
     def n_level(self) -> int:
-        """In how many directions no step raises the measure, but one leaves it as it is."""
+        """Number of directions in which no step raises the measure, but one leaves it unchanged."""
         highest = self.curves.max(axis=1)
         return int(((highest <= self._level) & (highest >= -self._level)).sum())
 
     @property
     def largest_rise(self) -> float:
-        """By how much the best step raises the measure; 0 if none does."""
+        """Rise of the measure by the best step; 0 if no step raises it."""
         highest = float(self.curves.max())
         return highest if highest > self._level else 0.0
 
@@ -148,14 +144,15 @@ class Certificate:
 
     @property
     def confidence(self) -> float:
-        r"""Confidence, actually reached, that less than a share eps of all directions rises.
+        r"""Confidence that was reached that less than a share eps of all directions rises.
 
-        1 minus the chance that so few directions rise if a share eps of all does, less ``spent``:
+        1 minus the chance that at most the observed number of directions r rises if a share eps of all does,
+        less ``spent``:
 
         .. math:: 1 - \sum_{i \le r} \binom{K}{i} \varepsilon^i (1 - \varepsilon)^{K - i},
 
-        which is :math:`1 - (1 - \varepsilon)^K` if none of K rises. Of one weight at a time, where nothing is
-        drawn, it is 1 or 0.
+        which is :math:`1 - (1 - \varepsilon)^K` if none of K rises. With one weight at a time, where nothing
+        is drawn, it is 1 or 0.
         """
         if self.one_weight:
             return float(self.n_rising == 0)
@@ -165,7 +162,7 @@ class Certificate:
 
     @property
     def is_local_optimum(self) -> bool:
-        """Whether no direction rises, and enough were tried for the confidence asked for."""
+        """Whether no direction rises, and enough were tried for confidence 1 - delta."""
         # delta of exactly (1 - eps)^K must not fail by rounding
         return self.n_rising == 0 and 1.0 - self.confidence <= self.delta * (1.0 + 1e-9)
 
@@ -173,8 +170,8 @@ class Certificate:
     def share_below(self) -> float | None:
         """Upper limit of the share of rising directions, at confidence 1 - delta (Clopper & Pearson 1934).
 
-        After `polish` that is the confidence of the limits of all its tests together.
-        None for one weight at a time, where nothing is drawn.
+        After `polish` that is the joint confidence of the limits of all its tests. None with one weight at a
+        time, where nothing is drawn.
         """
         if self.one_weight:
             return None
@@ -190,7 +187,7 @@ class Certificate:
         return LEVEL * abs(self.value)
 
     def to_dict(self, *, curves: bool = False) -> dict[str, Any]:
-        """In JSON types; with ``curves`` every change too, a list a direction."""
+        """In JSON types; with ``curves`` every change too, one list per direction."""
         best = self.largest_at
         return {
             "measure": self.measure,
@@ -217,36 +214,30 @@ class Certificate:
         }
 
     def text(self) -> str:
-        """Say it in a few lines."""
+        """The result in a few lines."""
         lines = [f"{self.measure} {self.value:.6f}: {self.n_rising} of {self.n_directions} directions rise"]
         best = self.largest_at
         if best is not None:
             where = self.directions.name(best[0])
             lines.append(f"largest rise {self.largest_rise:.2e}: {where}, step {best[1]:g}")
+        lines.append(self._verdict())
+        for rise in self.exact:
+            where = f"within {rise.reach:g}" if np.isfinite(rise.reach) else "anywhere"
+            line = f"along whole lines, {where}: {rise.n_rising} rise, the highest by {rise.largest_rise:.2e}"
+            if rise.direction is not None:
+                line += f", {self.directions.name(rise.direction)} at t = {rise.t:g}"
+            lines.append(line)
+        return "\n".join(lines)
+
+    def _verdict(self) -> str:
         if self.one_weight:
-            found = (
-                "none rises, one weight at a time" if not self.n_rising else "no optimum by single weights"
-            )
-            lines.append(found)
-        elif self.is_local_optimum:
-            lines.append(
+            return "no optimum by single weights" if self.n_rising else "none rises, one weight at a time"
+        if self.is_local_optimum:
+            return (
                 f"local optimum: with {self.confidence:.2%} confidence fewer than {self.eps:.4g} of all "
                 "directions rise"
             )
-        else:
-            lines.append(
-                f"no local optimum: up to {self.share_below:.2%} of all directions rise "
-                f"({1.0 - self.delta:.4g} confidence)"
-            )
-        for rise in self.exact:
-            where = f"within {rise.reach:g}" if np.isfinite(rise.reach) else "anywhere"
-            at = (
-                ""
-                if rise.direction is None
-                else f", {self.directions.name(rise.direction)} at t = {rise.t:g}"
-            )
-            lines.append(
-                f"along whole lines, {where}: {rise.n_rising} rise, the highest by "
-                f"{rise.largest_rise:.2e}{at}"
-            )
-        return "\n".join(lines)
+        return (
+            f"no local optimum: up to {self.share_below:.2%} of all directions rise "
+            f"({1.0 - self.delta:.4g} confidence)"
+        )

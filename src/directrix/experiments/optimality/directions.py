@@ -1,9 +1,8 @@
-"""Directions in the space of weights: random ones, each with a number, and one weight at a time."""
+"""Directions in the space of weights, random or one weight at a time, and the lengths of steps along them."""
 
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,14 +12,14 @@ import numpy as np
 from directrix.errors import InputError
 from directrix.types import Float64Array
 
-__all__ = ["OneWeight", "RandomDirections", "check_steps", "n_directions", "seed_of"]
+__all__ = ["OneWeight", "RandomDirections", "Steps", "check_steps", "n_directions"]
 
 _MOST = 10_000_000
-"""Directions of a test."""
+"""Most directions of a test."""
 
 
 def n_directions(eps: float = 0.01, delta: float = 0.01) -> int:
-    r"""How many random directions a test needs.
+    r"""Number of random directions that a test needs.
 
     .. math:: K = \lceil \ln\delta / \ln(1 - \varepsilon) \rceil
 
@@ -30,14 +29,14 @@ def n_directions(eps: float = 0.01, delta: float = 0.01) -> int:
     Parameters
     ----------
     eps : float in (0, 1)
-        Share of directions.
+        Share of directions that rise.
     delta : float in (0, 1)
-        Chance to miss them all.
+        Chance of missing all of them.
 
     Raises
     ------
     InputError
-        If one of them is not between 0 and 1, or they make more than 10 million directions.
+        If one of them is not between 0 and 1, or more than 10 million directions would be needed.
 
     References
     ----------
@@ -54,40 +53,66 @@ def n_directions(eps: float = 0.01, delta: float = 0.01) -> int:
     count = math.log(delta) / math.log1p(-eps)
     if count > _MOST:
         raise InputError(
-            f"eps={eps!r} and delta={delta!r} make {count:.2g} directions; {_MOST:,} are the most. Ask for a "
-            "larger share, e.g. eps=0.01."
+            f"eps={eps!r} and delta={delta!r} need {count:.2g} directions; at most {_MOST:,} are allowed. "
+            "Ask for a larger share, e.g. eps=0.01."
         )
     return math.ceil(count)
 
 
-def check_steps(steps: Any) -> list[float]:
+def check_steps(steps: Any) -> tuple[float, ...]:
     """Check lengths of steps, and return them as plain numbers."""
     lengths = np.asarray(steps, dtype=np.float64)
     if lengths.ndim != 1 or not len(lengths) or not ((lengths > 0.0) & (lengths < np.inf)).all():
         raise InputError(f"steps={steps!r}: lengths > 0 are needed, e.g. steps=[0.1, 0.5, 1.0].")
-    plain: list[float] = lengths.tolist()
-    return plain
+    return tuple(lengths.tolist())
 
 
-def seed_of(seed: Any) -> tuple[int, ...]:
-    """Check a seed."""
-    try:
-        number = operator.index(seed)
-    except TypeError:
-        number = -1
-    if number < 0:
-        raise InputError(f"seed={seed!r}: an integer >= 0 is needed, e.g. seed=0.")
-    return (number,)
+@dataclass(frozen=True)
+class Steps:
+    """Lengths of the steps along a direction.
+
+    A linear ranking does not depend on the norm of its weights, so what an absolute step means depends on how
+    long the weights happen to be; a relative step has the same meaning for all.
+
+    Parameters
+    ----------
+    given : tuple of float > 0
+        In multiples of the unit.
+    relative : bool
+        Whether the unit is the norm of the weights; else it is 1.
+    """
+
+    given: tuple[float, ...]
+    relative: bool
+
+    def unit(self, params: Float64Array) -> float:
+        """The unit at some weights.
+
+        Raises
+        ------
+        InputError
+            If it is the norm of weights that are all 0.
+        """
+        if not self.relative:
+            return 1.0
+        norm = float(np.linalg.norm(params))
+        if norm == 0.0:
+            raise InputError("relative=True, but all weights are 0 and have no length; use absolute steps.")
+        return norm
+
+    def lengths(self, params: Float64Array) -> Float64Array:
+        """Lengths at some weights, float64 (n_steps,)."""
+        return np.array(self.given) * self.unit(params)
 
 
 @dataclass(frozen=True)
 class RandomDirections:
-    """Random unit vectors, uniform on the sphere; each depends on the seed and its number alone.
+    """Random unit vectors, uniform on the sphere; each depends only on the seed and its number.
 
     Parameters
     ----------
     count, n_params : int
-        How many, and of what length.
+        Number of vectors, and of their components.
     seed : tuple of int >= 0
     """
 
@@ -104,7 +129,7 @@ class RandomDirections:
         return drawn
 
     def name(self, i: int) -> str:
-        """What a person may call direction i."""
+        """Name of direction i in text."""
         return f"direction {i} of seed {'.'.join(map(str, self.seed))}"
 
 
@@ -128,5 +153,5 @@ class OneWeight:
         return axes
 
     def name(self, i: int) -> str:
-        """What a person may call direction i."""
+        """Name of direction i in text."""
         return f"weight {self.weights[i // 2]} {'down' if i % 2 else 'up'}"

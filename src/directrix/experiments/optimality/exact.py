@@ -1,12 +1,11 @@
-"""The best of all points of whole lines through linear weights, by exact line searches."""
+"""The best point of whole lines through linear weights, by exact line searches."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import numpy as np
 
 from directrix.errors import InputError
+from directrix.experiments.cells import Progress
 from directrix.experiments.optimality.certificate import LEVEL, ExactRise
 from directrix.experiments.optimality.directions import OneWeight, RandomDirections
 from directrix.experiments.optimality.point import Judge, Point
@@ -15,8 +14,6 @@ from directrix.measures.line_search import LineSearch
 
 __all__ = ["exact_rises", "line_search_of"]
 
-Progress = Callable[[int, int, str], None]
-
 
 def line_search_of(point: Point, measure: RankingMeasure) -> LineSearch:
     """Return the line search on a point's data.
@@ -24,7 +21,7 @@ def line_search_of(point: Point, measure: RankingMeasure) -> LineSearch:
     Raises
     ------
     InputError
-        If the model is not linear, or the measure is no sum over documents.
+        If the model is not linear, or the measure is not a sum over documents.
     """
     if not point.is_linear:
         raise InputError(
@@ -43,9 +40,9 @@ def exact_rises(
     reach: float,
     progress: Progress | None,
 ) -> tuple[ExactRise, ...]:
-    """Search every line through the weights, both ways: within ``reach``, and anywhere.
+    """Search every line through the weights in both directions: within ``reach``, and anywhere.
 
-    Of one weight at a time every second direction is skipped: it lies on the line of the one before.
+    With one weight at a time every second direction is skipped: it lies on the line of the one before.
     """
     scores = judge.scores(point.params[None])[0]
     base = search.value(scores)
@@ -59,9 +56,11 @@ def exact_rises(
         if progress is not None:
             progress(row + 1, len(lines), "lines")
     level = LEVEL * abs(base)
-    found = []
-    for k, far in enumerate(reaches):
-        best_row, n_rising = int(rises[k].argmax()), int((rises[k] > level).sum())
-        where = (lines[best_row], float(places[k, best_row])) if n_rising else (None, 0.0)
-        found.append(ExactRise(far, n_rising, float(rises[k, best_row]) if n_rising else 0.0, *where))
-    return tuple(found)
+    summaries = []
+    for k, distance in enumerate(reaches):
+        row, n_rising = int(rises[k].argmax()), int((rises[k] > level).sum())
+        best_point = (
+            (float(rises[k, row]), lines[row], float(places[k, row])) if n_rising else (0.0, None, 0.0)
+        )
+        summaries.append(ExactRise(distance, n_rising, *best_point))
+    return tuple(summaries)

@@ -1,7 +1,8 @@
-"""The point that is tested: a model, its parameters, and the measure as a function of them."""
+"""The point that is tested: a model, its parameters, and the measure as a function of the parameters."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -21,14 +22,15 @@ from directrix.rankers.checks import check_finite, check_scores
 from directrix.rankers.parameters import taken_apart
 from directrix.rankers.training import mean_over_queries
 from directrix.threads import run_chunks
+from directrix.trainers.requirements import varying_features
 from directrix.types import Float64Array, Model
 
 __all__ = ["Judge", "Point", "point_of"]
 
 _SCORES_AT_ONCE = 1 << 22
-"""Floats of scores that wait to be ranked."""
+"""Floats of scores that are held at a time."""
 _ENOUGH = 8
-"""Score vectors from which on each is one thread's; fewer are ranked one by one, on all threads."""
+"""From this number of score vectors on, each is ranked by one thread; fewer are ranked one by one, on all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,11 +42,11 @@ class Point:
     model : LinearModel or MLPModel
     params : float64 (n_params,)
     queries : Queries
-        As the model takes them: scaled.
+        Scaled as the model needs them.
     query_weight : float64 (n_queries,), or None
         Weights in the mean over queries.
     ranker : ranker or None
-        Whose parameters they are.
+        The ranker of these parameters.
     """
 
     model: Model
@@ -57,6 +59,11 @@ class Point:
     def is_linear(self) -> bool:
         """Whether scores move along straight lines."""
         return isinstance(self.model, LinearModel)
+
+    @property
+    def movable(self) -> Sequence[int]:
+        """Weights that can change a ranking: of a linear model, those of features that order documents."""
+        return varying_features(self.queries) if self.is_linear else range(len(self.params))
 
 
 def point_of(ranker_or_params: Any, data: Any, measure: Any) -> tuple[Point, RankingMeasure]:
@@ -73,7 +80,7 @@ def point_of(ranker_or_params: Any, data: Any, measure: Any) -> tuple[Point, Ran
     else:
         point, goal = _point_of_params(ranker_or_params, data), measure
         if goal is None:
-            raise InputError("a vector of weights says no measure; pass one, e.g. measure='nDCG@10'.")
+            raise InputError("weights have no measure of their own; pass one, e.g. measure='nDCG@10'.")
     check_finite(point.queries, "the data")
     return point, parse_measure(goal)
 
@@ -83,8 +90,8 @@ def _point_of_params(params: Any, data: Any) -> Point:
         vector = np.array(params, dtype=np.float64)
     except (TypeError, ValueError):
         raise InputError(
-            f"a {type(params).__name__} arrived; a fitted LinearRanker or MLPRanker is needed, or weights: "
-            "one for every feature, shape (n_features,)."
+            f"ranker_or_params is a {type(params).__name__}; a fitted LinearRanker or MLPRanker is needed, "
+            "or weights: one for every feature, shape (n_features,)."
         ) from None
     if isinstance(data, Queries):
         point = Point(LinearModel(), vector, data, None, None)
@@ -115,14 +122,14 @@ class Judge:
     point : Point
         Its model and data.
     measure : measure
-        What is reported. What depends on the labels alone is computed once.
+        What is computed. What depends only on the labels is computed once.
     """
 
     def __init__(self, point: Point, measure: RankingMeasure) -> None:
         self._point, q = point, point.queries
         self._ready = measure.prepare(q.labels, q.qptr, doc_ids=q.doc_ids)
         self.value = float(self.means(point.params[None])[0])
-        """At the point itself."""
+        """The mean at the point itself."""
         if np.isnan(self.value):
             raise InputError(
                 f"{measure} is defined for none of the {q.n_queries} queries, so nothing can rise; at least "
@@ -134,7 +141,7 @@ class Judge:
         return scores_of(self._point.model, params, self._point.queries.features)
 
     def means(self, params: Float64Array) -> Float64Array:
-        """Mean over queries for each of several parameter vectors.
+        """Mean over queries for every parameter vector.
 
         Parameters
         ----------
@@ -143,12 +150,11 @@ class Judge:
         Returns
         -------
         float64 (n_vectors,)
-            The bits that ``ranker.score`` would print with those parameters, however many are computed
-            together and on however many threads.
+            The same bits as ``ranker.score`` with those parameters, for any number of vectors and of threads.
 
         Notes
         -----
-        At most 4 million scores wait at a time, 32 MiB, or those of one vector.
+        At most 4 million scores, 32 MiB, are held at a time, or those of one vector.
         """
         means = np.empty(len(params))
         at_once = max(1, _SCORES_AT_ONCE // max(self._point.queries.n_docs, 1))

@@ -8,24 +8,25 @@ from typing import Any
 
 import numpy as np
 
-from directrix.errors import InputError
+from directrix.experiments.cells import Progress
 from directrix.experiments.optimality.certificate import LEVEL, Certificate
 from directrix.experiments.optimality.climb import Climb
-from directrix.experiments.optimality.directions import RandomDirections, check_steps, n_directions, seed_of
-from directrix.experiments.optimality.monte_carlo import STEPS, Progress, changes_along, unit_of
+from directrix.experiments.optimality.directions import RandomDirections, Steps, check_steps, n_directions
+from directrix.experiments.optimality.monte_carlo import STEPS
 from directrix.experiments.optimality.point import Judge, point_of
 from directrix.measures.base import RankingMeasure
+from directrix.parameters import seed_number, whole
 from directrix.rankers.parameters import with_parameters
 from directrix.types import Float64Array
 
 __all__ = ["Polished", "polish"]
 
-_TESTS = 1  # first word of the seeds of tests, after the user's; of climbing it is another
+_TESTS = 1  # second word of the seeds of tests, after the user's; climbing has another
 
 
 @dataclass(frozen=True, eq=False)
 class Polished:
-    """Weights from which rising directions were followed; made by `polish`.
+    """Weights that were moved along rising directions; made by `polish`.
 
     Parameters
     ----------
@@ -34,11 +35,11 @@ class Polished:
     params : float64 (n_params,)
         The new weights.
     certificate : Certificate
-        Of the new weights, from directions that had no part in choosing them.
+        Of the new weights, from directions that were not used to choose them.
     start : float
-        The measure at the weights that were given.
+        The measure at the given weights.
     moves, tests : int
-        How often the weights moved, and how many tests there were.
+        Number of moves, and of tests.
     """
 
     ranker: Any
@@ -78,31 +79,30 @@ def polish(  # noqa: PLR0913
     ranker_or_params, data, measure, eps, delta, steps, relative, seed
         As in `certify`.
     max_moves : int >= 0
-        Moves after which it ends, certified or not.
+        Most moves; after them it ends, certified or not.
     progress : callable, optional
         Called as ``progress(done, total, text)`` with the directions of the test that runs.
 
     Returns
     -------
     Polished
-        The measure is never lower than before. ``certificate.is_local_optimum`` says whether it got there.
+        The measure is never lower than before. ``certificate.is_local_optimum`` says whether the test passed.
 
     Raises
     ------
     InputError
-        As `certify`.
+        As for `certify`.
 
     Notes
     -----
-    A test uses directions that nothing was chosen by. Several tests may be needed, and each could
-    certify by luck; test a may do so with chance :math:`\delta_a = \delta / (a (a + 1))`, which makes at most
-    :math:`\sum_a \delta_a = \delta` together. So the last one has more than 459 directions, and its
-    ``confidence`` is what all of them leave.
+    A test uses directions that chose nothing. Several tests may be needed, and each could certify by luck;
+    test a may do so with chance :math:`\delta_a = \delta / (a (a + 1))`, together at most
+    :math:`\sum_a \delta_a = \delta`. So the last test has more than 459 directions, and its ``confidence``
+    accounts for all of them.
 
-    The weights of a linear model keep their norm: the ranking does not know it, and a test with
-    absolute steps could be passed by shrinking it.
-
-    It is the training measure that rises: look at validation data before the polished ranker is used.
+    The weights of a linear model keep their norm: the ranking does not depend on it, and a test with absolute
+    steps could be passed by shrinking it. Only the training measure rises: look at validation data before the
+    polished ranker is used.
 
     Examples
     --------
@@ -114,58 +114,63 @@ def polish(  # noqa: PLR0913
     >>> better.start < 1.0, better.certificate.value, better.certificate.is_local_optimum
     (True, 1.0, True)
     """
-    n_directions(eps, delta)  # refuses what is no share
-    given = check_steps(steps)
-    if max_moves < 0:
-        raise InputError(f"max_moves={max_moves!r}: an integer >= 0 is needed, e.g. max_moves=1000.")
+    n_directions(eps, delta)  # refuses what is not a share
+    tried = Steps(check_steps(steps), relative)
+    whole(max_moves, "max_moves", least=0)
     point, goal = point_of(ranker_or_params, data, measure)
-    (root,) = seed_of(seed)
+    root = seed_number(seed)
     judge = Judge(point, goal)
-    unit_of(point.params, relative=relative)  # refuses weights without a length
-    climb = Climb(point, judge, goal, np.array(given), relative=relative, seed=root)
+    tried.unit(point.params)  # refuses weights without a length
+    climb = Climb(point, judge, goal, tried, seed=root)
+    certificate, tests = _until_certified(climb, goal.name, eps, delta, max_moves, progress)
+    polished = None
+    if point.ranker is not None:
+        record = _record(certificate, judge.value, climb.moves)
+        polished = with_parameters(point.ranker, climb.params, goal, climb.value, record)
+    return Polished(polished, climb.params, certificate, judge.value, climb.moves, tests)
+
+
+def _until_certified(
+    climb: Climb, measure: str, eps: float, delta: float, max_moves: int, progress: Progress | None
+) -> tuple[Certificate, int]:
+    """Climb and test in turn; return the last certificate and the number of tests."""
     spent, number = 0.0, 0
     while True:
         climb.up(max_moves)
         number += 1
         chance = delta / (number * (number + 1))
         count = n_directions(eps, chance)
-        directions = RandomDirections(count, len(climb.params), (root, _TESTS, number))
+        directions = RandomDirections(count, len(climb.params), (climb.seed, _TESTS, number))
         last = climb.moves >= max_moves
-        curves = changes_along(
-            judge, climb.params, climb.value, directions, climb.lengths, progress, until_rise=not last
-        )
+        curves = climb.changes(directions, progress, until_rise=not last)
         if last or not (curves > LEVEL * abs(climb.value)).any():
             break
         spent += (1.0 - eps) ** count
         climb.follow(directions.block(0, len(curves)), curves)
-    shape = tuple(given), climb.unit
-    found = Certificate(
-        goal.name,
+    unit = climb.steps.unit(climb.params)
+    certificate = Certificate(
+        measure,
         climb.value,
         directions,
         eps,
         delta,
-        *shape,
+        climb.steps.given,
+        unit,
         np.array(curves),
         spent=spent,
         chance=chance,
     )
-    better = None
-    if point.ranker is not None:
-        better = with_parameters(
-            point.ranker, climb.params, goal, climb.value, _record(found, judge.value, climb.moves)
-        )
-    return Polished(better, climb.params, found, judge.value, climb.moves, number)
+    return certificate, number
 
 
-def _record(found: Certificate, start: float, moves: int) -> dict[str, Any]:
-    """What a model file keeps."""
-    level = "a local optimum" if found.is_local_optimum else "no local optimum"
-    kept = ("measure", "value", "eps", "delta", "n_directions", "n_rising", "confidence", "unit", "steps")
-    stored = found.to_dict()
+def _record(certificate: Certificate, start: float, moves: int) -> dict[str, Any]:
+    """The part of the certificate that a model file keeps."""
+    level = "a local optimum" if certificate.is_local_optimum else "no local optimum"
+    names = ("measure", "value", "eps", "delta", "n_directions", "n_rising", "confidence", "unit", "steps")
+    stored = certificate.to_dict()
     return {
-        "message": f"polished for {found.measure} in {moves} moves to {level}",
+        "message": f"polished for {certificate.measure} in {moves} moves to {level}",
         "start": start,
         "moves": moves,
-        "certificate": {name: stored[name] for name in kept},
+        "certificate": {name: stored[name] for name in names},
     }

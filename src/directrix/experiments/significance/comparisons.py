@@ -1,4 +1,4 @@
-"""What a comparison of systems found: every pair, and letters for all."""
+"""The result of a comparison of systems: every pair, and letters for all systems."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from directrix.errors import InputError
+from directrix.experiments.json_values import json_value
 
 __all__ = ["Comparisons", "Pair"]
 
@@ -25,17 +26,17 @@ class Pair:
     interval : (float, float)
         Of the difference, at confidence 1 - alpha.
     p, adjusted : float
-        Two-sided p-value, and the same adjusted for the number of pairs.
+        Two-sided p-value, as it is and adjusted for the number of pairs.
     differs : bool
         Whether ``adjusted`` is below alpha.
     wins, ties, losses : int
-        Queries on which the first is higher, level, lower.
+        Number of queries on which the first is higher, equal, lower.
     effect : float
         Cohen's d of the differences; see `effect_size`.
     detectable : float
-        Mean difference that a paired t-test at level alpha would see in 4 of 5 such experiments.
+        Mean difference that a paired t-test at level alpha would detect in 4 of 5 experiments of this size.
     n : int
-        Queries that count.
+        Number of queries that count.
     """
 
     first: str
@@ -53,36 +54,40 @@ class Pair:
     n: int
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as JSON; what is not finite is null."""
-        return {name: _finite(value) for name, value in vars(self).items()}
+        """In JSON types; values that are not finite are None."""
+        return {name: json_value(value) for name, value in vars(self).items()}
 
 
 @dataclass(frozen=True)
 class Comparisons:
-    """What `compare` found.
+    """Result of `compare`.
 
     Parameters
     ----------
     test : str
         One of `TESTS`.
     correction : str or None
-        How p-values are adjusted; "tukey" if the test itself does it, None = not at all.
+        Adjustment of p-values; "tukey" if the test does it itself, None = not adjusted.
     interval : {"t", "bootstrap", "tukey"}
-        Kind of the intervals: Student's t and BCa bootstrap for each pair alone, Tukey's for all together.
+        Kind of the intervals: Student's t or BCa bootstrap (each pair alone), Tukey's (all pairs together).
     against : str or None
-        The system that all others are compared with; None = all pairs.
+        The system with which all others are compared; None = all pairs.
     alpha : float
     seed : int
     n_queries : int
-        As given.
+        Number of queries as given.
     means : dict of str to float
-        Of every system over the queries where it is defined, in the order given.
+        Mean of every system over the queries where it is defined, in the order given.
     undefined : dict of str to int
-        Queries without a value, of the systems that have such.
+        Number of queries without a value, for the systems that have any.
     pairs : tuple of Pair
-        In the order given; against one system, that one is second.
+        In the order given; in comparisons against one system, that one is second.
     letters : dict of str to str, or None
-        Systems that share a letter do not differ; None against one system.
+        Systems that share a letter do not differ; None in comparisons against one system.
+
+    Notes
+    -----
+    A query counts for a pair if both systems have a value, with Tukey's tests if all systems have one.
     """
 
     test: str
@@ -98,41 +103,43 @@ class Comparisons:
     letters: dict[str, str] | None
 
     def pair(self, first: str, second: str) -> Pair:
-        """The comparison of two systems, in the order in which ``pairs`` has it.
+        """The comparison of two systems, in the order of ``pairs``.
 
         Raises
         ------
         InputError
             If the two were not compared.
         """
-        for found in self.pairs:
-            if {found.first, found.second} == {first, second}:
-                return found
+        for pair in self.pairs:
+            if {pair.first, pair.second} == {first, second}:
+                return pair
         raise InputError(
-            f"{first!r} and {second!r} were not compared; there are {', '.join(self.means)}"
+            f"{first!r} and {second!r} were not compared; the systems are {', '.join(self.means)}"
             + (f", each against {self.against!r}." if self.against else ", all pairs of them.")
         )
 
     @property
     def power_note(self) -> str:
-        """What so many queries could not show, a sentence."""
+        """A sentence on the differences that this number of queries could miss."""
         sizes = [pair.detectable for pair in self.pairs if 0.0 < pair.detectable < np.inf]
         if not sizes:
-            return "The differences do not scatter: how small a true one would go unseen cannot be told."
+            return (
+                "The differences do not vary, so the smallest difference that would be detected is unknown."
+            )
         kind = "a true difference below" if len(sizes) == 1 else "true differences below about"
-        more = "" if len(sizes) == 1 else ", the median of the pairs; correction asks for more"
+        more = "" if len(sizes) == 1 else ", median of the pairs; with a correction the limit is higher"
         return (
-            f"With {max(pair.n for pair in self.pairs)} queries {kind} {np.median(sizes):.3g} would go "
-            f"unseen more often than once in five (paired t-test, alpha = {self.alpha:g}{more})."
+            f"With {max(pair.n for pair in self.pairs)} queries {kind} {np.median(sizes):.3g} would be "
+            f"missed more often than once in five (paired t-test, alpha = {self.alpha:g}{more})."
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as JSON; what is not finite is null."""
+        """In JSON types; values that are not finite are None."""
         fixed = ("test", "correction", "interval", "against", "alpha", "seed", "n_queries")
         systems = [
             {
                 "name": name,
-                "mean": _finite(mean),
+                "mean": json_value(mean),
                 "undefined": self.undefined.get(name, 0),
                 "letters": None if self.letters is None else self.letters[name],
             }
@@ -143,9 +150,3 @@ class Comparisons:
             "pairs": [pair.to_dict() for pair in self.pairs],
             "power": self.power_note,
         }
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return [_finite(entry) for entry in value]
-    return None if isinstance(value, float) and not np.isfinite(value) else value

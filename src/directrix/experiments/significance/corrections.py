@@ -1,4 +1,4 @@
-"""p-values of several comparisons, adjusted for their number."""
+"""Adjustment of p-values for the number of comparisons."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ CORRECTIONS = ("holm", "bonferroni", "benjamini-hochberg")
 
 
 def adjust(p_values: Any, correction: str = "holm") -> Float64Array:
-    r"""Adjust p-values so that each can be held against one level.
+    r"""Adjust p-values so that each can be compared with one level.
 
     With p_(1) <= ... <= p_(m):
 
-    - holm: p'_(i) = max_{j <= i} min(1, (m - j + 1) p_(j)). At most alpha is the chance of any false finding.
-    - bonferroni: p'_i = min(1, m p_i). The same promise; Holm's are never larger.
-    - benjamini-hochberg: p'_(i) = min_{j >= i} min(1, m p_(j) / j). At most alpha is the expected share of
-      false findings among the findings, for independent or positively dependent tests.
+    - holm: p'_(i) = max_{j <= i} min(1, (m - j + 1) p_(j)). The chance of any false finding is at most alpha.
+    - bonferroni: p'_i = min(1, m p_i). The same guarantee; Holm's values are never larger.
+    - benjamini-hochberg: p'_(i) = min_{j >= i} min(1, m p_(j) / j). The expected share of false findings
+      among the findings is at most alpha, for independent or positively dependent tests.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def adjust(p_values: Any, correction: str = "holm") -> Float64Array:
     Raises
     ------
     InputError
-        If the correction is not known, or a p-value is none.
+        If the correction is not known, or a p-value is not between 0 and 1.
 
     Notes
     -----
@@ -51,7 +51,7 @@ def adjust(p_values: Any, correction: str = "holm") -> Float64Array:
     """
     p = np.asarray(p_values, dtype=np.float64).ravel()
     if not ((p >= 0.0) & (p <= 1.0)).all():
-        raise InputError("p-values lie between 0 and 1; give those of tests, without NaN.")
+        raise InputError("p_values must be between 0 and 1, without NaN; give p-values of tests.")
     check_correction(correction)
     m = len(p)
     if correction == "bonferroni":
@@ -69,4 +69,4 @@ def adjust(p_values: Any, correction: str = "holm") -> Float64Array:
 def check_correction(correction: Any) -> None:
     """Raise `InputError` for a correction that is not known."""
     if correction not in CORRECTIONS:
-        raise InputError(f"correction={correction!r}: there are {', '.join(CORRECTIONS)}.")
+        raise InputError(f"correction={correction!r}: the corrections are {', '.join(CORRECTIONS)}.")

@@ -1,4 +1,4 @@
-"""Letters in place of a matrix of comparisons: systems that share one do not differ."""
+"""Letters instead of a matrix of comparisons: systems that share one do not differ."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ _ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def letters(means: Any, differ: Any) -> tuple[str, ...]:
-    """Give every system letters so that two share one just when they do not differ.
+    """Give every system letters so that two systems share one exactly if they do not differ.
 
     Parameters
     ----------
     means : float (n_systems,)
-        For the order: "a" goes to the best system.
+        They order the letters: "a" goes to the best system.
     differ : bool (n_systems, n_systems)
         Symmetric, False on the diagonal.
 
     Returns
     -------
     tuple of str
-        In the order given. Past 52 letters a number in brackets stands for one.
+        In the order given. After 52 letters numbers in brackets are used.
 
     Notes
     -----
-    A letter is a group of systems of which no two differ, to which none can be added. Groups are grown from
-    pairs that share none yet, best systems first, and a group is dropped when the others cover its pairs: few
-    letters, not always the fewest, which would be NP-hard to find. On the purpose, see Piepho (2004). Cost
-    O(n^4) at most for n systems.
+    A letter is a group of systems of which no two differ and to which none can be added. Groups are grown
+    from pairs that share none yet, best systems first, and a group is dropped if the others cover its pairs.
+    This gives few letters, not always the fewest, which are NP-hard to find. On the purpose, see Piepho
+    (2004). Cost at most O(n^4) for n systems.
 
     Examples
     --------
     >>> between = [[False, False, True], [False, False, False], [True, False, False]]
-    >>> letters([0.5, 0.45, 0.4], between)  # first and last differ, the middle one from neither
+    >>> letters([0.5, 0.45, 0.4], between)  # first and last differ, the middle one does not
     ('a', 'ab', 'b')
     """
     order = np.argsort(-np.asarray(means, dtype=np.float64), kind="stable")
@@ -46,16 +46,16 @@ def letters(means: Any, differ: Any) -> tuple[str, ...]:
     groups = _needed(_groups(alike))
     marks = [""] * len(order)
     for number, group in enumerate(sorted(groups)):
-        for place in group:
-            marks[order[place]] += _ALPHABET[number] if number < len(_ALPHABET) else f"({number + 1})"
+        for position in group:
+            marks[order[position]] += _ALPHABET[number] if number < len(_ALPHABET) else f"({number + 1})"
     return tuple(marks)
 
 
 def _groups(alike: Array) -> list[tuple[int, ...]]:
-    """Groups, as large as they can be, which cover every system and every pair that is alike."""
+    """Maximal groups that cover every system and every pair that does not differ."""
     n = len(alike)
     covered = np.zeros((n, n), dtype=bool)
-    found = []
+    groups = []
     for i in range(n):
         for j in range(i, n):
             if covered[i, j] or not alike[i, j] or (i == j and alike[i].sum() > 1):
@@ -65,12 +65,12 @@ def _groups(alike: Array) -> list[tuple[int, ...]]:
                 if k not in group and alike[k, group].all():
                     group.append(k)
             covered[np.ix_(group, group)] = True
-            found.append(tuple(sorted(group)))
-    return found
+            groups.append(tuple(sorted(group)))
+    return groups
 
 
 def _needed(groups: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Without those whose pairs all lie in others."""
+    """Groups without those whose pairs are all in other groups."""
     kept = list(groups)
     for group in reversed(groups):
         rest = [set(other) for other in kept if other != group]

@@ -23,13 +23,13 @@ class Tukey(NamedTuple):
     Parameters
     ----------
     p : float64 (n_systems, n_systems)
-        Adjusted for all pairs: the chance that, were all systems alike, the best and the worst would be as
+        Adjusted for all pairs: the chance that, if all systems were equal, the best and the worst would be as
         far apart as these two are. Symmetric, 1 on the diagonal.
     least : float
         The honestly significant difference: two means further apart differ at level alpha. A mean difference
         +- this is an interval; all of them hold together with probability 1 - alpha.
     n : int
-        Queries on which all systems are defined.
+        Number of queries on which all systems are defined.
     """
 
     p: Float64Array
@@ -62,17 +62,17 @@ def tukey(values: Any, *, alpha: float = 0.05) -> Tukey:
 
     Notes
     -----
-    One scatter serves all pairs. Where two systems are much alike and a third is not (two settings of one
-    method beside another method), that hides differences of the two. For two systems it is the paired t-test.
-    The usual Tukey test without the effect of queries (`scipy.stats.tukey_hsd`) is for unpaired samples and
-    sees far less. Sources: Tukey (1953); on retrieval Carterette (2012), "Multiple testing in statistical
-    analysis of systems-based information retrieval experiments". Cost: a numerical integral a pair, some
-    milliseconds.
+    All pairs share one estimate of the variance. If two systems are very similar and a third is not (two
+    settings of one method, and another method), that hides differences between the two. For two systems it is
+    the paired t-test. The usual Tukey test without the effect of queries (`scipy.stats.tukey_hsd`) is for
+    unpaired samples and has far less power. Sources: Tukey (1953); on retrieval Carterette (2012), "Multiple
+    testing in statistical analysis of systems-based information retrieval experiments". Cost: a numerical
+    integral per pair, some milliseconds.
 
     Examples
     --------
     >>> found = tukey([[3.0, 1.0], [5.0, 1.0], [4.0, 1.0]])
-    >>> round(float(found.p[0, 1]), 4)  # that of the paired t-test
+    >>> round(float(found.p[0, 1]), 4)  # as in the paired t-test
     0.0351
     """
     from scipy.stats import studentized_range
@@ -95,7 +95,7 @@ def tukey(values: Any, *, alpha: float = 0.05) -> Tukey:
 
 
 def randomised_tukey(values: Any, *, alpha: float = 0.05, seed: int = 0, n_resamples: int = 10_000) -> Tukey:
-    r"""Compare all pairs by the range of means when the names of systems are shuffled query by query.
+    r"""Compare all pairs by the range of means after shuffling the names of systems query by query.
 
     p of systems s and t = (b + 1) / (m + 1), where b of m shuffles have
     max_s y_s. - min_s y_s. >= \|y_s. - y_t.\|.
@@ -107,7 +107,7 @@ def randomised_tukey(values: Any, *, alpha: float = 0.05, seed: int = 0, n_resam
     alpha : float in (0, 1)
         Level of ``least``, the 1 - alpha quantile of the ranges.
     seed : int >= 0
-        Of the shuffles.
+        For the shuffles.
     n_resamples : int >= 1
         Number of shuffles.
 
@@ -118,13 +118,13 @@ def randomised_tukey(values: Any, *, alpha: float = 0.05, seed: int = 0, n_resam
     Raises
     ------
     InputError
-        As `tukey`.
+        As for `tukey`.
 
     Notes
     -----
-    As `tukey` without its normal distribution: what it supposes is that, were the systems alike, all orders
-    of a query's values would be equally likely. Source: Carterette (2012). Cost O(n_resamples n_queries
-    n_systems) in blocks of 8 MB.
+    As `tukey` without the normal distribution: it assumes that, if the systems were equal, all orders of a
+    query's values would be equally likely. Source: Carterette (2012). Cost O(n_resamples n_queries n_systems)
+    in blocks of 8 MB.
 
     Examples
     --------
@@ -151,13 +151,13 @@ def _complete(values: Any) -> Float64Array:
     y = np.asarray(values, dtype=np.float64)
     if y.ndim != 2 or y.shape[1] < 2 or np.isinf(y).any():
         raise InputError(
-            f"values of shape {y.shape} are no table of systems; finite values (NaN = undefined) of shape "
-            "(n_queries, n_systems) with two systems or more are needed. Give a column for every system."
+            f"values has shape {y.shape}; finite values (NaN = undefined) of shape (n_queries, n_systems) "
+            "with two systems or more are needed. Give a column for every system."
         )
     whole = y[~np.isnan(y).any(axis=1)]
     if len(whole) < 2:
         raise InputError(
-            f"of {len(y)} queries {len(whole)} have a value for all {y.shape[1]} systems; two or more are "
+            f"{len(whole)} of {len(y)} queries have a value for all {y.shape[1]} systems; two or more are "
             "needed. Leave out the system that lacks them."
         )
     return whole

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from directrix.errors import InputError
 from directrix.experiments.significance.gaps import gaps_of
 from directrix.experiments.significance.single import Significance
+from directrix.parameters import seed_number, whole
 from directrix.types import Float64Array
 
 __all__ = ["check_resampling", "randomisation", "randomisation_p"]
@@ -29,26 +29,26 @@ def randomisation(first: Any, second: Any, *, seed: int = 0, n_resamples: int = 
     first, second : float (n_queries,)
         In the same order of queries; pairs with a NaN (undefined) do not count.
     seed : int >= 0
-        Of the random signs; without effect on few queries.
+        For the random signs; without effect if all signs are tried.
     n_resamples : int >= 1
-        Random signs for each pair, if there are too many to try all.
+        Number of random signs for each pair, if there are too many to try all.
 
     Returns
     -------
     Significance
-        p is 1 if all pairs are level.
+        p is 1 if all pairs are equal.
 
     Raises
     ------
     InputError
-        If values cannot be paired, or ``n_resamples`` or ``seed`` is no such number.
+        If values cannot be paired, or ``n_resamples`` or ``seed`` is out of range.
 
     Notes
     -----
-    All signs are tried for up to 16 pairs that differ. Else p = (b + 1) / (m + 1), where b of m random signs
-    are as extreme, which is never 0 and never too small (Phipson and Smyth 2010); its standard error is
-    sqrt(p (1 - p) / m). Needs no distribution and tests the mean itself: the test that Smucker, Allan and
-    Carterette (2007) recommend. Source: Fisher (1935). Cost O(m n) in blocks of 8 MB.
+    All signs are tried for up to 16 pairs that differ. Otherwise p = (b + 1) / (m + 1), where b of m random
+    signs are as extreme, which is never 0 and never too small (Phipson and Smyth 2010); its standard error is
+    sqrt(p (1 - p) / m). It assumes no distribution and tests the mean itself: the test that Smucker, Allan
+    and Carterette (2007) recommend. Source: Fisher (1935). Cost O(m n) in blocks of 8 MB.
 
     Examples
     --------
@@ -62,21 +62,20 @@ def randomisation(first: Any, second: Any, *, seed: int = 0, n_resamples: int = 
 
 
 def check_resampling(seed: Any, n_resamples: Any) -> None:
-    """Raise `InputError` unless the numbers can be used."""
-    for name, value, least in (("seed", seed, 0), ("n_resamples", n_resamples, 1)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-            raise InputError(f"{name}={value!r}: a whole number >= {least} is needed, e.g. {name}=1000.")
+    """Raise `InputError` unless the seed is an integer >= 0 and the number of samples one >= 1."""
+    seed_number(seed)
+    whole(n_resamples, "n_resamples")
 
 
 def randomisation_p(gaps: Sequence[Float64Array], *, seed: int, n_resamples: int) -> list[float]:
     """Two-sided p of the mean of each array of differences; arrays of one length share the signs."""
     few = [np.count_nonzero(g) <= _EXACT for g in gaps]
-    found: dict[int, float] = {i: _exact(g) for i, g in enumerate(gaps) if few[i]}
+    p: dict[int, float] = {i: _exact(g) for i, g in enumerate(gaps) if few[i]}
     for n in sorted({len(g) for i, g in enumerate(gaps) if not few[i]}):
         places = [i for i, g in enumerate(gaps) if len(g) == n and not few[i]]
         stacked = np.column_stack([gaps[i] for i in places])
-        found |= dict(zip(places, _random(stacked, seed, n_resamples), strict=True))
-    return [found[i] for i in range(len(gaps))]
+        p |= dict(zip(places, _random(stacked, seed, n_resamples), strict=True))
+    return [p[i] for i in range(len(gaps))]
 
 
 def _exact(gaps: Float64Array) -> float:

@@ -30,12 +30,12 @@ def t_interval(first: Any, second: Any, *, confidence: float = 0.95) -> tuple[fl
     Returns
     -------
     float, float
-        Ends, in units of the measure. Zero lies outside just when the paired t-test has p < 1 - confidence.
+        Ends, in units of the measure. Zero is outside exactly if the paired t-test has p < 1 - confidence.
 
     Raises
     ------
     InputError
-        If values cannot be paired, or ``confidence`` is none.
+        If values cannot be paired, or ``confidence`` is not between 0 and 1.
 
     Examples
     --------
@@ -56,11 +56,11 @@ def bootstrap_interval(
     n_resamples: int = 10_000,
     seed: int = 0,
 ) -> tuple[float, float]:
-    r"""Interval of the mean difference by drawing queries again, with repetition.
+    r"""Interval of the mean difference by the bootstrap: queries are drawn with replacement.
 
     Percentile: the (1-c)/2 and (1+c)/2 quantiles of the means of drawn differences. BCa: the quantiles at
-    Phi(z0 + (z0 + z) / (1 - a (z0 + z))), z0 from the share of means below the one seen (bias), a from the
-    skewness of the means that leave one query out (acceleration).
+    Phi(z0 + (z0 + z) / (1 - a (z0 + z))), z0 from the share of means below the observed one (bias), a from
+    the skewness of the means that leave one query out (acceleration).
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def bootstrap_interval(
     confidence : float in (0, 1)
     method : {"bca", "percentile"}
     n_resamples : int >= 1
-        Samples that are drawn.
+        Number of samples.
     seed : int >= 0
 
     Returns
@@ -80,7 +80,7 @@ def bootstrap_interval(
     Raises
     ------
     InputError
-        If values cannot be paired, or an option is none of those above.
+        If values cannot be paired, or an option is out of range.
 
     Notes
     -----
@@ -107,7 +107,7 @@ def check_share(name: str, value: Any) -> None:
 
 
 def t_gaps(gaps: Float64Array, confidence: float) -> tuple[float, float]:
-    """Interval of the mean of differences; all numbers, if there is one difference only."""
+    """Interval of the mean of differences; unbounded for a single difference."""
     from scipy.special import stdtrit
 
     n, mean = len(gaps), float(gaps.mean())

@@ -1,13 +1,10 @@
-"""On how many queries one system is better than another, and whether that is chance."""
+"""Wins, losses and ties of two systems, and whether chance explains them."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from directrix.errors import InputError
-from directrix.experiments.significance.gaps import level
+from directrix.experiments.significance.gaps import gaps_of
 from directrix.experiments.significance.single import signed_rank_p
 
 __all__ = ["Paired", "paired"]
@@ -19,9 +16,9 @@ class Paired(NamedTuple):
     Parameters
     ----------
     wins, losses, ties : int
-        Queries on which the first system is higher, lower, level.
+        Number of queries on which the first system is higher, lower, equal.
     p : float
-        Two-tailed p-value of the Wilcoxon signed-rank test, in [0, 1]; 1 if all queries are level.
+        Two-tailed p-value of the Wilcoxon signed-rank test, in [0, 1]; 1 if all values are equal.
     """
 
     wins: int
@@ -51,11 +48,11 @@ def paired(first: Any, second: Any) -> Paired:
     Raises
     ------
     InputError
-        If the values are not finite, or not equally many.
+        If values are not finite, or their numbers differ.
 
     Notes
     -----
-    Pairs that differ by at most 1e-12 are level. The test is that of
+    Values that differ by at most 1e-12 are equal. The test is that of
     `directrix.experiments.significance.signed_rank`.
 
     Examples
@@ -65,12 +62,6 @@ def paired(first: Any, second: Any) -> Paired:
     >>> paired([0.5, 0.4, 0.2, 0.3], [0.1, 0.2, 0.3, 0.3])
     Paired(wins=2, losses=1, ties=1, p=0.5)
     """
-    a, b = np.asarray(first, dtype=np.float64).ravel(), np.asarray(second, dtype=np.float64).ravel()
-    if len(a) != len(b) or not (np.isfinite(a).all() and np.isfinite(b).all()):
-        raise InputError(
-            f"{len(a)} and {len(b)} values are to be compared pair by pair; finite values of the same "
-            "queries in the same order are needed. Leave out the queries that one of the two lacks."
-        )
-    gaps = level(a - b)
+    gaps = gaps_of(first, second, all_defined=True)
     wins, losses = int((gaps > 0.0).sum()), int((gaps < 0.0).sum())
     return Paired(wins, losses, len(gaps) - wins - losses, signed_rank_p(gaps))

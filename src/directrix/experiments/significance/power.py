@@ -1,4 +1,4 @@
-"""How large a difference is beside its scatter, and how small a one so many queries could show."""
+"""Effect size of a difference, and the smallest difference that a number of queries can detect."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def effect_size(first: Any, second: Any) -> float:
     Returns
     -------
     float
-        0 if all pairs are level, infinite if all differ by the same amount, NaN for one pair.
+        0 if all pairs are equal, infinite if all differ by the same amount, NaN for one pair.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def effect_of(gaps: Float64Array) -> float:
 
 
 def detectable(first: Any, second: Any, *, alpha: float = 0.05, power: float = 0.8) -> float:
-    r"""Smallest true mean difference that the paired t-test would see with the given probability.
+    r"""Smallest true mean difference that the paired t-test would detect with the given probability.
 
     The delta for which P(\|T\| > t_(n-1, 1 - alpha/2)) = power, T non-central t with n - 1 degrees of freedom
     and non-centrality delta sqrt(n) / sd(d).
@@ -64,9 +64,9 @@ def detectable(first: Any, second: Any, *, alpha: float = 0.05, power: float = 0
     Parameters
     ----------
     first, second : float (n_queries,)
-        Give the scatter sd(d) of differences and the number of queries; pairs with a NaN do not count.
+        They give sd(d) and the number of queries; pairs with a NaN do not count.
     alpha, power : float in (0, 1)
-        Level of the test, and the chance to see the difference; alpha < power.
+        Level of the test, and the chance to detect the difference; alpha < power.
 
     Returns
     -------
@@ -76,7 +76,7 @@ def detectable(first: Any, second: Any, *, alpha: float = 0.05, power: float = 0
     Raises
     ------
     InputError
-        If values cannot be paired, or ``alpha`` or ``power`` is none.
+        If values cannot be paired, or ``alpha`` or ``power`` is not between 0 and 1.
 
     Notes
     -----
@@ -95,7 +95,7 @@ def detectable(first: Any, second: Any, *, alpha: float = 0.05, power: float = 0
 
 
 def detectable_gap(gaps: Float64Array, alpha: float, power: float) -> float:
-    """Smallest mean of differences that is seen with the given probability."""
+    """Smallest mean of differences that is detected with the given probability."""
     if len(gaps) < 2:
         return float("inf")
     return float(_noncentrality(len(gaps), alpha, power) * scatter(gaps) / np.sqrt(len(gaps)))
@@ -109,13 +109,13 @@ def _noncentrality(n: int, alpha: float, power: float) -> float:
 
     edge = float(stdtrit(n - 1, 1.0 - alpha / 2.0))
 
-    def seen(noncentrality: float) -> float:
-        wrong_side = np.nan_to_num(nct.cdf(-edge, n - 1, noncentrality))  # NaN where it is next to nothing
+    def excess_power(noncentrality: float) -> float:
+        wrong_side = np.nan_to_num(nct.cdf(-edge, n - 1, noncentrality))  # NaN where it is almost 0
         return float(wrong_side + nct.sf(edge, n - 1, noncentrality)) - power
 
-    if seen(0.0) >= 0.0:
+    if excess_power(0.0) >= 0.0:
         return 0.0
     high = edge + 1.0
-    while seen(high) < 0.0:
+    while excess_power(high) < 0.0:
         high *= 2.0
-    return float(brentq(seen, 0.0, high, xtol=1e-10))
+    return float(brentq(excess_power, 0.0, high, xtol=1e-10))

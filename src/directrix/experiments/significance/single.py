@@ -13,11 +13,11 @@ from directrix.types import Float64Array
 __all__ = ["Significance", "paired_t", "sign_p", "sign_test", "signed_rank", "signed_rank_p", "t_p"]
 
 _EXACT = 50  # pairs up to which SciPy has the exact distribution
-_DIGITS = 12  # differences that agree to so many decimals share a rank
+_DIGITS = 12  # differences that agree to this number of decimals share a rank
 
 
 class Significance(NamedTuple):
-    """What a test says of two systems.
+    """Result of a test of two systems.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ class Significance(NamedTuple):
     difference : float
         Mean of first minus second over the pairs, in units of the measure.
     n : int
-        Pairs of values.
+        Number of pairs of values.
     """
 
     p: float
@@ -52,7 +52,7 @@ def paired_t(first: Any, second: Any) -> Significance:
     Returns
     -------
     Significance
-        p is 1 if all pairs are level, 0 if all differ by the same amount.
+        p is 1 if all pairs are equal, 0 if all differ by the same amount.
 
     Raises
     ------
@@ -61,8 +61,8 @@ def paired_t(first: Any, second: Any) -> Significance:
 
     Notes
     -----
-    Supposes that the mean of the differences is nearly normal, which holds for 50 queries and more of the
-    usual measures (Smucker, Allan and Carterette 2007 find it next to the randomisation test). Source:
+    Assumes that the mean of the differences is nearly normal, which holds for the usual measures from about
+    50 queries on (Smucker, Allan and Carterette 2007 find it close to the randomisation test). Source:
     Student (1908). Cost O(n).
 
     Examples
@@ -75,13 +75,13 @@ def paired_t(first: Any, second: Any) -> Significance:
         raise InputError(
             "the t-test has one pair of values; two or more are needed. Give the values of more queries."
         )
-    return _found(t_p(gaps), gaps)
+    return _significance(t_p(gaps), gaps)
 
 
 def signed_rank(first: Any, second: Any) -> Significance:
-    r"""Test whether differences lie evenly around zero, by the ranks of their sizes (Wilcoxon).
+    r"""Test whether differences are symmetric around zero, by the ranks of their sizes (Wilcoxon).
 
-    W = sum over i with d_i > 0 of rank(\|d_i\|), against all 2^n signs, each as likely.
+    W = sum over i with d_i > 0 of rank(\|d_i\|), against all 2^n signs, which are equally likely.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def signed_rank(first: Any, second: Any) -> Significance:
     Returns
     -------
     Significance
-        p is 1 if all pairs are level.
+        p is 1 if all pairs are equal.
 
     Raises
     ------
@@ -100,10 +100,10 @@ def signed_rank(first: Any, second: Any) -> Significance:
 
     Notes
     -----
-    Pairs that differ by at most 1e-12 are level and are left out, as Wilcoxon (1945) does; differences of
-    equal size, to twelve decimals, share the mean of their ranks. The exact distribution for up to 50 pairs
-    without equal sizes, else the normal approximation with the variance corrected for ties and no correction
-    for continuity. It asks about ranks, not about the mean that is reported. Cost O(n log n).
+    Pairs that differ by at most 1e-12 are equal and are left out, as in Wilcoxon (1945); differences of equal
+    size, to twelve decimals, share the mean of their ranks. The exact distribution is used for up to 50 pairs
+    without equal sizes, else the normal approximation with the variance corrected for ties and without a
+    correction for continuity. It tests ranks, not the mean that is reported. Cost O(n log n).
 
     Examples
     --------
@@ -111,7 +111,7 @@ def signed_rank(first: Any, second: Any) -> Significance:
     Significance(p=0.25, difference=2.0, n=3)
     """
     gaps = gaps_of(first, second)
-    return _found(signed_rank_p(gaps), gaps)
+    return _significance(signed_rank_p(gaps), gaps)
 
 
 def sign_test(first: Any, second: Any) -> Significance:
@@ -127,7 +127,7 @@ def sign_test(first: Any, second: Any) -> Significance:
     Returns
     -------
     Significance
-        p is 1 if all pairs are level.
+        p is 1 if all pairs are equal.
 
     Raises
     ------
@@ -136,8 +136,8 @@ def sign_test(first: Any, second: Any) -> Significance:
 
     Notes
     -----
-    Pairs that differ by at most 1e-12 are level and are left out (Dixon and Mood 1946). Supposes least and
-    sees least: sizes do not count. Cost O(n).
+    Pairs that differ by at most 1e-12 are equal and are left out (Dixon and Mood 1946). It has the fewest
+    assumptions and the least power: sizes do not count. Cost O(n).
 
     Examples
     --------
@@ -145,7 +145,7 @@ def sign_test(first: Any, second: Any) -> Significance:
     Significance(p=0.25, difference=1.5, n=4)
     """
     gaps = gaps_of(first, second)
-    return _found(sign_p(gaps), gaps)
+    return _significance(sign_p(gaps), gaps)
 
 
 def t_p(gaps: Float64Array) -> float:
@@ -178,5 +178,5 @@ def sign_p(gaps: Float64Array) -> float:
     return float(min(1.0, 2.0 * binom.sf(max(wins, losses) - 1, wins + losses, 0.5)))
 
 
-def _found(p: float, gaps: Float64Array) -> Significance:
+def _significance(p: float, gaps: Float64Array) -> Significance:
     return Significance(p, float(gaps.mean()), len(gaps))

@@ -1,10 +1,11 @@
-"""Which of several systems differ: all pairs, or all against one, with one test and one correction."""
+"""Comparison of several systems: all pairs, or all against one, with one test and one correction."""
 
 from __future__ import annotations
 
 import difflib
 import itertools
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -54,30 +55,25 @@ def compare(
         "paired-t", "wilcoxon" (signed ranks), "sign", "randomisation" (Fisher), "tukey" or "randomised-tukey"
         (all pairs at once, adjusted for their number).
     correction : {"auto", "holm", "bonferroni", "benjamini-hochberg", None}
-        For the number of pairs. "auto" = Holm's, or what Tukey's tests do themselves.
+        For the number of pairs. "auto" = Holm's; Tukey's tests have their own correction.
     against : str, optional
-        Compare every system with this one alone; not with Tukey's tests, which are for all pairs.
+        Compare every system with this one only; not with Tukey's tests, which are for all pairs.
     alpha : float in (0, 1)
         Level; intervals have confidence 1 - alpha.
     seed : int >= 0
-        Of everything random.
+        For everything random.
     n_resamples : int, optional
-        Random signs or shuffles; default 100,000 signs, 10,000 shuffles.
-
-    Returns
-    -------
-    Comparisons
+        Number of random signs or shuffles; default 100,000 signs, 10,000 shuffles.
 
     Raises
     ------
     InputError
-        If there are fewer than two systems, they have not as many values, or an option is not known.
+        If there are fewer than two systems, their numbers of values differ, or an option is not known.
 
     Notes
     -----
-    A query counts for a pair if both have a value, with Tukey's tests if all systems have one; the means are
-    over all queries that a system has. Cost: that of the test for m (m - 1) / 2 pairs, and of 10,000
-    bootstrap samples a pair except with the t-test and Tukey's.
+    Cost: the test for m (m - 1) / 2 pairs, and 10,000 bootstrap samples per pair except with the t-test and
+    Tukey's tests.
 
     Examples
     --------
@@ -90,36 +86,15 @@ def compare(
     """
     table = _table(per_query)
     correction = _correction(test, correction, against)
-    check_share("alpha", alpha)
-    drawn = _DRAWN.get(test, 1) if n_resamples is None else n_resamples
-    check_resampling(seed, drawn)
-    if against is not None and against not in table:
-        raise InputError(f"against={against!r} is none of the systems; there are {', '.join(table)}.")
-    chosen = _chosen(list(table), against)
-    used = _whole(table) if test in _FAMILY else table
-    gaps = [_gaps(used, first, second, least=1 + (test == "paired-t")) for first, second in chosen]
-    family: Tukey | None = None
-    if test in _FAMILY:
-        columns = np.column_stack(list(used.values()))
-        options = {} if test == "tukey" else {"seed": seed, "n_resamples": drawn}
-        family = (tukey if test == "tukey" else randomised_tukey)(columns, alpha=alpha, **options)
-        p = family.p[np.triu_indices(len(table), 1)].tolist()  # the order of all pairs
-    elif test == "randomisation":
-        p = randomisation_p(gaps, seed=seed, n_resamples=drawn)
-    else:
-        p = [_OF_GAPS[test](g) for g in gaps]
-    adjusted = p if correction in (None, "tukey") else adjust(p, correction).tolist()
-    kind = "tukey" if family is not None else "t" if test == "paired-t" else "bootstrap"
-    pairs = tuple(
-        _pair(names, g, found, alpha, _interval(g, alpha, seed, kind, family))
-        for names, g, found in zip(chosen, gaps, zip(p, adjusted, strict=True), strict=True)
-    )
+    n_resamples = _DRAWN.get(test, 1) if n_resamples is None else n_resamples
+    procedure = _Procedure(test, correction, alpha, seed, n_resamples)
+    pairs = procedure.pairs(table, _pairs_of(list(table), against))
     means = {name: float(np.nanmean(values)) for name, values in table.items()}
     undefined = {name: int(np.isnan(values).sum()) for name, values in table.items()}
     return Comparisons(
         test=test,
         correction=correction,
-        interval=kind,
+        interval=procedure.interval,
         against=against,
         alpha=alpha,
         seed=seed,
@@ -131,33 +106,120 @@ def compare(
     )
 
 
+@dataclass(frozen=True)
+class _Procedure:
+    """How pairs are tested; the parameters are those of `compare`.
+
+    Parameters
+    ----------
+    test : str
+    correction : str or None
+        "tukey" with the tests that adjust p-values themselves, None = not adjusted.
+    alpha : float
+    seed, n_resamples : int
+    """
+
+    test: str
+    correction: str | None
+    alpha: float
+    seed: int
+    n_resamples: int
+
+    def __post_init__(self) -> None:
+        check_share("alpha", self.alpha)
+        check_resampling(self.seed, self.n_resamples)
+
+    @property
+    def interval(self) -> str:
+        """Kind of the intervals."""
+        return "tukey" if self.test in _FAMILY else "t" if self.test == "paired-t" else "bootstrap"
+
+    def pairs(self, table: dict[str, Float64Array], names: _Names) -> tuple[Pair, ...]:
+        """Test all pairs, in the order of their names."""
+        least = 1 + (self.test == "paired-t")
+        family = None
+        if self.test in _FAMILY:
+            table = _complete(table)
+            family = self._family(table)
+        gaps = [_gaps(table, first, second, least=least) for first, second in names]
+        p = self._p_values(gaps, family)
+        adjusted = p if self.correction in (None, "tukey") else adjust(p, self.correction).tolist()
+        return tuple(
+            self._pair(*two, each, p[i], adjusted[i], family)
+            for i, (two, each) in enumerate(zip(names, gaps, strict=True))
+        )
+
+    def _family(self, table: dict[str, Float64Array]) -> Tukey:
+        columns = np.column_stack(list(table.values()))
+        if self.test == "tukey":
+            return tukey(columns, alpha=self.alpha)
+        return randomised_tukey(columns, alpha=self.alpha, seed=self.seed, n_resamples=self.n_resamples)
+
+    def _p_values(self, gaps: list[Float64Array], family: Tukey | None) -> list[float]:
+        if family is not None:
+            p: list[float] = family.p[np.triu_indices(len(family.p), 1)].tolist()  # the order of all pairs
+            return p
+        if self.test == "randomisation":
+            return randomisation_p(gaps, seed=self.seed, n_resamples=self.n_resamples)
+        return [_OF_GAPS[self.test](each) for each in gaps]
+
+    def _interval(self, gaps: Float64Array, family: Tukey | None) -> tuple[float, float]:
+        confidence = 1.0 - self.alpha
+        if family is not None:
+            mean = float(gaps.mean())
+            return mean - family.least, mean + family.least
+        if self.interval == "t":
+            return t_gaps(gaps, confidence)
+        return bootstrap_gaps(gaps, confidence, method="bca", n_resamples=_BOOTSTRAP, seed=self.seed)
+
+    def _pair(
+        self, first: str, second: str, gaps: Float64Array, p: float, adjusted: float, family: Tukey | None
+    ) -> Pair:
+        return Pair(
+            first=first,
+            second=second,
+            difference=float(gaps.mean()),
+            interval=self._interval(gaps, family),
+            p=p,
+            adjusted=adjusted,
+            differs=adjusted < self.alpha,
+            wins=int((gaps > 0.0).sum()),
+            ties=int((gaps == 0.0).sum()),
+            losses=int((gaps < 0.0).sum()),
+            effect=effect_of(gaps),
+            detectable=detectable_gap(gaps, self.alpha, _POWER),
+            n=len(gaps),
+        )
+
+
 def _table(per_query: Mapping[str, Any]) -> dict[str, Float64Array]:
     if not isinstance(per_query, Mapping) or len(per_query) < 2:
         raise InputError(
             "a comparison needs two systems or more, by name; give e.g. "
-            '{"A": values_a, "B": values_b}, one value a query.'
+            '{"A": values_a, "B": values_b}, one value per query.'
         )
     table = {str(name): np.asarray(values, dtype=np.float64).ravel() for name, values in per_query.items()}
     sizes = {name: len(values) for name, values in table.items()}
     if len(set(sizes.values())) > 1:
         shown = ", ".join(f"{name} {size}" for name, size in sizes.items())
         raise InputError(
-            f"the systems have different numbers of values ({shown}); one a query is needed, in the same "
+            f"the systems have different numbers of values ({shown}); one per query is needed, in the same "
             "order of queries. Give NaN where a system has no value."
         )
     for name, values in table.items():
         if np.isinf(values).any() or np.isnan(values).all():
             what = "is infinite for a query" if np.isinf(values).any() else "has no value for any query"
-            raise InputError(f"system {name!r} {what}; finite values are needed, NaN where undefined.")
+            raise InputError(f"system {name!r} {what}; finite values are needed, and NaN where undefined.")
     return table
 
 
 def _correction(test: str, correction: str | None, against: str | None) -> str | None:
-    """The correction that is meant, checked with the test."""
+    """The correction that is used with a test; both are checked."""
     if test not in TESTS:
         near = difflib.get_close_matches(str(test), TESTS, n=1)
         raise InputError(
-            f"test={test!r}: there are {', '.join(TESTS)}." + (f" Did you mean {near[0]!r}?" if near else "")
+            f"test={test!r}: the tests are {', '.join(TESTS)}."
+            + (f" Did you mean {near[0]!r}?" if near else "")
         )
     if correction == "none":
         correction = None
@@ -178,14 +240,16 @@ def _correction(test: str, correction: str | None, against: str | None) -> str |
     return "tukey"
 
 
-def _chosen(names: list[str], against: str | None) -> _Names:
+def _pairs_of(names: list[str], against: str | None) -> _Names:
     if against is None:
         return list(itertools.combinations(names, 2))
+    if against not in names:
+        raise InputError(f"against={against!r} is not one of the systems; they are {', '.join(names)}.")
     return [(name, against) for name in names if name != against]
 
 
-def _whole(table: dict[str, Float64Array]) -> dict[str, Float64Array]:
-    """Values of the queries that all systems have."""
+def _complete(table: dict[str, Float64Array]) -> dict[str, Float64Array]:
+    """Values of the queries for which all systems have one."""
     shared = ~np.isnan(np.column_stack(list(table.values()))).any(axis=1)
     return {name: values[shared] for name, values in table.items()}
 
@@ -198,41 +262,6 @@ def _gaps(table: dict[str, Float64Array], first: str, second: str, *, least: int
             "Leave one of them out, or give the values of more queries."
         )
     return gaps_of(table[first], table[second])
-
-
-def _interval(
-    gaps: Float64Array, alpha: float, seed: int, kind: str, family: Tukey | None
-) -> tuple[float, float]:
-    if family is not None:
-        mean = float(gaps.mean())
-        return mean - family.least, mean + family.least
-    if kind == "t":
-        return t_gaps(gaps, 1.0 - alpha)
-    return bootstrap_gaps(gaps, 1.0 - alpha, method="bca", n_resamples=_BOOTSTRAP, seed=seed)
-
-
-def _pair(
-    names: tuple[str, str],
-    gaps: Float64Array,
-    p: tuple[float, float],
-    alpha: float,
-    interval: tuple[float, float],
-) -> Pair:
-    return Pair(
-        first=names[0],
-        second=names[1],
-        difference=float(gaps.mean()),
-        interval=interval,
-        p=p[0],
-        adjusted=p[1],
-        differs=p[1] < alpha,
-        wins=int((gaps > 0.0).sum()),
-        ties=int((gaps == 0.0).sum()),
-        losses=int((gaps < 0.0).sum()),
-        effect=effect_of(gaps),
-        detectable=detectable_gap(gaps, alpha, _POWER),
-        n=len(gaps),
-    )
 
 
 def _letters(means: dict[str, float], pairs: tuple[Pair, ...]) -> dict[str, str]:

@@ -8,16 +8,15 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from directrix.data.queries import Queries
-from directrix.data.run_scores import Form, RunScores
-from directrix.data.run_thresholds import RunThresholds
+from directrix.data.trec.scores import Form, RunScores
+from directrix.data.trec.thresholds import RunThresholds
 from directrix.models.linear import LinearModel
 from directrix.models.stumps import StumpModel
-from directrix.objectives.objective import Objective
+from directrix.objectives.build import make_objective
 from directrix.surrogates.structural import SVMMap, SVMRoc
 from directrix.trainers.cutting_plane import CuttingPlane
-from directrix.trainers.result import Result
 from directrix.trainers.svm_acc import SVMAcc, step_features
-from directrix.types import Float64Array
+from directrix.types import Float64Array, Result
 
 __all__ = ["METHODS", "QUICK", "Form", "Grid", "Method", "Step", "features_of", "path"]
 
@@ -123,12 +122,12 @@ def path(method: Method, train: Queries, model: StumpModel, grid: Grid, *, seed:
     if method.is_structural:
         surrogate = SVMMap(rel=1) if method.loss == "map" else SVMRoc(rel=1)
         trainer = CuttingPlane(epsilon=grid.epsilon)
-        found = trainer.path(Objective(train, surrogate, model), start, C=grid.hinge_c)
+        found = trainer.path(make_objective(train, surrogate, model), start, C=grid.hinge_c)
         return [_step(c, result) for c, result in zip(grid.hinge_c, found, strict=True)]
     columns = replace(
         train, features=step_features(model, train.features), feature_names=None
     )  # once, not for every C
-    objective = Objective(columns, SVMRoc(rel=1), LinearModel())  # SVMAcc asks nothing of the surrogate
+    objective = make_objective(columns, SVMRoc(rel=1), LinearModel())  # SVMAcc asks nothing of the surrogate
     return [
         _step(c, _classifier(method, grid, c, seed).minimise(objective, start)) for c in grid.c_of(method)
     ]

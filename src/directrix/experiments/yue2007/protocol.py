@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from directrix.data.runs import RunScores
+from directrix.data.trec.scores import RunScores
 from directrix.experiments.cells import Cell, Progress, run_cells
 from directrix.experiments.trials import Trial, balanced_trials
 from directrix.experiments.yue2007.collection import Collection, average_precision

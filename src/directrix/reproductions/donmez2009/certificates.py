@@ -10,9 +10,10 @@ import numpy as np
 from directrix.data.queries import Queries
 from directrix.experiments.cells import Cell
 from directrix.experiments.optimality import Certificate, certify, polish
+from directrix.objectives.build import make_objective
 from directrix.reproductions.donmez2009.collection import ARTIFICIAL, MeasuredCollection
 from directrix.reproductions.donmez2009.settings import NETS, Settings
-from directrix.reproductions.donmez2009.training import model_of, objective_of, random_weights, watch
+from directrix.reproductions.donmez2009.training import model_of, random_weights, watch
 from directrix.surrogates.lambdas import Lambda
 
 __all__ = ["GAIN_EPOCHS", "certificate_cells"]
@@ -99,7 +100,7 @@ def _certified(
     options: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     params = np.array(weights)
-    objective = objective_of(train, Lambda(measure), model_of(model, settings))
+    objective = make_objective(train, Lambda(measure), model_of(model, settings))
     options = {"eps": settings.eps, "delta": settings.delta, "seed": settings.seed, **(options or {})}
     return _as_json(certify(params, objective, measure, **options), params)
 
@@ -107,7 +108,7 @@ def _certified(
 def _polished(
     train: Queries, model: str, measure: str, weights: Sequence[float], settings: Settings
 ) -> dict[str, Any]:
-    objective = objective_of(train, Lambda(measure), model_of(model, settings))
+    objective = make_objective(train, Lambda(measure), model_of(model, settings))
     polished = polish(
         np.array(weights),
         objective,

@@ -35,7 +35,7 @@ def entries(collection: MeasuredCollection, settings: Settings) -> list[Entry]:
             entry_name(model, measure, construction),
             methods[model][0],
             {**methods[model][1], "construction": construction},
-            {"rate": settings.rates},
+            {"learning_rate": settings.rates},
             measure,
         )
         for model, measure, construction in rows

@@ -231,7 +231,9 @@ def _rates(results: Results) -> Table:
     for name, one in results.collections.items():
         for model in NETS:
             for measure, full in one.collection.measures.items():
-                by_fold = [settings["rate"] for settings in one.compared.selected(entry_name(model, full))]
+                by_fold = [
+                    settings["learning_rate"] for settings in one.compared.selected(entry_name(model, full))
+                ]
                 chosen += by_fold
                 rows.append((name, NETS[model], measure, *map(by_fold.count, rates)))
     n_ends = sum(rate in (rates[0], rates[-1]) for rate in chosen)

@@ -14,20 +14,17 @@ from directrix.experiments.crossval import Split
 from directrix.measures.names import measure as parse_measure
 from directrix.models.linear import LinearModel
 from directrix.models.mlp import MLPModel
-from directrix.objectives.linear import LinearObjective
-from directrix.objectives.objective import Objective
+from directrix.objectives.build import make_objective
 from directrix.rankers.training import judge_of
 from directrix.reproductions.donmez2009.collection import ARTIFICIAL, MeasuredCollection, artificial
 from directrix.reproductions.donmez2009.settings import NETS, Settings
 from directrix.surrogates.lambdas import Lambda
-from directrix.trainers.result import Step
 from directrix.trainers.sgd import SGD
-from directrix.types import Float64Array, Model
+from directrix.types import Float64Array, Model, Step
 
 __all__ = [
     "Watched",
     "model_of",
-    "objective_of",
     "random_weights",
     "size_cells",
     "training_cells",
@@ -72,11 +69,6 @@ def model_of(name: str, settings: Settings) -> Model:
     return LinearModel() if name == "linear" else MLPModel((settings.hidden,), "tanh")
 
 
-def objective_of(q: Queries, surrogate: Lambda, model: Model) -> Objective:
-    """Return the objective of a net on queries."""
-    return (LinearObjective if isinstance(model, LinearModel) else Objective)(q, surrogate, model)
-
-
 def random_weights(model: Model, n_features: int, seed: int) -> Float64Array:
     """Return weights before any training; for the linear net normal ones, of a length near 1."""
     rng = np.random.default_rng(seed)
@@ -115,7 +107,7 @@ def watch(  # noqa: PLR0913
         Epochs whose parameters to keep.
     """
     surrogate = Lambda(measure)
-    objective, held = objective_of(train, surrogate, model), objective_of(valid, surrogate, model)
+    objective, held = make_objective(train, surrogate, model), make_objective(valid, surrogate, model)
     judges = {"train": judge_of(surrogate.measure, train), "valid": judge_of(surrogate.measure, valid)}
     linear = isinstance(model, LinearModel)
     if start is None:
@@ -124,7 +116,7 @@ def watch(  # noqa: PLR0913
         )
     patience = settings.patience if epochs is None else None
     trainer = SGD(
-        rate=rate,
+        learning_rate=rate,
         epochs=epochs or settings.epochs_of(train.n_queries),
         shrink=0.8,
         shrink_chance=0.3,
@@ -223,7 +215,7 @@ def _training(split: Split, model: str, measure: str, settings: Settings) -> dic
 
 def _size(split: Split, measure: str, measures: Sequence[str], settings: Settings) -> dict[str, Any]:
     _, chosen = _at_every_rate(split, "mlp", measure, settings)
-    objective = objective_of(split.test, Lambda(measure), model_of("mlp", settings))
+    objective = make_objective(split.test, Lambda(measure), model_of("mlp", settings))
     scores = objective.scores(chosen.best["valid"][1]).astype(np.float64)
     test = split.test
     return {

@@ -11,7 +11,7 @@ from directrix.data.queries import Queries
 from directrix.experiments.cells import Cell
 from directrix.experiments.splits import Split
 from directrix.experiments.tendency import tendency
-from directrix.experiments.tendency_samples import random_models, tendencies
+from directrix.experiments.tendency_on_data import random_models, surrogate_tendencies
 from directrix.laws.bounds import ap_bound, ndcg_bound, rank_bound
 from directrix.surrogates.names import surrogate as parse_surrogate
 
@@ -93,7 +93,7 @@ def _coefficients(q: Queries, surrogates: tuple[str, ...], sweep: Sweep, seed: i
     models = random_models(sweep.models, q.n_features, norm=sweep.norm, seed=seed)
     return [
         {"coefficient": t.coefficient, "k": t.k, "median": float(np.nanmedian(t.by_query))}
-        for t in tendencies(surrogates, q, models=models)
+        for t in surrogate_tendencies(surrogates, q, models=models)
     ]
 
 

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from directrix.experiments.crossval import Entry
-from directrix.experiments.tendency_samples import random_models
+from directrix.experiments.tendency_on_data import random_models
 from directrix.rankers.methods import Method
 from directrix.surrogates.approx import ApproxAP, ApproxNDCG
 from directrix.surrogates.soft import SoftNDCG
 from directrix.trainers.restarts import Restarts
-from directrix.trainers.result import Result, Step
 from directrix.trainers.sgd import SGD
-from directrix.types import Float64Array, Objective, Trainer
+from directrix.types import Float64Array, Objective, Result, Step, Trainer
 
 __all__ = ["LISTNET", "MAP", "NDCG", "ONE_START", "QUICK_GRIDS", "Grids", "RandomStart", "entries"]
 
@@ -93,8 +92,10 @@ class RandomStart:
         return self.trainer.minimise(objective, drawn, callback=callback)
 
 
-def _ascent(restarts: int = 30, epochs: int = 50, rate: float = 0.01, random_state: int = 0) -> RandomStart:
-    ascent = SGD(rate=rate, epochs=epochs, random_state=random_state)
+def _ascent(
+    restarts: int = 30, epochs: int = 50, learning_rate: float = 0.01, random_state: int = 0
+) -> RandomStart:
+    ascent = SGD(learning_rate=learning_rate, epochs=epochs, random_state=random_state)
     return RandomStart(
         Restarts(ascent, restarts, spread=_ANY_DIRECTION, random_state=random_state), random_state
     )

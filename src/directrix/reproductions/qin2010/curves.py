@@ -140,7 +140,7 @@ def error_curves(
 
 def _errors(q: Queries, surrogate: Any, epochs: int, rate: float, seed: int) -> dict[str, Any]:
     begun = time.process_time()
-    errors = approximation(q, surrogate, trainer=SGD(rate=rate, epochs=epochs, random_state=seed))
+    errors = approximation(q, surrogate, trainer=SGD(learning_rate=rate, epochs=epochs, random_state=seed))
     bounds = {
         kind: {
             "covered": errors.covered(kind).tolist(),

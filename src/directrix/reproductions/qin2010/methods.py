@@ -110,7 +110,7 @@ def _algorithm_1(name: str, grids: Grids) -> Method:
         "one step per query: O(R n) pairs, only those inside the sigmoid's band",
         "the paper's own training",
         grid={"alpha": grids.ap_alpha, "beta": grids.ap_beta} if is_ap else {"alpha": grids.ndcg_alpha},
-        fixed={"rate": grids.rate, "epochs": grids.epochs, "start": "zero"},
+        fixed={"learning_rate": grids.rate, "epochs": grids.epochs, "start": "zero"},
         from_measure=("rel",) if is_ap else (),
         keeps_best=True,
         selection="AP" if is_ap else "nDCG",

@@ -1,0 +1,116 @@
+"""Columns of a record batch as checked arrays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from directrix.data.arrow.layout import Layout
+from directrix.data.grouping import object_array
+from directrix.errors import InputError
+from directrix.types import Array, Float64Array
+
+__all__ = ["Columns", "Place"]
+
+_ROWS = 512  # copied from columns to rows together, so that they stay in a cache
+
+
+class Place(NamedTuple):
+    """Where a batch comes from: its file, and its first row in the file."""
+
+    path: Path
+    row: int
+
+    def of(self, row: int, column: str) -> str:
+        """Name a cell of the batch, for messages."""
+        return f"{self.path}: row {self.row + row}, column {column!r}"
+
+
+class Columns:
+    """Turns batches of one layout into arrays; ``missing`` as for `directrix.data.read_parquet`."""
+
+    def __init__(self, layout: Layout, missing: str = "error") -> None:
+        self._layout, self._missing = layout, missing
+
+    def labels(self, batch: Any, place: Place) -> Float64Array:
+        """Labels (n,), finite and >= 0."""
+        column = _without_nulls(batch, "label", place)
+        out = np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+        bad = ~((out >= 0.0) & (out < np.inf))
+        if bad.any():
+            row = int(np.argmax(bad))
+            raise InputError(
+                f"{place.of(row, 'label')}: {out[row]:g}; labels are finite and >= 0. Drop unlabelled rows, "
+                "or shift the labels so that the lowest is 0."
+            )
+        return out
+
+    def qids(self, batch: Any, place: Place) -> Array:
+        """Query of every row (n,): int64, or Python objects."""
+        column = _without_nulls(batch, "qid", place)
+        if hasattr(column, "dictionary_decode"):
+            column = column.dictionary_decode()
+        if str(column.type).startswith(("int", "uint")) and str(column.type) != "uint64":
+            return column.to_numpy(zero_copy_only=False).astype(np.int64)  # type: ignore[no-any-return]
+        values = object_array(column.to_pylist())
+        is_nan = values != values
+        if is_nan.any():
+            row = int(np.argmax(is_nan))
+            raise InputError(
+                f"{place.of(row, 'qid')}: it is nan; every row belongs to a query. Drop these rows."
+            )
+        return values
+
+    def doc_ids(self, batch: Any) -> Any:
+        """Identifiers of the documents, object (n,), None for documents without one."""
+        return object_array(batch.column("docid").to_pylist()) if self._layout.has_docs else None
+
+    def features(self, batch: Any, place: Place) -> Array:
+        """Features (n, n_features); all are finite, except NaN if ``missing`` allows it."""
+        n, names, dtype = batch.num_rows, self._layout.names, self._layout.dtype
+        if self._layout.is_list:
+            values = _without_nulls(batch, "features", place).flatten().to_numpy(zero_copy_only=False)
+            rows = values.reshape(n, len(names)).astype(dtype, copy=False)
+        else:
+            columns = [batch.column(name).to_numpy(zero_copy_only=False) for name in names]
+            rows = np.empty((n, len(names)), dtype=dtype)
+            for first in range(0, n, _ROWS):
+                for feature, column in enumerate(columns):
+                    rows[first : first + _ROWS, feature] = column[first : first + _ROWS]
+        return self._checked(rows, place)
+
+    def _checked(self, rows: Array, place: Place) -> Array:
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(rows.sum(dtype=np.float64)):  # a sum is finite only if every term is
+                return rows
+        bad = ~np.isfinite(rows) if self._missing == "error" else np.isinf(rows)
+        if bad.any():
+            self._refuse(rows, bad, place)
+        return np.where(np.isnan(rows), rows.dtype.type(0.0), rows) if self._missing == "zero" else rows
+
+    def _refuse(self, rows: Array, bad: Array, place: Place) -> NoReturn:
+        row, column = (int(i) for i in np.unravel_index(np.argmax(bad), bad.shape))
+        value, cell = rows[row, column].item(), place.of(row, self._layout.names[column])
+        if not np.isnan(value):
+            raise InputError(
+                f"{cell}: the feature is {value:g}; finite numbers are needed. Clip the column, or drop "
+                "these rows."
+            )
+        raise InputError(
+            f"{cell}: the feature is missing (NaN or null); finite numbers are needed.",
+            python="Type missing='zero' if missing features mean 0, or fill it in.",
+            shell="Type --missing zero if missing features mean 0, or fill it in.",
+        )
+
+
+def _without_nulls(batch: Any, name: str, place: Place) -> Any:
+    column = batch.column(name)
+    if column.null_count:
+        row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
+        raise InputError(
+            f"{place.of(row, name)}: it is null (so are {column.null_count - 1:,} more); every row needs a "
+            f"value. Drop these rows, e.g. table.filter(pyarrow.compute.is_valid(table[{name!r}]))."
+        )
+    return column

@@ -1,0 +1,233 @@
+"""Parquet and Arrow IPC files, or a folder of them, as one sequence of record batches with one layout."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from directrix.data.arrow.columns import Place
+from directrix.data.arrow.layout import layout_of
+from directrix.data.files import Stamp, check_stamp, readable
+from directrix.data.formats import ARROW
+from directrix.data.stored import Extent
+from directrix.errors import InputError, MissingExtra
+
+__all__ = ["ArrowFiles", "import_arrow", "is_arrow"]
+
+_MAGIC = {b"PAR1": "parquet", b"ARRO": "ipc"}
+_BATCH_BYTES = 8 << 20  # of features that are decoded as one batch
+
+
+def import_arrow() -> Any:
+    """Return the package pyarrow with its modules for both formats, or raise `MissingExtra`."""
+    try:
+        import pyarrow.ipc
+        import pyarrow.parquet
+    except ImportError as error:
+        raise MissingExtra("arrow", "reading and writing Parquet and Arrow files") from error
+    return pyarrow
+
+
+def is_arrow(path: Path) -> bool:
+    """Whether a path is a Parquet or Arrow file, by its first bytes, or a folder of them, by their names."""
+    if path.is_dir():
+        return bool(_files_in(path))
+    try:
+        return path.is_file() and _form(path) is not None
+    except InputError:
+        return False  # the readers say why it cannot be read
+
+
+def _form(path: Path) -> str | None:
+    with readable(path), path.open("rb") as file:
+        return _MAGIC.get(file.read(4))
+
+
+class ArrowFiles:
+    """The files of one data set, of which only columns and sizes are read.
+
+    Parameters
+    ----------
+    path : Path
+        A Parquet or Arrow IPC file (Feather version 2), or a folder whose files ``*.parquet``,
+        ``*.arrow`` and ``*.feather`` are read in the order of their names.
+
+    Raises
+    ------
+    InputError
+        If a file does not exist, is damaged, or has other columns than `directrix.data.read_parquet` needs.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.paths = _paths(path)
+        stats = [p.stat() for p in self.paths]
+        self.stamps: tuple[Stamp, ...] = tuple(
+            (p, s.st_size, s.st_mtime_ns) for p, s in zip(self.paths, stats, strict=True)
+        )
+        self.sizes: list[int] = []
+        layouts = []
+        for file in self.paths:
+            with _reading(file):
+                schema, n_rows = self._schema_and_size(file)
+            layouts.append(layout_of(self._pa, schema, file))
+            self.sizes.append(n_rows)
+        self.layout = layouts[0]
+        for file, layout in zip(self.paths, layouts, strict=True):
+            if layout != self.layout:
+                raise InputError(
+                    f"{file} has other columns, or columns of other types, than {self.paths[0]}; all files "
+                    "of a folder must have the same. Write them again, or give one file."
+                )
+        if not self.n_rows:
+            raise InputError(
+                f"{path} has no rows; at least one document is needed. Check how it was written."
+            )
+
+    @property
+    def _pa(self) -> Any:
+        return import_arrow()  # a module cannot be pickled
+
+    @property
+    def n_rows(self) -> int:
+        """Number of documents in all files."""
+        return sum(self.sizes)
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes that all features take in memory."""
+        return self.n_rows * len(self.layout.names) * self.layout.dtype.itemsize
+
+    def batches(self, columns: list[str] | None = None, first: int = 0) -> Iterator[tuple[Place, Any]]:
+        """Record batches in order, each with its place; only the given columns, None = all of the layout.
+
+        Batches that end before the row ``first`` (of all files together) may be left out.
+        """
+        wanted = self.layout.columns if columns is None else columns
+        per_row = max(len(self.layout.names) * self.layout.dtype.itemsize, 64)
+        for path, size in zip(self.paths, self.sizes, strict=True):
+            if first < size:
+                read = self._parquet_batches if _form(path) == "parquet" else self._ipc_batches
+                with _reading(path):
+                    check_stamp(self.stamps, path, path.stat())
+                    for row, batch in read(path, wanted, max(first, 0), max(256, _BATCH_BYTES // per_row)):
+                        yield Place(path, row), batch
+            first -= size
+
+    def extents(self) -> tuple[Extent, ...] | None:
+        """Where the bytes of features are in the files; None if they differ from those in memory.
+
+        They are the same in Arrow IPC files without compression, with one list column without nulls.
+        """
+        extents, before = [], 0
+        for path, size in zip(self.paths, self.sizes, strict=True):
+            if not self.layout.is_list or _form(path) != "ipc":
+                return None
+            floats = self._pa.float32(), self._pa.float64()
+            with _reading(path), self._pa.memory_map(str(path)) as mapped:
+                begin, end = mapped.read_buffer(8).address, mapped.size()
+                reader = self._pa.ipc.open_file(mapped)
+                row = before
+                for number in range(reader.num_record_batches):
+                    column = reader.get_batch(number).column("features")
+                    values = column.flatten()
+                    if not len(column):
+                        continue
+                    width = values.type.bit_width // 8
+                    offset = values.buffers()[1].address - begin + values.offset * width
+                    is_plain = 0 <= offset <= end - len(values) * width and values.type in floats
+                    if not is_plain or column.null_count or values.null_count:
+                        return None
+                    extents.append(Extent(row, path, offset))
+                    row += len(column)
+            before += size
+        return tuple(extents)
+
+    def _schema_and_size(self, path: Path) -> tuple[Any, int]:
+        if _form(path) == "parquet":
+            with self._pa.parquet.ParquetFile(path) as file:
+                return file.schema_arrow, file.metadata.num_rows
+        with self._pa.memory_map(str(path)) as mapped:
+            reader = self._pa.ipc.open_file(mapped)
+            options = self._pa.ipc.IpcReadOptions(included_fields=[0])
+            narrow = self._pa.ipc.open_file(mapped, options=options)
+            return reader.schema, sum(narrow.get_batch(b).num_rows for b in range(narrow.num_record_batches))
+
+    def _parquet_batches(self, path: Path, columns: list[str], first: int, at_once: int) -> Iterator[Any]:
+        # pre_buffer, the default, would hold the compressed data of all groups of rows at once
+        with self._pa.parquet.ParquetFile(path, pre_buffer=False) as file:
+            sizes = [file.metadata.row_group(g).num_rows for g in range(file.num_row_groups)]
+            ends = np.cumsum(sizes, dtype=np.int64)
+            groups = np.flatnonzero(ends > first)
+            row = int(ends[groups[0]] - sizes[groups[0]])
+            for batch in file.iter_batches(at_once, row_groups=groups.tolist(), columns=columns):
+                yield row, batch
+                row += batch.num_rows
+
+    def _ipc_batches(self, path: Path, columns: list[str], first: int, at_once: int) -> Iterator[Any]:
+        number, row, n_batches = 0, 0, 1
+        while number < n_batches:
+            # mapped again for each batch, since pages that were read count as memory
+            with self._pa.memory_map(str(path)) as mapped:
+                names = self._pa.ipc.open_file(mapped).schema.names
+                options = self._pa.ipc.IpcReadOptions(included_fields=sorted(map(names.index, columns)))
+                reader = self._pa.ipc.open_file(mapped, options=options)
+                n_batches = reader.num_record_batches
+                batch = reader.get_batch(number)
+            if row + batch.num_rows > first:
+                for start in range(0, batch.num_rows, at_once):
+                    yield row + start, batch.slice(start, at_once)
+            row, number = row + batch.num_rows, number + 1
+
+
+@contextlib.contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Turn what pyarrow raises for a damaged file into an `InputError`."""
+    try:
+        yield
+    except InputError:
+        raise
+    except (import_arrow().ArrowException, OSError, ValueError) as error:
+        with readable(path), path.open("rb"):
+            pass  # an obstacle for files of any format has its own message
+        reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+        raise InputError(
+            f"{path} cannot be read as a Parquet or Arrow file: {reason}. A complete file is needed; write "
+            "or fetch it again."
+        ) from error
+
+
+def _files_in(folder: Path) -> list[Path]:
+    with readable(folder):
+        return [p for p in sorted(folder.iterdir()) if ARROW.is_named(p) and p.name[0] not in "._"]
+
+
+def _paths(path: Path) -> list[Path]:
+    if not path.is_dir():
+        if _form(path) is None:
+            remedy = (
+                "If it is an Arrow stream or Feather version 1, write it again: "
+                "pyarrow.feather.write_feather(table, path)."
+                if ARROW.is_named(path)
+                else f"LETOR text is read by read_letor(path); `directrix convert {path.name} "
+                f"{path.stem}.arrow` rewrites it."
+            )
+            raise InputError(
+                f"{path} is no Parquet file and no Arrow IPC file (Feather version 2), by its first bytes. "
+                f"{remedy}"
+            )
+        return [path]
+    files = _files_in(path)
+    if not files:
+        raise InputError(
+            f"{path} is a folder without *.parquet, *.arrow or *.feather; give the folder of a data set, or "
+            f"one file, e.g. {path / 'train.parquet'}."
+        )
+    for file in files:
+        if file.is_dir() or _form(file) is None:
+            raise InputError(f"{file} is no Parquet or Arrow file; take it out of the folder {path}.")
+    return files

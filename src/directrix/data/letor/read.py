@@ -1,0 +1,235 @@
+"""Read LETOR / svmlight text: ``label qid:ID index:value ... # comment``."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from directrix.data.files import open_data, readable
+from directrix.data.grouping import object_array, run_starts
+from directrix.data.letor.features import assemble, parse_file
+from directrix.data.letor.parser import Block, BlockParser
+from directrix.data.options import check_missing
+from directrix.data.problems import Problem, raise_problems
+from directrix.data.queries import Queries
+from directrix.errors import InputError
+from directrix.parameters import whole
+from directrix.types import Array, Int64Array
+
+__all__ = ["check_blocks", "doc_ids_of", "read_letor", "side_file", "sizes_of"]
+
+
+def read_letor(
+    path: str | os.PathLike[str],
+    *,
+    dtype: npt.DTypeLike = np.float32,
+    sparse: bool | None = None,
+    missing: Literal["error", "zero", "nan"] = "error",
+    groups: str | os.PathLike[str] | None = None,
+    index_base: Literal[0, 1] = 1,
+    n_features: int | None = None,
+) -> Queries:
+    r"""Read a LETOR / svmlight file, plain or compressed with gzip, bzip2 or xz.
+
+    Every line is ``label qid:ID index:value ... # comment``. Features that a line leaves out are 0, empty
+    lines and comments are skipped, a line may end in CRLF. The document identifier is X of ``# docid = X``,
+    else the whole comment.
+
+    Parameters
+    ----------
+    path : path
+        A regular file, since it is read more than once: pipes and devices are refused. Its first bytes, not
+        its name, tell how it is compressed.
+    dtype : float32 or float64
+        Type of the features. Numbers are rounded correctly to float64, then to this.
+    sparse : bool, or None
+        CSR or dense features; ``None`` takes CSR if less than one feature in eight is written.
+    missing : {"error", "zero", "nan"}
+        What ``NULL`` (LETOR 4) and ``nan`` as values mean. "nan" is for models that take NaN.
+    groups : path, or None
+        File with the number of lines of each query, one per line, for files without qid, as LightGBM has
+        them; if the first line has no qid, ``<path>.query`` is used without being named. Queries are then
+        numbered from 0.
+    index_base : {1, 0}
+        The lowest feature index that may occur; it becomes column 0.
+    n_features : int, or None
+        Number of columns; ``None`` is the highest index in the file.
+
+    Returns
+    -------
+    Queries
+        In the order of the file. `query_ids` are integers; `doc_ids` is ``None`` if no line
+        has a comment.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read or used: all bad lines at once (the first 20, then a count), a query whose
+        lines are not together, a file without data.
+
+    Notes
+    -----
+    Compiled code parses blocks of 1 MiB on `get_threads` threads, those of plain files straight into the
+    result, whose size is known from a count of the lines. Compressed files, and plain ones that turn out
+    wider than their first block, are assembled block by block.
+
+    Examples
+    --------
+    >>> import directrix as dx, pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "two.txt")
+    >>> _ = path.write_text("2 qid:1 1:0.5 2:0.1 # docid = a\n0 qid:1 2:1 # docid = b\n")
+    >>> dx.read_letor(path).features
+    array([[0.5, 0.1],
+           [0. , 1. ]], dtype=float32)
+    """
+    path = Path(path)
+    _check_options(dtype, missing, index_base, n_features)
+    with readable(path):
+        side = side_file(path) if groups is None else Path(groups)
+        parser = BlockParser(
+            path.name, np.dtype(dtype), missing, index_base, sparse=sparse, want_qid=side is None
+        )
+        blocks, dense = parse_file(path, parser, n_features)
+    qptr, query_ids = check_blocks(path, blocks, side)
+    doc_ids = doc_ids_of(blocks) if any(block.doc_ids is not None for block in blocks) else None
+    labels = np.concatenate([block.labels for block in blocks])
+    _check_width(path, blocks, n_features)
+    width = max(block.width for block in blocks) if n_features is None else n_features
+    features = assemble(path, blocks, dense, (np.dtype(dtype), width), sparse=sparse)
+    return Queries(features, labels, qptr, query_ids, doc_ids, None, np.arange(len(labels)))
+
+
+def check_blocks(path: Path, blocks: list[Block], side: Path | None) -> tuple[Int64Array, tuple[int, ...]]:
+    """Raise `InputError` for all that is wrong with a file as a whole; return its queries.
+
+    Features are not used. Where only errors matter, the first row of each run of one query suffices.
+    """
+    _raise_bad_lines(path, blocks)
+    if not any(len(block.labels) for block in blocks):
+        raise InputError(
+            f"{path} has no data; at least one line `label qid:ID index:value ...` is needed. "
+            "Check that it was written to its end."
+        )
+    _check_last_line(path, blocks)
+    return _queries_of(path, blocks) if side is None else _queries_from_sizes(path, side, blocks)
+
+
+def doc_ids_of(blocks: list[Block]) -> Array:
+    """Identifiers of the documents, None for rows without one."""
+    return object_array(itertools.chain.from_iterable(b.doc_ids or [None] * len(b.labels) for b in blocks))
+
+
+def _check_options(dtype: npt.DTypeLike, missing: str, index_base: int, n_features: int | None) -> None:
+    try:
+        is_known = np.dtype(dtype) in (np.dtype(np.float32), np.dtype(np.float64))
+    except TypeError:  # not the name of any type
+        is_known = False
+    if not is_known:
+        raise InputError(f"dtype={dtype!r}: features are float32 or float64; type dtype=numpy.float32.")
+    check_missing(missing)
+    if index_base not in (0, 1):
+        raise InputError(f"index_base={index_base!r}; feature indices start at 1 or at 0.")
+    if n_features is not None:
+        whole(n_features, "n_features", least=0)
+
+
+def side_file(path: Path) -> Path | None:
+    """``<path>.query`` if it exists and the first line of data has no qid."""
+    side = path.with_name(path.name + ".query")
+    if not side.is_file():
+        return None
+    with open_data(path) as file:
+        for line in file:
+            words = line.split(b"#")[0].split()
+            if words:
+                return None if any(word.startswith(b"qid:") for word in words[1:2]) else side
+    return side
+
+
+def _raise_bad_lines(path: Path, blocks: list[Block]) -> None:
+    before, problems = 0, []
+    for block in blocks:
+        problems += [problem._replace(line=before + problem.line) for problem in block.problems]
+        before += block.n_lines
+    raise_problems(path, problems, sum(block.n_problems for block in blocks))
+
+
+def _check_last_line(path: Path, blocks: list[Block]) -> None:
+    """Refuse a file that ends in the middle of a line, as far as that can be seen."""
+    if all(block.is_terminated for block in blocks):
+        return
+    filled = [block for block in blocks if len(block.labels)]
+    width = max(block.width for block in filled)
+    last = filled[-1]
+    others = [min(block.narrow, block.last) for block in filled[:-1]] + [last.narrow] * (len(last.labels) > 1)
+    if others and min(others) == width > last.last:
+        line = sum(block.n_lines for block in blocks)
+        what = f"the file ends within a line, after feature {last.last}; every other line has {width}"
+        remedy = "Fetch or write the file again; if it is complete, add a newline at its end: "
+        raise_problems(path, [Problem(line, what, f"{remedy}`echo >> {path.name}`.")])
+
+
+def _check_width(path: Path, blocks: list[Block], n_features: int | None) -> None:
+    width = max(block.width for block in blocks)
+    if n_features is not None and width > n_features:
+        raise InputError(
+            f"{path}: feature {width} occurs, but n_features={n_features}; "
+            f"type n_features={width}, or leave it out."
+        )
+
+
+def _queries_of(path: Path, blocks: list[Block]) -> tuple[Int64Array, tuple[int, ...]]:
+    qids = np.concatenate([block.qids for block in blocks])
+    starts = run_starts(qids)
+    ids = qids[starts]
+    if len(np.unique(ids)) < len(ids):
+        _raise_split(path, blocks, starts, ids)
+    return np.append(starts, len(qids)), tuple(ids.tolist())
+
+
+def _raise_split(path: Path, blocks: list[Block], starts: Int64Array, ids: Int64Array) -> None:
+    before = np.cumsum([0] + [block.n_lines for block in blocks[:-1]])
+    lines = np.concatenate([block.lines + n + 1 for block, n in zip(blocks, before, strict=True)])[starts]
+    remedy = (
+        f"The lines of a query must be together: sort the file by query, e.g. `sort -s -t: -k2,2n "
+        f"{path.name}`, or give the later lines another number."
+    )
+    seen: dict[int, int] = {}
+    problems = []
+    for qid, line in zip(ids.tolist(), lines.tolist(), strict=True):
+        first = seen.setdefault(qid, line)
+        if first != line:
+            what = f"query {qid} starts again; its lines began at {path}:{first} and were followed by others"
+            problems.append(Problem(line, what, remedy))
+    raise_problems(path, problems)
+
+
+def _queries_from_sizes(path: Path, side: Path, blocks: list[Block]) -> tuple[Int64Array, tuple[int, ...]]:
+    sizes = sizes_of(side)
+    n_docs = sum(len(block.labels) for block in blocks)
+    if sizes.sum() != n_docs:
+        raise InputError(
+            f"{side}: the {len(sizes):,} sizes add up to {sizes.sum():,}, but {path} has {n_docs:,} lines "
+            "of data; both must agree.",
+            python="Give the file that belongs to it: groups='...'.",
+            shell="Put the file that belongs to it in its place.",
+        )
+    return np.concatenate([[0], np.cumsum(sizes)]), tuple(range(len(sizes)))
+
+
+def sizes_of(side: Path) -> Int64Array:
+    """Numbers of lines of each query, from the file that gives them."""
+    with readable(side), open_data(side) as file:
+        words = file.read().decode("utf-8", errors="replace").split()
+    for number, word in enumerate(words, start=1):
+        if not (word.isascii() and word.isdigit() and len(word) < 18 and int(word) > 0):
+            raise InputError(
+                f"{side}: size {number} is {word!r}; the number of lines of a query is an integer >= 1. "
+                "Write one size per line."
+            )
+    return np.array([int(word) for word in words], dtype=np.int64)

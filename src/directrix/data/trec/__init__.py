@@ -1,0 +1,1 @@
+"""TREC runs and relevance judgements, joined, and as features."""

@@ -1,0 +1,140 @@
+"""TREC runs and relevance judgements as files and values."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from directrix.data.atomic import replacing
+from directrix.data.queries import Queries
+from directrix.data.trec.rows import Column, read_documents
+from directrix.data.validate import check_ranking
+from directrix.errors import InputError
+from directrix.types import Array, Float64Array, Int64Array
+
+__all__ = ["Qrels", "Run", "read_trec_qrels", "read_trec_run", "run_text", "write_trec_run"]
+
+_SCORE = Column("score", 4, 2, "Each line reads `query Q0 document rank score tag`.")
+_LABEL = Column(
+    "label", -1, -2, "Each line reads `query iteration document label`, or `query document label`."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What a system retrieved: documents with scores, in the order of the file.
+
+    Parameters
+    ----------
+    tag : str
+        Name of the system.
+    query_ids : tuple of str
+        In order of first appearance.
+    qptr : int64 (n_queries + 1,)
+        Query ``q`` owns ``qptr[q] <= i < qptr[q + 1]``.
+    doc_ids : object array (n_docs,)
+        Identifiers of the documents.
+    scores : float64 (n_docs,)
+        Higher is better; the ranks of the file do not count, as in trec_eval.
+    """
+
+    tag: str
+    query_ids: tuple[str, ...]
+    qptr: Int64Array
+    doc_ids: Array
+    scores: Float64Array
+
+    @classmethod
+    def from_scores(cls, q: Queries, scores: Any, tag: str = "directrix") -> Run:
+        """Build a run from scores of the documents of ``q``; without `doc_ids` rows are numbered."""
+        scores, _, qptr = check_ranking(scores, q.labels, q.qptr)
+        names = [str(row) for row in q.rows] if q.doc_ids is None else [str(name) for name in q.doc_ids]
+        doc_ids = np.array(names, dtype=object)
+        return cls(tag, tuple(map(str, q.query_ids)), qptr, doc_ids, np.asarray(scores, dtype=np.float64))
+
+
+@dataclass(frozen=True, eq=False)
+class Qrels:
+    """Relevance judgements, in the order of the file.
+
+    Parameters
+    ----------
+    query_ids, qptr, doc_ids
+        As in `Run`.
+    labels : float64 (n_docs,)
+        As in the file, where negative values occur; they count as 0.
+    """
+
+    query_ids: tuple[str, ...]
+    qptr: Int64Array
+    doc_ids: Array
+    labels: Float64Array
+
+    def of_query(self, q: int) -> dict[str, float]:
+        """Return the label of every judged document of query number ``q``."""
+        first, last = self.qptr[q], self.qptr[q + 1]
+        return dict(zip(self.doc_ids[first:last], self.labels[first:last].tolist(), strict=True))
+
+
+def read_trec_run(path: str | os.PathLike[str]) -> Run:
+    """Read a run, plain or compressed; every line is ``query Q0 document rank score tag``.
+
+    The lines of a query need not be together. The tag is that of the first line.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or with all lines that have another number of columns, a
+        score that is no finite number, or a document that its query already has.
+    """
+    read = read_documents(Path(path), lambda words: 6, _SCORE)
+    return Run(read.first[5], *read[:4])
+
+
+def read_trec_qrels(path: str | os.PathLike[str]) -> Qrels:
+    """Read judgements; every line is ``query iteration document label`` or ``query document label``.
+
+    The first line tells how many columns there are.
+
+    Raises
+    ------
+    InputError
+        As `read_trec_run`, for labels.
+    """
+    return Qrels(*read_documents(Path(path), lambda words: 3 if len(words) == 3 else 4, _LABEL)[:4])
+
+
+def write_trec_run(run: Run, path: str | os.PathLike[str]) -> None:
+    """Write a run, each query by falling score; equal scores keep their order.
+
+    The file appears only when all of it is written; ``.gz``, ``.bz2``, ``.xz`` are compressed.
+
+    Raises
+    ------
+    InputError
+        If an identifier is empty or holds a blank, or the file cannot be written.
+    """
+    with replacing(path) as file:
+        file.write(run_text(run).encode())
+
+
+def run_text(run: Run) -> str:
+    """Return the lines of a run; see `write_trec_run`."""
+    for what, names in [("tag", [run.tag]), ("query", run.query_ids), ("document", run.doc_ids)]:
+        for name in names:
+            if len(str(name).split()) != 1 or str(name) != str(name).strip():
+                raise InputError(
+                    f"the {what} {name!r} does not fit into a column of a run; identifiers must not be "
+                    "empty or hold blanks. Rename it, e.g. name.replace(' ', '_')."
+                )
+    lines = []
+    for q, query in enumerate(run.query_ids):
+        first, last = run.qptr[q], run.qptr[q + 1]
+        scores, names = run.scores[first:last].tolist(), run.doc_ids[first:last]
+        for rank, i in enumerate(np.argsort(-run.scores[first:last], kind="stable"), start=1):
+            lines.append(f"{query} Q0 {names[i]} {rank} {scores[i]!r} {run.tag}\n")
+    return "".join(lines)

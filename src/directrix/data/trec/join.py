@@ -1,0 +1,86 @@
+"""A run and relevance judgements together, as measures take them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from directrix.data.grouping import object_array
+from directrix.data.trec.files import Qrels, Run
+from directrix.errors import InputError
+from directrix.types import Array, Float64Array, Int64Array
+
+__all__ = ["Judged", "join_trec", "some_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """A run with its judgements, as measures take it.
+
+    Parameters
+    ----------
+    scores : float64 (n_docs,)
+        Of the run; -inf for a judged document that the run did not retrieve. It counts among
+        the relevant documents and in the ideal ranking, and earns nothing.
+    labels : float64 (n_docs,)
+        Judgement, 0 for unjudged documents and for negative judgements.
+    qptr, query_ids, doc_ids
+        As in `Run`; retrieved documents come first, in the order of the run.
+    """
+
+    scores: Float64Array
+    labels: Float64Array
+    qptr: Int64Array
+    query_ids: tuple[str, ...]
+    doc_ids: Array
+
+
+def join_trec(run: Run, qrels: Qrels, *, queries: Literal["both", "judged"] = "both") -> Judged:
+    """Bring a run and judgements together.
+
+    Parameters
+    ----------
+    run, qrels
+        What was retrieved, and what is relevant.
+    queries : {"both", "judged"}
+        "both": queries of the run that have judgements, in the order of the run, as trec_eval
+        does; "judged": all queries with judgements, in the order of the judgements, as its
+        option ``-c`` does (a query that the run lacks has no retrieved documents).
+
+    Returns
+    -------
+    Judged
+        Retrieved documents, then judged ones that were not retrieved, for every query.
+
+    Raises
+    ------
+    InputError
+        If no query is in both.
+    """
+    in_run = {query: q for q, query in enumerate(run.query_ids)}
+    in_qrels = {query: q for q, query in enumerate(qrels.query_ids)}
+    if not in_run.keys() & in_qrels.keys():
+        raise InputError(
+            f"no query is in both the run (queries {some_of(run.query_ids)}) and the judgements "
+            f"({some_of(qrels.query_ids)}); at least one is needed. Check that they belong to one collection."
+        )
+    chosen = [query for query in run.query_ids if query in in_qrels] if queries == "both" else qrels.query_ids
+    scores, labels, docs, sizes = [], [], [], []
+    for query in chosen:
+        known = qrels.of_query(in_qrels[query])
+        first, last = (run.qptr[in_run[query]], run.qptr[in_run[query] + 1]) if query in in_run else (0, 0)
+        names = list(run.doc_ids[first:last])
+        labels += [known.pop(name, 0.0) for name in names]
+        labels += known.values()
+        docs += [*names, *known]
+        scores += [run.scores[first:last], np.full(len(known), -np.inf)]
+        sizes.append(len(names) + len(known))
+    qptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    return Judged(np.concatenate(scores), np.maximum(labels, 0.0), qptr, tuple(chosen), object_array(docs))
+
+
+def some_of(names: tuple[str, ...]) -> str:
+    """The first identifiers, for messages."""
+    return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")

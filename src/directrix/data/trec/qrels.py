@@ -1,0 +1,66 @@
+"""Labels of queries as relevance judgements, and how a file of judgements is recognised."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from directrix.data.files import open_data, readable
+from directrix.data.queries import Queries
+from directrix.errors import InputError
+
+__all__ = ["document_names", "is_qrels", "qrels_lines"]
+
+_LINE = 1 << 12  # enough of a line to count its columns
+
+
+def is_qrels(path: Path) -> bool:
+    """Whether the first line of data has 3 or 4 columns, the last a number, and no ``qid:``.
+
+    A file that cannot be read is not one; the readers say why.
+    """
+    try:
+        with readable(path), open_data(path) as file:
+            while line := file.readline(_LINE):
+                words = list(itertools.takewhile(lambda word: not word.startswith(b"#"), line.split()))
+                if words:
+                    is_letor = any(word.startswith(b"qid:") for word in words[1:2])
+                    return len(words) in (3, 4) and not is_letor and _is_number(words[-1])
+    except InputError:
+        pass
+    return False
+
+
+def _is_number(word: bytes) -> bool:
+    try:
+        return math.isfinite(float(word)) and b"_" not in word
+    except ValueError:
+        return False
+
+
+def qrels_lines(q: Queries) -> Iterator[bytes]:
+    """Give four columns for every document: query, 0, document, label."""
+    queries = itertools.chain.from_iterable(map(itertools.repeat, q.query_ids, np.diff(q.qptr).tolist()))
+    for query, name, label in zip(queries, document_names(q), q.labels.tolist(), strict=True):
+        yield f"{query} 0 {name} {repr(label).removesuffix('.0')}\n".encode()
+
+
+def document_names(q: Queries) -> list[str]:
+    """One word for every document, the same in runs and judgements.
+
+    Blanks in an identifier become ``_``; a document without one is called by its row, from 0: ``7``,
+    or ``row7`` in data where others have identifiers.
+    """
+    rows = q.rows.tolist()
+    if q.doc_ids is None:
+        return [str(row) for row in rows]
+    return [f"row{row}" if name is None else _word(name) for name, row in zip(q.doc_ids, rows, strict=True)]
+
+
+def _word(name: object) -> str:
+    # bytes that are no UTF-8 are escaped as the reader of TREC files escapes them
+    return "_".join(str(name).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace").split())

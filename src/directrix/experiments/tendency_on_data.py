@@ -1,0 +1,189 @@
+"""Tendency correlation of surrogates on data, over random linear models."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from directrix.data.queries import Queries
+from directrix.errors import InputError
+from directrix.experiments.cells import Progress
+from directrix.experiments.tendency import Tendency, tendency
+from directrix.measures.names import measure as parse_measure
+from directrix.surrogates.names import surrogate as parse_surrogate
+from directrix.threads import one_blas_thread
+from directrix.types import Float64Array, Int64Array, Measure, Surrogate
+
+__all__ = [
+    "EVERY_SURROGATE",
+    "check_models",
+    "random_models",
+    "surrogate_tendencies",
+    "with_value",
+]
+
+_DOCS_AT_ONCE = 1 << 20  # documents times models whose scores are held at a time
+_ROWS_AT_ONCE = 1 << 15  # rows of features that are converted to float64 at a time
+_ALPHAS, _SIGMAS = (10, 100, 1000, 10000), ("1e-1", "1e-2", "1e-3", "1e-4")
+_SQUARED = ("1e-2", "1e-4", "1e-6", "1e-8")  # SmoothRank's sigma divides squares of scores
+EVERY_SURROGATE = (
+    *(f"ApproxAP(alpha={alpha}, beta=100)" for alpha in _ALPHAS),
+    *(f"ApproxAP(alpha=1000, beta={beta})" for beta in (1, 10)),
+    *(f"ApproxNDCG(alpha={alpha})" for alpha in _ALPHAS),
+    *(f"ApproxPrecision(k=10, alpha={alpha}, beta=100)" for alpha in _ALPHAS),
+    *(f"{name}(alpha={alpha}, beta=100)" for name in ("ApproxRR", "ApproxERR") for alpha in _ALPHAS),
+    *(f"ApproxKendall(alpha={alpha})" for alpha in _ALPHAS),
+    *(f"SoftNDCG(sigma={sigma})" for sigma in _SIGMAS),
+    *(f"{name}(sigma={sigma})" for name in ("SmoothNDCG", "SmoothAP") for sigma in _SQUARED),
+    *("SVMMap()", "PermuRank()", "SVMRoc()", "SVMNdcg()", "Dorm()", "Dorm(k=10)"),
+    *("RankNet()", "RankSVM()", "ListNet()", "ListMLE()", "RankCosine()", "Regression()"),
+)
+"""The surrogates that have a value, with several values of their parameters, for weights of length 1."""
+
+
+def surrogate_tendencies(
+    surrogates: Sequence[Surrogate | str],
+    data: Queries,
+    *,
+    measure: Measure | str | None = None,
+    models: Float64Array | None = None,
+    per_query: bool = False,
+    progress: Progress | None = None,
+) -> tuple[Tendency, ...]:
+    r"""Tendency correlation of surrogates on data, over linear models.
+
+    Parameters
+    ----------
+    surrogates : sequence of Surrogate or str
+        ``"ApproxAP(alpha=100)"`` is read by `directrix.surrogate`.
+    data : Queries
+        Dense or CSR features; labels.
+    measure : measure or str, optional
+        Compared with all surrogates; None = each with the measure that it approximates
+        (``surrogate.measure``).
+    models : float (n_models, n_features), optional
+        Weights; None = 100 of `random_models`.
+    per_query : bool
+        As for `tendency`.
+    progress : callable, optional
+        Called with the number of finished parts, the number of all, and the surrogate.
+
+    Returns
+    -------
+    tuple of Tendency
+        In the order of the surrogates.
+
+    Raises
+    ------
+    InputError
+        If a surrogate has no value of its own (LambdaRank), or the models do not fit the data.
+
+    Notes
+    -----
+    At most about a million scores (documents times models) are held at a time. The bits do not depend on the
+    number of threads. Cost: a value and gradient of each surrogate for every model.
+
+    Examples
+    --------
+    >>> import directrix as dx
+    >>> q = dx.data.make_cubic(n_queries=10, docs_per_query=20, n_features=5, seed=0)
+    >>> smooth, sharp = surrogate_tendencies(["ApproxNDCG(alpha=1)", "ApproxNDCG(alpha=100)"], q)
+    >>> smooth.coefficient > sharp.coefficient
+    True
+    """
+    models = random_models(100, data.n_features) if models is None else np.asarray(models, dtype=np.float64)
+    if models.ndim != 2 or models.shape[1] != data.n_features:
+        raise InputError(
+            f"models has shape {models.shape}; one row per model and one column for each of the "
+            f"{data.n_features} features are needed, e.g. random_models(100, {data.n_features})."
+        )
+    chosen = [with_value(s) for s in surrogates]
+    if isinstance(measure, str):
+        measure = parse_measure(measure)
+    targets: list[Any] = [s.measure if measure is None else measure for s in chosen]
+    shape = len(models), data.n_queries
+    surrogate_values = [np.empty(shape) for _ in chosen]
+    measure_values = {target: np.empty(shape) for target in targets}
+    step = max(1, _DOCS_AT_ONCE // max(data.n_docs, 1))
+    starts = range(0, len(models), step)
+    for number, first in enumerate(starts):
+        block = slice(first, min(first + step, len(models)))
+        ranking = _ranked(models[block], data)
+        for target, values in measure_values.items():
+            values[block] = target(*ranking).reshape(-1, data.n_queries)
+        for i, surrogate in enumerate(chosen):
+            if progress is not None:
+                progress(number * len(chosen) + i, len(starts) * len(chosen), repr(surrogate))
+            surrogate_values[i][block] = surrogate.value_and_grad(*ranking)[0].reshape(-1, data.n_queries)
+    return tuple(
+        tendency(values, measure_values[target], per_query=per_query)
+        for values, target in zip(surrogate_values, targets, strict=True)
+    )
+
+
+def random_models(n_models: int, n_features: int, *, norm: float = 1.0, seed: int = 0) -> Float64Array:
+    """Weights of linear models, uniform on a sphere.
+
+    Parameters
+    ----------
+    n_models : int >= 2
+    n_features : int
+    norm : float > 0
+        Length of the weights, which is the unit of scores: ``ApproxAP(alpha=100)`` at norm 1 is
+        ``ApproxAP(alpha=10)`` at norm 10; SoftRank's sigma grows with the norm, SmoothRank's with its square,
+        and structural SVMs differ at every norm. He & Liu (2010) do not state theirs.
+    seed : int
+
+    Returns
+    -------
+    float64 (n_models, n_features)
+
+    Raises
+    ------
+    InputError
+        If there are fewer than 2 models, or the length is not positive.
+    """
+    check_models(n_models, norm)
+    drawn = np.random.default_rng(seed).standard_normal((n_models, n_features))
+    return np.asarray(norm * drawn / np.linalg.norm(drawn, axis=1, keepdims=True))
+
+
+def check_models(n_models: int, norm: float) -> None:
+    """Raise `InputError` if there are fewer than 2 models, or the length of the weights is not positive."""
+    if n_models < 2:
+        raise InputError(
+            f"n_models={n_models!r}: models are compared in pairs; at least 2 are needed, e.g. 100."
+        )
+    if not 0.0 < norm < np.inf:
+        raise InputError(f"norm={norm!r}: the length of the weights must be a number > 0, e.g. 1.0.")
+
+
+def _ranked(models: Float64Array, data: Queries) -> tuple[Float64Array, Float64Array, Int64Array]:
+    """Scores, labels and boundaries of the data, repeated for every model."""
+    scores = np.empty((len(models), data.n_docs))
+    with one_blas_thread():  # the last bits depend on how BLAS divides a product between threads
+        for lo in range(0, data.n_docs, _ROWS_AT_ONCE):
+            rows = data.features[lo : lo + _ROWS_AT_ONCE].astype(np.float64)
+            scores[:, lo : lo + rows.shape[0]] = (rows @ models.T).T
+    sizes = np.tile(np.diff(data.qptr), len(models))
+    qptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    return scores.ravel(), np.tile(data.labels, len(models)), qptr
+
+
+def with_value(given: Surrogate | str) -> Any:
+    """Return the surrogate; a text is parsed.
+
+    Raises
+    ------
+    InputError
+        If it is a gradient without a function, or not a surrogate.
+    """
+    surrogate: Any = parse_surrogate(given) if isinstance(given, str) else given
+    if "value_free" in surrogate.traits:
+        raise InputError(
+            f"{surrogate!r} is a gradient without a function: its value is the measure itself, so there is "
+            "no tendency to compare. Give a surrogate with a value, e.g. 'ApproxNDCG(alpha=10)'."
+        )
+    return surrogate

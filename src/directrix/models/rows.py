@@ -1,0 +1,70 @@
+"""Rows and columns of features, dense or sparse, without copies where possible."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from directrix.types import Array, Float64Array, FloatArray, Int64Array
+
+__all__ = ["Runs", "SparseRows", "column_reader", "read_only", "row_slice"]
+
+
+class SparseRows(NamedTuple):
+    """A run of rows of a CSR matrix, without copying it.
+
+    Parameters
+    ----------
+    data, indices : arrays (n_nonzero of the whole matrix,)
+    indptr : int array (n_rows + 1,)
+        Positions in ``data``; need not start at 0.
+    shape : (n_rows, n_features)
+    """
+
+    data: FloatArray
+    indices: Array
+    indptr: Array
+    shape: tuple[int, int]
+
+
+class Runs(NamedTuple):
+    """Some runs of rows of a dense array, without copying them.
+
+    Parameters
+    ----------
+    X : read-only array (n_docs, n_features)
+    starts, ends : int64 (n_runs,)
+    shape : (n_rows, n_features)
+        Of the runs together.
+    """
+
+    X: FloatArray
+    starts: Int64Array
+    ends: Int64Array
+    shape: tuple[int, int]
+
+
+def row_slice(X: Any, first: int, last: int) -> Any:
+    """View of the rows first <= i < last of a C-contiguous array or a CSR matrix."""
+    if sp.issparse(X):
+        indptr = read_only(X.indptr[first : last + 1])
+        return SparseRows(read_only(X.data), read_only(X.indices), indptr, (last - first, X.shape[1]))
+    return read_only(X[first:last])
+
+
+def read_only(array: Any) -> Any:
+    """Return a read-only view, as features are in `Queries`; kernels are compiled for that alone."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def column_reader(X: Any) -> Callable[[int], Float64Array]:
+    """Return a function from the number of a feature to its values, float64 (n_rows,)."""
+    if sp.issparse(X):
+        by_feature = X.tocsc()
+        return lambda f: np.asarray(by_feature[:, [f]].toarray(), dtype=np.float64).ravel()
+    return lambda f: np.asarray(X[:, f], dtype=np.float64)

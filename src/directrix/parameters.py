@@ -1,0 +1,100 @@
+"""Checks of parameters: numbers within limits and integers, refused with one form of message."""
+
+from __future__ import annotations
+
+from math import inf, nan
+from numbers import Integral, Real
+from typing import Any
+
+from directrix.errors import InputError
+
+__all__ = ["SMALLEST", "number", "positive", "seed_number", "whole"]
+
+SMALLEST, _LARGEST = 1e-30, 1e30
+
+
+def number(  # noqa: PLR0913
+    value: Any,
+    name: str,
+    owner: str = "",
+    *,
+    above: float = -inf,
+    least: float = -inf,
+    below: float = inf,
+    most: float = inf,
+    example: float,
+) -> float:
+    """Return a number within limits as a Python number; integers remain integers.
+
+    Parameters
+    ----------
+    value : object
+        What was given.
+    name, owner : str
+        The parameter, and the class or function that has it, as the message calls them.
+    above, least, below, most : float
+        Limits: ``above < value < below`` and ``least <= value <= most``.
+    example : float
+        A value that the message suggests.
+
+    Raises
+    ------
+    InputError
+        If it is not a number, is NaN or infinite, or is outside of a limit.
+    """
+    given: Any = value if isinstance(value, Real) and not isinstance(value, bool) else nan
+    if above < given < below and least <= given <= most:
+        return int(given) if isinstance(given, Integral) else float(given)
+    limits = ((">", above), (">=", least), ("<", below), ("<=", most))
+    wanted = " and ".join(f"{sign} {limit:g}" for sign, limit in limits if abs(limit) < inf)
+    raise _refusal(value, name, owner, f"a number {wanted}", f"{example!r}")
+
+
+def positive(value: Any, name: str, owner: str = "", least: float = 0.0) -> float:
+    """Return a steepness, smoothing or label as a Python number > 0.
+
+    ``least`` is the smallest that is taken: `SMALLEST` for a number that is divided by.
+
+    Raises
+    ------
+    InputError
+        If it is not one, or so large (1e30) or small that float32 could not hold what is computed with it.
+    """
+    limits = {"least": least} if least else {"above": 0.0}
+    return number(value, name, owner, **limits, most=_LARGEST, example=10.0)
+
+
+def whole(value: Any, name: str, owner: str = "", *, least: int = 1, example: int = 10) -> int:
+    """Return an integer, least <= value < 2^31, as a Python integer.
+
+    Raises
+    ------
+    InputError
+        If it is not one.
+    """
+    integer = isinstance(value, Integral) and not isinstance(value, bool)
+    if integer and least <= value < 2**31:
+        return int(value)
+    wanted = f"an integer >= {least}{' and < 2^31' if integer and value > least else ''}"
+    raise _refusal(value, name, owner, wanted, f"{max(least, example)}")
+
+
+def seed_number(value: Any, name: str = "seed") -> int:
+    """Return a seed, an integer >= 0 of any size, as a Python integer.
+
+    Raises
+    ------
+    InputError
+        If it is not one.
+    """
+    integer = isinstance(value, Integral) and not isinstance(value, bool)
+    if integer and value >= 0:
+        return int(value)
+    raise _refusal(value, name, "", "an integer >= 0", "0")
+
+
+def _refusal(value: Any, name: str, owner: str, wanted: str, example: str) -> InputError:
+    def call(given: str) -> str:
+        return f"{owner}({name}={given})" if owner else f"{name}={given}"
+
+    return InputError(f"{call(repr(value))}: {name} must be {wanted}; type e.g. {call(example)}.")

@@ -1,0 +1,159 @@
+import os
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from malformed import FILES, NEEDS_NO_ROOT, build
+
+import directrix as dx
+from directrix.data.letor import features as letor_features
+from directrix.data.letor.blocks import FileBlocks
+
+SUPERUSER = hasattr(os, "geteuid") and os.geteuid() == 0
+
+
+@pytest.mark.parametrize("name", [name for name in FILES if not (SUPERUSER and name in NEEDS_NO_ROOT)])
+def test_malformed_file_gives_its_message(name, tmp_path):
+    path = tmp_path / "bad"
+    build(name, path)
+    with pytest.raises(dx.InputError, match=f"(?s){FILES[name][1]}"):
+        dx.read_letor(path)
+
+
+def test_the_table_is_as_large_as_promised():
+    assert len(FILES) >= 40
+
+
+def test_permission_message_says_what_to_type(tmp_path):
+    from directrix.data.files import unreadable
+
+    message = str(unreadable(tmp_path / "x", PermissionError(13, "Permission denied")))
+    assert "may not be read by this user; type `chmod u+r" in message
+
+
+def test_one_bad_line_names_place_need_and_remedy(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("1 qid:1 1:0.5\n-2 qid:1 1:0.5\n")
+    with pytest.raises(dx.InputError) as caught:
+        dx.read_letor(path)
+    assert str(caught.value) == (
+        f"{path}:2: the label is '-2'; labels are finite and >= 0. "
+        "Shift the labels so that the lowest is 0, e.g. -1/1 to 0/1."
+    )
+
+
+@pytest.mark.parametrize("block", [8, 100])
+def test_lines_are_numbered_across_blocks(block, tmp_path, monkeypatch):
+    monkeypatch.setattr(letor_features, "FileBlocks", lambda path: FileBlocks(path, block))
+    path = tmp_path / "a.txt"
+    path.write_text("# comment\n" + "1 qid:1 1:0.5\n" * 20 + "\n1 qid:1 1:x\n" + "1 qid:1 1:0.5\n" * 20)
+    with pytest.raises(dx.InputError, match=r"a\.txt:23: the value of '1:x'"):
+        dx.read_letor(path)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"dtype": np.int32}, "features are float32 or float64"),
+        ({"missing": "drop"}, "choose 'error', 'zero' or 'nan'"),
+        ({"index_base": 2}, "start at 1 or at 0"),
+        ({"n_features": "a"}, r"n_features='a': n_features must be an integer >= 0"),
+        ({"n_features": 2.5}, r"n_features=2\.5: n_features must be an integer >= 0"),
+        ({"n_features": -1}, r"n_features=-1: n_features must be an integer >= 0"),
+        ({"dtype": "foo"}, r"dtype='foo': features are float32 or float64; type dtype=numpy.float32"),
+        ({"n_features": 1}, r"feature 2 occurs, but n_features=1; type n_features=2"),
+        ({"groups": "absent.query"}, "absent.query does not exist"),
+    ],
+)
+def test_unusable_options(options, message, tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("1 qid:1 1:1 2:2\n" if "groups" not in options else "1 1:1 2:2\n")
+    with pytest.raises(dx.InputError, match=message):
+        dx.read_letor(path, **options)
+
+
+def test_qid_and_groups_exclude_each_other(tmp_path):
+    (tmp_path / "sizes").write_text("1")
+    (tmp_path / "a.txt").write_text("1 qid:1 1:1\n")
+    with pytest.raises(
+        dx.InputError, match=r"'qid:1' names a query, though the queries come from group sizes"
+    ):
+        dx.read_letor(tmp_path / "a.txt", groups=tmp_path / "sizes")
+
+
+_VALID = b"".join(
+    b"%d qid:%d 1:%d.25 2:-1e-3 3:0.1234567890123456789 # docid = d%d\r\n" % (i % 3, i // 4, i, i)
+    for i in range(12)
+)
+_TOKENS = [
+    b"1",
+    b"qid:1",
+    b" 1:0.5",
+    b"2:1e400",
+    b"3:",
+    b"#",
+    b"# docid =",
+    b"docid=",
+    b"\n",
+    b"\r",
+    b"\t",
+    b" ",
+    b":",
+]
+_TOKENS += [
+    b"nan",
+    b"NULL",
+    b"inf",
+    b"-",
+    b".",
+    b"1e",
+    b"9" * 25,
+    b"\x00",
+    b"\xff",
+    b"2147483648:1",
+    b"1e-400",
+    b"_",
+]
+_TOKENS += [b"\xef\xbb\xbf", b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00"]
+
+
+@st.composite
+def mutated(draw):
+    text = draw(st.sampled_from([_VALID, b""]))
+    for _ in range(draw(st.integers(1, 6))):
+        a, b = sorted(draw(st.tuples(st.integers(0, len(text)), st.integers(0, len(text)))))
+        text = (
+            text[:a]
+            + b"".join(draw(st.lists(st.sampled_from(_TOKENS), max_size=8)))
+            + text[draw(st.sampled_from([a, b])) :]
+        )
+    return text
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    text=st.one_of(st.binary(max_size=300), mutated(), st.lists(st.sampled_from(_TOKENS)).map(b"".join)),
+    block=st.sampled_from([1, 7, 64, 1 << 20]),
+    sparse=st.sampled_from([None, True]),
+    missing=st.sampled_from(["error", "zero", "nan"]),
+)
+@example(text=b"-1e-400:\n", block=7, sparse=True, missing="nan")
+@example(text=b"1 qid:1 1:1\n" * 9 + b"1 qid:1 100000:1e-400 x\n", block=1 << 20, sparse=None, missing="zero")
+def test_any_bytes_are_read_or_refused(text, block, sparse, missing, tmp_path, monkeypatch):
+    path = tmp_path / "any"
+    path.write_bytes(text)
+    monkeypatch.setattr(letor_features, "FileBlocks", lambda path: FileBlocks(path, block))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        q, message = None, ""
+        try:
+            q = dx.read_letor(path, sparse=sparse, missing=missing)
+        except dx.InputError as error:
+            message = str(error)
+    if q is None:
+        assert path.name in message
+        return
+    assert q.n_docs == len(q.labels) == q.features.shape[0] > 0
+    assert np.isfinite(q.labels).all()

@@ -1,0 +1,30 @@
+"""The front page and the navigation of the site list every page that a user may look for."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parents[2] / "docs"
+FOLDERS = ("how-to", "explanation", "reproductions")
+PAGES = [str(path.relative_to(DOCS)) for folder in FOLDERS for path in sorted((DOCS / folder).glob("*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_front_page_links_every_page_once(page):
+    links = re.findall(r"\]\(([^)#]+)", (DOCS / "index.md").read_text("utf-8"))
+    assert links.count(page) == 1
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_navigation_lists_every_page_once(page):
+    assert len(re.findall(rf"\b{page}$", (DOCS.parent / "mkdocs.yml").read_text("utf-8"), re.MULTILINE)) == 1
+
+
+def test_a_link_of_the_front_page_has_the_title_of_its_page():
+    index = (DOCS / "index.md").read_text("utf-8")
+    links = dict(reversed(link) for link in re.findall(r"\[([^\]]+)\]\(([^)#]+)\)", index))
+    titles = {
+        page: (DOCS / page).read_text("utf-8").splitlines()[0][2:] for page in PAGES if "how-to" in page
+    }
+    assert {page: links[page] for page in titles} == titles

@@ -1,0 +1,100 @@
+"""What all trainers of the registry have in common; a new one is tested here without an edit."""
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+import directrix as dx
+from directrix import registry
+from directrix.models.linear import LinearModel
+from directrix.models.stumps import StumpModel, quantile_thresholds
+from directrix.objectives.build import make_objective
+from directrix.objectives.penalty import L2
+from directrix.rankers.named_trainers import trainer_from, trainer_of
+
+Q = dx.data.make_cubic(n_queries=12, docs_per_query=15, n_features=4, seed=3)
+STATUSES = {"converged", "stopped", "max_iter", "line_search", "not_finite"}
+CLASSES = registry.classes(registry.TRAINERS)
+KINDS = {name: kind for name, kind in CLASSES.items() if hasattr(kind, "minimise")}
+NAMED = {name: kind for name, kind in KINDS.items() if hasattr(kind, "short_name")}
+
+
+def trainer_for(kind, steps=4):
+    """A short training; a wrapper is put around L-BFGS, with a score if it wants one."""
+    names = {field.name for field in fields(kind)}
+    settings = {kind.budget: steps} if hasattr(kind, "budget") else {}
+    if "trainer" in names:
+        settings |= {"trainer": dx.LBFGS(max_iter=steps)}
+    if "score" in names:
+        settings |= {"score": lambda params: -float(np.abs(params).sum())}
+    return kind(**settings)
+
+
+def problem(kind):
+    """The first objective that the trainer takes."""
+    linear = issubclass(LinearModel, getattr(kind, "models", (object,)))
+    model = LinearModel() if linear else StumpModel(quantile_thresholds(Q.features, 4))
+    start = np.array([1.0, -1.0, 0.5, 0.0]) if linear else np.zeros(model.n_params)
+    for surrogate, strength in (("ApproxNDCG", 0.0), ("RankSVM", 1e-3)):
+        objective = make_objective(Q, surrogate, model, penalty=L2(strength))
+        try:
+            trainer_for(kind, 1).minimise(objective, start)
+        except dx.InputError:
+            continue
+        return objective, start
+    raise AssertionError(f"{kind.__name__} takes neither ApproxNDCG nor RankSVM with a penalty")
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_the_result_is_complete_and_repeats_itself_bit_for_bit(kind):
+    objective, start = problem(kind)
+    before = start.copy()
+    results = [trainer_for(kind).minimise(objective, start) for _ in range(2)]
+    result = results[0]
+    assert np.array_equal(start, before)
+    assert result.params.dtype == np.float64
+    assert result.params.shape == start.shape
+    assert np.isfinite(result.params).all()
+    assert result.status in STATUSES
+    assert result.message
+    assert all(isinstance(count, int) and count >= 0 for count in result.counts.values())
+    assert {"iteration", "loss"} <= result.trace[0].keys()
+    if not result.own_loss:
+        assert result.value == objective.value_and_grad(result.params)[0]
+    assert result.dual is None or result.dual <= result.value
+    assert results[1].params.tobytes() == result.params.tobytes()
+    assert (results[1].trace, results[1].message) == (result.trace, result.message)
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_a_callback_sees_the_start_and_stops_it(kind):
+    objective, start = problem(kind)
+    seen = []
+    result = trainer_for(kind).minimise(objective, start, callback=lambda step: seen.append(step) or True)
+    assert [step.iteration for step in seen] == [0]
+    assert result.status == "stopped"
+
+
+@pytest.mark.parametrize("kind", NAMED.values(), ids=NAMED)
+def test_a_name_makes_it_with_the_budget_seed_and_measure_of_a_ranker(kind):
+    class Ranker:
+        trainer, max_iter, random_state = kind.short_name, 7, 5
+
+    trainer = trainer_of(Ranker(), dx.measure("AP"))
+    assert type(trainer) is kind
+    assert getattr(trainer, kind.budget) == 7
+    assert getattr(trainer, "random_state", 5) == 5
+    assert getattr(trainer, "measure", dx.measure("AP")) == dx.measure("AP")
+    assert trainer_from(repr(trainer)) == trainer
+
+
+def test_short_names_are_unique():
+    assert len({kind.short_name for kind in NAMED.values()}) == len(NAMED)
+
+
+@pytest.mark.parametrize("kind", NAMED.values(), ids=NAMED)
+def test_the_budget_is_a_whole_number(kind):
+    for wrong in (0, 2.5, True):
+        with pytest.raises(dx.InputError, match=rf"{kind.__name__}\({kind.budget}={wrong}\).* integer >= 1"):
+            kind(**{kind.budget: wrong})
