@@ -27,7 +27,7 @@ import numpy as np
 import scipy
 
 import directrix as dx
-from directrix.rankers.search import search
+from directrix.rankers.selection.search import search
 
 TARGETS = (("OHSUMED", "nDCG@10"), ("OHSUMED", "AP"), ("MQ2008", "nDCG@10"), ("MQ2008", "AP"))
 REPORTED = {

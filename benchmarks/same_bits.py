@@ -3,9 +3,9 @@
     python benchmarks/same_bits.py record FILE [--only NAME ...]    digests of the code that is imported
     python benchmarks/same_bits.py compare BEFORE AFTER             what differs, with the largest difference
 
-Only public names are used, so that one script runs with the code before and after a change; PYTHONPATH chooses
-the code. Numbers are compared, not words. Give each run a new, empty NUMBA_CACHE_DIR: kernels with fast arithmetic
-can differ in the last bits when some of them were compiled and others read from a cache.
+Only public names are used, so that one script runs with the code before and after a change; PYTHONPATH
+chooses the code. Numbers are compared, not words. Give each run a new, empty NUMBA_CACHE_DIR: kernels with
+fast arithmetic can differ in the last bits when some were compiled and others read from a cache.
 """
 
 from __future__ import annotations

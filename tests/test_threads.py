@@ -68,14 +68,24 @@ def test_a_call_within_a_chunk_does_not_wait_for_itself():
     assert sorted(done) == [(c, d) for c in range(20) for d in range(5)]
 
 
-def test_a_surrogate_that_calls_the_library_may_be_trained_on():
+def test_a_surrogate_that_calls_the_library_may_be_trained_on(define_measure):
     """One feature, so that a part holds more documents than a surrogate's chunk."""
     q = dx.Queries.from_arrays(
         np.random.default_rng(0).standard_normal((600_000, 1)).astype(np.float32),
         np.tile([0.0, 0.0, 1.0], 200_000),
         qid=np.repeat(np.arange(20_000), 30),
     )
-    surrogate = dx.ApproxMeasure(lambda labels: labels, lambda x: (1 / x, -1 / x**2), alpha=2.0)
+    own = define_measure("OwnThreads", discount=lambda x: 1 / x, slope=lambda x: -1 / x**2)
+
+    class Plain:
+        """A surrogate that is no `KernelSurrogate`, and computes its value with one."""
+
+        measure, traits = own(), frozenset({"smooth"})
+
+        def value_and_grad(self, scores, labels, qptr):
+            return dx.ApproxMeasure(own, alpha=2.0).value_and_grad(scores, labels, qptr)
+
+    surrogate = Plain()
     loss, grad = dx.linear_objective(q, surrogate).value_and_grad(np.ones(1))
     assert np.isfinite(loss)
     assert np.isfinite(grad).all()

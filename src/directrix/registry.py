@@ -29,21 +29,21 @@ __all__ = [
 ]
 
 MEASURES = {
-    "AP": "measures.precision",
-    "DCG": "measures.dcg",
-    "ERR": "measures.cascade",
-    "IPrec": "measures.precision",
-    "KendallTau": "measures.pairs",
     "NDCG": "measures.dcg",
+    "DCG": "measures.dcg",
+    "AP": "measures.precision",
+    "RR": "measures.first_hit",
     "Precision": "measures.precision",
+    "Recall": "measures.precision",
+    "Success": "measures.first_hit",
+    "RPrecision": "measures.precision",
+    "IPrec": "measures.precision",
+    "ERR": "measures.cascade",
     "RBP": "measures.cascade",
     "ROCArea": "measures.pairs",
-    "RPrecision": "measures.precision",
-    "RR": "measures.precision",
-    "Recall": "measures.precision",
-    "Success": "measures.precision",
+    "KendallTau": "measures.pairs",
 }
-"""Exact measures."""
+"""Exact measures, in the order in which they are listed to users."""
 
 SURROGATES = {
     "ApproxNDCG": "surrogates.approx",
@@ -52,6 +52,7 @@ SURROGATES = {
     "ApproxRR": "surrogates.approx_cascade",
     "ApproxERR": "surrogates.approx_cascade",
     "ApproxKendall": "surrogates.approx_pairs",
+    "ApproxMeasure": "surrogates.approx_measure",
     "SmoothNDCG": "surrogates.smooth",
     "SmoothAP": "surrogates.smooth",
     "SoftNDCG": "surrogates.soft",
@@ -68,7 +69,7 @@ SURROGATES = {
     "PermuRank": "surrogates.structural",
     "Dorm": "surrogates.dorm",
 }
-"""Surrogates that a text can name, by family; `ApproxMeasure`, which takes functions, is in `PUBLIC`."""
+"""Surrogates, by family."""
 
 TRAINERS = {
     "AdaRank": "trainers.adarank",
@@ -119,7 +120,6 @@ PUBLIC = {
     **SURROGATES,
     **{name: TRAINERS[name] for name in _TRAINERS_AT_THE_TOP},
     **RANKERS,
-    "ApproxMeasure": "surrogates.positions",
     "InputError": "errors",
     "MissingExtra": "errors",
     "NotConverged": "errors",
@@ -129,17 +129,19 @@ PUBLIC = {
     "convention": "measures.convention",
     "conventions": "measures.convention",
     "cross_validate": "experiments.crossval",
+    "define_measure": "measures.define",
     "evaluate": "measures.evaluation",
     "get_threads": "threads",
     "linear_objective": "objectives.build",
     "load": "rankers.model_file",
     "measure": "measures.names",
+    "measures": "measures.names",
     "method": "rankers.methods",
     "methods": "rankers.methods",
     "read_letor": "data.letor.read",
     "read_trec_qrels": "data.trec.files",
     "read_trec_run": "data.trec.files",
-    "search": "rankers.search",
+    "search": "rankers.selection.search",
     "set_threads": "threads",
     "surrogate": "surrogates.names",
     "tendency": "experiments.tendency",
@@ -196,6 +198,11 @@ NAMESPACES = {
         "smooth_ndcg_bound": "laws.smooth_theory",
         "smooth_rescaled": "laws.smooth_theory",
         "soft_ranks": "surrogates.positions",
+    },
+    "measures": {
+        "Convention": "measures.convention",
+        "RankingMeasure": "measures.base",
+        "Terms": "measures.terms",
     },
     "models": {
         "LinearModel": "models.linear",

@@ -104,13 +104,18 @@ def test_conventions_that_need_document_ids_are_left_out_aloud(run, files, tmp_p
     dx.write_letor(
         dx.Queries.from_arrays(q.features, q.labels, qid=np.repeat(q.query_ids, np.diff(q.qptr))), plain
     )
-    result = run("evaluate", plain, files.scores, "-f", "json", "--convention", "all")
+    tied = tmp_path / "tied.txt"
+    tied.write_text("1.0\n" * q.n_docs)
+    result = run("evaluate", plain, tied, "-f", "json", "--convention", "all")
     assert "note: trec_eval without nDCG@10, AP: ties are broken by document id" in result.stderr
     assert "note: gdeval without nDCG@10: ties are broken by document id" in result.stderr
     assert "trec_eval" not in [entry["convention"] for entry in json.loads(result.stdout)]
-    alone = run("evaluate", plain, files.scores, "--convention", "trec_eval")
+    alone = run("evaluate", plain, tied, "--convention", "trec_eval")
     assert alone.exit_code == 1
-    assert "error:" in alone.stderr
+    assert "error: query" in alone.stderr
+    assert "Add `# docid = X`" in alone.stderr
+    untied = run("evaluate", plain, files.scores, "--convention", "trec_eval", "-m", "AP")
+    assert untied.exit_code == 0
 
 
 def test_every_query_then_the_mean(run, files, scored):

@@ -96,7 +96,7 @@ def test_documents_have_the_same_names_in_runs_and_judgements(run, tmp_path, suf
     """Rows without identifier get one, blanks become one word; so no document is lost in between."""
     text = "1 qid:1 1:1 # docid = a\n0 qid:1 1:2\n2 qid:1 1:3\n0 qid:1 1:4 # two words\n"
     data, model = letor(tmp_path / "d.txt", text), tmp_path / "m.json"
-    dx.LinearRanker(max_iter=0).fit([[1.0], [2.0]], [0, 1]).save(model)
+    dx.LinearRanker(max_iter=0).fit([[1.0], [2.0]], [0, 1], qid=[0, 0]).save(model)
     assert run("predict", model, data, "--run", "t", "-o", tmp_path / "run.txt").exit_code == 0
     assert run("convert", data, tmp_path / f"d.{suffix}").exit_code == 0
     names = list(dx.read_trec_qrels(tmp_path / f"d.{suffix}").doc_ids)

@@ -107,7 +107,7 @@ def test_data_wider_than_the_model_name_the_model(run, files, data, command):
 
 def test_models_of_different_widths_are_each_told_what_fits(run, files, data, tmp_path):
     narrow = tmp_path / "narrow.json"
-    dx.LinearRanker(max_iter=0).fit([[1.0], [2.0]], [0, 1]).save(narrow)
+    dx.LinearRanker(max_iter=0).fit([[1.0], [2.0]], [0, 1], qid=[0, 0]).save(narrow)
     result = run("evaluate", files.test, files.model, narrow)
     assert result.exit_code == 1
     assert f"{narrow} has 1" in result.stderr
@@ -194,7 +194,7 @@ def test_what_two_options_say_differently_is_wrong_usage(run, files, tmp_path, a
 def test_tied_documents_without_identifier_count_as_in_a_run(run, data, tmp_path):
     path = data("0 qid:1 1:1\n1 qid:1 1:1 # docid = a\n0 qid:1 1:1\n")
     model, ranking, qrels = (tmp_path / name for name in ("m.json", "run.txt", "d.qrels"))
-    dx.LinearRanker(max_iter=0).fit([[1.0], [2.0]], [0, 1]).save(model)
+    dx.LinearRanker(max_iter=0).fit([[1.0], [2.0]], [0, 1], qid=[0, 0]).save(model)
     run("predict", model, path, "--run", "t", "-o", ranking)
     run("convert", path, qrels)
     asked = ("-m", "RR", "--convention", "trec_eval", "-f", "json")

@@ -193,7 +193,7 @@ def test_where_the_model_cannot_go_is_said_before_training(run, files, tmp_path,
     def unexpected(*_, **__):
         raise RuntimeError("the search began")
 
-    monkeypatch.setattr("directrix.rankers.search.search", unexpected)
+    monkeypatch.setattr("directrix.rankers.selection.search.run_search", unexpected)
     result = run("train", files.train, "-o", tmp_path / "absent" / "m.json")
     assert result.exit_code == 1
     assert "absent" in result.stderr
@@ -213,7 +213,7 @@ def test_ctrl_c_leaves_no_file_and_no_traceback(run, files, tmp_path, monkeypatc
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("directrix.rankers.search.search", interrupt)
+    monkeypatch.setattr("directrix.rankers.selection.search.run_search", interrupt)
     result = run("train", files.train, "-o", tmp_path / "m.json")
     assert result.exit_code == 130
     assert result.stderr.strip().endswith("interrupted")

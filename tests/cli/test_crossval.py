@@ -143,13 +143,13 @@ SLOWLY = """
     import sys, time
     from directrix.experiments import crossval_cells
 
-    plain = crossval_cells.attempt
+    plain = crossval_cells.run_trial
 
     def slow(*arguments):
         time.sleep(0.2)  # so that the kill comes in the middle
         return plain(*arguments)
 
-    crossval_cells.attempt = slow
+    crossval_cells.run_trial = slow
     from directrix.cli.crossval import crossval
     from directrix.cli.main import app
     if crossval not in [command.callback for command in app.registered_commands]:
@@ -232,12 +232,12 @@ def test_candidates_that_could_not_be_trained_are_named(run, folds, tmp_path, mo
     from directrix.errors import InputError
     from directrix.experiments import crossval_cells
 
-    def fussy(each, settings, *rest):
-        if settings.get("l2") == 1e-5:
+    def fussy(trial, *rest):
+        if trial.settings.get("l2") == 1e-5:
             raise InputError("labels 0 and 1 are needed")
-        return plain(each, settings, *rest)
+        return plain(trial, *rest)
 
-    plain = crossval_cells.attempt
-    monkeypatch.setattr(crossval_cells, "attempt", fussy)
+    plain = crossval_cells.run_trial
+    monkeypatch.setattr(crossval_cells, "run_trial", fussy)
     result = run("crossval", folds, *OPTIONS, "-o", tmp_path / "cv")
     assert "note: RankCosine, Fold1: 2 of 4 candidates could not be trained: labels 0 and 1" in result.stderr

@@ -27,7 +27,7 @@ from directrix.measures.dcg import NDCG
 from directrix.measures.evaluation import evaluate
 from directrix.measures.precision import AP
 from directrix.rankers.methods import method, methods
-from directrix.rankers.search import search
+from directrix.rankers.selection.search import search
 from directrix.rankers.training import mean_of, values_of
 from directrix.reports.crossval import crossval_tables
 from tests.experiments.letor_folder import letor_folder, letor_queries
@@ -371,7 +371,7 @@ def test_numbers_do_not_depend_on_the_backend_of_joblib(splits, backend):
 
 def test_threads_are_used_when_joblib_is_told_to(splits, tmp_path, monkeypatch):
     """No file of a fold is written, for threads share it."""
-    seen, threads, plain = [], set(), crossval_cells.attempt
+    seen, threads, plain = [], set(), crossval_cells.run_trial
 
     def slowly(*arguments):
         threads.add(threading.get_ident())
@@ -381,7 +381,7 @@ def test_threads_are_used_when_joblib_is_told_to(splits, tmp_path, monkeypatch):
     def look(*_):
         seen.append(len(list(tmp_path.iterdir())))
 
-    monkeypatch.setattr(crossval_cells, "attempt", slowly)
+    monkeypatch.setattr(crossval_cells, "run_trial", slowly)
     with joblib.parallel_config("threading", n_jobs=2):
         cross_validate(splits, ENTRIES, ["AP"], path=tmp_path / "cells.jsonl", progress=look)
     assert seen == [1] * 12
@@ -479,13 +479,13 @@ def test_progress_counts_all_rungs(splits):
 
 
 def test_a_candidate_that_cannot_be_trained_is_reported(splits, monkeypatch):
-    def fussy(each, settings, *rest):
-        if settings.get("l2") == 1e-5:
+    def fussy(trial, *rest):
+        if trial.settings.get("l2") == 1e-5:
             raise InputError("labels 0 and 1 are needed")
-        return plain(each, settings, *rest)
+        return plain(trial, *rest)
 
-    plain = crossval_cells.attempt
-    monkeypatch.setattr(crossval_cells, "attempt", fussy)
+    plain = crossval_cells.run_trial
+    monkeypatch.setattr(crossval_cells, "run_trial", fussy)
     found = cross_validate(splits[:2], ENTRIES, ["AP"])
     failed = found.candidates("cosine", "Fold1")[0]
     assert (failed.status, failed.message) == ("failed", "labels 0 and 1 are needed")
@@ -499,13 +499,13 @@ def test_a_candidate_that_cannot_be_trained_is_reported(splits, monkeypatch):
 
 
 def test_halving_drops_nobody_where_nobody_could_be_trained(splits, monkeypatch):
-    def fussy(each, settings, folds, *rest):
-        if folds[0].train.n_queries < 60 and each.name == "RankCosine":
+    def fussy(trial, folds, *rest):
+        if folds[0].train.n_queries < 60 and trial.method.name == "RankCosine":
             raise InputError("too few")
-        return plain(each, settings, folds, *rest)
+        return plain(trial, folds, *rest)
 
-    plain = crossval_cells.attempt
-    monkeypatch.setattr(crossval_cells, "attempt", fussy)
+    plain = crossval_cells.run_trial
+    monkeypatch.setattr(crossval_cells, "run_trial", fussy)
     split = replace(splits[0], train=letor_queries(60, seed=1))
     found = cross_validate([split], ENTRIES, ["AP"], search="halving")
     assert "failed" not in {each.status for each in found.candidates("cosine", "Fold1")}

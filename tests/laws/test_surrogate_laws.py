@@ -18,6 +18,9 @@ REFERENCES = references()
 CASES = cases()
 
 
+CASES += [dx.ApproxMeasure(name, alpha=3.0) for name in ("RBP", "nDCG(discount='letor3')@3", "DCG@1")]
+
+
 @pytest.mark.parametrize("surrogate", CASES, ids=repr)
 def test_surrogates_keep_the_laws(surrogate):
     if getattr(surrogate, "sigmoid", None) == "arctan":
@@ -26,8 +29,11 @@ def test_surrogates_keep_the_laws(surrogate):
     check_surrogate(surrogate)
 
 
-def test_a_measure_of_your_own_keeps_the_laws():
-    check_surrogate(dx.ApproxMeasure(lambda labels: labels, lambda x: (1 / x, -1 / x**2), alpha=3.0))
+def test_a_measure_of_your_own_keeps_the_laws(define_measure):
+    own = define_measure("OwnLaws", discount=lambda x: 1 / x, slope=lambda x: -1 / x**2)
+    check_surrogate(dx.ApproxMeasure(own, alpha=3.0))
+    check_surrogate(dx.ApproxMeasure(own @ 2, alpha=3.0))
+    check_surrogate(dx.Lambda(own @ 2))
 
 
 def test_every_surrogate_is_tested():

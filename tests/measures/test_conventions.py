@@ -44,10 +44,12 @@ def test_every_convention_applies_to_every_measure_and_settles(name):
 
 
 def test_a_convention_of_ones_own():
-    mine = dx.Convention("mine", (("gain", "linear"),), (("AP", (("empty", "skip"),)),))
+    mine = dx.measures.Convention("mine", (("gain", "linear"),), (("AP", (("empty", "skip"),)),))
     assert dx.NDCG(k=3).under(mine) == dx.NDCG(k=3, gain="linear")
     assert dx.AP().under(mine) == dx.AP(empty="skip")
-    assert hash(mine) == hash(dx.Convention("mine", (("gain", "linear"),), (("AP", (("empty", "skip"),)),)))
+    assert hash(mine) == hash(
+        dx.measures.Convention("mine", (("gain", "linear"),), (("AP", (("empty", "skip"),)),))
+    )
 
 
 def test_unknown_names_are_told_the_presets():
@@ -85,11 +87,17 @@ def test_all_conventions_at_once():
 
 
 def test_tools_that_need_ids_are_left_out_without_them():
-    found = dx.experiments.evaluate_conventions(["AP", "nDCG@1"], [2.0, 1.0], [0, 1])
+    found = dx.experiments.evaluate_conventions(["AP", "nDCG@1"], [2.0, 2.0], [0, 1])
     assert set(dx.conventions()) - set(found) == {"trec_eval", "gdeval"}
-    need = "ties are broken by document id, and no doc_ids were given"
+    need = "ties are broken by document id, some documents tie, and they have no ids"
     assert found.left_out["trec_eval"] == {"AP": need, "nDCG@1": need}
     assert found.left_out["gdeval"] == {"AP": "not in gdeval: prints nDCG@k and ERR@k only", "nDCG@1": need}
+
+
+def test_tools_that_need_no_ids_are_kept_without_them():
+    result = dx.experiments.evaluate_conventions(["AP", "nDCG@1"], [2.0, 1.0], [0, 1])
+    assert set(dx.conventions()) <= set(result)
+    assert "trec_eval" not in result.left_out
 
 
 def test_no_number_stands_under_the_name_of_a_tool_that_does_not_print_it():
@@ -144,7 +152,7 @@ def test_a_measure_that_the_tool_lacks_is_evaluated_with_a_warning():
         found = dx.evaluate(["AP", "nDCG", "RR"], [2.0, 1.0], [0, 1], convention="sklearn")
     assert [w.filename for w in seen] == [__file__]
     assert found["AP"] == 1 / 2
-    mine = dx.Convention("mine", (("gain", "linear"),))
+    mine = dx.measures.Convention("mine", (("gain", "linear"),))
     assert dx.evaluate("AP", [2.0, 1.0], [0, 1], convention=mine) == {"AP": 1 / 2}
 
 

@@ -39,6 +39,15 @@ def test_document_ids_follow_scattered_queries():
     np.testing.assert_array_equal(found["RR(ties='trec')"], [1.0, 1.0])
 
 
+def test_ids_are_needed_only_where_documents_tie():
+    scores, labels = [3.0, 1.0, -np.inf, 2.0, 1.0, -np.inf, -np.inf], [0, 1, 1, 1, 0, 0, 1]
+    given = {"qptr": [0, 3, 7], "convention": "trec_eval"}
+    with_ids = dx.evaluate(["AP", "nDCG@2"], scores, labels, doc_ids=list("abcdefg"), **given)
+    assert dx.evaluate(["AP", "nDCG@2"], scores, labels, **given) == with_ids
+    with pytest.raises(dx.InputError, match="query 0: the documents in rows 0, 1 have the same score"):
+        dx.AP(ties="trec")([1.0, 1.0 + 1e-12], [0, 1], [0, 2])
+
+
 def test_keys_are_the_names_as_given():
     found = dx.evaluate(["map", "ndcg@1", dx.RR(k=3)], SCORES, LABELS, qptr=[0, 2, 4])
     assert list(found) == ["map", "ndcg@1", "RR@3"]
@@ -109,7 +118,17 @@ def test_no_documents_are_no_queries():
         (lambda: dx.AP()([1.0, 2.0], [0, 1], [0, 2, 1, 2]), "qptr decreases from 2 to 1 at query 1"),
         (lambda: dx.ERR()([1.0], [5.0], [0, 1]), "the highest label is 5 but ERR has l_max=4"),
         (lambda: dx.NDCG()([1.0], [2000.0], [0, 1]), "or a linear gain: NDCG(gain='linear')"),
-        (lambda: dx.RR(ties="trec")([1.0], [1.0], [0, 1]), "no ids were given; pass doc_ids="),
+        (
+            lambda: dx.RR(ties="trec")([3.0, 1.0, 1.0, 2.0, 2.0], np.ones(5), [0, 1, 5]),
+            "query 1: the documents in rows 3, 4 have the same score in single precision",
+        ),
+        (lambda: dx.RR(ties="trec")([1.0, 1.0], [1, 0], [0, 2]), "no ids were given. Pass doc_ids="),
+        (
+            lambda: dx.evaluate(
+                "RR", [1.0, 3.0, 2.0, 3.0], np.ones(4), qid=list("abab"), convention="trec_eval"
+            ),
+            "query b: the documents in rows 1, 3 have",
+        ),
         (
             lambda: dx.RR(ties="trec")([1.0], [1.0], [0, 1], doc_ids=["a", "b"]),
             "doc_ids has 2 entries but there are 1 documents",

@@ -4,28 +4,15 @@ import numpy as np
 import pytest
 
 import directrix as dx
+from directrix import registry
+from directrix.registry import classes
 from tests.reference import measures as naive
 
 MEASURES = [
-    (dx.NDCG(), naive.ndcg, {}),
-    (dx.NDCG(k=3), naive.ndcg, {"k": 3}),
-    (dx.NDCG(k=4, gain="linear"), naive.ndcg, {"k": 4, "gain": "linear"}),
-    (dx.NDCG(k=4, discount="letor3"), naive.ndcg, {"k": 4, "discount": "letor3"}),
-    (dx.AP(), naive.ap, {}),
-    (dx.AP(k=3, rel=2), naive.ap, {"k": 3, "rel": 2}),
-    (dx.AP(k=2, denominator="capped"), naive.ap, {"k": 2, "capped": True}),
-    (dx.RR(), naive.rr, {}),
-    (dx.RR(k=2, rel=2), naive.rr, {"k": 2, "rel": 2}),
-    (dx.Success(k=2), naive.success, {"k": 2}),
-    (dx.Precision(k=3), naive.precision, {"k": 3}),
-    (dx.Precision(k=9), naive.precision, {"k": 9}),
-    (dx.Recall(k=3), naive.recall, {"k": 3}),
-    (dx.RPrecision(rel=2), naive.rprec, {"rel": 2}),
-    (dx.ERR(), naive.err, {}),
-    (dx.ERR(k=3, l_max=5), naive.err, {"k": 3, "l_max": 5}),
-    (dx.RBP(p=0.5), naive.rbp, {"p": 0.5}),
-    (dx.RBP(k=3), naive.rbp, {"k": 3}),
-]  # fmt: skip
+    (kind(**given), function, options)
+    for name, kind in classes(registry.MEASURES).items()
+    for given, function, options in naive.REFERENCES[name]
+]
 
 
 def problems():

@@ -8,6 +8,7 @@ import pytest
 
 import directrix as dx
 from directrix.measures.names import measures
+from directrix.registry import MEASURES, classes
 
 EXAMPLES = [
     dx.NDCG(),
@@ -72,7 +73,7 @@ def test_names_are_short():
     assert [m.name for m in EXAMPLES[:2]] == ["nDCG", "nDCG@10"]
     assert dx.AP(rel=2, k=100).name == "AP(rel=2)@100"
     assert dx.NDCG(k=10).under("sklearn").name == "nDCG(gain='linear')@10"
-    assert len(set(measures())) == len(measures()) == 13
+    assert len(set(measures())) == len(measures()) == len(MEASURES)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +82,7 @@ def test_names_are_short():
         ("nDGC@10", "there is no measure 'nDGC'; did you mean nDCG"),
         (
             "quality",
-            "Known are nDCG, DCG, AP, RR, P, R, Success, Rprec, IPrec, ERR, RBP, ROCArea, KendallTau",
+            "Known are " + ", ".join(kind.symbol for kind in classes(MEASURES).values()),
         ),
         ("nDCG@", "needed is NAME, NAME@k or NAME(field=value)@k"),
         ("", "needed is NAME, NAME@k"),
@@ -93,9 +94,9 @@ def test_names_are_short():
         ("AP(relevance=2)", "AP has no field 'relevance'; its fields are k, rel, denominator, ties, empty."),
         ("AP(rel=0)", "rel is the lowest label that counts as relevant and must be > 0, e.g. AP(rel=1)"),
         ("AP(rel='high')", "rel is the lowest label"),
-        ("AP(2)", "inside the parentheses stand field=value pairs"),
-        ("AP(rel=)", "inside the parentheses stand field=value pairs"),
-        ("AP(rel=__import__('os'))", "inside the parentheses stand field=value pairs"),
+        ("AP(2)", "the parentheses hold field=value pairs"),
+        ("AP(rel=)", "the parentheses hold field=value pairs"),
+        ("AP(rel=__import__('os'))", "the parentheses hold field=value pairs"),
         ("AP(ties=random)", "ties must be one of 'expected', 'order', 'trec', 'worst', e.g. ties='expected'"),
         ("nDCG(gain='square')", "gain must be one of 'exp', 'linear'"),
         ("nDCG(discount='ln')", "discount must be one of 'log2', 'letor3'"),
@@ -120,6 +121,65 @@ def test_names_are_short():
 def test_what_is_wrong_is_said(text, message):
     with pytest.raises(dx.InputError, match=re.escape(message)):
         dx.measure(text)
+
+
+def test_a_class_or_a_value_with_an_at_is_a_measure():
+    assert dx.NDCG(k=10) == dx.NDCG @ 10
+    assert dx.NDCG(gain="linear") @ 3 == dx.NDCG(gain="linear", k=3)
+    assert dx.IPrec @ 0.1 == dx.IPrec(recall=0.1)
+    assert dx.measure(dx.AP) == dx.AP()
+    with pytest.raises(dx.InputError, match="KendallTau @ 5: KendallTau has no cut-off"):
+        dx.KendallTau @ 5
+    with pytest.raises(dx.InputError, match="k must be an integer"):
+        dx.NDCG @ 0
+
+
+class Foreign:
+    """As measures of ir_measures are made; their own text leaves out what is the default there."""
+
+    def __init__(self, name, **params):
+        self.NAME, self.params = name, params
+
+    def __repr__(self):
+        return self.NAME
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "m"),
+    [
+        ("nDCG", {"cutoff": 10}, dx.NDCG(k=10)),
+        ("nDCG", {"dcg": "log2", "cutoff": 10}, dx.NDCG(k=10, gain="linear")),
+        ("AP", {"rel": 2, "cutoff": 100}, dx.AP(rel=2, k=100)),
+        ("P", {"cutoff": 5}, dx.Precision(k=5)),
+        ("RBP", {"rel": 1, "p": 0.9}, dx.RBP(p=0.9)),
+        ("IPrec", {"recall": 0.1}, dx.IPrec(recall=0.1)),
+        ("Rprec", {}, dx.RPrecision()),
+    ],
+)
+def test_measures_of_ir_measures_are_understood(name, params, m):
+    assert dx.measure(Foreign(name, **params)) == m
+    assert dx.evaluate(Foreign(name, **params), [2.0, 1.0], [0, 1]) == {
+        m.name: m([2.0, 1.0], [0, 1], [0, 2])[0]
+    }
+
+
+def test_the_package_ir_measures_is_understood():
+    foreign = pytest.importorskip("ir_measures")
+    pairs = [
+        (foreign.nDCG @ 10, "nDCG@10"),
+        (foreign.nDCG(dcg="log2") @ 10, "nDCG(gain=linear)@10"),
+        (foreign.AP(rel=2) @ 100, "AP(rel=2)@100"),
+        (foreign.MRR, "RR"),
+        (foreign.R @ 50, "R@50"),
+    ]
+    for theirs, ours in pairs:
+        assert dx.measure(theirs) == dx.measure(ours)
+    assert list(dx.evaluate([theirs for theirs, _ in pairs], [2.0, 1.0], [0, 1]))[:2] == [
+        "nDCG@10",
+        "nDCG(gain='linear')@10",
+    ]
+    with pytest.raises(dx.InputError, match="there is no measure 'BPM'"):
+        dx.measure(foreign.BPM)
 
 
 def test_numbers_of_numpy_and_integers_of_any_length_are_judged_alike():

@@ -33,7 +33,7 @@ def test_a_validation_set_chooses():
 
 
 def test_the_measure_of_fit_goes_before():
-    ranker = auto().fit(Q.features, Q.labels, qid=QID, eval_measure="AP")
+    ranker = auto().fit(Q.features, Q.labels, qid=QID, measure="AP")
     assert ranker.measure_ == dx.AP()
 
 
@@ -66,7 +66,7 @@ def test_auto_leaves_out_what_knows_no_weights_of_documents():
     assert "LambdaRank" in every - known
     assert "ApproxNDCG" in known
     (remark,) = set(weighted.remarks) - set(plain.remarks)
-    assert remark.endswith("not tried, for they know no weights of documents")
+    assert remark.endswith("not tried, because they do not support weights of documents")
     assert set(remark.split(":")[0].split(", ")) == every - known
 
 

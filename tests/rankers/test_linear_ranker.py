@@ -135,7 +135,7 @@ def test_sparse_rows_give_the_same_weights():
 )
 def test_validation_sets_as_every_library_passes_them(evaluation):
     ranker = dx.LinearRanker("ApproxNDCG(alpha=100)", start="zero", max_iter=15)
-    ranker.fit(X, Y, qid=QID, eval_measure="nDCG@3", **evaluation)
+    ranker.fit(X, Y, qid=QID, measure="nDCG@3", **evaluation)
     scores = [row["score"] for row in ranker.result_.trace]
     kept = dx.evaluate("nDCG@3", ranker.predict(X[:120]), Y[:120], qid=QID[:120])["nDCG@3"]
     np.testing.assert_allclose(kept, max(scores), rtol=1e-12, atol=0)
@@ -145,7 +145,7 @@ def test_validation_sets_as_every_library_passes_them(evaluation):
 def test_validation_rows_are_scaled_like_training_rows():
     skewed = X * [1.0, 1e4, 1e-4, 3.0, 7.0] + 5.0
     ranker = dx.LinearRanker("ApproxNDCG(alpha=100)", scale="standard", start="zero", max_iter=15)
-    ranker.fit(skewed, Y, qid=QID, eval_set=(skewed, Y), eval_qid=QID, eval_measure="nDCG@3")
+    ranker.fit(skewed, Y, qid=QID, eval_set=(skewed, Y), eval_qid=QID, measure="nDCG@3")
     best = max(row["score"] for row in ranker.result_.trace)
     np.testing.assert_allclose(ranker.score(skewed, Y, qid=QID), best, rtol=1e-12, atol=0)
 
@@ -233,9 +233,9 @@ def test_a_surrogate_without_a_measure_needs_one():
         def __repr__(self):
             return "Mine()"
 
-    with pytest.raises(dx.InputError, match=r"Mine\(\) belongs to no measure.*eval_measure"):
+    with pytest.raises(dx.InputError, match=r"Mine\(\) belongs to no measure.*measure="):
         dx.LinearRanker(Mine()).fit(X, Y, qid=QID)
-    ranker = dx.LinearRanker(Mine(), max_iter=5).fit(X, Y, qid=QID, eval_measure="AP")
+    ranker = dx.LinearRanker(Mine(), max_iter=5).fit(X, Y, qid=QID, measure="AP")
     assert ranker.measure_ == dx.AP()
     np.testing.assert_allclose(ranker.coef_, fitted(max_iter=5).coef_, rtol=1e-6, atol=0)
 
@@ -277,7 +277,7 @@ def test_names_of_queries_reach_the_ranker_and_leave_it():
         ({"qid": QID, "eval_set": [(X, Y), (X, Y)]}, "eval_set holds 2 sets"),
         ({"qid": QID, "eval_set": X}, "eval_set is a ndarray"),
         ({"qid": QID, "eval_set": (X[:, :2], Y)}, "2 features"),
-        ({"qid": QID, "eval_measure": "nGCD"}, "nGCD"),
+        ({"qid": QID, "measure": "nGCD"}, "nGCD"),
     ],
 )
 def test_what_does_not_fit_is_said(arguments, message):

@@ -1,14 +1,15 @@
 """Methods by name: what they build, what they refuse, what "auto" tries."""
 
 import dataclasses
-import inspect
 import json
 
 import pytest
 
 import directrix as dx
 from directrix.data.synthetic import make_linear
-from directrix.rankers.kinds import RANKERS
+from directrix.rankers.kinds import KINDS
+from directrix.rankers.stored import StoredRanker
+from directrix.registry import RANKERS, classes
 
 EVERY = [pytest.param(m, id=m.name) for m in dx.methods()]
 APPROX = [m for m in dx.methods() if m.name.startswith("Approx")]
@@ -48,7 +49,7 @@ def test_every_method_describes_itself(m):
 
 def skip_without_its_package(m):
     if not m.is_installed:
-        pytest.skip(f"{m.name} needs {RANKERS[m.model].needs}")
+        pytest.skip(f"{m.name} needs {KINDS[m.model].needs}")
 
 
 @pytest.mark.parametrize("m", EVERY)
@@ -85,10 +86,12 @@ def test_every_method_trains_chooses_and_is_kept(m, tmp_path):
     assert again.result_.counts == found.ranker.result_.counts
 
 
-@pytest.mark.parametrize("kind", RANKERS.values(), ids=RANKERS)
-def test_the_names_of_settings_are_known_without_importing_the_ranker(kind):
-    """`directrix methods` must not wait for scikit-learn, so the names stand in a table."""
-    assert {"surrogate", *kind.settings} == set(inspect.signature(kind.load()).parameters)
+def test_every_ranker_that_a_file_can_hold_is_a_kind():
+    held = {name for name, cls in classes(RANKERS).items() if issubclass(cls, StoredRanker)}
+    assert {kind.name for kind in KINDS.values()} == held
+    for model, kind in KINDS.items():
+        assert kind.load().model_type == model
+        assert set(kind.load().saved_parameters) < set(kind.settings)
 
 
 @pytest.mark.parametrize(
@@ -119,6 +122,8 @@ def test_cut_off_and_relevance_come_from_the_measure():
         measure=dx.measure("P(rel=2)@3")
     ).surrogate == dx.ApproxPrecision(k=3, rel=2)
     assert dx.method("ApproxAP").ranker(measure=dx.AP(rel=2)).surrogate == dx.ApproxAP(rel=2)
+    assert dx.method("ApproxAP").ranker(measure="AP(rel=2)").surrogate == dx.ApproxAP(rel=2)
+    assert dx.method("auto").ranker(measure="AP(rel=2)").surrogate == dx.ApproxAP(rel=2)
     own = dx.method("ApproxAP").ranker(measure=dx.AP(rel=2), rel=3)
     assert own.surrogate == dx.ApproxAP(rel=3)
 
@@ -163,7 +168,7 @@ def test_regression_trains_nothing():
     [
         (
             lambda: dx.method("ApproxNDGC"),
-            "is not known; there are auto, .*Did you mean 'ApproxNDCG'",
+            "is not known; the methods are auto, .*Did you mean 'ApproxNDCG'",
         ),
         (
             lambda: dx.method("ApproxAP").ranker(alfa=3),

@@ -8,9 +8,10 @@ import pytest
 
 import directrix as dx
 from directrix.data.synthetic import make_linear
-from directrix.rankers.candidates import Candidate, allowed, by_turns
-from directrix.rankers.reasons import preferred, why_chosen
-from directrix.rankers.search import search as search_any
+from directrix.rankers.selection.choose import preferred, why_chosen
+from directrix.rankers.selection.search import plan_search, round_robin
+from directrix.rankers.selection.search import search as search_any
+from directrix.rankers.selection.trial import Candidate
 
 search = partial(search_any, method="ApproxNDCG")
 
@@ -44,8 +45,8 @@ def test_each_candidate_is_a_plain_fit_with_its_settings():
     ("folds", "turns", "selection"),
     [
         (1, 1, "5 of 24 queries held back (seed 5), then trained on all"),
-        (3, 3, "24 queries in 3 turns (seed 5), then trained on all"),
-        (None, 5, "24 queries in 5 turns (seed 5), then trained on all"),
+        (3, 3, "24 queries in 3 folds (seed 5), then trained on all"),
+        (None, 5, "24 queries in 5 folds (seed 5), then trained on all"),
     ],
 )
 def test_without_validation_the_choice_is_trained_again_on_all(folds, turns, selection):
@@ -94,7 +95,7 @@ class Slow:
 
 
 def test_the_time_budget_ends_the_search_but_not_its_first_candidate(monkeypatch):
-    import directrix.rankers.clock as module
+    import directrix.rankers.selection.trial as module
 
     clock = Slow()
     monkeypatch.setattr(module.time, "monotonic", clock.monotonic)
@@ -105,7 +106,7 @@ def test_the_time_budget_ends_the_search_but_not_its_first_candidate(monkeypatch
 
 
 def test_a_candidate_that_the_budget_cuts_is_dropped(monkeypatch):
-    import directrix.rankers.clock as module
+    import directrix.rankers.selection.trial as module
 
     clock = Slow()
     monkeypatch.setattr(module.time, "monotonic", clock.monotonic)
@@ -154,23 +155,26 @@ def test_an_earlier_method_is_preferred_unless_it_is_behind_by_more_than_chance(
 
 
 def test_only_models_that_are_allowed_are_tried():
-    trials = dx.method("auto").candidates(dx.NDCG(k=10), {})
-    assert {part.model for part, _ in trials} >= {"linear", "mlp"}
-    assert {part.model for part, _ in allowed(trials, ["linear"])} == {"linear"}
+    def models(allowed):
+        return {trial.method.model for trial in plan_search("auto", "nDCG@10", {}, allowed).trials}
+
+    assert models(None) >= {"linear", "mlp"}
+    assert models(["linear"]) == models("linear") == {"linear"}
     with pytest.raises(dx.InputError, match="no model 'forest'; models are linear, mlp, stumps, trees"):
-        allowed(trials, ["linear", "forest"])
-    with pytest.raises(dx.InputError, match="no candidate has one of these"):
-        allowed(trials, ["stumps"])
+        models(["linear", "forest"])
+    with pytest.raises(dx.InputError, match="no candidate has one of these") as refused:
+        models(["stumps"])
+    assert "--model linear" in refused.value.in_shell
 
 
 def test_with_a_time_budget_methods_take_turns():
     trials = dx.method("auto").candidates(dx.NDCG(k=10), {})
-    names = [part.name for part, _ in by_turns(trials)]
+    names = [part.name for part, _ in round_robin(trials)]
     methods = list(dict.fromkeys(part.name for part, _ in trials))
     assert names[: len(methods)] == methods
-    assert sorted(map(repr, by_turns(trials))) == sorted(map(repr, trials))
+    assert sorted(map(repr, round_robin(trials))) == sorted(map(repr, trials))
     for name in methods:
-        own = [chosen for part, chosen in by_turns(trials) if part.name == name]
+        own = [chosen for part, chosen in round_robin(trials) if part.name == name]
         assert own == [chosen for part, chosen in trials if part.name == name]
     found = search_any(
         TRAIN, VALID, settings={"max_iter": 1, "epochs": 1, "cg_iter": 1, "n_trees": 1}, time_budget=60
@@ -242,6 +246,14 @@ def test_labels_read_in_one_line():
 def test_a_setting_that_does_not_exist_is_refused():
     with pytest.raises(dx.InputError, match="no setting 'alfa'"):
         search(TRAIN, VALID, settings={"alfa": 3})
+
+
+@pytest.mark.parametrize("settings", [{"alpha": -1.0}, {"l2": -1.0}])
+def test_a_wrong_value_of_a_setting_is_refused_before_any_training(settings):
+    began = []
+    with pytest.raises(ValueError, match=next(iter(settings))):
+        search_any(TRAIN, VALID, settings=settings, progress=lambda *step: began.append(step))
+    assert not began
 
 
 def test_what_cannot_train_on_the_data_is_left_out_and_named():

@@ -7,36 +7,66 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 import sklearn
+from scipy.stats import loguniform
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
+from sklearn.model_selection import GridSearchCV, GroupKFold, RandomizedSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.validation import _num_samples
 
 import directrix as dx
 from directrix.data.synthetic import make_linear
+from directrix.registry import RANKERS, classes
 
 NOT_REPETITION = (
     "sample_weight scales what a document earns; a list that holds a document twice is another list, "
-    "for the copies push each other down, so weights cannot be repetitions"
+    "because the copies push each other down, so weights cannot be repetitions"
 )
 EXPECTED_FAILURES = {
     "check_sample_weight_equivalence_on_dense_data": NOT_REPETITION,
     "check_sample_weight_equivalence_on_sparse_data": NOT_REPETITION,
 }
+RANKER_CLASSES = classes(RANKERS)
+
+
+class OneQuery:
+    """Calls without qid mean one query.
+
+    scikit-learn's checks call ``fit(X, y)`` and ``score(X, y)`` and cannot pass ``qid``, which a ranker
+    refuses: most users who leave it out forgot it. With a subclass that says what is meant every check runs;
+    a list of expected failures would leave out nearly all of them.
+    """
+
+    def fit(self, X, y, qid=None, **given):
+        return super().fit(X, y, qid=np.zeros(_num_samples(X)) if qid is None else qid, **given)
+
+    def score(self, X, y, qid=None, **given):
+        return super().score(X, y, qid=np.zeros(_num_samples(X)) if qid is None else qid, **given)
+
+
+CHECKED = {
+    name: type(name, (OneQuery, cls), {"__module__": __name__}) for name, cls in RANKER_CLASSES.items()
+}
+globals().update(CHECKED)  # pickle finds a class by its name in its module
+SETTINGS = {
+    "LinearRanker": [
+        {"max_iter": 20},
+        {"surrogate": "ApproxAP(alpha=5.0)", "trainer": "sgd", "max_iter": 5, "start": "zero"},
+    ],
+    "StumpRanker": [{"max_iter": 10}, {"trainer": "frank", "thresholds": 4, "max_iter": 5}],
+    "AutoRanker": [{"measure": "nDCG@5", "method": "Regression", "folds": 2}],
+    "MLPRanker": [
+        {"hidden": (4,), "max_iter": 10},
+        {"hidden": (3, 2), "activation": "tanh", "trainer": "adam", "max_iter": 3},
+    ],
+    "BoostedRanker": [{"n_trees": 5, "min_data_in_leaf": 2}],
+}
+"""Quick settings of every ranker, for the checks."""
 
 
 @parametrize_with_checks(
-    [
-        dx.LinearRanker(max_iter=20),
-        dx.LinearRanker("ApproxAP(alpha=5.0)", trainer="sgd", max_iter=5, start="zero"),
-        dx.StumpRanker(max_iter=10),
-        dx.StumpRanker(trainer="frank", thresholds=4, max_iter=5),
-        dx.AutoRanker("nDCG@5", method="Regression", folds=2),
-        dx.MLPRanker(hidden=(4,), max_iter=10),
-        dx.MLPRanker(hidden=(3, 2), activation="tanh", trainer="adam", max_iter=3),
-        dx.BoostedRanker(n_trees=5, min_data_in_leaf=2),
-    ],
+    [CHECKED[name](**settings) for name in RANKERS for settings in SETTINGS[name]],
     expected_failed_checks=lambda ranker: EXPECTED_FAILURES,
 )
 @pytest.mark.filterwarnings("ignore::UserWarning")
@@ -44,6 +74,26 @@ def test_scikit_learn_checks(estimator, check):
     if isinstance(estimator, dx.BoostedRanker):
         pytest.importorskip("lightgbm")
     check(estimator)
+
+
+@pytest.mark.parametrize("name", RANKERS)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_rows_without_queries_are_refused_and_the_message_says_how_to_mean_one_query(name, data):
+    if name == "BoostedRanker":
+        pytest.importorskip("lightgbm")
+    X, y, qid = data
+    ranker = RANKER_CLASSES[name](**SETTINGS[name][0])
+    with pytest.raises(
+        dx.InputError, match=r"qid is missing.*qid=numpy.zeros\(180\) if all rows .* one query"
+    ):
+        ranker.fit(X, y)
+    with pytest.raises(dx.InputError, match=r"eval_qid is missing.*eval_qid=numpy.zeros\(180\)"):
+        ranker.fit(X, y, qid=qid, eval_set=(X, y))
+    one = ranker.fit(X, y, qid=np.zeros(len(y)))
+    with pytest.raises(dx.InputError, match="qid is missing"):
+        one.score(X, y)
+    assert one.score(X, y, qid=np.zeros(len(y))) == one.score(X, y, group=[len(y)])
+    assert one.predict(X).shape == (len(y),)
 
 
 @pytest.fixture(scope="module")
@@ -100,21 +150,16 @@ def test_pipeline_passes_qid_to_the_ranker(data):
     np.testing.assert_allclose(pipe.score(X, y, qid=qid), alone.score(Z, y, qid=qid), rtol=1e-12, atol=0)
 
 
-SMALL = {
-    "linear": lambda **more: dx.LinearRanker(max_iter=5, **more),
-    "mlp": lambda **more: dx.MLPRanker(hidden=[3], max_iter=5, random_state=0, **more),
-    "stumps": lambda **more: dx.StumpRanker(max_iter=5, **more),
-    "trees": lambda **more: dx.BoostedRanker(n_trees=5, min_data_in_leaf=2, **more),
-    "auto": lambda **more: dx.AutoRanker("nDCG@5", method="Regression", folds=2),
-}
-
-
-@pytest.fixture(params=SMALL)
+@pytest.fixture(params=RANKERS)
 def small(request):
     """A quick ranker of every class."""
-    if request.param == "trees":
+    if request.param == "BoostedRanker":
         pytest.importorskip("lightgbm")
-    return SMALL[request.param]
+    quick = dict(SETTINGS[request.param][0])
+    if request.param == "MLPRanker":
+        quick |= {"hidden": [3], "random_state": 0}
+    is_auto = request.param == "AutoRanker"
+    return lambda **more: RANKER_CLASSES[request.param](**quick, **({} if is_auto else more))
 
 
 @pytest.mark.usefixtures("routing")
@@ -177,6 +222,150 @@ def test_clone_and_repr_keep_the_surrogate(data):
     ranker = dx.LinearRanker(dx.ApproxNDCG(alpha=50.0), l2=0.1)
     assert clone(ranker).get_params() == ranker.get_params()
     assert "ApproxNDCG(alpha=50.0" in repr(ranker)
+
+
+APPROX = {"alpha", "k", "beta", "sigmoid"}
+
+
+@pytest.mark.parametrize("given", [None, "ApproxNDCG(alpha=5)", dx.ApproxNDCG(alpha=5.0)], ids=repr)
+def test_parameters_reach_into_the_surrogate(given):
+    ranker = dx.LinearRanker(given)
+    alpha = 10.0 if given is None else 5.0
+    found = {name: value for name, value in ranker.get_params().items() if name.startswith("surrogate__")}
+    assert set(found) == {f"surrogate__{name}" for name in APPROX}
+    assert found["surrogate__alpha"] == alpha
+    assert ranker.set_params(surrogate__alpha=3.0, l2=0.5) is ranker
+    assert ranker.surrogate == dx.ApproxNDCG(alpha=3.0)
+    assert ranker.l2 == 0.5
+    assert clone(ranker).surrogate == ranker.surrogate
+    if isinstance(given, dx.ApproxNDCG):
+        assert given == dx.ApproxNDCG(alpha=5.0)
+
+
+@pytest.mark.parametrize("name", RANKERS)
+def test_setting_what_get_params_returned_changes_nothing(name):
+    ranker = RANKER_CLASSES[name](**SETTINGS[name][0])
+    before = ranker.get_params(deep=False)
+    ranker.set_params(**ranker.get_params(deep=True))
+    assert {key: (type(value), repr(value)) for key, value in ranker.get_params(deep=False).items()} == {
+        key: (type(value), repr(value)) for key, value in before.items()
+    }
+
+
+def test_parameters_reach_into_the_trainer_and_the_trainer_in_it():
+    inner = dx.CG(max_iter=7)
+    annealed = dx.Anneal(inner, start=4.0)
+    ranker = dx.LinearRanker("SmoothNDCG", trainer=annealed)
+    assert ranker.get_params()["trainer__trainer__max_iter"] == 7
+    assert ranker.get_params()["trainer__start"] == 4.0
+    ranker.set_params(trainer__trainer__max_iter=3, trainer__start=2.0, surrogate__sigma=0.5)
+    assert ranker.trainer == dx.Anneal(dx.CG(max_iter=3), start=2.0)
+    assert ranker.surrogate == dx.SmoothNDCG(sigma=0.5)
+    assert (annealed, inner) == (dx.Anneal(dx.CG(max_iter=7), start=4.0), dx.CG(max_iter=7))
+    ranker.set_params(trainer__trainer=dx.LBFGS(), trainer__trainer__max_iter=5)
+    assert ranker.trainer == dx.Anneal(dx.LBFGS(max_iter=5), start=2.0)
+
+
+def test_a_trainer_by_name_has_the_parameters_of_the_trainer_that_fit_makes_of_it():
+    ranker = dx.LinearRanker(trainer="sgd", max_iter=9, random_state=np.random.RandomState(3))
+    state = ranker.random_state.get_state()[1].copy()
+    assert ranker.get_params()["trainer__epochs"] == 9
+    ranker.set_params(trainer__batch=2)
+    assert (ranker.trainer.epochs, ranker.trainer.batch) == (9, 2)
+    np.testing.assert_array_equal(ranker.random_state.get_state()[1], state)
+    seeds = np.random.RandomState(3).randint(2**31 - 1)
+    assert ranker.trainer.random_state == seeds
+
+
+@pytest.mark.parametrize(
+    ("settings", "change", "message"),
+    [
+        ({}, {"surrogate__alfa": 1.0}, "surrogate__alfa: ApproxNDCG.* it has alpha, k, beta, sigmoid"),
+        ({}, {"surrogate__alpha": -1.0}, "alpha"),
+        ({"surrogate": "ApproxNDGC"}, {"surrogate__alpha": 1.0}, "ApproxNDCG"),
+        ({"trainer": "adarank"}, {"trainer__rounds": 3}, "trainer='adarank' has no parameters .*LBFGS"),
+        ({"trainer": dx.Anneal(dx.CG())}, {"trainer__trainer__no": 3}, "trainer__trainer__no: CG"),
+    ],
+)
+def test_parameters_that_do_not_exist_are_refused(settings, change, message):
+    ranker = dx.LinearRanker(**settings)
+    with pytest.raises(dx.InputError, match=message):
+        ranker.set_params(**change)
+
+
+def test_parameters_of_what_fit_refuses_can_be_listed():
+    for bad in ({"surrogate": "magic"}, {"trainer": "magic"}, {"max_iter": -np.inf}, {"surrogate": 3}):
+        assert dx.LinearRanker(**bad).get_params()["l2"] == 0.0
+
+
+@pytest.mark.usefixtures("routing")
+@pytest.mark.parametrize(
+    ("ranker", "grid"),
+    [
+        (dx.LinearRanker(max_iter=5), {"surrogate__alpha": [1.0, 50.0], "trainer__max_iter": [2, 20]}),
+        (
+            dx.MLPRanker("ApproxNDCG(alpha=5)", hidden=(3,), random_state=0),
+            {"surrogate__k": [None, 3], "trainer__max_iter": [1, 4], "l2": [1e-3]},
+        ),
+        (
+            dx.LinearRanker("SmoothNDCG", trainer=dx.Anneal(dx.CG(max_iter=2), start=2.0, stop=1.0)),
+            {"surrogate__k": [None, 3], "trainer__trainer__max_iter": [1, 4]},
+        ),
+        (dx.StumpRanker(max_iter=3, thresholds=4), {"trainer__rounds": [1, 5]}),
+    ],
+    ids=["names", "text", "wrapped", "boosting"],
+)
+def test_searches_reach_into_surrogates_and_trainers(data, ranker, grid):
+    X, y, qid = data
+    ranker.set_fit_request(qid=True).set_score_request(qid=True)
+    before = repr(ranker)
+    given = {"cv": GroupKFold(2), "error_score": "raise"}
+    every = GridSearchCV(ranker, grid, **given).fit(X, y, qid=qid, groups=qid)
+    some = RandomizedSearchCV(ranker, grid, n_iter=2, random_state=0, **given).fit(X, y, qid=qid, groups=qid)
+    assert repr(ranker) == before
+    assert len(every.cv_results_["params"]) == np.prod([len(values) for values in grid.values()])
+    scores = dict(
+        zip(map(str, every.cv_results_["params"]), every.cv_results_["mean_test_score"], strict=True)
+    )
+    for params, score in zip(some.cv_results_["params"], some.cv_results_["mean_test_score"], strict=True):
+        matching = next(p for p in every.cv_results_["params"] if p == params)
+        assert scores[str(matching)] == score
+    assert len(set(scores.values())) > 1
+    best = every.best_estimator_
+    for name, value in every.best_params_.items():
+        assert best.get_params()[name] == value
+        assert repr(value) in repr(best.get_params(deep=False))
+    direct = clone(ranker).set_params(**every.best_params_).fit(X, y, qid=qid)
+    assert direct.predict(X).tobytes() == best.predict(X).tobytes()
+
+
+@pytest.mark.usefixtures("routing")
+def test_a_search_over_a_pipeline_reaches_into_the_surrogate_of_its_ranker(data):
+    X, y, qid = data
+    pipe = make_pipeline(StandardScaler(), requested())
+    grid = {"linearranker__surrogate__alpha": [1.0, 20.0]}
+    search = GridSearchCV(pipe, grid, cv=GroupKFold(2), error_score="raise").fit(X, y, qid=qid, groups=qid)
+    alpha = search.best_params_["linearranker__surrogate__alpha"]
+    assert search.best_estimator_[-1].surrogate_ == dx.ApproxNDCG(alpha=alpha)
+
+
+def test_the_trainer_of_a_surrogate_without_a_measure_has_parameters_too():
+    class Mine:
+        def value_and_grad(self, scores, labels, qptr):
+            return np.zeros(len(qptr) - 1), np.zeros(len(scores))
+
+    assert dx.LinearRanker(Mine()).set_params(trainer__max_iter=3).trainer == dx.LBFGS(max_iter=3)
+
+
+@pytest.mark.usefixtures("routing")
+def test_a_random_search_draws_parameters_of_the_surrogate(data):
+    X, y, qid = data
+    space = {"surrogate__alpha": loguniform(1.0, 100.0), "trainer__memory": [3, 5]}
+    search = RandomizedSearchCV(requested(), space, n_iter=3, cv=GroupKFold(2), random_state=1)
+    search.fit(X, y, qid=qid, groups=qid)
+    best = search.best_estimator_
+    assert best.surrogate_ == dx.ApproxNDCG(alpha=search.best_params_["surrogate__alpha"])
+    assert best.trainer == dx.LBFGS(max_iter=20, memory=search.best_params_["trainer__memory"])
 
 
 @pytest.mark.parametrize(

@@ -104,3 +104,34 @@ def interpolated_precision(ranked, labels, recall, rel=1):
     needed = int(recall * n_rel(labels, rel) + 0.5)
     tops = [ranked[:p] for p in range(1, len(ranked) + 1)]
     return max((n_rel(top, rel) / len(top) for top in tops if n_rel(top, rel) >= needed), default=0.0)
+
+
+REFERENCES = {
+    "NDCG": [
+        ({}, ndcg, {}),
+        ({"k": 3}, ndcg, {"k": 3}),
+        ({"k": 4, "gain": "linear"}, ndcg, {"k": 4, "gain": "linear"}),
+        ({"k": 4, "discount": "letor3"}, ndcg, {"k": 4, "discount": "letor3"}),
+    ],
+    "DCG": [({"k": 3}, lambda ranked, labels, k: dcg(ranked, k), {"k": 3})],
+    "AP": [
+        ({}, ap, {}),
+        ({"k": 3, "rel": 2}, ap, {"k": 3, "rel": 2}),
+        ({"k": 2, "denominator": "capped"}, ap, {"k": 2, "capped": True}),
+    ],
+    "RR": [({}, rr, {}), ({"k": 2, "rel": 2}, rr, {"k": 2, "rel": 2})],
+    "Success": [({"k": 2}, success, {"k": 2})],
+    "Precision": [({"k": 3}, precision, {"k": 3}), ({"k": 9}, precision, {"k": 9})],
+    "Recall": [({"k": 3}, recall, {"k": 3})],
+    "RPrecision": [({"rel": 2}, rprec, {"rel": 2})],
+    "ERR": [({}, err, {}), ({"k": 3, "l_max": 5}, err, {"k": 3, "l_max": 5})],
+    "RBP": [({"p": 0.5}, rbp, {"p": 0.5}), ({"k": 3}, rbp, {"k": 3})],
+    "IPrec": [],
+    "ROCArea": [],
+    "KendallTau": [],
+}
+"""For every measure of the registry: fields, the loop that defines it, and the options of the loop.
+
+The last three are no functions of one ranked list, or no means over the orders of ties; they have tests of
+their own in tests/measures/test_expected.py.
+"""

@@ -14,7 +14,7 @@ from tests.reference import lambdas as reference
 MEASURES = [
     "nDCG", "nDCG@1", "nDCG@4", "nDCG(gain='linear')@3", "nDCG(discount='letor3')", "AP", "AP(rel=2)@3",
     "AP(denominator='capped')@2", "RR", "RR@2", "RR(rel=2)", "P@1", "P@5", "P(denominator='retrieved')@20",
-    "ERR(l_max=3)", "ERR@3", "ERR(l_max=60)",
+    "ERR(l_max=3)", "ERR@3", "ERR(l_max=60)", "DCG@3", "R@3", "Success@2", "RBP(p=0.6)", "RBP@3",
 ]  # fmt: skip
 
 
@@ -33,6 +33,8 @@ def queries(draw, largest=9):
 
 def seen(measure, labels):
     """What the measure sees of the labels, and one over what it divides by."""
+    if isinstance(measure, dx.DCG):
+        return labels, 1.0
     if isinstance(measure, dx.NDCG):
         gain = 2.0**labels - 1 if measure.gain == "exp" else labels
         discount = [1.0, 1.0] + [1 / math.log2(p) for p in range(3, len(labels) + 3)]
@@ -44,11 +46,11 @@ def seen(measure, labels):
     if isinstance(measure, dx.ERR):
         return labels, 1.0
     relevant = (labels >= measure.rel) * 1.0
-    if isinstance(measure, dx.RR):
+    if isinstance(measure, dx.RR | dx.RBP):
         return relevant, 1.0
-    if isinstance(measure, dx.AP):
+    if isinstance(measure, dx.AP | dx.Recall):
         n_relevant = relevant.sum()
-        below = min(n_relevant, measure.k) if measure.denominator == "capped" else n_relevant
+        below = min(n_relevant, measure.k) if "capped" in repr(measure) else n_relevant
     else:
         below = min(len(labels), measure.k) if measure.denominator == "retrieved" else measure.k
     return relevant, 1 / below if below else 0.0
@@ -299,16 +301,18 @@ def test_measures_are_texts_or_measures_and_print_as_text():
     ("call", "message"),
     [
         (lambda: dx.Lambda("ROCArea"), r"Lambda\('ROCArea'\).*known are nDCG.*Lambda\('nDCG@10'\)"),
-        (lambda: dx.Lambda("RBP(p=0.8)"), r"not known here"),
-        (lambda: dx.Lambda("Success@3"), r"not known here"),
+        (lambda: dx.Lambda("KendallTau"), r"not known here"),
+        (lambda: dx.Lambda("Rprec"), r"not known here"),
+        (lambda: dx.Lambda("R"), r"without a cut-off.*Lambda\('R@5'\)"),
+        (lambda: dx.Lambda("Success"), r"without a cut-off.*Lambda\('Success@5'\)"),
         (lambda: dx.Lambda("nope"), r"there is no measure 'nope'"),
         (lambda: dx.Lambda("P"), r"give a cut-off, e\.g\. Lambda\('P@5'\)"),
         (lambda: dx.Lambda(dx.AP(ties="trec")), r"ties='trec'.*ties='expected' or 'order'"),
         (lambda: dx.Lambda(dx.NDCG(ties="worst")), r"ties='worst'"),
         (lambda: dx.Lambda(dx.NDCG(empty="skip")), r"empty='skip'.*take empty='zero'"),
         (lambda: dx.Lambda("AP", "ranknet"), r"construction='ranknet'.*'ranknet-weight-pairs', 'spring"),
-        (lambda: dx.Lambda("AP", margin=0), r"Lambda\(margin=0\).*at least 1e-30"),
-        (lambda: dx.Lambda("AP", margin=1e-300), r"Lambda\(margin=1e-300\).*at least 1e-30"),
+        (lambda: dx.Lambda("AP", margin=0), r"Lambda\(margin=0\).*>= 1e-30"),
+        (lambda: dx.Lambda("AP", margin=1e-300), r"Lambda\(margin=1e-300\).*>= 1e-30"),
         (lambda: dx.Lambda("AP").prepare(np.ones(2), np.array([0, 2]), np.ones(2)), r"no document weights"),
         (lambda: dx.Lambda("ERR").prepare(np.array([5.0]), np.array([0, 1])), r"highest label is 5.*l_max"),
         (lambda: dx.Lambda("AP").effective_pairs([np.nan], [1.0], [0, 1]), r"scores.*finite"),

@@ -398,7 +398,7 @@ def test_trainers_that_compare_losses_refuse_gradients_of_none(linear_data):
     with pytest.raises(dx.InputError, match=r"LBFGS compares losses.*Lambda\('AP'.*trainer='sgd'"):
         dx.LBFGS().minimise(objective, np.zeros(linear_data.n_features))
     with pytest.raises(dx.InputError, match=r"trainer='sgd'"):
-        dx.LinearRanker("Lambda('AP')").fit(linear_data.features, linear_data.labels)
+        dx.LinearRanker("Lambda('AP')").fit_queries(linear_data)
 
 
 @pytest.mark.parametrize("size", [10, 1000])

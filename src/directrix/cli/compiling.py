@@ -166,14 +166,15 @@ def _method(method: Any) -> None:
 def _soft_ranks() -> None:
     import numpy as np
 
-    from directrix.surrogates.positions import ApproxMeasure, soft_ranks
+    from directrix.surrogates.approx_measure import ApproxMeasure
+    from directrix.surrogates.positions import soft_ranks
 
-    custom = ApproxMeasure(lambda labels: labels, lambda x: (1.0 / x, -1.0 / x**2))
+    rbp = ApproxMeasure("RBP")
     for dtype in (np.float32, np.float64):
         scores: Any = np.linspace(1.0, 0.0, 5).astype(dtype)
         qptr = np.array([0, 5])
         soft_ranks(scores, qptr)
-        custom.value_and_grad(scores, np.arange(5.0), qptr)
+        rbp.value_and_grad(scores, np.arange(5.0), qptr)
 
 
 def _stumps() -> None:

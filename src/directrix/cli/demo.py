@@ -106,7 +106,7 @@ def _trainings(train: Queries, valid: Queries, seed: int) -> list[tuple[str, Cal
     """Return the name of each row, and a function that trains its ranker."""
     from directrix.measures.names import measure
     from directrix.rankers.methods import method
-    from directrix.rankers.search import search
+    from directrix.rankers.selection.search import search
 
     goal = measure(_MEASURE)
 
@@ -171,9 +171,9 @@ def _print(rows: list[dict[str, Any]], form: Format) -> None:
 def _findings(ranker: StoredRanker, train: Queries, seed: int) -> list[str]:
     """Say how far the surrogate is from its measure, and whether the weights are a local optimum."""
     from directrix.experiments.optimality import certify
-    from directrix.rankers.search import gap_of
+    from directrix.rankers.training import surrogate_gap
 
-    surrogate, gap = ranker.surrogate_, gap_of(ranker, train)
+    surrogate, gap = ranker.surrogate_, surrogate_gap(ranker, train)
     findings = ["stars: two-sided paired t-test over queries, p < .05 *, .01 **, .001 ***"]
     if not math.isnan(gap):  # LambdaRank has forces, but no surrogate of a measure
         findings.append(

@@ -24,7 +24,7 @@ from directrix.cli.output import print_json, print_rows, remark
 if TYPE_CHECKING:
     from directrix.cli.scores import JudgedRanking
     from directrix.measures.convention import Convention
-    from directrix.measures.evaluation import Comparison, Evaluation
+    from directrix.measures.evaluation import ConventionEvaluations, Evaluation
 
 _ALL = "all"
 
@@ -74,24 +74,26 @@ def evaluate(
         remark("convention: default (--convention all shows the values of other tools)")
 
 
-def _all_conventions(names: list[str], ranking: JudgedRanking) -> Comparison:
+def _all_conventions(names: list[str], ranking: JudgedRanking) -> ConventionEvaluations:
     from directrix.measures.evaluation import evaluate_conventions
 
     return evaluate_conventions(names, **ranking.arrays(), per_query=True)
 
 
-def _one_convention(names: list[str], ranking: JudgedRanking, tool: Convention | None) -> Comparison:
+def _one_convention(
+    names: list[str], ranking: JudgedRanking, tool: Convention | None
+) -> ConventionEvaluations:
     """Return the values under one convention in the form of `_all_conventions`."""
-    from directrix.measures.evaluation import Comparison
+    from directrix.measures.evaluation import ConventionEvaluations
     from directrix.measures.evaluation import evaluate as values_of
 
     values = values_of(names, **ranking.arrays(), convention=tool, per_query=True)
-    result = Comparison({"default" if tool is None else tool.name: values})
+    result = ConventionEvaluations({"default" if tool is None else tool.name: values})
     result.left_out = {}
     return result
 
 
-def _left_out(result: Comparison) -> Iterator[str]:
+def _left_out(result: ConventionEvaluations) -> Iterator[str]:
     """Say which measures a convention leaves out, and why."""
     for tool, reasons in result.left_out.items():
         for reason in dict.fromkeys(reasons.values()):

@@ -26,7 +26,7 @@ def methods(
         print_rows(["", ""], [[key, _text(value)] for key, value in entries.items()], form)
     else:
         columns = ("name", "model", "trainer", "grid", "use_when")
-        rows = [[_text(m.describe()[column]) for column in columns] for m in chosen]
+        rows = [[_text(m.summary()[column]) for column in columns] for m in chosen]
         print_rows(["method", "model", "trainer", "grid", "use when"], rows, form)
         if form is Format.table:
             remark("`directrix methods NAME` shows settings, cost and source")

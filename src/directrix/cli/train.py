@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -26,7 +26,7 @@ from directrix.cli.output import print_json, print_rows, progress_bar, remark
 
 if TYPE_CHECKING:
     from directrix.data.queries import Queries
-    from directrix.rankers.search import Search
+    from directrix.rankers.selection.search import Search, SearchPlan
 
 
 def train(
@@ -90,26 +90,17 @@ def train(
     Trains every setting in the grid of the method and keeps the one with the best measure on the validation
     queries. The candidates are printed to standard output, remarks and progress to standard error.
     """
-    from directrix.rankers.search import search
+    from directrix.rankers.selection.search import run_search
 
     with usage():
-        fixed = _checked_settings(settings, scale, measure, method, models)
+        plan = _plan(settings, scale, measure, method, models)
     check_writable(output, train, valid)
     start = time.perf_counter()
     queries = read_or_open(train, missing, stream=stream)
     validation = None if valid is None else _validation_data(valid, train, queries, missing, stream=stream)
     with progress_bar(f"training {method} for {measure}") as progress:
-        result = search(
-            queries,
-            validation,
-            method=method,
-            measure=measure,
-            settings=fixed,
-            models=models,
-            folds=folds,
-            time_budget=time_budget,
-            seed=seed,
-            progress=progress,
+        result = run_search(
+            plan, queries, validation, folds=folds, time_budget=time_budget, seed=seed, progress=progress
         )
     result.ranker.save(output)
     _print(result, form)
@@ -117,22 +108,17 @@ def train(
     remark(f"saved: {output} ({time.perf_counter() - start:.1f} s)")
 
 
-def _checked_settings(
+def _plan(
     settings: list[str] | None, scale: str | None, measure: str, method: str, models: list[str] | None
-) -> dict[str, Any]:
-    """Return the settings that options fix, after making every candidate with them once."""
-    from directrix.measures.names import measure as parse_measure
-    from directrix.rankers.candidates import allowed
-    from directrix.rankers.methods import method as find_method
+) -> SearchPlan:
+    """Return what is tried, with the settings that options fix."""
+    from directrix.rankers.selection.search import plan_search
 
     options = {"random_state": "--seed"} | ({} if scale is None else {"scale": "--scale"})
     fixed = parse_settings(settings, options)
     if scale is not None:
         fixed["scale"] = scale
-    goal = parse_measure(measure)
-    for part, chosen in allowed(find_method(method).candidates(goal, fixed), models):
-        part.ranker(measure=goal, **chosen).check_parameters()
-    return fixed
+    return plan_search(method, measure, fixed, models)
 
 
 def _validation_data(

@@ -1,4 +1,3 @@
-# ruff: noqa: I001
 """Public names for type checkers; written by tests/test_public_names.py."""
 
 from directrix.data.arrow.read import open_parquet as open_parquet

@@ -15,8 +15,9 @@ from directrix.experiments.crossval_cells import Job, try_candidate
 from directrix.experiments.crossval_result import FoldResult, Tried
 from directrix.experiments.splits import StoredSplit
 from directrix.experiments.tuning import canonical
-from directrix.rankers.candidates import Candidate, Trial
-from directrix.rankers.reasons import preferred
+from directrix.rankers.method import Trial
+from directrix.rankers.selection.choose import preferred
+from directrix.rankers.selection.trial import Candidate
 
 __all__ = ["Contest"]
 

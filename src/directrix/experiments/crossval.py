@@ -31,8 +31,8 @@ from directrix.measures.base import RankingMeasure
 from directrix.measures.convention import Convention
 from directrix.measures.names import measure as parse_measure
 from directrix.parameters import whole
-from directrix.rankers.candidates import Trial
 from directrix.rankers.checks import check_finite, check_measurable, check_trainable, check_valid
+from directrix.rankers.method import Trial
 
 __all__ = [
     "CrossValidation",

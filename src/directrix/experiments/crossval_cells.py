@@ -16,10 +16,9 @@ from directrix.experiments.splits import StoredSplit
 from directrix.experiments.tuning import subset
 from directrix.measures.base import RankingMeasure
 from directrix.measures.prepared import Prepared
-from directrix.rankers.attempts import again, attempt
-from directrix.rankers.clock import Clock
-from directrix.rankers.judging import judging_folds
-from directrix.rankers.methods import Method
+from directrix.rankers.method import Method, Trial
+from directrix.rankers.selection.folds import selection_folds
+from directrix.rankers.selection.trial import Clock, Target, refit, run_trial
 from directrix.rankers.training import mean_over_queries
 from directrix.types import Float64Array, FloatArray
 
@@ -84,14 +83,14 @@ def try_candidate(
     train = (
         split.train if is_whole else split.train.take(subset(split.train.n_queries, n_queries, seed=job.seed))
     )
-    clock = Clock(None, 1, None)
+    clock, target = Clock(), Target(job.goal, job.trained_for, job.seed)
     try:
-        folds, _ = judging_folds(train, split.valid, _UNWEIGHTED, None, job.seed)
-        trained = attempt(method, settings, folds, job.goal, job.seed, clock, job.trained_for)
+        folds, _ = selection_folds(train, split.valid, _UNWEIGHTED, None, job.seed)
+        trained = run_trial(Trial(method, dict(settings)), folds, target, clock)
         assert trained is not None  # there is no time budget
         ranker = trained.rankers[-1]
         if is_whole and folds[0].train is not train:  # inner folds chose
-            ranker = again(trained, train, _UNWEIGHTED, job.goal, job.seed, clock, job.trained_for)
+            ranker = refit(trained, train, _UNWEIGHTED, target, clock)
     except InputError as error:
         return {"failed": str(error), "in_shell": error.in_shell}
     candidate = trained.candidate

@@ -16,7 +16,7 @@ from directrix.experiments.significance import paired_t
 from directrix.experiments.splits import Split
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
-from directrix.rankers.methods import Method
+from directrix.rankers.method import Method
 from directrix.types import Float64Array
 
 __all__ = ["Match", "Matching", "matching"]

@@ -14,8 +14,7 @@ from directrix.data.options import generator
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.parameters import whole
-from directrix.rankers.candidates import Trial
-from directrix.rankers.methods import Method
+from directrix.rankers.method import Method, Trial
 from directrix.rankers.methods import method as find_method
 from directrix.types import Int64Array
 
@@ -142,7 +141,8 @@ def _grid(entry: Entry, goal: RankingMeasure, axes: Mapping[str, Sequence[Any]])
             )
     _check_settings(entry, goal, {name: values[0] for name, values in axes.items()})
     grid = {name: tuple(_plain(value) for value in values) for name, values in axes.items()}
-    return [(method, settings) for _, settings in replace(method, grid=grid).candidates(goal, entry.settings)]
+    candidates = replace(method, grid=grid).candidates(goal, entry.settings)
+    return [Trial(method, settings) for _, settings in candidates]
 
 
 def _drawn(entry: Entry, goal: RankingMeasure, axes: Mapping[str, Any], rng: np.random.Generator) -> Trial:
@@ -154,7 +154,7 @@ def _drawn(entry: Entry, goal: RankingMeasure, axes: Mapping[str, Any], rng: np.
         for name, values in axes.items()
     }
     _check_settings(entry, goal, settings)
-    return entry.resolved, {**settings, **entry.settings}
+    return Trial(entry.resolved, {**settings, **entry.settings})
 
 
 def _check_settings(entry: Entry, goal: RankingMeasure, settings: Mapping[str, Any]) -> None:
@@ -182,9 +182,9 @@ def check_candidates(trials: Sequence[Trial], goal: RankingMeasure) -> None:
         The error of the first candidate, if none can be made.
     """
     first_error = None
-    for method, settings in trials:
+    for trial in trials:
         try:
-            method.ranker(measure=goal, **settings).check_parameters()
+            trial.ranker(goal).check_parameters()
         except InputError as error:
             first_error = first_error or error
         else:

@@ -51,8 +51,8 @@ def check_surrogate(surrogate: Surrogate, *, seed: int = 0, rtol: float = 1e-5) 
     - tends_to_measure: as smoothing -> 0 it is its measure where no scores tie.
     - convex, as a loss: it lies above its chords, and below the plane that its gradient makes at any other
       point, which holds for losses with corners too.
-    - convexifiable: convexified at some scores it is convex, nowhere above what it was, and equal to it with the
-      same gradient at those scores.
+    - convexifiable: convexified at some scores it is convex, nowhere above what it was, and equal to it with
+      the same gradient at those scores.
     - bound: it bounds its measure from below, on the hard queries too.
     - value_free: the forces are the gradient of no function, and the value is the measure.
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from directrix.laws.cases import Case, all_cases, each_query, random_cases
-from directrix.surrogates.base import query_sums
+from directrix.measures.terms import query_sums
 from directrix.types import Float64Array, FloatArray, Int64Array, Surrogate
 
 __all__ = [

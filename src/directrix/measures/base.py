@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal, Self
 
@@ -10,13 +10,17 @@ import numpy as np
 
 from directrix.errors import InputError
 from directrix.measures.convention import Convention, convention
+from directrix.measures.groups import value_of
 from directrix.measures.order import Ranking, Ties
 from directrix.measures.prepared import Prepared
+from directrix.measures.terms import Form, Terms, over_queries
 from directrix.types import Float64Array, FloatArray, Int64Array
 
-__all__ = ["Empty", "RankingMeasure"]
+__all__ = ["Between", "Empty", "RankingMeasure"]
 
 Empty = Literal["zero", "skip", "one"]
+Between = Callable[[Float64Array], tuple[Float64Array, Float64Array]]
+"""From ranks that need not be whole to discounts and their derivatives."""
 
 _CHOICES: dict[str, tuple[str, ...]] = {
     "ties": ("expected", "order", "trec", "worst"),
@@ -28,11 +32,22 @@ _WHOLE_LIST = 2**62
 _TOO_LARGE = 10**300  # an integer above it may not fit into a float
 
 
+class _CutByAt(type):
+    """Lets a class be written with its cut-off: ``NDCG @ 10``."""
+
+    def __matmul__(cls, cut: Any) -> Any:
+        return cls() @ cut
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
-class RankingMeasure:
+class RankingMeasure(metaclass=_CutByAt):
     """A measure: a frozen, hashable value; every point on which tools disagree is a field.
 
     ``repr(m)`` shows all fields and ``m.name`` the short form; `directrix.measure` reads both.
+    ``m @ 10`` and ``NDCG @ 10`` set the cut-off.
+
+    A subclass states its terms (`form`, `worth`, `discounts`, `norm`) and has everything else from them: see
+    `directrix.define_measure`. A measure without terms defines `of_ranking` instead.
     """
 
     symbol: ClassVar[str] = ""
@@ -40,7 +55,11 @@ class RankingMeasure:
     at: ClassVar[str] = "k"
     """Field that the short name writes after ``@``."""
     choices: ClassVar[dict[str, tuple[str, ...]]] = {}
-    """Allowed values of the fields that are this class's own."""
+    """Allowed values of fields that only this class has."""
+    form: ClassVar[Form | None] = None
+    """How documents earn, see `Terms`; None: the measure has no terms."""
+    highest: ClassVar[float] = 1.0
+    """Largest possible value of a query."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -112,6 +131,11 @@ class RankingMeasure:
         """
         return Prepared((self,), labels, qptr, doc_ids)
 
+    def __matmul__(self, cut: Any) -> Self:
+        if self.at not in {field.name for field in fields(self)}:
+            raise InputError(f"{self.name} @ {cut!r}: {self.symbol} has no cut-off; write {self.symbol!r}.")
+        return replace(self, **{self.at: cut})
+
     def under(self, tool: str | Convention) -> Self:
         """Return the measure with the fields of a tool's convention.
 
@@ -172,15 +196,89 @@ class RankingMeasure:
     def check_labels(self, highest: float) -> None:
         """Raise `InputError` if the measure is not defined for labels up to ``highest``."""
 
+    def worth(self, labels: Float64Array) -> Float64Array:
+        """What each document is worth: its gain, relevance, or chance to stop; float64 (n_docs,), >= 0."""
+        raise NotImplementedError(f"{type(self).__name__} must define worth(labels)")
+
+    def discounts(self, n: int) -> Float64Array:
+        """Discount of the ranks 1..n; without a definition by a subclass 1 for each."""
+        return np.ones(n)
+
+    def discount_between(self, n: int) -> Between:
+        """Return the discount for ranks between 1 and n, 0 past the cut-off: a smooth monotone curve.
+
+        It passes through the discounts of the ranks (piecewise cubic, Fritsch and Carlson 1980).
+        """
+        from scipy.interpolate import PchipInterpolator
+
+        # two more, so that the curve up to rank n does not depend on n
+        values = np.array(self.discounts(n + 2))
+        values[self.depth :] = 0.0
+        curve = PchipInterpolator(np.arange(1.0, n + 3.0), values)
+        slope = curve.derivative()
+        return lambda ranks: (curve(ranks), slope(ranks))
+
+    def norm(self, worth: Float64Array, qptr: Int64Array) -> Float64Array:
+        """What the sum of every query is divided by; without a definition by a subclass 1."""
+        return np.ones(len(qptr) - 1)
+
+    def cutoff(self, worth: Float64Array, qptr: Int64Array) -> Int64Array:
+        """Number of ranks of every query that count."""
+        return np.minimum(np.diff(qptr), self.depth)
+
+    def terms(self, labels: Float64Array, qptr: Int64Array) -> Terms:
+        """State the measure as a sum over documents: line search, `Lambda` and `ApproxMeasure` read it.
+
+        Raises
+        ------
+        InputError
+            If the measure is no such sum (interpolated precision, Kendall's tau), or a label is too high.
+        """
+        self._check_terms(labels)
+        worth, longest = self.worth(labels), int(np.diff(qptr).max(initial=0))
+        return Terms(worth, self.discounts(longest), self.norm(worth, qptr), self.cutoff(worth, qptr))
+
+    def document_values(
+        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
+    ) -> Float64Array:
+        """Worth of every document over the norm of its query; 0 where the norm is 0.
+
+        Parameters
+        ----------
+        labels : float64 (n_docs,)
+        qptr : int64 (n_queries + 1,)
+        doc_weight : float64 (n_docs,), optional
+            Factors >= 0 on the worth, in the norm too.
+        """
+        self._check_terms(labels)
+        worth = self.worth(labels)
+        if doc_weight is not None:
+            worth = worth * doc_weight
+        return over_queries(worth, self.norm(worth, qptr), qptr)
+
+    def _check_terms(self, labels: Float64Array) -> None:
+        if self.form is None:
+            raise InputError(
+                f"{self!r} is not a sum over documents of what each earns at its rank, which is needed here; "
+                "all measures but IPrec and KendallTau are, e.g. measure='nDCG@10'."
+            )
+        self.check_labels(float(labels.max(initial=0.0)))
+
     @property
     def label_key(self) -> Hashable:
         """Measures with the same key have the same `label_part`; `Prepared` computes it once for all."""
         return self
 
     def label_part(self, labels: Float64Array, qptr: Int64Array) -> Float64Array | None:
-        """Whatever depends on the labels alone, one number a query; None if nothing does."""
+        """Whatever depends on the labels alone, one number per query; None if nothing does."""
         return None
 
     def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
-        """Value of every query of a ranking, with the queries' share of `label_part`."""
-        raise TypeError(f"{type(self).__name__} does not say how it is computed; it must define of_ranking")
+        """Value of every query of a ranking, with the queries' share of `label_part`.
+
+        Computed from the terms, which are those of the labels in the order of the ranking. The measures of
+        directrix have faster kernels of their own.
+        """
+        if self.form is None:
+            raise TypeError(f"{type(self).__name__} must define its terms and `form`, or `of_ranking`")
+        return value_of(self.form, self.terms(ranking.labels, ranking.qptr), ranking, self.fill)

@@ -9,8 +9,10 @@ import numpy as np
 
 from directrix.errors import InputError
 from directrix.measures.base import Empty, RankingMeasure
+from directrix.measures.gains import gains, reciprocal_ranks
 from directrix.measures.order import Ranking, Ties
 from directrix.measures.precision import BinaryMeasure
+from directrix.measures.terms import Form
 from directrix.types import Float64Array
 
 __all__ = ["ERR", "RBP"]
@@ -44,6 +46,7 @@ class ERR(RankingMeasure):
     """
 
     symbol: ClassVar[str] = "ERR"
+    form: ClassVar[Form] = "cascade"
     k: int | None = None
     l_max: float = 4
     ties: Ties = "expected"
@@ -61,6 +64,15 @@ class ERR(RankingMeasure):
                 f"the highest label is {highest:g} but ERR has l_max={self.l_max}; l_max must be the highest "
                 f"label of the scale, e.g. ERR(k=20, l_max={int(np.ceil(highest))})."
             )
+
+    def worth(self, labels: Float64Array) -> Float64Array:
+        """Chance that the user stops at the document."""
+        chance: Float64Array = gains(labels) * 2.0**-self.l_max
+        return chance
+
+    def discounts(self, n: int) -> Float64Array:
+        """One over the rank."""
+        return reciprocal_ranks(n)
 
     def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
         """Value of every query of a ranking."""
@@ -95,6 +107,7 @@ class RBP(BinaryMeasure):
     """
 
     symbol: ClassVar[str] = "RBP"
+    form: ClassVar[Form] = "sum"
     k: int | None = None
     p: float = 0.8
     rel: float = 1
@@ -105,6 +118,11 @@ class RBP(BinaryMeasure):
         super().__post_init__()
         if not self._is_number(self.p) or not 0.0 < self.p < 1.0:
             raise self._refuse("p", self.p, "is the chance to read on and must lie in (0, 1)", 0.8)
+
+    def discounts(self, n: int) -> Float64Array:
+        """Chance that the user stops at each of the ranks 1..n."""
+        chance: Float64Array = (1.0 - self.p) * self.p ** np.arange(float(n))
+        return chance
 
     def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
         """Value of every query of a ranking."""

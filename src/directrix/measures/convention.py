@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar, Protocol
 
 from directrix.errors import InputError
-
-if TYPE_CHECKING:
-    from directrix.measures.base import RankingMeasure
 
 __all__ = ["Convention", "convention", "conventions"]
 
 Fields = tuple[tuple[str, Any], ...]
+
+
+class _Named(Protocol):
+    """What a convention looks at in a measure."""
+
+    symbol: ClassVar[str]
+    at: ClassVar[str]
 
 
 @dataclass(frozen=True)
@@ -41,8 +45,8 @@ class Convention:
     note: str = ""
     measures: tuple[str, ...] | None = None
 
-    def has(self, measure: RankingMeasure) -> bool:
-        """Whether the tool has such a measure: only then does it print a number to compare with.
+    def has(self, measure: _Named) -> bool:
+        """Whether the tool has this measure: only then does it print a number to compare with.
 
         Examples
         --------

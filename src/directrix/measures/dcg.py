@@ -10,8 +10,9 @@ import numpy as np
 
 from directrix.errors import InputError
 from directrix.measures.base import Empty, RankingMeasure
-from directrix.measures.gains import HIGHEST_EXPONENT, Discount, Gain, discounts
+from directrix.measures.gains import HIGHEST_EXPONENT, Discount, Gain, discounts, gains
 from directrix.measures.order import Ranking, Ties
+from directrix.measures.terms import Form, Terms
 from directrix.types import Float64Array, Int64Array
 
 __all__ = ["DCG", "NDCG"]
@@ -19,6 +20,7 @@ __all__ = ["DCG", "NDCG"]
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class _Discounted(RankingMeasure):
+    form: ClassVar[Form] = "sum"
     k: int | None = None
     gain: Gain = "exp"
     discount: Discount = "log2"
@@ -32,24 +34,24 @@ class _Discounted(RankingMeasure):
                 f"{type(self).__name__}(gain='linear')."
             )
 
-    def _ideal(self, labels: Float64Array, qptr: Int64Array) -> Float64Array:
-        from directrix.measures._kernels.dcg import ideal_dcg
+    def worth(self, labels: Float64Array) -> Float64Array:
+        """Gain of every document."""
+        return gains(labels, self.gain)
 
-        ideal = np.empty(len(qptr) - 1)
-        ideal_dcg(labels, qptr, self._discounts(qptr), self.gain == "exp", self.depth, ideal)
-        return ideal
+    def discounts(self, n: int) -> Float64Array:
+        """Discount of the ranks 1..n."""
+        return discounts(n, self.discount)
 
-    def _values(self, ranking: Ranking, ideal: Float64Array, fill: float) -> Float64Array:
+    def _values(self, ranking: Ranking, ideal: Float64Array) -> Float64Array:
         from directrix.measures._kernels.dcg import dcg
 
         value = np.empty(len(ranking.qptr) - 1)
-        table = self._discounts(ranking.qptr)
-        dcg(*ranking, table, self.gain == "exp", self.depth, ideal, fill, value)
+        table = self.discounts(self._longest(ranking.qptr))
+        dcg(*ranking, table, self.gain == "exp", self.depth, ideal, self.fill, value)
         return value
 
-    def _discounts(self, qptr: Int64Array) -> Float64Array:
-        longest = int(np.diff(qptr).max(initial=0))
-        return discounts(min(longest, self.depth), self.discount)
+    def _longest(self, qptr: Int64Array) -> int:
+        return min(int(np.diff(qptr).max(initial=0)), self.depth)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -96,12 +98,27 @@ class NDCG(_Discounted):
 
     def label_part(self, labels: Float64Array, qptr: Int64Array) -> Float64Array:
         """Ideal DCG@k of every query."""
-        return self._ideal(labels, qptr)
+        return self._ideal(labels, qptr, exponential=self.gain == "exp")
+
+    def norm(self, worth: Float64Array, qptr: Int64Array) -> Float64Array:
+        """Ideal DCG@k of every query, of gains that may carry weights."""
+        worth.flags.writeable = False  # as the measures' labels are: one compiled kernel for both
+        return self._ideal(worth, qptr, exponential=False)
+
+    def terms(self, labels: Float64Array, qptr: Int64Array) -> Terms:
+        """State the measure as a sum, with the norm that evaluation has: powers of 2 may differ in a bit."""
+        return super().terms(labels, qptr)._replace(norm=self.label_part(labels, qptr))
 
     def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
         """Value of every query of a ranking; ``part`` is the ideal DCG."""
-        ideal = self._ideal(ranking.labels, ranking.qptr) if part is None else part
-        return self._values(ranking, ideal, self.fill)
+        return self._values(ranking, self.label_part(ranking.labels, ranking.qptr) if part is None else part)
+
+    def _ideal(self, labels: Float64Array, qptr: Int64Array, *, exponential: bool) -> Float64Array:
+        from directrix.measures._kernels.dcg import ideal_dcg
+
+        ideal = np.empty(len(qptr) - 1)
+        ideal_dcg(labels, qptr, self.discounts(self._longest(qptr)), exponential, self.depth, ideal)
+        return ideal
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -117,7 +134,13 @@ class DCG(_Discounted):
     """
 
     symbol: ClassVar[str] = "DCG"
+    highest: ClassVar[float] = np.inf
+
+    @property
+    def fill(self) -> float:
+        """0: the value of a query without gains."""
+        return 0.0
 
     def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
         """Value of every query of a ranking."""
-        return self._values(ranking, np.ones(len(ranking.qptr) - 1), 0.0)
+        return self._values(ranking, np.ones(len(ranking.qptr) - 1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,16 +13,18 @@ from directrix.data.validate import check_group, check_length, check_qptr
 from directrix.errors import InputError, warn
 from directrix.measures.convention import convention as find_convention
 from directrix.measures.convention import conventions
-from directrix.measures.prepared import Prepared
+from directrix.measures.names import listed, measure
+from directrix.measures.prepared import IdsNeeded, Prepared
 from directrix.types import Array, Int64Array
 
 if TYPE_CHECKING:
     from directrix.measures.base import RankingMeasure
     from directrix.measures.convention import Convention
 
-__all__ = ["Comparison", "Evaluation", "evaluate", "evaluate_conventions", "warn_lacking"]
+__all__ = ["ConventionEvaluations", "Evaluation", "evaluate", "evaluate_conventions", "warn_lacking"]
 
 _BASE = "default"
+_NO_IDS = "ties are broken by document id, some documents tie, and they have no ids"
 
 
 class Evaluation(dict[str, Any]):
@@ -42,13 +45,13 @@ class Evaluation(dict[str, Any]):
     query_ids: tuple[Hashable, ...]
 
 
-class Comparison(dict[str, Evaluation]):
+class ConventionEvaluations(dict[str, Evaluation]):
     """What `evaluate_conventions` returns: a dict from the names of the conventions to `Evaluation`.
 
     Attributes
     ----------
     left_out : dict of str to dict of str to str
-        For a convention, the measures that stand not under its name, and why.
+        For a convention, the measures that were not evaluated, and why.
     """
 
     left_out: dict[str, dict[str, str]]
@@ -71,7 +74,7 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     Parameters
     ----------
     measures : str, measure, or several
-        ``"nDCG@10"``, ``directrix.AP(rel=2)``, or a list of such.
+        Whatever `directrix.measure` takes: ``"nDCG@10"``, ``directrix.AP(rel=2)``; or a list of them.
     scores : float (n_docs,)
         Higher is better; -inf = not retrieved.
     labels : float (n_docs,)
@@ -83,7 +86,7 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     group : int (n_queries,), optional
         Sizes of the queries, instead of ``qid``. Without any of the three all documents are one query.
     doc_ids : sequence of str (n_docs,), optional
-        Needed by ``ties="trec"`` (convention trec_eval, gdeval).
+        For ``ties="trec"`` (convention trec_eval, gdeval); needed where documents of a query tie.
     convention : str or Convention, optional
         Evaluate all measures as this tool does; see `directrix.conventions`. A measure that the
         tool lacks is evaluated with its fields all the same, and a warning says so.
@@ -99,11 +102,12 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     Raises
     ------
     InputError
-        If a measure is not known or the arrays do not fit together.
+        If a measure is not known, the arrays do not fit together, or documents tie under ties="trec" and
+        there are no ``doc_ids``: the error names the query and the rows.
 
     Notes
     -----
-    All measures share one sort, O(n log n) a query, but for ties="trec", which has its own. Queries are
+    All measures share one sort, O(n log n) per query, but for ties="trec", which has its own. Queries are
     shared out among threads.
 
     Examples
@@ -111,9 +115,7 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     >>> evaluate(["nDCG@10", "AP"], [0.2, 0.7, 0.1], [1, 0, 1], qid=["a", "a", "a"])
     {'nDCG@10': 0.6934264036172708, 'AP': 0.5833333333333333}
     """
-    from directrix.measures.names import measure
-
-    wanted = _listed(measures)
+    wanted = listed(measures)
     names = [m if isinstance(m, str) else measure(m).name for m in wanted]
     chosen = [measure(m) if convention is None else measure(m).under(convention) for m in wanted]
     n_docs = _length(scores)
@@ -123,15 +125,22 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
         scores, labels = np.asarray(scores)[rows], _take(labels, rows, "labels")
         doc_ids = None if doc_ids is None else _take(doc_ids, rows, "doc_ids")
     if convention is not None:
-        remedy = "Leave out convention= for those, or use evaluate_conventions, which leaves them out."
+        remedy = (
+            "Leave out the convention for those, or use evaluate_conventions (--convention all in a shell), "
+            "which leaves them out."
+        )
         warn_lacking(find_convention(convention), names, chosen, remedy)
-    values = Prepared(chosen, labels, boundaries, doc_ids)(scores)
+    try:
+        values = Prepared(chosen, labels, boundaries, doc_ids)(scores)
+    except IdsNeeded as error:
+        given_rows = error.rows if rows is None else rows[error.rows]
+        raise IdsNeeded.of_query(error.query, given_rows, query_ids[error.query]) from None
     mean: dict[str, float] = {}
     skipped: dict[str, int] = {}
     for name, value in zip(names, values, strict=True):
-        there = value[~np.isnan(value)]
-        mean[name] = float(np.add.reduce(there) / len(there)) if len(there) else float("nan")
-        skipped[name] = len(value) - len(there)
+        defined = value[~np.isnan(value)]
+        mean[name] = float(np.add.reduce(defined) / len(defined)) if len(defined) else float("nan")
+        skipped[name] = len(value) - len(defined)
     result = Evaluation(dict(zip(names, values, strict=True)) if per_query else mean)
     result.mean, result.skipped, result.query_ids = mean, skipped, query_ids
     return result
@@ -142,7 +151,7 @@ def evaluate_conventions(
     scores: Any,
     labels: Any,
     **data: Any,
-) -> Comparison:
+) -> ConventionEvaluations:
     """Evaluate the same ranking as directrix does, and as every tool of `conventions` does.
 
     Parameters
@@ -154,47 +163,37 @@ def evaluate_conventions(
 
     Returns
     -------
-    Comparison
+    ConventionEvaluations
         A dict: ``"default"`` first, the measures as they were given, then one `Evaluation` a
         convention. Measures that a tool does not have are left out under its name, and so are
-        those that break ties by document id if there is no ``doc_ids``; ``.left_out`` says which
+        those that break ties by document id if some tie and there is no ``doc_ids``; ``.left_out`` says which
         and why. A convention of which nothing remains is left out.
 
     Examples
     --------
-    >>> found = evaluate_conventions(["nDCG", "AP"], [3, 2, 1], [1, 0, 2])
-    >>> round(found["default"]["nDCG"], 4), round(found["sklearn"]["nDCG"], 4)
+    >>> result = evaluate_conventions(["nDCG", "AP"], [3, 2, 1], [1, 0, 2])
+    >>> round(result["default"]["nDCG"], 4), round(result["sklearn"]["nDCG"], 4)
     (0.6885, 0.7602)
-    >>> list(found["sklearn"]), found.left_out["gdeval"]["AP"]
+    >>> list(result["sklearn"]), result.left_out["gdeval"]["AP"]
     (['nDCG'], 'not in gdeval: prints nDCG@k and ERR@k only')
     """
-    from directrix.measures.names import measure
-
-    wanted = _listed(measures)
+    wanted = listed(measures)
     names = [m if isinstance(m, str) else measure(m).name for m in wanted]
-    found = Comparison({_BASE: evaluate(wanted, scores, labels, **data)})
-    found.left_out = {}
+    known = dict(zip(names, map(measure, wanted), strict=True))
+    result = ConventionEvaluations({_BASE: evaluate(wanted, scores, labels, **data)})
+    result.left_out = {}
     for tool in map(find_convention, conventions()):
-        reasons = {
-            name: reason
-            for name, m in zip(names, wanted, strict=True)
-            if (reason := _reason(tool, measure(m), data.get("doc_ids")))
-        }
-        if reasons:
-            found.left_out[tool.name] = reasons
-        chosen = [m for name, m in zip(names, wanted, strict=True) if name not in reasons]
-        if chosen:
-            found[tool.name] = evaluate(chosen, scores, labels, convention=tool, **data)
-    return found
-
-
-def _reason(tool: Convention, m: RankingMeasure, doc_ids: Any) -> str:
-    """Why a measure cannot stand under the name of a tool; empty if it can."""
-    if not tool.has(m):
-        return f"not in {tool.name}: {tool.note}"
-    if doc_ids is None and m.under(tool).tie_rule == "trec":
-        return "ties are broken by document id, and no doc_ids were given"
-    return ""
+        lacking = {name: f"not in {tool.name}: {tool.note}" for name, m in known.items() if not tool.has(m)}
+        by_id = {name: _NO_IDS for name, m in known.items() if m.under(tool).tie_rule == "trec"}
+        for reasons in (lacking, by_id | lacking):
+            chosen = [m for name, m in zip(names, wanted, strict=True) if name not in reasons]
+            with suppress(IdsNeeded):
+                if chosen:
+                    result[tool.name] = evaluate(chosen, scores, labels, convention=tool, **data)
+                if reasons:
+                    result.left_out[tool.name] = reasons
+                break
+    return result
 
 
 def warn_lacking(tool: Convention, names: list[str], chosen: list[RankingMeasure], remedy: str) -> None:
@@ -207,10 +206,6 @@ def warn_lacking(tool: Convention, names: list[str], chosen: list[RankingMeasure
             f"ties, gain and empty queries where the measure has them. {remedy}",
             stacklevel=3,
         )
-
-
-def _listed(measures: Any) -> list[Any]:
-    return [measures] if isinstance(measures, str) or not isinstance(measures, Iterable) else list(measures)
 
 
 def _length(values: Any) -> int:

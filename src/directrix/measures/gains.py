@@ -10,7 +10,15 @@ import numpy as np
 from directrix.errors import InputError
 from directrix.types import Float64Array
 
-__all__ = ["HIGHEST_EXPONENT", "Discount", "Gain", "check_squared_gains", "discounts", "gains"]
+__all__ = [
+    "HIGHEST_EXPONENT",
+    "Discount",
+    "Gain",
+    "check_squared_gains",
+    "discounts",
+    "gains",
+    "reciprocal_ranks",
+]
 
 HIGHEST_EXPONENT = 1000
 """Highest label whose gain 2**label - 1, and sums of such, are floats."""
@@ -95,6 +103,11 @@ def discounts(n: int, discount: Discount = "log2") -> Float64Array:
     """
     # tables grow by doubling, so that lists of many lengths share a few of them
     return _table(max(64, 1 << (n - 1).bit_length()), discount)[:n]
+
+
+def reciprocal_ranks(n: int) -> Float64Array:
+    """One over the ranks 1..n."""
+    return 1.0 / np.arange(1.0, n + 1.0)
 
 
 @lru_cache(maxsize=32)

@@ -11,9 +11,8 @@ import numpy as np
 from directrix.data.validate import check_ranking
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
-from directrix.measures.line_groups import Groups, grouped
+from directrix.measures.groups import Groups, line_groups, sums_of
 from directrix.measures.line_points import Piece, points, the_best, widest_of_the_best
-from directrix.measures.line_terms import terms_of
 from directrix.measures.names import measure as parse_measure
 from directrix.measures.order import trec_order
 from directrix.threads import query_chunks, run_chunks
@@ -70,12 +69,14 @@ class LineSearch:
         self.measure = parse_measure(measure)
         _, self._labels, self._qptr = check_ranking(np.zeros(np.size(labels)), labels, qptr)
         self._exact = self.measure.prepare(self._labels, self._qptr, doc_ids=doc_ids)
-        self._terms = terms_of(self.measure, self._labels, self._qptr)
+        terms = self.measure.terms(self._labels, self._qptr)
+        assert self.measure.form is not None, "a measure without a form has no terms"
+        self._sums = sums_of(self.measure.form, terms, self._qptr, self.measure.fill)
         rows = trec_order(doc_ids, self._qptr) if self.measure.tie_rule == "trec" else None
         self._place = None if rows is None else np.argsort(rows)
         n_queries = len(self._qptr) - 1
         weight = np.ones(n_queries) if query_weight is None else _weights(query_weight, n_queries)
-        weight[np.isnan(self._terms.constant)] = 0.0
+        weight[np.isnan(self._sums.constant)] = 0.0
         if not weight.sum() > 0.0:
             raise InputError(
                 f"{self.measure.name} is defined for none of the {n_queries} queries, so no point is best; "
@@ -147,14 +148,14 @@ class LineSearch:
         """Changes and the values after them, window by window; the first is at -inf."""
         from directrix.measures._kernels.line_search import begin, count_crossings, sweep
 
-        terms, groups = self._terms, self._groups(s, u)
-        spec = (terms.k, terms.table, groups.passed)
+        sums, groups = self._sums, self._groups(s, u)
+        spec = (sums.cutoff, sums.table, groups.passed)
         n_queries = len(self._qptr) - 1
         state = np.empty(len(groups.arrays[0]), np.int64), np.empty(len(groups.arrays[0]))
-        earned, scale = np.empty(n_queries), terms.scale * self._weight
-        family = terms.family
-        self._run(lambda a, b: begin(family, groups.qptr, a, b, spec, groups.arrays, state, earned))
-        value = float(self._weight @ np.nan_to_num(terms.constant) + scale @ earned)
+        earned, scale = np.empty(n_queries), sums.scale * self._weight
+        form = sums.form
+        self._run(lambda a, b: begin(form, groups.qptr, a, b, spec, groups.arrays, state, earned))
+        value = float(self._weight @ np.nan_to_num(sums.constant) + scale @ earned)
         yield np.array([-np.inf]), np.array([value])
         edges = self._windows(groups)
         for lower, upper in pairwise(edges):
@@ -166,7 +167,7 @@ class LineSearch:
             t, change = np.empty(place[-1]), np.empty(place[-1])
             self._run(
                 lambda a, b, w=window, c=count, p=place, out=(t, change): sweep(
-                    family, groups.qptr, a, b, spec, scale, groups.arrays, state, w, p, *out, c
+                    form, groups.qptr, a, b, spec, scale, groups.arrays, state, w, p, *out, c
                 )
             )
             used = np.arange(place[-1]) < np.repeat(place[:-1] + count, np.diff(place))
@@ -182,7 +183,7 @@ class LineSearch:
     def _groups(self, s: Float64Array, u: Float64Array) -> Groups:
         rule = self.measure.tie_rule
         second = self._labels if rule == "worst" else self._place
-        return grouped(s, u, self._qptr, self._terms, second=second, tied=rule == "expected")
+        return line_groups(s, u, self._qptr, self._sums, second=second, tied=rule == "expected")
 
     def _windows(self, groups: Groups) -> Float64Array:
         """Ends of ranges of t with a bounded number of crossings each; judged from random pairs."""

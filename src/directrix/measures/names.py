@@ -1,47 +1,84 @@
-"""From text to measures: the `ir-measures` grammar, aliases, and every ``repr``."""
+"""From text to measures: the `ir-measures` grammar, aliases, every ``repr``, and modules of the user."""
 
 from __future__ import annotations
 
 import ast
 import difflib
 import re
-from dataclasses import fields
-from functools import lru_cache
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, fields, replace
+from functools import cache, lru_cache
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
-from directrix.measures.cascade import ERR, RBP
-from directrix.measures.dcg import DCG, NDCG
-from directrix.measures.pairs import KendallTau, ROCArea
-from directrix.measures.precision import AP, RR, IPrec, Precision, Recall, RPrecision, Success
+from directrix.registry import MEASURES, classes
 
-__all__ = ["measure", "measures"]
+__all__ = ["UndefinedMeasure", "defined", "listed", "measure", "measures", "register", "texts_of_a_file"]
 
-_CLASSES: tuple[type[RankingMeasure], ...] = (
-    NDCG, DCG, AP, RR, Precision, Recall, Success, RPrecision, IPrec, ERR, RBP, ROCArea, KendallTau,
-)  # fmt: skip
-_ALIASES = {"map": AP, "mrr": RR, "prec": Precision, "auc": ROCArea, "tau": KendallTau, "rprec": RPrecision}
-_BY_NAME: dict[str, type[RankingMeasure]] = (
-    {cls.__name__.lower(): cls for cls in _CLASSES} | {cls.symbol.lower(): cls for cls in _CLASSES} | _ALIASES
-)
+_ALIASES = {
+    "map": "AP",
+    "mrr": "RR",
+    "prec": "Precision",
+    "auc": "ROCArea",
+    "tau": "KendallTau",
+}
+_DEFINED: dict[str, type[RankingMeasure]] = {}
+"""Measures of the user, by name in small letters."""
+_FROM_FILE = ContextVar("from_file", default=False)
 # how ir_measures spells the gain of nDCG
 _FOREIGN_FIELDS = {"dcg": {"log2": ("gain", "linear"), "exp-log2": ("gain", "exp")}}
-_PATTERN = re.compile(r"\s*([A-Za-z]\w*)\s*(?:\((.*)\))?\s*(?:@\s*([0-9.]+))?\s*", re.DOTALL)
+_PATTERN = re.compile(
+    r"\s*(?:([A-Za-z_][\w.]*)\s*:\s*)?([A-Za-z_]\w*)\s*(?:\((.*)\))?\s*(?:@\s*([0-9.]+))?\s*", re.DOTALL
+)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class UndefinedMeasure(RankingMeasure):
+    """A measure of a model file that is not defined here: the model predicts, but has no score.
+
+    Parameters
+    ----------
+    text : str
+        What the file says.
+    """
+
+    text: str
+
+    def __repr__(self) -> str:
+        return self.text
+
+    @property
+    def name(self) -> str:
+        """What the file says."""
+        return self.text
+
+    def check_labels(self, highest: float) -> None:
+        """Raise `InputError`: the measure cannot be computed."""
+        raise InputError(
+            f"measure {self.text!r} of the model file is not defined here; define it first "
+            "(directrix.define_measure, or import your module that does), then load the model again, or "
+            "choose another one: measure='nDCG@10'."
+        )
 
 
 def measures() -> tuple[str, ...]:
-    """Short names of all measures.
+    """Short names of all measures, those of `directrix.define_measure` last.
 
     Examples
     --------
     >>> measures()[:4]
     ('nDCG', 'DCG', 'AP', 'RR')
     """
-    return tuple(cls.symbol for cls in _CLASSES)
+    return tuple(dict.fromkeys(kind.symbol for kind in [*classes(MEASURES).values(), *_DEFINED.values()]))
 
 
-def measure(text: str | RankingMeasure) -> RankingMeasure:
+def measure(text: Any) -> RankingMeasure:
     """Return the measure that a text names; a measure is returned as it is.
 
     Parameters
@@ -50,6 +87,14 @@ def measure(text: str | RankingMeasure) -> RankingMeasure:
         ``NAME(field=value, ...)@cut-off`` in the grammar of ir-measures, any case; the
         parentheses and the cut-off may be missing. Also every ``repr`` of a measure, and the
         aliases MAP, MRR, Prec, AUC, tau.
+
+        ``"my_module:MyMeasure@10"`` imports a measure of your own from a Python module of the current
+        folder or of ``sys.path``, which runs the code of that module. Names that stand in model files are
+        never imported.
+
+        A class of measures means the one with all its defaults, ``NDCG`` and ``NDCG @ 10``. A measure of
+        the package ir_measures means the measure of its name here, with the parameters that it was given:
+        ``ir_measures.nDCG @ 10`` is ``"nDCG@10"``, which has exponential gains.
 
     Raises
     ------
@@ -65,8 +110,84 @@ def measure(text: str | RankingMeasure) -> RankingMeasure:
     """
     if isinstance(text, RankingMeasure):
         return text
+    if isinstance(text, type) and issubclass(text, RankingMeasure):
+        return text()
+    if hasattr(text, "NAME") and hasattr(text, "params"):  # of ir_measures, which need not be installed
+        text = _text_of(text)
     if not isinstance(text, str):
         raise InputError(_unreadable(text))
+    return _read_in_file(text) if _FROM_FILE.get() else _read(text)
+
+
+def _text_of(foreign: Any) -> str:
+    """Write a measure of ir_measures with all parameters it was given; its own text omits some."""
+    given = dict(foreign.params)
+    cut = given.pop("cutoff", None)
+    fields_given = ", ".join(f"{name}={value!r}" for name, value in given.items())
+    return f"{foreign.NAME}({fields_given})" + ("" if cut is None else f"@{cut}")
+
+
+def listed(measures: Any) -> list[Any]:
+    """Return the measures of an argument that takes one or several, as they were given."""
+    is_one = isinstance(measures, str) or not isinstance(measures, Iterable)
+    return [measures] if is_one else list(measures)
+
+
+@contextmanager
+def texts_of_a_file() -> Iterator[None]:
+    """Read texts as those of a file: none names a module, and unknown measures are `UndefinedMeasure`."""
+    token = _FROM_FILE.set(True)
+    try:
+        yield
+    finally:
+        _FROM_FILE.reset(token)
+
+
+def register(kind: type[RankingMeasure]) -> None:
+    """Let `measure` know a class by its symbol and its own name.
+
+    Raises
+    ------
+    InputError
+        If a measure of directrix, or another one of the user, has one of these names.
+    """
+    for name in (kind.symbol, kind.__name__):
+        if name.lower() in _built_in():
+            raise InputError(
+                f"{name!r} is a name of directrix's own measure {_built_in()[name.lower()].symbol}; choose "
+                f"another one, e.g. {'My' + name!r}."
+            )
+        if _DEFINED.get(name.lower(), kind) is not kind:
+            raise InputError(
+                f"a measure {name!r} is defined already, and differently; choose another name, or restart "
+                "Python to define it again."
+            )
+    _DEFINED.update({kind.symbol.lower(): kind, kind.__name__.lower(): kind})
+
+
+def defined(name: str) -> type[RankingMeasure] | None:
+    """Return the class of a measure of the user, or None."""
+    return _DEFINED.get(name.lower())
+
+
+@cache
+def _built_in() -> dict[str, type[RankingMeasure]]:
+    kinds = classes(MEASURES)
+    by_name = {name.lower(): kind for name, kind in kinds.items()}
+    by_symbol = {kind.symbol.lower(): kind for kind in kinds.values()}
+    return by_name | by_symbol | {alias: kinds[name] for alias, name in _ALIASES.items()}
+
+
+def _known() -> dict[str, type[RankingMeasure]]:
+    return _built_in() | _DEFINED
+
+
+def _read_in_file(text: str) -> RankingMeasure:
+    match = _PATTERN.fullmatch(text)
+    if match and match[1]:
+        raise InputError(f"measure {text!r} names a Python module; names in files are not imported.")
+    if match and match[3] and match[2].lower() not in _known():
+        return UndefinedMeasure(text=text)
     return _read(text)
 
 
@@ -75,27 +196,53 @@ def _read(text: str) -> RankingMeasure:
     match = _PATTERN.fullmatch(text)
     if match is None:
         raise InputError(_unreadable(text))
-    name, arguments, cut = match.groups()
-    cls = _BY_NAME.get(name.lower())
-    if cls is None:
+    module, name, arguments, cut = match.groups()
+    base = _imported(module, name, text) if module else _known().get(name.lower())
+    if base is None:
         raise InputError(_unknown_name(name, text))
+    kind: Any = base if isinstance(base, type) else type(base)
     given = _arguments(arguments or "", text)
+    known = [field.name for field in fields(kind)]
     if cut is not None:
-        if cls.at not in {field.name for field in fields(cls)}:
-            raise InputError(f"measure {text!r}: {cls.symbol} has no cut-off; write {cls.symbol!r}.")
-        if cls.at in given:
+        if kind.at not in known:
+            raise InputError(f"measure {text!r}: {kind.symbol} has no cut-off; write {kind.symbol!r}.")
+        if kind.at in given:
             raise InputError(
-                f"measure {text!r}: the cut-off is given twice, as {cls.at}={given[cls.at]!r} and as @{cut}; "
-                f"one is needed, e.g. directrix.measure('{cls.symbol}@{cut}')."
+                f"measure {text!r}: the cut-off is given twice, as {kind.at}={given[kind.at]!r} and as "
+                f"@{cut}; one is needed, e.g. directrix.measure('{kind.symbol}@{cut}')."
             )
-        given[cls.at] = _number(cut, text)
-    known = [field.name for field in fields(cls)]
+        given[kind.at] = _number(cut, text)
     for field in given:
         if field not in known:
             raise InputError(
-                f"measure {text!r}: {cls.__name__} has no field {field!r}; its fields are {', '.join(known)}."
+                f"measure {text!r}: {kind.__name__} has no field {field!r}; "
+                f"its fields are {', '.join(known)}."
             )
-    return cls(**given)
+    made: RankingMeasure = base(**given) if isinstance(base, type) else replace(base, **given)
+    return made
+
+
+def _imported(module: str, name: str, text: str) -> Any:
+    """Import a measure, or a class of measures, that the user named."""
+    example = "e.g. directrix.measure('my_module:MyMeasure@10')"
+    if str(Path.cwd()) not in sys.path:
+        sys.path.append(str(Path.cwd()))  # last, and for good: worker processes import from there too
+    try:
+        home = import_module(module)
+    except ImportError as error:
+        raise InputError(
+            f"measure {text!r}: the module {module!r} cannot be imported ({error}); a module of the current "
+            f"folder {Path.cwd()} or of sys.path is needed, {example}."
+        ) from error
+    value: Any = getattr(home, name, None)
+    kind = value if isinstance(value, type) else type(value)
+    if not issubclass(kind, RankingMeasure):
+        what = "has no such name" if value is None else f"has a {kind.__name__} of that name, not a measure"
+        raise InputError(
+            f"measure {text!r}: the module {module!r} ({getattr(home, '__file__', 'built in')}) {what}; "
+            f"directrix.define_measure makes measures, {example}."
+        )
+    return value
 
 
 def _unreadable(text: object) -> str:
@@ -106,8 +253,9 @@ def _unreadable(text: object) -> str:
 
 
 def _unknown_name(name: str, text: str) -> str:
-    near = difflib.get_close_matches(name.lower(), _BY_NAME, n=3, cutoff=0.5)
-    symbols = dict.fromkeys(_BY_NAME[key].symbol for key in near)
+    known = _known()
+    near = difflib.get_close_matches(name.lower(), known, n=3, cutoff=0.5)
+    symbols = dict.fromkeys(known[key].symbol for key in near)
     return (
         f"measure {text!r}: there is no measure {name!r}"
         + (f"; did you mean {' or '.join(symbols)}? " if symbols else ". ")
@@ -132,7 +280,7 @@ def _arguments(inside: str, text: str) -> dict[str, Any]:
             given[field] = value
     except (SyntaxError, ValueError):
         raise InputError(
-            f"measure {text!r}: {inside!r} cannot be read; inside the parentheses stand "
+            f"measure {text!r}: {inside!r} cannot be read; the parentheses hold "
             "field=value pairs, e.g. directrix.measure('AP(rel=2)@100')."
         ) from None
     return given

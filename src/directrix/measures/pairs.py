@@ -9,7 +9,8 @@ import numpy as np
 
 from directrix.measures.base import RankingMeasure
 from directrix.measures.order import Ranking, Ties
-from directrix.types import Float64Array
+from directrix.measures.terms import Form, query_sums
+from directrix.types import Float64Array, Int64Array
 
 __all__ = ["KendallTau", "ROCArea"]
 
@@ -18,8 +19,8 @@ __all__ = ["KendallTau", "ROCArea"]
 class ROCArea(RankingMeasure):
     r"""Share of the (relevant, irrelevant) pairs of a query that are in the right order.
 
-    A query without such pairs has no value: NaN. Documents that were not retrieved stand
-    behind all others, tied with each other.
+    A query without such pairs has no value: NaN. Documents that were not retrieved come
+    after all others, tied with each other.
 
     Parameters
     ----------
@@ -35,8 +36,18 @@ class ROCArea(RankingMeasure):
     """
 
     symbol: ClassVar[str] = "ROCArea"
+    form: ClassVar[Form] = "pairs"
     rel: float = 1
     ties: Ties = "expected"
+
+    def worth(self, labels: Float64Array) -> Float64Array:
+        """1 for a relevant document, 0 for any other."""
+        return (labels >= self.rel).astype(np.float64)
+
+    def norm(self, worth: Float64Array, qptr: Int64Array) -> Float64Array:
+        """Pairs of a relevant and an irrelevant document."""
+        n_relevant = query_sums(worth, qptr)
+        return n_relevant * (np.diff(qptr) - n_relevant)
 
     def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
         """Value of every query of a ranking."""

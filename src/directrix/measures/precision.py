@@ -9,10 +9,12 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from directrix.measures.base import Empty, RankingMeasure
+from directrix.measures.gains import reciprocal_ranks
 from directrix.measures.order import Ranking, Ties
+from directrix.measures.terms import Form, query_sums
 from directrix.types import Float64Array, Int64Array
 
-__all__ = ["AP", "RR", "BinaryMeasure", "IPrec", "Precision", "RPrecision", "Recall", "Success"]
+__all__ = ["AP", "BinaryMeasure", "IPrec", "Precision", "RPrecision", "Recall"]
 
 
 class BinaryMeasure(RankingMeasure):
@@ -22,6 +24,10 @@ class BinaryMeasure(RankingMeasure):
     def level(self) -> float:
         """Lowest relevant label as a number."""
         return float(getattr(self, "rel", 1))
+
+    def worth(self, labels: Float64Array) -> Float64Array:
+        """1 for a relevant document, 0 for any other."""
+        return (labels >= self.level).astype(np.float64)
 
     @property
     def label_key(self) -> Hashable:
@@ -41,12 +47,12 @@ class BinaryMeasure(RankingMeasure):
         return self.label_part(ranking.labels, ranking.qptr) if part is None else part
 
     def hits(self, ranking: Ranking, k: int, n_rel: Float64Array, of: Float64Array) -> Float64Array:
-        """Relevant documents in the top k (0 stands for their number), over ``of`` a query."""
+        """Relevant documents in the top k (0: as many as are relevant), over ``of`` for each query."""
         from directrix.measures._kernels.precision import hits
 
-        found = np.empty(len(n_rel))
-        hits(*ranking, self.level, k, n_rel, found)
-        share = np.divide(found, of, out=np.zeros_like(found), where=of > 0)
+        count = np.empty(len(n_rel))
+        hits(*ranking, self.level, k, n_rel, count)
+        share = np.divide(count, of, out=np.zeros_like(count), where=of > 0)
         return np.where(n_rel > 0, share, self.fill)
 
 
@@ -78,12 +84,22 @@ class AP(BinaryMeasure):
     """
 
     symbol: ClassVar[str] = "AP"
+    form: ClassVar[Form] = "precision"
     choices: ClassVar[dict[str, tuple[str, ...]]] = {"denominator": ("relevant", "capped")}
     k: int | None = None
     rel: float = 1
     denominator: Literal["relevant", "capped"] = "relevant"
     ties: Ties = "expected"
     empty: Empty = "zero"
+
+    def discounts(self, n: int) -> Float64Array:
+        """One over the rank."""
+        return reciprocal_ranks(n)
+
+    def norm(self, worth: Float64Array, qptr: Int64Array) -> Float64Array:
+        """Number of relevant documents; with ``denominator="capped"`` at most k."""
+        total = query_sums(worth, qptr)
+        return np.minimum(total, self.depth) if self.denominator == "capped" else total
 
     def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
         """Value of every query of a ranking."""
@@ -93,57 +109,6 @@ class AP(BinaryMeasure):
         n_rel, capped = self.n_relevant(ranking, part), self.denominator == "capped"
         average_precision(*ranking, self.level, self.depth, n_rel, capped, self.fill, value)
         return value
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class RR(BinaryMeasure):
-    r"""Reciprocal rank of the first relevant document, 0 past k; its mean over queries is MRR.
-
-    Parameters
-    ----------
-    k, rel, ties, empty
-        As for `AP`.
-
-    Examples
-    --------
-    >>> RR()([0.4, 0.9, 0.1], [1.0, 0.0, 1.0], [0, 3])
-    array([0.5])
-    """
-
-    symbol: ClassVar[str] = "RR"
-    k: int | None = None
-    rel: float = 1
-    ties: Ties = "expected"
-    empty: Empty = "zero"
-    _reciprocal: ClassVar[bool] = True
-
-    def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
-        """Value of every query of a ranking."""
-        from directrix.measures._kernels.precision import first_hit
-
-        value = np.empty(len(ranking.qptr) - 1)
-        n_rel = self.n_relevant(ranking, part)
-        first_hit(*ranking, self.level, self.depth, n_rel, self._reciprocal, self.fill, value)
-        return value
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Success(RR):
-    """Whether a relevant document is among the first k (under ties: the chance of it).
-
-    Parameters
-    ----------
-    k, rel, ties, empty
-        As for `AP`.
-
-    Examples
-    --------
-    >>> Success(k=1)([0.5, 0.5], [1.0, 0.0], [0, 2])
-    array([0.5])
-    """
-
-    symbol: ClassVar[str] = "Success"
-    _reciprocal: ClassVar[bool] = False
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -166,6 +131,7 @@ class Precision(BinaryMeasure):
     """
 
     symbol: ClassVar[str] = "P"
+    form: ClassVar[Form] = "sum"
     choices: ClassVar[dict[str, tuple[str, ...]]] = {"denominator": ("k", "retrieved")}
     k: int | None = None
     rel: float = 1
@@ -173,15 +139,19 @@ class Precision(BinaryMeasure):
     empty: Empty = "zero"
     denominator: Literal["k", "retrieved"] = "k"
 
+    def norm(self, worth: Float64Array, qptr: Int64Array) -> Float64Array:
+        """Documents that precision is a share of, if all are retrieved."""
+        return self._size(np.diff(qptr))
+
     def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
         """Value of every query of a ranking."""
-        fixed = self.k is not None and self.denominator == "k"
-        size = (
-            np.full(len(ranking.retrieved), self.depth)
-            if fixed
-            else np.minimum(ranking.retrieved, self.depth)
-        )
-        return self.hits(ranking, self.depth, self.n_relevant(ranking, part), size.astype(np.float64))
+        size = self._size(ranking.retrieved)
+        return self.hits(ranking, self.depth, self.n_relevant(ranking, part), size)
+
+    def _size(self, retrieved: Int64Array) -> Float64Array:
+        if self.k is not None and self.denominator == "k":
+            return np.full(len(retrieved), float(self.k))
+        return np.minimum(retrieved, self.depth).astype(np.float64)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -200,10 +170,15 @@ class Recall(BinaryMeasure):
     """
 
     symbol: ClassVar[str] = "R"
+    form: ClassVar[Form] = "sum"
     k: int | None = None
     rel: float = 1
     ties: Ties = "expected"
     empty: Empty = "zero"
+
+    def norm(self, worth: Float64Array, qptr: Int64Array) -> Float64Array:
+        """Number of relevant documents."""
+        return query_sums(worth, qptr)
 
     def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
         """Value of every query of a ranking."""
@@ -227,9 +202,18 @@ class RPrecision(BinaryMeasure):
     """
 
     symbol: ClassVar[str] = "Rprec"
+    form: ClassVar[Form] = "sum"
     rel: float = 1
     ties: Ties = "expected"
     empty: Empty = "zero"
+
+    def norm(self, worth: Float64Array, qptr: Int64Array) -> Float64Array:
+        """Number of relevant documents."""
+        return query_sums(worth, qptr)
+
+    def cutoff(self, worth: Float64Array, qptr: Int64Array) -> Int64Array:
+        """Number of relevant documents."""
+        return query_sums(worth, qptr).astype(np.int64)
 
     def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
         """Value of every query of a ranking."""

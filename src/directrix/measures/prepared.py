@@ -3,22 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from directrix.data.validate import check_labels, check_qptr, check_ranking
 from directrix.errors import InputError
-from directrix.measures.order import DOCS_PER_CHUNK, Ties, rank, trec_order
+from directrix.measures.order import DOCS_PER_CHUNK, Ranking, Ties, rank, trec_order
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Float64Array, FloatArray, Int64Array
 
-if TYPE_CHECKING:
-    from directrix.measures.base import RankingMeasure
-
-__all__ = ["Prepared"]
+__all__ = ["IdsNeeded", "Prepared"]
 
 _LARGEST_SINGLE = float(np.finfo(np.float32).max)
+
+
+class _Measure(Protocol):
+    """What is asked of a measure; `directrix.measures.RankingMeasure` documents it."""
+
+    @property
+    def tie_rule(self) -> Ties: ...
+    @property
+    def label_key(self) -> Hashable: ...
+    def check_labels(self, highest: float) -> None: ...
+    def label_part(self, labels: Float64Array, qptr: Int64Array) -> Float64Array | None: ...
+    def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array: ...
+
+
+class IdsNeeded(InputError):
+    """Documents of a query tie, and the identifiers that would put them in order were not given."""
+
+    query: int
+    """Number of the query."""
+    rows: Int64Array
+    """Its first group of tied documents (n_tied,)."""
+
+    @classmethod
+    def of_query(cls, query: int, rows: Int64Array, name: Hashable = None) -> IdsNeeded:
+        """Make the error; ``name`` is what the message calls the query."""
+        shown = ", ".join(map(str, rows[:5])) + (", ..." if len(rows) > 5 else "")
+        error = cls(
+            f"query {query if name is None else name}: the documents in rows {shown} have the same score in "
+            'single precision; ties="trec" orders them by their ids, but no ids were given.',
+            python='Pass doc_ids=, or use another rule, e.g. ties="expected".',
+            shell="Add `# docid = X` to every line of the data, or break ties otherwise: AP(ties=expected).",
+        )
+        error.query, error.rows = query, rows
+        return error
 
 
 class Prepared:
@@ -33,12 +64,10 @@ class Prepared:
     qptr : int64 (n_queries + 1,)
         Query boundaries.
     doc_ids : sequence of str (n_docs,), or None
-        Needed by ``ties="trec"`` only.
+        For ``ties="trec"``; needed only where documents of a query tie.
     """
 
-    def __init__(
-        self, measures: Sequence[RankingMeasure], labels: Any, qptr: Any, doc_ids: Any = None
-    ) -> None:
+    def __init__(self, measures: Sequence[_Measure], labels: Any, qptr: Any, doc_ids: Any = None) -> None:
         self._measures = tuple(measures)
         self._qptr = check_qptr(qptr, np.size(labels), "labels")
         self._labels = check_labels(labels, qptr=self._qptr)
@@ -50,7 +79,8 @@ class Prepared:
         for i, m in enumerate(self._measures):
             rule = m.tie_rule
             self._sorts.setdefault(rule == "trec", {}).setdefault(rule, []).append(i)
-        if True in self._sorts:
+        self._rows: Int64Array | None = None  # in the order of the ids
+        if True in self._sorts and doc_ids is not None:
             self._rows = trec_order(doc_ids, self._qptr)
         nothing: list[Float64Array | None] = [None] * len(self._measures)
         self._parts = [nothing.copy() for _ in self._chunks[1:]]
@@ -67,12 +97,13 @@ class Prepared:
         Returns
         -------
         list of float64 (n_queries,)
-            One array a measure, NaN where it skips the query.
+            One array per measure, NaN where it skips the query.
 
         Raises
         ------
         InputError
-            If there is not one score for each label, or a score is NaN or +inf.
+            If there is not one score for each label, a score is NaN or +inf, or documents tie whose order
+            depends on ids that were not given.
         """
         checked = _checked_scores(scores, self._labels, self._qptr)
         values = [np.empty(len(self._qptr) - 1) for _ in self._measures]
@@ -83,7 +114,10 @@ class Prepared:
             local = self._qptr[first : last + 1] - lo
             parts = self._parts[chunk]
             for by_id, rules in self._sorts.items():
-                ranking = rank(*(self._by_id if by_id else self._in_order)(checked, lo, hi), local)
+                chosen, labels = (self._by_id if by_id else self._in_order)(checked, lo, hi)
+                ranking = rank(chosen, labels, local)
+                if by_id and self._rows is None:
+                    self._check_no_ties(ranking, chosen, int(first))
                 for rule, members in rules.items():
                     resolved = ranking.under(rule)
                     for i in members:
@@ -96,13 +130,29 @@ class Prepared:
         return np.ascontiguousarray(scores[lo:hi], dtype=np.float64), self._labels[lo:hi]
 
     def _by_id(self, scores: FloatArray, lo: int, hi: int) -> tuple[Float64Array, Float64Array]:
-        rows = self._rows[lo:hi]
+        rows = np.arange(lo, hi) if self._rows is None else self._rows[lo:hi]
         chosen = scores[rows].astype(np.float64, copy=False)  # float16 does not reach those bounds
         # trec_eval reads scores as single precision: nearly equal ones are tied there, and those beyond
         # its range are; only -inf itself means that a document was not retrieved
         single = np.clip(chosen, -_LARGEST_SINGLE, _LARGEST_SINGLE).astype(np.float32).astype(np.float64)
         single[np.isneginf(chosen)] = -np.inf
         return single, self._labels[rows]
+
+    def _check_no_ties(self, ranking: Ranking, scores: Float64Array, first: int) -> None:
+        """Raise `IdsNeeded` at the first query of a chunk in which retrieved documents tie."""
+        from directrix.measures._kernels.order import group_starts
+
+        starts = np.zeros(len(scores), dtype=np.bool_)
+        group_starts(ranking.ends, starts)
+        sizes = np.diff(ranking.qptr)
+        place = np.arange(len(scores)) - np.repeat(ranking.qptr[:-1], sizes)
+        tied = ~starts & (place < np.repeat(ranking.retrieved, sizes))
+        if tied.any():
+            q = int(np.searchsorted(ranking.qptr, np.argmax(tied), side="right")) - 1
+            in_query = scores[ranking.qptr[q] : ranking.qptr[q + 1]]
+            score, count = np.unique(in_query[in_query > -np.inf], return_counts=True)
+            rows = self._qptr[first + q] + np.flatnonzero(in_query == score[count > 1][-1])
+            raise IdsNeeded.of_query(first + q, rows)
 
     def _prepare_chunk(self, chunk: int) -> None:
         first, last = self._chunks[chunk], self._chunks[chunk + 1]

@@ -12,9 +12,10 @@ import numpy as np
 
 from directrix.data.queries import Queries
 from directrix.measures.gains import gains
+from directrix.measures.terms import query_sums
 from directrix.objectives.plain import kernel_surrogate
 from directrix.objectives.weights import weights_of
-from directrix.surrogates.base import query_sums, spread_curvature, writable
+from directrix.surrogates.base import spread_curvature, writable
 from directrix.types import Float64Array, Surrogate
 
 __all__ = ["ScoreObjective"]

@@ -6,15 +6,15 @@ from collections.abc import Collection
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
-from directrix.measures.names import measure as parse_measure
 from directrix.rankers.base import Interval, Ranker
-from directrix.rankers.search import search
+from directrix.rankers.inputs import Weights
+from directrix.rankers.named_trainers import seed_of
+from directrix.rankers.selection.search import search
 from directrix.types import Callback, Float64Array
 
 __all__ = ["AutoRanker"]
@@ -33,8 +33,8 @@ class AutoRanker(Ranker):
         Only methods with these models: "linear", "mlp", "stumps", "trees", e.g. for an engine that runs
         linear ones; default all that are installed.
     folds : int >= 1, optional
-        Without an ``eval_set``: every candidate is judged on queries that it was not trained on, in so many
-        turns, and the chosen one is trained again on all; 1 holds back a fifth. Default: 5, and 1 from 1,000
+        Without an ``eval_set``: every candidate is judged by cross-validation in this number of folds, and
+        the chosen one is trained again on all queries; 1 holds back a fifth. Default: 5, and 1 from 1,000
         queries on.
     time_budget : float > 0, optional
         Seconds after which no further candidate is tried.
@@ -65,8 +65,8 @@ class AutoRanker(Ranker):
     (True, 'ApproxNDCG')
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "measure": [str, RankingMeasure],
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "measure": "no_validation",  # `directrix.measure` says what it takes
         "method": [str],
         "models": [list, tuple, set, None],
         "folds": [Interval(Integral, 1, None, closed="left"), None],
@@ -95,8 +95,8 @@ class AutoRanker(Ranker):
         self,
         q: Queries,
         valid: Queries | None,
-        measure: RankingMeasure | str | None,
-        weights: tuple[Float64Array | None, Float64Array | None],
+        measure: RankingMeasure | None,
+        weights: Weights,
         callback: Callback | None,
     ) -> Self:
         if callback is not None:
@@ -108,41 +108,34 @@ class AutoRanker(Ranker):
             q,
             valid,
             method=self.method,
-            measure=parse_measure(self.measure if measure is None else measure),
+            measure=self.measure if measure is None else measure,
             models=self.models,
             folds=self.folds,
             time_budget=self.time_budget,
             weights=weights,
-            seed=_seed(self.random_state),
+            seed=0 if self.random_state is None else int(seed_of(self.random_state)),
         )
         self.ranker_ = self.search_.ranker
         self.measure_, self.result_ = self.ranker_.measure_, self.ranker_.result_
         self._name_features(q)
         return self
 
+    def trained(self) -> Ranker:
+        """The chosen ranker."""
+        check_is_fitted(self)
+        chosen: Ranker = self.ranker_
+        return chosen
+
     @property
     def scale_(self) -> Any:
         """The scale of the chosen ranker."""
-        check_is_fitted(self)
-        return self.ranker_.scale_
+        return self.trained().scale_
 
     def predict_queries(self, q: Queries) -> Float64Array:
         """Return the score of every document of `Queries`, in their order."""
-        check_is_fitted(self)
-        scores: Float64Array = self.ranker_.predict_queries(q)
-        return scores
+        return self.trained().predict_queries(q)
 
     def save(self, path: Any) -> None:
         """Write the chosen ranker; `directrix.load` returns it as what it is, e.g. a `LinearRanker`."""
         check_is_fitted(self)
         self.ranker_.save(path)
-
-
-def _seed(random_state: Any) -> int:
-    if random_state is None:
-        return 0
-    return (
-        int(random_state)
-        if isinstance(random_state, Integral)
-        else int(check_random_state(random_state).randint(2**31 - 1))
-    )

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, _fit_context
+from sklearn.base import _fit_context
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -18,8 +18,10 @@ from directrix.data.queries import Queries
 from directrix.data.stored import StoredFeatures
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
-from directrix.rankers.checks import check_finite, check_valid
-from directrix.rankers.inputs import one_set, per_document, per_query
+from directrix.measures.names import measure as parse_measure
+from directrix.rankers.checks import check_finite, check_trainable, check_valid
+from directrix.rankers.inputs import Weights, one_set, per_document, per_query
+from directrix.rankers.nested import NestedParameters
 from directrix.rankers.training import mean_of, query_means
 from directrix.types import Callback, Float64Array
 
@@ -30,10 +32,10 @@ fit_context: Callable[..., Callable[[F], F]] = _fit_context
 """Checks the constructor's parameters when ``fit`` begins."""
 
 
-class Ranker(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no types
+class Ranker(NestedParameters, ABC):
     """Base of the rankers: rows and query identifiers in, `Queries` out, and back.
 
-    A subclass says how to train on `Queries` (`_train`) and how to score them (`predict_queries`).
+    A subclass trains on `Queries` (`_train`) and scores them (`predict_queries`).
     """
 
     reads_files: ClassVar[bool] = False
@@ -59,7 +61,7 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no t
         eval_set: Any = None,
         eval_qid: Any = None,
         eval_group: Any = None,
-        eval_measure: RankingMeasure | str | None = None,
+        measure: RankingMeasure | str | None = None,
     ) -> Self:
         """Train on rows of documents.
 
@@ -69,19 +71,19 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no t
             Features.
         y : array (n_docs,)
             Labels, >= 0, higher is better.
-        qid : hashables (n_docs,), optional
-            Query of every row, in any order; without it all rows are one query.
-        group : ints (n_queries,), optional
+        qid : hashables (n_docs,)
+            Query of every row, in any order; ``numpy.zeros(len(y))`` if all rows belong to one query.
+        group : ints (n_queries,)
             Instead of ``qid``: sizes of consecutive queries.
         sample_weight : array (n_docs,), optional
             Factor on what each document earns, e.g. the inverse propensity of a click.
         query_weight : array (n_queries,) in order of first appearance, or dict by query id, optional
-            v_q above.
+            Weight of each query in the mean over queries that training maximises.
         eval_set : (X, y) or [(X, y)], optional
             Validation queries: the iteration that is best on them is kept.
         eval_qid, eval_group : optional
-            Their ``qid`` or ``group``.
-        eval_measure : measure or str, optional
+            Their ``qid`` or ``group``; one of the two is needed with an ``eval_set``.
+        measure : measure or str, optional
             The measure that chooses the iteration and that ``score`` reports, e.g. "nDCG@10".
             Default: the measure that the surrogate tends to.
 
@@ -93,19 +95,19 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no t
         Raises
         ------
         InputError
-            If qid, group, weights or the validation set do not fit the rows, a label is negative, or the
-            method knows no ``sample_weight``.
+            If neither qid nor group is given, if qid, group, weights or the validation set do not fit the
+            rows, if a label is negative, or if the method does not support ``sample_weight``.
         ValueError
             From scikit-learn, for NaN, infinite or non-numeric input.
         """
         q = self._grouped(X, y, qid, group, reset=not self._continues())
-        chosen = one_set(eval_set, eval_qid, eval_group)
-        valid = None
-        if chosen is not None:
-            valid = self._grouped(*chosen, reset=False)
+        validation = one_set(eval_set, eval_qid, eval_group)
+        valid = None if validation is None else self._grouped(*validation, reset=False, prefix="eval_")
         by_document = per_document(sample_weight, q, "sample_weight")
         by_query = per_query(query_weight, q, "query_weight")
-        return self._train(q, valid, eval_measure, (by_document, by_query), None)
+        check_trainable(q)
+        goal = None if measure is None else parse_measure(measure)
+        return self._train(q, valid, goal, (by_document, by_query), None)
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit_queries(
@@ -120,15 +122,15 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no t
     ) -> Self:
         """Train on `Queries`, as `directrix.read_letor` returns them; see ``fit``.
 
-        A `LinearRanker` also takes those of `directrix.data.open_parquet`, whose features stay in their file, with
-        a trainer that needs gradients only.
+        A `LinearRanker` also takes those of `directrix.data.open_parquet`, whose features stay in their file,
+        with a trainer that needs gradients only.
 
         Parameters
         ----------
         q, valid : Queries
             Training and validation data.
         measure : measure or str, optional
-            ``eval_measure`` of ``fit``.
+            As in ``fit``.
         doc_weight, query_weight : arrays, optional
             In the order of ``q``.
         callback : callable, optional
@@ -144,18 +146,20 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no t
         check_finite(q, "the training data")
         if valid is not None:
             check_valid(valid, q)
-        return self._train(q, valid, measure, (doc_weight, query_weight), callback)
+        check_trainable(q)
+        goal = None if measure is None else parse_measure(measure)
+        return self._train(q, valid, goal, (doc_weight, query_weight), callback)
 
     @abstractmethod
     def _train(
         self,
         q: Queries,
         valid: Queries | None,
-        measure: RankingMeasure | str | None,
-        weights: tuple[Float64Array | None, Float64Array | None],
+        measure: RankingMeasure | None,
+        weights: Weights,
         callback: Callback | None,
     ) -> Self:
-        """Train on checked data; ``weights`` are those of documents and of queries.
+        """Train on checked data.
 
         Warn with ``stacklevel=4``: that is the caller of ``fit`` or ``fit_queries``.
         """
@@ -169,23 +173,29 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no t
             del self.feature_names_in_
 
     def _continues(self) -> bool:
-        """Whether ``fit`` goes on from the last one."""
+        """Whether ``fit`` starts from the parameters of the last one."""
         return bool(getattr(self, "warm_start", False)) and hasattr(self, "result_")
 
-    def _grouped(self, X: Any, y: Any, qid: Any, group: Any, *, reset: bool) -> Queries:
-        """Check rows and labels, and group them by query."""
+    def _grouped(self, X: Any, y: Any, qid: Any, group: Any, *, reset: bool, prefix: str = "") -> Queries:
+        """Check rows and labels, and group them by query; the message calls them ``prefix`` + "qid"."""
         X, y = validate_data(
             self, X, y, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=True
         )
+        if qid is None and group is None:
+            raise InputError(
+                f"{prefix}qid is missing: a ranker compares documents of the same query and needs to know to "
+                f"which query each of {len(y)} rows belongs. Type {prefix}qid=qid, or {prefix}group= with "
+                f"the sizes of consecutive queries, or {prefix}qid=numpy.zeros({len(y)}) if all rows belong "
+                "to one query."
+            )
         names = getattr(self, "feature_names_in_", None)
         return Queries.from_arrays(
             X, y, qid=qid, group=group, feature_names=None if names is None else names.tolist()
         )
 
-    def _unlabelled(self, X: Any, qid: Any, group: Any) -> Queries:
-        """Check rows that are to be scored, and group them by query."""
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
-        return Queries.from_arrays(X, np.zeros(X.shape[0]), qid=qid, group=group)
+    def trained(self) -> Ranker:
+        """The ranker that scores: itself; of an `AutoRanker` the chosen one."""
+        return self
 
     def check_parameters(self) -> None:
         """Check the constructor's parameters now, as ``fit`` would.
@@ -193,7 +203,7 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no t
         Raises
         ------
         ValueError
-            scikit-learn's ``InvalidParameterError``, or `InputError` for a surrogate's text.
+            scikit-learn's ``InvalidParameterError``.
         """
         self._validate_params()
 
@@ -223,7 +233,8 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no t
                 f"predict got rows without their queries, but scale={self.scale_.kind!r} needs to know them; "
                 "type predict(X, qid=qid), or predict(X, group=[len(X)]) for the rows of one query."
             )
-        q = self._unlabelled(X, qid, group)
+        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
+        q = Queries.from_arrays(X, np.zeros(X.shape[0]), qid=qid, group=group)
         return q.restore(self.predict_queries(q))
 
     def _scales_by_query(self) -> bool:
@@ -242,14 +253,19 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no t
         Parameters
         ----------
         X, y, qid, group
-            As in ``fit``.
+            As in ``fit``: qid or group is needed.
         sample_weight : array (n_docs,), optional
             A query weighs the mean of its rows' weights in the mean over queries.
 
         Returns
         -------
         float
-            Queries for which the measure is undefined do not count; NaN if it is so for all.
+            Queries for which the measure is undefined do not count; NaN if it is undefined for all.
+
+        Raises
+        ------
+        InputError
+            If neither qid nor group is given.
         """
         check_is_fitted(self)
         q = self._grouped(X, y, qid, group, reset=False)

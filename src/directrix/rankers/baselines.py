@@ -1,140 +1,181 @@
-"""The methods that direct optimisation is compared with."""
+"""The methods that direct optimisation is compared with: support vector machines, convex losses, boosting."""
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
-from directrix.rankers.methods import Method
-from directrix.surrogates import listwise, pairwise
+from directrix.rankers.method import Method
+from directrix.surrogates import dorm, listwise, pairwise, structural
 from directrix.trainers.adarank import AdaRank
+from directrix.trainers.cutting_plane import CuttingPlane
+from directrix.trainers.svm_acc import SVMAcc
 
 __all__ = ["BASELINES"]
 
+_YUE = "Yue, Finley, Radlinski & Joachims (2007), doi:10.1145/1277741.1277790"
+_QUANTILES = tuple(step / 51.0 for step in range(1, 51))  # 50 evenly spaced values between 0 and 1
+
+
+def _cutting_planes(
+    C: float = 1.0, epsilon: float = 1e-3, slack: str = "one", max_iter: int = 2000
+) -> CuttingPlane:
+    return CuttingPlane(epsilon, slack, max_iter, C)  # with C it brings its own penalty
+
+
+_hinge = partial(
+    Method,
+    trainer=_cutting_planes,
+    cost="O(n log n), and a quadratic program of as many variables as planes",
+    grid={"C": (0.01, 0.1, 1.0, 10.0, 100.0)},
+    from_measure=("rel",),
+    selection="AP",
+    without=("l2",),
+)
+_classifier = partial(
+    Method,
+    trainer=SVMAcc,
+    source=f"{_YUE}, Sect. 5.2",
+    cost="passes over the documents",
+    grid={"C": (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)},
+    from_measure=("rel",),
+    selection="AP",
+    without=("l2",),
+)
+_CLASSIFIES = "a published baseline that classifies documents"
 _L2 = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
-
-
-def _loss(cls: type[Any], source: str, cost: str, use_when: str, **more: Any) -> Method:
-    return Method(
-        cls.__name__,
-        cls,
-        "linear",
-        "lbfgs",
-        source,
-        cost,
-        use_when,
-        **{"selection": "AP", "grid": {"l2": _L2}, "keeps_best": True, **more},
-    )
-
-
-def _adarank(name: str, measure: str) -> Method:
-    return Method(
-        f"AdaRank-{name}",
-        None,
-        "linear",
-        AdaRank,
-        "Xu & Li (2007), doi:10.1145/1277741.1277809",
-        "one look at each feature a round",
-        f"a published baseline that boosts single features for {measure}",
-        grid={"signs": (False, True), "rounds": (300,)},
-        fixed={"measure": measure},
-        keeps_best=True,
-        selection="AP" if measure == "AP" else "nDCG@10",
-    )
-
-
-def _stumps(name: str, trainer: str, source: str, use_when: str) -> Method:
-    return Method(
-        name,
-        None,
-        "stumps",
-        trainer,
-        source,
-        "O(n) a feature and round" if trainer == "rankboost" else "all pairs of different labels a round",
-        use_when,
-        grid={"thresholds": (32,), "max_iter": (300,)},
-        keeps_best=True,
-        selection="AP",
-    )
-
+_loss = partial(Method, grid={"l2": _L2}, keeps_best=True, selection="AP")
+_adarank = partial(
+    Method,
+    trainer=AdaRank,
+    source="Xu & Li (2007), doi:10.1145/1277741.1277809",
+    cost="one look at each feature per round",
+    grid={"signs": (False, True), "rounds": (300,)},
+    keeps_best=True,
+)
+_stumps = partial(
+    Method,
+    model="stumps",
+    grid={"thresholds": (32,), "max_iter": (300,)},
+    keeps_best=True,
+    selection="AP",
+)
 
 BASELINES = (
-    Method(
-        "Regression",
-        None,
-        "linear",
-        "lbfgs",
-        "Chapelle & Wu (2010), Sect. 4, doi:10.1007/s10791-009-9110-3",
-        "one pass over the features and a solve of n_features equations",
-        "a baseline in a moment; the start of most other methods",
-        fixed={"max_iter": 0},
-        only=("scale",),
-        selection="AP",
+    _hinge(
+        name="SVMMap",
+        surrogate=structural.SVMMap,
+        source=f"{_YUE}, Algorithms 1 and 2",
+        use_when="average precision, by a convex bound trained to a proven optimum",
+    ),
+    _hinge(
+        name="SVMRoc",
+        surrogate=structural.SVMRoc,
+        source="Joachims (2005), doi:10.1145/1102351.1102399",
+        use_when="the area under the ROC curve, in the same way",
+    ),
+    _hinge(
+        name="SVMNdcg",
+        surrogate=structural.SVMNdcg,
+        source="Chakrabarti, Khanna, Sawant & Bhattacharyya (2008), doi:10.1145/1401890.1401906",
+        use_when="nDCG, in the same way",
+        selection="nDCG@10",
+    ),
+    _hinge(
+        name="Dorm",
+        surrogate=dorm.Dorm,
+        source="Le & Smola (2007), arXiv:0704.3359",
+        use_when="nDCG@k by assignment to ranks, in rounds of convex problems",
+        cost="without a cut-off k O(n log n), with it O(k (n + L^2)) for L labels; quadratic programs",
+        from_measure=(),
+        selection="nDCG@10",
+    ),
+    _hinge(
+        name="PermuRank",
+        surrogate=structural.PermuRank,
+        source="Xu, Liu, Lu, Li & Ma (2008), doi:10.1145/1390334.1390355",
+        use_when="average precision, with a margin over all pairs of documents",
+    ),
+    _classifier(name="SVMacc", use_when=f"{_CLASSIFIES}; needs no queries"),
+    _classifier(
+        name="SVMacc2",
+        use_when=f"{_CLASSIFIES}, relevant ones weighing as much as the others",
+        fixed={"balanced": True},
+    ),
+    _classifier(
+        name="SVMacc3",
+        model="stumps",
+        use_when=f"{_CLASSIFIES} by percentiles within the query",
+        fixed={"scale": "query-percentile", "thresholds": _QUANTILES},
+    ),
+    _classifier(
+        name="SVMacc4",
+        model="stumps",
+        use_when=f"{_CLASSIFIES} by features from 0 to 1 in each query",
+        fixed={"scale": "query-minmax", "thresholds": _QUANTILES},
     ),
     _loss(
-        pairwise.RankSVM,
-        "Joachims (2002); Chapelle & Keerthi (2010), doi:10.1007/s10791-009-9109-9",
-        "O(n log n)",
-        "a convex baseline, solved to its optimum",
+        name="RankSVM",
+        surrogate=pairwise.RankSVM,
+        source="Joachims (2002); Chapelle & Keerthi (2010), doi:10.1007/s10791-009-9109-9",
+        cost="O(n log n)",
+        use_when="a convex baseline, solved to its optimum",
         keeps_best=False,
         grid={"l2": (*_L2, 1.0), "max_iter": (1000,)},
     ),
     _loss(
-        pairwise.RankNet,
-        "Burges et al. (2005), doi:10.1145/1102351.1102363",
-        "all pairs of different labels",
-        "a convex baseline over pairs",
+        name="RankNet",
+        surrogate=pairwise.RankNet,
+        source="Burges et al. (2005), doi:10.1145/1102351.1102363",
+        cost="all pairs of different labels",
+        use_when="a convex baseline over pairs",
     ),
     _loss(
-        listwise.ListNet,
-        "Cao, Qin, Liu, Tsai & Li (2007), doi:10.1145/1273496.1273513",
-        "O(n)",
-        "a convex baseline over lists",
+        name="ListNet",
+        surrogate=listwise.ListNet,
+        source="Cao, Qin, Liu, Tsai & Li (2007), doi:10.1145/1273496.1273513",
+        cost="O(n)",
+        use_when="a convex baseline over lists",
         grid={"target": ("labels", "gains"), "temperature": (0.3, 1.0), "l2": (1e-4, 1e-2)},
     ),
     _loss(
-        listwise.ListMLE,
-        "Xia, Liu, Wang, Zhang & Li (2008), doi:10.1145/1390156.1390306",
-        "O(n log n)",
-        "a convex baseline: the likelihood of the order of labels",
+        name="ListMLE",
+        surrogate=listwise.ListMLE,
+        source="Xia, Liu, Wang, Zhang & Li (2008), doi:10.1145/1390156.1390306",
+        cost="O(n log n)",
+        use_when="a convex baseline: the likelihood of the order of labels",
     ),
     _loss(
-        listwise.RankCosine,
-        "Qin, Zhang, Tsai, Wang, Liu & Li (2008), doi:10.1016/j.ipm.2007.07.016",
-        "O(n)",
-        "a baseline that cannot be dominated by long lists",
+        name="RankCosine",
+        surrogate=listwise.RankCosine,
+        source="Qin, Zhang, Tsai, Wang, Liu & Li (2008), doi:10.1016/j.ipm.2007.07.016",
+        cost="O(n)",
+        use_when="a baseline that cannot be dominated by long lists",
         grid={"centred": (False, True), "l2": (1e-5, 1e-3)},
     ),
-    _adarank("MAP", "AP"),
-    _adarank("NDCG", "nDCG@10"),
-    _stumps(
-        "RankBoost",
-        "rankboost",
-        "Freund, Iyer, Schapire & Singer (2003), JMLR 4:933-969",
-        "a published baseline that boosts thresholds of features",
+    _adarank(
+        name="AdaRank-MAP",
+        use_when="a published baseline that boosts single features for AP",
+        fixed={"measure": "AP"},
+        selection="AP",
     ),
-    _stumps(
-        "FRank",
-        "frank",
-        "Tsai, Liu, Qin, Chen & Ma (2007), doi:10.1145/1277741.1277808",
-        "a published baseline that boosts thresholds for the fidelity loss",
-    ),
-    Method(
-        "LambdaMART",
-        None,
-        "trees",
-        "lightgbm",
-        "Burges (2010), MSR-TR-2010-82; LightGBM's own objective",
-        "a tree, and pairs of the top 30",
-        "to compare with what most teams use",
-        grid={"learning_rate": (0.05, 0.1), "num_leaves": (7, 15, 31)},
-        fixed={
-            "surrogate": "lambdarank",
-            "n_trees": 300,
-            "patience": 50,
-            "subsample": 0.8,
-            "feature_fraction": 0.8,
-        },
-        keeps_best=True,
+    _adarank(
+        name="AdaRank-NDCG",
+        use_when="a published baseline that boosts single features for nDCG@10",
+        fixed={"measure": "nDCG@10"},
         selection="nDCG@10",
+    ),
+    _stumps(
+        name="RankBoost",
+        trainer="rankboost",
+        source="Freund, Iyer, Schapire & Singer (2003), JMLR 4:933-969",
+        cost="O(n) per feature and round",
+        use_when="a published baseline that boosts thresholds of features",
+    ),
+    _stumps(
+        name="FRank",
+        trainer="frank",
+        source="Tsai, Liu, Qin, Chen & Ma (2007), doi:10.1145/1277741.1277808",
+        cost="all pairs of different labels per round",
+        use_when="a published baseline that boosts thresholds for the fidelity loss",
     ),
 )

@@ -2,43 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from sklearn.utils import check_random_state
 
 from directrix.data.queries import Queries
-from directrix.data.scale import fit_scale
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.dcg import NDCG
-from directrix.measures.names import measure as parse_measure
 from directrix.models.trees import Trees, lightgbm
 from directrix.objectives.scores import ScoreObjective
 from directrix.rankers.base import Interval
-from directrix.rankers.checks import check_trainable
-from directrix.rankers.persistence import check
-from directrix.rankers.scaling import scaled
-from directrix.rankers.stored import SHARED_CONSTRAINTS, StoredRanker
-from directrix.rankers.training import judge_of, measure_of
+from directrix.rankers.named_trainers import seed_of
+from directrix.rankers.persistence import check, naming
+from directrix.rankers.stored import SHARED_CONSTRAINTS, StoredRanker, Training
+from directrix.rankers.training import judge_of
 from directrix.trainers.boosting import Boosting
-from directrix.types import Callback, Float64Array, Surrogate
+from directrix.types import Float64Array, Result, Surrogate
 
 __all__ = ["BoostedRanker"]
 
 
-@dataclass(frozen=True, repr=False)
-class _OwnLambdaRank:
-    """LightGBM's own objective, which stands where a surrogate would."""
-
-    def __repr__(self) -> str:
-        return "lambdarank()"
-
-    @property
-    def measure(self) -> NDCG:
-        """nDCG, which its lambdas are weighed by."""
-        return NDCG()
+_LAMBDARANK = "lambdarank"
 
 
 class BoostedRanker(StoredRanker):
@@ -55,7 +41,7 @@ class BoostedRanker(StoredRanker):
         What is maximised, e.g. ``ApproxNDCG()``, which is the default, or the text of it. Or "lambdarank":
         LightGBM's own objective, LambdaMART (Burges 2010), to compare with.
     n_trees : int >= 1
-        Trees, at most.
+        Maximum number of trees.
     learning_rate : float > 0
         Factor on the step of every tree.
     num_leaves : int >= 2
@@ -70,10 +56,10 @@ class BoostedRanker(StoredRanker):
     feature_fraction : float in (0, 1]
         Share of the features that each tree may split on.
     scale : {"query-minmax", "query-standard", "query-percentile", "minmax", "standard"} or None
-        Bring features to a common scale first, see `Scale`. Trees have no use for the last two; those
-        by query make the features of queries comparable, and ``predict`` need ``qid``.
+        Bring features to a common scale first, see `Scale`. The last two do not change trees; the kinds by
+        query make the features of queries comparable, and ``predict`` need ``qid``.
     patience : int >= 1, optional
-        With an ``eval_set``: stop after so many trees without a better value on it.
+        With an ``eval_set``: stop after this number of trees without a better value on it.
         Default: no early stop, only the best number of trees is kept.
     random_state : int, RandomState or None
         For the two shares.
@@ -86,13 +72,13 @@ class BoostedRanker(StoredRanker):
         Why training stopped; its trace has the loss and the validation measure after every tree, and
         ``params`` the values of the leaves.
     surrogate_, measure_, scale_, n_features_in_, feature_names_in_
-        As in `LinearRanker`. With "lambdarank" ``surrogate_`` is no more than a name, and ``result_.value``
-        is NaN: LightGBM does not tell its loss.
+        As in `LinearRanker`. With "lambdarank" ``surrogate_`` is this text, and ``result_.value`` is NaN,
+        because LightGBM does not report its loss.
 
     Raises
     ------
     MissingExtra
-        By ``fit`` and ``predict``, without LightGBM: ``pip install "directrix[lightgbm]"``.
+        By ``fit`` and ``predict``, if LightGBM is not installed: ``pip install "directrix[lightgbm]"``.
 
     Notes
     -----
@@ -112,7 +98,7 @@ class BoostedRanker(StoredRanker):
     1.0
     """
 
-    model_type: ClassVar[str] = "lightgbm"
+    model_type: ClassVar[str] = "trees"
     missing_shows: ClassVar[bool] = False
     saved_parameters: ClassVar[dict[str, str]] = {
         "n_trees": "number",
@@ -164,60 +150,42 @@ class BoostedRanker(StoredRanker):
         self.patience = patience
         self.random_state = random_state
 
-    def _train(
-        self,
-        q: Queries,
-        valid: Queries | None,
-        measure: RankingMeasure | str | None,
-        weights: tuple[Float64Array | None, Float64Array | None],
-        callback: Callback | None,
-    ) -> Self:
-        check_trainable(q)
+    def _minimise(self, training: Training) -> tuple[Boosting, Result]:
+        data, judged, surrogate, measure, (by_document, by_query), callback = training
         lightgbm()  # refuse before the work
-        surrogate = self._surrogate()
-        goal = measure_of(surrogate) if measure is None else parse_measure(measure)
-        by_document, by_query = weights
-        scale = fit_scale(self.scale, q.features)
-        data = scaled(q, scale)
         objective: ScoreObjective | Float64Array | None
-        if not isinstance(surrogate, _OwnLambdaRank):
+        if surrogate != _LAMBDARANK:
             objective = ScoreObjective(data, surrogate, query_weight=by_query, doc_weight=by_document)
         elif by_document is None:
             objective = by_query
         else:
             raise InputError(
-                "LightGBM's own objective does not know factors on what a document earns; weigh whole "
-                "queries: query_weight=, or choose a surrogate: BoostedRanker('ApproxNDCG')."
+                "LightGBM's own objective does not support weights of documents; weigh whole queries: "
+                "query_weight=, or choose a surrogate: BoostedRanker('ApproxNDCG')."
             )
-        judged = None if valid is None else scaled(valid, scale)
-        judge = None if judged is None else judge_of(goal, judged)
-        trainer = self._trainer()
-        result, trees = trainer.grow(data, objective, valid=judged, judge=judge, callback=callback)
-        self.trees_ = trees
-        return self._finished(q, goal, surrogate, scale, trainer, result)
+        settings = {name: getattr(self, name) for name in self.saved_parameters if name != "scale"}
+        seed = seed_of(check_random_state(None) if self.random_state is None else self.random_state)
+        trainer = Boosting(**settings, seed=int(seed))
+        judge = None if judged is None else judge_of(measure, judged)
+        result, self.trees_ = trainer.grow(data, objective, valid=judged, judge=judge, callback=callback)
+        return trainer, result
 
     def _scored(self, q: Queries) -> Float64Array:
         return self.trees_.predict(q.features)
 
     def _surrogate(self) -> Any:
-        text = self.surrogate.strip().lower() if isinstance(self.surrogate, str) else ""
-        # with brackets it stands in a model file
-        return _OwnLambdaRank() if text in ("lambdarank", "lambdarank()") else super()._surrogate()
+        is_own = isinstance(self.surrogate, str) and self.surrogate.strip().lower() == _LAMBDARANK
+        return _LAMBDARANK if is_own else super()._surrogate()
 
-    def _trainer(self) -> Boosting:
-        seed = self.random_state
-        if not isinstance(seed, Integral):
-            seed = check_random_state(seed).randint(2**31 - 1)
-        shared = {name: getattr(self, name) for name in self.saved_parameters if name != "scale"}
-        return Boosting(**shared, seed=int(seed))
+    def _measure_of(self, surrogate: Any) -> RankingMeasure:
+        # nDCG weighs the pairs of lambdarank
+        return NDCG() if surrogate == _LAMBDARANK else super()._measure_of(surrogate)
 
     def _model_json(self) -> dict[str, Any]:
         return {"text": self.trees_.text}
 
     def _restore_model(self, path: Any, model: dict[str, Any], n_features: int) -> Float64Array:
         check(path, '"model"', model, {"text": "text"})
-        try:
+        with naming(path, '"model"'):
             self.trees_ = Trees(model["text"], n_features).check()
-        except InputError as error:
-            raise InputError(f'{path}: "model": {error}') from error
         return self.trees_.leaf_values

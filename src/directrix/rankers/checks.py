@@ -29,14 +29,17 @@ __all__ = [
 ]
 
 _HIGHEST_LABEL = 256  # squares of gains must stay far from the largest float
-_FILL = "read the file with missing='zero', or fill the values in before Queries.from_arrays"
+_FILL = {
+    "python": "Read the file with missing='zero', or fill the values in before Queries.from_arrays.",
+    "shell": "Add --missing zero, or fill the values in.",
+}
 
 _FINITE: WeakSet[Queries] = WeakSet()
-"""Whose features stay in a file and were looked at: a search need not read them again for every candidate."""
+"""Checked data whose features stay in a file: a search does not read them again for every candidate."""
 
 
 def check_trainable(q: Queries) -> None:
-    """Raise `InputError` for data without rows or features, or with labels that are no grades."""
+    """Raise `InputError` for data without rows or features, or with labels that are too high for grades."""
     if q.n_features == 0 or q.n_docs == 0:
         raise InputError(
             f"the training data have {q.n_docs} rows and {q.n_features} features; at least one of each is "
@@ -45,9 +48,10 @@ def check_trainable(q: Queries) -> None:
     highest = float(q.labels.max())
     if highest > _HIGHEST_LABEL:
         raise InputError(
-            f"the highest label of the training data is {highest:g}; labels are grades such as 0 to 4, for a "
-            f"gain is 2^label - 1, and {_HIGHEST_LABEL} is the most that can be trained on. Map them to "
-            "grades, e.g. y = numpy.digitize(y, thresholds)."
+            f"the highest label of the training data is {highest:g}; labels are grades such as 0 to 4, not "
+            f"above {_HIGHEST_LABEL}, because a gain is 2^label - 1.",
+            python="Map them to grades, e.g. y = numpy.digitize(y, thresholds).",
+            shell="Map them to grades.",
         )
 
 
@@ -56,7 +60,9 @@ def check_valid(valid: Queries, q: Queries) -> None:
     if valid.n_features != q.n_features:
         raise InputError(
             f"the validation data have {valid.n_features} features, the training data {q.n_features}; both "
-            "must have the same ones. Read files with read_letor(path, n_features=...)."
+            "must have the same ones.",
+            python="Read files with read_letor(path, n_features=...).",
+            shell="Give files with the same features.",
         )
     check_finite(valid, "the validation data")
 
@@ -84,7 +90,8 @@ def check_finite(q: Queries, name: str) -> None:
         row, column = divmod(int(bad[0]), q.n_features)
     raise InputError(
         f"row {q.rows[row]} of {name}: feature {column + 1} is {values.ravel()[bad[0]]:g}, and "
-        f"{bad.size - 1:,} more are not finite; a model needs numbers: {_FILL}."
+        f"{bad.size - 1:,} more are not finite; a model needs numbers.",
+        **_FILL,
     )
 
 
@@ -93,20 +100,21 @@ def check_scores(scores: Float64Array, q: Queries) -> None:
     bad = np.flatnonzero(~np.isfinite(scores))
     if bad.size:
         raise InputError(
-            f"the score of row {q.rows[bad[0]]} is {scores[bad[0]]:g}, for a feature of it is missing or "
-            f"too large (so for {bad.size:,} of {len(scores):,} rows); {_FILL}."
+            f"the score of row {q.rows[bad[0]]} is {scores[bad[0]]:g}, because one of its features is "
+            f"missing or too large; {bad.size:,} of {len(scores):,} scores are not finite.",
+            **_FILL,
         )
 
 
-def check_measurable(goal: RankingMeasure, q: Queries) -> None:
+def check_measurable(measure: RankingMeasure, q: Queries) -> None:
     """Raise `InputError` for data on which a measure cannot be computed."""
-    if goal.tie_rule == "trec" and q.doc_ids is None:
+    if measure.tie_rule == "trec" and q.doc_ids is None:
         raise InputError(
-            f"{goal.name} breaks ties by document identifier, which the data do not have; add "
+            f"{measure.name} breaks ties by document identifier, which the data do not have; add "
             f"`# docid = X` to every line (doc_ids= in Python), or break ties otherwise: "
-            f"{type(goal).symbol}(ties=expected)."
+            f"{type(measure).symbol}(ties=expected)."
         )
-    goal.prepare(q.labels, q.qptr, doc_ids=q.doc_ids)
+    measure.prepare(q.labels, q.qptr, doc_ids=q.doc_ids)
 
 
 def surrogate_of(given: Any) -> Any:
@@ -127,25 +135,19 @@ def surrogate_of(given: Any) -> Any:
         return given
     try:
         return parse_surrogate(given)
-    except InputError:
-        named = _measure_named(given)
-        if named is None:
-            raise
-        raise InputError(_instead_of(named, given)) from None
+    except InputError as error:
+        raise _refusal(given, error) from None
 
 
-def _measure_named(text: str) -> RankingMeasure | None:
+def _refusal(given: str, error: InputError) -> InputError:
+    """The error for a text that names no surrogate: another one if it names a measure."""
     try:
-        return parse_measure(text)
+        measure = parse_measure(given)
     except InputError:
-        return None
-
-
-def _instead_of(goal: RankingMeasure, given: str) -> str:
-    twin = next(
-        (n for n, cls in classes(SURROGATES).items() if type(cls().measure) is type(goal)), "ApproxNDCG"
-    )
-    return (
-        f"surrogate={given!r} is a measure, which has no gradient; a surrogate stands in for it. Type "
-        f"surrogate={twin!r}, and eval_measure={goal.name!r} in fit to report the measure."
+        return error
+    twins = (n for n, cls in classes(SURROGATES).items() if type(cls().measure) is type(measure))
+    twin = next(twins, "ApproxNDCG")
+    return InputError(
+        f"surrogate={given!r} is a measure, which has no gradient; a surrogate takes its place. Type "
+        f"surrogate={twin!r}, and measure={measure.name!r} in fit to report the measure."
     )

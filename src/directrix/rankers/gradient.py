@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
+import copy
 from abc import abstractmethod
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
 from directrix.data.queries import Queries
-from directrix.data.scale import fit_scale
 from directrix.data.stored import StoredFeatures
 from directrix.errors import InputError
-from directrix.measures.base import RankingMeasure
-from directrix.measures.names import measure as parse_measure
+from directrix.measures.dcg import NDCG
 from directrix.models.rows import row_slice
 from directrix.objectives.build import make_objective
 from directrix.objectives.objective import Objective
 from directrix.objectives.penalty import L2
 from directrix.rankers.base import HasMethods, Interval, StrOptions
-from directrix.rankers.checks import check_trainable
-from directrix.rankers.inputs import row_weights
+from directrix.rankers.inputs import Weights, row_weights
 from directrix.rankers.named_trainers import trainer_of
-from directrix.rankers.scaling import scaled
-from directrix.rankers.stored import SHARED_CONSTRAINTS, StoredRanker
-from directrix.rankers.training import judge_of, kept_start, measure_of
+from directrix.rankers.stored import SHARED_CONSTRAINTS, StoredRanker, Training
+from directrix.rankers.training import judge_of, kept_start
 from directrix.trainers.best import BestSoFar
-from directrix.types import Callback, Float64Array, Model, Surrogate
+from directrix.types import Float64Array, Model, Result, Surrogate, Trainer
 
 __all__ = ["GradientRanker", "constraints"]
 
@@ -45,13 +42,17 @@ def constraints(trainers: frozenset[str]) -> dict[str, list[Any]]:
 
 
 class GradientRanker(StoredRanker):
-    """Base of rankers that a trainer fits; the parameters of the constructor are each one's own.
+    """Base of rankers that a trainer fits.
 
-    A subclass has the constructor's ``surrogate``, ``trainer``, ``l2``, ``scale``, ``max_iter``,
-    ``patience``, ``warm_start`` and ``random_state``, and says what its model is (`_model`), where training
-    starts (`_first`), and under which name it keeps the fitted parameters (`_params`).
+    A subclass has a constructor with ``surrogate``, ``trainer``, ``l2``, ``scale``, ``max_iter``,
+    ``patience``, ``warm_start`` and ``random_state``, a model (`_model`) and first parameters (`_first`).
     """
 
+    nested: ClassVar[tuple[str, ...]] = ("surrogate", "trainer")
+    fitted: ClassVar[str] = "coef_"
+    """Name of the attribute that holds the fitted parameters."""
+    moves_smoothly: ClassVar[bool] = False
+    """Whether scores change a little where the parameters do."""
     trainers: ClassVar[frozenset[str]]
     """Names that ``trainer`` takes."""
     saved_parameters: ClassVar[dict[str, str]] = {
@@ -71,20 +72,25 @@ class GradientRanker(StoredRanker):
         """First parameters of a training on scaled queries, whose rows have these weights."""
 
     @property
-    @abstractmethod
     def _params(self) -> Float64Array:
         """The fitted parameters."""
+        params: Float64Array = getattr(self, self.fitted)
+        return params
 
     @_params.setter
-    def _params(self, params: Float64Array) -> None: ...
+    def _params(self, params: Float64Array) -> None:
+        setattr(self, self.fitted, params)
 
-    def _objective(
-        self,
-        q: Queries,
-        surrogate: Surrogate,
-        penalty: L2,
-        weights: tuple[Float64Array | None, Float64Array | None],
-    ) -> Objective:
+    def _value_of(self, name: str) -> Any:
+        if name != "trainer" or not isinstance(self.trainer, str):
+            return super()._value_of(name)
+        unfitted = copy.copy(self)  # fit draws its seed from the same state
+        unfitted.random_state = copy.deepcopy(self.random_state)
+        trainer = trainer_of(unfitted, NDCG())
+        # a trainer for the measure of fit cannot be made before fit
+        return self.trainer if hasattr(trainer, "measure") else trainer
+
+    def _objective(self, q: Queries, surrogate: Surrogate, penalty: L2, weights: Weights) -> Objective:
         by_document, by_query = weights
         return make_objective(
             q, surrogate, self._model(), penalty=penalty, doc_weight=by_document, query_weight=by_query
@@ -93,26 +99,14 @@ class GradientRanker(StoredRanker):
     def _penalty(self, start: Float64Array) -> L2:
         return L2(float(self.l2))
 
-    def _train(
-        self,
-        q: Queries,
-        valid: Queries | None,
-        measure: RankingMeasure | str | None,
-        weights: tuple[Float64Array | None, Float64Array | None],
-        callback: Callback | None,
-    ) -> Self:
-        check_trainable(q)
-        surrogate = self._surrogate()
-        goal = measure_of(surrogate) if measure is None else parse_measure(measure)
-        trainer = trainer_of(self, goal)
-        scale = fit_scale(self.scale, q.features)
-        data = scaled(q, scale)
+    def _minimise(self, training: Training) -> tuple[Trainer, Result]:
+        data, judged, surrogate, measure, weights, callback = training
+        trainer = trainer_of(self, measure)
         start = self._start(data, row_weights(data, *weights))
         objective = self._objective(data, surrogate, self._penalty(start), weights)
         watched = trainer
-        if valid is not None:
-            judged = scaled(valid, scale)
-            judge = judge_of(goal, judged)
+        if judged is not None:
+            judge = judge_of(measure, judged)
             watched = BestSoFar(trainer, lambda params: judge(self._scores(params, judged)), self.patience)
         result = (
             kept_start(objective, start)
@@ -122,7 +116,7 @@ class GradientRanker(StoredRanker):
         if not np.isfinite(result.params).all():
             result = replace(result, params=start, message=f"{result.message}; the start was kept")
         self._params = result.params
-        return self._finished(q, goal, surrogate, scale, trainer, result)
+        return trainer, result
 
     def _scored(self, q: Queries) -> Float64Array:
         return self._scores(self._params, q)
@@ -142,6 +136,6 @@ class GradientRanker(StoredRanker):
         if self.n_features_in_ != q.n_features:
             raise InputError(
                 f"warm_start: the last fit had {self.n_features_in_} features, the data have {q.n_features}; "
-                "fit with warm_start=False to start anew."
+                "fit with warm_start=False to start again from the beginning."
             )
         return self._params.copy()

@@ -16,21 +16,18 @@ from directrix.errors import InputError
 from directrix.objectives.weights import check_weights
 from directrix.types import Float64Array
 
-__all__ = ["digest", "one_set", "per_document", "per_query", "row_weights"]
+__all__ = ["Weights", "digest", "one_set", "per_document", "per_query", "row_weights"]
+
+Weights = tuple[Float64Array | None, Float64Array | None]
+"""Of documents, and of queries."""
 
 
 def per_document(values: Any, q: Queries, name: str) -> Float64Array | None:
     """Weights of rows in the order of the input, brought into the order of ``q``."""
     if values is None:
         return None
-    weights = _numbers(values, name)
-    if weights.shape != (q.n_docs,):
-        raise InputError(
-            f"{name} has shape {weights.shape}; it needs one weight per row, shape ({q.n_docs},). "
-            "For one weight per query pass query_weight= instead."
-        )
-    check_weights(weights, name)
-    return weights[q.rows]
+    advice = "For one weight per query pass query_weight= instead."
+    return _checked(values, q.n_docs, name, "row", advice)[q.rows]
 
 
 def per_query(values: Any, q: Queries, name: str) -> Float64Array | None:
@@ -40,19 +37,14 @@ def per_query(values: Any, q: Queries, name: str) -> Float64Array | None:
     if isinstance(values, dict):
         missing = [query for query in q.query_ids if query not in values]
         if missing:
+            more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
             raise InputError(
-                f"{name} has no entry for query {missing[0]!r}{_more(len(missing) - 1)}; "
+                f"{name} has no entry for query {missing[0]!r}{more}; "
                 "it needs a weight for every query id, or pass an array."
             )
         values = [values[query] for query in q.query_ids]
-    weights = _numbers(values, name)
-    if weights.shape != (q.n_queries,):
-        raise InputError(
-            f"{name} has shape {weights.shape}; it needs one weight per query in order of first "
-            f"appearance, shape ({q.n_queries},). For one weight per row pass sample_weight= instead."
-        )
-    check_weights(weights, name)
-    return weights
+    advice = "For one weight per row pass sample_weight= instead."
+    return _checked(values, q.n_queries, name, "query in order of first appearance", advice)
 
 
 def row_weights(q: Queries, by_document: Any, by_query: Any) -> Float64Array | None:
@@ -72,7 +64,7 @@ def one_set(eval_set: Any, eval_qid: Any, eval_group: Any) -> tuple[Any, Any, An
     Raises
     ------
     InputError
-        If there are several sets, or something that is no pair.
+        If it holds several sets, or is not a pair.
     """
     if eval_set is None:
         if eval_qid is not None or eval_group is not None:
@@ -120,15 +112,17 @@ def digest(q: Queries) -> str:
     return _DIGESTS[q]
 
 
-def _numbers(values: Any, name: str) -> Float64Array:
+def _checked(values: Any, n: int, name: str, unit: str, advice: str) -> Float64Array:
     try:
-        return np.asarray(values, dtype=np.float64)
+        weights = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"{name} holds what are no numbers ({error}); weights are numbers >= 0. "
+            f"{name} cannot be read as numbers ({error}); weights are numbers >= 0. "
             f"Type e.g. {name}=[1.0, 2.0, ...]."
         ) from None
-
-
-def _more(count: int) -> str:
-    return f" and {count} more" if count else ""
+    if weights.shape != (n,):
+        raise InputError(
+            f"{name} has shape {weights.shape}; it needs one weight per {unit}, shape ({n},). {advice}"
+        )
+    check_weights(weights, name)
+    return weights

@@ -1,62 +1,57 @@
-"""The classes of rankers, told without importing them: listing methods needs no scikit-learn."""
+"""The classes of rankers by the name of their model; a class is imported when it is needed."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from directrix.rankers.base import Ranker
+from directrix.registry import RANKERS
 
-__all__ = ["RANKERS", "RankerKind"]
+if TYPE_CHECKING:
+    from directrix.rankers.stored import StoredRanker
+
+__all__ = ["KINDS", "RankerKind"]
 
 
 @dataclass(frozen=True)
 class RankerKind:
-    """A class of rankers: where it is, and what it takes.
+    """A class of rankers that a model file can hold.
 
     Parameters
     ----------
-    module, name : str
-        Where it is, below ``directrix.rankers``, and what it is called.
-    settings : tuple of str
-        Parameters of its constructor after the surrogate.
+    name : str
+        Its name in `directrix.registry.RANKERS`.
     needs : str, optional
-        A package that must be there.
+        A package that must be installed.
     """
 
-    module: str
     name: str
-    settings: tuple[str, ...]
     needs: str | None = None
 
-    def load(self) -> type[Ranker]:
+    def load(self) -> type[StoredRanker]:
         """Import the class."""
-        found: type[Ranker] = getattr(import_module(f"directrix.rankers.{self.module}"), self.name)
-        return found
+        ranker: type[StoredRanker] = getattr(import_module(f"directrix.{RANKERS[self.name]}"), self.name)
+        return ranker
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """Parameters of its constructor after the surrogate; imports the class, and scikit-learn with it."""
+        return tuple(inspect.signature(self.load()).parameters)[1:]
 
     @property
     def is_installed(self) -> bool:
-        """Whether the package that it needs is there."""
+        """Whether the package that it needs is installed."""
         return self.needs is None or find_spec(self.needs) is not None
 
 
-_TRAINED = ("scale", "max_iter", "patience", "warm_start", "random_state")
-RANKERS: Mapping[str, RankerKind] = {
-    "linear": RankerKind("linear", "LinearRanker", ("trainer", "l2", "start", "center", *_TRAINED)),
-    "mlp": RankerKind("mlp", "MLPRanker", ("trainer", "l2", "hidden", "activation", *_TRAINED)),
-    "stumps": RankerKind("stumps", "StumpRanker", ("trainer", "l2", "thresholds", *_TRAINED)),
-    "trees": RankerKind(
-        "boosted",
-        "BoostedRanker",
-        (
-            *("n_trees", "learning_rate", "num_leaves", "min_data_in_leaf", "l2", "subsample"),
-            *("feature_fraction", "scale", "patience", "random_state"),
-        ),
-        needs="lightgbm",
-    ),
+KINDS: Mapping[str, RankerKind] = {
+    "linear": RankerKind("LinearRanker"),
+    "mlp": RankerKind("MLPRanker"),
+    "stumps": RankerKind("StumpRanker"),
+    "trees": RankerKind("BoostedRanker", needs="lightgbm"),
 }
-"""The rankers, by the name of their model."""
+"""The rankers, by the name of their model: in methods, in ``models=``, and in model files."""

@@ -34,8 +34,8 @@ class LinearRanker(GradientRanker):
         How. "lbfgs" and "cg": full gradients, deterministic. "sgd": Algorithm 1 of Qin, Liu & Li (2010),
         query by query; "adam" likewise. "cutting-plane": for convex surrogates with ``l2`` > 0, to a proven
         distance from the minimum (``result_.gap``), see `CuttingPlane`. "coordinate-ascent" and "adarank":
-        the measure itself (``eval_measure`` of ``fit``, else that of the surrogate). "svm-acc": `SVMAcc`. Or
-        an object such as ``SGD(learning_rate=0.1)``, whose own number of steps then holds, not ``max_iter``.
+        the measure itself (``measure`` of ``fit``, else that of the surrogate). "svm-acc": `SVMAcc`. Or
+        an object such as ``SGD(learning_rate=0.1)``, whose own number of steps then counts, not ``max_iter``.
     l2 : float >= 0
         Weight of the penalty, in units of the measure per squared weight.
     scale : {"query-minmax", "query-standard", "query-percentile", "minmax", "standard"} or None
@@ -50,7 +50,7 @@ class LinearRanker(GradientRanker):
         Iterations (epochs of "sgd" and "adam", rounds of "adarank"); 0 keeps the start: the regression
         itself, whatever the trainer.
     patience : int >= 1, optional
-        With an ``eval_set``: stop after so many iterations without a better value on it.
+        With an ``eval_set``: stop after this number of iterations without a better value on it.
         Default: no early stop, only the best iteration is kept.
     warm_start : bool
         Start from ``coef_`` of the last ``fit`` instead of ``start``.
@@ -74,9 +74,9 @@ class LinearRanker(GradientRanker):
 
     Notes
     -----
-    In a grid search the surrogate is one parameter, whose values are whole surrogates or their texts;
-    its fields are no parameters of the ranker (there is no ``surrogate__alpha``):
-    ``GridSearchCV(ranker, {"surrogate": [ApproxNDCG(alpha=a) for a in (3.0, 10.0, 30.0)]})``.
+    In a grid search the values of ``surrogate`` and ``trainer`` are whole surrogates and trainers, or texts
+    of them; their fields are parameters too, of wrapped trainers as well:
+    ``GridSearchCV(ranker, {"surrogate__alpha": [3.0, 10.0, 30.0], "trainer__max_iter": [50, 200]})``.
 
     Examples
     --------
@@ -90,6 +90,7 @@ class LinearRanker(GradientRanker):
 
     model_type: ClassVar[str] = "linear"
     reads_files: ClassVar[bool] = True
+    moves_smoothly: ClassVar[bool] = True
     trainers: ClassVar[frozenset[str]] = trainer_names(LinearModel)
     saved_parameters: ClassVar[dict[str, str]] = {
         **GradientRanker.saved_parameters,
@@ -126,14 +127,6 @@ class LinearRanker(GradientRanker):
         self.patience = patience
         self.warm_start = warm_start
         self.random_state = random_state
-
-    @property
-    def _params(self) -> Float64Array:
-        return self.coef_
-
-    @_params.setter
-    def _params(self, params: Float64Array) -> None:
-        self.coef_ = params
 
     def _model(self) -> LinearModel:
         return LinearModel()

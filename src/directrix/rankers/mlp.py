@@ -13,7 +13,7 @@ from directrix.models.scoring import scores_of
 from directrix.rankers.base import StrOptions
 from directrix.rankers.gradient import GradientRanker, constraints
 from directrix.rankers.named_trainers import seed_of, trainer_names
-from directrix.rankers.persistence import check, weights
+from directrix.rankers.persistence import check, naming, weights
 from directrix.types import Float64Array, Surrogate, Trainer
 
 __all__ = ["MLPRanker"]
@@ -38,17 +38,17 @@ class MLPRanker(GradientRanker):
         Of the hidden layers.
     trainer : {"lbfgs", "cg", "adam", "sgd"} or Trainer
         "lbfgs", "cg": full gradients. "adam", "sgd": query by query. Or an object such as
-        ``Adam(learning_rate=1e-2, batch=10)``, whose own number of steps then holds, not ``max_iter``.
+        ``Adam(learning_rate=1e-2, batch=10)``, whose own number of steps then counts, not ``max_iter``.
     l2 : float >= 0
         Weight of the penalty on weights and biases, in units of the measure per square of them.
     scale : {"query-minmax", "query-standard", "query-percentile", "minmax", "standard"} or None
         Features are brought to a common scale first, see `Scale`. Random first weights suit features
         of mean 0 and deviation 1, hence "standard" (which only divides sparse ones). Features that lie in
-        [0, 1] within each query, such as LETOR's, rank better left alone: None.
+        [0, 1] within each query, such as LETOR's, give better rankings without: None.
     max_iter : int >= 0
         Iterations (epochs of "adam" and "sgd"); 0 keeps the random start.
     patience : int >= 1, optional
-        With an ``eval_set``: stop after so many iterations without a better value on it.
+        With an ``eval_set``: stop after this number of iterations without a better value on it.
         Default: no early stop, only the best iteration is kept.
     warm_start : bool
         Start from ``params_`` of the last ``fit`` instead of random weights.
@@ -78,7 +78,9 @@ class MLPRanker(GradientRanker):
     """
 
     model_type: ClassVar[str] = "mlp"
+    fitted: ClassVar[str] = "params_"
     missing_shows: ClassVar[bool] = False  # relu(-inf) is 0
+    moves_smoothly: ClassVar[bool] = True
     trainers: ClassVar[frozenset[str]] = trainer_names(MLPModel)
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **constraints(trainers),
@@ -111,25 +113,17 @@ class MLPRanker(GradientRanker):
         self.warm_start = warm_start
         self.random_state = random_state
 
-    @property
-    def _params(self) -> Float64Array:
-        return self.params_
-
-    @_params.setter
-    def _params(self, params: Float64Array) -> None:
-        self.params_ = params
-
     def _model(self) -> MLPModel:
         return self._trained_model
 
     def _start(self, q: Queries, weight: Float64Array | None) -> Float64Array:
-        # kept for `predict`, which must not heed what set_params changes after fit
+        # kept for `predict`, which must not follow what set_params changes after fit
         model = self._trained_model = MLPModel(self.hidden, self.activation)  # type: ignore[arg-type]
         start = super()._start(q, weight)
         if len(start) != model.n_params(q.n_features):
             raise InputError(
                 f"warm_start: the last fit had {len(start)} parameters, hidden={self.hidden!r} needs "
-                f"{model.n_params(q.n_features)}; fit with warm_start=False to start anew."
+                f"{model.n_params(q.n_features)}; fit with warm_start=False to start from random weights."
             )
         return start
 
@@ -171,10 +165,8 @@ class MLPRanker(GradientRanker):
             inputs = layer["outputs"]
         self.hidden = tuple(layer["outputs"] for layer in model["layers"][:-1])
         self.activation = model["activation"]
-        try:
+        with naming(path, '"model"'):
             self._trained_model = MLPModel(self.hidden, model["activation"])
-        except InputError as error:
-            raise InputError(f'{path}: "model": {error}') from error
         self.params_ = np.concatenate(parts)
         return self.params_
 

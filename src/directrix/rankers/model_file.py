@@ -1,30 +1,29 @@
-"""From a fitted ranker to the content of its model file, and back."""
+"""From a model file to a fitted ranker."""
 
 from __future__ import annotations
 
 import math
 import os
 import re
-from importlib import import_module
 from typing import Any, get_args
 
 import numpy as np
 
+from directrix.data.scale import Scale
 from directrix.errors import InputError
-from directrix.measures.base import RankingMeasure
+from directrix.measures.names import UndefinedMeasure, texts_of_a_file
 from directrix.measures.names import measure as parse_measure
+from directrix.rankers.kinds import KINDS
 from directrix.rankers.named_trainers import trainer_from
-from directrix.rankers.persistence import check, read_model_file
-from directrix.rankers.scaling import scale_from
+from directrix.rankers.persistence import SAVE_AGAIN, check, naming, read_model_file
 from directrix.rankers.stored import StoredRanker
 from directrix.rankers.training import sharpened
 from directrix.registry import SURROGATES
 from directrix.types import Float64Array, Result, Status
 
-__all__ = ["content_of", "load"]
+__all__ = ["load"]
 
-_AGAIN = "Train the model again with `directrix train`, or save it again with ranker.save(path)."
-_OWN = re.compile(r"<?(?P<name>[A-Za-z_][\w.]*)(?:\(.*\)| .*>)", re.DOTALL)  # the repr of some object
+_OBJECT = re.compile(r"<?(?P<name>[A-Za-z_][\w.]*)(?:\(.*\)| .*>)", re.DOTALL)  # the repr of some object
 _TRAINING = {
     "measure": "text",
     "surrogate": "text",
@@ -35,13 +34,6 @@ _TRAINING = {
     "data": "object",
     "result": "object",
 }
-_HOMES = {
-    "lightgbm": ("boosted", "BoostedRanker"),
-    "linear": ("linear", "LinearRanker"),
-    "mlp": ("mlp", "MLPRanker"),
-    "stumps": ("stumps", "StumpRanker"),
-}
-"""Module and class of every type of model; imported when a file asks for it."""
 _RESULT = {
     "status": "text",
     "message": "text",
@@ -52,6 +44,7 @@ _RESULT = {
 }
 
 
+@texts_of_a_file()
 def load(path: str | os.PathLike[str]) -> Any:
     """Read a model that ``ranker.save`` or ``directrix train`` wrote.
 
@@ -73,13 +66,12 @@ def load(path: str | os.PathLike[str]) -> Any:
     content = read_model_file(path)
     model, features, training = content["model"], content["features"], content["training"]
     check(path, '"model"', model, {"type": "text"})
-    if model["type"] not in _HOMES:
+    if model["type"] not in KINDS:
         raise InputError(
             f'{path}: "model" has type {model["type"]!r}; this version of directrix reads '
-            f"{', '.join(map(repr, _HOMES))}. Update with `pip install -U directrix`."
+            f"{', '.join(map(repr, KINDS))}. Update with `pip install -U directrix`."
         )
-    module, name = _HOMES[model["type"]]
-    kind: type[StoredRanker] = getattr(import_module(f"directrix.rankers.{module}"), name)
+    kind = KINDS[model["type"]].load()
     check(path, '"features"', features, {"count": "number", "names": "list or null"})
     check(path, '"training"', training, _TRAINING)
     check(path, '"result" of "training"', training["result"], _RESULT)
@@ -87,7 +79,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     if type(features["count"]) is not int or not 1 <= features["count"] < 2**31:
         raise InputError(
             f'{path}: "count" of "features" is {features["count"]}, must be a whole number from 1 to '
-            f"{2**31 - 1}. {_AGAIN}"
+            f"{2**31 - 1}. {SAVE_AGAIN}"
         )
     ranker = _unfitted(path, kind, training)
     params = ranker._restore_model(path, model, features["count"])
@@ -95,8 +87,9 @@ def load(path: str | os.PathLike[str]) -> Any:
     names = _names(path, features["names"], features["count"])
     if names is not None:
         ranker.feature_names_in_ = np.array(names, dtype=object)
-    ranker.measure_ = _measure(path, training["measure"])
-    ranker.scale_ = scale_from(path, content["scale"], features["count"])
+    with naming(path, '"measure" of "training"'):
+        ranker.measure_ = parse_measure(training["measure"])
+    ranker.scale_ = _scale(path, content["scale"], features["count"])
     surrogate = _surrogate(path, ranker, training)
     if surrogate is not None:
         ranker.surrogate_ = surrogate
@@ -105,63 +98,54 @@ def load(path: str | os.PathLike[str]) -> Any:
     return ranker
 
 
-def content_of(ranker: StoredRanker) -> dict[str, Any]:
-    """Everything that a fitted ranker's file holds but the format."""
-    names = getattr(ranker, "feature_names_in_", None)
-    return {
-        "model": {"type": ranker.model_type, **ranker._model_json()},
-        "features": {
-            "count": ranker.n_features_in_,
-            "names": None if names is None else [str(n) for n in names],
-        },
-        "scale": None if ranker.scale_ is None else ranker.scale_.to_json(),
-        "training": ranker.training_,
-    }
-
-
 def _names(path: Any, names: list[Any] | None, count: int) -> list[str] | None:
     if names is None:
         return None
-    if (
-        len(names) != count
-        or len(set(map(str, names))) != count
-        or not all(isinstance(n, str) for n in names)
-    ):
-        raise InputError(f'{path}: "names" of "features" must be null or {count} different texts. {_AGAIN}')
+    if not all(isinstance(name, str) for name in names) or not len(names) == len(set(names)) == count:
+        raise InputError(
+            f'{path}: "names" of "features" must be null or {count} different texts. {SAVE_AGAIN}'
+        )
     return names
 
 
 def _unfitted(path: Any, kind: type[StoredRanker], training: dict[str, Any]) -> Any:
-    kept = training["parameters"]
-    chosen = {name: kept[name] for name in kind.saved_parameters if name in kept}
-    own: dict[str, Any] = {}
+    stored = training["parameters"]
+    settings = {name: stored[name] for name in kind.saved_parameters if name in stored}
+    parsed: dict[str, Any] = {"surrogate": training["surrogate"]}
     try:
-        if _OWN.fullmatch(chosen.get("trainer", "")):
+        if _OBJECT.fullmatch(settings.get("trainer", "")):
             # one that is not known here stays text, which fit refuses and predict does not need
-            own["trainer"] = trainer_from(chosen.pop("trainer"))
-        ranker = kind(**chosen, random_state=training["seed"])
+            parsed["trainer"] = trainer_from(settings.pop("trainer"))
+        ranker = kind(**settings, random_state=training["seed"])
         ranker.check_parameters()
     except ValueError as error:
-        raise InputError(f'{path}: "parameters" of "training": {error} {_AGAIN}') from error
-    return ranker.set_params(surrogate=training["surrogate"], **own)
+        raise InputError(f'{path}: "parameters" of "training": {error} {SAVE_AGAIN}') from error
+    return ranker.set_params(**parsed)
 
 
-def _measure(path: Any, text: str) -> RankingMeasure:
-    try:
-        return parse_measure(text)
-    except InputError as error:
-        raise InputError(f'{path}: "measure" of "training": {error}') from error
+def _scale(path: Any, content: dict[str, Any] | None, n_features: int) -> Scale | None:
+    if content is None:
+        return None
+    with naming(path, '"scale"'):
+        scale = Scale.from_json(content)
+    if scale.center is not None and len(scale.center) != n_features:
+        raise InputError(
+            f'{path}: "scale" has {len(scale.center)} centers for {n_features} features; one per feature is '
+            f"needed. {SAVE_AGAIN}"
+        )
+    return scale
 
 
 def _surrogate(path: Any, ranker: StoredRanker, training: dict[str, Any]) -> Any:
-    """None for a surrogate of the user's own: the model predicts and scores, but trains no more."""
+    """None for a surrogate, or with a measure, that the user defined: the model predicts but cannot train."""
     try:
         return sharpened(ranker._surrogate(), training["result"].get("smoothing"))
     except (InputError, AttributeError) as error:
-        own = _OWN.fullmatch(training["surrogate"])
-        if own and own["name"].lower() not in {known.lower() for known in SURROGATES}:
+        named = _OBJECT.fullmatch(training["surrogate"])
+        is_users = isinstance(ranker.measure_, UndefinedMeasure)
+        if named and (is_users or named["name"].lower() not in {known.lower() for known in SURROGATES}):
             return None
-        raise InputError(f'{path}: "surrogate" of "training": {error} {_AGAIN}') from error
+        raise InputError(f'{path}: "surrogate" of "training": {error} {SAVE_AGAIN}') from error
 
 
 def _result(path: Any, stored: dict[str, Any], coef: Float64Array) -> Result:
@@ -169,12 +153,13 @@ def _result(path: Any, stored: dict[str, Any], coef: Float64Array) -> Result:
     if stored["status"] not in statuses:
         raise InputError(
             f'{path}: "status" of "result" is {stored["status"]!r}, '
-            f"must be one of {', '.join(statuses)}. {_AGAIN}"
+            f"must be one of {', '.join(statuses)}. {SAVE_AGAIN}"
         )
     for name, count in stored["counts"].items():
         if type(count) is not int or count < 0:
             raise InputError(
-                f'{path}: "counts" of "result": {name} is {count!r}, must be a whole number >= 0. {_AGAIN}'
+                f'{path}: "counts" of "result": {name} is {count!r}, must be a whole number >= 0. '
+                f"{SAVE_AGAIN}"
             )
     value = math.nan if stored["value"] is None else float(stored["value"])
     dual = float(stored["dual"]) if "dual" in stored else None

@@ -1,4 +1,4 @@
-"""Rankers taken apart into a model, its parameters and the data as it sees them, and put together again."""
+"""Rankers decomposed into a model, its parameters and scaled data, and copies with other parameters."""
 
 from __future__ import annotations
 
@@ -8,21 +8,18 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
-from directrix.rankers.auto import AutoRanker
+from directrix.rankers.base import Ranker
 from directrix.rankers.gradient import GradientRanker
-from directrix.rankers.linear import LinearRanker
-from directrix.rankers.mlp import MLPRanker
 from directrix.types import Float64Array, Model
 
-__all__ = ["Apart", "taken_apart", "with_parameters"]
+__all__ = ["Decomposed", "decompose", "with_parameters"]
 
 
-class Apart(NamedTuple):
+class Decomposed(NamedTuple):
     """A fitted ranker on given data, as functions of its parameters need it.
 
     Parameters
@@ -43,8 +40,8 @@ class Apart(NamedTuple):
     ranker: GradientRanker
 
 
-def taken_apart(ranker: Any, q: Queries) -> Apart:
-    """Return what a fitted ranker is made of.
+def decompose(ranker: Ranker, q: Queries) -> Decomposed:
+    """Return the model, the parameters and the data of a fitted ranker.
 
     Parameters
     ----------
@@ -56,26 +53,24 @@ def taken_apart(ranker: Any, q: Queries) -> Apart:
     Raises
     ------
     InputError
-        If its model is no vector of weights (stumps, trees), or the data have other features.
+        If its model is not a vector of weights (stumps, trees), or the data have other features.
 
     Examples
     --------
     >>> from directrix import LinearRanker, Queries
     >>> q = Queries.from_arrays([[0.0], [1.0], [2.0]], [0, 1, 2])
     >>> ranker = LinearRanker("ListNet", max_iter=5).fit_queries(q)
-    >>> bool((taken_apart(ranker, q).params == ranker.coef_).all())
+    >>> bool((decompose(ranker, q).params == ranker.coef_).all())
     True
     """
-    if isinstance(ranker, AutoRanker):
-        check_is_fitted(ranker)
-        ranker = ranker.ranker_
-    if not isinstance(ranker, LinearRanker | MLPRanker):
+    trained = ranker.trained()
+    if not isinstance(trained, GradientRanker) or not trained.moves_smoothly:
         raise InputError(
-            f"a {type(ranker).__name__} has no weights that can be moved a little; a fitted LinearRanker or "
+            f"a {type(trained).__name__} has no weights that can be moved a little; a fitted LinearRanker or "
             "MLPRanker is needed, e.g. LinearRanker('ApproxNDCG').fit(X, y, qid=qid)."
         )
-    queries = ranker._ready(q)
-    return Apart(ranker._model(), ranker._params.copy(), queries, ranker)
+    queries = trained._ready(q)
+    return Decomposed(trained._model(), trained._params.copy(), queries, trained)
 
 
 def with_parameters(
@@ -98,12 +93,12 @@ def with_parameters(
     value : float
         Mean of the measure on the data they were chosen on.
     record : mapping of JSON types
-        How they were found: ``"message"``, and whatever else the model file is to keep.
+        How they were computed: ``"message"``, and whatever else the model file keeps.
 
     Raises
     ------
     InputError
-        If there are not as many parameters, or they are not finite.
+        If the number of parameters differs, or they are not finite.
     """
     given = np.array(params, dtype=np.float64)
     if given.shape != ranker._params.shape or not np.isfinite(given).all():

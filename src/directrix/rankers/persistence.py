@@ -16,7 +16,8 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +28,12 @@ from directrix.data.files import open_data, readable
 from directrix.errors import InputError
 from directrix.types import Float64Array
 
-__all__ = ["FORMAT", "check", "read_model_file", "weights", "write_model_file"]
+__all__ = ["FORMAT", "SAVE_AGAIN", "check", "naming", "read_model_file", "weights", "write_model_file"]
 
 FORMAT = "directrix/1"
 
 _PARTS = {"model": "object", "features": "object", "scale": "object or null", "training": "object"}
-_SAVE_AGAIN = "Save the model again with ranker.save(path), or train it again with `directrix train`."
+SAVE_AGAIN = "Save the model again with ranker.save(path), or train it again with `directrix train`."
 
 
 def write_model_file(path: str | os.PathLike[str], content: Mapping[str, Any]) -> None:
@@ -55,8 +56,9 @@ def write_model_file(path: str | os.PathLike[str], content: Mapping[str, Any]) -
         text = json.dumps({"format": FORMAT, **content}, indent=1, allow_nan=False) + "\n"
     except ValueError as error:
         raise InputError(
-            f"{path}: not written, for the model holds NaN or infinite numbers; scale the features "
-            "(scale 'standard') or lower the learning rate, and train it again."
+            f"{path}: not written, because the model holds NaN or infinite numbers.",
+            python="Scale the features (scale='standard') or lower the learning rate, and train it again.",
+            shell="Scale the features (--scale standard) or lower the learning rate, and train it again.",
         ) from error
     with replacing(path) as file:
         file.write(text.encode())
@@ -73,7 +75,7 @@ def read_model_file(path: str | os.PathLike[str]) -> dict[str, Any]:
     """
     content = _parse(Path(path))
     if not isinstance(content, dict):
-        raise InputError(f"{path}: holds a JSON {_kind(content)}, not a model. {_SAVE_AGAIN}")
+        raise InputError(f"{path}: holds a JSON {_kind(content)}, not a model. {SAVE_AGAIN}")
     stated = content.get("format")
     if not isinstance(stated, str) or not stated.startswith("directrix/"):
         raise InputError(
@@ -101,8 +103,8 @@ def check(path: Any, where: str, part: Mapping[str, Any], fields: Mapping[str, s
     part : mapping
         What the file holds.
     fields : mapping of name to kinds
-        Entries that must be there, and their kind: "object", "list", "text", "number", "null",
-        "boolean", or several with " or " between them; "absent" if it need not be there.
+        Entries that are needed, and their kind: "object", "list", "text", "number", "null",
+        "boolean", or several with " or " between them; "absent" if it may be missing.
 
     Raises
     ------
@@ -120,7 +122,16 @@ def check(path: Any, where: str, part: Mapping[str, Any], fields: Mapping[str, s
         if name in part and _kind(part[name]) not in kinds.split(" or ")
     ]
     if wrong:
-        raise InputError(f"{path}: {where} cannot be used: {'; '.join(wrong)}. {_SAVE_AGAIN}")
+        raise InputError(f"{path}: {where} cannot be used: {'; '.join(wrong)}. {SAVE_AGAIN}")
+
+
+@contextmanager
+def naming(path: Any, part: str) -> Iterator[None]:
+    """Put the file and its part before the message of an `InputError`."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{path}: {part}: {error}") from error
 
 
 def weights(path: Any, name: str, values: list[Any], count: int, *, per: str = "feature") -> Float64Array:
@@ -128,11 +139,11 @@ def weights(path: Any, name: str, values: list[Any], count: int, *, per: str = "
     if len(values) != count:
         raise InputError(
             f'{path}: "{name}" holds {len(values)} numbers for {count} {per}s; '
-            f"there must be one per {per}. {_SAVE_AGAIN}"
+            f"there must be one per {per}. {SAVE_AGAIN}"
         )
     for i, value in enumerate(values):
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise InputError(f'{path}: "{name}"[{i}] is {value!r}, must be a finite number. {_SAVE_AGAIN}')
+            raise InputError(f'{path}: "{name}"[{i}] is {value!r}, must be a finite number. {SAVE_AGAIN}')
     return np.array(values, dtype=np.float64)
 
 
@@ -150,10 +161,10 @@ def _parse(path: Path) -> Any:
     except json.JSONDecodeError as error:
         raise InputError(
             f"{path}:{error.lineno}: is not JSON ({error.msg}, column {error.colno}); a model file is "
-            f"JSON and may have been cut off or overwritten. {_SAVE_AGAIN}"
+            f"JSON and may have been cut off or overwritten. {SAVE_AGAIN}"
         ) from error
     except (UnicodeDecodeError, RecursionError, ValueError) as error:
-        raise InputError(f"{path}: is not a JSON model file ({error}). {_SAVE_AGAIN}") from error
+        raise InputError(f"{path}: is not a JSON model file ({error}). {SAVE_AGAIN}") from error
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

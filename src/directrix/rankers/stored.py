@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from typing import Any, ClassVar, Self
+from dataclasses import replace
+from typing import Any, ClassVar, NamedTuple, Self
 
 from sklearn.utils.validation import check_is_fitted
 
 from directrix.data.queries import Queries
-from directrix.data.scale import SCALES, Scale
+from directrix.data.scale import SCALES, Scale, fit_scale
 from directrix.errors import InputError, NotConverged, warn
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.base import HasMethods, Ranker, StrOptions
 from directrix.rankers.checks import check_finite, check_scores, surrogate_of
-from directrix.rankers.scaling import scaled
-from directrix.rankers.training import last_smoothing, sharpened, training_record
-from directrix.types import Float64Array, Result
+from directrix.rankers.inputs import Weights
+from directrix.rankers.persistence import write_model_file
+from directrix.rankers.training import last_smoothing, measure_of, sharpened, training_record
+from directrix.types import Callback, Float64Array, Result
 
-__all__ = ["SHARED_CONSTRAINTS", "StoredRanker"]
+__all__ = ["SHARED_CONSTRAINTS", "StoredRanker", "Training"]
 
 SHARED_CONSTRAINTS: dict[str, list[Any]] = {
     "surrogate": [HasMethods(["value_and_grad"]), str, None],
@@ -28,43 +30,71 @@ SHARED_CONSTRAINTS: dict[str, list[Any]] = {
 """What scikit-learn checks of the parameters that all of these rankers have."""
 
 
+class Training(NamedTuple):
+    """What a ranker is trained on, with scaled features, and what for."""
+
+    queries: Queries
+    valid: Queries | None
+    surrogate: Any
+    measure: RankingMeasure
+    weights: Weights
+    callback: Callback | None
+
+
 class StoredRanker(Ranker):
     """Base of the rankers that a model file can hold.
 
-    A subclass has the constructor's ``surrogate``, ``scale`` and ``random_state``, trains and ends with
-    `_finished`, scores (`_scored`), and says what of it stands in a file (`_model_json`, `_restore_model`).
+    A subclass has the constructor's ``surrogate``, ``scale`` and ``random_state``, trains (`_minimise`),
+    scores (`_scored`), and writes and reads its model (`_model_json`, `_restore_model`).
     """
 
+    nested: ClassVar[tuple[str, ...]] = ("surrogate",)
     model_type: ClassVar[str]
-    """What the model file calls it."""
+    """Name of its model, a key of `KINDS`."""
     saved_parameters: ClassVar[dict[str, str]]
-    """Parameters that the model file keeps, beside surrogate and random_state, and their JSON kinds."""
+    """Parameters that the model file keeps, besides surrogate and random_state, and their JSON kinds."""
     missing_shows: ClassVar[bool] = True
-    """Whether a feature that is NaN makes the score NaN; otherwise features are looked at before."""
+    """Whether a feature that is NaN makes the score NaN; otherwise features are checked before."""
 
     surrogate: Any
+    scale: Any
 
     def _surrogate(self) -> Any:
         """The surrogate as an object."""
         return surrogate_of(self.surrogate)
 
-    def _finished(
+    def _measure_of(self, surrogate: Any) -> RankingMeasure:
+        """The measure to report where ``fit`` is not told."""
+        return measure_of(surrogate)
+
+    def _value_of(self, name: str) -> Any:
+        return self._surrogate() if name == "surrogate" else super()._value_of(name)
+
+    def _train(
         self,
         q: Queries,
-        goal: RankingMeasure,
-        surrogate: Any,
-        scale: Scale | None,
-        trainer: Any,
-        result: Result,
+        valid: Queries | None,
+        measure: RankingMeasure | None,
+        weights: Weights,
+        callback: Callback | None,
     ) -> Self:
-        """Set what every fitted ranker has, and warn of a training that failed; the end of `_train`."""
-        self.measure_, self.scale_, self.result_ = goal, scale, result
+        surrogate = self._surrogate()
+        if measure is None:
+            measure = self._measure_of(surrogate)
+        scale = fit_scale(self.scale, q.features)
+        data, judged = _scaled(q, scale), None if valid is None else _scaled(valid, scale)
+        trainer, result = self._minimise(Training(data, judged, surrogate, measure, weights, callback))
+        self.measure_, self.scale_, self.result_ = measure, scale, result
         self.surrogate_ = sharpened(surrogate, last_smoothing(result))
         self._name_features(q)
         self.training_ = training_record(self, q, surrogate, trainer, result)
         if result.status == "not_finite":
-            warn(f"training ended early: {result.message}.", NotConverged, stacklevel=5)
+            warn(f"training ended early: {result.message}.", NotConverged, stacklevel=4)
         return self
+
+    @abstractmethod
+    def _minimise(self, training: Training) -> tuple[Any, Result]:
+        """Train and set the fitted model; return the trainer, for the record, and its result."""
 
     def predict_queries(self, q: Queries) -> Float64Array:
         """Return the score of every document of `Queries`, in their order.
@@ -79,7 +109,7 @@ class StoredRanker(Ranker):
         return scores
 
     def _ready(self, q: Queries) -> Queries:
-        """Queries as the fitted model takes them: looked at, and scaled."""
+        """Queries as the fitted model takes them: checked, and scaled."""
         check_is_fitted(self)
         if q.n_features != self.n_features_in_:
             raise InputError(
@@ -88,7 +118,7 @@ class StoredRanker(Ranker):
             )
         if not self.missing_shows:
             check_finite(q, "the data")
-        return scaled(q, self.scale_)
+        return _scaled(q, self.scale_)
 
     @abstractmethod
     def _scored(self, q: Queries) -> Float64Array:
@@ -102,11 +132,18 @@ class StoredRanker(Ranker):
         InputError
             If the file cannot be written.
         """
-        from directrix.rankers.model_file import content_of
-        from directrix.rankers.persistence import write_model_file
-
         check_is_fitted(self)
-        write_model_file(path, content_of(self))
+        names = getattr(self, "feature_names_in_", None)
+        content = {
+            "model": {"type": self.model_type, **self._model_json()},
+            "features": {
+                "count": self.n_features_in_,
+                "names": None if names is None else [str(name) for name in names],
+            },
+            "scale": None if self.scale_ is None else self.scale_.to_json(),
+            "training": self.training_,
+        }
+        write_model_file(path, content)
 
     @abstractmethod
     def _model_json(self) -> dict[str, Any]:
@@ -115,3 +152,7 @@ class StoredRanker(Ranker):
     @abstractmethod
     def _restore_model(self, path: Any, model: dict[str, Any], n_features: int) -> Float64Array:
         """Check ``model``, as `_model_json` made it, set the fitted attributes, and return the parameters."""
+
+
+def _scaled(q: Queries, scale: Scale | None) -> Queries:
+    return q if scale is None else replace(q, features=scale.apply(q.features, q.qptr))

@@ -13,7 +13,7 @@ from directrix.models.stumps import StumpModel, quantile_thresholds
 from directrix.rankers.base import Interval
 from directrix.rankers.gradient import GradientRanker, constraints
 from directrix.rankers.named_trainers import trainer_names
-from directrix.rankers.persistence import check, weights
+from directrix.rankers.persistence import check, naming, weights
 from directrix.types import Float64Array, Surrogate, Trainer
 
 __all__ = ["StumpRanker"]
@@ -22,29 +22,30 @@ __all__ = ["StumpRanker"]
 class StumpRanker(GradientRanker):
     r"""Scores :math:`f(x) = \sum_f \sum_t w_{f,t} [x_f > \theta_{f,t}]`: a staircase of every feature.
 
-    Boosting raises one step a round; trainers with gradients move all of them for the surrogate.
+    Boosting raises one step per round; trainers with gradients move all of them for the surrogate.
 
     Parameters
     ----------
     surrogate : Surrogate or str, optional
-        What trainers with gradients maximise; for boosting it only says which measure ``score`` reports and
-        chooses the round by, if ``fit`` is not told. Default ``ApproxNDCG()``.
+        What trainers with gradients maximise. For boosting it only names the measure that ``score`` reports
+        and that chooses the round, where ``fit`` has no ``measure``. Default ``ApproxNDCG()``.
     trainer : {"rankboost", "frank", "svm-acc", "lbfgs", "cg", "adam", "sgd", "cutting-plane"} or Trainer
         `RankBoost`, `FRank`, `SVMAcc`, `LBFGS`, `CG`, `Adam`, `SGD`, `CuttingPlane`, or an
-        object such as ``FRank(candidates=20)``, whose own number of steps then holds, not ``max_iter``.
+        object such as ``FRank(candidates=20)``, whose own number of steps then counts, not ``max_iter``.
     thresholds : int >= 1, or sequence of float
-        At most so many a feature, at quantiles of the training data; or these, ascending, for every feature,
-        after scaling; or one such sequence a feature, as `RunScores.thresholds` gives them.
+        Maximum number of thresholds per feature, at quantiles of the training data; or the thresholds,
+        ascending, for every feature, after scaling; or one sequence of thresholds per feature, as
+        `RunScores.thresholds` gives them.
     l2 : float >= 0
-        Weight of a penalty on the squared steps; boosting takes none.
+        Weight of a penalty on the squared steps; boosting has no penalty.
     scale : {"query-minmax", "query-standard", "query-percentile", "minmax", "standard"} or None
         As in `LinearRanker`; only the kinds by query can change a ranking.
     max_iter : int >= 0
         Rounds or iterations.
     patience : int >= 1, optional
-        With an ``eval_set``: stop after so many rounds without a better value on it.
+        With an ``eval_set``: stop after this number of rounds without a better value on it.
     warm_start : bool
-        Go on from the last ``fit``, with its thresholds.
+        Start from ``coef_`` of the last ``fit``, with its thresholds.
     random_state : int, RandomState or None
         For "sgd" and "adam": order of the queries.
 
@@ -111,14 +112,6 @@ class StumpRanker(GradientRanker):
         """Thresholds of every feature."""
         return np.split(self._stumps.values, self._stumps.ptr[1:-1])
 
-    @property
-    def _params(self) -> Float64Array:
-        return self.coef_
-
-    @_params.setter
-    def _params(self, params: Float64Array) -> None:
-        self.coef_ = params
-
     def _model(self) -> StumpModel:
         return self._stumps
 
@@ -134,32 +127,32 @@ class StumpRanker(GradientRanker):
             rows = [np.array(row, dtype=np.float64) for row in given]
         except (TypeError, ValueError):
             raise InputError(
-                f"thresholds={given!r}: needed are a number of thresholds, or ascending numbers for all "
-                "features, or a row of such for each. Type e.g. thresholds=[0.25, 0.5, 0.75]."
+                f"thresholds={given!r}: a number of thresholds is needed, or ascending numbers for all "
+                "features, or one sequence of numbers per feature. Type e.g. thresholds=[0.25, 0.5, 0.75]."
             ) from None
         if all(row.ndim == 0 for row in rows):
             return [rows] * q.n_features
         if len(rows) != q.n_features:
             raise InputError(
-                f"thresholds holds {len(rows)} sequences for {q.n_features} features; one a feature is "
-                "needed, or numbers that hold for all. Type e.g. thresholds=[0.25, 0.5, 0.75]."
+                f"thresholds holds {len(rows)} sequences for {q.n_features} features; one per feature is "
+                "needed, or numbers for all features. Type e.g. thresholds=[0.25, 0.5, 0.75]."
             )
         return rows
 
     def _model_json(self) -> dict[str, Any]:
         steps = np.split(self.coef_, self._stumps.ptr[1:-1])
         pairs = zip(self.thresholds_, steps, strict=True)
-        kept = [
+        stairs = [
             {"feature": f + 1, "thresholds": t[w != 0.0].tolist(), "steps": w[w != 0.0].tolist()}
             for f, (t, w) in enumerate(pairs)
             if w.any()
         ]
-        return {"stairs": kept}
+        return {"stairs": stairs}
 
     def _restore_model(self, path: Any, model: dict[str, Any], n_features: int) -> Float64Array:
         check(path, '"model"', model, {"stairs": "list"})
-        none: list[Float64Array] = [np.empty(0)] * n_features
-        thresholds, steps = none.copy(), none.copy()
+        thresholds: list[Float64Array] = [np.empty(0)] * n_features
+        steps = thresholds.copy()
         for i, stair in enumerate(model["stairs"]):
             name = f"stairs[{i}]"
             where = f'"{name}"'
@@ -174,9 +167,7 @@ class StumpRanker(GradientRanker):
             count = len(stair["thresholds"])
             thresholds[f - 1] = weights(path, "thresholds", stair["thresholds"], count)
             steps[f - 1] = weights(path, "steps", stair["steps"], count)
-        try:
+        with naming(path, '"stairs" of "model"'):
             self._stumps = StumpModel(thresholds)
-        except InputError as error:
-            raise InputError(f'{path}: "stairs" of "model": {error}') from error
         self.coef_ = np.concatenate(steps)
         return self.coef_

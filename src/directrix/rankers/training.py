@@ -1,4 +1,4 @@
-"""What is remembered of a training: the ``training`` part of a model file, and the gap."""
+"""What a model file records of a training, and the figures of a fitted ranker."""
 
 from __future__ import annotations
 
@@ -35,13 +35,12 @@ __all__ = [
 
 def measure_of(surrogate: Any) -> RankingMeasure:
     """Return the measure that a surrogate tends to, or raise `InputError` if it names none."""
-    found: RankingMeasure | None = getattr(surrogate, "measure", None)
-    if found is None:
+    measure: RankingMeasure | None = getattr(surrogate, "measure", None)
+    if measure is None:
         raise InputError(
-            f"{surrogate!r} belongs to no measure; say what to report: "
-            'fit(X, y, qid=qid, eval_measure="nDCG@10").'
+            f'{surrogate!r} belongs to no measure; say what to report: fit(X, y, qid=qid, measure="nDCG@10").'
         )
-    return found
+    return measure
 
 
 def training_record(
@@ -74,8 +73,8 @@ def last_smoothing(result: Result) -> float | None:
     best = result.counts.get("best")
     # under Restarts a step is a whole run
     rows = [row for row in result.trace if row.get("restart", row["iteration"]) == best] or result.trace
-    found = rows[-1].get("smoothing") if rows else None
-    return None if found is None else float(found)
+    smoothing = rows[-1].get("smoothing") if rows else None
+    return None if smoothing is None else float(smoothing)
 
 
 def sharpened(surrogate: Any, smoothing: float | None) -> Any:
@@ -88,11 +87,13 @@ def _json_value(name: str, value: Any) -> Any:
         return value.item()
     if isinstance(value, tuple | list | np.ndarray):
         return [_json_value(name, entry) for entry in value]
-    return _text(value) if name == "trainer" and not isinstance(value, str) else value
+    return _text(value) if name == "trainer" else value
 
 
 def _text(value: Any) -> str:
-    """What it prints as, with NumPy's numbers as plain ones, so that it can be read back."""
+    """A text as it is, else what it prints as, with NumPy's numbers as plain ones: it can be read back."""
+    if isinstance(value, str):
+        return value
     with np.printoptions(legacy="1.25"):
         return repr(value)
 
@@ -111,15 +112,16 @@ def kept_start(objective: Objective, start: Float64Array) -> Result:
 
 def mean_over_queries(values: Float64Array, weights: Float64Array | None = None) -> float:
     """Mean over the queries for which the measure is defined; NaN if there are none."""
-    there = ~np.isnan(values)
-    if not there.any() or (weights is not None and not weights[there].any()):
+    defined = ~np.isnan(values)
+    weights = None if weights is None else weights[defined]
+    if not defined.any() or (weights is not None and not weights.any()):
         return math.nan
-    return float(np.average(values[there], weights=None if weights is None else weights[there]))
+    return float(np.average(values[defined], weights=weights))
 
 
 def values_of(measure: Measure, scores: Float64Array, q: Queries) -> Float64Array:
     """Value of a measure for every query."""
-    # a measure of the user's own need not know of identifiers, which only break ties
+    # a measure that the user defined need not take identifiers, which only break ties
     known = {"doc_ids": q.doc_ids} if isinstance(measure, RankingMeasure) else {}
     return measure(scores, q.labels, q.qptr, **known)
 
@@ -143,11 +145,16 @@ def query_means(per_doc: Float64Array, q: Queries) -> Float64Array:
     return means
 
 
-def surrogate_gap(surrogate: Any, scores: Float64Array, q: Queries) -> float:
-    r"""Mean over queries of \|surrogate - the measure that it tends to\|.
+def surrogate_gap(ranker: Any, q: Queries) -> float:
+    r"""Mean over queries of \|surrogate - the measure that it tends to\|, at the scores of a fitted ranker.
 
-    Queries for which the measure is undefined do not count.
+    After `Anneal` the surrogate at the smoothing where it ended. Queries for which the measure is undefined
+    do not count. NaN if the surrogate tends to no measure.
     """
+    surrogate: Any = getattr(ranker, "surrogate_", None)
+    if "tends_to_measure" not in getattr(surrogate, "traits", ()):
+        return math.nan
+    scores = ranker.predict_queries(q)
     value, _ = surrogate.value_and_grad(scores, q.labels, q.qptr)
     return mean_over_queries(np.abs(value - surrogate.measure(scores, q.labels, q.qptr)))
 

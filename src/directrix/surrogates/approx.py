@@ -21,11 +21,9 @@ from typing import ClassVar
 import numpy as np
 
 from directrix.measures.dcg import NDCG
-from directrix.measures.gains import discounts, gains
 from directrix.measures.precision import AP, Precision
 from directrix.parameters import whole
-from directrix.surrogates.approx_rank import SMOOTH, ApproxRank, over_queries, times
-from directrix.surrogates.base import query_sums
+from directrix.surrogates.approx_rank import SMOOTH, ApproxRank
 from directrix.surrogates.positions import Sigmoid
 from directrix.types import Float64Array, Int64Array
 
@@ -79,20 +77,6 @@ class ApproxNDCG(ApproxRank):
     def _shape(self) -> tuple[int, float]:
         return (1, 0.0) if self.k is None else (2, float(self.k))
 
-    def doc_values(
-        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None
-    ) -> Float64Array:
-        """Gains over the ideal DCG@k."""
-        from directrix.measures._kernels.dcg import ideal_dcg
-
-        gain = times(gains(labels), doc_weight)
-        gain.flags.writeable = False  # as the measures' labels are: one compiled kernel for both
-        longest = int(np.diff(qptr).max(initial=0))
-        depth = longest if self.k is None else self.k
-        ideal = np.empty(len(qptr) - 1)
-        ideal_dcg(gain, qptr, discounts(min(longest, depth)), False, depth, ideal)  # noqa: FBT003
-        return over_queries(gain, ideal, qptr)
-
 
 @dataclass(frozen=True)
 class ApproxPrecision(ApproxRank):
@@ -135,12 +119,6 @@ class ApproxPrecision(ApproxRank):
     def _shape(self) -> tuple[int, float]:
         return 3, float(self.k)
 
-    def doc_values(
-        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None
-    ) -> Float64Array:
-        """Relevance over k."""
-        return times((labels >= self.rel).astype(np.float64) / self.k, doc_weight)
-
 
 @dataclass(frozen=True)
 class ApproxAP(ApproxRank):
@@ -178,11 +156,10 @@ class ApproxAP(ApproxRank):
         """AP."""
         return AP(rel=self.rel)
 
-    def doc_values(
-        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None
+    def prepare(
+        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
     ) -> Float64Array:
-        """Relevance over the number of relevant documents."""
-        relevant = labels >= self.rel
+        """Relevance over the number of relevant documents, each counted with its weight."""
         # A relevant document of weight 0 earns nothing, but is counted above others.
-        relevance = np.where(relevant, np.maximum(times(np.ones(len(labels)), doc_weight), 1e-100), 0.0)
-        return over_queries(relevance, query_sums(relevance, qptr), qptr)
+        least = None if doc_weight is None else np.maximum(doc_weight, 1e-100)
+        return super().prepare(labels, qptr, least)

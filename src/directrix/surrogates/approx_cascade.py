@@ -5,14 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from directrix.measures.cascade import ERR
-from directrix.measures.gains import gains
-from directrix.measures.precision import RR
+from directrix.measures.first_hit import RR
 from directrix.surrogates.approx_rank import ApproxRank
 from directrix.surrogates.positions import Sigmoid
-from directrix.types import Float64Array, Int64Array
 
 __all__ = ["ApproxERR", "ApproxRR"]
 
@@ -49,12 +45,6 @@ class ApproxRR(ApproxRank):
         """RR."""
         return RR(rel=self.rel)
 
-    def doc_values(
-        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None
-    ) -> Float64Array:
-        """Relevance: the probability that the user stops at the document."""
-        return (labels >= self.rel).astype(np.float64)
-
 
 @dataclass(frozen=True)
 class ApproxERR(ApproxRank):
@@ -85,9 +75,3 @@ class ApproxERR(ApproxRank):
     def measure(self) -> ERR:
         """ERR."""
         return ERR(l_max=self.l_max)
-
-    def doc_values(
-        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None
-    ) -> Float64Array:
-        """Probability that the user stops at the document."""
-        return gains(labels) / 2.0**self.l_max

@@ -10,6 +10,7 @@ import numpy as np
 from directrix.measures.pairs import KendallTau
 from directrix.parameters import positive
 from directrix.surrogates.approx_rank import ApproxRank
+from directrix.surrogates.base import refuse_doc_weight
 from directrix.surrogates.positions import Sigmoid
 from directrix.types import Float64Array, Int64Array
 
@@ -50,8 +51,9 @@ class ApproxKendall(ApproxRank):
         """Kendall's tau-b."""
         return KendallTau()
 
-    def doc_values(
-        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None
+    def prepare(
+        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
     ) -> Float64Array:
         """The labels."""
+        refuse_doc_weight(self, doc_weight)
         return np.array(labels, dtype=np.float64)

@@ -6,21 +6,19 @@ from abc import abstractmethod
 from dataclasses import replace
 from typing import ClassVar, Self
 
-import numpy as np
-
 from directrix.measures.base import RankingMeasure
 from directrix.parameters import positive, whole
 from directrix.surrogates.base import KernelSurrogate, refuse_doc_weight
 from directrix.surrogates.positions import Sigmoid, sigmoid_code
 from directrix.types import Float64Array, FloatArray, Int64Array
 
-__all__ = ["SMOOTH", "ApproxRank", "over_queries", "times"]
+__all__ = ["SMOOTH", "ApproxRank"]
 
 SMOOTH = frozenset({"smooth", "shift_invariant", "tends_to_measure"})
 
 
 class ApproxRank(KernelSurrogate):
-    """Base of the surrogates in `approx`; the fields are each one's own."""
+    """Base of the surrogates in `approx`; each class has fields of its own."""
 
     entries: ClassVar[tuple[str, ...]] = ("document",)
     family: ClassVar[str]
@@ -30,13 +28,13 @@ class ApproxRank(KernelSurrogate):
     sigmoid: Sigmoid
 
     def __post_init__(self) -> None:
-        owner = type(self).__name__
+        class_name = type(self).__name__
         for name in ("alpha", "beta", "rel"):
             if hasattr(self, name):
-                object.__setattr__(self, name, positive(getattr(self, name), name, owner))
+                object.__setattr__(self, name, positive(getattr(self, name), name, class_name))
         for name in ("k", "l_max"):
             if getattr(self, name, None) is not None:
-                object.__setattr__(self, name, whole(getattr(self, name), name, owner))
+                object.__setattr__(self, name, whole(getattr(self, name), name, class_name))
         sigmoid_code(self.sigmoid)
         _ = self.measure  # checks what it has in common with the surrogate
 
@@ -45,16 +43,10 @@ class ApproxRank(KernelSurrogate):
     def measure(self) -> RankingMeasure:
         """The exact measure that the surrogate tends to as alpha and beta grow."""
 
-    @abstractmethod
-    def doc_values(
-        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None
-    ) -> Float64Array:
-        """What the kernel needs of every document: gain over ideal, relevance over R, ..."""
-
     def prepare(
         self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
     ) -> Float64Array:
-        """Check the labels and turn them into `doc_values`.
+        """Worth of every document to the measure, over the norm of its query.
 
         Raises
         ------
@@ -63,8 +55,7 @@ class ApproxRank(KernelSurrogate):
         """
         if not self.weighs_docs:
             refuse_doc_weight(self, doc_weight)
-        self.measure.check_labels(float(labels.max(initial=0.0)))
-        return self.doc_values(labels, qptr, doc_weight)
+        return self.measure.document_values(labels, qptr, doc_weight)
 
     @property
     def traits(self) -> frozenset[str]:
@@ -108,14 +99,3 @@ class ApproxRank(KernelSurrogate):
 
         kernel = getattr(kernels, f"{self.family}_chunk")
         kernel(self.spec(), scores, prepared, qptr, chunk[0], chunk[1], out[0], out[1])
-
-
-def over_queries(per_doc: Float64Array, total: Float64Array, qptr: Int64Array) -> Float64Array:
-    """Divide by the query's total; 0 where that is 0."""
-    inverse: Float64Array = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0.0)
-    return per_doc * np.repeat(inverse, np.diff(qptr))
-
-
-def times(values: Float64Array, doc_weight: Float64Array | None) -> Float64Array:
-    """Multiply by the documents' weights, if there are any."""
-    return values if doc_weight is None else values * doc_weight

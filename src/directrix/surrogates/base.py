@@ -9,13 +9,13 @@ import numpy as np
 
 from directrix.data.validate import check_ranking
 from directrix.errors import InputError
+from directrix.measures.terms import query_sums
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Float64Array, FloatArray, Int64Array
 
 __all__ = [
     "DOCS_PER_CHUNK",
     "KernelSurrogate",
-    "query_sums",
     "refuse_doc_weight",
     "spread_curvature",
     "writable",
@@ -158,15 +158,6 @@ def refuse_doc_weight(surrogate: Any, doc_weight: Float64Array | None) -> None:
         raise InputError(
             f"{surrogate!r} takes no document weights; weight whole queries instead: query_weight=."
         )
-
-
-def query_sums(per_doc: Float64Array, qptr: Int64Array) -> Float64Array:
-    """Sum over the documents of every query; 0 for a query without documents."""
-    sums = np.zeros(len(qptr) - 1)
-    filled = np.diff(qptr) > 0
-    if filled.any():
-        sums[filled] = np.add.reduceat(per_doc, qptr[:-1][filled])
-    return sums
 
 
 def spread_curvature(grad: FloatArray, qptr: Int64Array, steepness: float) -> Float64Array:

@@ -9,9 +9,7 @@ import numpy as np
 
 from directrix.errors import InputError
 from directrix.measures.dcg import NDCG
-from directrix.measures.gains import discounts
 from directrix.parameters import whole
-from directrix.surrogates.approx import ApproxNDCG
 from directrix.surrogates.base import KernelSurrogate, refuse_doc_weight, writable
 from directrix.types import Float64Array, FloatArray, Int64Array
 
@@ -60,9 +58,9 @@ class Dorm(KernelSurrogate):
     O(n log n). With one, an assignment problem is solved by shortest augmenting paths: O(k (n + L^2)) for L
     labels, or O(min(k, n - k) n^2) where that is less (docs/decisions/0070).
 
-    With ``ties="score"`` start anywhere but at weights of 0 (`directrix.trainers.regression_start`): there all scores
-    tie, the fixed ranking is the mean over all orders, and rounds may stay there. Where labels are far from
-    separable, weights of 0 can be the very optimum of ``"mean"``, and with a small k of either.
+    With ``ties="score"`` start anywhere but at weights of 0, e.g. at `directrix.trainers.regression_start`:
+    at 0 all scores tie, the fixed ranking is the mean over all orders, and rounds may stay there. Where
+    labels are far from separable, weights of 0 can be the optimum of ``"mean"``, and of both if k is small.
 
     Documents of equal label and score have the mean of their coefficients, so that the gradient does not
     depend on their order. It is a subgradient (of the convexified loss, for ``"score"``) everywhere.
@@ -113,11 +111,11 @@ class Dorm(KernelSurrogate):
             If a label is too large for its gain, or documents have weights.
         """
         refuse_doc_weight(self, doc_weight)
-        worth = ApproxNDCG(k=self.k).prepare(labels, qptr)
+        worth = self.measure.document_values(labels, qptr)
         sizes = np.diff(qptr)
         by_label = np.lexsort((-labels, np.repeat(np.arange(len(sizes)), sizes)))
         by_label -= np.repeat(qptr[:-1], sizes)
-        discount = writable(discounts(int(sizes.max(initial=0))))
+        discount = writable(self.measure.discounts(int(sizes.max(initial=0))))
         prepared = _Prepared(writable(labels), worth, by_label, discount, np.zeros(len(labels)), fixed=False)
         # Scores that all tie: every order of equal labels is as good as another.
         return _fixed_at(np.zeros(len(labels)), prepared, qptr) if self.ties == "mean" else prepared

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from directrix.measures.base import RankingMeasure
+from directrix.measures.terms import query_sums
 from directrix.parameters import positive
-from directrix.surrogates.base import KernelSurrogate, query_sums, refuse_doc_weight
+from directrix.surrogates.base import KernelSurrogate, refuse_doc_weight
 from directrix.types import Float64Array, FloatArray, Int64Array
 
 __all__ = ["Earnings", "Interleaved", "Interleaving", "Known"]

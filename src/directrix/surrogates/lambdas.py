@@ -14,21 +14,11 @@ import numpy as np
 
 from directrix.data.validate import check_ranking
 from directrix.errors import InputError
-from directrix.measures.base import RankingMeasure
-from directrix.measures.cascade import ERR
-from directrix.measures.dcg import NDCG
-from directrix.measures.gains import discounts, gains
 from directrix.measures.names import measure as parse_measure
 from directrix.measures.order import Ranking
-from directrix.measures.precision import AP, RR, Precision
+from directrix.measures.terms import Form
 from directrix.parameters import SMALLEST, positive
-from directrix.surrogates.base import (
-    DOCS_PER_CHUNK,
-    KernelSurrogate,
-    query_sums,
-    refuse_doc_weight,
-    writable,
-)
+from directrix.surrogates.base import DOCS_PER_CHUNK, KernelSurrogate, refuse_doc_weight, writable
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Float64Array, FloatArray, Int64Array
 
@@ -38,7 +28,8 @@ Construction = Literal[
     "ranknet-weight-pairs", "spring-smooth", "local-gradient", "local-cost", "discrete-bounded"
 ]
 _CONSTRUCTIONS: tuple[str, ...] = get_args(Construction)
-_KINDS: dict[type[RankingMeasure], int] = {NDCG: 0, Precision: 0, AP: 1, RR: 2, ERR: 3}
+_SWAPPED: tuple[Form, ...] = ("sum", "precision", "first_hit", "cascade")
+"""Forms of measures whose change by a swap the kernels know, in their order."""
 
 
 class _Prepared(NamedTuple):
@@ -65,8 +56,8 @@ class Lambda(KernelSurrogate):
     Parameters
     ----------
     measure : measure or str
-        NDCG, AP, RR, Precision or ERR, with any of their fields but ``ties="trec"`` and
-        ``"worst"``, and ``empty="skip"``. P needs a cut-off.
+        One that has terms and a field ``k``: NDCG, AP, RR, Precision, ERR, or one of your own, with any of
+        their fields but ``ties="trec"`` and ``"worst"``, and ``empty="skip"``. P needs a cut-off.
     construction : str
         How a force follows from the change; the paper compares these by one sentence each, and where
         that leaves a choice it is named here. l is what the measure sees of a label: r for AP, RR and P.
@@ -89,8 +80,8 @@ class Lambda(KernelSurrogate):
     -----
     Ties: the forces take tied documents in input order. The value follows the ``ties`` of the measure.
 
-    Cost O(n log n + n k) with a cut-off k, O(n^2) without, one division a pair; O(n) memory.
-    :math:`\Delta M` is O(1) a pair from sums over the ranking, for all five measures.
+    Cost O(n log n + n k) with a cut-off k, O(n^2) without, one division per pair; O(n) memory.
+    :math:`\Delta M` is O(1) per pair from sums over the ranking.
 
     The paper's Eq. (11) leaves out of RR that the first relevant document itself may move down;
     here every change counts (docs, explanation of LambdaRank).
@@ -112,8 +103,6 @@ class Lambda(KernelSurrogate):
     construction: Construction = "ranknet-weight-pairs"
     margin: float = 1.0
 
-    takes: ClassVar[str] = "nDCG, nDCG@k, AP, RR, P@k, ERR"
-
     def __post_init__(self) -> None:
         chosen = parse_measure(self.measure)
         object.__setattr__(self, "measure", chosen)
@@ -121,15 +110,17 @@ class Lambda(KernelSurrogate):
         if self.construction not in _CONSTRUCTIONS:
             known = ", ".join(map(repr, _CONSTRUCTIONS))
             raise InputError(f"Lambda(construction={self.construction!r}): type one of {known}.")
-        if type(chosen) not in _KINDS:
+        if chosen.form not in _SWAPPED or not hasattr(chosen, "k"):
             raise InputError(
-                f"Lambda({chosen.name!r}): its change when two documents trade ranks is not known here; "
-                f"known are {self.takes}: type e.g. Lambda('nDCG@10')."
+                f"Lambda({chosen.name!r}): how this measure changes when two documents trade ranks is not "
+                "known here; known are nDCG, AP, RR, P@k, ERR and measures of their forms: type e.g. "
+                "Lambda('nDCG@10')."
             )
-        if isinstance(chosen, Precision) and chosen.k is None:
+        is_constant = chosen.form in ("sum", "first_hit") and not np.ptp(chosen.discounts(3)) > 0.0
+        if chosen.k is None and is_constant:
             raise InputError(
-                "Lambda('P'): precision of the whole list does not depend on the ranking; give a "
-                "cut-off, e.g. Lambda('P@5')."
+                f"Lambda({chosen.name!r}): without a cut-off this measure does not depend on the ranking; "
+                f"give a cut-off, e.g. Lambda('{chosen.symbol}@5')."
             )
         ties, empty = chosen.tie_rule, getattr(chosen, "empty", "zero")
         if ties not in ("expected", "order") or empty == "skip":
@@ -144,8 +135,9 @@ class Lambda(KernelSurrogate):
 
     @property
     def traits(self) -> frozenset[str]:
-        """value_free, shift_invariant, unit_interval (of the measure)."""
-        return frozenset({"value_free", "shift_invariant", "unit_interval"})
+        """value_free, shift_invariant; unit_interval if the measure lies in it."""
+        bounded = {"unit_interval"} if self.measure.highest <= 1.0 else set()
+        return frozenset({"value_free", "shift_invariant"} | bounded)
 
     def prepare(
         self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
@@ -158,41 +150,22 @@ class Lambda(KernelSurrogate):
             If a label is too large for the measure, or documents have weights.
         """
         refuse_doc_weight(self, doc_weight)
-        m = self.measure
-        m.check_labels(float(labels.max(initial=0.0)))
-        part, ones = m.label_part(labels, qptr), np.ones(len(qptr) - 1)
-        longest = int(np.diff(qptr).max(initial=0))
-        share = 1.0 / np.arange(1.0, longest + 1.0)
-        if isinstance(m, NDCG):
-            unit = np.divide(1.0, part, out=np.zeros_like(ones), where=part > 0.0)
-            level, share = gains(labels, m.gain), discounts(longest, m.discount).copy()
-        elif isinstance(m, ERR):
-            unit, level = ones, gains(labels) / 2.0**m.l_max
-        else:
-            level = (labels >= m.rel).astype(np.float64)
-            unit = self._denominators(level, qptr)
-            share = np.ones(longest) if isinstance(m, Precision) else share
-        share[min(m.depth, longest) :] = 0.0
-        return _Prepared(level * np.repeat(unit, np.diff(qptr)), unit, share, labels.copy(), part)
-
-    def _denominators(self, relevant: Float64Array, qptr: Int64Array) -> Float64Array:
-        """One over what a measure of binary relevance divides by, a query each."""
-        m, n_docs = self.measure, np.diff(qptr)
-        if isinstance(m, RR):
-            return np.ones(len(n_docs))
-        if isinstance(m, AP):
-            below = query_sums(relevant, qptr)
-            below = np.minimum(below, m.depth) if m.denominator == "capped" else below
-        else:
-            below = (
-                np.minimum(n_docs, m.depth) if m.denominator == "retrieved" else np.full(len(n_docs), m.depth)
+        terms = self.measure.terms(labels, qptr)
+        sizes, depth, longest = np.diff(qptr), self.measure.depth, len(terms.discount)
+        if (terms.cutoff < np.minimum(sizes, depth)).any():
+            raise InputError(
+                f"Lambda({self.measure.name!r}): the number of ranks that count differs from query to query; "
+                "it must be k: leave `cutoff` out of the measure's terms."
             )
-        inverse: Float64Array = np.divide(1.0, below, out=np.zeros(len(n_docs)), where=below > 0)
-        return inverse
+        share = np.array(terms.discount)
+        share[min(depth, longest) :] = 0.0
+        unit = np.divide(1.0, terms.norm, out=np.zeros(len(sizes)), where=terms.norm > 0.0)
+        part = self.measure.label_part(labels, qptr)
+        return _Prepared(terms.worth * np.repeat(unit, sizes), unit, share, labels.copy(), part)
 
     def _spec(self) -> tuple[int, int, int, float]:
-        m = self.measure
-        return _KINDS[type(m)], _CONSTRUCTIONS.index(self.construction), m.depth, self.margin
+        form = _SWAPPED.index(self.measure.form)
+        return form, _CONSTRUCTIONS.index(self.construction), self.measure.depth, self.margin
 
     def fill(
         self,

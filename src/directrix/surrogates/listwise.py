@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from directrix.measures.terms import query_sums
 from directrix.parameters import positive, whole
-from directrix.surrogates.base import query_sums
 from directrix.surrogates.loss import Loss, Target, by_label, check_flag, targets
 from directrix.types import Float64Array, FloatArray, Int64Array
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from directrix.measures.pairs import KendallTau
-from directrix.surrogates.base import query_sums
+from directrix.measures.terms import query_sums
 from directrix.surrogates.loss import Loss, by_label
 from directrix.types import Float64Array, Int64Array
 

@@ -27,10 +27,8 @@ import numpy as np
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.dcg import NDCG
-from directrix.measures.gains import discounts
 from directrix.measures.precision import AP
 from directrix.parameters import SMALLEST, positive, whole
-from directrix.surrogates.approx import ApproxNDCG
 from directrix.surrogates.approx_rank import SMOOTH
 from directrix.surrogates.base import KernelSurrogate, refuse_doc_weight, writable
 from directrix.types import Float64Array, FloatArray, Int64Array
@@ -49,7 +47,7 @@ class _Prepared(NamedTuple):
 
 
 class SmoothRank(KernelSurrogate):
-    """What `SmoothNDCG` and `SmoothAP` share; the fields are each one's own."""
+    """What `SmoothNDCG` and `SmoothAP` share."""
 
     sigma: float
 
@@ -132,11 +130,11 @@ class SmoothNDCG(SmoothRank):
     def prepare(
         self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
     ) -> _Prepared:
-        """Gains over the ideal DCG@k, as `ApproxNDCG` has them, and the discounts."""
+        """Gains over the ideal DCG@k, and the discounts."""
         longest = int(np.diff(qptr).max(initial=0))
         top = longest if self.k is None else min(longest, self.k)
-        weights = ApproxNDCG(k=self.k).prepare(labels, qptr, doc_weight)
-        return _Prepared(weights, writable(discounts(top)))
+        weights = self.measure.document_values(labels, qptr, doc_weight)
+        return _Prepared(weights, writable(self.measure.discounts(top)))
 
 
 @dataclass(frozen=True)
@@ -197,4 +195,4 @@ class SmoothAP(SmoothRank):
         """
         refuse_doc_weight(self, doc_weight)
         longest = int(np.diff(qptr).max(initial=0))
-        return _Prepared((labels >= self.rel).astype(np.float64), 1.0 / np.arange(1.0, longest + 1.0))
+        return _Prepared(self.measure.worth(labels), self.measure.discounts(longest))

@@ -7,7 +7,6 @@ from typing import ClassVar, Self
 
 from directrix.measures.dcg import NDCG
 from directrix.parameters import SMALLEST, positive, whole
-from directrix.surrogates.approx import ApproxNDCG
 from directrix.surrogates.approx_rank import SMOOTH
 from directrix.surrogates.base import KernelSurrogate
 from directrix.types import Float64Array, FloatArray, Int64Array
@@ -90,8 +89,8 @@ class SoftNDCG(KernelSurrogate):
     def prepare(
         self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
     ) -> Float64Array:
-        """Gains over the ideal DCG@k, as for `ApproxNDCG`."""
-        return ApproxNDCG(k=self.k).prepare(labels, qptr, doc_weight)
+        """Gains over the ideal DCG@k."""
+        return self.measure.document_values(labels, qptr, doc_weight)
 
     def fill(
         self,

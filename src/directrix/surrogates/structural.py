@@ -25,11 +25,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from directrix.measures.dcg import NDCG
-from directrix.measures.gains import discounts, gains
 from directrix.measures.pairs import ROCArea
 from directrix.measures.precision import AP
-from directrix.surrogates.approx_rank import over_queries
-from directrix.surrogates.base import query_sums, writable
+from directrix.measures.terms import over_queries, query_sums
+from directrix.surrogates.base import writable
 from directrix.surrogates.interleaving import Earnings, Interleaved, Known
 from directrix.types import Float64Array
 
@@ -80,7 +79,7 @@ class SVMMap(Interleaved):
         n_relevant, sizes = known.n_relevant, known.sizes
         gain = (known.ranks + 1.0) / np.repeat(np.maximum(n_relevant, 1.0), sizes)
         longest = int(sizes.max(initial=0))
-        return gain, 1.0 / np.arange(1.0, longest + 1.0), (n_relevant > 0.0).astype(np.float64)
+        return gain, self.measure.discounts(longest), (n_relevant > 0.0).astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -201,8 +200,8 @@ class SVMNdcg(Interleaved):
     def earnings(self, known: Known) -> Earnings:
         """See `Interleaved.earnings`."""
         labels, relevant, sizes, qptr = known.labels, known.relevant, known.sizes, known.qptr
-        discount = writable(discounts(int(sizes.max(initial=0))))
+        terms = self.measure.terms(labels, qptr)
+        discount = writable(terms.discount)
         order = np.lexsort((labels, ~relevant, np.repeat(np.arange(len(sizes)), sizes)))
-        earned = np.where(relevant, gains(labels), 0.0)[order]
-        gain = over_queries(earned, self.measure.label_part(labels, qptr), qptr)
+        gain = over_queries(np.where(relevant, terms.worth, 0.0)[order], terms.norm, qptr)
         return gain, discount, np.minimum(query_sums(gain * discount[known.ranks], qptr), 1.0)

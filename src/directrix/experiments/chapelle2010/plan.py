@@ -12,7 +12,8 @@ from directrix.errors import InputError
 from directrix.experiments.crossval import Entry
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure
-from directrix.rankers.methods import Method, method
+from directrix.rankers.method import Method
+from directrix.rankers.methods import method
 
 __all__ = ["COLLECTIONS", "FULL", "LETOR3", "MEASURES", "QUICK", "Plan", "there"]
 
@@ -181,7 +182,7 @@ def _trees() -> Method:
         method("SmoothNDCG"),
         name="BoostedSmoothNDCG",
         model="trees",
-        trainer="lightgbm",
+        trainer="boosting",
         grid={"sigma": (0.1, 1.0), "learning_rate": (0.1,), "num_leaves": (7,)},
         fixed={**boosted.fixed, "k": 50},
         without=(),

@@ -19,7 +19,7 @@ from directrix.models.scoring import scores_of
 from directrix.objectives.objective import Objective
 from directrix.rankers.base import Ranker
 from directrix.rankers.checks import check_finite, check_scores
-from directrix.rankers.parameters import taken_apart
+from directrix.rankers.parameters import decompose
 from directrix.rankers.training import mean_over_queries
 from directrix.threads import run_chunks
 from directrix.trainers.requirements import varying_features
@@ -74,7 +74,7 @@ def point_of(ranker_or_params: Any, data: Any, measure: Any) -> tuple[Point, Ran
                 f"data is a {type(data).__name__}; a ranker scales its data itself and is tested on Queries, "
                 "e.g. read_letor(path)."
             )
-        model, params, queries, ranker = taken_apart(ranker_or_params, data)
+        model, params, queries, ranker = decompose(ranker_or_params, data)
         point = Point(model, params, queries, None, ranker)
         goal = ranker.measure_ if measure is None else measure
     else:

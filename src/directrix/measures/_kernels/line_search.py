@@ -11,7 +11,7 @@ from directrix.measures._kernels.cascade import add_to_group
 from directrix.measures._kernels.order import descending_key, sort_pairs
 
 DISCOUNTED, PRECISION, FIRST_HIT, CASCADE, PAIRS = range(5)
-"""Families of measures; each is a sum over groups of what `_earned` returns."""
+"""Forms of measures, in the order of `directrix.measures.terms.FORMS`; `_earned` says what a group earns."""
 
 
 @kernel

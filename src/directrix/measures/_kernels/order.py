@@ -166,6 +166,15 @@ def rank_documents(scores, labels, qptr, ranked, ends, retrieved):
 
 
 @kernel
+def group_starts(ends, first):
+    """Mark the first document of each tied group of a ranking."""
+    i = 0
+    while i < len(ends):
+        first[i] = True
+        i = ends[i]
+
+
+@kernel
 def lowest_first(ranked, ends, out):
     """Copy a ranking with the labels of every tied group from low to high."""
     longest = 0

@@ -8,7 +8,7 @@ from typing import Any
 
 from directrix.experiments.crossval import Entry
 from directrix.experiments.tendency_on_data import random_models
-from directrix.rankers.methods import Method
+from directrix.rankers.method import Method
 from directrix.surrogates.approx import ApproxAP, ApproxNDCG
 from directrix.surrogates.soft import SoftNDCG
 from directrix.trainers.restarts import Restarts
@@ -102,10 +102,14 @@ def _ascent(
 
 
 def _method(name: str, surrogate: type[Any], **more: Any) -> Method:
-    cost = "epochs times restarts times one pass over the queries"
-    fixed = {"start": "zero", "l2": 0.0, **more}
     return Method(
-        name, surrogate, "linear", _ascent, _SOURCE, cost, "to repeat the paper's experiment", fixed=fixed
+        name=name,
+        surrogate=surrogate,
+        trainer=_ascent,
+        source=_SOURCE,
+        cost="epochs times restarts times one pass over the queries",
+        use_when="to repeat the paper's experiment",
+        fixed={"start": "zero", "l2": 0.0, **more},
     )
 
 

@@ -10,7 +10,7 @@ from directrix.experiments.tuning import Entry
 from directrix.measures.base import RankingMeasure
 from directrix.measures.dcg import NDCG
 from directrix.measures.precision import AP
-from directrix.rankers.methods import Method
+from directrix.rankers.method import Method
 from directrix.surrogates.approx import ApproxAP, ApproxNDCG
 from directrix.trainers.sgd import SGD
 
@@ -102,13 +102,12 @@ def entries(grids: Grids) -> list[Entry]:
 def _algorithm_1(name: str, grids: Grids) -> Method:
     is_ap = name == "ApproxAP"
     return Method(
-        name,
-        ApproxAP if is_ap else ApproxNDCG,
-        "linear",
-        SGD,
-        _SOURCE,
-        "one step per query: O(R n) pairs, only those inside the sigmoid's band",
-        "the paper's own training",
+        name=name,
+        surrogate=ApproxAP if is_ap else ApproxNDCG,
+        trainer=SGD,
+        source=_SOURCE,
+        cost="one step per query: O(R n) pairs, only those inside the sigmoid's band",
+        use_when="the paper's own training",
         grid={"alpha": grids.ap_alpha, "beta": grids.ap_beta} if is_ap else {"alpha": grids.ndcg_alpha},
         fixed={"learning_rate": grids.rate, "epochs": grids.epochs, "start": "zero"},
         from_measure=("rel",) if is_ap else (),

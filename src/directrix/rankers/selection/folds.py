@@ -1,4 +1,4 @@
-"""On which queries candidates are judged: validation queries, or folds of the training queries."""
+"""On which queries trials are judged: validation queries, or folds of the training queries."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ import numpy as np
 from directrix.data.queries import Queries
 from directrix.data.split import fold_numbers
 from directrix.errors import InputError
-from directrix.types import Array, Float64Array
+from directrix.rankers.inputs import Weights
+from directrix.types import Array
 
-__all__ = ["Fold", "Weights", "judging_folds"]
+__all__ = ["Fold", "selection_folds"]
 
 _FEWEST_TO_SPLIT = 10
 _ENOUGH_TO_HOLD_BACK = 1000
 _FOLDS = 5
-Weights = tuple[Float64Array | None, Float64Array | None]
-"""Of documents, and of queries."""
 
 
 class Fold(NamedTuple):
@@ -28,7 +27,7 @@ class Fold(NamedTuple):
     judge: Queries
 
 
-def judging_folds(
+def selection_folds(
     q: Queries, valid: Queries | None, weights: Weights, folds: int | None, seed: int
 ) -> tuple[list[Fold], str]:
     """Return the folds, and in words which queries choose; see `search`."""
@@ -40,15 +39,17 @@ def judging_folds(
         folds = _FOLDS if q.n_queries < _ENOUGH_TO_HOLD_BACK else 1
     if folds > q.n_queries:
         raise InputError(
-            f"folds={folds} for {q.n_queries} queries: every turn needs a query that judges; give at most "
-            f"folds={q.n_queries}, or leave it out for {_FOLDS}."
+            f"folds={folds} for {q.n_queries} queries: every fold needs a query that judges.",
+            python=f"Type at most folds={q.n_queries}, or leave it out for {_FOLDS}.",
+            shell=f"Type at most --folds {q.n_queries}, or leave it out for {_FOLDS}.",
         )
     number = fold_numbers(q.n_queries, max(folds, _FOLDS if folds == 1 else 2), seed=seed)
     parts = [_fold(q, weights, number == fold) for fold in range(folds)]
     if folds == 1:
-        held = parts[0].judge.n_queries
-        return parts, f"{held} of {q.n_queries} queries held back (seed {seed}), then trained on all"
-    return parts, f"{q.n_queries} queries in {folds} turns (seed {seed}), then trained on all"
+        judged = f"{parts[0].judge.n_queries} of {q.n_queries} queries held back"
+    else:
+        judged = f"{q.n_queries} queries in {folds} folds"
+    return parts, f"{judged} (seed {seed}), then trained on all"
 
 
 def _fold(q: Queries, weights: Weights, is_held_back: Array) -> Fold:

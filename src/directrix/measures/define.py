@@ -1,0 +1,248 @@
+"""Measures of the user's own: a gain and a discount, or terms, and a name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+
+from directrix.errors import InputError
+from directrix.measures.base import Between, Empty, RankingMeasure
+from directrix.measures.names import defined, register
+from directrix.measures.order import Ties
+from directrix.measures.terms import FORMS, Form, Terms
+from directrix.types import Float64Array, Int64Array
+
+__all__ = ["DefinedMeasure", "Definition", "define_measure"]
+
+Norm = Literal["ideal"]
+
+
+class Definition(NamedTuple):
+    """What was given to `define_measure`."""
+
+    name: str
+    terms: Callable[..., Any] | None
+    gain: Callable[..., Any] | None
+    discount: Callable[..., Any] | None
+    slope: Callable[..., Any] | None
+    norm: Norm | None
+    form: Form
+
+    def same_as(self, other: Definition) -> bool:
+        """Whether both say the same; functions do if their code and what they refer to are equal."""
+        return all(_same(mine, theirs) for mine, theirs in zip(self, other, strict=True))
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class DefinedMeasure(RankingMeasure):
+    """Base of the measures that `define_measure` makes."""
+
+    definition: ClassVar[Definition]
+    k: int | None = None
+    ties: Ties = "expected"
+    empty: Empty = "zero"
+
+    @property
+    def highest(self) -> float:  # type: ignore[override]
+        """1 for a sum over its ideal; not known otherwise."""
+        return 1.0 if self.definition.norm == "ideal" else np.inf
+
+    def worth(self, labels: Float64Array) -> Float64Array:
+        """What the gain function returns; without one the labels."""
+        if self.definition.terms is not None:
+            return self._given(labels, np.array([0, len(labels)])).worth
+        gain = self.definition.gain
+        return labels.copy() if gain is None else self._checked(gain(labels), len(labels), "gain", "label")
+
+    def discounts(self, n: int) -> Float64Array:
+        """What the discount function returns for the ranks 1..n; without one 1."""
+        definition = self.definition
+        if definition.terms is not None:
+            return self._given(np.zeros(n), np.array([0, n])).discount
+        if definition.discount is None:
+            return np.ones(n)
+        return self._checked(definition.discount(np.arange(1.0, n + 1.0)), n, "discount", "rank")
+
+    def terms(self, labels: Float64Array, qptr: Int64Array) -> Terms:
+        """State the measure by what its definition says."""
+        terms = self._given(labels, qptr) if self.definition.terms else super().terms(labels, qptr)
+        if terms.cutoff is None:
+            terms = terms._replace(cutoff=np.minimum(np.diff(qptr), self.depth))
+        if terms.norm is None:
+            terms = terms._replace(norm=self._norm(terms.worth, terms.discount, qptr))
+        return terms
+
+    def norm(self, worth: Float64Array, qptr: Int64Array) -> Float64Array:
+        """Largest sum of any ranking with ``norm="ideal"``, else 1."""
+        return self._norm(worth, self.discounts(int(np.diff(qptr).max(initial=0))), qptr)
+
+    def _given(self, labels: Float64Array, qptr: Int64Array) -> Terms:
+        assert self.definition.terms is not None
+        terms = Terms(*self.definition.terms(labels, qptr))
+        longest = int(np.diff(qptr).max(initial=0))
+        worth = self._checked(terms.worth, len(labels), "worth", "document")
+        return terms._replace(
+            worth=worth, discount=self._checked(terms.discount, longest, "discount", "rank")
+        )
+
+    def _norm(self, worth: Float64Array, discount: Float64Array, qptr: Int64Array) -> Float64Array:
+        if self.definition.norm is None:
+            return np.ones(len(qptr) - 1)
+        if (np.diff(discount) > 0.0).any():
+            raise InputError(
+                f"{self.name}: norm='ideal' needs a discount that does not increase with the rank; for any "
+                "other let terms= return the norm."
+            )
+        from directrix.measures._kernels.dcg import ideal_dcg
+
+        ideal, worth = np.empty(len(qptr) - 1), worth.copy()
+        worth.flags.writeable = discount.flags.writeable = False  # as for nDCG: one compiled kernel
+        ideal_dcg(worth, qptr, discount, False, self.depth, ideal)  # noqa: FBT003
+        return ideal
+
+    def _checked(self, values: Any, n: int, what: str, each: str) -> Float64Array:
+        array = np.array(values, dtype=np.float64)
+        if array.shape != (n,) or not ((array >= 0.0) & (array < np.inf)).all():
+            raise InputError(
+                f"{self.symbol}: the {what} has shape {array.shape} for {n} {each}s, or a value that is "
+                f"negative or not finite; one finite number >= 0 for each {each} is needed, e.g. "
+                "gain=lambda labels: 2.0**labels - 1."
+            )
+        return array
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let another process define the measure again."""
+        given = {field.name: getattr(self, field.name) for field in fields(self)}
+        return _restored, (self.definition, given)
+
+    def discount_between(self, n: int) -> Between:
+        """The discount itself where its slope is known and all ranks count, else `RankingMeasure`'s curve."""
+        slope, discount = self.definition.slope, self.definition.discount
+        if slope is None or discount is None or self.k is not None:
+            return super().discount_between(n)
+        return lambda ranks: (np.asarray(discount(ranks)), np.asarray(slope(ranks)))
+
+
+def _restored(definition: Definition, given: dict[str, Any]) -> DefinedMeasure:
+    made: DefinedMeasure = define_measure(**definition._asdict())(**given)
+    return made
+
+
+def define_measure(
+    name: Any,
+    terms: Callable[[Float64Array, Int64Array], Any] | None = None,
+    *,
+    gain: Callable[[Float64Array], Any] | None = None,
+    discount: Callable[[Float64Array], Any] | None = None,
+    slope: Callable[[Float64Array], Any] | None = None,
+    norm: Norm | None = None,
+    form: Form = "sum",
+) -> Any:
+    r"""Define a measure of your own, which then is one like any other.
+
+    Returns its class. It has the fields ``k`` (cut-off), ``ties`` and ``empty`` of `NDCG`; it prints; it is
+    known by its name (``directrix.measure("LogNDCG@10")``, ``--measure my_module:LogNDCG``); it evaluates
+    under all rules for ties, and works in line search, `Lambda`, `ApproxMeasure`, training and certification.
+
+    Parameters
+    ----------
+    name : str, or class of measures
+        Letters, digits and ``_``. Or a subclass of `directrix.measures.RankingMeasure` with further fields,
+        which is registered by its own name and ``symbol``; `define_measure` is a decorator for it.
+    terms : callable, optional
+        (labels, qptr) -> (worth, discount), or the full `directrix.measures.Terms`: the general form, where
+        gain and discount are not enough. Documents come in any order: what one is worth must not depend on
+        its place.
+    gain : callable, optional
+        Labels (n,) -> what documents of these labels are worth (n,), >= 0. Default: the labels.
+    discount : callable, optional
+        Ranks 1.0, 2.0, ... (n,) -> factors (n,), >= 0. Default: 1 for each.
+    slope : callable, optional
+        Derivative of the discount, which then must be a function of any number >= 1. `ApproxMeasure` follows
+        the discount itself with it; without it, a smooth curve through its values at the ranks.
+    norm : "ideal", or None
+        Divide by the largest value that any ranking of the query's documents has, or by nothing.
+    form : {"sum", "precision", "first_hit", "cascade", "pairs"}
+        How documents earn; see `directrix.measures.Terms`.
+
+    Returns
+    -------
+    class
+        Of frozen, hashable values: ``LogNDCG()``, ``LogNDCG(k=10)``, ``LogNDCG @ 10``.
+
+    Raises
+    ------
+    InputError
+        If the name is taken by a measure of directrix or by a different definition, or is no name.
+
+    Notes
+    -----
+    Defining a measure twice in the same way is allowed. Worker processes define it again: its functions must
+    be picklable, as those of a module are; joblib takes lambdas too. A model file holds the name alone:
+    define the measure before you load the model.
+
+    Examples
+    --------
+    >>> LogNDCG = define_measure(
+    ...     "LogNDCG", gain=np.log1p, discount=lambda r: 1 / np.log2(1 + r), norm="ideal"
+    ... )
+    >>> LogNDCG(k=10)
+    LogNDCG(k=10, ties='expected', empty='zero')
+    >>> (LogNDCG @ 1)([0.3, 0.2], [1.0, 3.0], [0, 2])  # log(2) / log(4)
+    array([0.5])
+    """
+    if isinstance(name, type):
+        return _registered(name)
+    if not (isinstance(name, str) and name.isidentifier() and name.isascii() and name[0].isalpha()):
+        raise InputError(
+            f"define_measure({name!r}): a name of letters, digits and _ is needed, e.g. 'LogNDCG'."
+        )
+    if form not in FORMS or norm not in (None, "ideal") or (norm and form != "sum"):
+        raise InputError(
+            f"define_measure({name!r}, form={form!r}, norm={norm!r}): form must be one of "
+            f"{', '.join(map(repr, FORMS))}, and norm None, or 'ideal' with form='sum'."
+        )
+    if terms is not None and (gain or discount or slope):
+        raise InputError(
+            f"define_measure({name!r}): terms= replaces gain=, discount= and slope=; leave those out."
+        )
+    definition = Definition(name, terms, gain, discount, slope, norm, form)
+    earlier = getattr(defined(name), "definition", None)
+    if earlier is not None and definition.same_as(earlier):
+        return defined(name)
+    document = f"{name}: a measure made by `directrix.define_measure`."
+    members = {"symbol": name, "form": form, "definition": definition, "__doc__": document}
+    kind = type(name, (DefinedMeasure,), members)
+    register(kind)
+    return kind
+
+
+def _registered(kind: Any) -> Any:
+    if not issubclass(kind, RankingMeasure):
+        raise InputError(
+            f"define_measure({kind.__name__}): a name, or a subclass of directrix.measures.RankingMeasure, "
+            "is needed."
+        )
+    if "__dataclass_params__" not in vars(kind):
+        kind = dataclass(frozen=True, kw_only=True, repr=False)(kind)
+    if not kind.symbol:
+        kind.symbol = kind.__name__
+    register(kind)
+    return kind
+
+
+def _same(one: Any, other: Any) -> bool:
+    if one is other or not hasattr(one, "__code__") or not hasattr(other, "__code__"):
+        return bool(one == other)
+    alike = _code(one.__code__) == _code(other.__code__) and one.__defaults__ == other.__defaults__
+    cells = [tuple(cell.cell_contents for cell in f.__closure__ or ()) for f in (one, other)]
+    return alike and cells[0] == cells[1]
+
+
+def _code(code: Any) -> tuple[Any, ...]:
+    """What a function does, wherever it is written."""
+    constants = tuple(_code(c) if hasattr(c, "co_code") else c for c in code.co_consts)
+    return code.co_code, code.co_names, code.co_varnames, code.co_freevars, constants

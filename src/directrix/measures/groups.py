@@ -1,0 +1,140 @@
+"""Groups of tied documents, and what they earn: all that the terms of a measure need to be computed."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from directrix.measures.order import Ranking
+from directrix.measures.terms import FORMS, Form, Terms, query_sums
+from directrix.types import Array, Float64Array, Int64Array
+
+__all__ = ["Groups", "Sums", "line_groups", "sums_of", "value_of"]
+
+
+class Sums(NamedTuple):
+    """A measure of query q: ``constant[q] + scale[q]`` times what its documents earn.
+
+    Parameters
+    ----------
+    form : int
+        How a document earns, see `directrix.measures._kernels.line_search`.
+    worth : float64 (n_docs,)
+    cutoff : int64 (n_queries,)
+    table : float64 (longest + 1,)
+        Sums of the discounts of the first ranks.
+    scale, constant : float64 (n_queries,)
+        NaN in ``constant``: the measure skips the query.
+    """
+
+    form: int
+    worth: Float64Array
+    cutoff: Int64Array
+    table: Float64Array
+    scale: Float64Array
+    constant: Float64Array
+
+
+def sums_of(form: Form, terms: Terms, qptr: Int64Array, fill: float) -> Sums:
+    """Return the terms as the kernels take them; ``fill`` is the value of an empty query."""
+    is_empty = (query_sums(terms.worth, qptr) <= 0.0) | (terms.norm <= 0.0)
+    scale = np.divide(1.0, terms.norm, out=np.zeros(len(qptr) - 1), where=~is_empty)
+    constant = np.where(is_empty, fill, 1.0 if form == "pairs" else 0.0)
+    table = np.append(0.0, np.cumsum(terms.discount))
+    return Sums(FORMS.index(form), terms.worth, terms.cutoff, table, scale, constant)
+
+
+class Groups(NamedTuple):
+    """Groups of tied documents of every query, in some order.
+
+    Parameters
+    ----------
+    qptr : int64 (n_queries + 1,)
+        Groups of every query.
+    arrays : tuple
+        s, u, size, worth, factor, dptr, as the kernels of the line search take them.
+    passed : float64
+        For the cascade: the chances to get past the first documents of each group.
+    """
+
+    qptr: Int64Array
+    arrays: tuple[Any, ...]
+    passed: Float64Array
+
+
+def _grouped(
+    first: Array, worth: Float64Array, qptr: Int64Array, sums: Sums, s: Float64Array, u: Float64Array
+) -> Groups:
+    """Join documents that stand next to each other; ``first`` says where a group begins."""
+    from directrix.measures._kernels.line_search import CASCADE, chances
+
+    gptr = np.append(np.flatnonzero(first), len(worth))
+    size, factor, passed = np.diff(gptr), worth, np.ones(1)
+    dptr = np.zeros(len(gptr), np.int64)
+    if sums.form == CASCADE:
+        counted = np.repeat(sums.cutoff, np.diff(qptr))[gptr[:-1]]
+        dptr = np.append(0, np.cumsum(np.minimum(size, counted) + 1))
+        passed = np.empty(dptr[-1])
+        chances(worth, gptr, dptr, passed)
+        factor = np.log(np.maximum(1.0 - worth, 1e-300))  # finite, so that it can be taken away again
+    if len(size) < len(worth):
+        worth, factor = np.add.reduceat(worth, gptr[:-1]), np.add.reduceat(factor, gptr[:-1])
+        s, u = s[gptr[:-1]], u[gptr[:-1]]
+    return Groups(np.searchsorted(gptr, qptr), (s, u, size, worth, factor, dptr), passed)
+
+
+def line_groups(
+    s: Float64Array,
+    u: Float64Array,
+    qptr: Int64Array,
+    sums: Sums,
+    *,
+    second: Any = None,
+    tied: bool = True,
+) -> Groups:
+    """Sort the documents of every query far to the left of a line, and join those tied for every t.
+
+    Parameters
+    ----------
+    s, u : float64 (n_docs,)
+        Scores are s + t u.
+    qptr : int64 (n_queries + 1,)
+    sums : Sums
+        Of the measure.
+    second : array (n_docs,), optional
+        Order of tied documents; None = input order.
+    tied : bool
+        Whether tied documents share their ranks; otherwise each is a group.
+
+    Returns
+    -------
+    Groups
+        By ascending u, then descending s.
+    """
+    query = np.repeat(np.arange(len(qptr) - 1), np.diff(qptr))
+    order = np.lexsort((-s, u, query) if second is None else (second, -s, u, query))
+    s, u = s[order], u[order]
+    first = np.ones(len(s), dtype=bool)
+    if tied:
+        first[1:] = (s[1:] != s[:-1]) | (u[1:] != u[:-1])
+        first[qptr[:-1][np.diff(qptr) > 0]] = True
+    return _grouped(first, sums.worth[order], qptr, sums, s, u)
+
+
+def value_of(form: Form, terms: Terms, ranking: Ranking, fill: float) -> Float64Array:
+    """Value of every query of a ranking, from terms of its labels in the order of the ranking."""
+    from directrix.measures._kernels.line_search import begin
+    from directrix.measures._kernels.order import group_starts
+
+    qptr = ranking.qptr
+    sums = sums_of(form, terms, qptr, fill)
+    sums = sums._replace(cutoff=np.minimum(sums.cutoff, ranking.retrieved))
+    first = np.zeros(len(sums.worth), dtype=np.bool_)
+    group_starts(ranking.ends, first)
+    groups = _grouped(first, sums.worth, qptr, sums, sums.worth, sums.worth)
+    state = np.empty(len(groups.arrays[0]), np.int64), np.empty(len(groups.arrays[0]))
+    earned = np.empty(len(qptr) - 1)
+    spec = sums.cutoff, sums.table, groups.passed
+    begin(sums.form, groups.qptr, 0, len(earned), spec, groups.arrays, state, earned)
+    return sums.constant + sums.scale * earned

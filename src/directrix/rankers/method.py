@@ -1,0 +1,299 @@
+"""What a published method is: what is maximised, how, over which grid, and where it comes from."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import itertools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from directrix.errors import InputError
+from directrix.measures.base import RankingMeasure
+from directrix.measures.names import measure as parse_measure
+from directrix.rankers.kinds import KINDS
+
+if TYPE_CHECKING:
+    from directrix.types import Trainer
+
+__all__ = ["Auto", "Method", "Trial"]
+
+_NOT_IN_A_SEARCH = {
+    "patience": "early stopping needs a validation set while training, the search uses its own to choose",
+    "warm_start": "every candidate is trained from its own start",
+}
+
+
+class Trial(NamedTuple):
+    """A method and the settings of it that a search tries."""
+
+    method: Method
+    settings: dict[str, Any]
+
+    def ranker(self, measure: RankingMeasure | None, seed: int | None = None) -> Any:
+        """Return the unfitted ranker; the seed is for trainers that draw at random."""
+        drawn = {} if seed is None or "random_state" not in self.method.settings else {"random_state": seed}
+        return self.method.ranker(measure=measure, **{**drawn, **self.settings})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Method:
+    """A ranker, the grid over which it is tuned, and what to know before using it.
+
+    Parameters
+    ----------
+    name : str
+        What `directrix.method` takes.
+    surrogate : type of Surrogate, or None
+        Class of what is maximised; None if there is none, or several.
+    model : str
+        A key of `KINDS`: "linear", ...
+    trainer : str or callable
+        Name of a trainer, or a function of settings that makes one (a class of trainers is that); then its
+        parameters are settings too.
+    source : str
+        The paper, and the equation.
+    cost : str
+        Of one gradient, or one round, per query of n documents of which R are relevant.
+    use_when : str
+        One line.
+    grid : mapping of setting to values
+        Tried by ``directrix train``; the measure that is asked for chooses, on validation queries.
+    fixed : mapping
+        Settings that differ from the ranker's, trainer's and surrogate's own defaults.
+    from_measure : tuple of str
+        Settings that are taken from the measure asked for, where it has them; "measure" is that measure.
+    keeps_best : bool
+        Whether the step of the training that is best on validation queries is kept, or the last one.
+    selection : str
+        The measure by which its source tunes it.
+    only : tuple of str
+        The settings that it uses, if not all of its parts.
+    without : tuple of str
+        Settings of its parts that would have no effect.
+    """
+
+    name: str
+    surrogate: type[Any] | None = None
+    model: str = "linear"
+    trainer: str | Callable[..., Trainer] = "lbfgs"
+    source: str
+    cost: str
+    use_when: str
+    grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict, hash=False)
+    fixed: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    from_measure: tuple[str, ...] = ()
+    keeps_best: bool = False
+    selection: str = "nDCG"
+    only: tuple[str, ...] | None = None
+    without: tuple[str, ...] = ()
+
+    @property
+    def traits(self) -> tuple[str, ...]:
+        """What the surrogate promises, sorted; empty without a surrogate."""
+        return () if self.surrogate is None else tuple(sorted(self._surrogate({}, None).traits))
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """Names that ``ranker`` takes: the parameters of surrogate, trainer and ranker."""
+        if self.only is not None:
+            return self.only
+        names = (*self._of_surrogate, *self._of_trainer, *self._of_ranker)
+        return tuple(dict.fromkeys(name for name in names if name not in {"measure", *self.without}))
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether the packages that it needs are installed."""
+        return KINDS[self.model].is_installed
+
+    def takes(self, measure: RankingMeasure | None) -> bool:
+        """Whether its surrogate can be made for the measure; LambdaRank does not support ``ties="worst"``."""
+        try:
+            self._with_surrogate({}, measure)
+        except InputError:
+            return False
+        return True
+
+    @property
+    def weighs_docs(self) -> bool:
+        """Whether its surrogate supports weights of documents; without a surrogate its trainer decides."""
+        if self.surrogate is None:
+            return True
+        try:
+            self._surrogate({}, None).prepare(np.array([1.0, 0.0]), np.array([0, 2]), np.ones(2))
+        except InputError:
+            return False
+        return True
+
+    def parts(self, measure: RankingMeasure | None) -> tuple[Method, ...]:
+        """Return the methods that are tried: itself; "auto" has several."""
+        return (self,)
+
+    def ranker(self, *, measure: RankingMeasure | str | None = None, **settings: Any) -> Any:
+        """Return an unfitted ranker with the given settings, the rest at their defaults.
+
+        Parameters
+        ----------
+        measure : measure or str, optional
+            What will be reported: cut-off and relevance threshold are taken from it where the surrogate
+            needs them, and methods that train on a measure itself train on this one.
+        **settings
+            Of the surrogate (``alpha=50``), the trainer, or the ranker (``l2=1e-4``).
+
+        Raises
+        ------
+        InputError
+            If the method does not have one of the settings.
+        """
+        self.check_settings(settings)
+        measure = None if measure is None else parse_measure(measure)
+        chosen = {**self.fixed, **settings}
+        of_ranker = self._of_ranker
+        given = {name: chosen[name] for name in of_ranker if name in chosen}
+        if "trainer" in of_ranker:
+            given.setdefault("trainer", self.trainer)
+        elif callable(self.trainer):
+            given["trainer"] = self.trainer(**self._given(self._of_trainer, chosen, measure))
+        return KINDS[self.model].load()(**self._with_surrogate(chosen, measure), **given)
+
+    def candidates(self, measure: RankingMeasure | None, fixed: Mapping[str, Any]) -> list[Trial]:
+        """Methods and settings to try: the grid, with the ``fixed`` settings in the place of their values.
+
+        A fixed setting goes to those of the `parts` that have it.
+        """
+        self.check_settings(fixed)
+        parts = self.parts(measure)
+        for name, value in fixed.items():
+            stops_early = name == "patience" and any(part.keeps_best for part in parts)
+            if name in _NOT_IN_A_SEARCH and not stops_early:
+                raise InputError(
+                    f"{name} has no effect in a search: {_NOT_IN_A_SEARCH[name]}. Leave it out, or fit one "
+                    f"ranker in Python: method({self.name!r}).ranker({name}={value!r})."
+                )
+        trials = []
+        for part in parts:
+            settings = part.settings
+            axes = {**part.grid, **{name: (value,) for name, value in fixed.items() if name in settings}}
+            trials += [
+                Trial(part, dict(zip(axes, v, strict=True))) for v in itertools.product(*axes.values())
+            ]
+        return trials
+
+    def check_settings(self, names: Mapping[str, Any]) -> None:
+        """Raise `InputError` for a setting that this method does not have."""
+        known = self.settings if names else ()
+        for name in names:
+            if name not in known:
+                near = difflib.get_close_matches(name, known, n=1)
+                raise InputError(
+                    f"method {self.name!r} has no setting {name!r}; it has {', '.join(known)}."
+                    + (f" Did you mean {near[0]!r}?" if near else "")
+                )
+
+    def summary(self) -> dict[str, Any]:
+        """One line of `directrix methods`, in JSON types; does not import the ranker."""
+        return {
+            "name": self.name,
+            "use_when": self.use_when,
+            "model": self.model,
+            "surrogate": None if self.surrogate is None else self.surrogate.__name__,
+            "trainer": self.trainer if isinstance(self.trainer, str) else self.trainer.__name__.strip("_"),
+            "grid": {name: [_json(value) for value in values] for name, values in self.grid.items()},
+        }
+
+    def describe(self) -> dict[str, Any]:
+        """All of it in JSON types."""
+        summary = self.summary()
+        grid = summary.pop("grid")
+        return {
+            **summary,
+            "settings": list(self.settings),
+            "grid": grid,
+            "fixed": {name: _json(value) for name, value in self.fixed.items()},
+            "selection": f"the measure asked for, on validation queries; in its source {self.selection}",
+            "keeps": "the step that is best on validation queries" if self.keeps_best else "the last step",
+            "traits": list(self.traits),
+            "cost": self.cost,
+            "source": self.source,
+        }
+
+    @property
+    def _of_surrogate(self) -> tuple[str, ...]:
+        return () if self.surrogate is None else tuple(f.name for f in fields(self.surrogate))
+
+    @property
+    def _of_trainer(self) -> tuple[str, ...]:
+        return () if isinstance(self.trainer, str) else tuple(inspect.signature(self.trainer).parameters)
+
+    @property
+    def _of_ranker(self) -> tuple[str, ...]:
+        # a trainer that is an object has its own number of steps
+        hidden = {"trainer", "max_iter"} if callable(self.trainer) else set()
+        return tuple(name for name in KINDS[self.model].settings if name not in hidden)
+
+    def _with_surrogate(self, settings: Mapping[str, Any], measure: RankingMeasure | None) -> dict[str, Any]:
+        if self.surrogate is None:
+            return {name: value for name, value in settings.items() if name == "surrogate"}
+        return {"surrogate": self._surrogate(settings, measure)}
+
+    def _surrogate(self, settings: Mapping[str, Any], measure: RankingMeasure | None) -> Any:
+        assert self.surrogate is not None
+        return self.surrogate(**self._given(self._of_surrogate, settings, measure))
+
+    def _given(
+        self, names: tuple[str, ...], settings: Mapping[str, Any], measure: RankingMeasure | None
+    ) -> dict[str, Any]:
+        """Settings of these names: from the measure where it has them, unless they are set."""
+        measured = {name: getattr(measure, name, None) for name in self.from_measure} | {"measure": measure}
+        given = {name: value for name, value in measured.items() if value is not None} | dict(settings)
+        return {name: given[name] for name in names if name in given}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Auto(Method):
+    """The strong methods that suit a measure; validation queries choose among them.
+
+    Parameters
+    ----------
+    tries : mapping of str to tuple of Method
+        By class of measure, in an order of preference; "others" for all other measures.
+    """
+
+    tries: Mapping[str, tuple[Method, ...]] = field(default_factory=dict, hash=False)
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """Those of all its parts."""
+        every = {part.name: part for parts in self.tries.values() for part in parts}
+        return tuple(dict.fromkeys(name for part in every.values() for name in part.settings))
+
+    def parts(self, measure: RankingMeasure | None) -> tuple[Method, ...]:
+        """Return the methods that suit the measure, take it, and whose packages are installed."""
+        suited = self.tries.get(type(measure).__name__, self.tries["others"])
+        return tuple(part for part in suited if part.is_installed and part.takes(measure))
+
+    def summary(self) -> dict[str, Any]:
+        """One line of `directrix methods`, in JSON types."""
+        return super().summary() | {"model": "several", "trainer": "several"}
+
+    def describe(self) -> dict[str, Any]:
+        """All of it in JSON types; ``tries`` has the methods for each kind of measure."""
+        return super().describe() | {
+            "selection": "the measure asked for, on validation queries",
+            "keeps": "what its parts keep",
+            "tries": {name: [part.name for part in parts] for name, parts in self.tries.items()},
+        }
+
+    def ranker(self, *, measure: RankingMeasure | str | None = None, **settings: Any) -> Any:
+        """Return the ranker of its first part."""
+        self.check_settings(settings)
+        measure = None if measure is None else parse_measure(measure)
+        first = self.parts(measure)[0]
+        return first.ranker(measure=measure, **{k: v for k, v in settings.items() if k in first.settings})
+
+
+def _json(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value

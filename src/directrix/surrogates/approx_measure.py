@@ -1,0 +1,129 @@
+r"""`ApproxMeasure`: any measure that is a sum over documents, with soft ranks in place of ranks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from directrix.errors import InputError
+from directrix.measures.names import measure as parse_measure
+from directrix.measures.terms import over_queries, query_sums
+from directrix.parameters import positive
+from directrix.surrogates.base import KernelSurrogate, refuse_doc_weight
+from directrix.surrogates.positions import Sigmoid, sigmoid_code
+from directrix.types import Float64Array, FloatArray, Int64Array
+
+__all__ = ["ApproxMeasure"]
+
+
+@dataclass(frozen=True, repr=False)
+class ApproxMeasure(KernelSurrogate):
+    r"""Smooth form of any measure that is a sum: :math:`\frac{1}{Z} \sum_i w_i\, D(\hat\pi_i)`.
+
+    Parameters
+    ----------
+    measure : measure or str
+        One whose documents earn their worth times the discount of their rank: of your own
+        (`directrix.define_measure`), RBP, DCG, ...
+    alpha : float > 0
+        Steepness of the soft ranks, in 1 / units of score.
+    sigmoid : {"logistic", "tanh", "arctan", "erf"}
+        The smooth step.
+
+    Notes
+    -----
+    Between two ranks the discount D is the measure's `discount_between`: the function itself if the measure
+    was defined with its slope, else a smooth curve through its values, which falls to 0 from rank k to k + 1.
+
+    References
+    ----------
+    Qin, Liu, Li (2010), Section 4, doi:10.1007/s10791-009-9124-x.
+
+    Examples
+    --------
+    >>> s, labels, qptr = np.array([0.3, 0.2, 0.1]), np.array([1.0, 0.0, 1.0]), np.array([0, 3])
+    >>> ApproxMeasure("RBP(p=0.5)", alpha=1000.0).value_and_grad(s, labels, qptr)[0]  # 1/2 (1 + 1/4)
+    array([0.625])
+    """
+
+    entries: ClassVar[tuple[str, ...]] = ("document",)
+    measure: Any = "nDCG"
+    alpha: float = 10.0
+    sigmoid: Sigmoid = "logistic"
+
+    def __post_init__(self) -> None:
+        chosen = parse_measure(self.measure)
+        object.__setattr__(self, "measure", chosen)
+        object.__setattr__(self, "alpha", positive(self.alpha, "alpha", "ApproxMeasure"))
+        sigmoid_code(self.sigmoid)
+        if chosen.form != "sum" or not hasattr(chosen, "k"):
+            raise InputError(
+                f"ApproxMeasure({chosen.name!r}): this measure is not a sum of each document's worth times "
+                "the discount of its rank; take the surrogate made for it, such as ApproxAP, or "
+                f"Lambda({chosen.name!r})."
+            )
+
+    def __repr__(self) -> str:
+        return f"ApproxMeasure({self.measure.name!r}, alpha={self.alpha!r}, sigmoid={self.sigmoid!r})"
+
+    @property
+    def traits(self) -> frozenset[str]:
+        """smooth, shift_invariant, tends_to_measure."""
+        return frozenset({"smooth", "shift_invariant", "tends_to_measure"})
+
+    @property
+    def steepness(self) -> float:
+        """Alpha: scores closer than 1/alpha share their ranks."""
+        return self.alpha
+
+    def at(self, smoothing: float) -> Self:
+        """Return a copy with alpha = 1/smoothing."""
+        return replace(self, alpha=1.0 / positive(smoothing, "smoothing", "ApproxMeasure.at"))
+
+    def prepare(
+        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
+    ) -> Float64Array:
+        """Worth of every document to the measure, over the norm of its query.
+
+        Raises
+        ------
+        InputError
+            If the measure cannot be computed for the labels, the number of ranks that count is not k, or
+            there are document weights.
+        """
+        refuse_doc_weight(self, doc_weight)
+        terms = self.measure.terms(labels, qptr)
+        if (terms.cutoff < np.minimum(np.diff(qptr), self.measure.depth)).any():
+            raise InputError(
+                f"ApproxMeasure({self.measure.name!r}): the number of ranks that count differs from query to "
+                "query; it must be k: leave `cutoff` out of the measure's terms."
+            )
+        return over_queries(terms.worth, terms.norm, qptr)
+
+    def fill(
+        self,
+        scores: FloatArray,
+        prepared: Float64Array,
+        qptr: Int64Array,
+        chunk: tuple[int, int],
+        out: tuple[Float64Array, FloatArray],
+    ) -> None:
+        """Fill one chunk; see `KernelSurrogate.fill`."""
+        from directrix.surrogates._kernels.approx import pull_chunk
+
+        first, last = chunk
+        lo, hi = qptr[first], qptr[last]
+        local, worth = qptr[first : last + 1] - lo, prepared[lo:hi]
+        kind, factor = sigmoid_code(self.sigmoid)
+        one = kind, factor * self.alpha, scores[lo:hi]
+        ranks, grad = np.zeros(hi - lo), np.zeros_like(one[2])
+        pull_chunk(*one, worth, local, 0, last - first, ranks, grad, False)  # noqa: FBT003
+        earns = worth != 0.0
+        value, slope = np.zeros(hi - lo), np.zeros(hi - lo)
+        if earns.any():
+            discount, steps = self.measure.discount_between(int(np.diff(local).max()))(ranks[earns])
+            value[earns], slope[earns] = worth[earns] * discount, worth[earns] * steps
+        pull_chunk(*one, slope, local, 0, last - first, ranks, grad, True)  # noqa: FBT003
+        out[0][first:last], out[1][lo:hi] = query_sums(value, local), grad
