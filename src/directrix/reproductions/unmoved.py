@@ -10,7 +10,7 @@ from directrix.reports.report import Report
 
 __all__ = ["UNMOVED", "Unmoved"]
 
-UNMOVED = {"chapelle2010": False, "yue2007": True, "donmez2009": False}
+UNMOVED = {"chapelle2010": False, "yue2007": True}
 """By name, whether a paper has random splits."""
 
 
