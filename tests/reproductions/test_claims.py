@@ -11,6 +11,9 @@ from directrix.reproductions.claims import Scored, ahead, fact, verdict
     ("tests", "expected"),
     [
         ([(0.1, 0.01), (0.2, 0.001)], "holds"),
+        ([(0.1, 0.01), (0.2, 0.04)], "holds"),
+        ([(0.1, 0.01), (0.2, 0.06)], "not significant"),
+        ([(0.1, 0.01), (-0.2, 0.06)], "not significant"),
         ([(0.1, 0.01), (-0.2, 0.3)], "not significant"),
         ([(0.1, 0.01), (-0.2, 0.04)], "does not hold"),
         ([(0.1, 0.05)], "not significant"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -86,23 +86,14 @@ def features(
     The documents of a topic are the union of the top documents of the runs; only judged topics are written.
     Thresholds depend on the judgements: use --train-topics to compute them from training topics only.
     """
-    others = (bins, form, train_topics, thresholds)
-    if thresholds_from is not None and any(given is not None for given in others):
-        raise typer.BadParameter(
-            "--thresholds-from sets the thresholds and their form: leave out --bins, --form, --train-topics "
-            "and --thresholds."
-        )
-    if bins == 0 and any(given is not None for given in (train_topics, thresholds)):
-        raise typer.BadParameter("--bins 0 uses no thresholds: leave out --train-topics and --thresholds.")
+    _check_options(bins, form, train_topics, thresholds, thresholds_from)
     target = thresholds or Path(f"{output}.thresholds.json")
     _check_outputs(output, target, [*runs, qrels], thresholds_from)
     kind: Form = (form or RunForm.score).value
-    used = None if thresholds_from is None else _saved_thresholds(thresholds_from)
+    used = _saved_thresholds(thresholds_from)
     with progress_bar("runs") as report:
         scores = _read(runs, qrels, depth, report)
-        written = (
-            scores if topics is None else scores.take(positions_of(topics, scores.query_ids, "--topics"))
-        )
+        written = _chosen(scores, topics, "--topics")
         if used is None and bins != 0:
             used = _thresholds(scores, 50 if bins is None else bins, kind, train_topics)
         report(len(runs), len(runs), output.name)
@@ -111,6 +102,16 @@ def features(
         used.write(target)
         remark(f"saved: {target} (thresholds, for --thresholds-from)")
     _remark_on_output(written, output, len(scores.tags) if used is None else used.n_features)
+
+
+def _check_options(bins: int | None, form: Any, topics: Any, thresholds: Any, thresholds_from: Any) -> None:
+    if thresholds_from is not None and any(given is not None for given in (bins, form, topics, thresholds)):
+        raise typer.BadParameter(
+            "--thresholds-from sets the thresholds and their form: leave out --bins, --form, --train-topics "
+            "and --thresholds."
+        )
+    if bins == 0 and any(given is not None for given in (topics, thresholds)):
+        raise typer.BadParameter("--bins 0 uses no thresholds: leave out --train-topics and --thresholds.")
 
 
 def _check_outputs(output: Path, target: Path, inputs: list[Path], thresholds_from: Path | None) -> None:
@@ -143,19 +144,22 @@ def _write(scores: RunScores, output: Path, thresholds: RunThresholds | None, ki
     write_runs(scores, output, thresholds, kind)
 
 
-def _saved_thresholds(path: Path) -> RunThresholds:
+def _chosen(scores: RunScores, topics: str | None, option: str) -> RunScores:
+    return scores if topics is None else scores.take(positions_of(topics, scores.query_ids, option))
+
+
+def _saved_thresholds(path: Path | None) -> RunThresholds | None:
     from directrix.data.trec.thresholds import RunThresholds
 
-    return RunThresholds.read(path)
+    return None if path is None else RunThresholds.read(path)
 
 
 def _thresholds(scores: RunScores, bins: int, kind: Form, train_topics: str | None) -> RunThresholds:
     """Compute the thresholds from the training topics."""
     from directrix.data.trec.thresholds import RunThresholds
 
-    if train_topics is not None:
-        scores = scores.take(positions_of(train_topics, scores.query_ids, "--train-topics"))
-    elif kind == "score":
+    scores = _chosen(scores, train_topics, "--train-topics")
+    if train_topics is None and kind == "score":
         remark(
             f"note: thresholds are computed from all {scores.n_queries} topics and their judgements, so none "
             "of these topics can serve as a test topic; to test on some, give the others as --train-topics."

@@ -226,7 +226,7 @@ def _check_data(split: Split, goals: Iterable[RankingMeasure]) -> None:
 
 
 def _mark(split: Split, trials: Sequence[Trial], job: Job) -> str:
-    """What figures depend on besides settings, as a short digest: with other data a cell has another key."""
+    """Short digest of what figures depend on except settings: with other data a cell has another key."""
     methods = {method.name: method.describe() for method, _ in trials}
     parts = [{name: each[name] for name in _PARTS} for each in methods.values()]
     depends = [split.digest, repr(job), *map(canonical, parts)]

@@ -196,6 +196,20 @@ def define_measure(
     """
     if isinstance(name, type):
         return _registered(name)
+    definition = Definition(name, terms, gain, discount, slope, norm, form)
+    _check(definition)
+    earlier = getattr(defined(name), "definition", None)
+    if earlier is not None and definition.same_as(earlier):
+        return defined(name)
+    document = f"{name}: a measure made by `directrix.define_measure`."
+    members = {"symbol": name, "form": form, "definition": definition, "__doc__": document}
+    kind = type(name, (DefinedMeasure,), members)
+    register(kind)
+    return kind
+
+
+def _check(definition: Definition) -> None:
+    name, terms, gain, discount, slope, norm, form = definition
     if not (isinstance(name, str) and name.isidentifier() and name.isascii() and name[0].isalpha()):
         raise InputError(
             f"define_measure({name!r}): a name of letters, digits and _ is needed, e.g. 'LogNDCG'."
@@ -209,15 +223,6 @@ def define_measure(
         raise InputError(
             f"define_measure({name!r}): terms= replaces gain=, discount= and slope=; leave those out."
         )
-    definition = Definition(name, terms, gain, discount, slope, norm, form)
-    earlier = getattr(defined(name), "definition", None)
-    if earlier is not None and definition.same_as(earlier):
-        return defined(name)
-    document = f"{name}: a measure made by `directrix.define_measure`."
-    members = {"symbol": name, "form": form, "definition": definition, "__doc__": document}
-    kind = type(name, (DefinedMeasure,), members)
-    register(kind)
-    return kind
 
 
 def _registered(kind: Any) -> Any:

@@ -15,7 +15,7 @@ from directrix.measures.convention import convention as find_convention
 from directrix.measures.convention import conventions
 from directrix.measures.names import listed, measure
 from directrix.measures.prepared import IdsNeeded, Prepared
-from directrix.types import Array, Int64Array
+from directrix.types import Array, Float64Array, Int64Array
 
 if TYPE_CHECKING:
     from directrix.measures.base import RankingMeasure
@@ -135,13 +135,18 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     except IdsNeeded as error:
         given_rows = error.rows if rows is None else rows[error.rows]
         raise IdsNeeded.of_query(error.query, given_rows, query_ids[error.query]) from None
+    return _summary(dict(zip(names, values, strict=True)), query_ids, per_query=per_query)
+
+
+def _summary(values: dict[str, Float64Array], query_ids: Any, *, per_query: bool) -> Evaluation:
+    """Return means over the queries for which each measure is defined, or the values themselves."""
     mean: dict[str, float] = {}
     skipped: dict[str, int] = {}
-    for name, value in zip(names, values, strict=True):
+    for name, value in values.items():
         defined = value[~np.isnan(value)]
         mean[name] = float(np.add.reduce(defined) / len(defined)) if len(defined) else float("nan")
         skipped[name] = len(value) - len(defined)
-    result = Evaluation(dict(zip(names, values, strict=True)) if per_query else mean)
+    result = Evaluation(values if per_query else mean)
     result.mean, result.skipped, result.query_ids = mean, skipped, query_ids
     return result
 

@@ -89,7 +89,7 @@ def measure(text: Any) -> RankingMeasure:
         aliases MAP, MRR, Prec, AUC, tau.
 
         ``"my_module:MyMeasure@10"`` imports a measure of your own from a Python module of the current
-        folder or of ``sys.path``, which runs the code of that module. Names that stand in model files are
+        folder or of ``sys.path``, which runs the code of that module. Names in model files are
         never imported.
 
         A class of measures means the one with all its defaults, ``NDCG`` and ``NDCG @ 10``. A measure of

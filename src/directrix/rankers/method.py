@@ -160,7 +160,7 @@ class Method:
         return KINDS[self.model].load()(**self._with_surrogate(chosen, measure), **given)
 
     def candidates(self, measure: RankingMeasure | None, fixed: Mapping[str, Any]) -> list[Trial]:
-        """Methods and settings to try: the grid, with the ``fixed`` settings in the place of their values.
+        """Methods and settings to try: the grid, with the ``fixed`` settings instead of their values.
 
         A fixed setting goes to those of the `parts` that have it.
         """

@@ -52,7 +52,7 @@ class StoredRanker(Ranker):
     model_type: ClassVar[str]
     """Name of its model, a key of `KINDS`."""
     saved_parameters: ClassVar[dict[str, str]]
-    """Parameters that the model file keeps, besides surrogate and random_state, and their JSON kinds."""
+    """Parameters in the model file, in addition to surrogate and random_state, and their JSON kinds."""
     missing_shows: ClassVar[bool] = True
     """Whether a feature that is NaN makes the score NaN; otherwise features are checked before."""
 

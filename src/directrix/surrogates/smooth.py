@@ -1,6 +1,6 @@
 r"""SmoothRank (Chapelle, Wu 2010): measures with the document at a rank replaced by a soft one.
 
-With d(j) the document at rank j, document i stands there to the share (Eq. 7)
+With d(j) the document at rank j, document i is there with the share (Eq. 7)
 
 .. math:: h_{ij} = \frac{\exp(-(s_i - s_{d(j)})^2 / \sigma)}{\sum_m \exp(-(s_m - s_{d(j)})^2 / \sigma)},
 

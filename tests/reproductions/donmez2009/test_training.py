@@ -1,4 +1,4 @@
-"""The experiments of Donmez et al. (2009): what is watched of a training, pairs, and what is compared."""
+"""The experiments of Donmez et al. (2009): data, trainings epoch by epoch, effective pairs, entries."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from directrix.experiments.donmez2009.collection import Collection, artificial, read_collections
-from directrix.experiments.donmez2009.comparison import entries
-from directrix.experiments.donmez2009.results import Sized, equal_pairs, n_pairs, sized
-from directrix.experiments.donmez2009.settings import CONSTRUCTIONS, Artificial, Settings
-from directrix.experiments.donmez2009.training import model_of, objective_of, random_weights, watch
 from directrix.experiments.significance import paired_t
 from directrix.measures.names import measure
+from directrix.objectives.build import make_objective
+from directrix.reproductions.donmez2009.collection import MeasuredCollection, artificial, read
+from directrix.reproductions.donmez2009.methods import entries
+from directrix.reproductions.donmez2009.pairs import Sized, equal_pairs, n_pairs, sized
+from directrix.reproductions.donmez2009.settings import CONSTRUCTIONS, Artificial, Settings
+from directrix.reproductions.donmez2009.training import model_of, random_weights, watch
 from directrix.surrogates.lambdas import Lambda
 from directrix.trainers.sgd import SGD
+from tests.experiments.letor_folder import letor_folder
 
 SIZE = Artificial(
     n_features=4, docs_per_query=8, n_monomials=34, n_train=6, n_valid=5, n_test=7, sizes=(3, 9)
@@ -40,20 +42,32 @@ def test_training_queries_of_all_sizes_begin_alike_and_are_tested_on_the_same():
     assert larger.valid is split.valid
 
 
-def test_collections_that_are_not_there_are_named(tmp_path):
-    found, missing = read_collections(tmp_path, SETTINGS)
-    assert [each.name for each in found] == ["artificial"]
-    assert found[0].measures == ("nDCG", "nDCG@10", "AP(rel=2)", "RR(rel=2)")
-    assert missing == ["OHSUMED", "MQ2008"]
+def test_artificial_data_need_no_folder(tmp_path):
+    collections = read(tmp_path, SETTINGS)
+    assert list(collections) == ["artificial"]
+    measures = collections["artificial"].measures
+    assert list(measures.values()) == ["nDCG", "nDCG@10", "AP(rel=2)", "RR(rel=2)"]
 
 
-def test_epochs_are_fewer_where_they_would_take_too_many_steps():
+def test_each_collection_has_its_own_number_of_folds(tmp_path):
+    for name in ("MQ2008", "OHSUMED"):
+        letor_folder(tmp_path / "letor" / name)
+    collections = read(tmp_path, Settings(folds=2, mq2008_folds=1, artificial=SIZE))
+    assert {name: len(one.splits) for name, one in collections.items()} == {
+        "OHSUMED": 2,
+        "MQ2008": 1,
+        "artificial": 1,
+    }
+    assert collections["OHSUMED"].measures["RR"] == "RR"
+
+
+def test_epochs_are_limited_by_steps():
     settings = Settings(epochs=300, steps=45_000)
     assert [settings.epochs_of(n) for n in (63, 150, 471, 100_000)] == [300, 300, 95, 1]
 
 
 @pytest.mark.parametrize("name", ["linear", "mlp"])
-def test_what_is_watched_is_what_sgd_does(split, name):
+def test_recorded_values_are_those_of_sgd(split, name):
     model = model_of(name, SETTINGS)
     seen = watch(split.train, split.valid, "AP(rel=2)", model, 0.1, SETTINGS, keep=(2,))
     start = np.zeros(4) if name == "linear" else random_weights(model, 4, 0)
@@ -61,11 +75,11 @@ def test_what_is_watched_is_what_sgd_does(split, name):
     trainer = SGD(
         learning_rate=0.1, epochs=2, shrink=0.8, shrink_chance=0.3, restart_after=50, random_state=0
     )
-    objective = objective_of(split.train, Lambda("AP(rel=2)"), model)
+    objective = make_objective(split.train, Lambda("AP(rel=2)"), model)
     second = trainer.minimise(objective, start).params
     assert_array_equal(seen.kept[2], second)
     for values, part in ((seen.train, split.train), (seen.valid, split.valid)):
-        scores = objective_of(part, Lambda("AP(rel=2)"), model).scores(second).astype(np.float64)
+        scores = make_objective(part, Lambda("AP(rel=2)"), model).scores(second).astype(np.float64)
         expected = measure("AP(rel=2)")(scores, part.labels, part.qptr).mean()
         assert_allclose(values[2], expected, rtol=1e-12, atol=0.0)
     assert seen.best["train"][0] == int(np.argmax(seen.train))
@@ -73,13 +87,13 @@ def test_what_is_watched_is_what_sgd_does(split, name):
     assert len(seen.train) == len(seen.valid) == len(seen.pairs)
 
 
-def test_a_training_ends_when_validation_has_not_risen_for_so_many_epochs(split):
+def test_a_training_stops_after_patience_epochs_without_a_better_validation_value(split):
     settings = Settings(epochs=200, patience=3, artificial=SIZE)
     seen = watch(split.train, split.valid, "nDCG", model_of("linear", settings), 0.1, settings)
     assert len(seen.valid) - 1 - seen.best["valid"][0] == 3 < 200
 
 
-def test_a_training_from_given_weights_has_the_epochs_that_were_asked_for(split):
+def test_a_training_from_given_weights_has_the_given_number_of_epochs(split):
     start = np.array([1.0, 0.0, 0.0, 0.0])
     model = model_of("linear", SETTINGS)
     seen = watch(split.train, split.valid, "nDCG", model, 0.1, SETTINGS, start=start, epochs=9, keep=(0,))
@@ -105,7 +119,7 @@ def test_ndcg_learns_from_every_pair_of_different_labels(split):
     assert set(for_ap.pairs) == {n_pairs(split.train, rel=2)}
 
 
-def test_trainings_on_equally_many_pairs_are_compared_on_the_matched_measure():
+def test_trainings_on_about_as_many_pairs_are_compared_on_the_matched_measure():
     rng = np.random.default_rng(0)
 
     def one(size, trained, pairs):
@@ -113,11 +127,11 @@ def test_trainings_on_equally_many_pairs_are_compared_on_the_matched_measure():
 
     runs = [one(10, "nDCG", 1000.0), one(40, "nDCG", 4000.0), one(10, "RR", 10.0), one(80, "RR", 1200.0)]
     (row,) = equal_pairs(runs, "RR")  # 10 pairs are far from any
-    assert (row.other, row.size, row.other_size) == ("nDCG", 80, 10)
-    assert (row.pairs, row.other_pairs) == (1200.0, 1000.0)
-    test = paired_t(runs[3].test["RR"], runs[0].test["RR"])
-    assert (row.difference, row.p) == (test.difference, test.p)
-    assert_allclose(row.mean - row.other_mean, row.difference, rtol=1e-12, atol=1e-15)
+    assert (row.other.trained, row.matched.size, row.other.size) == ("nDCG", 80, 10)
+    assert (row.matched.pairs, row.other.pairs) == (1200.0, 1000.0)
+    assert row.test == paired_t(runs[3].test["RR"], runs[0].test["RR"])
+    difference = row.matched.mean("RR") - row.other.mean("RR")
+    assert_allclose(difference, row.test.difference, rtol=1e-12, atol=1e-15)
 
 
 def test_numbers_of_pairs_that_differ_by_a_factor_of_two_are_not_alike():
@@ -128,19 +142,16 @@ def test_numbers_of_pairs_that_differ_by_a_factor_of_two_are_not_alike():
 
 def test_sizes_ascend_within_a_measure():
     cells = {
-        ("size", n, m): {"pairs": 1.0, "test": {}}
-        for n, m in ((9, "nDCG"), (9, "RR"), (3, "nDCG"), (3, "RR"))
+        ("size", n, m): {"pairs": 1.0, "test": {"RR(rel=2)": [0.5]}}
+        for n, m in ((9, "nDCG"), (9, "RR(rel=2)"), (3, "nDCG"), (3, "RR(rel=2)"))
     }
-    assert [(one.trained, one.size) for one in sized(cells)] == [
-        ("nDCG", 3),
-        ("nDCG", 9),
-        ("RR", 3),
-        ("RR", 9),
-    ]
+    runs = sized(cells)
+    assert [(run.trained, run.size) for run in runs] == [("nDCG", 3), ("nDCG", 9), ("RR", 3), ("RR", 9)]
+    assert runs[0].mean("RR") == 0.5
 
 
 def test_every_construction_is_compared_for_three_measures_and_both_nets_for_four(split):
-    found = entries(Collection("artificial", (split,), rel=2), SETTINGS)
+    found = entries(MeasuredCollection("artificial", (split,), rel=2), SETTINGS)
     usual = [entry for entry in found if entry.settings["construction"] == "ranknet-weight-pairs"]
     assert [(entry.method, entry.measure) for entry in usual] == [
         (method, name)
