@@ -57,7 +57,7 @@ def _compared(number: int, by_name: dict[str, DataSetResult]) -> Table:
     has_runs = number <= 8
     systems = [(one.methods[0], *one.base) if has_runs else one.methods for one in data_sets]
     rows: list[tuple[Value, ...]] = []
-    for row, (nine, wins_nine, ten, wins_ten) in zip(zip(*systems, strict=True), published, strict=False):
+    for row, (nine, wins_nine, ten, wins_ten) in zip(zip(*systems, strict=False), published, strict=False):
         ours = [value for system in row for value in (system.mean, _wins(system.against))]
         rows.append((row[0].name, *ours, nine, wins_nine or None, ten, wins_ten or None))
     best = [
