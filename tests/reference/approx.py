@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+from scipy.interpolate import PchipInterpolator
 
 from tests.reference import Reference
 
@@ -102,6 +103,28 @@ def _settings(**fields):
     return [{"alpha": alpha, "sigmoid": sigmoid, **fields} for alpha, sigmoid in smoothing]
 
 
+def measure_sum(s, labels, measure, alpha, sigmoid):
+    """RBP, DCG or nDCG, with the discount between ranks by the curve that the class names."""
+    n, k = len(s), measure.k
+    if measure.symbol == "RBP":
+        worth = [float(y >= measure.rel) for y in labels]
+    else:
+        worth = [2.0**y - 1 for y in labels]
+
+    def discount(rank):
+        if measure.symbol == "RBP":
+            return (1 - measure.p) * measure.p ** (rank - 1)
+        return 1 / math.log2(max(rank, 2) if measure.discount == "letor3" else 1 + rank)
+
+    values = [discount(r) if k is None or r <= k else 0.0 for r in range(1, n + 3)]
+    curve = PchipInterpolator(range(1, n + 3), values)
+    norm = 1.0
+    if measure.symbol == "nDCG":
+        norm = sum(w * d for w, d in zip(sorted(worth, reverse=True), values, strict=False))
+    total = sum(w * float(curve(rank)) for w, rank in zip(worth, soft_ranks(s, alpha, sigmoid), strict=True))
+    return total / norm if norm > 0 else 0.0
+
+
 REFERENCES = {
     "ApproxNDCG": Reference(ndcg, [{}, *_settings(), *_settings(k=3)]),
     "ApproxAP": Reference(ap, [{}, *_settings(beta=5.0), *_settings(rel=2)]),
@@ -109,4 +132,8 @@ REFERENCES = {
     "ApproxRR": Reference(rr, [{}, *_settings()]),
     "ApproxERR": Reference(err, [{}, *_settings(l_max=3)]),
     "ApproxKendall": Reference(kendall, [{}, *_settings()]),
+    "ApproxMeasure": Reference(
+        measure_sum,
+        [{}, *({"measure": name, "alpha": 3.0} for name in ("RBP", "DCG@1", "nDCG(discount='letor3')@3"))],
+    ),
 }
