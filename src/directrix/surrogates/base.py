@@ -45,8 +45,10 @@ class KernelSurrogate(ABC):
         """Properties of the surrogate; `directrix.laws.check_surrogate` tests them."""
 
     @abstractmethod
-    def prepare(self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None) -> Any:
-        """Compute everything that depends on labels and document weights alone.
+    def prepare(
+        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
+    ) -> tuple[Any, ...]:
+        """Compute everything that depends on labels and document weights alone, as a tuple of arrays.
 
         The result must not depend on the smoothing: annealing uses it for all smoothings.
 
