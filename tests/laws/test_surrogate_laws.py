@@ -18,9 +18,6 @@ REFERENCES = references()
 CASES = cases()
 
 
-CASES += [dx.ApproxMeasure(name, alpha=3.0) for name in ("RBP", "nDCG(discount='letor3')@3", "DCG@1")]
-
-
 @pytest.mark.parametrize("surrogate", CASES, ids=repr)
 def test_surrogates_keep_the_laws(surrogate):
     if getattr(surrogate, "sigmoid", None) == "arctan":

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+from scipy.interpolate import PchipInterpolator
 
 from tests.reference import Reference
 
@@ -81,6 +82,25 @@ def kendall(s, labels, alpha, sigmoid):
     return total / math.sqrt(len(pairs) * n * (n - 1) / 2)
 
 
+def any_sum(s, labels, measure, alpha, sigmoid):
+    """nDCG, DCG and RBP: the discount is a curve through its values at the ranks, 0 past the cut-off."""
+    n, ranks = len(s), range(1, len(s) + 3)
+    if measure.symbol == "RBP":
+        worth = [float(y >= measure.rel) for y in labels]
+        discount = [(1 - measure.p) * measure.p ** (r - 1) for r in ranks]
+    else:
+        worth = [2.0**y - 1 for y in labels]
+        letor = measure.discount == "letor3"
+        discount = [1 / max(math.log2(r), 1.0) if letor else 1 / math.log2(1 + r) for r in ranks]
+    discount = [d if measure.k is None or r <= measure.k else 0.0 for r, d in zip(ranks, discount, strict=True)]
+    curve = PchipInterpolator(ranks, discount)
+    total = sum(w * curve(rank) for w, rank in zip(worth, soft_ranks(s, alpha, sigmoid), strict=True))
+    if measure.symbol != "nDCG":
+        return total
+    ideal = sum(w * d for w, d in zip(sorted(worth, reverse=True), discount[:n], strict=True))
+    return total / ideal if ideal else 0.0
+
+
 def slope(value, s, h=1e-6):
     """Central differences of ``value(s)``."""
     grad = np.empty(len(s))
@@ -109,4 +129,8 @@ REFERENCES = {
     "ApproxRR": Reference(rr, [{}, *_settings()]),
     "ApproxERR": Reference(err, [{}, *_settings(l_max=3)]),
     "ApproxKendall": Reference(kendall, [{}, *_settings()]),
+    "ApproxMeasure": Reference(
+        any_sum,
+        [{}, *({"measure": m, "alpha": 3.0} for m in ("RBP", "nDCG(discount='letor3')@3", "DCG@1"))],
+    ),
 }
