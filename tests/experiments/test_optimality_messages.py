@@ -16,13 +16,13 @@ W = np.array([1.0, 2.0, 0.0])
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: certify(W, Q, "AP", eps=0.0), r"eps=0\.0: a share between 0 and 1"),
-        (lambda: certify(W, Q, "AP", delta=1.5), r"delta=1\.5: a share between 0 and 1"),
+        (lambda: certify(W, Q, "AP", eps=0.0), r"eps=0\.0: eps must be a number > 0 and < 1"),
+        (lambda: certify(W, Q, "AP", delta=1.5), r"delta=1\.5: delta must be a number > 0 and < 1"),
         (lambda: certify(W, Q, "AP", eps=1e-9), r"need 4\.6e\+09 directions; .* e\.g\. eps=0\.01"),
         (lambda: certify(W, Q, "AP", eps=5e-324), "need inf directions"),
         (lambda: certify(W, Q, "AP", steps=[]), r"steps=\[\]: lengths > 0 are needed"),
         (lambda: certify(W, Q, "AP", steps=[0.1, -1]), "lengths > 0 are needed, e.g. steps="),
-        (lambda: certify(W, Q, "AP", seed=-1), "seed=-1; an integer >= 0"),
+        (lambda: certify(W, Q, "AP", seed=-1), "seed=-1: seed must be an integer >= 0"),
         (lambda: certify(W, Q), "weights have no measure of their own; pass one"),
         (lambda: certify(W[:2], Q, "AP"), r"shape \(2,\); 3 finite numbers are needed on Queries"),
         (lambda: certify(W * np.nan, Q, "AP"), "3 finite numbers are needed"),
@@ -34,8 +34,8 @@ W = np.array([1.0, 2.0, 0.0])
         (lambda: certify(0 * W, Q, "AP", relative=True), "all weights are 0 and have no length"),
         (lambda: certify(W, ONE_LABEL, "AP(empty='skip')"), "defined for none of the 1 queries"),
         (lambda: certify(W, SAME, "AP", one_weight=True), "no feature orders the documents"),
-        (lambda: certify(W, Q, "KendallTau", exact=True), "is no sum over documents"),
-        (lambda: polish(W, Q, "AP", max_moves=-1), "max_moves=-1; an integer >= 0"),
+        (lambda: certify(W, Q, "KendallTau", exact=True), "is not a sum over documents"),
+        (lambda: polish(W, Q, "AP", max_moves=-1), "max_moves=-1: max_moves must be an integer >= 0"),
     ],
 )
 def test_messages(call, message):

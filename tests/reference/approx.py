@@ -92,7 +92,9 @@ def any_sum(s, labels, measure, alpha, sigmoid):
         worth = [2.0**y - 1 for y in labels]
         letor = measure.discount == "letor3"
         discount = [1 / max(math.log2(r), 1.0) if letor else 1 / math.log2(1 + r) for r in ranks]
-    discount = [d if measure.k is None or r <= measure.k else 0.0 for r, d in zip(ranks, discount, strict=True)]
+    discount = [
+        d if measure.k is None or r <= measure.k else 0.0 for r, d in zip(ranks, discount, strict=True)
+    ]
     curve = PchipInterpolator(ranks, discount)
     total = sum(w * curve(rank) for w, rank in zip(worth, soft_ranks(s, alpha, sigmoid), strict=True))
     if measure.symbol != "nDCG":

@@ -199,12 +199,12 @@ WRONG = [
     (lambda: sign_test([np.inf], [1.0]), "finite values of the same queries"),
     (lambda: signed_rank([np.nan], [1.0]), "none of 1 pairs of values has two numbers"),
     (lambda: paired_t([1.0], [0.0]), "the t-test has one pair of values; two or more"),
-    (lambda: randomisation(A, B, seed=-1), "seed=-1; an integer >= 0 is needed"),
-    (lambda: randomisation(A, B, n_resamples=0), "n_resamples=0; an integer >= 1"),
-    (lambda: randomisation(A, B, n_resamples=1.5), "n_resamples=1.5; an integer"),
-    (lambda: t_interval(A, B, confidence=95), "confidence=95: a number between 0 and 1"),
+    (lambda: randomisation(A, B, seed=-1), "seed=-1: seed must be an integer >= 0"),
+    (lambda: randomisation(A, B, n_resamples=0), "n_resamples=0: n_resamples must be an integer >= 1"),
+    (lambda: randomisation(A, B, n_resamples=1.5), "n_resamples=1.5: n_resamples must be an integer"),
+    (lambda: t_interval(A, B, confidence=95), "confidence=95: confidence must be a number > 0 and < 1"),
     (lambda: bootstrap_interval(A, B, method="basic"), "method='basic': give method='bca'"),
-    (lambda: detectable(A, B, power=1.0), "power=1.0: a number between 0 and 1"),
+    (lambda: detectable(A, B, power=1.0), "power=1.0: power must be a number > 0 and < 1"),
 ]
 
 
