@@ -31,7 +31,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 import directrix as dx
-from directrix.reports.chapelle2010.tables import PUBLISHED
+from directrix.reproductions.chapelle2010.published import PUBLISHED
 
 CELLS = Path(__file__).parent / "results" / "methods.jsonl"
 NAMES = ("AP", "nDCG@5", "nDCG@10", "nDCG")

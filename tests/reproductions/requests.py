@@ -1,8 +1,13 @@
-"""Requests as ``directrix reproduce`` makes them, without a progress bar."""
+"""Requests and runners as ``directrix reproduce`` makes them, without a progress bar."""
 
 from contextlib import nullcontext
 
 from directrix.reproductions.request import Request
+from directrix.reproductions.runner import Runner
+
+
+def _silent(_):
+    return nullcontext(lambda *_: None)
 
 
 def request_of(name, data, folder, **options):
@@ -13,6 +18,11 @@ def request_of(name, data, folder, **options):
         data,
         folder,
         installation={"directrix": "0"},
-        progress=lambda _: nullcontext(lambda *_: None),
+        progress=_silent,
         **{**given, **options},
     )
+
+
+def runner_of(path, jobs=1):
+    """A runner with this file of finished cells."""
+    return Runner(path, jobs, _silent)

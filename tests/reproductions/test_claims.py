@@ -11,6 +11,9 @@ from directrix.reproductions.claims import Scored, ahead, fact, verdict
     ("tests", "expected"),
     [
         ([(0.1, 0.01), (0.2, 0.001)], "holds"),
+        ([(0.1, 0.01), (0.2, 0.04)], "holds"),
+        ([(0.1, 0.01), (0.2, 0.06)], "not significant"),
+        ([(0.1, 0.01), (-0.2, 0.06)], "not significant"),
         ([(0.1, 0.01), (-0.2, 0.3)], "not significant"),
         ([(0.1, 0.01), (-0.2, 0.04)], "does not hold"),
         ([(0.1, 0.05)], "not significant"),
@@ -39,3 +42,23 @@ def test_one_system_ahead_of_several():
 def test_a_fact_needs_no_test():
     assert fact("A", "Sect. 1", "", holds=True).verdict == "holds"
     assert fact("A", "Sect. 1", "", holds=False).verdict == "does not hold"
+
+
+def test_the_verdict_on_two_systems_follows_the_test():
+    rng = np.random.default_rng(0)
+    a, b = rng.random((2, 30))
+
+    def claim(first, second):
+        pair = (Scored(name, of, float(of.mean())) for name, of in (("A", first), ("B", second)))
+        return ahead("A is above B", "Table 1", *pair, unit="folds")
+
+    assert (claim(a + 0.5, b).verdict, claim(b, a + 0.5).verdict) == ("holds", "does not hold")
+    level = claim(a, b)
+    assert paired_t(a, b).p > 0.05
+    assert level.verdict == "not significant"
+    assert (
+        f"over 30 folds: difference {a.mean() - b.mean():+.4f}, p = {paired_t(a, b).p:.3g}" in level.evidence
+    )
+    near = 0.5 * (b - a) + b + 0.12  # p between .005 and .05
+    assert 0.005 < paired_t(near, b).p < 0.05
+    assert claim(near, b).verdict == "holds"

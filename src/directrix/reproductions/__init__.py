@@ -44,10 +44,7 @@ def reproduction(name: str) -> Reproduction[Any, Any, Any]:
     if name not in PAPERS:
         known = "; ".join(f"{key}: {about}" for key, about in PAPERS.items())
         raise InputError(f"{name!r} is not the name of a reproduction. Give one of these. {known}.")
-    from directrix.reproductions.unmoved import UNMOVED, Unmoved
-
-    if name in UNMOVED:
-        return Unmoved(name)  # type: ignore[return-value]
-    module = importlib.import_module(f"directrix.reproductions.{name}")
-    found: Reproduction[Any, Any, Any] = module.REPRODUCTION
-    return found
+    paper: Reproduction[Any, Any, Any] = importlib.import_module(
+        f"directrix.reproductions.{name}"
+    ).REPRODUCTION
+    return paper

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from directrix.experiments.crossval import CrossValidation
-from directrix.experiments.significance import paired, paired_t, t_interval
+from directrix.experiments.significance import Significance, paired, paired_t, t_interval
 from directrix.reports.report import Claim, Verdict
 from directrix.types import Float64Array
 
@@ -32,18 +32,6 @@ LEVEL = 0.05
 """A difference is significant if p is below this."""
 NEAR = 0.01
 """Two systems are comparable if the 95 % interval of their difference lies within this of 0."""
-
-
-class Test(Protocol):
-    """What a verdict needs of a test of significance."""
-
-    @property
-    def difference(self) -> float:
-        """Mean of the first system minus that of the second."""
-
-    @property
-    def p(self) -> float:
-        """Two-sided p-value."""
 
 
 class Scored(NamedTuple):
@@ -88,12 +76,12 @@ class Ordering(NamedTuple):
     part: Literal["test", "training"] = "test"
 
 
-def verdict(*tests: Test) -> Verdict:
+def verdict(*tests: Significance) -> Verdict:
     """Judge whether one system is ahead of all others.
 
     Parameters
     ----------
-    *tests : Test
+    *tests : Significance
         Its differences from each of the others.
 
     Returns
@@ -103,7 +91,6 @@ def verdict(*tests: Test) -> Verdict:
 
     Examples
     --------
-    >>> from directrix.experiments.significance import Significance
     >>> verdict(Significance(0.01, 0.1, 50), Significance(0.001, 0.2, 50))
     'holds'
     >>> verdict(Significance(0.01, 0.1, 50), Significance(0.3, -0.2, 50))

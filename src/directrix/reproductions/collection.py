@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from directrix.errors import InputError
 from directrix.experiments.crossval import Split, letor_splits
 
-__all__ = ["Collection", "absent", "available", "missing_data", "read_collections"]
+__all__ = ["Collection", "available", "missing_data", "read_collections"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,20 +79,14 @@ def read_collections(
     return {name: Collection(name, letor_splits(data / "letor" / name)[:n_folds]) for name in present}
 
 
-def absent(names: Iterable[str], present: Iterable[str]) -> list[str]:
-    """Return the names of the collections that were not read."""
-    read = set(present)
-    return [name for name in names if name not in read]
-
-
-def missing_data(parts: Mapping[str, str], present: Iterable[str]) -> tuple[tuple[str, str], ...]:
+def missing_data(parts: Mapping[str, str], present: Container[str]) -> tuple[tuple[str, str], ...]:
     """Name the parts of a paper that lack their data.
 
     Parameters
     ----------
     parts : mapping of str to str
         For each collection the part of the paper that needs it.
-    present : iterable of str
+    present : container of str
         Collections that were read.
 
     Returns
@@ -102,9 +96,10 @@ def missing_data(parts: Mapping[str, str], present: Iterable[str]) -> tuple[tupl
     """
     return tuple(
         (
-            parts[name],
+            part,
             f"`letor/{name}/Fold1` is not in the data folder. Add it, and run the command with another "
             "folder for the results.",
         )
-        for name in absent(parts, present)
+        for name, part in parts.items()
+        if name not in present
     )

@@ -38,10 +38,10 @@ class Runner:
     jobs: int
     progress: ProgressOf
 
-    def cells(self, name: str, cells: Sequence[Cell]) -> Cells:
-        """Run cells; ``name`` says what they are, for the progress bar."""
+    def cells(self, name: str, cells: Sequence[Cell], share: Callable[[], None] | None = None) -> Cells:
+        """Run cells; ``name`` says what they are, for the progress bar, ``share`` is that of `run_cells`."""
         with self.progress(name) as report:
-            return run_cells(cells, self.path, n_jobs=self.jobs, progress=report)
+            return run_cells(cells, self.path, n_jobs=self.jobs, progress=report, share=share)
 
     def cross_validate(
         self,

@@ -10,6 +10,7 @@ from directrix.errors import InputError
 from directrix.experiments.crossval import CrossValidation, Tried
 from directrix.experiments.crossval_result import FoldResult
 from directrix.reports.page import page
+from directrix.reproductions.collection import Collection
 from directrix.reproductions.he2010 import REPRODUCTION
 from directrix.reproductions.he2010.agreement import trade_off
 from directrix.reproductions.he2010.claims import claims
@@ -143,15 +144,11 @@ def hand_made():
     falling["structural"] = {name: np.array([0.8, 0.9]) for name in STRUCTURAL}
     falling["beta"] = {label: np.array([0.1, 0.1]) for label in falling["beta"]}
 
-    class Fold:
-        def __init__(self, name):
-            self.name = name
-
-    return results_of("OHSUMED", (Fold("Fold1"), Fold("Fold2")), falling, found)
+    return results_of(Collection("OHSUMED", ()), found, falling)
 
 
 def verdicts(found):
-    made = claims(Results(Settings(SWEEP), APART, (found,)))
+    made = claims(Results(Settings(SWEEP), APART, {"OHSUMED": found}))
     return {claim.text.removeprefix("OHSUMED: "): claim.verdict for claim in made}
 
 
@@ -183,7 +180,7 @@ def test_verdicts_turn_with_the_figures():
 
 
 def test_the_trade_off_is_read_off_the_candidates():
-    trade = trade_off(hand_made().crossval)
+    trade = trade_off(hand_made().compared)
     np.testing.assert_array_equal(trade.alphas, [50.0, 100.0, 300.0])
     np.testing.assert_array_equal(trade.many, [[0.5, 0.5], [0.6, 0.6], [0.7, 0.7]])
     np.testing.assert_array_equal(trade.one, [[0.4, 0.4], [0.5, 0.5], [0.6, 0.6]])
@@ -208,7 +205,7 @@ def test_folds_decide_whether_tendency_predicts_the_measure():
     def verdict(*taus):
         agreed = each._replace(by_fold={side: np.array(taus) for side in ("train", "test")})
         collection = replace(found, agreements=(agreed,))
-        return claims(Results(Settings(SWEEP), APART, (collection,)))[-1].verdict
+        return claims(Results(Settings(SWEEP), APART, {"OHSUMED": collection}))[-1].verdict
 
     assert verdict(0.5, 0.4, 0.5) == "holds"
     assert verdict(-0.5, -0.4, -0.5) == "does not hold"

@@ -173,7 +173,7 @@ def test_the_grids_are_the_papers():
     grids = {entry.name: entry.resolved.grid for entry in entries(Grids())[:2]}
     assert len(grids["ApproxAP"]["alpha"]) * len(grids["ApproxAP"]["beta"]) == 20
     assert grids["ApproxNDCG"]["alpha"] == (10, 20, 50, 100, 150, 200, 250, 300)
-    ranker = entries(Grids())[0].way.ranker(measure=AP(rel=2), alpha=20.0, beta=50.0)
+    ranker = entries(Grids())[0].resolved.ranker(measure=AP(rel=2), alpha=20.0, beta=50.0)
     assert ranker.trainer == SGD(learning_rate=0.01, epochs=200)
     assert (ranker.surrogate, ranker.start, ranker.l2) == (
         ApproxAP(alpha=20.0, beta=50.0, rel=2),

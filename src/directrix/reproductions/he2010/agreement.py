@@ -37,13 +37,13 @@ class TradeOff:
     many: Float64Array
 
 
-def trade_off(crossval: CrossValidation) -> TradeOff:
+def trade_off(compared: CrossValidation) -> TradeOff:
     """Return the training MAP of the candidates of a cross-validation."""
 
     def by_alpha(entry: str) -> Float64Array:
-        return np.array([[one.train["AP"] for one in fold.tried] for fold in crossval.results[entry]]).T
+        return np.array([[one.train["AP"] for one in fold.tried] for fold in compared.results[entry]]).T
 
-    first = crossval.results[MAP][0].tried
+    first = compared.results[MAP][0].tried
     return TradeOff(np.array([one.settings["alpha"] for one in first]), by_alpha(ONE_START), by_alpha(MAP))
 
 
@@ -88,13 +88,13 @@ class Agreement(NamedTuple):
     by_fold: dict[str, Float64Array]
 
 
-def agreement(coefficients: Coefficients, crossval: CrossValidation, measure: str) -> Agreement:
+def agreement(coefficients: Coefficients, compared: CrossValidation, measure: str) -> Agreement:
     """Correlate eps* with a measure over all surrogates of AP, or of nDCG.
 
     Parameters
     ----------
     coefficients : mapping of family to mapping of surrogate to float64 (n_folds,)
-    crossval : CrossValidation
+    compared : CrossValidation
     measure : str
         "AP", "nDCG@5" or "nDCG@10".
 
@@ -107,7 +107,7 @@ def agreement(coefficients: Coefficients, crossval: CrossValidation, measure: st
     from scipy.stats import kendalltau, spearmanr
 
     names = (MAP, "SVMmap", "PermuRank") if measure == "AP" else (NDCG, "SoftRank", "SVMndcg", "DORM")
-    folds = [row for name in names for row in _by_fold(coefficients, crossval, name, measure)]
+    folds = [row for name in names for row in _by_fold(coefficients, compared, name, measure)]
     points = tuple(Point(name, *(float(values.mean()) for values in of)) for name, *of in folds)
 
     def correlated(test: Any, strength: Any, values: Any) -> tuple[float, float]:
@@ -125,7 +125,7 @@ def agreement(coefficients: Coefficients, crossval: CrossValidation, measure: st
         side: np.array(
             [
                 correlated(kendalltau, [-row[1][i] for row in folds], [row[at][i] for row in folds])[0]
-                for i in range(len(crossval.folds))
+                for i in range(len(compared.folds))
             ]
         )
         for at, side in ((2, "train"), (3, "test"))
@@ -134,14 +134,14 @@ def agreement(coefficients: Coefficients, crossval: CrossValidation, measure: st
 
 
 def _by_fold(
-    coefficients: Coefficients, crossval: CrossValidation, name: str, measure: str
+    coefficients: Coefficients, compared: CrossValidation, name: str, measure: str
 ) -> list[tuple[str, Float64Array, Float64Array, Float64Array]]:
     """Return surrogates with eps* and the measure on training and on test queries, by fold."""
     if name in STRUCTURAL:
-        train, test = training_by_fold(crossval, name, measure), np.array(crossval.folds_of(name, measure))
+        train, test = training_by_fold(compared, name, measure), np.array(compared.folds_of(name, measure))
         return [(name, coefficients["structural"][name], train, test)]
     parameter, rows = _SMOOTH[name], []
-    for candidates in zip(*(fold.tried for fold in crossval.results[name]), strict=True):
+    for candidates in zip(*(fold.tried for fold in compared.results[name]), strict=True):
         label = f"{parameter}={candidates[0].settings[parameter]:g}"
         train, test = (
             np.array([getattr(one, part)[measure] for one in candidates]) for part in ("train", "test")

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from directrix.experiments.crossval import CrossValidation
 from directrix.experiments.significance import paired_t
 from directrix.reports.report import Claim
 from directrix.reproductions.claims import Ordering, ahead, check_ordering, fact, p_value, scored, verdict
-from directrix.reproductions.he2010.agreement import Agreement, TradeOff
+from directrix.reproductions.he2010.agreement import Agreement, Coefficients, TradeOff
 from directrix.reproductions.he2010.coefficients import STRUCTURAL, Sweep, parameter
 from directrix.reproductions.he2010.methods import LISTNET, MAP, NDCG
-from directrix.reproductions.he2010.protocol import MEASURES, CollectionResults, Results
+from directrix.reproductions.he2010.protocol import MEASURES, Results
 from directrix.reproductions.he2010.published import BOUNDS
 
 __all__ = ["ORDERINGS", "claims"]
@@ -76,17 +77,18 @@ def claims(results: Results) -> tuple[Claim, ...]:
     are facts about these queries, not a sample: their sign decides, and the folds that agree are counted.
     """
     made = list(_theorems(results.apart, results.settings.sweep))
-    for collection in results.collections:
+    for name, one in results.collections.items():
         made += [
-            *_tendency(collection),
-            *_trade_off(collection.name, collection.trade_off),
-            *_ordered(collection, "training"),
+            *_tendency(name, one.coefficients),
+            *_trade_off(name, one.trade_off),
+            *_ordered(name, one.compared, "training"),
+            _best(name, one.compared),
+            *_ordered(name, one.compared, "test"),
         ]
-        made += [_best(collection), *_ordered(collection, "test")]
     made += [
-        _agreement(collection.name, agreement)
-        for collection in results.collections
-        for agreement in collection.agreements
+        _agreement(name, agreement)
+        for name, one in results.collections.items()
+        for agreement in one.agreements
     ]
     return tuple(made)
 
@@ -117,44 +119,42 @@ def _theorems(apart: Mapping[str, Any], sweep: Sweep) -> Iterator[Claim]:
     )
 
 
-def _tendency(collection: CollectionResults) -> Iterator[Claim]:
+def _tendency(name: str, coefficients: Coefficients) -> Iterator[Claim]:
     for family, text in _TENDENCY.items():
-        folds = np.array(list(collection.coefficients[family].values()))  # from blunt to sharp
+        folds = np.array(list(coefficients[family].values()))  # from blunt to sharp
         steps, mean = np.diff(folds, axis=0), folds.mean(axis=1)
         yield fact(
-            f"{collection.name}: {text}",
+            f"{name}: {text}",
             "Table 3",
             f"mean over folds {mean[0]:.3f} to {mean[-1]:.3f} in {len(mean) - 1} steps, of which "
             f"{int((np.diff(mean) <= 0).sum())} fall; of all folds {int((steps <= 0).sum())}/{steps.size}",
             holds=bool((np.diff(mean) <= 0.0).all()),
         )
-    sharpest = {
-        family: float(list(collection.coefficients[family].values())[-1].mean()) for family in _TENDENCY
-    }
-    large = {name: collection.coefficients["structural"][name] for name in STRUCTURAL}
-    others = {"AP": collection.coefficients[MAP], "nDCG": collection.coefficients[NDCG]}
+    sharpest = {family: float(list(coefficients[family].values())[-1].mean()) for family in _TENDENCY}
+    large = {name: coefficients["structural"][name] for name in STRUCTURAL}
+    others = {"AP": coefficients[MAP], "nDCG": coefficients[NDCG]}
     margin = min(
         large[name].min() - others["AP" if name in ("SVMmap", "PermuRank") else "nDCG"]["alpha=100"].max()
         for name in large
     )
     means = {name: float(values.mean()) for name, values in large.items()}
     yield fact(
-        f"{collection.name}: eps* of SVMmap, DORM, PermuRank and SVMndcg is big",
+        f"{name}: eps* of SVMmap, DORM, PermuRank and SVMndcg is big",
         "Table 3",
         f"{_listed(means, '.3f')}; above ApproxRank at alpha = 100 in every fold by at least {margin:.3f}",
         holds=bool(margin > 0.0),
     )
     least = min(means.values())
     yield fact(
-        f"{collection.name}: with proper parameters the three have very strong tendency correlation",
+        f"{name}: with proper parameters the three have very strong tendency correlation",
         "Table 3",
         f"eps* at the sharpest: {_listed(sharpest, '.3f')}, a quarter of {least:.3f} is needed; none is 0, "
         "because documents with equal features tie",
         holds=max(sharpest.values()) < _SMALL * least,
     )
-    steep = np.array([v.mean() for label, v in collection.coefficients["beta"].items() if label != "beta=1"])
+    steep = np.array([v.mean() for label, v in coefficients["beta"].items() if label != "beta=1"])
     yield fact(
-        f"{collection.name}: results are not very sensitive to beta",
+        f"{name}: results are not very sensitive to beta",
         "Sect. 6.2",
         f"eps* at alpha = 100, beta >= 10: {steep.min():.4f} to {steep.max():.4f}",
         holds=bool(np.ptp(steep) < 0.01),
@@ -201,23 +201,21 @@ def _trade_off(name: str, trade: TradeOff) -> Iterator[Claim]:
     )
 
 
-def _ordered(collection: CollectionResults, part: str) -> Iterator[Claim]:
+def _ordered(name: str, compared: CrossValidation, part: str) -> Iterator[Claim]:
     for ordering in ORDERINGS[part]:
-        if not ordering.collections or collection.name in ordering.collections:
-            yield check_ordering(
-                ordering, collection.name, collection.crossval, MEASURES[ordering.measure].name
-            )
+        if not ordering.collections or name in ordering.collections:
+            yield check_ordering(ordering, name, compared, MEASURES[ordering.measure].name)
 
 
-def _best(collection: CollectionResults) -> Claim:
+def _best(name: str, compared: CrossValidation) -> Claim:
     """Compare ApproxRank-MAP with the best of the others."""
-    others = [entry for entry in collection.crossval.entries if not entry.startswith(MAP)]
-    rivals = [scored(collection.crossval, entry, "AP") for entry in others]
+    others = [entry for entry in compared.entries if not entry.startswith(MAP)]
+    rivals = [scored(compared, entry, "AP") for entry in others]
     second = max(rivals, key=lambda rival: rival.mean)
     claim = ahead(
-        f"{collection.name}: test MAP of {MAP} is the best",
+        f"{name}: test MAP of {MAP} is the best",
         "Table 7",
-        scored(collection.crossval, MAP, "AP"),
+        scored(compared, MAP, "AP"),
         second,
     )
     return replace(claim, evidence=f"best of the others: {second.name}; {claim.evidence}")

@@ -6,23 +6,23 @@ import numpy as np
 
 from directrix.reports.rankings import compared_by_query
 from directrix.reports.report import Curve, Figure, Panel, PerQuery
-from directrix.reproductions.he2010.agreement import Agreement, TradeOff
+from directrix.reproductions.he2010.agreement import Agreement, Coefficients, TradeOff
 from directrix.reproductions.he2010.coefficients import parameter
 from directrix.reproductions.he2010.methods import MAP, NDCG, ONE_START
-from directrix.reproductions.he2010.protocol import MEASURES, CollectionResults, Results
+from directrix.reproductions.he2010.protocol import MEASURES, Results
 
 __all__ = ["figures", "per_query"]
 
 
 def figures(results: Results) -> tuple[Figure, ...]:
     """Draw all figures."""
-    collections = results.collections
+    collections = results.collections.items()
     return (
         Figure(
             "coefficients",
             "Tendency correlation over parameters (Tables 10 and 11), mean over folds; dashed: structural "
             "SVMs.",
-            tuple(panel for collection in collections for panel in _coefficients(collection)),
+            tuple(panel for name, one in collections for panel in _coefficients(name, one.coefficients)),
             "Lines of SoftRank and ApproxRank fall as they get sharper; dashed levels of SVMmap, PermuRank, "
             "SVMndcg and DORM stay high.",
         ),
@@ -30,17 +30,13 @@ def figures(results: Results) -> tuple[Figure, ...]:
             "trade-off",
             "Training MAP of ApproxRank-MAP against alpha, from one random start and with restarts (Sect. "
             "6.3).",
-            tuple(_trade_off(collection.name, collection.trade_off) for collection in collections),
+            tuple(_trade_off(name, one.trade_off) for name, one in collections),
             "Two lines over alpha; the one with restarts is above the other.",
         ),
         Figure(
             "agreement",
             "Test measure of each surrogate over its coefficient; not in the paper.",
-            tuple(
-                _agreement(collection.name, agreement)
-                for collection in collections
-                for agreement in collection.agreements
-            ),
+            tuple(_agreement(name, agreement) for name, one in collections for agreement in one.agreements),
             "One point for each surrogate: coefficient to the right, measure upwards.",
         ),
     )
@@ -50,33 +46,33 @@ def per_query(results: Results) -> tuple[PerQuery, ...]:
     """Show every measure of the same rankings."""
     return tuple(
         part
-        for collection in results.collections
+        for name, one in results.collections.items()
         for part in compared_by_query(
-            collection.name,
-            collection.crossval,
-            collection.splits,
-            [entry for entry in collection.crossval.entries if entry != ONE_START],
+            name,
+            one.compared,
+            one.collection.splits,
+            [entry for entry in one.compared.entries if entry != ONE_START],
             {measure: measure for measure in MEASURES},
         )
     )
 
 
-def _coefficients(collection: CollectionResults) -> list[Panel]:
+def _coefficients(name: str, coefficients: Coefficients) -> list[Panel]:
     panels = []
     for family, label, levels in (
         ("SoftRank", "sigma", ("DORM", "SVMndcg")),
         (MAP, "alpha", ("SVMmap", "PermuRank")),
         (NDCG, "alpha", ("DORM", "SVMndcg")),
     ):
-        of = collection.coefficients[family]
-        x = np.array([parameter(name) for name in of])
+        of = coefficients[family]
+        x = np.array([parameter(surrogate) for surrogate in of])
         ends = np.array([x.min(), x.max()])
         dashed = [
-            Curve(name, ends, np.full(2, float(collection.coefficients["structural"][name].mean())), "dashed")
-            for name in levels
+            Curve(level, ends, np.full(2, float(coefficients["structural"][level].mean())), "dashed")
+            for level in levels
         ]
         curve = Curve(family, x, np.array([float(values.mean()) for values in of.values()]))
-        panels.append(Panel(f"{collection.name}: {family}", (curve, *dashed), label, "eps*", x_scale="log"))
+        panels.append(Panel(f"{name}: {family}", (curve, *dashed), label, "eps*", x_scale="log"))
     return panels
 
 

@@ -24,44 +24,52 @@ _SHOWN = ("alpha", "sigma", "C", "target", "temperature", "l2")  # settings
 def performance(results: Results, measure: str, part: Literal["training", "test"]) -> Table:
     """Make one of Tables 4 to 6, of training queries, or 7 to 9, of test queries."""
     shown, collections = MEASURES[measure], results.collections
+    entries = next(iter(collections.values())).compared.entries
     is_test = part == "test"
     heads = (shown.name, "- ListNet", *(["p"] if is_test else []))
     return Table(
         f"Table {shown.test if is_test else shown.training}: {part} performance, {shown.name}",
         ("method", *(head for _ in collections for head in heads)),
         tuple(
-            (entry, *(value for one in collections for value in _values(one.crossval, entry, measure, part)))
-            for entry in collections[0].crossval.entries
+            (
+                entry,
+                *(
+                    value
+                    for one in collections.values()
+                    for value in _values(one.compared, entry, measure, part)
+                ),
+            )
+            for entry in entries
             if entry != ONE_START
         ),
-        groups=(("", 1), *((collection.name, len(heads)) for collection in collections)),
+        groups=(("", 1), *((name, len(heads)) for name in collections)),
         notes=(_TEST,) if is_test else ("Mean over the folds, convention letor3.", _TRAINING),
         digits=4,
     )
 
 
-def _values(crossval: CrossValidation, entry: str, measure: str, part: str) -> tuple[Value, ...]:
+def _values(compared: CrossValidation, entry: str, measure: str, part: str) -> tuple[Value, ...]:
     """Return a mean, its difference from ListNet, and for test queries p."""
     if part == "training":
-        value, base = (crossval.train(name, measure) for name in (entry, LISTNET))
+        value, base = (compared.train(name, measure) for name in (entry, LISTNET))
         return value, None if entry == LISTNET else value - base
     if entry == LISTNET:
-        return crossval.mean(entry, measure), None, None
-    test = paired_t(crossval.values(entry, measure), crossval.values(LISTNET, measure))
-    return crossval.mean(entry, measure), float(test.difference), float(test.p)
+        return compared.mean(entry, measure), None, None
+    test = paired_t(compared.values(entry, measure), compared.values(LISTNET, measure))
+    return compared.mean(entry, measure), float(test.difference), float(test.p)
 
 
 def chosen(results: Results) -> Table:
     """Make the table of the settings that validation chose in every fold."""
     rows: list[tuple[Value, ...]] = []
-    for collection in results.collections:
-        for entry in collection.crossval.entries:
+    for name, one in results.collections.items():
+        for entry in one.compared.entries:
             chosen = [
                 " ".join(f"{k}={shown(v)}" for k, v in settings.items() if k in _SHOWN)
-                for settings in collection.crossval.selected(entry)
+                for settings in one.compared.selected(entry)
             ]
-            rows.append((collection.name, entry, *chosen, collection.crossval.seconds(entry)))
-    folds = results.collections[0].crossval.folds
+            rows.append((name, entry, *chosen, one.compared.seconds(entry)))
+    folds = next(iter(results.collections.values())).compared.folds
     return Table(
         "Settings that validation chose", ("data", "method", *folds, "seconds"), tuple(rows), digits=0
     )

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from directrix.experiments.crossval import CrossValidation, Split
+from directrix.experiments.crossval import CrossValidation
 from directrix.reproductions.collection import Collection, read_collections
-from directrix.reproductions.he2010.agreement import Agreement, TradeOff, agreement, trade_off
+from directrix.reproductions.he2010.agreement import Agreement, Coefficients, TradeOff, agreement, trade_off
 from directrix.reproductions.he2010.coefficients import QUICK_SWEEP, Sweep, apart_cell, fold_cells
 from directrix.reproductions.he2010.methods import QUICK_GRIDS, Grids, entries
 from directrix.reproductions.reproduction import SeededSettings
@@ -81,21 +81,19 @@ class CollectionResults:
 
     Parameters
     ----------
-    name : str
-    splits : tuple of Split
+    collection : Collection
+    compared : CrossValidation
+        Of `entries`, all measures under the convention letor3.
     coefficients : mapping of family to mapping of surrogate to float64 (n_folds,)
         eps* on the training queries, see `Sweep.families`.
-    crossval : CrossValidation
-        Of `entries`, all measures under the convention letor3.
     trade_off : TradeOff
     agreements : tuple of Agreement
         One for each measure.
     """
 
-    name: str
-    splits: tuple[Split, ...]
-    coefficients: Mapping[str, Mapping[str, Float64Array]]
-    crossval: CrossValidation
+    collection: Collection
+    compared: CrossValidation
+    coefficients: Coefficients
     trade_off: TradeOff
     agreements: tuple[Agreement, ...]
 
@@ -109,12 +107,12 @@ class Results:
     settings : Settings
     apart : dict
         Of `directrix.reproductions.he2010.coefficients.apart`.
-    collections : tuple of CollectionResults
+    collections : mapping of str to CollectionResults
     """
 
     settings: Settings
     apart: Mapping[str, Any]
-    collections: tuple[CollectionResults, ...]
+    collections: Mapping[str, CollectionResults]
 
 
 def read(data: Path, settings: Settings) -> dict[str, Collection]:
@@ -128,9 +126,9 @@ def run(collections: Mapping[str, Collection], settings: Settings, runner: Runne
     apart = apart_cell(sweep, seed)
     folds = [cell for name, one in collections.items() for cell in fold_cells(name, one.splits, sweep, seed)]
     cells = runner.cells("coefficients", [apart, *folds])
-    results = []
+    results = {}
     for name, collection in collections.items():
-        crossval = runner.cross_validate(
+        compared = runner.cross_validate(
             name,
             collection.splits,
             entries(settings.grids, seed),
@@ -141,19 +139,16 @@ def run(collections: Mapping[str, Collection], settings: Settings, runner: Runne
             keep_top=_KEPT,
         )
         coefficients = _coefficients(collection, sweep, cells)
-        results.append(results_of(name, collection.splits, coefficients, crossval))
-    return Results(settings, cells[apart.key], tuple(results))
+        results[name] = results_of(collection, compared, coefficients)
+    return Results(settings, cells[apart.key], results)
 
 
 def results_of(
-    name: str,
-    splits: Sequence[Split],
-    coefficients: Mapping[str, Mapping[str, Float64Array]],
-    crossval: CrossValidation,
+    collection: Collection, compared: CrossValidation, coefficients: Coefficients
 ) -> CollectionResults:
-    """Add the trade-off and the agreement to coefficients and trainings."""
-    agreements = tuple(agreement(coefficients, crossval, measure) for measure in MEASURES)
-    return CollectionResults(name, tuple(splits), coefficients, crossval, trade_off(crossval), agreements)
+    """Add the trade-off and the agreement to trainings and coefficients."""
+    agreements = tuple(agreement(coefficients, compared, measure) for measure in MEASURES)
+    return CollectionResults(collection, compared, coefficients, trade_off(compared), agreements)
 
 
 def _coefficients(collection: Collection, sweep: Sweep, cells: Cells) -> dict[str, dict[str, Float64Array]]:
@@ -170,5 +165,5 @@ def _coefficients(collection: Collection, sweep: Sweep, cells: Cells) -> dict[st
 
 def seconds(results: Results) -> dict[str, float]:
     """Return the time that all trainings took."""
-    crossvals = [one.crossval for one in results.collections]
-    return {"training": sum(found.seconds(entry) for found in crossvals for entry in found.entries)}
+    trainings = [one.compared for one in results.collections.values()]
+    return {"training": sum(compared.seconds(entry) for compared in trainings for entry in compared.entries)}

@@ -17,7 +17,7 @@ from directrix.reproductions.reproduction import TableGroup
 
 __all__ = ["tables"]
 
-_Collections = Sequence[CollectionResults]
+_Collections = Mapping[str, CollectionResults]
 _SHOWN = {  # of Table 3; the appendix has all
     "SoftRank": ("sigma=0.1", "sigma=0.01", "sigma=0.001"),
     MAP: ("alpha=10", "alpha=100", "alpha=400"),
@@ -31,17 +31,14 @@ _MEASURE = (
 
 def tables(results: Results) -> tuple[TableGroup, ...]:
     """Make all tables, in the order of the paper; the last group is its appendix."""
-    families = results.settings.sweep.families()
-    collections = results.collections
-    agreements = [
-        (collection.name, agreement) for collection in collections for agreement in collection.agreements
-    ]
+    collections = results.collections.items()
+    agreements = [(name, agreement) for name, one in collections for agreement in one.agreements]
     return (
         TableGroup("Tendency correlation", (_table_3(results), _apart(results))),
         TableGroup(
             "The trade-off: alpha and random restarts",
             (
-                *(_trade_off(collection.name, collection.trade_off) for collection in collections),
+                *(_trade_off(name, one.trade_off) for name, one in collections),
                 _sentences(results),
             ),
         ),
@@ -60,9 +57,27 @@ def tables(results: Results) -> tuple[TableGroup, ...]:
         TableGroup(
             "Appendix: coefficients over all parameters",
             (
-                _appendix(10, "SoftRank", collections, {"SoftRank": families["SoftRank"]}, "sigma"),
-                _appendix(11, "ApproxRank", collections, {m: families[m] for m in (MAP, NDCG)}, "alpha"),
-                _betas(collections),
+                _sweep(
+                    results,
+                    "Table 10: eps* of SoftRank over sigma",
+                    "sigma",
+                    {"SoftRank": "SoftRank, "},
+                    _EPS,
+                ),
+                _sweep(
+                    results,
+                    "Table 11: eps* of ApproxRank over alpha",
+                    "alpha",
+                    {MAP: f"{MAP}, ", NDCG: f"{NDCG}, "},
+                    _EPS,
+                ),
+                _sweep(
+                    results,
+                    "eps* of ApproxRank-MAP over beta, alpha = 100",
+                    "beta",
+                    {"beta": ""},
+                    "Not a table of the paper, which says that beta hardly matters.",
+                ),
             ),
         ),
     )
@@ -81,13 +96,13 @@ def _table_3(results: Results) -> Table:
         "Table 3: tendency correlation coefficients eps*",
         "method",
         rows,
-        [(collection.name, collection) for collection in collections],
+        [(name, one.compared.folds) for name, one in collections.items()],
         (_EPS, _MEASURE, "The copy of the paper that we have lacks the digits of its coefficients."),
     )
 
 
 def _by_fold(collections: _Collections, family: str, label: str) -> list[float]:
-    folds = [collection.coefficients[family][label] for collection in collections]
+    folds = [one.coefficients[family][label] for one in collections.values()]
     return [float(value) for values in folds for value in (*values, values.mean())]
 
 
@@ -95,15 +110,15 @@ def _folds_table(
     title: str,
     first: str,
     rows: Sequence[tuple[Value, ...]],
-    groups: Sequence[tuple[str, CollectionResults]],
+    groups: Sequence[tuple[str, Sequence[str]]],
     notes: tuple[str, ...],
 ) -> Table:
     """Make a table with the folds of some collections and their mean."""
     return Table(
         title,
-        (first, *(head for _, collection in groups for head in (*collection.crossval.folds, "mean"))),
+        (first, *(head for _, folds in groups for head in (*folds, "mean"))),
         tuple(rows),
-        groups=(("", 1), *((name, len(collection.splits) + 1) for name, collection in groups)),
+        groups=(("", 1), *((name, len(folds) + 1) for name, folds in groups)),
         notes=notes,
     )
 
@@ -152,7 +167,7 @@ def _trade_off(name: str, trade: TradeOff) -> Table:
 
 def _sentences(results: Results) -> Table:
     """Make a table of the numbers in the sentences of the paper, next to ours."""
-    trades = {collection.name: collection.trade_off for collection in results.collections}
+    trades = {name: one.trade_off for name, one in results.collections.items()}
     rows: list[tuple[Value, ...]] = []
     for (name, alpha), published in TRAINING_MAP.items():
         trade = trades.get(name)
@@ -211,34 +226,19 @@ def _points(name: str, agreement: Agreement) -> Table:
     return Table(title, ("surrogate", "eps*", "training", "test"), rows, digits=4)
 
 
-def _appendix(
-    number: int,
-    name: str,
-    collections: _Collections,
-    families: Mapping[str, Mapping[str, str]],
-    varied: str,
-) -> Table:
+def _sweep(results: Results, title: str, varied: str, families: Mapping[str, str], note: str) -> Table:
+    """Make a table over all values of a parameter; ``families`` has the prefixes of their heads."""
+    collections = results.collections
     rows: list[tuple[Value, ...]] = [
         (
             _whole(parameter(label)),
             *(value for family in families for value in _by_fold(collections, family, label)),
         )
-        for label in next(iter(families.values()))
+        for label in results.settings.sweep.families()[next(iter(families))]
     ]
     groups = [
-        (f"{family}, {collection.name}", collection) for family in families for collection in collections
+        (f"{prefix}{name}", one.compared.folds)
+        for prefix in families.values()
+        for name, one in collections.items()
     ]
-    return _folds_table(f"Table {number}: eps* of {name} over {varied}", varied, rows, groups, (_EPS,))
-
-
-def _betas(collections: _Collections) -> Table:
-    return _folds_table(
-        "eps* of ApproxRank-MAP over beta, alpha = 100",
-        "beta",
-        [
-            (_whole(parameter(label)), *_by_fold(collections, "beta", label))
-            for label in collections[0].coefficients["beta"]
-        ],
-        [(collection.name, collection) for collection in collections],
-        ("Not a table of the paper, which says that beta hardly matters.",),
-    )
+    return _folds_table(title, varied, rows, groups, (note,))

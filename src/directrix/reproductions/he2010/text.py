@@ -61,34 +61,34 @@ def missing(results: Results) -> tuple[tuple[str, str], ...]:
         "its sentences are next to ours.",
     )
     names = {name: name for name in COLLECTIONS}
-    return (*missing_data(names, (collection.name for collection in results.collections)), digits)
+    return (*missing_data(names, results.collections), digits)
 
 
 def summary(results: Results, claims: Sequence[Claim]) -> tuple[str, ...]:
     """Summarise the results on each collection."""
     return (
-        *(sentence for collection in results.collections for sentence in _of_collection(collection)),
+        *(sentence for name, one in results.collections.items() for sentence in _of_collection(name, one)),
         *(
-            f"- {collection.name}: over {len(agreement.points)} surrogates, -eps\\* and test "
+            f"- {name}: over {len(agreement.points)} surrogates, -eps\\* and test "
             f"{agreement.measure} have Kendall's tau {agreement.kendall['test'][0]:+.2f}; in single folds "
             f"{agreement.by_fold['test'].min():+.2f} to {agreement.by_fold['test'].max():+.2f}."
-            for collection in results.collections
-            for agreement in collection.agreements
+            for name, one in results.collections.items()
+            for agreement in one.agreements
         ),
     )
 
 
-def _of_collection(collection: CollectionResults) -> Iterator[str]:
-    name, crossval, trade = collection.name, collection.crossval, collection.trade_off
-    sharp = collection.coefficients[MAP]
+def _of_collection(name: str, results: CollectionResults) -> Iterator[str]:
+    compared, trade = results.compared, results.trade_off
+    sharp = results.coefficients[MAP]
     first, last = next(iter(sharp)), list(sharp)[-1]
-    structural = [float(values.mean()) for values in collection.coefficients["structural"].values()]
+    structural = [float(values.mean()) for values in results.coefficients["structural"].values()]
     yield (
         f"- {name}: eps\\* of ApproxRank-MAP falls from {sharp[first].mean():.2f} at {first} to "
         f"{sharp[last].mean():.2f} at {last}; that of the four structural SVMs is {min(structural):.2f} to "
         f"{max(structural):.2f}."
     )
-    means = {entry: crossval.mean(entry, "AP") for entry in crossval.entries if "," not in entry}
+    means = {entry: compared.mean(entry, "AP") for entry in compared.entries if "," not in entry}
     best = max(means, key=means.__getitem__)
     yield (
         f"- {name}: test MAP is highest for {best} ({means[best]:.4f}); ApproxRank-MAP {means[MAP]:.4f}, "
@@ -101,8 +101,8 @@ def _of_collection(collection: CollectionResults) -> Iterator[str]:
 def how(results: Results) -> tuple[str, ...]:
     """Describe data, protocol and settings."""
     data = "; ".join(
-        f"{one.name}, {len(one.splits)} folds, {len(one.crossval.query_ids)} test queries"
-        for one in results.collections
+        f"{name}, {len(one.collection.splits)} folds, {len(one.compared.query_ids)} test queries"
+        for name, one in results.collections.items()
     )
     settings = results.settings
     values = {"data": data, "sweep": settings.sweep, "grids": settings.grids, "seed": settings.seed}

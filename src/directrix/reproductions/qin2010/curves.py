@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -163,21 +163,13 @@ def _numbers(values: Float64Array) -> list[float | None]:
 
 
 def _curve(cell: Mapping[str, Any]) -> ErrorCurve:
-    return ErrorCurve(
-        rho=np.array(cell["rho"]),
-        by_query=np.array(cell["by_query"]),
-        bounds={
-            kind: Bounded(
-                covered=_array(bounds["covered"]),
-                bound=_array(bounds["bound"]),
-                error=_array(bounds["error"]),
-                broken=bounds["broken"],
-            )
-            for kind, bounds in cell["bounds"].items()
-        },
-        seconds=cell["seconds"],
-    )
-
-
-def _array(values: Sequence[float | None]) -> Float64Array:
-    return np.array([np.nan if value is None else value for value in values])
+    bounds = {
+        kind: Bounded(  # JSON has null for NaN, which NumPy reads as NaN
+            covered=np.array(bound["covered"]),
+            bound=np.array(bound["bound"], dtype=np.float64),
+            error=np.array(bound["error"], dtype=np.float64),
+            broken=bound["broken"],
+        )
+        for kind, bound in cell["bounds"].items()
+    }
+    return ErrorCurve(np.array(cell["rho"]), np.array(cell["by_query"]), bounds, cell["seconds"])

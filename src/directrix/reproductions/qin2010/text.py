@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from directrix.experiments.significance import detectable
+from directrix.reports.claims import tally
 from directrix.reports.report import Claim
 from directrix.reproductions.collection import missing_data
 from directrix.reproductions.qin2010.methods import MAP, NDCG_ALL
@@ -29,11 +29,6 @@ _NEEDED_FOR = {
     "OHSUMED": "Figures 3 to 5, OHSUMED",
     "MQ2008": "A replacement for TD2003 and TD2004",
 }
-_VERDICTS = {
-    "holds": ("holds", "hold"),
-    "does not hold": ("does not", "do not"),
-    "not significant": ("is not significant at this number of queries",) * 2,
-}
 
 
 def summary(results: Results, claims: Sequence[Claim]) -> tuple[str, ...]:
@@ -48,26 +43,11 @@ def summary(results: Results, claims: Sequence[Claim]) -> tuple[str, ...]:
 
 def _counted(claims: Sequence[Claim]) -> list[str]:
     """Count the verdicts on approximation, and on methods: the latter are claims of Sections 6.3 to 6.5."""
-    verdicts: dict[str, Counter[str]] = {
-        "the accuracy of approximation": Counter(),
-        "which method ranks better": Counter(),
-    }
-    accuracy, better = verdicts.values()
+    parts: dict[str, list[Claim]] = {"Accuracy of approximation": [], "Which method ranks better": []}
+    accuracy, better = parts.values()
     for claim in claims:
-        (better if claim.source.startswith("Sect. 6") else accuracy)[claim.verdict] += 1
-    return [
-        f"Of {counts.total()} claims about {kind} {_verdicts(counts)}."
-        for kind, counts in verdicts.items()
-        if counts
-    ]
-
-
-def _verdicts(counts: Counter[str]) -> str:
-    return ", ".join(
-        f"{counts[key]} {words[counts[key] != 1]}"
-        for key, words in _VERDICTS.items()
-        if counts[key] or key == "holds"
-    )
+        (better if claim.source.startswith("Sect. 6") else accuracy).append(claim)
+    return [f"{title}. {tally(part)}" for title, part in parts.items() if part]
 
 
 def _of_collection(results: CollectionResults) -> str:

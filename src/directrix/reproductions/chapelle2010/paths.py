@@ -1,0 +1,180 @@
+"""Training at falling smoothings, the values after every round (Fig. 2), and training without annealing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from directrix.data.queries import Queries
+from directrix.experiments.cells import Cell
+from directrix.experiments.splits import StoredSplit
+from directrix.objectives.build import linear_objective
+from directrix.reproductions.chapelle2010.methods import CHOSEN_BY
+from directrix.reproductions.runner import Cells, Key
+from directrix.surrogates.smooth import SmoothNDCG
+from directrix.trainers.anneal import Anneal
+from directrix.trainers.cg import CG
+from directrix.trainers.lbfgs import LBFGS
+from directrix.trainers.regression import regression_start
+from directrix.types import Float64Array, Int64Array, Objective, Result, Step
+
+__all__ = ["PathResult", "SmoothingPath", "path_cells", "path_results"]
+
+_K = 50  # documents that count, in training and in CHOSEN_BY
+_FURTHER = 200  # iterations of the other optimiser
+
+
+@dataclass(frozen=True)
+class SmoothingPath:
+    """How a training smooths.
+
+    Parameters
+    ----------
+    first, last : float
+        Smoothings; equal = no annealing.
+    l2 : float
+        Of the penalty towards the regression start.
+    iterations : int
+        Of conjugate gradients in a round.
+    """
+
+    first: float
+    last: float
+    l2: float
+    iterations: int
+
+
+@dataclass(frozen=True, eq=False)
+class PathResult:
+    """Values of a path on all folds; round 0 is the start.
+
+    Parameters
+    ----------
+    sigmas : float64 (n_rounds,)
+        Smoothing of each round after the start.
+    surrogate : float64 (n_folds, n_rounds + 1)
+        SmoothNDCG@50 of the training queries at the last smoothing, minus the penalty: the objective.
+    train, valid : float64 (n_folds, n_rounds + 1)
+        nDCG@50, means over queries.
+    test : float64 (n_rounds + 1, n_test_queries)
+        nDCG@50 of every test query, fold after fold.
+    fold_of : int64 (n_test_queries,)
+        Number of each test query's fold.
+    further : float64 (n_folds,)
+        The objective after L-BFGS, another optimiser, has started from the end of the path.
+    statuses : dict of str to int
+        Number of rounds by the status of their training.
+    evaluations : int
+        Number of evaluations of value and gradient.
+    """
+
+    sigmas: Float64Array
+    surrogate: Float64Array
+    train: Float64Array
+    valid: Float64Array
+    test: Float64Array
+    fold_of: Int64Array
+    further: Float64Array
+    statuses: dict[str, int]
+    evaluations: int
+
+    @property
+    def chosen(self) -> Int64Array:
+        """The round that validation queries prefer, of every fold; the last one without such queries."""
+        if np.isnan(self.valid).any():
+            return np.full(len(self.valid), len(self.sigmas), dtype=np.int64)
+        return np.asarray(self.valid.argmax(axis=1), dtype=np.int64)
+
+    @property
+    def test_of_chosen(self) -> Float64Array:
+        """nDCG@50 of every test query, with the round that validation chose."""
+        rounds = self.chosen[self.fold_of]
+        return np.asarray(self.test[rounds, np.arange(self.test.shape[1])])
+
+
+@dataclass
+class _Watched:
+    """A trainer that keeps the status of every training; `Anneal` returns that of the last one alone."""
+
+    trainer: CG
+    ends: list[str] = field(default_factory=list)
+
+    def minimise(
+        self,
+        objective: Objective,
+        start: Float64Array,
+        *,
+        callback: Callable[[Step], bool | None] | None = None,
+    ) -> Result:
+        result = self.trainer.minimise(objective, start, callback=callback)
+        self.ends.append(result.status)
+        return result
+
+
+def _follow(fold: StoredSplit, path: SmoothingPath) -> dict[str, Any]:
+    """Train along a path on one fold; JSON."""
+    split = fold.split
+    w0 = regression_start(split.train)
+    goal = linear_objective(split.train, SmoothNDCG(path.last, _K), path.l2, w0=w0)
+    rows: list[dict[str, Any]] = []
+
+    def watch(step: Step) -> None:
+        rows.append(
+            {
+                "surrogate": -goal.value_and_grad(step.params)[0],
+                "train": float(_values(split.train, step.params).mean()),
+                "valid": None if split.valid is None else float(_values(split.valid, step.params).mean()),
+                "test": _values(split.test, step.params).tolist(),
+            }
+        )
+
+    trainer = _Watched(CG(max_iter=path.iterations))
+    result = Anneal(trainer, start=path.first, stop=path.last).minimise(goal, w0, callback=watch)
+    further = -LBFGS(max_iter=_FURTHER).minimise(goal, result.params).value
+    return {
+        "rows": rows,
+        "ends": trainer.ends,
+        "evaluations": result.counts["evaluations"],
+        "further": further,
+    }
+
+
+def path_cells(folds: Sequence[StoredSplit], paths: Sequence[SmoothingPath], name: str) -> list[Cell]:
+    """Return all paths on all folds of a collection."""
+    return [Cell(_key(name, path, fold), _follow, (fold, path)) for path in paths for fold in folds]
+
+
+def path_results(folds: Sequence[StoredSplit], path: SmoothingPath, name: str, finished: Cells) -> PathResult:
+    """Return the results of a path from finished cells."""
+    results = [finished[_key(name, path, fold)] for fold in folds]
+
+    def by_fold(key: str) -> Float64Array:
+        rows = [[np.nan if row[key] is None else row[key] for row in one["rows"]] for one in results]
+        return np.array(rows, dtype=np.float64)
+
+    sizes = [len(one["rows"][0]["test"]) for one in results]
+    return PathResult(
+        sigmas=np.array(Anneal(CG(), start=path.first, stop=path.last).smoothings),
+        surrogate=by_fold("surrogate"),
+        train=by_fold("train"),
+        valid=by_fold("valid"),
+        test=np.concatenate([[row["test"] for row in one["rows"]] for one in results], axis=1),
+        fold_of=np.repeat(np.arange(len(results)), sizes),
+        further=np.array([one["further"] for one in results]),
+        statuses=dict(Counter(end for one in results for end in one["ends"])),
+        evaluations=sum(one["evaluations"] for one in results),
+    )
+
+
+def _values(q: Queries, params: Float64Array) -> Float64Array:
+    scores = np.asarray(q.features @ params.astype(q.features.dtype), dtype=np.float64)
+    return CHOSEN_BY(scores, q.labels, q.qptr)
+
+
+def _key(name: str, path: SmoothingPath, fold: StoredSplit) -> Key:
+    settings = f"{path.first:g} {path.last:g} {path.l2:g} {path.iterations}"
+    return ("smoothing", name, settings, fold.split.name, fold.split.digest[7:19])

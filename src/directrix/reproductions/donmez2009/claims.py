@@ -1,0 +1,142 @@
+"""Statements of the paper, and whether they hold here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+import numpy as np
+
+from directrix.experiments.significance import Significance, paired_t
+from directrix.reports.report import Claim
+from directrix.reproductions.claims import LEVEL, Scored, ahead, fact, p_value, verdict
+from directrix.reproductions.donmez2009.methods import COMPARED
+from directrix.reproductions.donmez2009.optimality import optimality_claims
+from directrix.reproductions.donmez2009.pairs import MATCHED, EqualPairs, PairCounts, Sized, equal_pairs
+from directrix.reproductions.donmez2009.protocol import CollectionResults, Results
+from directrix.reproductions.donmez2009.settings import MEASURES
+
+__all__ = ["claims"]
+
+_TABLES = {"nDCG": "Sect. 7", "AP": "Table 1", "RR": "Table 2"}  # of constructions
+_FROM, _TO = 10.0**-2.5, 10.0**-0.5  # one or two orders of magnitude below, rounded
+_BEST = (  # measure that is tested, what is trained for, and what it is ahead of
+    ("nDCG", "nDCG", ("nDCG@10", "AP", "RR")),
+    ("AP", "AP", ("nDCG", "nDCG@10", "RR")),
+    ("nDCG@10", "nDCG", ("nDCG@10",)),
+    ("RR", "nDCG", ("RR",)),
+)
+
+
+def claims(results: Results) -> tuple[Claim, ...]:
+    """Check all statements that these data can decide, in the order of the paper."""
+    collections = results.collections.items()
+    measures = [name for name in dict.fromkeys(run.trained for run in results.sized) if name in MATCHED]
+    return (
+        *(
+            ahead(
+                f"{name}: RankNetWeightPairs outperforms the other constructions for {measure}",
+                _TABLES[measure],
+                *one.constructions(measure),
+            )
+            for name, one in collections
+            for measure in COMPARED
+        ),
+        *optimality_claims(results),
+        *_pairs([counts for counts in results.pairs if counts.model == "mlp"]),
+        *(claim for name, one in collections for claim in _matching(name, one)),
+        *(_equal(results.sized, measure) for measure in measures),
+        *(_shrinks(results.sized, measure) for measure in measures),
+    )
+
+
+def _pairs(counts: list[PairCounts]) -> Iterator[Claim]:
+    means: dict[str, dict[str, float]] = {}
+    for one in counts:
+        means.setdefault(one.collection, {})[one.measure] = one.mean
+    listed = "; ".join(
+        f"{name}: " + " > ".join(f"{m} {by[m]:,.0f}" for m in sorted(by, key=by.__getitem__, reverse=True))
+        for name, by in means.items()
+    )
+    yield fact(
+        "nDCG has more effective pairs than nDCG@10, which has more than MAP, which has more than MRR",
+        "Sect. 7.2",
+        f"Pairs per epoch, two-layer nets. {listed}.",
+        holds=all(by[a] > by[b] for by in means.values() for a, b in pairwise(MEASURES)),
+    )
+    shares = {one.collection: one.binary_share for one in counts if one.measure == "RR"}
+    yield fact(
+        "For MRR the effective pairs are around one to two orders of magnitude below the pairs of a relevant "
+        "and an irrelevant document",
+        "Sect. 7.2",
+        "; ".join(f"{name} {share:.1%}" for name, share in shares.items())
+        + f" of these pairs; it holds from {_FROM:.1%} to {_TO:.1%}.",
+        holds=all(_FROM <= share <= _TO for share in shares.values()),
+    )
+
+
+def _matching(name: str, results: CollectionResults) -> Iterator[Claim]:
+    values = results.matching("mlp").values
+    for target, trained, others in _BEST:
+        is_best = "is best" if trained == target else f"is better than training for {target} itself"
+        yield ahead(
+            f"{name}: tested on {target}, training for {trained} {is_best}",
+            "Tables 3 and 4",
+            *(
+                Scored(f"training for {m}", values[m][target], float(np.nanmean(values[m][target])))
+                for m in (trained, *others)
+            ),
+        )
+    tests = [
+        paired_t(values[trained][target], values["RR"][target])
+        for target in MEASURES
+        for trained in MEASURES
+        if trained != "RR"
+    ]
+    behind = [test for test in tests if test.difference > 0.0]
+    n_ahead = sum(test.difference < 0.0 and test.p < LEVEL for test in tests)
+    yield Claim(
+        f"{name}: training for MRR gives the lowest value of every measure",
+        "Tables 3 and 4",
+        verdict(*tests),
+        f"It is behind in {len(behind)} of {len(tests)} comparisons, in {sum(t.p < LEVEL for t in behind)} "
+        f"of these with p < .05; it is ahead with p < .05 in {n_ahead}.",
+    )
+
+
+def _equal(runs: tuple[Sized, ...], target: str) -> Claim:
+    rows = equal_pairs(runs, target)
+    tests, listed = [], []
+    for other in dict.fromkeys(row.other.trained for row in rows):
+        pairs = [row for row in rows if row.other.trained == other]
+        test, n = _over_sizes(pairs), len(pairs)
+        tests.append(test)
+        listed.append(f"than for {other} {test.difference:+.4f}, {p_value(test.p)}, {n} size{'s' * (n != 1)}")
+    return Claim(
+        f"With about as many effective pairs, training for {target} gives the best {target}",
+        MATCHED[target],
+        verdict(*tests),
+        "Artificial data, two-layer nets, mean over sizes: "
+        + ("; ".join(listed) or "no sizes with about as many pairs")
+        + ".",
+    )
+
+
+def _over_sizes(rows: list[EqualPairs]) -> Significance:
+    """Test the lead of the matched training, its mean over sizes for every query."""
+    leads = [np.subtract(row.matched.test[row.target], row.other.test[row.target]) for row in rows]
+    mean = np.mean(leads, axis=0)
+    return paired_t(mean, np.zeros_like(mean))
+
+
+def _shrinks(runs: tuple[Sized, ...], target: str) -> Claim:
+    """Compare the lead of nDCG over the matched training on the fewest and the most queries."""
+    tests = {(run.trained, run.size): np.asarray(run.test[target], dtype=np.float64) for run in runs}
+    sizes = sorted({run.size for run in runs})
+    leads = {n: tests["nDCG", n] - tests[target, n] for n in (sizes[0], sizes[-1])}
+    return ahead(
+        f"More training data reduce the lead of training for nDCG over training for {target}, tested on "
+        f"{target}",
+        "Sect. 7.2",
+        *(Scored(f"lead with {n} queries", lead, float(np.nanmean(lead))) for n, lead in leads.items()),
+    )

@@ -1,0 +1,143 @@
+"""Figures 1 to 6 of the paper and two more; and values by query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from directrix.reports.report import Curve, Figure, Panel, PerQuery
+from directrix.reproductions.donmez2009.pairs import MATCHED, Sized
+from directrix.reproductions.donmez2009.protocol import Key, Results
+from directrix.reproductions.donmez2009.settings import MEASURES, NETS
+
+__all__ = ["figures", "per_query"]
+
+_STEP = "step size η"
+
+
+def figures(results: Results) -> tuple[Figure, ...]:
+    """Draw all figures for which weights were tested."""
+    converged = results.of_kind("converged")
+    drawn = [
+        *(
+            Figure(
+                f"fig{number}-{measure.lower().replace('@', '-')}",
+                f"Figure {number}: {measure} on the training queries when the weights learned for it are "
+                "moved",
+                _directions(converged, measure),
+                f"Four random directions and the highest of all: {measure} against the length of the step "
+                "from the learned weights, which are at 0. At a local optimum no line rises above its left "
+                "end.",
+            )
+            for number, measure in enumerate(MEASURES, start=1)
+        ),
+        Figure(
+            "fig5-effective-pairs",
+            "Figure 5: effective training pairs against test values, artificial data, two-layer nets",
+            tuple(_sizes(results.sized, target) for target in MATCHED if results.sized),
+            "Four lines, one for each measure that is trained for: test value against the number of "
+            "effective pairs per epoch, on a logarithmic axis; more queries make more pairs. The line of MRR "
+            "begins farthest to the left.",
+        ),
+        Figure(
+            "fig6-random-weights",
+            "Figure 6: nDCG on the training queries when random weights are moved",
+            _directions(results.of_kind("random"), "nDCG"),
+            "Four random directions and the highest of all, from weights before any training: some lines "
+            "rise.",
+        ),
+        Figure(
+            "one-weight",
+            "One weight at a time: the highest change of the measure on the training queries",
+            _one_weight(results),
+            "For each measure the highest change that moving a single weight up or down by the step makes; 0 "
+            'or below at every step would be "the gradient vanishes".',
+        ),
+        Figure(
+            "pairs-by-epoch",
+            "Effective pairs epoch after epoch, two-layer nets",
+            _epochs(results),
+            "For each measure that is trained for the share of pairs of different labels that exert a force, "
+            "against the epoch: level for nDCG and AP, lower and moving for nDCG@10, lowest for RR.",
+        ),
+    ]
+    return tuple(figure for figure in drawn if figure.panels)
+
+
+def per_query(results: Results) -> tuple[PerQuery, ...]:
+    """Show the values of the two-layer nets on every test query, one for each measure trained for."""
+    parts = []
+    for name, one in results.collections.items():
+        values, query_ids = one.matching("mlp").values, tuple(map(str, one.compared.query_ids))
+        for measure in MEASURES:
+            by_training = {f"trained for {trained}": values[trained][measure] for trained in MEASURES}
+            parts.append(PerQuery(name, measure, query_ids, by_training))
+    return tuple(parts)
+
+
+def _directions(certificates: Mapping[Key, Any], measure: str) -> tuple[Panel, ...]:
+    panels = []
+    for (_, collection, model, tested), one in certificates.items():
+        if tested == measure:
+            x, value = np.array([0.0, *one["steps"]]), one["value"]
+            curves = [
+                Curve(f"direction {i}", x, value + np.array([0.0, *row]))
+                for i, row in enumerate(one["shown"], 1)
+            ]
+            highest = value + np.array([0.0, *one["max_change"]])
+            curves.append(Curve(f"highest of {one['n_directions']}", x, highest, "dashed"))
+            title = f"{collection}, {NETS[model]}"
+            panels.append(Panel(title, tuple(curves), _STEP, f"mean {measure}, training queries"))
+    return tuple(panels)
+
+
+def _sizes(runs: tuple[Sized, ...], target: str) -> Panel:
+    curves = []
+    for trained in MEASURES:
+        of = [run for run in runs if run.trained == trained]
+        x, y = np.array([run.pairs for run in of]), np.array([run.mean(target) for run in of])
+        curves.append(Curve(f"trained for {trained}", x, y))
+    return Panel(f"tested on {target}", tuple(curves), "effective pairs per epoch", f"mean {target}", "log")
+
+
+def _one_weight(results: Results) -> tuple[Panel, ...]:
+    return _grouped(
+        (
+            (
+                f"{collection}, {NETS[model]}",
+                Curve(measure, np.array([0.0, *one["steps"]]), np.array([0.0, *one["max_change"]])),
+            )
+            for (_, collection, model, measure), one in results.of_kind("converged, one weight").items()
+        ),
+        _STEP,
+        "highest change of the measure",
+    )
+
+
+def _epochs(results: Results) -> tuple[Panel, ...]:
+    return _grouped(
+        (
+            (
+                one.collection,
+                Curve(
+                    one.measure,
+                    np.arange(len(one.by_epoch), dtype=np.float64),
+                    100.0 * np.array(one.by_epoch) * (one.share / one.mean),
+                ),
+            )
+            for one in results.pairs
+            if one.model == "mlp" and one.share > 0.0
+        ),
+        "epoch",
+        "% of all pairs of different labels",
+    )
+
+
+def _grouped(curves: Iterable[tuple[str, Curve]], x: str, y: str) -> tuple[Panel, ...]:
+    """Put curves into panels by their title."""
+    by_title: dict[str, list[Curve]] = {}
+    for title, curve in curves:
+        by_title.setdefault(title, []).append(curve)
+    return tuple(Panel(title, tuple(one), x, y) for title, one in by_title.items())

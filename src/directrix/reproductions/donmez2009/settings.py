@@ -1,0 +1,130 @@
+"""Names of nets, measures and constructions, and the settings of the experiments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from directrix.reproductions.reproduction import SeededSettings
+
+__all__ = [
+    "CONSTRUCTIONS",
+    "MEASURES",
+    "NETS",
+    "PAPER_SIZE",
+    "QUICK",
+    "USUAL",
+    "Artificial",
+    "Settings",
+    "short",
+]
+
+NETS = {"linear": "single-layer", "mlp": "two-layer"}
+"""Models, and what tables call them."""
+MEASURES = ("nDCG", "nDCG@10", "AP", "RR")
+"""What is trained for and tested, without the least relevant label."""
+CONSTRUCTIONS = (
+    "ranknet-weight-pairs",
+    "local-gradient",
+    "local-cost",
+    "spring-smooth",
+    "discrete-bounded",
+)
+"""Constructions of the forces, in the order of Table 1."""
+USUAL = CONSTRUCTIONS[0]
+"""The construction of LambdaRank, which the paper recommends."""
+
+
+def short(measure: str) -> str:
+    """Return a measure without its least relevant label: "AP" for "AP(rel=2)"."""
+    return measure.split("(")[0]
+
+
+@dataclass(frozen=True)
+class Artificial:
+    """Size of the artificial data: labels 0 to 4 by a random cubic polynomial, see `make_cubic`.
+
+    Parameters
+    ----------
+    n_features, docs_per_query, n_monomials : int
+        10 features have 285 monomials.
+    n_train, n_valid, n_test : int
+        Numbers of queries.
+    sizes : tuple of int
+        Numbers of training queries, ascending, for the study of effective pairs.
+    """
+
+    n_features: int = 10
+    docs_per_query: int = 50
+    n_monomials: int = 285
+    n_train: int = 300
+    n_valid: int = 200
+    n_test: int = 1000
+    sizes: tuple[int, ...] = (25, 50, 100, 200, 400, 800, 1600)
+
+
+PAPER_SIZE = Artificial(300, 50, 2000, 10_000, 5_000, 10_000, (100, 300, 1000, 3000, 10_000))
+"""The size of the paper, with 2,000 of the 4.6 million monomials: 1.5 GB, and hours of training."""
+
+
+@dataclass(frozen=True)
+class Settings(SeededSettings):
+    """What results depend on besides the data.
+
+    Parameters
+    ----------
+    rates : tuple of float
+        Learning rates; validation queries choose.
+    epochs, steps : int
+        Maximum numbers of passes over the queries and of steps of a training.
+    patience : int
+        A training stops after this number of epochs without a better value on the validation queries.
+    hidden : int
+        Units of the hidden layer of the two-layer net.
+    folds : int
+        Number of folds to keep of OHSUMED.
+    mq2008_folds : int
+        Of MQ2008, which has seven times as many queries.
+    eps, delta : float
+        Of the test of local optimality: 459 directions for .01 and .01.
+    polish_moves : int
+        Maximum number of moves along rising directions.
+    artificial : Artificial
+    seed : int
+        Of everything random.
+    """
+
+    rates: tuple[float, ...] = (1e-3, 1e-2, 1e-1)
+    epochs: int = 300
+    steps: int = 45_000
+    patience: int = 40
+    hidden: int = 10
+    folds: int = 5
+    mq2008_folds: int = 2
+    eps: float = 0.01
+    delta: float = 0.01
+    polish_moves: int = 300
+    artificial: Artificial = field(default_factory=Artificial)
+
+    @property
+    def letor_folds(self) -> dict[str, int]:
+        """Number of folds to keep of each LETOR collection."""
+        return {"OHSUMED": self.folds, "MQ2008": self.mq2008_folds}
+
+    def epochs_of(self, n_queries: int) -> int:
+        """Return the maximum number of epochs of a training on this number of queries."""
+        return max(1, min(self.epochs, self.steps // n_queries))
+
+
+QUICK = Settings(
+    rates=(1e-2,),
+    epochs=20,
+    steps=3_000,
+    patience=10,
+    folds=1,
+    mq2008_folds=1,
+    eps=0.05,
+    delta=0.05,
+    polish_moves=5,
+    artificial=Artificial(n_train=60, n_valid=40, n_test=100, sizes=(15, 60)),
+)
+"""Settings of a quick run."""

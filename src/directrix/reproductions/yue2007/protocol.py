@@ -1,0 +1,124 @@
+"""The protocol of section 5: trials, a C chosen by validation, values on the test topics."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from directrix.data.trec.scores import RunScores
+from directrix.experiments.cells import Cell
+from directrix.reproductions.reproduction import SeededSettings
+from directrix.reproductions.runner import Runner
+from directrix.reproductions.yue2007.methods import METHODS, QUICK_GRID, Grid, features_of, train_path
+from directrix.reproductions.yue2007.results import DataSetResult, result_of
+from directrix.reproductions.yue2007.runs import Runs, average_precision, read_runs
+from directrix.reproductions.yue2007.trials import Trial, balanced_trials
+
+__all__ = ["QUICK", "Results", "Settings", "more", "read", "run", "seconds"]
+
+
+@dataclass(frozen=True)
+class Settings(SeededSettings):
+    """What results depend on besides the data.
+
+    Parameters
+    ----------
+    trials : int
+        Number of splits of the topics; a multiple of 10 uses 50 topics equally often.
+    n_train, n_valid : int
+        Topics to train and to validate on; the others test.
+    grid : Grid
+        Of the training.
+    seed : int
+        Of the splits and of the classification.
+    """
+
+    trials: int = 50
+    n_train: int = 10
+    n_valid: int = 5
+    grid: Grid = field(default_factory=Grid)
+
+
+QUICK = Settings(trials=2, grid=QUICK_GRID)
+"""Settings of a quick run."""
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """All results.
+
+    Parameters
+    ----------
+    settings : Settings
+    data_sets : tuple of DataSetResult
+    """
+
+    settings: Settings
+    data_sets: tuple[DataSetResult, ...]
+
+
+def read(data: Path, settings: Settings) -> dict[str, Runs]:
+    """Read the runs and judgements."""
+    return {"TREC-7": read_runs(data)}
+
+
+def run(data: Mapping[str, Runs], settings: Settings, runner: Runner) -> Results:
+    """Run every trial on every data set."""
+    (runs,) = data.values()
+    n_topics, n_trials = len(runs.topics), settings.trials
+    trials = balanced_trials(n_topics, settings.n_train, settings.n_valid, n_trials, seed=settings.seed)
+    cells = [
+        Cell((name, number), _run_trial, (scores, trial, settings))
+        for number, trial in enumerate(trials)
+        for name, scores in runs.data_sets.items()
+    ]
+    finished = runner.cells("trials of a data set", cells)
+    results = (
+        result_of(name, runs, settings.grid, [finished[name, number] for number in range(n_trials)])
+        for name in runs.data_sets
+    )
+    return Results(settings, tuple(results))
+
+
+def _run_trial(runs: RunScores, trial: Trial, settings: Settings) -> dict[str, Any]:
+    """Return, as JSON, the positions of the test topics, and the results of every method.
+
+    Of a method these are the chosen ``c``; ``valid``, MAP for every C; ``test``, AP of the test topics at the
+    chosen C; ``test_by_c``, their MAP for every C; ``converged``, for every C; ``seconds`` of the processor.
+    """
+    train, valid, test = (runs.take(part) for part in trial)
+    results: dict[str, Any] = {}
+    for form in dict.fromkeys(method.form for method in METHODS):
+        queries, model = features_of(form, train, settings.grid.bins)
+        valid_rows, test_rows = (part.queries(form).features for part in (valid, test))
+        for method in (method for method in METHODS if method.form == form):
+            begun = time.process_time()
+            steps = train_path(method, queries, model, settings.grid, seed=settings.seed)
+            scores = [model.forward(step.params, valid_rows)[0] for step in steps]
+            means = [float(average_precision(valid, one).mean()) for one in scores]
+            tests = [average_precision(test, model.forward(step.params, test_rows)[0]) for step in steps]
+            best = int(np.argmax(means))  # the first, so the smallest C, of equals
+            results[method.name] = {
+                "c": steps[best].c,
+                "valid": means,
+                "test": tests[best].tolist(),
+                "test_by_c": [float(values.mean()) for values in tests],
+                "converged": [step.is_converged for step in steps],
+                "seconds": round(time.process_time() - begun, 2),
+            }
+    return {"test": trial.test.tolist(), "methods": {method.name: results[method.name] for method in METHODS}}
+
+
+def seconds(results: Results) -> dict[str, float]:
+    """Return the processor time of all trainings."""
+    return {"training": sum(sum(one.seconds.values()) for one in results.data_sets)}
+
+
+def more(results: Results) -> dict[str, Any]:
+    """Return the results of every data set for ``tables.json``."""
+    return {"columns": [one.to_dict() for one in results.data_sets]}

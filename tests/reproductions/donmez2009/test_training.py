@@ -1,0 +1,172 @@
+"""The experiments of Donmez et al. (2009): data, trainings epoch by epoch, effective pairs, entries."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from directrix.experiments.significance import paired_t
+from directrix.measures.names import measure
+from directrix.objectives.build import make_objective
+from directrix.reproductions.donmez2009.collection import MeasuredCollection, artificial, read
+from directrix.reproductions.donmez2009.methods import entries
+from directrix.reproductions.donmez2009.pairs import Sized, equal_pairs, n_pairs, sized
+from directrix.reproductions.donmez2009.settings import CONSTRUCTIONS, Artificial, Settings
+from directrix.reproductions.donmez2009.training import model_of, random_weights, watch
+from directrix.surrogates.lambdas import Lambda
+from directrix.trainers.sgd import SGD
+from tests.experiments.letor_folder import letor_folder
+
+SIZE = Artificial(
+    n_features=4, docs_per_query=8, n_monomials=34, n_train=6, n_valid=5, n_test=7, sizes=(3, 9)
+)
+SETTINGS = Settings(rates=(0.1,), epochs=6, patience=3, hidden=3, artificial=SIZE)
+
+
+@pytest.fixture(scope="module")
+def split():
+    return artificial(SIZE, 0)[0]
+
+
+def test_training_queries_of_all_sizes_begin_alike_and_are_tested_on_the_same():
+    split, larger = artificial(SIZE, 0)
+    parts = [
+        (part.n_queries, part.n_features) for part in (split.train, split.valid, split.test, larger.train)
+    ]
+    assert parts == [(6, 4), (5, 4), (7, 4), (9, 4)]
+    assert_array_equal(split.train.features, larger.train.features[: split.train.n_docs])
+    assert larger.test is split.test
+    assert larger.valid is split.valid
+
+
+def test_artificial_data_need_no_folder(tmp_path):
+    collections = read(tmp_path, SETTINGS)
+    assert list(collections) == ["artificial"]
+    measures = collections["artificial"].measures
+    assert list(measures.values()) == ["nDCG", "nDCG@10", "AP(rel=2)", "RR(rel=2)"]
+
+
+def test_each_collection_has_its_own_number_of_folds(tmp_path):
+    for name in ("MQ2008", "OHSUMED"):
+        letor_folder(tmp_path / "letor" / name)
+    collections = read(tmp_path, Settings(folds=2, mq2008_folds=1, artificial=SIZE))
+    assert {name: len(one.splits) for name, one in collections.items()} == {
+        "OHSUMED": 2,
+        "MQ2008": 1,
+        "artificial": 1,
+    }
+    assert collections["OHSUMED"].measures["RR"] == "RR"
+
+
+def test_epochs_are_limited_by_steps():
+    settings = Settings(epochs=300, steps=45_000)
+    assert [settings.epochs_of(n) for n in (63, 150, 471, 100_000)] == [300, 300, 95, 1]
+
+
+@pytest.mark.parametrize("name", ["linear", "mlp"])
+def test_recorded_values_are_those_of_sgd(split, name):
+    model = model_of(name, SETTINGS)
+    seen = watch(split.train, split.valid, "AP(rel=2)", model, 0.1, SETTINGS, keep=(2,))
+    start = np.zeros(4) if name == "linear" else random_weights(model, 4, 0)
+    assert len(start) == (4 if name == "linear" else 4 * 3 + 3 + 3)
+    trainer = SGD(
+        learning_rate=0.1, epochs=2, shrink=0.8, shrink_chance=0.3, restart_after=50, random_state=0
+    )
+    objective = make_objective(split.train, Lambda("AP(rel=2)"), model)
+    second = trainer.minimise(objective, start).params
+    assert_array_equal(seen.kept[2], second)
+    for values, part in ((seen.train, split.train), (seen.valid, split.valid)):
+        scores = make_objective(part, Lambda("AP(rel=2)"), model).scores(second).astype(np.float64)
+        expected = measure("AP(rel=2)")(scores, part.labels, part.qptr).mean()
+        assert_allclose(values[2], expected, rtol=1e-12, atol=0.0)
+    assert seen.best["train"][0] == int(np.argmax(seen.train))
+    assert seen.best_of("valid") == max(seen.valid) == seen.valid[seen.best["valid"][0]]
+    assert len(seen.train) == len(seen.valid) == len(seen.pairs)
+
+
+def test_a_training_stops_after_patience_epochs_without_a_better_validation_value(split):
+    settings = Settings(epochs=200, patience=3, artificial=SIZE)
+    seen = watch(split.train, split.valid, "nDCG", model_of("linear", settings), 0.1, settings)
+    assert len(seen.valid) - 1 - seen.best["valid"][0] == 3 < 200
+
+
+def test_a_training_from_given_weights_has_the_given_number_of_epochs(split):
+    start = np.array([1.0, 0.0, 0.0, 0.0])
+    model = model_of("linear", SETTINGS)
+    seen = watch(split.train, split.valid, "nDCG", model, 0.1, SETTINGS, start=start, epochs=9, keep=(0,))
+    assert len(seen.train) == 10
+    assert_array_equal(seen.kept[0], start)
+
+
+def test_pairs_are_those_of_different_labels(split):
+    q = split.train
+    graded = binary = 0
+    for lo, hi in zip(q.qptr[:-1], q.qptr[1:], strict=True):
+        for a, b in combinations(q.labels[lo:hi], 2):
+            graded += a != b
+            binary += (a >= 2) != (b >= 2)
+    assert (n_pairs(q), n_pairs(q, rel=2)) == (graded, binary)
+    assert graded > binary > 0
+
+
+def test_ndcg_learns_from_every_pair_of_different_labels(split):
+    seen = watch(split.train, split.valid, "nDCG", model_of("linear", SETTINGS), 0.1, SETTINGS)
+    assert set(seen.pairs) == {n_pairs(split.train)}
+    for_ap = watch(split.train, split.valid, "AP(rel=2)", model_of("linear", SETTINGS), 0.1, SETTINGS)
+    assert set(for_ap.pairs) == {n_pairs(split.train, rel=2)}
+
+
+def test_trainings_on_about_as_many_pairs_are_compared_on_the_matched_measure():
+    rng = np.random.default_rng(0)
+
+    def one(size, trained, pairs):
+        return Sized(size, trained, pairs, {"RR": rng.random(20), "nDCG": rng.random(20)})
+
+    runs = [one(10, "nDCG", 1000.0), one(40, "nDCG", 4000.0), one(10, "RR", 10.0), one(80, "RR", 1200.0)]
+    (row,) = equal_pairs(runs, "RR")  # 10 pairs are far from any
+    assert (row.other.trained, row.matched.size, row.other.size) == ("nDCG", 80, 10)
+    assert (row.matched.pairs, row.other.pairs) == (1200.0, 1000.0)
+    assert row.test == paired_t(runs[3].test["RR"], runs[0].test["RR"])
+    difference = row.matched.mean("RR") - row.other.mean("RR")
+    assert_allclose(difference, row.test.difference, rtol=1e-12, atol=1e-15)
+
+
+def test_numbers_of_pairs_that_differ_by_a_factor_of_two_are_not_alike():
+    values = {"RR": np.array([0.1, 0.2])}
+    runs = [Sized(1, "nDCG", 200.0, values), Sized(1, "RR", 100.0, {"RR": np.array([0.3, 0.5])})]
+    assert equal_pairs(runs, "RR") == ()
+
+
+def test_sizes_ascend_within_a_measure():
+    cells = {
+        ("size", n, m): {"pairs": 1.0, "test": {"RR(rel=2)": [0.5]}}
+        for n, m in ((9, "nDCG"), (9, "RR(rel=2)"), (3, "nDCG"), (3, "RR(rel=2)"))
+    }
+    runs = sized(cells)
+    assert [(run.trained, run.size) for run in runs] == [("nDCG", 3), ("nDCG", 9), ("RR", 3), ("RR", 9)]
+    assert runs[0].mean("RR") == 0.5
+
+
+def test_every_construction_is_compared_for_three_measures_and_both_nets_for_four(split):
+    found = entries(MeasuredCollection("artificial", (split,), rel=2), SETTINGS)
+    usual = [entry for entry in found if entry.settings["construction"] == "ranknet-weight-pairs"]
+    assert [(entry.method, entry.measure) for entry in usual] == [
+        (method, name)
+        for method in ("LambdaRank", "LambdaRank-MLP")
+        for name in ("nDCG", "nDCG@10", "AP(rel=2)", "RR(rel=2)")
+    ]
+    others = [entry for entry in found if entry not in usual]
+    assert {(entry.measure, entry.settings["construction"]) for entry in others} == {
+        (name, construction)
+        for name in ("nDCG", "AP(rel=2)", "RR(rel=2)")
+        for construction in CONSTRUCTIONS[1:]
+    }
+    assert {entry.method for entry in others} == {"LambdaRank-MLP"}
+    assert all(entry.settings["epochs"] == 6 for entry in found)
+    assert all(
+        entry.settings.get("hidden") == ((3,) if entry.method == "LambdaRank-MLP" else None)
+        for entry in found
+    )
