@@ -11,7 +11,7 @@ from directrix.errors import InputError
 from directrix.measures.names import measure as parse_measure
 from directrix.measures.terms import over_queries, query_sums
 from directrix.parameters import positive
-from directrix.surrogates.base import KernelSurrogate, refuse_doc_weight
+from directrix.surrogates.base import KernelSurrogate, refuse_doc_weight, terms_of
 from directrix.surrogates.positions import Sigmoid, sigmoid_code
 from directrix.types import Float64Array, FloatArray, Int64Array
 
@@ -94,12 +94,7 @@ class ApproxMeasure(KernelSurrogate):
             there are document weights.
         """
         refuse_doc_weight(self, doc_weight)
-        terms = self.measure.terms(labels, qptr)
-        if (terms.cutoff < np.minimum(np.diff(qptr), self.measure.depth)).any():
-            raise InputError(
-                f"ApproxMeasure({self.measure.name!r}): the number of ranks that count differs from query to "
-                "query; it must be k: leave `cutoff` out of the measure's terms."
-            )
+        terms = terms_of(self, labels, qptr)
         return (over_queries(terms.worth, terms.norm, qptr),)
 
     def fill(
