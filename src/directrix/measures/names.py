@@ -128,10 +128,11 @@ def _text_of(foreign: Any) -> str:
     return f"{foreign.NAME}({fields_given})" + ("" if cut is None else f"@{cut}")
 
 
-def listed(measures: Any) -> list[Any]:
-    """Return the measures of an argument that takes one or several, as they were given."""
+def listed(measures: Any) -> tuple[list[Any], list[str]]:
+    """Return the measures of an argument that takes one or several, as they were given, and their names."""
     is_one = isinstance(measures, str) or not isinstance(measures, Iterable)
-    return [measures] if is_one else list(measures)
+    wanted = [measures] if is_one else list(measures)
+    return wanted, [each if isinstance(each, str) else measure(each).name for each in wanted]
 
 
 @contextmanager
