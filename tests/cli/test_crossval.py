@@ -200,7 +200,7 @@ def test_a_run_of_other_settings_or_data_is_refused(run, done, folds, tmp_path):
     other = letor_folder(tmp_path / "other", seed=9)
     result = run("crossval", other, *OPTIONS, "--convention", "letor3", "-o", folder)
     assert result.exit_code == 1
-    assert 'is of a run with data "sha256:' in result.stderr
+    assert 'belongs to a run with data "sha256:' in result.stderr
     assert (folder / "cells.jsonl").read_bytes() == before
 
 

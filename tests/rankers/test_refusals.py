@@ -138,7 +138,10 @@ def saved(folder, change=None, **settings):
         (lambda: dx.LinearRanker("AP").fit(X, Y, qid=QID), "is a measure.*ApproxAP"),
         (lambda: dx.LinearRanker("RBP(p=0.8)").fit(X, Y, qid=QID), "is a measure.*ApproxNDCG"),
         (lambda: dx.LinearRanker().fit(X, Y, qid=QID, query_weight=["a", "b"]), "query_weight.*not a number"),
-        (lambda: dx.LinearRanker().fit(X, Y, qid=QID, sample_weight=["a"] * 4), "sample_weight.*not a number"),
+        (
+            lambda: dx.LinearRanker().fit(X, Y, qid=QID, sample_weight=["a"] * 4),
+            "sample_weight.*not a number",
+        ),
         (lambda: dx.LinearRanker().fit(X, Y, qid=QID, query_weight=[1, [2]]), "query_weight.*not a number"),
         (lambda: dx.LinearRanker("ApproxAP").fit(X, np.array(Y) * 1e6, qid=QID), "highest label"),
         (lambda: search(queries(), method="ApproxNDCG", settings={"patience": 2}), "patience"),

@@ -82,27 +82,6 @@ def kendall(s, labels, alpha, sigmoid):
     return total / math.sqrt(len(pairs) * n * (n - 1) / 2)
 
 
-def any_sum(s, labels, measure, alpha, sigmoid):
-    """nDCG, DCG and RBP: the discount is a curve through its values at the ranks, 0 past the cut-off."""
-    n, ranks = len(s), range(1, len(s) + 3)
-    if measure.symbol == "RBP":
-        worth = [float(y >= measure.rel) for y in labels]
-        discount = [(1 - measure.p) * measure.p ** (r - 1) for r in ranks]
-    else:
-        worth = [2.0**y - 1 for y in labels]
-        letor = measure.discount == "letor3"
-        discount = [1 / max(math.log2(r), 1.0) if letor else 1 / math.log2(1 + r) for r in ranks]
-    discount = [
-        d if measure.k is None or r <= measure.k else 0.0 for r, d in zip(ranks, discount, strict=True)
-    ]
-    curve = PchipInterpolator(ranks, discount)
-    total = sum(w * curve(rank) for w, rank in zip(worth, soft_ranks(s, alpha, sigmoid), strict=True))
-    if measure.symbol != "nDCG":
-        return total
-    ideal = sum(w * d for w, d in zip(sorted(worth, reverse=True), discount[:n], strict=True))
-    return total / ideal if ideal else 0.0
-
-
 def slope(value, s, h=1e-6):
     """Central differences of ``value(s)``."""
     grad = np.empty(len(s))
@@ -124,6 +103,28 @@ def _settings(**fields):
     return [{"alpha": alpha, "sigmoid": sigmoid, **fields} for alpha, sigmoid in smoothing]
 
 
+def measure_sum(s, labels, measure, alpha, sigmoid):
+    """RBP, DCG or nDCG, with the discount between ranks by the curve that the class names."""
+    n, k = len(s), measure.k
+    if measure.symbol == "RBP":
+        worth = [float(y >= measure.rel) for y in labels]
+    else:
+        worth = [2.0**y - 1 for y in labels]
+
+    def discount(rank):
+        if measure.symbol == "RBP":
+            return (1 - measure.p) * measure.p ** (rank - 1)
+        return 1 / math.log2(max(rank, 2) if measure.discount == "letor3" else 1 + rank)
+
+    values = [discount(r) if k is None or r <= k else 0.0 for r in range(1, n + 3)]
+    curve = PchipInterpolator(range(1, n + 3), values)
+    norm = 1.0
+    if measure.symbol == "nDCG":
+        norm = sum(w * d for w, d in zip(sorted(worth, reverse=True), values, strict=False))
+    total = sum(w * float(curve(rank)) for w, rank in zip(worth, soft_ranks(s, alpha, sigmoid), strict=True))
+    return total / norm if norm > 0 else 0.0
+
+
 REFERENCES = {
     "ApproxNDCG": Reference(ndcg, [{}, *_settings(), *_settings(k=3)]),
     "ApproxAP": Reference(ap, [{}, *_settings(beta=5.0), *_settings(rel=2)]),
@@ -132,7 +133,7 @@ REFERENCES = {
     "ApproxERR": Reference(err, [{}, *_settings(l_max=3)]),
     "ApproxKendall": Reference(kendall, [{}, *_settings()]),
     "ApproxMeasure": Reference(
-        any_sum,
-        [{}, *({"measure": m, "alpha": 3.0} for m in ("RBP", "nDCG(discount='letor3')@3", "DCG@1"))],
+        measure_sum,
+        [{}, *({"measure": name, "alpha": 3.0} for name in ("RBP", "DCG@1", "nDCG(discount='letor3')@3"))],
     ),
 }

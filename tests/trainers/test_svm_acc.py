@@ -211,7 +211,7 @@ def test_thresholds_given_to_a_ranker_are_those_of_its_model():
     ("thresholds", "message"),
     [
         ([0.5, 0.5], "thresholds of feature 1 are .* ascending"),
-        ([0.5, "x"], r"thresholds=\[0.5, 'x'\]: needed are"),
+        ([0.5, "x"], r"thresholds=\[0.5, 'x'\]: a number of thresholds"),
         ([[0.5], [0.5]], "thresholds holds 2 sequences for 4 features"),
         ([[0.5], [0.5], [2.0, 1.0], []], "thresholds of feature 3"),
     ],

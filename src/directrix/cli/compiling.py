@@ -154,7 +154,9 @@ def _measure(name: str) -> None:
     parsed(scores, q.labels, q.qptr)
     parsed(fixed, q.labels, q.qptr)
     if hasattr(parsed, "ties"):
-        replace(parsed, ties="trec")(scores, labels, qptr, doc_ids=[f"d{i}" for i in range(q.n_docs)])
+        by_id = replace(parsed, ties="trec")
+        by_id(scores, labels, qptr)  # no scores tie
+        by_id(scores, labels, qptr, doc_ids=[f"d{i}" for i in range(q.n_docs)])
     with suppress(InputError):  # not every measure has a line search
         line_search(parsed, scores, q.features[:, 0], q.labels, q.qptr)
 
