@@ -74,12 +74,12 @@ def one(n: int, k: int | None, sigma: float, who: str) -> dict[str, Any]:
     rng = np.random.default_rng(0)
     scores, labels, qptr = rng.standard_normal(n), rng.choice(5, n, p=LABELS) * 1.0, np.array([0, n])
     surrogate = dx.SoftNDCG(sigma=sigma, k=k)
-    gain = surrogate.prepare(labels, qptr)
+    (gain,) = surrogate.prepare(labels, qptr)
     discount = 1 / np.log2(np.arange(2, 2 + (n if k is None else min(k, n))))
     grad, value = np.zeros(n), np.zeros(1)
 
     def ours() -> None:
-        surrogate.fill(scores.astype(kind), gain, qptr, (0, 1), (value, out))
+        surrogate.fill(scores.astype(kind), (gain,), qptr, (0, 1), (value, out))
 
     def theirs() -> None:
         value[0] = recursion(scores, gain, discount, sigma, grad)
@@ -90,7 +90,7 @@ def one(n: int, k: int | None, sigma: float, who: str) -> dict[str, Any]:
     recursion(
         scores[:9], gain[:9], discount[:5], sigma, grad[:9].copy()
     )  # compiled before memory is looked at
-    surrogate.fill(scores[:9].astype(kind), gain[:9], np.array([0, 9]), (0, 1), (value, out[:9].copy()))
+    surrogate.fill(scores[:9].astype(kind), (gain[:9],), np.array([0, 9]), (0, 1), (value, out[:9].copy()))
     with open("/proc/self/clear_refs", "w") as file:
         file.write("5")
     before = peak_kib()

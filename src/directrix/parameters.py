@@ -8,7 +8,7 @@ from typing import Any
 
 from directrix.errors import InputError
 
-__all__ = ["SMALLEST", "number", "positive", "seed_number", "whole"]
+__all__ = ["SMALLEST", "number", "positive", "seed_number", "share", "whole"]
 
 SMALLEST, _LARGEST = 1e-30, 1e30
 
@@ -62,6 +62,17 @@ def positive(value: Any, name: str, owner: str = "", least: float = 0.0) -> floa
     """
     limits = {"least": least} if least else {"above": 0.0}
     return number(value, name, owner, **limits, most=_LARGEST, example=10.0)
+
+
+def share(value: Any, name: str, owner: str = "") -> float:
+    """Return a number between 0 and 1, but neither of them, as a Python number.
+
+    Raises
+    ------
+    InputError
+        If it is not one.
+    """
+    return number(value, name, owner, above=0.0, below=1.0, example=0.05)
 
 
 def whole(value: Any, name: str, owner: str = "", *, least: int = 1, example: int = 10) -> int:

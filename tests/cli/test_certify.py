@@ -84,7 +84,7 @@ def test_polish_writes_a_model(call, files, tmp_path):
         (["-o", "x.json"], "add --polish"),
         (["--polish", "-o", "x.json", "-m", "AP", "-m", "RR"], "give -m once"),
         (["--polish", "-o", "x.json", "--exact"], "leave out --exact and --one-weight"),
-        (["--eps", "0"], "a share between 0 and 1 is needed"),
+        (["--eps", "0"], "eps must be a number > 0 and < 1"),
         (["--steps", "a"], "numbers separated by commas are needed"),
         (["--steps", "0.1,-1"], "lengths > 0 are needed"),
     ],

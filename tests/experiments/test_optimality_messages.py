@@ -16,8 +16,8 @@ W = np.array([1.0, 2.0, 0.0])
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: certify(W, Q, "AP", eps=0.0), r"eps=0\.0: a share between 0 and 1"),
-        (lambda: certify(W, Q, "AP", delta=1.5), r"delta=1\.5: a share between 0 and 1"),
+        (lambda: certify(W, Q, "AP", eps=0.0), r"eps=0\.0: eps must be a number > 0 and < 1"),
+        (lambda: certify(W, Q, "AP", delta=1.5), r"delta=1\.5: delta must be a number > 0 and < 1"),
         (lambda: certify(W, Q, "AP", eps=1e-9), r"need 4\.6e\+09 directions; .* e\.g\. eps=0\.01"),
         (lambda: certify(W, Q, "AP", eps=5e-324), "need inf directions"),
         (lambda: certify(W, Q, "AP", steps=[]), r"steps=\[\]: lengths > 0 are needed"),

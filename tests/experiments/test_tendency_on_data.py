@@ -67,6 +67,7 @@ def test_another_measure_may_be_asked_for(q):
 
 def test_every_surrogate_with_a_value_is_in_the_list():
     listed = {text.partition("(")[0] for text in EVERY_SURROGATE}
+    # of nDCG, its default, ApproxMeasure is ApproxNDCG
     assert listed == set(module.parse_surrogate.__globals__["SURROGATES"]) - {"Lambda", "ApproxMeasure"}
 
 
@@ -77,7 +78,7 @@ def test_gradients_without_a_function_are_refused(q):
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"n_models": 1}, "at least 2 are needed"), ({"norm": 0.0}, "must be a number > 0")],
+    [({"n_models": 1}, "n_models must be an integer >= 2"), ({"norm": 0.0}, "norm must be a number > 0")],
 )
 def test_models_must_be_possible(q, options, message):
     with pytest.raises(InputError, match=message):

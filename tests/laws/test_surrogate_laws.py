@@ -137,7 +137,7 @@ MUTANTS = {
     "no smoothing is the measure": lambda v, g, s, p: (v * 0.99, g),
     "convex as a loss": lambda v, g, s, p: (v, g),
     "below its tangents": lambda v, g, s, p: (v, g),
-    "convex when held": lambda v, g, s, p: (v, g),
+    "convexifiable": lambda v, g, s, p: (v, g),
     "bounds its measure from below": lambda v, g, s, p: (v, g),
     "nothing is nan": lambda v, g, s, p: (v, g * np.where(np.abs(s) > 1e20, np.nan, 1)),
     "same bits for any threads": _threaded,

@@ -168,6 +168,17 @@ def test_the_same_definition_twice_is_one(define_measure):
     assert made[0] is made[1]
 
 
+def test_functions_are_the_same_if_the_tables_and_functions_they_refer_to_are_equal(define_measure):
+    def gain_by(table, shift):
+        return lambda labels: shift(table[labels.astype(int)])
+
+    made = [define_measure("Table", gain=gain_by(np.arange(5.0), lambda x: x + 1.0)) for _ in range(2)]
+    assert made[0] is made[1]
+    for other in (gain_by(np.arange(6.0), lambda x: x + 1.0), gain_by(np.arange(5.0), lambda x: x + 2.0)):
+        with pytest.raises(dx.InputError, match="'Table' is defined already, and differently"):
+            define_measure("Table", gain=other)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

@@ -234,9 +234,14 @@ def test_trec_ties_go_by_document_identifier():
         *(
             (
                 lambda w=w: line_search("AP", [1.0, 2.0], [1.0, 0.0], [1, 0], [0, 1, 2], query_weight=w),
-                r"query_weight=\[.*each of the 2 queries.*shape \(2,\)",
+                message,
             )
-            for w in ([1.0], [-1.0, 2.0], [np.nan, 1.0], [np.inf, 1.0])
+            for w, message in (
+                ([1.0], r"query_weight has shape \(1,\).*one number per query, shape \(2,\)"),
+                ([-1.0, 2.0], r"query_weight\[0\] is -1; weights are finite numbers >= 0"),
+                ([np.nan, 1.0], r"query_weight\[0\] is nan; weights are finite"),
+                ([np.inf, 1.0], r"query_weight\[0\] is inf; weights are finite"),
+            )
         ),
     ],
 )

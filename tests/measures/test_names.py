@@ -86,6 +86,7 @@ def test_names_are_short():
         ),
         ("nDCG@", "needed is NAME, NAME@k or NAME(field=value)@k"),
         ("", "needed is NAME, NAME@k"),
+        ("nDCG(k={[]: 1})", "the parentheses hold field=value pairs"),
         (10, "measure 10 cannot be read"),
         ("nDCG@1.2.3", "the cut-off '1.2.3' is not a number"),
         ("nDCG@2.5", "k must be an integer >= 1, or None for the whole list, e.g. NDCG(k=10)"),

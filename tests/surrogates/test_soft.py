@@ -126,7 +126,7 @@ def test_scores_that_are_not_finite_give_nan():
 
     value, grad = np.zeros(2), np.zeros(4)
     scores, gains = np.array([1.0, np.nan, 1.0, 0.0]), np.array([1.0, 0.0, 1.0, 0.0])
-    soft_ndcg_chunk(scores, gains, np.array([0, 2, 4]), 0, 2, 1.0, 9, value, grad)
+    soft_ndcg_chunk(1.0, 9, gains, scores, np.array([0, 2, 4]), 0, 2, value, grad)
     assert np.isnan(value).tolist() == [True, False]
     assert np.isnan(grad).tolist() == [True, True, False, False]
 

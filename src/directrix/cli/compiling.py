@@ -89,7 +89,13 @@ def steps() -> dict[str, Callable[[], None]]:
     for method in methods():
         if method.is_installed:
             by_name[f"method {method.name}"] = partial(_method, method)
-    return {**by_name, "soft ranks": _soft_ranks, "stumps": _stumps, "reading": _reading}
+    return {
+        **by_name,
+        "your measures": _own_measure,
+        "soft ranks": _soft_ranks,
+        "stumps": _stumps,
+        "reading": _reading,
+    }
 
 
 def _for_all(work: Callable[[str], None], names: Iterable[str]) -> None:
@@ -153,6 +159,20 @@ def _measure(name: str) -> None:
         by_id(scores, labels, qptr, doc_ids=[f"d{i}" for i in range(q.n_docs)])
     with suppress(InputError):  # not every measure has a line search
         line_search(parsed, scores, q.features[:, 0], q.labels, q.qptr)
+
+
+def _own_measure() -> None:
+    """Use a measure that has terms alone, as those of `directrix.define_measure`."""
+    import numpy as np
+
+    from directrix.measures.base import RankingMeasure
+    from directrix.measures.dcg import NDCG
+
+    class Own(NDCG):
+        of_ranking = RankingMeasure.of_ranking
+
+    q = _queries()[1]
+    Own()(np.linspace(1.0, 0.0, q.n_docs), q.labels, q.qptr)
 
 
 def _method(method: Any) -> None:

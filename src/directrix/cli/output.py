@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -23,7 +22,9 @@ def remark(text: str) -> None:
 
 def print_json(value: Any) -> None:
     """Print a JSON document; NaN and infinities become null, since JSON has neither."""
-    typer.echo(json.dumps(_plain(value), indent=1, allow_nan=False))
+    from directrix.experiments.json_values import json_value
+
+    typer.echo(json.dumps(json_value(value), indent=1, allow_nan=False))
 
 
 def print_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]], form: Format) -> None:
@@ -52,14 +53,6 @@ def _field(cell: Any) -> str:
 
 def _rounded(cell: Any) -> str:
     return f"{cell:.4f}" if isinstance(cell, float) else _field(cell)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(name): _plain(entry) for name, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(entry) for entry in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 @contextmanager

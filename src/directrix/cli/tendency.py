@@ -58,15 +58,15 @@ def tendency(
     """
     from directrix.experiments.tendency_on_data import (
         EVERY_SURROGATE,
-        check_models,
         random_models,
         surrogate_tendencies,
         with_value,
     )
     from directrix.measures.names import measure as parse_measure
+    from directrix.parameters import positive
 
     with usage():
-        check_models(models, norm)
+        positive(norm, "norm")
         chosen = [with_value(text) for text in dict.fromkeys(surrogates or EVERY_SURROGATE)]
         goal = None if measure is None else parse_measure(measure)
     queries = read_data(data, missing)

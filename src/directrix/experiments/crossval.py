@@ -29,7 +29,7 @@ from directrix.experiments.tuning import (
 )
 from directrix.measures.base import RankingMeasure
 from directrix.measures.convention import Convention
-from directrix.measures.names import measure as parse_measure
+from directrix.measures.names import listed
 from directrix.parameters import whole
 from directrix.rankers.checks import check_finite, check_measurable, check_trainable, check_valid
 from directrix.rankers.method import Trial
@@ -112,11 +112,11 @@ def cross_validate(  # noqa: PLR0913 - all but the first three are optional and 
     >>> result.mean("Regression", "AP") > 0.8, len(result.values("RankCosine", "nDCG@5"))
     (True, 12)
     """
-    rules, contenders, listed = Rules(convention), _contenders(entries), _listed(measures)
-    reported = dict(zip(_names(listed), (rules(each, always=True) for each in listed), strict=True))
+    rules, contenders, (wanted, names) = Rules(convention), _contenders(entries), listed(measures)
+    reported = dict(zip(names, (rules(each, always=True) for each in wanted), strict=True))
     _check_names(splits, contenders, reported)
     rules.warn(list(reported), list(reported.values()))
-    study = _Study(rules, reported, select or listed[0], search, n_candidates, seed, keep_top)
+    study = _Study(rules, reported, select or wanted[0], search, n_candidates, seed, keep_top)
     plans = {entry.name: study.plan(entry) for entry in contenders}
     for split in splits:
         _check_data(split, {job.goal for _, job in plans.values()})
@@ -177,16 +177,6 @@ class _Study:
 def _contenders(entries: Sequence[Entry | str] | Entry | str) -> list[Entry]:
     listed = [entries] if isinstance(entries, Entry | str) else entries
     return [Entry(each, each) if isinstance(each, str) else each for each in listed]
-
-
-def _listed(
-    measures: Sequence[RankingMeasure | str] | RankingMeasure | str,
-) -> list[RankingMeasure | str]:
-    return [measures] if isinstance(measures, RankingMeasure | str) else list(measures)
-
-
-def _names(measures: Iterable[RankingMeasure | str]) -> list[str]:
-    return [m if isinstance(m, str) else parse_measure(m).name for m in measures]
 
 
 def _check_names(splits: Sequence[Split], entries: Sequence[Entry], measures: Mapping[str, Any]) -> None:

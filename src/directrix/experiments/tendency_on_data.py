@@ -12,13 +12,13 @@ from directrix.errors import InputError
 from directrix.experiments.cells import Progress
 from directrix.experiments.tendency import Tendency, tendency
 from directrix.measures.names import measure as parse_measure
+from directrix.parameters import positive, whole
 from directrix.surrogates.names import surrogate as parse_surrogate
 from directrix.threads import one_blas_thread
 from directrix.types import Float64Array, Int64Array, Measure, Surrogate
 
 __all__ = [
     "EVERY_SURROGATE",
-    "check_models",
     "random_models",
     "surrogate_tendencies",
     "with_value",
@@ -145,19 +145,10 @@ def random_models(n_models: int, n_features: int, *, norm: float = 1.0, seed: in
     InputError
         If there are fewer than 2 models, or the length is not positive.
     """
-    check_models(n_models, norm)
+    whole(n_models, "n_models", least=2, example=100)  # models are compared in pairs
+    positive(norm, "norm")
     drawn = np.random.default_rng(seed).standard_normal((n_models, n_features))
     return np.asarray(norm * drawn / np.linalg.norm(drawn, axis=1, keepdims=True))
-
-
-def check_models(n_models: int, norm: float) -> None:
-    """Raise `InputError` if there are fewer than 2 models, or the length of the weights is not positive."""
-    if n_models < 2:
-        raise InputError(
-            f"n_models={n_models!r}: models are compared in pairs; at least 2 are needed, e.g. 100."
-        )
-    if not 0.0 < norm < np.inf:
-        raise InputError(f"norm={norm!r}: the length of the weights must be a number > 0, e.g. 1.0.")
 
 
 def _ranked(models: Float64Array, data: Queries) -> tuple[Float64Array, Float64Array, Int64Array]:

@@ -240,11 +240,17 @@ def _registered(kind: Any) -> Any:
 
 
 def _same(one: Any, other: Any) -> bool:
-    if one is other or not hasattr(one, "__code__") or not hasattr(other, "__code__"):
+    if one is other:
+        return True
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return np.array_equal(one, other)
+    if not hasattr(one, "__code__") or not hasattr(other, "__code__"):
         return bool(one == other)
-    alike = _code(one.__code__) == _code(other.__code__) and one.__defaults__ == other.__defaults__
-    cells = [tuple(cell.cell_contents for cell in f.__closure__ or ()) for f in (one, other)]
-    return alike and cells[0] == cells[1]
+    mine, theirs = (
+        [*(cell.cell_contents for cell in f.__closure__ or ()), *(f.__defaults__ or ())] for f in (one, other)
+    )
+    alike = _code(one.__code__) == _code(other.__code__) and len(mine) == len(theirs)
+    return alike and all(map(_same, mine, theirs))
 
 
 def _code(code: Any) -> tuple[Any, ...]:

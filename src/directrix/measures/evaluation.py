@@ -115,8 +115,7 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     >>> evaluate(["nDCG@10", "AP"], [0.2, 0.7, 0.1], [1, 0, 1], qid=["a", "a", "a"])
     {'nDCG@10': 0.6934264036172708, 'AP': 0.5833333333333333}
     """
-    wanted = listed(measures)
-    names = [m if isinstance(m, str) else measure(m).name for m in wanted]
+    wanted, names = listed(measures)
     chosen = [measure(m) if convention is None else measure(m).under(convention) for m in wanted]
     n_docs = _length(scores)
     check_length(_length(labels), n_docs, "labels", "scores")
@@ -182,8 +181,7 @@ def evaluate_conventions(
     >>> list(result["sklearn"]), result.left_out["gdeval"]["AP"]
     (['nDCG'], 'not in gdeval: prints nDCG@k and ERR@k only')
     """
-    wanted = listed(measures)
-    names = [m if isinstance(m, str) else measure(m).name for m in wanted]
+    wanted, names = listed(measures)
     known = dict(zip(names, map(measure, wanted), strict=True))
     result = ConventionEvaluations({_BASE: evaluate(wanted, scores, labels, **data)})
     result.left_out = {}

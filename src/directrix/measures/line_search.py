@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from directrix.data.validate import check_ranking
+from directrix.data.weights import weights_of
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.groups import Groups, line_groups, sums_of
@@ -75,7 +76,7 @@ class LineSearch:
         rows = trec_order(doc_ids, self._qptr) if self.measure.tie_rule == "trec" else None
         self._place = None if rows is None else np.argsort(rows)
         n_queries = len(self._qptr) - 1
-        weight = np.ones(n_queries) if query_weight is None else _weights(query_weight, n_queries)
+        weight = weights_of(query_weight, n_queries, "query_weight", "query")
         weight[np.isnan(self._sums.constant)] = 0.0
         if not weight.sum() > 0.0:
             raise InputError(
@@ -267,13 +268,3 @@ def line_search(
     """
     search = LineSearch(measure, labels, qptr, query_weight=query_weight, doc_ids=doc_ids)
     return search.best(scores, direction)
-
-
-def _weights(query_weight: Any, n_queries: int) -> Float64Array:
-    weight = np.array(query_weight, dtype=np.float64)
-    if weight.shape != (n_queries,) or not ((weight >= 0.0) & (weight < np.inf)).all():
-        raise InputError(
-            f"query_weight={query_weight!r}: one finite number >= 0 for each of the {n_queries} queries is "
-            f"needed, shape ({n_queries},)."
-        )
-    return weight

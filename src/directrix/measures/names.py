@@ -17,6 +17,7 @@ from typing import Any
 
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
+from directrix.parsing import NOT_A_CALL, parse_call
 from directrix.registry import MEASURES, classes
 
 __all__ = ["UndefinedMeasure", "defined", "listed", "measure", "measures", "register", "texts_of_a_file"]
@@ -32,7 +33,7 @@ _DEFINED: dict[str, type[RankingMeasure]] = {}
 """Measures of the user, by name in small letters."""
 _FROM_FILE = ContextVar("from_file", default=False)
 # how ir_measures spells the gain of nDCG
-_FOREIGN_FIELDS = {"dcg": {"log2": ("gain", "linear"), "exp-log2": ("gain", "exp")}}
+_FOREIGN_FIELDS = {("dcg", "log2"): ("gain", "linear"), ("dcg", "exp-log2"): ("gain", "exp")}
 _PATTERN = re.compile(
     r"\s*(?:([A-Za-z_][\w.]*)\s*:\s*)?([A-Za-z_]\w*)\s*(?:\((.*)\))?\s*(?:@\s*([0-9.]+))?\s*", re.DOTALL
 )
@@ -127,10 +128,11 @@ def _text_of(foreign: Any) -> str:
     return f"{foreign.NAME}({fields_given})" + ("" if cut is None else f"@{cut}")
 
 
-def listed(measures: Any) -> list[Any]:
-    """Return the measures of an argument that takes one or several, as they were given."""
+def listed(measures: Any) -> tuple[list[Any], list[str]]:
+    """Return the measures of an argument that takes one or several, as they were given, and their names."""
     is_one = isinstance(measures, str) or not isinstance(measures, Iterable)
-    return [measures] if is_one else list(measures)
+    wanted = [measures] if is_one else list(measures)
+    return wanted, [each if isinstance(each, str) else measure(each).name for each in wanted]
 
 
 @contextmanager
@@ -265,25 +267,16 @@ def _unknown_name(name: str, text: str) -> str:
 
 def _arguments(inside: str, text: str) -> dict[str, Any]:
     try:
-        call = ast.parse(f"f({inside})", mode="eval").body
-        if not isinstance(call, ast.Call) or call.args:
+        # an unquoted word is a string: gain=linear
+        call = parse_call(f"f({inside})", lambda v: v.id if isinstance(v, ast.Name) else ast.literal_eval(v))
+        if call.arguments or not call.name:
             raise ValueError
-        given: dict[str, Any] = {}
-        for keyword in call.keywords:
-            # an unquoted word is a string: gain=linear
-            value = (
-                keyword.value.id if isinstance(keyword.value, ast.Name) else ast.literal_eval(keyword.value)
-            )
-            field = str(keyword.arg)
-            if isinstance(value, str) and value in _FOREIGN_FIELDS.get(field, {}):
-                field, value = _FOREIGN_FIELDS[field][value]
-            given[field] = value
-    except (SyntaxError, ValueError):
+    except (*NOT_A_CALL, TypeError):  # a TypeError: a literal such as {[]: 1}
         raise InputError(
             f"measure {text!r}: {inside!r} cannot be read; the parentheses hold "
             "field=value pairs, e.g. directrix.measure('AP(rel=2)@100')."
         ) from None
-    return given
+    return dict(_FOREIGN_FIELDS.get((field, str(v)), (field, v)) for field, v in call.fields.items())
 
 
 def _number(cut: str, text: str) -> int | float:

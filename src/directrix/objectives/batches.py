@@ -7,7 +7,7 @@ stay where they are.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -31,7 +31,7 @@ def joined(prepared: Sequence[Any], entries: Labels) -> Any:
             return None
         return max(arrays, key=np.size) if what == "data" else np.concatenate(arrays)
 
-    columns = zip(*map(_arrays, prepared), strict=True)
+    columns = zip(*prepared, strict=True)
     return _like(prepared[0], [one(what, arrays) for what, arrays in zip(entries, columns, strict=True)])
 
 
@@ -79,7 +79,7 @@ class Batches:
         self._bounds = self._qptr.tolist()
         places = {"document": rows_of(self._starts, sizes), "query": order}
         self._weight = whole.weight[order]
-        arrays = list(zip(entries, _arrays(whole.prepared), strict=True))
+        arrays = list(zip(entries, whole.prepared, strict=True))
         self._entries = [None if what == "data" or array is None else what for what, array in arrays]
         self._arrays: list[Any] = [
             array if what is None else array[places[what]]
@@ -103,12 +103,6 @@ class Batches:
         return Part(rows, qptr, self._weight[first:last], prepared, self._is_weighted)
 
 
-def _arrays(prepared: Any) -> Iterator[Any]:
-    return iter(prepared) if isinstance(prepared, tuple) else iter((prepared,))
-
-
 def _like(prepared: Any, arrays: list[Any]) -> Any:
-    """The arrays as a tuple of the same kind, or the only one."""
-    if not isinstance(prepared, tuple):
-        return arrays[0]
+    """The arrays as a tuple of the same kind."""
     return type(prepared)(*arrays) if hasattr(prepared, "_fields") else tuple(arrays)

@@ -6,6 +6,7 @@ from typing import Any
 
 from directrix.data.queries import Queries
 from directrix.data.stored import StoredFeatures
+from directrix.data.weights import weights_of
 from directrix.errors import InputError
 from directrix.models.linear import LinearModel, one_per_feature
 from directrix.objectives.kernels import kernel_for
@@ -14,7 +15,6 @@ from directrix.objectives.penalty import L2
 from directrix.objectives.plain import kernel_surrogate
 from directrix.objectives.source import Memory
 from directrix.objectives.stream import Stream
-from directrix.objectives.weights import weights_of
 from directrix.surrogates.names import surrogate as as_surrogate
 from directrix.types import Model, Surrogate
 

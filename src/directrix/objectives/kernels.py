@@ -91,7 +91,7 @@ class Fused(Composed):
 
         value, grad = np.empty(len(part.weight)), np.zeros(len(params))
         w, spec = params.astype(part.rows.dtype), self.surrogate.spec()
-        fused_separable(spec, part.rows, part.prepared, part.qptr, part.weight, w, value, grad)
+        fused_separable(spec, part.rows, *part.prepared, part.qptr, part.weight, w, value, grad)
         return float(part.weight @ value), grad
 
     def batches(self, source: Memory, order: Int64Array) -> Callable[[int, int], Sequence[Part]]:
@@ -119,5 +119,5 @@ class Fused(Composed):
         from directrix.objectives._kernels.sgd import FAMILIES, sgd_epoch
 
         family, spec = FAMILIES[self.surrogate.family], self.surrogate.spec()
-        data = whole.rows, whole.prepared, whole.qptr, whole.weight
+        data = whole.rows, *whole.prepared, whole.qptr, whole.weight
         return float(sgd_epoch(family, spec, *data, order, batch, *steps))

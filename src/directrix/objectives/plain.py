@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from directrix.surrogates.base import KernelSurrogate, refuse_doc_weight
 from directrix.types import Float64Array, FloatArray, Int64Array, Surrogate
@@ -33,14 +33,14 @@ class _Plain(KernelSurrogate):
 
     def prepare(
         self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
-    ) -> Float64Array:
+    ) -> tuple[Float64Array]:
         refuse_doc_weight(self.surrogate, doc_weight)
-        return labels
+        return (labels,)
 
     def fill(
         self,
         scores: FloatArray,
-        prepared: Any,
+        prepared: tuple[Float64Array],
         qptr: Int64Array,
         chunk: tuple[int, int],
         out: tuple[Float64Array, FloatArray],
@@ -48,5 +48,5 @@ class _Plain(KernelSurrogate):
         first, last = chunk
         docs = slice(int(qptr[first]), int(qptr[last]))
         bounds = qptr[first : last + 1] - qptr[first]
-        value, grad = self.surrogate.value_and_grad(scores[docs], prepared[docs], bounds)
+        value, grad = self.surrogate.value_and_grad(scores[docs], prepared[0][docs], bounds)
         out[0][first:last], out[1][docs] = value, grad

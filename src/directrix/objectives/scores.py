@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from directrix.data.queries import Queries
+from directrix.data.weights import weights_of
 from directrix.measures.gains import gains
 from directrix.measures.terms import query_sums
 from directrix.objectives.plain import kernel_surrogate
-from directrix.objectives.weights import weights_of
 from directrix.surrogates.base import spread_curvature, writable
 from directrix.types import Float64Array, Surrogate
 

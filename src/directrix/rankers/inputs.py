@@ -12,8 +12,8 @@ import scipy.sparse as sp
 
 from directrix.data.queries import Queries
 from directrix.data.stored import StoredFeatures
+from directrix.data.weights import weights_of
 from directrix.errors import InputError
-from directrix.objectives.weights import check_weights
 from directrix.types import Float64Array
 
 __all__ = ["Weights", "digest", "one_set", "per_document", "per_query", "row_weights"]
@@ -27,7 +27,7 @@ def per_document(values: Any, q: Queries, name: str) -> Float64Array | None:
     if values is None:
         return None
     advice = "For one weight per query pass query_weight= instead."
-    return _checked(values, q.n_docs, name, "row", advice)[q.rows]
+    return weights_of(values, q.n_docs, name, "row", advice)[q.rows]
 
 
 def per_query(values: Any, q: Queries, name: str) -> Float64Array | None:
@@ -44,7 +44,7 @@ def per_query(values: Any, q: Queries, name: str) -> Float64Array | None:
             )
         values = [values[query] for query in q.query_ids]
     advice = "For one weight per row pass sample_weight= instead."
-    return _checked(values, q.n_queries, name, "query in order of first appearance", advice)
+    return weights_of(values, q.n_queries, name, "query in order of first appearance", advice)
 
 
 def row_weights(q: Queries, by_document: Any, by_query: Any) -> Float64Array | None:
@@ -110,19 +110,3 @@ def digest(q: Queries) -> str:
                 state.update(np.ascontiguousarray(rows).data)
         _DIGESTS[q] = f"sha256:{state.hexdigest()}"
     return _DIGESTS[q]
-
-
-def _checked(values: Any, n: int, name: str, unit: str, advice: str) -> Float64Array:
-    try:
-        weights = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"{name} cannot be read as numbers ({error}); weights are numbers >= 0. "
-            f"Type e.g. {name}=[1.0, 2.0, ...]."
-        ) from None
-    if weights.shape != (n,):
-        raise InputError(
-            f"{name} has shape {weights.shape}; it needs one weight per {unit}, shape ({n},). {advice}"
-        )
-    check_weights(weights, name)
-    return weights

@@ -158,7 +158,7 @@ class ApproxAP(ApproxRank):
 
     def prepare(
         self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
-    ) -> Float64Array:
+    ) -> tuple[Float64Array]:
         """Relevance over the number of relevant documents, each counted with its weight."""
         # A relevant document of weight 0 earns nothing, but is counted above others.
         least = None if doc_weight is None else np.maximum(doc_weight, 1e-100)

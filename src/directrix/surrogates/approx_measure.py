@@ -11,7 +11,7 @@ from directrix.errors import InputError
 from directrix.measures.names import measure as parse_measure
 from directrix.measures.terms import over_queries, query_sums
 from directrix.parameters import positive
-from directrix.surrogates.base import KernelSurrogate, refuse_doc_weight
+from directrix.surrogates.base import KernelSurrogate, refuse_doc_weight, terms_of
 from directrix.surrogates.positions import Sigmoid, sigmoid_code
 from directrix.types import Float64Array, FloatArray, Int64Array
 
@@ -84,7 +84,7 @@ class ApproxMeasure(KernelSurrogate):
 
     def prepare(
         self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
-    ) -> Float64Array:
+    ) -> tuple[Float64Array]:
         """Worth of every document to the measure, over the norm of its query.
 
         Raises
@@ -94,18 +94,13 @@ class ApproxMeasure(KernelSurrogate):
             there are document weights.
         """
         refuse_doc_weight(self, doc_weight)
-        terms = self.measure.terms(labels, qptr)
-        if (terms.cutoff < np.minimum(np.diff(qptr), self.measure.depth)).any():
-            raise InputError(
-                f"ApproxMeasure({self.measure.name!r}): the number of ranks that count differs from query to "
-                "query; it must be k: leave `cutoff` out of the measure's terms."
-            )
-        return over_queries(terms.worth, terms.norm, qptr)
+        terms = terms_of(self, labels, qptr)
+        return (over_queries(terms.worth, terms.norm, qptr),)
 
     def fill(
         self,
         scores: FloatArray,
-        prepared: Float64Array,
+        prepared: tuple[Float64Array],
         qptr: Int64Array,
         chunk: tuple[int, int],
         out: tuple[Float64Array, FloatArray],
@@ -115,7 +110,7 @@ class ApproxMeasure(KernelSurrogate):
 
         first, last = chunk
         lo, hi = qptr[first], qptr[last]
-        local, worth = qptr[first : last + 1] - lo, prepared[lo:hi]
+        local, worth = qptr[first : last + 1] - lo, prepared[0][lo:hi]
         kind, factor = sigmoid_code(self.sigmoid)
         one = kind, factor * self.alpha, scores[lo:hi]
         ranks, grad = np.zeros(hi - lo), np.zeros_like(one[2])

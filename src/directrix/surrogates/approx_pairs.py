@@ -53,7 +53,7 @@ class ApproxKendall(ApproxRank):
 
     def prepare(
         self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
-    ) -> Float64Array:
+    ) -> tuple[Float64Array]:
         """Return the labels."""
         refuse_doc_weight(self, doc_weight)
-        return np.array(labels, dtype=np.float64)
+        return (np.array(labels, dtype=np.float64),)

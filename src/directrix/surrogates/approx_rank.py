@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import replace
-from typing import ClassVar, Self
+from functools import partial
+from typing import Any, ClassVar, Self
 
 from directrix.measures.base import RankingMeasure
 from directrix.parameters import positive, whole
 from directrix.surrogates.base import KernelSurrogate, refuse_doc_weight
 from directrix.surrogates.positions import Sigmoid, sigmoid_code
-from directrix.types import Float64Array, FloatArray, Int64Array
+from directrix.types import Float64Array, Int64Array
 
 __all__ = ["SMOOTH", "ApproxRank"]
 
@@ -45,7 +46,7 @@ class ApproxRank(KernelSurrogate):
 
     def prepare(
         self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
-    ) -> Float64Array:
+    ) -> tuple[Float64Array]:
         """Worth of every document to the measure, over the norm of its query.
 
         Raises
@@ -55,7 +56,7 @@ class ApproxRank(KernelSurrogate):
         """
         if not self.weighs_docs:
             refuse_doc_weight(self, doc_weight)
-        return self.measure.document_values(labels, qptr, doc_weight)
+        return (self.measure.document_values(labels, qptr, doc_weight),)
 
     @property
     def traits(self) -> frozenset[str]:
@@ -86,16 +87,8 @@ class ApproxRank(KernelSurrogate):
         shape, k = self._shape()
         return shape, kind, float(k), factor * self.alpha, factor * self.beta
 
-    def fill(
-        self,
-        scores: FloatArray,
-        prepared: Float64Array,
-        qptr: Int64Array,
-        chunk: tuple[int, int],
-        out: tuple[Float64Array, FloatArray],
-    ) -> None:
-        """Fill one chunk; see `KernelSurrogate.fill`."""
+    def kernel(self) -> Any:
+        """The compiled chunk."""
         from directrix.surrogates._kernels import approx as kernels
 
-        kernel = getattr(kernels, f"{self.family}_chunk")
-        kernel(self.spec(), scores, prepared, qptr, chunk[0], chunk[1], out[0], out[1])
+        return partial(getattr(kernels, f"{self.family}_chunk"), self.spec())

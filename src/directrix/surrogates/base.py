@@ -9,7 +9,7 @@ import numpy as np
 
 from directrix.data.validate import check_ranking
 from directrix.errors import InputError
-from directrix.measures.terms import query_sums
+from directrix.measures.terms import Terms, query_sums
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Float64Array, FloatArray, Int64Array
 
@@ -18,6 +18,7 @@ __all__ = [
     "KernelSurrogate",
     "refuse_doc_weight",
     "spread_curvature",
+    "terms_of",
     "writable",
 ]
 
@@ -45,8 +46,10 @@ class KernelSurrogate(ABC):
         """Properties of the surrogate; `directrix.laws.check_surrogate` tests them."""
 
     @abstractmethod
-    def prepare(self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None) -> Any:
-        """Compute everything that depends on labels and document weights alone.
+    def prepare(
+        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
+    ) -> tuple[Any, ...]:
+        """Compute everything that depends on labels and document weights alone, as a tuple of arrays.
 
         The result must not depend on the smoothing: annealing uses it for all smoothings.
 
@@ -158,6 +161,18 @@ def refuse_doc_weight(surrogate: Any, doc_weight: Float64Array | None) -> None:
         raise InputError(
             f"{surrogate!r} takes no document weights; weight whole queries instead: query_weight=."
         )
+
+
+def terms_of(surrogate: Any, labels: Float64Array, qptr: Int64Array) -> Terms:
+    """Return the terms of the surrogate's measure; raise `InputError` unless its first k ranks count."""
+    measure = surrogate.measure
+    terms: Terms = measure.terms(labels, qptr)
+    if (terms.cutoff < np.minimum(np.diff(qptr), measure.depth)).any():
+        raise InputError(
+            f"{type(surrogate).__name__}({measure.name!r}): the number of ranks that count differs from "
+            "query to query; it must be k: leave `cutoff` out of the measure's terms."
+        )
+    return terms
 
 
 def spread_curvature(grad: FloatArray, qptr: Int64Array, steepness: float) -> Float64Array:

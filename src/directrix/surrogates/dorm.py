@@ -3,7 +3,8 @@ r"""DORM (Le, Smola 2007): a hinge over all rankings, with a linear assignment a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple
+from functools import partial
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -136,19 +137,12 @@ class Dorm(KernelSurrogate):
         """
         return prepared if self.ties == "mean" else _fixed_at(scores, prepared, qptr)
 
-    def fill(
-        self,
-        scores: FloatArray,
-        prepared: _Prepared,
-        qptr: Int64Array,
-        chunk: tuple[int, int],
-        out: tuple[Float64Array, FloatArray],
-    ) -> None:
-        """Fill one chunk; see `KernelSurrogate.fill`."""
+    def kernel(self) -> Any:
+        """The compiled chunk."""
         from directrix.surrogates._kernels.dorm import dorm_chunk
 
         k = 2**31 - 1 if self.k is None else self.k
-        dorm_chunk(k, scores, *prepared, qptr, *chunk, *out)
+        return partial(dorm_chunk, k)
 
 
 def _fixed_at(scores: FloatArray, prepared: _Prepared, qptr: Int64Array) -> _Prepared:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,7 @@ from directrix.measures.base import RankingMeasure
 from directrix.measures.terms import query_sums
 from directrix.parameters import positive
 from directrix.surrogates.base import KernelSurrogate, refuse_doc_weight
-from directrix.types import Float64Array, FloatArray, Int64Array
+from directrix.types import Float64Array, Int64Array
 
 __all__ = ["Earnings", "Interleaved", "Interleaving", "Known"]
 
@@ -106,15 +106,8 @@ class Interleaved(KernelSurrogate):
         """Return the constant c of every query."""
         return share
 
-    def fill(
-        self,
-        scores: FloatArray,
-        prepared: Interleaving,
-        qptr: Int64Array,
-        chunk: tuple[int, int],
-        out: tuple[Float64Array, FloatArray],
-    ) -> None:
-        """Fill one chunk; see `KernelSurrogate.fill`."""
+    def kernel(self) -> Any:
+        """The compiled chunk."""
         from directrix.surrogates._kernels.structural import interleave_chunk
 
-        interleave_chunk(scores, *prepared, qptr, *chunk, *out)
+        return interleave_chunk

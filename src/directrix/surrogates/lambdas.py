@@ -18,7 +18,7 @@ from directrix.measures.names import measure as parse_measure
 from directrix.measures.order import Ranking
 from directrix.measures.terms import Form
 from directrix.parameters import SMALLEST, positive
-from directrix.surrogates.base import DOCS_PER_CHUNK, KernelSurrogate, refuse_doc_weight, writable
+from directrix.surrogates.base import DOCS_PER_CHUNK, KernelSurrogate, refuse_doc_weight, terms_of, writable
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Float64Array, FloatArray, Int64Array
 
@@ -150,13 +150,8 @@ class Lambda(KernelSurrogate):
             If a label is too large for the measure, or documents have weights.
         """
         refuse_doc_weight(self, doc_weight)
-        terms = self.measure.terms(labels, qptr)
+        terms = terms_of(self, labels, qptr)
         sizes, depth, longest = np.diff(qptr), self.measure.depth, len(terms.discount)
-        if (terms.cutoff < np.minimum(sizes, depth)).any():
-            raise InputError(
-                f"Lambda({self.measure.name!r}): the number of ranks that count differs from query to query; "
-                "it must be k: leave `cutoff` out of the measure's terms."
-            )
         share = np.array(terms.discount)
         share[min(depth, longest) :] = 0.0
         unit = np.divide(1.0, terms.norm, out=np.zeros(len(sizes)), where=terms.norm > 0.0)

@@ -20,7 +20,8 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, NamedTuple, Self
+from functools import partial
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -31,7 +32,7 @@ from directrix.measures.precision import AP
 from directrix.parameters import SMALLEST, positive, whole
 from directrix.surrogates.approx_rank import SMOOTH
 from directrix.surrogates.base import KernelSurrogate, refuse_doc_weight, writable
-from directrix.types import Float64Array, FloatArray, Int64Array
+from directrix.types import Float64Array, Int64Array
 
 __all__ = ["SmoothAP", "SmoothNDCG"]
 
@@ -74,19 +75,12 @@ class SmoothRank(KernelSurrogate):
         smoothing = positive(smoothing, "smoothing", f"{type(self).__name__}.at")
         return replace(self, sigma=smoothing)  # type: ignore[type-var]
 
-    def fill(
-        self,
-        scores: FloatArray,
-        prepared: _Prepared,
-        qptr: Int64Array,
-        chunk: tuple[int, int],
-        out: tuple[Float64Array, FloatArray],
-    ) -> None:
-        """Fill one chunk; see `KernelSurrogate.fill`."""
+    def kernel(self) -> Any:
+        """The compiled chunk."""
         from directrix.surrogates._kernels.smooth import smooth_chunk
 
         kind = _KINDS[getattr(self, "variant", "dcg")]
-        smooth_chunk(kind, float(self.sigma), scores, *prepared, qptr, chunk[0], chunk[1], out[0], out[1])
+        return partial(smooth_chunk, kind, float(self.sigma))
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,14 @@ r"""SoftRank (Taylor, Guiver, Robertson, Minka 2008): expected measures under no
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from functools import partial
+from typing import Any, ClassVar, Self
 
 from directrix.measures.dcg import NDCG
 from directrix.parameters import SMALLEST, positive, whole
 from directrix.surrogates.approx_rank import SMOOTH
 from directrix.surrogates.base import KernelSurrogate
-from directrix.types import Float64Array, FloatArray, Int64Array
+from directrix.types import Float64Array, Int64Array
 
 __all__ = ["SoftNDCG"]
 
@@ -88,20 +89,13 @@ class SoftNDCG(KernelSurrogate):
 
     def prepare(
         self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
-    ) -> Float64Array:
+    ) -> tuple[Float64Array]:
         """Gains over the ideal DCG@k."""
-        return self.measure.document_values(labels, qptr, doc_weight)
+        return (self.measure.document_values(labels, qptr, doc_weight),)
 
-    def fill(
-        self,
-        scores: FloatArray,
-        prepared: Float64Array,
-        qptr: Int64Array,
-        chunk: tuple[int, int],
-        out: tuple[Float64Array, FloatArray],
-    ) -> None:
-        """Fill one chunk; see `KernelSurrogate.fill`."""
+    def kernel(self) -> Any:
+        """The compiled chunk."""
         from directrix.surrogates._kernels.soft import soft_ndcg_chunk
 
         k = 2**31 - 1 if self.k is None else self.k
-        soft_ndcg_chunk(scores, prepared, qptr, *chunk, float(self.sigma), k, *out)
+        return partial(soft_ndcg_chunk, float(self.sigma), k)

@@ -10,9 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from directrix.data.queries import Queries
+from directrix.data.weights import weights_of
 from directrix.errors import InputError
 from directrix.measures.gains import check_squared_gains, gains
-from directrix.objectives.weights import weights_of
 from directrix.parameters import number
 from directrix.threads import one_blas_thread, run_chunks
 from directrix.types import Float64Array

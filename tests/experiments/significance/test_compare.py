@@ -219,7 +219,7 @@ WRONG = [
     ({"A": A, "B": A}, {"test": "wilcoxn"}, "Did you mean 'wilcoxon'"),
     ({"A": A, "B": A}, {"correction": "sidak"}, "correction='sidak': the corrections are holm"),
     ({"A": A, "B": A}, {"against": "C"}, "against='C' is not one of the systems; they are A, B"),
-    ({"A": A, "B": A}, {"alpha": 0}, "alpha=0: a number between 0 and 1"),
+    ({"A": A, "B": A}, {"alpha": 0}, "alpha=0: alpha must be a number > 0 and < 1"),
     ({"A": A, "B": A}, {"seed": -1}, "seed=-1: seed must be an integer >= 0"),
     ({"A": A, "B": A}, {"n_resamples": 0}, "n_resamples=0: n_resamples must be an integer >= 1"),
     ({"A": A, "B": A}, {"test": "tukey", "correction": "holm"}, "takes no correction='holm'"),

@@ -202,9 +202,9 @@ WRONG = [
     (lambda: randomisation(A, B, seed=-1), "seed=-1: seed must be an integer >= 0"),
     (lambda: randomisation(A, B, n_resamples=0), "n_resamples=0: n_resamples must be an integer >= 1"),
     (lambda: randomisation(A, B, n_resamples=1.5), "n_resamples=1.5: n_resamples must be an integer"),
-    (lambda: t_interval(A, B, confidence=95), "confidence=95: a number between 0 and 1"),
+    (lambda: t_interval(A, B, confidence=95), "confidence=95: confidence must be a number > 0 and < 1"),
     (lambda: bootstrap_interval(A, B, method="basic"), "method='basic': give method='bca'"),
-    (lambda: detectable(A, B, power=1.0), "power=1.0: a number between 0 and 1"),
+    (lambda: detectable(A, B, power=1.0), "power=1.0: power must be a number > 0 and < 1"),
 ]
 
 

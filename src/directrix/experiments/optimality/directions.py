@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from directrix.errors import InputError
+from directrix.parameters import share
 from directrix.types import Float64Array
 
 __all__ = ["OneWeight", "RandomDirections", "Steps", "check_steps", "n_directions"]
@@ -47,9 +48,8 @@ def n_directions(eps: float = 0.01, delta: float = 0.01) -> int:
     >>> n_directions(eps=0.01, delta=0.01), n_directions(eps=0.05, delta=0.05)
     (459, 59)
     """
-    for name, value in (("eps", eps), ("delta", delta)):
-        if not 0.0 < value < 1.0:
-            raise InputError(f"{name}={value!r}: a share between 0 and 1 is needed, e.g. {name}=0.01.")
+    share(eps, "eps")
+    share(delta, "delta")
     count = math.log(delta) / math.log1p(-eps)
     if count > _MOST:
         raise InputError(

@@ -8,7 +8,7 @@ import numpy as np
 
 from directrix.errors import InputError
 from directrix.experiments.significance.fisher import check_resampling
-from directrix.experiments.significance.intervals import check_share
+from directrix.parameters import share
 from directrix.types import Float64Array
 
 __all__ = ["Tukey", "randomised_tukey", "tukey"]
@@ -77,7 +77,7 @@ def tukey(values: Any, *, alpha: float = 0.05) -> Tukey:
     """
     from scipy.stats import studentized_range
 
-    check_share("alpha", alpha)
+    share(alpha, "alpha")
     y = _complete(values)
     n, m = y.shape
     degrees = (m - 1) * (n - 1)
@@ -131,7 +131,7 @@ def randomised_tukey(values: Any, *, alpha: float = 0.05, seed: int = 0, n_resam
     >>> float(randomised_tukey([[1.0, 1.0], [2.0, 2.0]], n_resamples=99).p[0, 1])  # nothing differs
     1.0
     """
-    check_share("alpha", alpha)
+    share(alpha, "alpha")
     check_resampling(seed, n_resamples)
     y = _complete(values)
     rng = np.random.default_rng(seed)

@@ -9,9 +9,10 @@ import numpy as np
 from directrix.errors import InputError
 from directrix.experiments.significance.fisher import check_resampling
 from directrix.experiments.significance.gaps import gaps_of, scatter
+from directrix.parameters import share
 from directrix.types import Float64Array
 
-__all__ = ["bootstrap_gaps", "bootstrap_interval", "check_share", "t_gaps", "t_interval"]
+__all__ = ["bootstrap_gaps", "bootstrap_interval", "t_gaps", "t_interval"]
 
 _BLOCK = 1 << 20  # drawn differences at a time: 8 MB
 
@@ -43,7 +44,7 @@ def t_interval(first: Any, second: Any, *, confidence: float = 0.95) -> tuple[fl
     >>> round(low, 3), round(high, 3)  # 3 +- 4.303 / sqrt(3)
     (0.516, 5.484)
     """
-    check_share("confidence", confidence)
+    share(confidence, "confidence")
     return t_gaps(gaps_of(first, second), confidence)
 
 
@@ -92,18 +93,12 @@ def bootstrap_interval(
     >>> 2.0 <= low < 3.0 - 0.125 < high <= 4.0
     True
     """
-    check_share("confidence", confidence)
+    share(confidence, "confidence")
     check_resampling(seed, n_resamples)
     if method not in ("bca", "percentile"):
         raise InputError(f"method={method!r}: give method='bca' or method='percentile'.")
     gaps = gaps_of(first, second)
     return bootstrap_gaps(gaps, confidence, method=method, n_resamples=n_resamples, seed=seed)
-
-
-def check_share(name: str, value: Any) -> None:
-    """Raise `InputError` unless the value lies between 0 and 1."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 < value < 1.0:
-        raise InputError(f"{name}={value!r}: a number between 0 and 1 is needed, e.g. {name}=0.05.")
 
 
 def t_gaps(gaps: Float64Array, confidence: float) -> tuple[float, float]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from directrix.experiments.significance.gaps import gaps_of, scatter
-from directrix.experiments.significance.intervals import check_share
+from directrix.parameters import share
 from directrix.types import Float64Array
 
 __all__ = ["detectable", "detectable_gap", "effect_of", "effect_size"]
@@ -89,8 +89,8 @@ def detectable(first: Any, second: Any, *, alpha: float = 0.05, power: float = 0
     >>> round(detectable(alternating, np.zeros(100)), 4)  # about 2.8 x .1 / sqrt(100)
     0.0284
     """
-    check_share("alpha", alpha)
-    check_share("power", power)
+    share(alpha, "alpha")
+    share(power, "power")
     return detectable_gap(gaps_of(first, second), alpha, power)
 
 

@@ -17,9 +17,10 @@ from directrix.experiments.significance.display import letters
 from directrix.experiments.significance.family import Tukey, randomised_tukey, tukey
 from directrix.experiments.significance.fisher import check_resampling, randomisation_p
 from directrix.experiments.significance.gaps import gaps_of
-from directrix.experiments.significance.intervals import bootstrap_gaps, check_share, t_gaps
+from directrix.experiments.significance.intervals import bootstrap_gaps, t_gaps
 from directrix.experiments.significance.power import detectable_gap, effect_of
 from directrix.experiments.significance.single import sign_p, signed_rank_p, t_p
+from directrix.parameters import share
 from directrix.types import Float64Array
 
 __all__ = ["CORRECTIONS", "TESTS", "compare"]
@@ -126,7 +127,7 @@ class _Procedure:
     n_resamples: int
 
     def __post_init__(self) -> None:
-        check_share("alpha", self.alpha)
+        share(self.alpha, "alpha")
         check_resampling(self.seed, self.n_resamples)
 
     @property

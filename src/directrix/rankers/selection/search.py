@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from directrix.data.queries import Queries
+from directrix.data.weights import weights_of
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
-from directrix.objectives.weights import weights_of
 from directrix.rankers.checks import check_measurable, check_trainable
 from directrix.rankers.inputs import Weights
 from directrix.rankers.kinds import KINDS

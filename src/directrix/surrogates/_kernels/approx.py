@@ -151,7 +151,7 @@ def kendall_query(s, labels, alpha, sigmoid_kind, ranks, grad, space):
 
 
 @kernel
-def separable_chunk(spec, scores, weights, qptr, first, last, value, grad):
+def separable_chunk(spec, weights, scores, qptr, first, last, value, grad):
     """Fill ``value[q]`` and the gradient of the documents of queries first <= q < last.
 
     The kernels of the other families take the same arguments. Each is compiled on first
@@ -161,8 +161,8 @@ def separable_chunk(spec, scores, weights, qptr, first, last, value, grad):
     ----------
     spec : tuple (int, int, float, float, float)
         shape of phi, sigmoid, k, alpha, beta.
-    scores : float (n_docs,)
     weights : float64 (n_docs,)     see the module's table
+    scores : float (n_docs,)
     qptr : int64 (n_queries + 1,)
     first, last : int
     value : float64 (n_queries,)    out
@@ -181,7 +181,7 @@ def separable_chunk(spec, scores, weights, qptr, first, last, value, grad):
 
 
 @kernel
-def ap_chunk(spec, scores, weights, qptr, first, last, value, grad):
+def ap_chunk(spec, weights, scores, qptr, first, last, value, grad):
     """Same as `separable_chunk` for the family ap."""
     _, sigmoid_kind, _, alpha, beta = spec
     n = longest_query(qptr, first, last)
@@ -196,7 +196,7 @@ def ap_chunk(spec, scores, weights, qptr, first, last, value, grad):
 
 
 @kernel
-def cascade_chunk(spec, scores, weights, qptr, first, last, value, grad):
+def cascade_chunk(spec, weights, scores, qptr, first, last, value, grad):
     """Same as `separable_chunk` for the family cascade."""
     _, sigmoid_kind, _, alpha, beta = spec
     n = longest_query(qptr, first, last)
@@ -211,7 +211,7 @@ def cascade_chunk(spec, scores, weights, qptr, first, last, value, grad):
 
 
 @kernel
-def kendall_chunk(spec, scores, weights, qptr, first, last, value, grad):
+def kendall_chunk(spec, weights, scores, qptr, first, last, value, grad):
     """Same as `separable_chunk` for the family kendall."""
     _, sigmoid_kind, _, alpha, _ = spec
     n = longest_query(qptr, first, last)

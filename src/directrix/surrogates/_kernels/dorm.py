@@ -169,19 +169,19 @@ def perfect_chunk(scores, labels, by_label, discount, qptr, first, last, star):
 
 
 @kernel
-def dorm_chunk(k, scores, labels, worth, by_label, discount, star, fixed, qptr, first, last, value, grad):
+def dorm_chunk(k, labels, worth, by_label, discount, star, fixed, scores, qptr, first, last, value, grad):
     """Fill ``value[q]`` and the gradient of the documents of queries first <= q < last.
 
     Parameters
     ----------
     k : int                        cut-off
-    scores : float (n_docs,)
     labels : float64 (n_docs,)
     worth : float64 (n_docs,)      gain over the query's ideal DCG@k
     by_label : int64 (n_docs,)     of each query its documents, from 0, by label, highest first
     discount : float64 (longest,)  c of ranks 1, 2, ...
     star : float64 (n_docs,)       coefficients of the perfect order; read if ``fixed``
     fixed : bool                   False: the perfect order is the one at these scores
+    scores : float (n_docs,)
     qptr : int64 (n_queries + 1,)
     first, last : int
     value : float64 (n_queries,)   out

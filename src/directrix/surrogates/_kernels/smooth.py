@@ -188,14 +188,14 @@ def smooth_query(s, w, kind, discount, sigma, grad, space):
 
 
 @kernel
-def smooth_chunk(kind, sigma, scores, weights, discount, qptr, first, last, value, grad):
+def smooth_chunk(kind, sigma, weights, discount, scores, qptr, first, last, value, grad):
     """Fill ``value[q]`` and the gradient of the documents of queries first <= q < last.
 
     Parameters
     ----------
     kind, sigma, discount          as in `smooth_query`
-    scores : float (n_docs,)
     weights : float64 (n_docs,)
+    scores : float (n_docs,)
     qptr : int64 (n_queries + 1,)
     first, last : int
     value : float64 (n_queries,)   out

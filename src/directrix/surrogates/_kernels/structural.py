@@ -144,17 +144,17 @@ def _query(s, relevant, gains, discount, twice, grad, floats, integers):
 
 
 @kernel
-def interleave_chunk(scores, relevant, gains, discount, twice, perfect, qptr, first, last, value, grad):
+def interleave_chunk(relevant, gains, discount, twice, perfect, scores, qptr, first, last, value, grad):
     """Fill ``value[q]`` and the gradient of the documents of queries first <= q < last.
 
     Parameters
     ----------
-    scores : float (n_docs,)
     relevant : int64 (n_docs,)        0 or 1
     gains : float64 (n_docs,)         g of the module's table, from each query's start
     discount : float64 (longest,)     D of the module's table
     twice : float64 (n_queries,)      2c
     perfect : float64 (n_queries,)    value where no pair is in the wrong order
+    scores : float (n_docs,)
     qptr : int64 (n_queries + 1,)
     first, last : int
     value : float64 (n_queries,)      out; perfect - hinge

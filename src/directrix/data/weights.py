@@ -1,0 +1,41 @@
+"""Weights of queries and documents, checked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from directrix.errors import InputError
+from directrix.types import Float64Array
+
+__all__ = ["weights_of"]
+
+
+def weights_of(weights: Any, n: int, name: str, what: str, advice: str = "") -> Float64Array:
+    """Return weights of n queries or documents, finite, >= 0 and not all 0, float64 (n,); None = all 1."""
+    if weights is None:
+        return np.ones(n)
+    try:
+        array = np.array(weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"{name} holds a value that is not a number; one number >= 0 per {what} is needed. "
+            f"Type e.g. {name}=[1.0, 2.0, ...]."
+        ) from None
+    if array.shape != (n,):
+        raise InputError(
+            f"{name} has shape {array.shape}; the data need one number per {what}, shape ({n},).",
+            python=advice,
+        )
+    bad = np.flatnonzero(~((array >= 0.0) & (array < np.inf)))
+    if len(bad):
+        raise InputError(
+            f"{name}[{bad[0]}] is {array[bad[0]]:g}; weights are finite numbers >= 0. "
+            f"Type e.g. numpy.clip({name}, 0, None)."
+        )
+    if len(array) and not array.any():
+        raise InputError(
+            f"{name} is zero everywhere; at least one weight must be positive. Leave {name} out."
+        )
+    return array
