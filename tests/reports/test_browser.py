@@ -349,7 +349,7 @@ def test_a_report_of_text_alone_opens(look, tmp_path):
     bare = report(tables=(), figures=(), claims=(), per_query=(), missing=(), differs=(), sections=())
     (tmp_path / "report.html").write_text(page_of(bare), encoding="utf-8")
     page = look(tmp_path / "report.html")
-    assert page.locator("h2").all_inner_texts() == ["In short", "What was done", "To do it again"]
+    assert page.locator("h2").all_inner_texts() == ["In short", "What was done", "How to repeat it"]
 
 
 def test_thousands_of_queries_are_drawn_at_once(look, tmp_path):

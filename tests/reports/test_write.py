@@ -88,7 +88,7 @@ def test_the_page_says_all_in_order(folder):
     heads = [line[3:] for line in page.splitlines() if line.startswith("## ")]
     assert heads == [
         *("In short", "Claims of the paper", "Test", "Choices", "Figures", "What was done"),
-        *("What differs from the paper", "What could not be done", "To do it again"),
+        *("What differs from the paper", "What could not be done", "How to repeat it"),
     ]
     assert "0.451, better than ListNet 0.447.\n- **MQ2008**: no clear difference.\n\nBetter is" in page
     assert "| LambdaRank is best | Sect. 6 | ✗ does not hold | 0.42, p = 1e-05 |" in page
@@ -101,7 +101,7 @@ def test_the_page_says_all_in_order(folder):
 def test_a_page_without_sections_has_one_head_for_its_tables():
     page = write.page(report(sections=(), figures=(), claims=(), missing=(), differs=()))
     heads = [line[3:] for line in page.splitlines() if line.startswith("## ")]
-    assert heads == ["In short", "Tables", "What was done", "To do it again"]
+    assert heads == ["In short", "Tables", "What was done", "How to repeat it"]
 
 
 def test_for_a_site_the_pictures_stand_in_a_folder_of_the_name(folder, tmp_path):

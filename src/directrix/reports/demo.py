@@ -61,7 +61,7 @@ def demo_page(
     report = Report(
         name="demo",
         title="directrix demo",
-        paper="Every method on built-in data, compared query by query.",
+        paper="Several methods on built-in data, compared query by query.",
         summary=tuple(f"- {escaped_markdown(text)}" for text in remarks),
         tables=(table,),
         figures=(),

@@ -59,7 +59,7 @@ def html(report: Report, drawn: Mapping[str, str]) -> str:
         ("What was done", to_html(joined(report.how))),
         ("What differs from the paper", to_html(joined(report.differs))),
         ("What could not be done", _missing(report.missing)),
-        ("To do it again", _again(report)),
+        ("How to repeat it", _again(report)),
     ]
     shown = [(f"part-{i}", title, body) for i, (title, body) in enumerate(parts) if body]
     script = _asset("report.js")

@@ -58,7 +58,7 @@ def page(report: Report, *, pictures: str = "figures") -> str:
     ):
         parts += [f"## {title}", text] if text else []
     again = "<!-- not run: needs the data of the paper, and more time than a test has -->\n"
-    parts += ["## To do it again", f"{again}```console\n$ {report.command}\n```", FILES]
+    parts += ["## How to repeat it", f"{again}```console\n$ {report.command}\n```", FILES]
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
