@@ -294,12 +294,12 @@ def test_loading_a_model_imports_nothing(own, folder, entry):
     assert "own_measures" not in sys.modules
 
 
-def test_a_gain_that_calls_itself_can_be_defined_again():
+def test_a_gain_that_calls_itself_can_be_defined_again(define_measure):
     def define(step):
         def halved(labels, depth=2):
             return labels if depth == 0 else halved(labels * step, depth - 1)
 
-        return dx.define_measure("HalvedGain", gain=halved)
+        return define_measure("HalvedGain", gain=halved)
 
     assert define(0.5) is define(0.5)
     with pytest.raises(dx.InputError, match="HalvedGain"):
