@@ -18,14 +18,3 @@ def data_dir() -> Path:
     if not (folder / "letor").is_dir():
         pytest.skip(f"no real data in {folder}; set DIRECTRIX_DATA to the folder that holds letor/")
     return folder
-
-
-@pytest.fixture
-def define_measure():
-    """`directrix.define_measure`; what a test defines is forgotten after it."""
-    import directrix
-    from directrix.measures import names
-
-    yield directrix.define_measure
-    names._DEFINED.clear()
-    names._read.cache_clear()

@@ -68,14 +68,14 @@ def test_a_call_within_a_chunk_does_not_wait_for_itself():
     assert sorted(done) == [(c, d) for c in range(20) for d in range(5)]
 
 
-def test_a_surrogate_that_calls_the_library_may_be_trained_on(define_measure):
+def test_a_surrogate_that_calls_the_library_may_be_trained_on():
     """One feature, so that a part holds more documents than a surrogate's chunk."""
     q = dx.Queries.from_arrays(
         np.random.default_rng(0).standard_normal((600_000, 1)).astype(np.float32),
         np.tile([0.0, 0.0, 1.0], 200_000),
         qid=np.repeat(np.arange(20_000), 30),
     )
-    own = define_measure("OwnThreads", discount=lambda x: 1 / x, slope=lambda x: -1 / x**2)
+    own = dx.define_measure("OwnThreads", discount=lambda x: 1 / x, slope=lambda x: -1 / x**2)
 
     class Plain:
         """A surrogate that is no `KernelSurrogate`, and computes its value with one."""

@@ -26,8 +26,8 @@ def test_surrogates_keep_the_laws(surrogate):
     check_surrogate(surrogate)
 
 
-def test_a_measure_of_your_own_keeps_the_laws(define_measure):
-    own = define_measure("OwnLaws", discount=lambda x: 1 / x, slope=lambda x: -1 / x**2)
+def test_a_measure_of_your_own_keeps_the_laws():
+    own = dx.define_measure("OwnLaws", discount=lambda x: 1 / x, slope=lambda x: -1 / x**2)
     check_surrogate(dx.ApproxMeasure(own, alpha=3.0))
     check_surrogate(dx.ApproxMeasure(own @ 2, alpha=3.0))
     check_surrogate(dx.Lambda(own @ 2))

@@ -41,8 +41,8 @@ def log_ndcg(ranked, labels, k=None):
 
 
 @pytest.fixture
-def own(define_measure):
-    return define_measure("LogNDCG", gain=gain, discount=discount, norm="ideal")
+def own():
+    return dx.define_measure("LogNDCG", gain=gain, discount=discount, norm="ideal")
 
 
 def test_it_is_known_by_name_and_prints(own):
@@ -68,8 +68,8 @@ def test_ties_are_expectations(own, k):
 
 @pytest.mark.parametrize("ties", ["expected", "order", "worst", "trec"])
 @pytest.mark.parametrize("k", [None, 2])
-def test_defined_as_ndcg_it_is_ndcg(define_measure, ties, k):
-    own = define_measure("Ndcg2", gain=exponential, discount=discount, norm="ideal")
+def test_defined_as_ndcg_it_is_ndcg(ties, k):
+    own = dx.define_measure("Ndcg2", gain=exponential, discount=discount, norm="ideal")
     scores = np.where(np.arange(9) == 3, -np.inf, SCORES)
     ids = [f"d{i * 7 % 10}" for i in range(9)]
     got = own(k=k, ties=ties)(scores, LABELS, QPTR, doc_ids=ids)
@@ -88,7 +88,7 @@ def test_empty_queries_follow_the_field(own):
         np.testing.assert_array_equal(own(empty=empty)([1.0, 2.0], [0, 0], [0, 2]), [value])
 
 
-def test_the_general_form_takes_terms(define_measure):
+def test_the_general_form_takes_terms():
     def terms(labels, qptr):
         relevant = (labels >= 1).astype(float)
         longest = int(np.diff(qptr).max(initial=0))
@@ -96,18 +96,20 @@ def test_the_general_form_takes_terms(define_measure):
             relevant, 1.0 / np.arange(1.0, longest + 1.0), np.add.reduceat(np.append(relevant, 0), qptr[:-1])
         )
 
-    own = define_measure("OwnAP", terms, form="precision")
+    own = dx.define_measure("OwnAP", terms, form="precision")
     scores, labels, qptr = SCORES, LABELS, np.array([0, 4, 9])
     np.testing.assert_allclose(own()(scores, labels, qptr), dx.AP()(scores, labels, qptr), rtol=1e-13)
     np.testing.assert_allclose((own @ 2)(scores, labels, qptr), dx.AP(k=2)(scores, labels, qptr), rtol=1e-13)
     found = dx.experiments.line_search("OwnAP", scores, -labels, labels, qptr)
     assert found == dx.experiments.line_search("AP", scores, -labels, labels, qptr)
-    pair = define_measure("OwnDCG", lambda labels, qptr: (labels, np.ones(int(np.diff(qptr).max(initial=0)))))
+    pair = dx.define_measure(
+        "OwnDCG", lambda labels, qptr: (labels, np.ones(int(np.diff(qptr).max(initial=0))))
+    )
     np.testing.assert_allclose((pair @ 2)(scores, labels, qptr), dx.measure("OwnDCG@2")(scores, labels, qptr))
 
 
-def test_a_subclass_is_registered(define_measure):
-    @define_measure
+def test_a_subclass_is_registered():
+    @dx.define_measure
     class Graded(dx.measures.RankingMeasure):
         """Share of the highest label that the document at rank 1 has."""
 
@@ -133,8 +135,8 @@ def test_the_surrogate_tends_to_it(own):
     assert dx.surrogate(repr(dx.Lambda("LogNDCG@2"))).measure == own(k=2)
 
 
-def test_the_surrogate_follows_the_discount_whose_slope_is_known(define_measure):
-    own = define_measure("Reciprocal", discount=lambda x: 1.0 / x, slope=lambda x: -1.0 / x**2)
+def test_the_surrogate_follows_the_discount_whose_slope_is_known():
+    own = dx.define_measure("Reciprocal", discount=lambda x: 1.0 / x, slope=lambda x: -1.0 / x**2)
     s, y, qptr = np.array([0.3, 0.25, 0.1]), np.array([1.0, 0.0, 1.0]), np.array([0, 3])
     ranks = dx.laws.soft_ranks(s, qptr, alpha=5.0)
     value, _ = dx.ApproxMeasure(own, alpha=5.0).value_and_grad(s, y, qptr)
@@ -163,20 +165,20 @@ def test_definitions_travel_to_other_processes(own):
     ]
 
 
-def test_the_same_definition_twice_is_one(define_measure):
-    made = [define_measure("Twice", gain=lambda labels: labels + 0.0) for _ in range(2)]
+def test_the_same_definition_twice_is_one():
+    made = [dx.define_measure("Twice", gain=lambda labels: labels + 0.0) for _ in range(2)]
     assert made[0] is made[1]
 
 
-def test_functions_are_the_same_if_the_tables_and_functions_they_refer_to_are_equal(define_measure):
+def test_functions_are_the_same_if_the_tables_and_functions_they_refer_to_are_equal():
     def gain_by(table, shift):
         return lambda labels: shift(table[labels.astype(int)])
 
-    made = [define_measure("Table", gain=gain_by(np.arange(5.0), lambda x: x + 1.0)) for _ in range(2)]
+    made = [dx.define_measure("Table", gain=gain_by(np.arange(5.0), lambda x: x + 1.0)) for _ in range(2)]
     assert made[0] is made[1]
     for other in (gain_by(np.arange(6.0), lambda x: x + 1.0), gain_by(np.arange(5.0), lambda x: x + 2.0)):
         with pytest.raises(dx.InputError, match="'Table' is defined already, and differently"):
-            define_measure("Table", gain=other)
+            dx.define_measure("Table", gain=other)
 
 
 @pytest.mark.parametrize(
@@ -204,13 +206,13 @@ def test_functions_are_the_same_if_the_tables_and_functions_they_refer_to_are_eq
         ),
     ],
 )
-def test_what_cannot_be_defined_is_said(define_measure, call, message):
+def test_what_cannot_be_defined_is_said(call, message):
     with pytest.raises(dx.InputError, match=message):
-        call(define_measure)
+        call(dx.define_measure)
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch, define_measure):
+def folder(tmp_path, monkeypatch):
     """A current folder with the module ``own_measures``."""
     (tmp_path / "own_measures.py").write_text(
         "import directrix as dx\n"
@@ -294,12 +296,12 @@ def test_loading_a_model_imports_nothing(own, folder, entry):
     assert "own_measures" not in sys.modules
 
 
-def test_a_gain_that_calls_itself_can_be_defined_again(define_measure):
+def test_a_gain_that_calls_itself_can_be_defined_again():
     def define(step):
         def halved(labels, depth=2):
             return labels if depth == 0 else halved(labels * step, depth - 1)
 
-        return define_measure("HalvedGain", gain=halved)
+        return dx.define_measure("HalvedGain", gain=halved)
 
     assert define(0.5) is define(0.5)
     with pytest.raises(dx.InputError, match="HalvedGain"):
