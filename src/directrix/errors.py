@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import warnings
 
-__all__ = ["InputError", "MissingExtra", "NotConverged", "warn"]
-
 
 class InputError(ValueError):
     """Data that cannot be used.

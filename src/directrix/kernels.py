@@ -27,8 +27,6 @@ from numba.misc import appdirs
 from directrix import __version__
 from directrix.errors import warn
 
-__all__ = ["KERNELS", "Place", "Survey", "all_kernels", "kernel", "remove_stale", "size_of", "survey"]
-
 KERNELS: list[Any] = []
 """Every kernel of the modules that have been imported."""
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from directrix.errors import InputError
 
-__all__ = ["SMALLEST", "number", "positive", "seed_number", "share", "whole"]
-
 SMALLEST, _LARGEST = 1e-30, 1e30
 
 

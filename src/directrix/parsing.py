@@ -6,8 +6,6 @@ import ast
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-__all__ = ["NOT_A_CALL", "Call", "call_of", "parse_call"]
-
 NOT_A_CALL = (SyntaxError, ValueError, MemoryError, RecursionError)
 """Errors that `parse_call` raises for a text of another form."""
 

@@ -15,19 +15,6 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-__all__ = [
-    "COMMANDS",
-    "MEASURES",
-    "NAMESPACES",
-    "PUBLIC",
-    "RANKERS",
-    "SURROGATES",
-    "TRAINERS",
-    "classes",
-    "exports",
-    "load_class",
-]
-
 MEASURES = {
     "NDCG": "measures.dcg",
     "DCG": "measures.dcg",
@@ -173,16 +160,16 @@ NAMESPACES = {
         "Approximation": "experiments.surrogate_error",
         "Certificate": "experiments.optimality",
         "Comparisons": "experiments.significance",
-        "CrossValidation": "experiments.crossval",
-        "Entry": "experiments.crossval",
+        "CrossValidation": "experiments.crossval_result",
+        "Entry": "experiments.tuning",
         "Matching": "experiments.measure_matching",
         "Polished": "experiments.optimality",
-        "Split": "experiments.crossval",
+        "Split": "experiments.splits",
         "Tendency": "experiments.tendency",
         "approximation": "experiments.surrogate_error",
         "evaluate_conventions": "measures.evaluation",
-        "k_fold_splits": "experiments.crossval",
-        "letor_splits": "experiments.crossval",
+        "k_fold_splits": "experiments.splits",
+        "letor_splits": "experiments.splits",
         "line_search": "measures.line_search",
         "matching": "experiments.measure_matching",
         "polish": "experiments.optimality",

@@ -21,15 +21,6 @@ import numpy as np
 from directrix.errors import InputError
 from directrix.types import Int64Array
 
-__all__ = [
-    "get_threads",
-    "one_blas_thread",
-    "query_chunks",
-    "run_chunks",
-    "serially",
-    "set_threads",
-]
-
 _ENVIRONMENT = "DIRECTRIX_NUM_THREADS"
 _lock = threading.Lock()
 _chosen: int | None = None

@@ -18,8 +18,9 @@ import directrix
 from directrix.cli.crossval import crossval
 from directrix.cli.main import app
 from directrix.data.letor.write import write_letor
-from directrix.experiments.crossval import cross_validate, k_fold_splits, letor_splits
+from directrix.experiments.crossval import cross_validate
 from directrix.experiments.significance import paired_t
+from directrix.experiments.splits import k_fold_splits, letor_splits
 
 if crossval not in [command.callback for command in app.registered_commands]:
     app.command()(crossval)

@@ -6,7 +6,7 @@ import numpy as np
 
 from directrix.data.letor.write import write_letor
 from directrix.data.queries import Queries
-from directrix.experiments.crossval import k_fold_splits
+from directrix.experiments.splits import k_fold_splits
 
 
 def letor_queries(n_queries: int = 15, n_features: int = 4, n_docs: int = 8, seed: int = 0) -> Queries:

@@ -17,11 +17,11 @@ from directrix.errors import InputError
 from directrix.experiments import crossval_cells
 from directrix.experiments.cells import _lock
 from directrix.experiments.contest import Contest
-from directrix.experiments.crossval import Entry, Split, cross_validate, k_fold_splits, letor_splits
+from directrix.experiments.crossval import cross_validate
 from directrix.experiments.crossval_cells import Job
 from directrix.experiments.rules import Rules
-from directrix.experiments.splits import StoredSplit, stored, write_folds
-from directrix.experiments.tuning import candidates_of, check_candidates, subset
+from directrix.experiments.splits import Split, StoredSplit, k_fold_splits, letor_splits, stored, write_folds
+from directrix.experiments.tuning import Entry, candidates_of, check_candidates, subset
 from directrix.measures.convention import conventions
 from directrix.measures.dcg import NDCG
 from directrix.measures.evaluation import evaluate

@@ -3,7 +3,7 @@
 import pytest
 
 from directrix.errors import InputError
-from directrix.experiments.crossval import letor_splits
+from directrix.experiments.splits import letor_splits
 from directrix.reproductions.collection import missing_data, read_collections
 from tests.experiments.letor_folder import letor_folder
 

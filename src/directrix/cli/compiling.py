@@ -17,8 +17,6 @@ from typing import Any
 
 from directrix.errors import InputError, MissingExtra
 
-__all__ = ["compile_all", "compile_step", "steps"]
-
 
 def compile_all(report: Callable[[int, int, str], None]) -> tuple[int, int]:
     """Take all steps, in as many processes as there are threads, and pass each to ``report``.

@@ -31,7 +31,9 @@ from directrix.cli.output import print_json, progress_lines, remark
 from directrix.errors import InputError
 
 if TYPE_CHECKING:
-    from directrix.experiments.crossval import CrossValidation, Entry, Split
+    from directrix.experiments.crossval_result import CrossValidation
+    from directrix.experiments.splits import Split
+    from directrix.experiments.tuning import Entry
     from directrix.experiments.tuning import Search as SearchName
 
 
@@ -124,7 +126,7 @@ def crossval(
 
 def _entries(methods: list[str], settings: list[str] | None) -> tuple[list[Entry], dict[str, Any]]:
     """Return the methods, each with those of the fixed settings that it has, and all fixed settings."""
-    from directrix.experiments.crossval import Entry
+    from directrix.experiments.tuning import Entry
     from directrix.rankers.methods import method
 
     fixed = parse_settings(settings, {"random_state": "--seed"})
@@ -151,7 +153,7 @@ def _check_candidates(entries: list[Entry], plan: dict[str, Any]) -> None:
 
 
 def _splits(data: Path, missing: Missing, folds: int, seed: int) -> tuple[Split, ...]:
-    from directrix.experiments.crossval import k_fold_splits, letor_splits
+    from directrix.experiments.splits import k_fold_splits, letor_splits
 
     if data.is_dir():
         return letor_splits(data, missing=missing.value)

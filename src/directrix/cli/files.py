@@ -12,8 +12,6 @@ from directrix.errors import InputError
 if TYPE_CHECKING:
     from directrix.data.queries import Queries
 
-__all__ = ["as_wide_as", "check_writable", "read_data"]
-
 
 def check_writable(path: Path, *inputs: Path | None) -> None:
     """Refuse an output that cannot be written, or that is also an input, before the work begins.

@@ -20,8 +20,6 @@ from directrix.cli.options import message_of
 from directrix.errors import InputError, MissingExtra
 from directrix.registry import COMMANDS
 
-__all__ = ["app"]
-
 
 class _Commands(TyperGroup):
     """Turn every error that a user can cause into one message on stderr and an exit status."""

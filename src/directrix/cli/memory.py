@@ -14,8 +14,6 @@ from directrix.errors import InputError
 if TYPE_CHECKING:
     from directrix.data.queries import Queries
 
-__all__ = ["available_memory", "read_or_open"]
-
 _SHARE = 0.4  # of the available memory: a search copies parts of the queries
 
 

@@ -17,30 +17,6 @@ from directrix.errors import InputError
 if TYPE_CHECKING:
     from directrix.measures.convention import Convention
 
-__all__ = [
-    "ConventionOption",
-    "DataArgument",
-    "Format",
-    "FormatOption",
-    "JobsOption",
-    "JudgedArgument",
-    "LatexFormat",
-    "LatexFormatOption",
-    "MeasuresOption",
-    "Missing",
-    "MissingOption",
-    "ModelArgument",
-    "RankingsArgument",
-    "SeedOption",
-    "SettingsOption",
-    "check_jobs",
-    "convention_named",
-    "measure_names",
-    "message_of",
-    "parse_settings",
-    "usage",
-]
-
 
 class Missing(StrEnum):
     """What ``nan`` and ``NULL`` as feature values mean."""

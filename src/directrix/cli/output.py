@@ -12,8 +12,6 @@ import typer
 
 from directrix.cli.options import Format
 
-__all__ = ["print_json", "print_rows", "progress_bar", "progress_lines", "remark"]
-
 
 def remark(text: str) -> None:
     """Print on stderr what is not part of the result."""

@@ -24,15 +24,6 @@ if TYPE_CHECKING:
     from directrix.data.queries import Queries
     from directrix.rankers.base import Ranker
 
-__all__ = [
-    "JudgedRanking",
-    "is_model",
-    "judged_rankings",
-    "read_scores",
-    "run_lines",
-    "score_lines",
-]
-
 
 class JudgedRanking(NamedTuple):
     """A ranking with its labels; fields as in `directrix.data.trec.join.Judged`."""

@@ -6,8 +6,6 @@ from pathlib import Path
 
 from directrix.errors import InputError
 
-__all__ = ["TOPICS_HELP", "positions_of"]
-
 TOPICS_HELP = (
     "numbers and ranges (351,353-360), @FILE with a list of topics, or a LETOR file with these queries"
 )

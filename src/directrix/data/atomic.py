@@ -14,8 +14,6 @@ from typing import IO
 from directrix.data.files import compressing
 from directrix.errors import InputError
 
-__all__ = ["replacing"]
-
 
 @contextlib.contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:

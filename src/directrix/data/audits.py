@@ -14,8 +14,6 @@ import scipy.sparse as sp
 from directrix.data.queries import Queries
 from directrix.types import Array
 
-__all__ = ["Audit", "FileAudit", "Overlap", "audit"]
-
 _ROWS = 8192  # rows looked at together
 _SHOWN = 5
 

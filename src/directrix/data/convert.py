@@ -11,8 +11,6 @@ from directrix.data.options import check_missing
 from directrix.data.parts import StartAgain
 from directrix.data.queries import Queries
 
-__all__ = ["Counts", "convert_file"]
-
 
 class Counts(NamedTuple):
     """How much was converted."""

@@ -15,18 +15,6 @@ from typing import IO, Any
 
 from directrix.errors import InputError
 
-__all__ = [
-    "COMPRESSED",
-    "Stamp",
-    "check_stamp",
-    "compressing",
-    "open_compressed",
-    "open_data",
-    "readable",
-    "unreadable",
-    "without_compression",
-]
-
 _COMPRESSIONS: dict[str, tuple[bytes, Any]] = {
     ".gz": (b"\x1f\x8b", gzip.open),
     ".bz2": (b"BZh", bz2.open),

@@ -19,20 +19,6 @@ from directrix.errors import InputError
 if TYPE_CHECKING:
     from directrix.data.queries import Queries
 
-__all__ = [
-    "ARROW",
-    "FORMATS",
-    "LETOR",
-    "QRELS",
-    "Format",
-    "format_of",
-    "inputs",
-    "named",
-    "open_file",
-    "outputs",
-    "read_file",
-]
-
 
 @dataclass(frozen=True)
 class Format:

@@ -11,8 +11,6 @@ from directrix.errors import InputError
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Array, Int64Array
 
-__all__ = ["copied_rows", "group_by_query", "object_array", "rows_of", "run_starts"]
-
 _DOCS_PER_CHUNK = 4096
 
 

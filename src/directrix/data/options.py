@@ -9,8 +9,6 @@ import numpy as np
 from directrix.errors import InputError
 from directrix.types import Float64Array
 
-__all__ = ["as_shares", "check_missing", "generator"]
-
 
 def as_shares(name: str, values: Any, fewest: int = 1) -> Float64Array:
     """Return shares as an array; they must be positive, with sum 1, and at least ``fewest`` of them."""

@@ -8,8 +8,6 @@ from directrix.data.grouping import run_starts
 from directrix.data.queries import Queries
 from directrix.types import Array, Float64Array
 
-__all__ = ["StartAgain", "rows_as_queries"]
-
 
 class StartAgain(Exception):
     """Raised by parts whose first rows misled them; what they learnt holds when they are iterated again."""

@@ -7,8 +7,6 @@ from typing import NamedTuple
 
 from directrix.errors import InputError
 
-__all__ = ["Problem", "raise_problems"]
-
 _SHOWN = 20
 
 

@@ -15,8 +15,6 @@ from directrix.data.validate import check_features, check_group, check_labels, c
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array, Int64Array
 
-__all__ = ["Queries", "frozen"]
-
 
 @dataclass(frozen=True, eq=False)
 class Queries:

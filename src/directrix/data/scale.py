@@ -14,8 +14,6 @@ from directrix.data.stored import StoredFeatures
 from directrix.errors import InputError
 from directrix.types import Array, Int64Array
 
-__all__ = ["SCALES", "Kind", "Scale", "fit_scale"]
-
 Kind = Literal["query-minmax", "query-standard", "query-percentile", "minmax", "standard"]
 SCALES: tuple[Kind, ...] = get_args(Kind)
 

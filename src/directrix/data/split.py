@@ -17,8 +17,6 @@ from directrix.errors import InputError
 from directrix.parameters import whole
 from directrix.types import Int64Array
 
-__all__ = ["Fold", "fold_numbers", "k_folds", "letor_folds", "split_queries"]
-
 
 class Fold(NamedTuple):
     """Files of one fold of a LETOR collection."""

@@ -11,8 +11,6 @@ import scipy.sparse as sp
 from directrix.data.stored import StoredFeatures
 from directrix.types import Array, Float64Array
 
-__all__ = ["percentiles", "statistics"]
-
 
 def statistics(kind: str, features: Any) -> tuple[Float64Array, Float64Array]:
     """Center and width of every feature, in float64; a width of 0 marks a constant one.

@@ -18,8 +18,6 @@ from directrix.errors import InputError
 from directrix.threads import query_chunks
 from directrix.types import Array, Int64Array
 
-__all__ = ["BLOCK_BYTES", "Extent", "RawRows", "RowScale", "Rows", "StoredFeatures", "block_bounds"]
-
 BLOCK_BYTES = 32 << 20  # of features that are read together; at most three blocks are in memory
 _AHEAD = 2  # blocks that are being read while another one is used
 

@@ -13,8 +13,6 @@ from directrix.parameters import whole
 from directrix.threads import run_chunks
 from directrix.types import Array, Float64Array, Int64Array
 
-__all__ = ["make_cubic", "make_linear"]
-
 _SHARES = (0.52, 0.32, 0.13, 0.02, 0.01)  # of the labels 0 to 4, as in the web search data of Microsoft
 _BLOCK = 4096  # rows whose scores are computed at one time; a column of them stays in the cache
 

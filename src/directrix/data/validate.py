@@ -10,8 +10,6 @@ import scipy.sparse as sp
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array, FloatArray, Int64Array
 
-__all__ = ["check_features", "check_group", "check_labels", "check_length", "check_qptr", "check_ranking"]
-
 
 def check_ranking(
     scores: Any, labels: Any, qptr: Any, *, allow_infinite: bool = False

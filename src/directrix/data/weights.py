@@ -9,8 +9,6 @@ import numpy as np
 from directrix.errors import InputError
 from directrix.types import Float64Array
 
-__all__ = ["weights_of"]
-
 
 def weights_of(weights: Any, n: int, name: str, what: str, advice: str = "") -> Float64Array:
     """Return weights of n queries or documents, finite, >= 0 and not all 0, float64 (n,); None = all 1."""

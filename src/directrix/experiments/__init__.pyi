@@ -1,21 +1,21 @@
 """Public names for type checkers; written by tests/test_public_names.py."""
 
-from directrix.experiments.crossval import CrossValidation as CrossValidation
-from directrix.experiments.crossval import Entry as Entry
-from directrix.experiments.crossval import Split as Split
-from directrix.experiments.crossval import k_fold_splits as k_fold_splits
-from directrix.experiments.crossval import letor_splits as letor_splits
+from directrix.experiments.crossval_result import CrossValidation as CrossValidation
 from directrix.experiments.measure_matching import Matching as Matching
 from directrix.experiments.measure_matching import matching as matching
 from directrix.experiments.optimality import Certificate as Certificate
 from directrix.experiments.optimality import Polished as Polished
 from directrix.experiments.optimality import polish as polish
 from directrix.experiments.significance import Comparisons as Comparisons
+from directrix.experiments.splits import Split as Split
+from directrix.experiments.splits import k_fold_splits as k_fold_splits
+from directrix.experiments.splits import letor_splits as letor_splits
 from directrix.experiments.surrogate_error import Approximation as Approximation
 from directrix.experiments.surrogate_error import approximation as approximation
 from directrix.experiments.tendency import Tendency as Tendency
 from directrix.experiments.tendency_on_data import random_models as random_models
 from directrix.experiments.tendency_on_data import surrogate_tendencies as surrogate_tendencies
+from directrix.experiments.tuning import Entry as Entry
 from directrix.measures.evaluation import evaluate_conventions as evaluate_conventions
 from directrix.measures.line_search import line_search as line_search
 

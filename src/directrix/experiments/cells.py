@@ -12,8 +12,6 @@ from typing import Any, BinaryIO, NamedTuple
 from directrix.errors import InputError
 from directrix.threads import one_blas_thread, serially
 
-__all__ = ["Cell", "run_cells"]
-
 Progress = Callable[[int, int, str], None]
 """Called with the number of finished cells, the number of all cells, and the time left."""
 

@@ -19,8 +19,6 @@ from directrix.rankers.method import Trial
 from directrix.rankers.selection.choose import preferred
 from directrix.rankers.selection.trial import Candidate
 
-__all__ = ["Contest"]
-
 Key = tuple[str | int, ...]
 
 

@@ -16,9 +16,9 @@ from directrix.errors import InputError
 from directrix.experiments.cells import Progress, run_cells
 from directrix.experiments.contest import Contest
 from directrix.experiments.crossval_cells import Job
-from directrix.experiments.crossval_result import CrossValidation, FoldResult, Tried
+from directrix.experiments.crossval_result import CrossValidation, FoldResult
 from directrix.experiments.rules import Rules
-from directrix.experiments.splits import Split, StoredSplit, k_fold_splits, letor_splits, stored, write_folds
+from directrix.experiments.splits import Split, StoredSplit, stored, write_folds
 from directrix.experiments.tuning import (
     Entry,
     Search,
@@ -33,16 +33,6 @@ from directrix.measures.names import listed
 from directrix.parameters import whole
 from directrix.rankers.checks import check_finite, check_measurable, check_trainable, check_valid
 from directrix.rankers.method import Trial
-
-__all__ = [
-    "CrossValidation",
-    "Entry",
-    "Split",
-    "Tried",
-    "cross_validate",
-    "k_fold_splits",
-    "letor_splits",
-]
 
 _PARTS = ("name", "model", "surrogate", "trainer", "fixed", "keeps")  # of a method, without its grid
 

@@ -22,8 +22,6 @@ from directrix.rankers.selection.trial import Clock, Target, refit, run_trial
 from directrix.rankers.training import mean_over_queries
 from directrix.types import Float64Array, FloatArray
 
-__all__ = ["Job", "top_of", "try_candidate"]
-
 _UNWEIGHTED = (None, None)
 
 

@@ -16,8 +16,6 @@ from directrix.experiments.tuning import canonical
 from directrix.rankers.training import mean_over_queries
 from directrix.types import Float64Array
 
-__all__ = ["CrossValidation", "FoldResult", "Tried"]
-
 
 @dataclass(frozen=True)
 class Tried:

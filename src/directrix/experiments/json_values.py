@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["json_value"]
-
 
 def json_value(value: Any) -> Any:
     """Return a value in JSON types: numbers of NumPy as Python's, tuples as lists, NaN and infinity as None.

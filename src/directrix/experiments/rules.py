@@ -11,8 +11,6 @@ from directrix.measures.convention import convention as find_convention
 from directrix.measures.evaluation import warn_lacking
 from directrix.measures.names import measure as parse_measure
 
-__all__ = ["Rules"]
-
 
 class Rules:
     """Parses measures and puts them under the convention of a tool; measure objects are kept as they are.

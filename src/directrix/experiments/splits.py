@@ -22,8 +22,6 @@ from directrix.errors import InputError
 from directrix.parameters import whole
 from directrix.rankers.inputs import digest
 
-__all__ = ["Split", "StoredSplit", "k_fold_splits", "letor_splits", "stored", "write_folds"]
-
 
 @dataclass(frozen=True, eq=False)
 class Split:

@@ -25,8 +25,6 @@ from directrix.surrogates.names import surrogate as as_surrogate
 from directrix.trainers.sgd import SGD
 from directrix.types import Float64Array, Int64Array, Step, Surrogate, Trainer
 
-__all__ = ["Approximation", "approximation"]
-
 _ROUNDING = 1e-9
 """Allowed excess of an error over its bound, for rounding of a query's sums in float64."""
 

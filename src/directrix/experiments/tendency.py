@@ -10,8 +10,6 @@ import numpy as np
 from directrix.errors import InputError
 from directrix.types import Float64Array
 
-__all__ = ["Tendency", "tendency"]
-
 
 @dataclass(frozen=True, eq=False)
 class Tendency:

@@ -17,13 +17,6 @@ from directrix.surrogates.names import surrogate as parse_surrogate
 from directrix.threads import one_blas_thread
 from directrix.types import Float64Array, Int64Array, Measure, Surrogate
 
-__all__ = [
-    "EVERY_SURROGATE",
-    "random_models",
-    "surrogate_tendencies",
-    "with_value",
-]
-
 _DOCS_AT_ONCE = 1 << 20  # documents times models whose scores are held at a time
 _ROWS_AT_ONCE = 1 << 15  # rows of features that are converted to float64 at a time
 _ALPHAS, _SIGMAS = (10, 100, 1000, 10000), ("1e-1", "1e-2", "1e-3", "1e-4")

@@ -18,16 +18,6 @@ from directrix.rankers.method import Method, Trial
 from directrix.rankers.methods import method as find_method
 from directrix.types import Int64Array
 
-__all__ = [
-    "Entry",
-    "Search",
-    "candidates_of",
-    "canonical",
-    "check_candidates",
-    "halving_rungs",
-    "subset",
-]
-
 Search = Literal["grid", "random", "halving"]
 """Which settings of a grid are trained: all; some at random; or all (or some) on few training queries, the
 better third of them on three times the queries, and so on."""

@@ -17,8 +17,6 @@ from directrix.surrogates.approx import ApproxAP, ApproxNDCG
 from directrix.surrogates.positions import soft_ranks
 from directrix.types import Float64Array, FloatArray, Int64Array, Surrogate
 
-__all__ = ["BOUNDS", "ap_bound", "bounds_of", "ndcg_bound", "rank_bound"]
-
 BOUNDS = ("gap", "ranks", "relevant")
 """Sources of the error eps of the soft ranks; see `bounds_of`."""
 _BoolArray: TypeAlias = npt.NDArray[np.bool_]

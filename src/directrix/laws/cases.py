@@ -10,8 +10,6 @@ import numpy as np
 
 from directrix.types import Float64Array, Int64Array, Surrogate
 
-__all__ = ["Case", "all_cases", "each_query", "hard_cases", "permutations", "random_cases"]
-
 
 class Case(NamedTuple):
     """Queries, and a name for messages."""

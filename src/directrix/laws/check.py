@@ -23,8 +23,6 @@ from directrix.laws.traits import (
 from directrix.threads import get_threads, set_threads
 from directrix.types import FloatArray, Surrogate
 
-__all__ = ["LawBroken", "check_surrogate"]
-
 
 class LawBroken(AssertionError):
     """A surrogate breaks laws; the message lists every broken law with an example."""

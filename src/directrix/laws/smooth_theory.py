@@ -11,8 +11,6 @@ from directrix.measures.gains import discounts, gains
 from directrix.parameters import number, positive, whole
 from directrix.types import Float64Array, FloatArray
 
-__all__ = ["smooth_ndcg_bound", "smooth_rescaled"]
-
 
 def smooth_ndcg_bound(scores: FloatArray, labels: Float64Array, sigma: float, k: int | None = None) -> float:
     r"""Bound on \|SmoothNDCG - nDCG\| for one query (Section 5.1).

@@ -11,19 +11,6 @@ from directrix.laws.cases import Case, all_cases, each_query, random_cases
 from directrix.measures.terms import query_sums
 from directrix.types import Float64Array, FloatArray, Int64Array, Surrogate
 
-__all__ = [
-    "a_shift_changes_nothing",
-    "below_its_tangents",
-    "bounds_its_measure_from_below",
-    "convex_as_a_loss",
-    "convexifiable",
-    "gradient_is_the_slope",
-    "gradient_sums_to_zero",
-    "no_smoothing_is_the_measure",
-    "value_in_the_unit_interval",
-    "value_is_the_measure",
-]
-
 
 def gradient_is_the_slope(surrogate: Surrogate, rng: np.random.Generator, rtol: float) -> Iterator[str]:
     """smooth: central differences along a random direction agree with the gradient."""

@@ -16,8 +16,6 @@ from directrix.measures.prepared import Prepared
 from directrix.measures.terms import Form, Terms, over_queries
 from directrix.types import Float64Array, FloatArray, Int64Array
 
-__all__ = ["Between", "Empty", "RankingMeasure"]
-
 Empty = Literal["zero", "skip", "one"]
 Between = Callable[[Float64Array], tuple[Float64Array, Float64Array]]
 """From ranks that need not be whole to discounts and their derivatives."""

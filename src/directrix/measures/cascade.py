@@ -15,8 +15,6 @@ from directrix.measures.precision import BinaryMeasure
 from directrix.measures.terms import Form
 from directrix.types import Float64Array
 
-__all__ = ["ERR", "RBP"]
-
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ERR(RankingMeasure):

@@ -8,8 +8,6 @@ from typing import Any, ClassVar, Protocol
 
 from directrix.errors import InputError
 
-__all__ = ["Convention", "convention", "conventions"]
-
 Fields = tuple[tuple[str, Any], ...]
 
 

@@ -15,8 +15,6 @@ from directrix.measures.order import Ranking, Ties
 from directrix.measures.terms import Form, Terms
 from directrix.types import Float64Array, Int64Array
 
-__all__ = ["DCG", "NDCG"]
-
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class _Discounted(RankingMeasure):

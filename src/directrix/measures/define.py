@@ -15,8 +15,6 @@ from directrix.measures.order import Ties
 from directrix.measures.terms import FORMS, Form, Terms
 from directrix.types import Float64Array, Int64Array
 
-__all__ = ["DefinedMeasure", "Definition", "define_measure"]
-
 Norm = Literal["ideal"]
 
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from directrix.measures.base import RankingMeasure
     from directrix.measures.convention import Convention
 
-__all__ = ["ConventionEvaluations", "Evaluation", "evaluate", "evaluate_conventions", "warn_lacking"]
-
 _BASE = "default"
 _NO_IDS = "ties are broken by document id, some documents tie, and they have no ids"
 

@@ -14,8 +14,6 @@ from directrix.measures.precision import BinaryMeasure
 from directrix.measures.terms import Form
 from directrix.types import Float64Array
 
-__all__ = ["RR", "Success"]
-
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class RR(BinaryMeasure):

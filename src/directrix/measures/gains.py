@@ -10,16 +10,6 @@ import numpy as np
 from directrix.errors import InputError
 from directrix.types import Float64Array
 
-__all__ = [
-    "HIGHEST_EXPONENT",
-    "Discount",
-    "Gain",
-    "check_squared_gains",
-    "discounts",
-    "gains",
-    "reciprocal_ranks",
-]
-
 HIGHEST_EXPONENT = 1000
 """Highest label whose gain 2**label - 1, and sums of such, are floats."""
 

@@ -10,8 +10,6 @@ from directrix.measures.order import Ranking
 from directrix.measures.terms import FORMS, Form, Terms, query_sums
 from directrix.types import Array, Float64Array, Int64Array
 
-__all__ = ["Groups", "Sums", "line_groups", "sums_of", "value_of"]
-
 
 class Sums(NamedTuple):
     """A measure of query q: ``constant[q] + scale[q]`` times what its documents earn.

@@ -8,8 +8,6 @@ import numpy as np
 
 from directrix.types import Float64Array
 
-__all__ = ["Piece", "points", "the_best", "widest_of_the_best"]
-
 Piece: TypeAlias = tuple[float, float, float]
 """Value, and where the piece begins and ends."""
 

@@ -19,8 +19,6 @@ from directrix.measures.order import trec_order
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Float64Array
 
-__all__ = ["LinePoint", "LineSearch", "line_search"]
-
 _DOCS_PER_CHUNK = 1024
 _CROSSINGS_AT_ONCE = 1 << 23
 _SAME = 1e-9  # a value that differs by more from what was counted is that of another ranking

@@ -20,8 +20,6 @@ from directrix.measures.base import RankingMeasure
 from directrix.parsing import NOT_A_CALL, parse_call
 from directrix.registry import MEASURES, classes
 
-__all__ = ["UndefinedMeasure", "defined", "listed", "measure", "measures", "register", "texts_of_a_file"]
-
 _ALIASES = {
     "map": "AP",
     "mrr": "RR",

@@ -10,8 +10,6 @@ from directrix.errors import InputError
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Array, Float64Array, Int64Array
 
-__all__ = ["DOCS_PER_CHUNK", "Ranking", "Ties", "rank", "trec_order"]
-
 DOCS_PER_CHUNK = 1 << 15
 """A chunk's scores, labels and ranking fit into the cache that a core has for itself."""
 

@@ -12,8 +12,6 @@ from directrix.measures.order import Ranking, Ties
 from directrix.measures.terms import Form, query_sums
 from directrix.types import Float64Array, Int64Array
 
-__all__ = ["KendallTau", "ROCArea"]
-
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ROCArea(RankingMeasure):

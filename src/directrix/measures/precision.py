@@ -14,8 +14,6 @@ from directrix.measures.order import Ranking, Ties
 from directrix.measures.terms import Form, query_sums
 from directrix.types import Float64Array, Int64Array
 
-__all__ = ["AP", "BinaryMeasure", "IPrec", "Precision", "RPrecision", "Recall"]
-
 
 class BinaryMeasure(RankingMeasure):
     """A measure with a field ``rel``: it sees of a label only whether it is at least that."""

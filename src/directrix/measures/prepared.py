@@ -13,8 +13,6 @@ from directrix.measures.order import DOCS_PER_CHUNK, Ranking, Ties, rank, trec_o
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Float64Array, FloatArray, Int64Array
 
-__all__ = ["IdsNeeded", "Prepared"]
-
 _LARGEST_SINGLE = float(np.finfo(np.float32).max)
 
 

@@ -8,8 +8,6 @@ import numpy as np
 
 from directrix.types import Float64Array, Int64Array
 
-__all__ = ["FORMS", "Form", "Terms", "over_queries", "query_sums"]
-
 Form = Literal["sum", "precision", "first_hit", "cascade", "pairs"]
 FORMS: tuple[Form, ...] = ("sum", "precision", "first_hit", "cascade", "pairs")
 """The position of a form is its number in the kernels."""

@@ -11,8 +11,6 @@ from directrix.errors import InputError
 from directrix.models.rows import Runs, SparseRows, read_only
 from directrix.types import Float64Array, FloatArray, Int64Array
 
-__all__ = ["LinearModel", "one_per_feature"]
-
 
 def one_per_feature(values: Any, n_features: int, name: str) -> Float64Array:
     """Return the values as float64 (n_features,), or raise `InputError` if their shape is another."""

@@ -13,8 +13,6 @@ from directrix.errors import InputError
 from directrix.models.rows import SparseRows
 from directrix.types import Float64Array, FloatArray
 
-__all__ = ["Activation", "Layer", "MLPModel"]
-
 Activation = Literal["relu", "tanh"]
 
 _ROWS_PER_SUM = 256

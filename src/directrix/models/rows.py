@@ -10,8 +10,6 @@ import scipy.sparse as sp
 
 from directrix.types import Array, Float64Array, FloatArray, Int64Array
 
-__all__ = ["Runs", "SparseRows", "column_reader", "read_only", "row_slice"]
-
 
 class SparseRows(NamedTuple):
     """A run of rows of a CSR matrix, without copying it.

@@ -10,8 +10,6 @@ from directrix.models.rows import row_slice
 from directrix.threads import one_blas_thread, run_chunks
 from directrix.types import Float64Array, Model
 
-__all__ = ["scores_of"]
-
 _ROWS_PER_CHUNK = 4096
 """Rows that are scored at a time: they and hidden values stay in the cache, and memory small."""
 

@@ -11,8 +11,6 @@ from directrix.models.rows import SparseRows, column_reader
 from directrix.parameters import whole
 from directrix.types import Array, Float64Array, FloatArray
 
-__all__ = ["Stairs", "StumpModel", "quantile_thresholds"]
-
 
 class Stairs(NamedTuple):
     """Rows as numbers of thresholds, which is all that a `StumpModel` uses of them.

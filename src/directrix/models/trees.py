@@ -15,8 +15,6 @@ from directrix.errors import InputError, MissingExtra
 from directrix.threads import get_threads
 from directrix.types import Float64Array
 
-__all__ = ["Trees", "lightgbm", "quietly", "threads_for"]
-
 _CELLS_A_THREAD = 1 << 20
 _HEADER = ("version", "num_class", "num_tree_per_iteration", "label_index", "max_feature_idx")
 _LISTS = ("feature_names", "feature_infos", "tree_sizes")

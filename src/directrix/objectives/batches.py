@@ -17,8 +17,6 @@ from directrix.data.grouping import rows_of
 from directrix.objectives.parts import LazyParts, Part
 from directrix.types import Int64Array
 
-__all__ = ["Batches", "Labels", "joined", "runs"]
-
 Labels = tuple[str, ...]
 """What each array that depends on the labels has an entry for; see `KernelSurrogate.entries`."""
 

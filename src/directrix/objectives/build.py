@@ -18,8 +18,6 @@ from directrix.objectives.stream import Stream
 from directrix.surrogates.names import surrogate as as_surrogate
 from directrix.types import Model, Surrogate
 
-__all__ = ["linear_objective", "make_objective"]
-
 
 def make_objective(
     queries: Queries,

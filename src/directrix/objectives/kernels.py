@@ -20,8 +20,6 @@ from directrix.surrogates.approx_rank import ApproxRank
 from directrix.surrogates.base import KernelSurrogate, writable
 from directrix.types import Float64Array, Int64Array, Model, Surrogate
 
-__all__ = ["Composed", "Fused", "kernel_for"]
-
 
 def kernel_for(surrogate: Surrogate, model: Model, features: Any) -> Composed:
     """Return fused kernels where they exist: ApproxRank, a linear model and dense features."""

@@ -27,8 +27,6 @@ from directrix.parameters import whole
 from directrix.threads import get_threads, one_blas_thread
 from directrix.types import Float64Array, Int64Array, Model, Surrogate
 
-__all__ = ["Objective"]
-
 _FLOATS_AT_ONCE = 1 << 24  # of gradients that wait to be added up
 
 

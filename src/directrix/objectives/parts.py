@@ -10,8 +10,6 @@ import scipy.sparse as sp
 
 from directrix.types import Float64Array, Int64Array, Model
 
-__all__ = ["LazyParts", "Part", "Span", "docs_per_part"]
-
 _BYTES_PER_PART = 4 << 20
 
 

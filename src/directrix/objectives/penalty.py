@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from directrix.parameters import number
 from directrix.types import Float64Array
 
-__all__ = ["L2"]
-
 
 @dataclass(frozen=True, eq=False)
 class L2:

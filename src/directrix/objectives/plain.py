@@ -8,8 +8,6 @@ from typing import ClassVar
 from directrix.surrogates.base import KernelSurrogate, refuse_doc_weight
 from directrix.types import Float64Array, FloatArray, Int64Array, Surrogate
 
-__all__ = ["kernel_surrogate"]
-
 
 def kernel_surrogate(surrogate: Surrogate) -> KernelSurrogate:
     """Return the surrogate itself if it has kernels, otherwise an adapter with the same methods."""

@@ -18,8 +18,6 @@ from directrix.objectives.plain import kernel_surrogate
 from directrix.surrogates.base import spread_curvature, writable
 from directrix.types import Float64Array, Surrogate
 
-__all__ = ["ScoreObjective"]
-
 
 class ScoreObjective:
     r"""Loss :math:`-\sum_q v_q S_q(s) / \sum_q v_q`, its gradient, and a positive diagonal for Newton steps.

@@ -24,8 +24,6 @@ from directrix.surrogates.base import KernelSurrogate, writable
 from directrix.threads import one_blas_thread, query_chunks, run_chunks
 from directrix.types import Float64Array, Int64Array, Model
 
-__all__ = ["Gradient", "Memory", "Source"]
-
 Gradient = tuple[float, Float64Array]
 
 

@@ -17,8 +17,6 @@ from directrix.objectives.source import Gradient, Memory, Source
 from directrix.threads import one_blas_thread, run_chunks
 from directrix.types import Array, Float64Array, Int64Array
 
-__all__ = ["Stream"]
-
 
 @dataclass(frozen=True, eq=False)
 class Stream(Source):

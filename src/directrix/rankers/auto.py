@@ -6,18 +6,17 @@ from collections.abc import Collection
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
-from directrix.rankers.base import Interval, Ranker
+from directrix.rankers.base import Ranker
 from directrix.rankers.inputs import Weights
 from directrix.rankers.named_trainers import seed_of
 from directrix.rankers.selection.search import search
 from directrix.types import Callback, Float64Array
-
-__all__ = ["AutoRanker"]
 
 
 class AutoRanker(Ranker):

@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from sklearn.base import _fit_context
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from directrix.data.queries import Queries
@@ -24,8 +23,6 @@ from directrix.rankers.inputs import Weights, one_set, per_document, per_query
 from directrix.rankers.nested import NestedParameters
 from directrix.rankers.training import mean_of, query_means
 from directrix.types import Callback, Float64Array
-
-__all__ = ["HasMethods", "Interval", "Ranker", "StrOptions", "fit_context"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 fit_context: Callable[..., Callable[[F], F]] = _fit_context

@@ -10,8 +10,6 @@ from directrix.trainers.adarank import AdaRank
 from directrix.trainers.cutting_plane import CuttingPlane
 from directrix.trainers.svm_acc import SVMAcc
 
-__all__ = ["BASELINES"]
-
 _YUE = "Yue, Finley, Radlinski & Joachims (2007), doi:10.1145/1277741.1277790"
 _QUANTILES = tuple(step / 51.0 for step in range(1, 51))  # 50 evenly spaced values between 0 and 1
 

@@ -6,6 +6,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval
 
 from directrix.data.queries import Queries
 from directrix.errors import InputError
@@ -13,16 +14,12 @@ from directrix.measures.base import RankingMeasure
 from directrix.measures.dcg import NDCG
 from directrix.models.trees import Trees, lightgbm
 from directrix.objectives.scores import ScoreObjective
-from directrix.rankers.base import Interval
 from directrix.rankers.named_trainers import seed_of
 from directrix.rankers.persistence import check, naming
 from directrix.rankers.stored import SHARED_CONSTRAINTS, StoredRanker, Training
 from directrix.rankers.training import judge_of
 from directrix.trainers.boosting import Boosting
 from directrix.types import Float64Array, Result, Surrogate
-
-__all__ = ["BoostedRanker"]
-
 
 _LAMBDARANK = "lambdarank"
 

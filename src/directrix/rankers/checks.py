@@ -19,15 +19,6 @@ from directrix.surrogates.approx import ApproxNDCG
 from directrix.surrogates.names import surrogate as parse_surrogate
 from directrix.types import Float64Array
 
-__all__ = [
-    "check_finite",
-    "check_measurable",
-    "check_scores",
-    "check_trainable",
-    "check_valid",
-    "surrogate_of",
-]
-
 _HIGHEST_LABEL = 256  # squares of gains must stay far from the largest float
 _FILL = {
     "python": "Read the file with missing='zero', or fill the values in before Queries.from_arrays.",

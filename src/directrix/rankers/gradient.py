@@ -9,6 +9,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from directrix.data.queries import Queries
 from directrix.data.stored import StoredFeatures
@@ -18,15 +19,12 @@ from directrix.models.rows import row_slice
 from directrix.objectives.build import make_objective
 from directrix.objectives.objective import Objective
 from directrix.objectives.penalty import L2
-from directrix.rankers.base import HasMethods, Interval, StrOptions
 from directrix.rankers.inputs import Weights, row_weights
 from directrix.rankers.named_trainers import trainer_of
 from directrix.rankers.stored import SHARED_CONSTRAINTS, StoredRanker, Training
 from directrix.rankers.training import judge_of, kept_start
 from directrix.trainers.best import BestSoFar
 from directrix.types import Float64Array, Model, Result, Surrogate, Trainer
-
-__all__ = ["GradientRanker", "constraints"]
 
 
 def constraints(trainers: frozenset[str]) -> dict[str, list[Any]]:

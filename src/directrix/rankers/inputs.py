@@ -16,8 +16,6 @@ from directrix.data.weights import weights_of
 from directrix.errors import InputError
 from directrix.types import Float64Array
 
-__all__ = ["Weights", "digest", "one_set", "per_document", "per_query", "row_weights"]
-
 Weights = tuple[Float64Array | None, Float64Array | None]
 """Of documents, and of queries."""
 

@@ -14,8 +14,6 @@ from directrix.registry import RANKERS
 if TYPE_CHECKING:
     from directrix.rankers.stored import StoredRanker
 
-__all__ = ["KINDS", "RankerKind"]
-
 
 @dataclass(frozen=True)
 class RankerKind:

@@ -5,18 +5,16 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.utils._param_validation import StrOptions
 
 from directrix.data.queries import Queries
 from directrix.models.linear import LinearModel
 from directrix.objectives.penalty import L2
-from directrix.rankers.base import StrOptions
 from directrix.rankers.gradient import GradientRanker, constraints
 from directrix.rankers.named_trainers import trainer_names
 from directrix.rankers.persistence import check, weights
 from directrix.trainers.regression import regression_start
 from directrix.types import Float64Array, Surrogate, Trainer
-
-__all__ = ["LinearRanker"]
 
 
 class LinearRanker(GradientRanker):

@@ -19,8 +19,6 @@ from directrix.rankers.kinds import KINDS
 if TYPE_CHECKING:
     from directrix.types import Trainer
 
-__all__ = ["Auto", "Method", "Trial"]
-
 _NOT_IN_A_SEARCH = {
     "patience": "early stopping needs a validation set while training, the search uses its own to choose",
     "warm_start": "every candidate is trained from its own start",

@@ -9,8 +9,6 @@ from directrix.rankers.baselines import BASELINES
 from directrix.rankers.method import Auto, Method
 from directrix.rankers.published import PUBLISHED
 
-__all__ = ["method", "methods"]
-
 _BY_NAME: dict[str, Method] = {m.name: m for m in (*PUBLISHED, *BASELINES)}
 
 _SUITS = {

@@ -5,18 +5,16 @@ from __future__ import annotations
 from typing import Any, ClassVar, get_args
 
 import numpy as np
+from sklearn.utils._param_validation import StrOptions
 
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.models.mlp import Activation, MLPModel
 from directrix.models.scoring import scores_of
-from directrix.rankers.base import StrOptions
 from directrix.rankers.gradient import GradientRanker, constraints
 from directrix.rankers.named_trainers import seed_of, trainer_names
 from directrix.rankers.persistence import check, naming, weights
 from directrix.types import Float64Array, Surrogate, Trainer
-
-__all__ = ["MLPRanker"]
 
 _LAYER = {"inputs": "number", "outputs": "number", "weights": "list", "bias": "list or null"}
 

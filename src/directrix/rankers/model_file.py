@@ -21,8 +21,6 @@ from directrix.rankers.training import sharpened
 from directrix.registry import SURROGATES
 from directrix.types import Float64Array, Result, Status
 
-__all__ = ["load"]
-
 _OBJECT = re.compile(r"<?(?P<name>[A-Za-z_][\w.]*)(?:\(.*\)| .*>)", re.DOTALL)  # the repr of some object
 _TRAINING = {
     "measure": "text",

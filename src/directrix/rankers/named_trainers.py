@@ -21,8 +21,6 @@ from directrix.parsing import call_of
 from directrix.registry import TRAINERS, classes
 from directrix.types import Trainer
 
-__all__ = ["seed_of", "trainer_from", "trainer_names", "trainer_of"]
-
 _KINDS = {name: kind for name, kind in classes(TRAINERS).items() if hasattr(kind, "minimise")}
 _NAMED: Mapping[str, type[Any]] = {
     kind.short_name: kind for kind in _KINDS.values() if hasattr(kind, "short_name")

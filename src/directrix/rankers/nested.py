@@ -11,8 +11,6 @@ from sklearn.base import BaseEstimator
 
 from directrix.errors import InputError
 
-__all__ = ["NestedParameters"]
-
 
 class NestedParameters(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """An estimator with parameters that are frozen values, whose fields are parameters too."""

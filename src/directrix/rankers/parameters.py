@@ -16,8 +16,6 @@ from directrix.rankers.base import Ranker
 from directrix.rankers.gradient import GradientRanker
 from directrix.types import Float64Array, Model
 
-__all__ = ["Decomposed", "decompose", "with_parameters"]
-
 
 class Decomposed(NamedTuple):
     """A fitted ranker on given data, as functions of its parameters need it.

@@ -28,8 +28,6 @@ from directrix.data.files import open_data, readable
 from directrix.errors import InputError
 from directrix.types import Float64Array
 
-__all__ = ["FORMAT", "SAVE_AGAIN", "check", "naming", "read_model_file", "weights", "write_model_file"]
-
 FORMAT = "directrix/1"
 
 _PARTS = {"model": "object", "features": "object", "scale": "object or null", "training": "object"}

@@ -11,8 +11,6 @@ from directrix.trainers.cg import CG
 from directrix.trainers.coordinate_ascent import CoordinateAscent
 from directrix.trainers.sgd import SGD
 
-__all__ = ["PUBLISHED"]
-
 _QIN = "Qin, Liu & Li (2010), doi:10.1007/s10791-009-9124-x"
 _CHAPELLE = "Chapelle & Wu (2010), doi:10.1007/s10791-009-9110-3"
 _DONMEZ = "Donmez, Svore & Burges (2009), doi:10.1145/1571941.1572021"

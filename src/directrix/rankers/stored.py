@@ -7,20 +7,19 @@ from abc import abstractmethod
 from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple, Self
 
+from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from directrix.data.queries import Queries
 from directrix.data.scale import SCALES, Scale, fit_scale
 from directrix.errors import InputError, NotConverged, warn
 from directrix.measures.base import RankingMeasure
-from directrix.rankers.base import HasMethods, Ranker, StrOptions
+from directrix.rankers.base import Ranker
 from directrix.rankers.checks import check_finite, check_scores, surrogate_of
 from directrix.rankers.inputs import Weights
 from directrix.rankers.persistence import write_model_file
 from directrix.rankers.training import last_smoothing, measure_of, sharpened, training_record
 from directrix.types import Callback, Float64Array, Result
-
-__all__ = ["SHARED_CONSTRAINTS", "StoredRanker", "Training"]
 
 SHARED_CONSTRAINTS: dict[str, list[Any]] = {
     "surrogate": [HasMethods(["value_and_grad"]), str, None],

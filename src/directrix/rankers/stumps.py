@@ -6,17 +6,15 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.utils._param_validation import Interval
 
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.models.stumps import StumpModel, quantile_thresholds
-from directrix.rankers.base import Interval
 from directrix.rankers.gradient import GradientRanker, constraints
 from directrix.rankers.named_trainers import trainer_names
 from directrix.rankers.persistence import check, naming, weights
 from directrix.types import Float64Array, Surrogate, Trainer
-
-__all__ = ["StumpRanker"]
 
 
 class StumpRanker(GradientRanker):

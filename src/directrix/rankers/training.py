@@ -18,20 +18,6 @@ from directrix.rankers.inputs import digest
 from directrix.trainers.boosting import Boosting
 from directrix.types import Float64Array, Measure, Objective, Result, Surrogate, Trainer
 
-__all__ = [
-    "judge_of",
-    "kept_start",
-    "last_smoothing",
-    "mean_of",
-    "mean_over_queries",
-    "measure_of",
-    "query_means",
-    "sharpened",
-    "surrogate_gap",
-    "training_record",
-    "values_of",
-]
-
 
 def measure_of(surrogate: Any) -> RankingMeasure:
     """Return the measure that a surrogate tends to, or raise `InputError` if it names none."""

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 
 from directrix.reports.report import Claim, Verdict
 
-__all__ = ["MARKS", "claims_text", "tally"]
-
 MARKS: dict[Verdict, str] = {"holds": "✓", "does not hold": "✗", "not significant": "≈"}
 """Sign before a verdict, so that it can be seen without colour."""
 

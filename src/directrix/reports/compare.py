@@ -7,8 +7,6 @@ import math
 from directrix.experiments.significance.comparisons import Comparisons, Pair
 from directrix.reports.tables import Table, Value
 
-__all__ = ["comparison_tables", "stars"]
-
 _TESTS = {
     "paired-t": "two-sided paired t-test",
     "wilcoxon": "two-tailed Wilcoxon signed-rank test",

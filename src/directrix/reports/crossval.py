@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from directrix.errors import InputError
-from directrix.experiments.crossval import CrossValidation
+from directrix.experiments.crossval_result import CrossValidation
 from directrix.experiments.significance import Significance, paired_t
 from directrix.reports.tables import Table, Value
-
-__all__ = ["against_first", "crossval_tables"]
 
 
 def against_first(result: CrossValidation) -> dict[tuple[str, str], Significance | None]:

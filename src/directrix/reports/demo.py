@@ -13,8 +13,6 @@ from directrix.reports.report import PerQuery, Report
 from directrix.reports.tables import Table, escaped_markdown
 from directrix.types import Float64Array, FloatArray
 
-__all__ = ["demo_page"]
-
 _TOP = 10  # documents that are shown of a ranking
 
 

@@ -13,8 +13,6 @@ import numpy as np
 from directrix.errors import MissingExtra
 from directrix.reports.report import Figure, Panel
 
-__all__ = ["GRID", "INK", "across", "draw", "need_plot"]
-
 INK, GRID = "#22262b", "#d5d9de"
 """Colours of text and axes, and of the grid; pages with a dark background replace them."""
 

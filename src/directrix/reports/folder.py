@@ -10,8 +10,6 @@ from typing import Any
 from directrix.data.atomic import replacing
 from directrix.errors import InputError
 
-__all__ = ["open_folder", "write_settings"]
-
 _SETTINGS, _CELLS = "settings.json", "cells.jsonl"
 
 

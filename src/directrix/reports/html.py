@@ -21,8 +21,6 @@ from directrix.reports.page import joined, sections_of
 from directrix.reports.report import Claim, Figure, PerQuery, Report, Verdict
 from directrix.reports.tables import Table, Value
 
-__all__ = ["html"]
-
 _PANEL = 15  # rem; a narrower panel cannot be read, so its frame scrolls
 # in the order of sorting
 _CLASSES: dict[Verdict, str] = {"holds": "holds", "not significant": "open", "does not hold": "fails"}

@@ -8,8 +8,6 @@ from __future__ import annotations
 import html
 import re
 
-__all__ = ["inline_html", "to_html"]
-
 _INLINE = re.compile(
     r"(?P<code>`[^`]+`)"
     r"|\\(?P<escaped>[\\`*_|<>\[\]#-])"

@@ -9,8 +9,6 @@ from directrix.reports.claims import MARKS, tally
 from directrix.reports.report import Claim, Figure, Report, Section
 from directrix.reports.tables import Table, escaped_markdown, notes_once
 
-__all__ = ["FILES", "joined", "page", "sections_of"]
-
 FILES = (
     "The command writes this page (`page.md`) and its interactive form (`report.html`), the tables as text,\n"
     "JSON, LaTeX and CSV, the figures as PNG and SVG, every finished part (`cells.jsonl`), and the settings\n"

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from directrix.data.queries import Queries
-from directrix.experiments.crossval import CrossValidation, Split
+from directrix.experiments.crossval_result import CrossValidation
+from directrix.experiments.splits import Split
 from directrix.reports.report import PerQuery
-
-__all__ = ["compared_by_query", "shown_rankings"]
 
 _Top = Sequence[Sequence[tuple[int, float]]]
 _Shown = tuple[tuple[tuple[str, int, float], ...], ...]

@@ -12,8 +12,6 @@ from directrix.errors import InputError
 from directrix.reports.tables import Table
 from directrix.types import Float64Array
 
-__all__ = ["Claim", "Curve", "Figure", "Panel", "PerQuery", "Report", "Section", "Verdict"]
-
 Verdict = Literal["holds", "does not hold", "not significant"]
 
 

@@ -11,8 +11,6 @@ from typing import Any
 
 from directrix.errors import InputError
 
-__all__ = ["Table", "Value", "escaped_markdown", "notes_once"]
-
 Value = str | float | int | None
 
 _LATEX = {

@@ -20,8 +20,6 @@ from directrix.reports.page import page
 from directrix.reports.report import Report
 from directrix.reports.tables import Table, notes_once
 
-__all__ = ["document", "publish", "text_of", "write_report"]
-
 
 def write_report(folder: Path, report: Report) -> None:
     """Write a report in all its forms; every file is written whole or not at all.

@@ -7,26 +7,10 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from directrix.experiments.crossval import CrossValidation
+from directrix.experiments.crossval_result import CrossValidation
 from directrix.experiments.significance import Significance, paired, paired_t, t_interval
 from directrix.reports.report import Claim, Verdict
 from directrix.types import Float64Array
-
-__all__ = [
-    "LEVEL",
-    "NEAR",
-    "Ordering",
-    "Scored",
-    "ahead",
-    "check_ordering",
-    "comparable",
-    "fact",
-    "p_value",
-    "scored",
-    "training_by_fold",
-    "verdict",
-    "wins",
-]
 
 LEVEL = 0.05
 """A difference is significant if p is below this."""

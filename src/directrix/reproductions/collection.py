@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from directrix.errors import InputError
-from directrix.experiments.crossval import Split, letor_splits
-
-__all__ = ["Collection", "available", "missing_data", "read_collections"]
+from directrix.experiments.splits import Split, letor_splits
 
 
 @dataclass(frozen=True, eq=False)

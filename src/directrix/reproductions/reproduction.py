@@ -15,8 +15,6 @@ from directrix.reproductions.request import Request
 from directrix.reproductions.runner import Runner
 from directrix.reproductions.text import QUICK_RUN
 
-__all__ = ["Data", "Reproduction", "SeededSettings", "TableGroup"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class SeededSettings:

@@ -10,8 +10,6 @@ from typing import Any
 from directrix.reports.folder import open_folder
 from directrix.reproductions.runner import ProgressOf
 
-__all__ = ["Request"]
-
 
 @dataclass(frozen=True)
 class Request:

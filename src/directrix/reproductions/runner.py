@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from directrix.experiments.cells import Cell, Progress, run_cells
-from directrix.experiments.crossval import CrossValidation, Entry, Split, cross_validate
+from directrix.experiments.crossval import cross_validate
+from directrix.experiments.crossval_result import CrossValidation
+from directrix.experiments.splits import Split
+from directrix.experiments.tuning import Entry
 from directrix.measures.base import RankingMeasure
-
-__all__ = ["Cells", "Key", "ProgressOf", "Runner"]
 
 Key = tuple[str | int, ...]
 Cells = dict[Key, Any]

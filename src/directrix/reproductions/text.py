@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-__all__ = ["QUICK_RUN", "elsewhere", "listed", "shown"]
-
 QUICK_RUN = (
     "**This is a quick run**: few settings and folds, and short trainings. It shows that everything works; "
     "its numbers are not results."

@@ -27,8 +27,6 @@ from directrix.surrogates.approx_rank import SMOOTH, ApproxRank
 from directrix.surrogates.positions import Sigmoid
 from directrix.types import Float64Array, Int64Array
 
-__all__ = ["ApproxAP", "ApproxNDCG", "ApproxPrecision"]
-
 
 @dataclass(frozen=True)
 class ApproxNDCG(ApproxRank):

@@ -10,8 +10,6 @@ from directrix.measures.first_hit import RR
 from directrix.surrogates.approx_rank import ApproxRank
 from directrix.surrogates.positions import Sigmoid
 
-__all__ = ["ApproxERR", "ApproxRR"]
-
 
 @dataclass(frozen=True)
 class ApproxRR(ApproxRank):

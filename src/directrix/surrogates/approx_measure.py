@@ -15,8 +15,6 @@ from directrix.surrogates.base import KernelSurrogate, refuse_doc_weight, terms_
 from directrix.surrogates.positions import Sigmoid, sigmoid_code
 from directrix.types import Float64Array, FloatArray, Int64Array
 
-__all__ = ["ApproxMeasure"]
-
 
 @dataclass(frozen=True, repr=False)
 class ApproxMeasure(KernelSurrogate):

@@ -14,8 +14,6 @@ from directrix.surrogates.base import refuse_doc_weight
 from directrix.surrogates.positions import Sigmoid
 from directrix.types import Float64Array, Int64Array
 
-__all__ = ["ApproxKendall"]
-
 
 @dataclass(frozen=True)
 class ApproxKendall(ApproxRank):

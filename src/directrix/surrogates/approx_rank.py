@@ -13,8 +13,6 @@ from directrix.surrogates.base import KernelSurrogate, refuse_doc_weight
 from directrix.surrogates.positions import Sigmoid, sigmoid_code
 from directrix.types import Float64Array, Int64Array
 
-__all__ = ["SMOOTH", "ApproxRank"]
-
 SMOOTH = frozenset({"smooth", "shift_invariant", "tends_to_measure"})
 
 

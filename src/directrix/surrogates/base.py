@@ -13,15 +13,6 @@ from directrix.measures.terms import Terms, query_sums
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Float64Array, FloatArray, Int64Array
 
-__all__ = [
-    "DOCS_PER_CHUNK",
-    "KernelSurrogate",
-    "refuse_doc_weight",
-    "spread_curvature",
-    "terms_of",
-    "writable",
-]
-
 DOCS_PER_CHUNK = 4096
 """Enough work to hide the cost of calling a kernel, little enough to share among threads."""
 

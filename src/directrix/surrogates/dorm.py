@@ -14,8 +14,6 @@ from directrix.parameters import whole
 from directrix.surrogates.base import KernelSurrogate, refuse_doc_weight, writable
 from directrix.types import Float64Array, FloatArray, Int64Array
 
-__all__ = ["Dorm"]
-
 
 class _Prepared(NamedTuple):
     """What depends on labels, and the coefficients of the perfect order if they are ``fixed``."""

@@ -14,8 +14,6 @@ from directrix.parameters import positive
 from directrix.surrogates.base import KernelSurrogate, refuse_doc_weight
 from directrix.types import Float64Array, Int64Array
 
-__all__ = ["Earnings", "Interleaved", "Interleaving", "Known"]
-
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 

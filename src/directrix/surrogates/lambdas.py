@@ -22,8 +22,6 @@ from directrix.surrogates.base import DOCS_PER_CHUNK, KernelSurrogate, refuse_do
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Float64Array, FloatArray, Int64Array
 
-__all__ = ["Lambda"]
-
 Construction = Literal[
     "ranknet-weight-pairs", "spring-smooth", "local-gradient", "local-cost", "discrete-bounded"
 ]

@@ -16,8 +16,6 @@ from directrix.parameters import positive, whole
 from directrix.surrogates.loss import Loss, Target, by_label, check_flag, targets
 from directrix.types import Float64Array, FloatArray, Int64Array
 
-__all__ = ["ListMLE", "ListNet", "RankCosine"]
-
 
 @dataclass(frozen=True)
 class ListNet(Loss):

@@ -13,8 +13,6 @@ from directrix.measures.gains import gains
 from directrix.surrogates.base import KernelSurrogate, refuse_doc_weight
 from directrix.types import Float64Array, Int64Array
 
-__all__ = ["Loss", "Target", "by_label", "check_flag", "targets"]
-
 Target = Literal["gains", "labels"]
 
 

@@ -11,8 +11,6 @@ from directrix.parsing import NOT_A_CALL, parse_call
 from directrix.registry import SURROGATES, load_class
 from directrix.types import Surrogate
 
-__all__ = ["surrogate"]
-
 _FORM = 'a name with optional arguments, e.g. "ApproxNDCG(alpha=50.0)"'
 
 

@@ -12,8 +12,6 @@ from directrix.measures.terms import query_sums
 from directrix.surrogates.loss import Loss, by_label
 from directrix.types import Float64Array, Int64Array
 
-__all__ = ["RankNet", "RankSVM"]
-
 Levels = tuple[Int64Array, Float64Array]
 
 

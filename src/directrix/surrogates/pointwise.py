@@ -13,8 +13,6 @@ from directrix.measures.terms import query_sums
 from directrix.surrogates.loss import Loss, check_flag
 from directrix.types import Float64Array, FloatArray, Int64Array
 
-__all__ = ["Regression"]
-
 
 @dataclass(frozen=True)
 class Regression(Loss):

@@ -13,8 +13,6 @@ from directrix.surrogates.base import DOCS_PER_CHUNK, writable
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Float64Array, FloatArray, Int64Array
 
-__all__ = ["Sigmoid", "sigmoid_code", "soft_ranks"]
-
 Sigmoid = Literal["logistic", "tanh", "arctan", "erf"]
 _SIGMOIDS: dict[str, tuple[int, float]] = {
     "logistic": (0, 1.0),

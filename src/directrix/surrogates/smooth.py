@@ -34,8 +34,6 @@ from directrix.surrogates.approx_rank import SMOOTH
 from directrix.surrogates.base import KernelSurrogate, refuse_doc_weight, writable
 from directrix.types import Float64Array, Int64Array
 
-__all__ = ["SmoothAP", "SmoothNDCG"]
-
 _KINDS = {"dcg": 0, "product": 1, "direct": 2}
 Variant = Literal["product", "direct"]
 

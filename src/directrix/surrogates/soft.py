@@ -12,8 +12,6 @@ from directrix.surrogates.approx_rank import SMOOTH
 from directrix.surrogates.base import KernelSurrogate
 from directrix.types import Float64Array, Int64Array
 
-__all__ = ["SoftNDCG"]
-
 
 @dataclass(frozen=True)
 class SoftNDCG(KernelSurrogate):

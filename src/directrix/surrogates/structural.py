@@ -32,8 +32,6 @@ from directrix.surrogates.base import writable
 from directrix.surrogates.interleaving import Earnings, Interleaved, Known
 from directrix.types import Float64Array
 
-__all__ = ["PermuRank", "SVMMap", "SVMNdcg", "SVMRoc"]
-
 
 @dataclass(frozen=True)
 class SVMMap(Interleaved):

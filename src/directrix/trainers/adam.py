@@ -12,8 +12,6 @@ from directrix.parameters import number, whole
 from directrix.trainers.epochs import Seed, in_batches, over_epochs
 from directrix.types import Callback, Float64Array, Int64Array, Objective, Result
 
-__all__ = ["Adam"]
-
 
 @dataclass(frozen=True)
 class Adam:

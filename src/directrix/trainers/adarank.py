@@ -20,8 +20,6 @@ from directrix.trainers.progress import Progress
 from directrix.trainers.requirements import linear_measure_objective, varying_features
 from directrix.types import Callback, Float64Array, Objective, Result
 
-__all__ = ["AdaRank"]
-
 _PERFECT = 1.0 - 1e-6  # beyond this a weight would be infinite
 
 

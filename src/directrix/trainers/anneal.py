@@ -12,8 +12,6 @@ from directrix.trainers.progress import Progress, added_counts
 from directrix.trainers.requirements import check_trainer
 from directrix.types import Callback, Float64Array, Objective, Result, Trainer
 
-__all__ = ["Anneal"]
-
 
 @dataclass(frozen=True)
 class Anneal:

@@ -13,8 +13,6 @@ from directrix.parameters import whole
 from directrix.trainers.requirements import check_trainer
 from directrix.types import Callback, Float64Array, Objective, Result, Step, Trainer
 
-__all__ = ["BestSoFar"]
-
 
 @dataclass(frozen=True, eq=False)
 class BestSoFar:

@@ -25,8 +25,6 @@ from directrix.parameters import number, whole
 from directrix.trainers.progress import Progress
 from directrix.types import Callback, Float64Array, Result
 
-__all__ = ["Boosting"]
-
 _HIGHEST_LABEL = 30  # LightGBM's own objective has gains for no more
 
 

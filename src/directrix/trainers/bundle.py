@@ -12,8 +12,6 @@ import numpy as np
 from directrix.trainers.simplex_qp import solve
 from directrix.types import Float64Array, Int64Array
 
-__all__ = ["Bundle", "Minimum"]
-
 _UNUSED = 1e-7  # share of its group below which a plane has no part in the solution
 
 

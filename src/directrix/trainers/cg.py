@@ -11,8 +11,6 @@ from directrix.parameters import number, whole
 from directrix.trainers.full_gradients import Descent, descend
 from directrix.types import Callback, Float64Array, Objective, Result
 
-__all__ = ["CG"]
-
 _TRIALS = 20
 """Evaluations in a line search; SciPy would try 100 on a loss that is flat to rounding."""
 

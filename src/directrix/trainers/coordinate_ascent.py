@@ -18,8 +18,6 @@ from directrix.trainers.progress import Progress
 from directrix.trainers.requirements import linear_measure_objective, varying_features
 from directrix.types import Callback, Float64Array, Objective, Result
 
-__all__ = ["CoordinateAscent"]
-
 _OVERFLOW = "the scores of the start are not finite; scale the features (scale 'standard')"
 
 

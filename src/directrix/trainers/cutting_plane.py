@@ -21,8 +21,6 @@ from directrix.trainers.simplex_qp import check_solver
 from directrix.trainers.slacks import EachSlack, OneSlack, Slacks
 from directrix.types import Callback, Float64Array, Result
 
-__all__ = ["CuttingPlane"]
-
 
 @dataclass(frozen=True)
 class CuttingPlane:

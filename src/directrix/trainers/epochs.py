@@ -10,8 +10,6 @@ from directrix.threads import one_blas_thread
 from directrix.trainers.progress import Progress
 from directrix.types import Callback, Float64Array, Int64Array, Objective, Result
 
-__all__ = ["Seed", "in_batches", "over_epochs"]
-
 Seed = int | np.random.Generator | None
 
 

@@ -11,8 +11,6 @@ from directrix.parameters import whole
 from directrix.trainers.stump_boosting import Pairs, StumpBooster
 from directrix.types import Float64Array
 
-__all__ = ["FRank"]
-
 
 @dataclass(frozen=True)
 class FRank(StumpBooster):

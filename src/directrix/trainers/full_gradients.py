@@ -12,8 +12,6 @@ from directrix.trainers.progress import Progress
 from directrix.trainers.requirements import check_values
 from directrix.types import Callback, Float64Array, Objective, Result
 
-__all__ = ["Descent", "descend"]
-
 
 class Descent(Progress):
     """One training under way, with the number of evaluations.

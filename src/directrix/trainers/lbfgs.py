@@ -9,8 +9,6 @@ from directrix.parameters import number, whole
 from directrix.trainers.full_gradients import Descent, descend
 from directrix.types import Callback, Float64Array, Objective, Result
 
-__all__ = ["LBFGS"]
-
 
 @dataclass(frozen=True)
 class LBFGS:

@@ -10,8 +10,6 @@ import numpy as np
 
 from directrix.types import Callback, Float64Array, Result, Status, Step
 
-__all__ = ["Progress", "added_counts"]
-
 
 class _Ended(Exception):
     """Leave the trainer's loop."""

@@ -9,8 +9,6 @@ from directrix.objectives.penalty import L2
 from directrix.trainers.progress import Progress
 from directrix.types import Callback, Float64Array, Int64Array, Result
 
-__all__ = ["Proof"]
-
 _STALLED = 100  # steps
 _FALL = 0.999  # factor by which the gap must fall within that number of steps
 

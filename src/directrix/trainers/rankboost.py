@@ -10,8 +10,6 @@ import numpy as np
 from directrix.trainers.stump_boosting import Pairs, StumpBooster
 from directrix.types import Float64Array
 
-__all__ = ["RankBoost"]
-
 
 @dataclass(frozen=True)
 class RankBoost(StumpBooster):

@@ -17,8 +17,6 @@ from directrix.parameters import number
 from directrix.threads import one_blas_thread, run_chunks
 from directrix.types import Float64Array
 
-__all__ = ["regression_start"]
-
 
 def regression_start(queries: Queries, *, ridge: float = 1.0, sample_weight: Any = None) -> Float64Array:
     r"""Weights of a ridge regression on the gains, classes reweighted.

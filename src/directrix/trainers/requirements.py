@@ -14,15 +14,6 @@ from directrix.models.stumps import StumpModel
 from directrix.objectives.objective import Objective
 from directrix.types import Float64Array
 
-__all__ = [
-    "check_trainer",
-    "check_values",
-    "convex_objective",
-    "linear_measure_objective",
-    "unpenalised_objective",
-    "varying_features",
-]
-
 
 def check_trainer(trainer: Any, wrapper: str) -> None:
     """Raise `InputError` if what is to be wrapped is not a trainer."""

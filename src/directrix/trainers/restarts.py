@@ -16,8 +16,6 @@ from directrix.trainers.progress import added_counts
 from directrix.trainers.requirements import check_trainer
 from directrix.types import Callback, Float64Array, Objective, Result, Step, Trainer
 
-__all__ = ["Restarts"]
-
 
 @dataclass(frozen=True)
 class Restarts:

@@ -11,8 +11,6 @@ from directrix.objectives.objective import Objective
 from directrix.trainers.progress import Progress, added_counts
 from directrix.types import Callback, Float64Array, Result
 
-__all__ = ["in_rounds"]
-
 
 def in_rounds(
     objective: Objective,

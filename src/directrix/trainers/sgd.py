@@ -11,8 +11,6 @@ from directrix.parameters import number, whole
 from directrix.trainers.epochs import Seed, in_batches, over_epochs
 from directrix.types import Callback, Float64Array, Int64Array, Objective, Result
 
-__all__ = ["SGD"]
-
 _ROUNDING = 1e-12
 """Losses of two epochs this close are equal: their sums run over the queries in other orders."""
 

@@ -9,8 +9,6 @@ import numpy as np
 from directrix.errors import MissingExtra
 from directrix.types import Float64Array, Int64Array
 
-__all__ = ["check_solver", "solve"]
-
 
 def check_solver() -> Any:
     """Return the solver's module.

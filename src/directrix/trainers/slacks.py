@@ -15,8 +15,6 @@ from directrix.trainers.bundle import Bundle, Minimum
 from directrix.trainers.proof import Proof
 from directrix.types import Float64Array, Int64Array
 
-__all__ = ["EachSlack", "OneSlack", "Slacks"]
-
 _IDLE = 50  # consecutive solutions that do not use a plane before it is dropped
 
 

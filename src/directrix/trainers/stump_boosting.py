@@ -19,8 +19,6 @@ from directrix.trainers.progress import Progress
 from directrix.trainers.requirements import unpenalised_objective
 from directrix.types import Callback, Float64Array, Objective, Result
 
-__all__ = ["Pairs", "StumpBooster"]
-
 _DOCS_PER_CHUNK = 1024
 _NO_PAIRS = (
     "no query has two documents with different labels, or all pairs of these have weight 0, so "

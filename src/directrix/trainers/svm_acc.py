@@ -21,8 +21,6 @@ from directrix.trainers.progress import Progress
 from directrix.trainers.requirements import unpenalised_objective
 from directrix.types import Array, Callback, Float64Array, Objective, Result
 
-__all__ = ["SVMAcc", "step_features"]
-
 _EXAMPLE = 'linear_objective(queries, "ApproxAP")'
 
 

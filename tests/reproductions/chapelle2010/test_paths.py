@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from directrix.experiments.cells import run_cells
-from directrix.experiments.crossval import k_fold_splits
-from directrix.experiments.splits import stored
+from directrix.experiments.splits import k_fold_splits, stored
 from directrix.measures.names import measure
 from directrix.objectives.build import linear_objective
 from directrix.rankers.linear import LinearRanker

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from directrix.errors import InputError
-from directrix.experiments.crossval import CrossValidation, Tried
-from directrix.experiments.crossval_result import FoldResult
+from directrix.experiments.crossval_result import CrossValidation, FoldResult, Tried
 from directrix.reports.page import page
 from directrix.reproductions.collection import Collection
 from directrix.reproductions.he2010 import REPRODUCTION

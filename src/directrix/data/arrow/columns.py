@@ -12,8 +12,6 @@ from directrix.data.grouping import object_array
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array
 
-__all__ = ["Columns", "Place"]
-
 _ROWS = 512  # copied from columns to rows together, so that they stay in a cache
 
 

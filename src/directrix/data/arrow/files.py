@@ -16,8 +16,6 @@ from directrix.data.formats import ARROW
 from directrix.data.stored import Extent
 from directrix.errors import InputError, MissingExtra
 
-__all__ = ["ArrowFiles", "import_arrow", "is_arrow"]
-
 _MAGIC = {b"PAR1": "parquet", b"ARRO": "ipc"}
 _BATCH_BYTES = 8 << 20  # of features that are decoded as one batch
 

@@ -12,8 +12,6 @@ import numpy as np
 
 from directrix.errors import InputError
 
-__all__ = ["FEATURE_NAMES", "Layout", "layout_of"]
-
 FEATURE_NAMES = b"directrix.feature_names"
 """Key of the names of features in the metadata of a schema, as a list in JSON."""
 

@@ -16,8 +16,6 @@ from directrix.data.options import check_missing
 from directrix.data.queries import Queries
 from directrix.data.stored import RawRows, StoredFeatures
 
-__all__ = ["open_parquet", "read_parquet"]
-
 
 def read_parquet(
     path: str | os.PathLike[str], *, missing: Literal["error", "zero", "nan"] = "error"

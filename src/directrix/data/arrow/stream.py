@@ -17,8 +17,6 @@ from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.types import Array
 
-__all__ = ["DecodedRows", "QueryRuns", "parquet_parts"]
-
 
 class QueryRuns:
     """Collects where queries begin in rows that arrive in parts; refuses a query that begins twice."""

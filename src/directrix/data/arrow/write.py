@@ -22,8 +22,6 @@ from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array
 
-__all__ = ["write_parquet", "writing"]
-
 _GROUP_BYTES = 16 << 20  # of features that are written as one batch, or group of rows
 
 

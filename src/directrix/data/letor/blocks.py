@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-__all__ = ["FileBlocks", "stream_blocks"]
-
 BLOCK_BYTES = 1 << 20  # fits the second-level cache together with what is parsed from it
 
 

@@ -18,8 +18,6 @@ from directrix.errors import InputError
 from directrix.threads import run_chunks
 from directrix.types import Array, Int64Array
 
-__all__ = ["assemble", "each_block", "parse_file"]
-
 _BATCH = 16  # blocks of a compressed file that are held as text at the same time
 
 

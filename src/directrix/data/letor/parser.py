@@ -15,8 +15,6 @@ from directrix.data.problems import Problem
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array, Int64Array
 
-__all__ = ["CELLS_PER_ENTRY", "Block", "BlockParser"]
-
 CELLS_PER_ENTRY = 8  # above it sparse=None chooses CSR
 
 _HARD_NUMBERS = 4096  # room at first; more is made where it does not suffice

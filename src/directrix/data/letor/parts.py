@@ -18,8 +18,6 @@ from directrix.data.parts import StartAgain, rows_as_queries
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 
-__all__ = ["LetorParts"]
-
 _LOOKED_AT = 16  # blocks of 1 MiB, from which the number of features is guessed
 _MOST_FEATURES = 1 << 16
 

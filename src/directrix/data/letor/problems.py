@@ -5,8 +5,6 @@ from __future__ import annotations
 from directrix.data._kernels import letor as codes
 from directrix.data.problems import Problem
 
-__all__ = ["describe"]
-
 _SHAPE = "Each line reads `label qid:ID index:value ... # comment`."
 _NUMBER = "Correct the line or remove it. " + _SHAPE
 _ORDER = "Write the indices of each line in increasing order, once each. " + _SHAPE

@@ -21,8 +21,6 @@ from directrix.errors import InputError
 from directrix.parameters import whole
 from directrix.types import Array, Int64Array
 
-__all__ = ["check_blocks", "doc_ids_of", "read_letor", "side_file", "sizes_of"]
-
 
 def read_letor(
     path: str | os.PathLike[str],

@@ -16,8 +16,6 @@ from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.types import Array
 
-__all__ = ["is_integer", "letor_comment", "letor_lines", "shortest", "write_letor"]
-
 _ROWS = 4096  # rows that become text together
 _BLANK = re.compile(r"[ \t-\r]")
 

@@ -16,8 +16,6 @@ from directrix.errors import InputError
 from directrix.parameters import whole
 from directrix.types import Array, Int64Array
 
-__all__ = ["runs_as_features"]
-
 _LARGEST = 1e37  # less than the largest float32, so that "not retrieved" has a value below all scores
 
 

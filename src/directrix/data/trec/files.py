@@ -16,8 +16,6 @@ from directrix.data.validate import check_ranking
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array, Int64Array
 
-__all__ = ["Qrels", "Run", "read_trec_qrels", "read_trec_run", "run_text", "write_trec_run"]
-
 _SCORE = Column("score", 4, 2, "Each line reads `query Q0 document rank score tag`.")
 _LABEL = Column(
     "label", -1, -2, "Each line reads `query iteration document label`, or `query document label`."

@@ -12,8 +12,6 @@ from directrix.data.trec.files import Qrels, Run
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array, Int64Array
 
-__all__ = ["Judged", "join_trec", "some_of"]
-
 
 @dataclass(frozen=True, eq=False)
 class Judged:

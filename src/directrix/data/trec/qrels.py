@@ -13,8 +13,6 @@ from directrix.data.files import open_data, readable
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 
-__all__ = ["document_names", "is_qrels", "qrels_lines"]
-
 _LINE = 1 << 12  # enough of a line to count its columns
 
 

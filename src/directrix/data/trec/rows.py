@@ -17,8 +17,6 @@ from directrix.data.problems import Problem, raise_problems
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array, Int64Array
 
-__all__ = ["Column", "Documents", "read_documents"]
-
 
 class Column(NamedTuple):
     """What the lines of a file hold: the name and the place of the value, and a line as it should look."""

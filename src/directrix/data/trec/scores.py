@@ -13,8 +13,6 @@ from directrix.errors import InputError
 from directrix.parameters import whole
 from directrix.types import Array, Float64Array, Int64Array
 
-__all__ = ["FORMS", "Form", "RunScores"]
-
 Form = Literal["score", "percentile", "minmax"]
 FORMS: tuple[Form, ...] = get_args(Form)
 

@@ -19,8 +19,6 @@ from directrix.errors import InputError
 from directrix.parameters import whole
 from directrix.types import Array, Float64Array
 
-__all__ = ["RunThresholds", "write_runs"]
-
 _FORMAT = "directrix-thresholds/1"
 
 

@@ -10,8 +10,6 @@ import numpy as np
 from directrix.experiments.optimality.directions import OneWeight, RandomDirections
 from directrix.types import Float64Array, Int64Array
 
-__all__ = ["LEVEL", "Certificate", "ExactRise"]
-
 LEVEL = 1e-12
 """Changes of at most this share of the value count as no change."""
 

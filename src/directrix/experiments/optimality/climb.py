@@ -17,8 +17,6 @@ from directrix.measures.base import RankingMeasure
 from directrix.measures.line_search import LineSearch
 from directrix.types import Float64Array
 
-__all__ = ["Climb"]
-
 _CLIMBING = 2  # second word of the seeds, after the user's; tests have another
 _LOOKED_AT = 128
 """Random directions that are tried at a time."""

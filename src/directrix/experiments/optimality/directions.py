@@ -13,8 +13,6 @@ from directrix.errors import InputError
 from directrix.parameters import share
 from directrix.types import Float64Array
 
-__all__ = ["OneWeight", "RandomDirections", "Steps", "check_steps", "n_directions"]
-
 _MOST = 10_000_000
 """Most directions of a test."""
 

@@ -12,8 +12,6 @@ from directrix.experiments.optimality.point import Judge, Point
 from directrix.measures.base import RankingMeasure
 from directrix.measures.line_search import LineSearch
 
-__all__ = ["exact_rises", "line_search_of"]
-
 
 def line_search_of(point: Point, measure: RankingMeasure) -> LineSearch:
     """Return the line search on a point's data.

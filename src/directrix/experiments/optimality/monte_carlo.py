@@ -23,8 +23,6 @@ from directrix.measures.base import RankingMeasure
 from directrix.parameters import seed_number
 from directrix.types import Float64Array
 
-__all__ = ["STEPS", "certify", "changes_along"]
-
 STEPS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 """The steps of the paper."""
 _FLOATS_AT_ONCE = 1 << 20

@@ -25,8 +25,6 @@ from directrix.threads import run_chunks
 from directrix.trainers.requirements import varying_features
 from directrix.types import Float64Array, Model
 
-__all__ = ["Judge", "Point", "point_of"]
-
 _SCORES_AT_ONCE = 1 << 22
 """Floats of scores that are held at a time."""
 _ENOUGH = 8

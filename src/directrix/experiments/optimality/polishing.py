@@ -19,8 +19,6 @@ from directrix.parameters import seed_number, whole
 from directrix.rankers.parameters import with_parameters
 from directrix.types import Float64Array
 
-__all__ = ["Polished", "polish"]
-
 _TESTS = 1  # second word of the seeds of tests, after the user's; climbing has another
 
 

@@ -10,8 +10,6 @@ import numpy as np
 from directrix.errors import InputError
 from directrix.experiments.json_values import json_value
 
-__all__ = ["Comparisons", "Pair"]
-
 
 @dataclass(frozen=True)
 class Pair:

@@ -9,8 +9,6 @@ import numpy as np
 from directrix.errors import InputError
 from directrix.types import Float64Array
 
-__all__ = ["CORRECTIONS", "adjust", "check_correction"]
-
 CORRECTIONS = ("holm", "bonferroni", "benjamini-hochberg")
 
 

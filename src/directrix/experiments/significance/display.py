@@ -8,8 +8,6 @@ import numpy as np
 
 from directrix.types import Array
 
-__all__ = ["letters"]
-
 _ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 

@@ -11,8 +11,6 @@ from directrix.experiments.significance.fisher import check_resampling
 from directrix.parameters import share
 from directrix.types import Float64Array
 
-__all__ = ["Tukey", "randomised_tukey", "tukey"]
-
 _BLOCK = 1 << 20  # values at a time: 8 MB
 _SLACK = 1e-12  # of the mean size of a value: sums of the same terms in another order are the same sum
 

@@ -12,8 +12,6 @@ from directrix.experiments.significance.single import Significance
 from directrix.parameters import seed_number, whole
 from directrix.types import Float64Array
 
-__all__ = ["check_resampling", "randomisation", "randomisation_p"]
-
 _EXACT = 16  # pairs up to which all 2^16 signs are tried
 _BLOCK = 1 << 20  # signs at a time: 8 MB
 _SLACK = 1e-12  # of the sum of sizes: sums of the same terms in another order are the same sum

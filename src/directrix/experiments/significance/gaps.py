@@ -9,8 +9,6 @@ import numpy as np
 from directrix.errors import InputError
 from directrix.types import Float64Array
 
-__all__ = ["gaps_of", "scatter"]
-
 _ZERO = 1e-12  # values of equal rankings may differ by rounding, if sums are in another order
 
 

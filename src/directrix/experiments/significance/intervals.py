@@ -12,8 +12,6 @@ from directrix.experiments.significance.gaps import gaps_of, scatter
 from directrix.parameters import share
 from directrix.types import Float64Array
 
-__all__ = ["bootstrap_gaps", "bootstrap_interval", "t_gaps", "t_interval"]
-
 _BLOCK = 1 << 20  # drawn differences at a time: 8 MB
 
 

@@ -7,8 +7,6 @@ from typing import Any, NamedTuple
 from directrix.experiments.significance.gaps import gaps_of
 from directrix.experiments.significance.single import signed_rank_p
 
-__all__ = ["Paired", "paired"]
-
 
 class Paired(NamedTuple):
     """A comparison of two systems, query by query.

@@ -11,8 +11,6 @@ from directrix.experiments.significance.gaps import gaps_of, scatter
 from directrix.parameters import share
 from directrix.types import Float64Array
 
-__all__ = ["detectable", "detectable_gap", "effect_of", "effect_size"]
-
 
 def effect_size(first: Any, second: Any) -> float:
     r"""Cohen's d of the differences: d_z = mean(d) / sd(d), d = first - second, sd with n - 1.

@@ -10,8 +10,6 @@ from directrix.errors import InputError
 from directrix.experiments.significance.gaps import gaps_of, scatter
 from directrix.types import Float64Array
 
-__all__ = ["Significance", "paired_t", "sign_p", "sign_test", "signed_rank", "signed_rank_p", "t_p"]
-
 _EXACT = 50  # pairs up to which SciPy has the exact distribution
 _DIGITS = 12  # differences that agree to this number of decimals share a rank
 

@@ -23,8 +23,6 @@ from directrix.experiments.significance.single import sign_p, signed_rank_p, t_p
 from directrix.parameters import share
 from directrix.types import Float64Array
 
-__all__ = ["CORRECTIONS", "TESTS", "compare"]
-
 TESTS = ("paired-t", "wilcoxon", "sign", "randomisation", "tukey", "randomised-tukey")
 CORRECTIONS = ("auto", "holm", "bonferroni", "benjamini-hochberg", "none")
 _FAMILY = TESTS[4:]  # these adjust for the number of pairs themselves

@@ -10,8 +10,6 @@ import numpy as np
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.selection.trial import Candidate
 
-__all__ = ["preferred", "why_chosen"]
-
 
 def preferred(candidates: Sequence[Candidate]) -> Candidate:
     """Return the earliest method whose best candidate is within one standard error of the best of all.

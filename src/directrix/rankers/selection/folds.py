@@ -12,8 +12,6 @@ from directrix.errors import InputError
 from directrix.rankers.inputs import Weights
 from directrix.types import Array
 
-__all__ = ["Fold", "selection_folds"]
-
 _FEWEST_TO_SPLIT = 10
 _ENOUGH_TO_HOLD_BACK = 1000
 _FOLDS = 5

@@ -13,8 +13,6 @@ from directrix.measures.base import RankingMeasure
 from directrix.rankers.selection.folds import Fold
 from directrix.rankers.selection.trial import Candidate
 
-__all__ = ["of_data", "of_trials", "other_gain"]
-
 
 def of_data(folds: list[Fold], measure: RankingMeasure, best: Candidate) -> Iterator[str]:
     """Yield remarks on queries from which training learns nothing, or that cannot rank the candidates."""

@@ -23,8 +23,6 @@ from directrix.rankers.selection.folds import Fold, selection_folds
 from directrix.rankers.selection.trial import Candidate, Clock, Progress, Target, Trained, refit, run_trial
 from directrix.rankers.training import surrogate_gap
 
-__all__ = ["Search", "SearchPlan", "plan_search", "round_robin", "run_search", "search"]
-
 
 class SearchPlan(NamedTuple):
     """What chooses, and the trials in the order in which they are run; checked before any data are read."""

@@ -18,8 +18,6 @@ from directrix.rankers.selection.folds import Fold
 from directrix.rankers.training import mean_over_queries, values_of
 from directrix.types import Float64Array, Step
 
-__all__ = ["Candidate", "Clock", "Progress", "Target", "Trained", "refit", "run_trial"]
-
 Progress = Callable[[int, int, str], None]
 """Called with the number of finished trials, the number of all, and what is being trained."""
 

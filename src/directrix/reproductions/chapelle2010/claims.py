@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from directrix.experiments.crossval import CrossValidation
+from directrix.experiments.crossval_result import CrossValidation
 from directrix.experiments.significance import Significance, compare
 from directrix.reports.report import Claim
 from directrix.reproductions.chapelle2010.methods import CURVE, LINEAR, LISTWISE, curve, rivals, truncations
@@ -16,8 +16,6 @@ from directrix.reproductions.chapelle2010.published import published
 from directrix.reproductions.chapelle2010.theory import Theory
 from directrix.reproductions.claims import Scored, ahead, fact, scored, training_by_fold, verdict
 from directrix.types import Float64Array
-
-__all__ = ["best_claim", "claims", "listwise_claims"]
 
 _SOFT = "SoftNDCG"
 _COMPARED = (_SOFT, "RankSVM", "Regression", *LISTWISE, "RankBoost", "FRank")  # in the paper

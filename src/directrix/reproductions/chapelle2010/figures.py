@@ -7,15 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from directrix.experiments.crossval import CrossValidation
+from directrix.experiments.crossval_result import CrossValidation
 from directrix.reports.rankings import compared_by_query
 from directrix.reports.report import Curve, Figure, Panel, PerQuery
 from directrix.reproductions.chapelle2010.methods import LINEAR, rivals, truncations
 from directrix.reproductions.chapelle2010.protocol import Results, whole_path
 from directrix.reproductions.chapelle2010.tables import title_of
 from directrix.reproductions.chapelle2010.theory import Theory
-
-__all__ = ["figures", "per_query"]
 
 _CUTS = (1, 3, 5, 10)
 _LINES = 6

@@ -8,25 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from directrix.experiments.crossval import CrossValidation, Entry
+from directrix.experiments.crossval_result import CrossValidation
+from directrix.experiments.tuning import Entry
 from directrix.measures.names import measure
 from directrix.rankers.method import Method
 from directrix.rankers.methods import method
 from directrix.reproductions.chapelle2010.settings import Settings
 from directrix.types import Float64Array
-
-__all__ = [
-    "CHOSEN_BY",
-    "CURVE",
-    "LINEAR",
-    "LISTWISE",
-    "MEASURES",
-    "curve",
-    "entries",
-    "kernel_entry",
-    "rivals",
-    "truncations",
-]
 
 LINEAR = "SmoothNDCG"
 LISTWISE = ("SVMMap", "ListNet", "AdaRank-NDCG", "AdaRank-MAP")

@@ -22,8 +22,6 @@ from directrix.trainers.lbfgs import LBFGS
 from directrix.trainers.regression import regression_start
 from directrix.types import Float64Array, Int64Array, Objective, Result, Step
 
-__all__ = ["PathResult", "SmoothingPath", "path_cells", "path_results"]
-
 _K = 50  # documents that count, in training and in CHOSEN_BY
 _FURTHER = 200  # iterations of the other optimiser
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from directrix.data.queries import Queries
 from directrix.experiments.cells import Cell
-from directrix.experiments.crossval import CrossValidation, Split
-from directrix.experiments.splits import StoredSplit, stored, write_folds
+from directrix.experiments.crossval_result import CrossValidation
+from directrix.experiments.splits import Split, StoredSplit, stored, write_folds
 from directrix.reproductions.chapelle2010.methods import CHOSEN_BY, MEASURES, entries, kernel_entry
 from directrix.reproductions.chapelle2010.paths import PathResult, SmoothingPath, path_cells, path_results
 from directrix.reproductions.chapelle2010.settings import Settings
@@ -21,8 +21,6 @@ from directrix.reproductions.chapelle2010.theory import Theory, check_theory
 from directrix.reproductions.collection import Collection, read_collections
 from directrix.reproductions.runner import Runner
 from directrix.types import FloatArray
-
-__all__ = ["COLLECTIONS", "LETOR3", "Results", "paths_of", "read", "run", "seconds", "whole_path"]
 
 LETOR3 = ("OHSUMED", "TD2003", "TD2004", "HP2003", "HP2004", "NP2003", "NP2004")
 """Collections of the paper."""

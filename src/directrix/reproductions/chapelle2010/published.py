@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from directrix.experiments.crossval import CrossValidation
-
-__all__ = ["PUBLISHED", "published"]
+from directrix.experiments.crossval_result import CrossValidation
 
 PUBLISHED: Mapping[str, Mapping[str, tuple[float, float | None]]] = {
     "OHSUMED": {

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from directrix.reproductions.reproduction import SeededSettings
 
-__all__ = ["QUICK", "Settings"]
-
 
 @dataclass(frozen=True)
 class Settings(SeededSettings):

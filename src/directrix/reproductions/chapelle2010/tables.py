@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from directrix.experiments.crossval import CrossValidation
+from directrix.experiments.crossval_result import CrossValidation
 from directrix.experiments.significance import compare
 from directrix.reports.tables import Table, Value
 from directrix.reproductions.chapelle2010.methods import LINEAR, rivals, truncations
@@ -13,8 +13,6 @@ from directrix.reproductions.chapelle2010.protocol import LETOR3, Results, whole
 from directrix.reproductions.chapelle2010.published import published
 from directrix.reproductions.reproduction import TableGroup
 from directrix.reproductions.text import shown
-
-__all__ = ["compared_table", "tables", "title_of"]
 
 _SHOWN = ("nDCG@1", "nDCG@3", "nDCG@5", "nDCG@10", "AP")
 _RULES = (

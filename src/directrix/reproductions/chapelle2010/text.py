@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from directrix.experiments.crossval import CrossValidation
+from directrix.experiments.crossval_result import CrossValidation
 from directrix.experiments.significance import compare
 from directrix.reports.report import Claim
 from directrix.reproductions.chapelle2010.methods import CURVE, LINEAR, curve, rivals
@@ -13,8 +13,6 @@ from directrix.reproductions.chapelle2010.protocol import COLLECTIONS, Results
 from directrix.reproductions.chapelle2010.tables import title_of
 from directrix.reproductions.collection import missing_data
 from directrix.reproductions.text import listed
-
-__all__ = ["PAPER", "TITLE", "how", "missing", "summary"]
 
 TITLE = "SmoothRank: gradient descent on smoothed measures"
 PAPER = (

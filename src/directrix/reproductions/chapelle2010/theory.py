@@ -16,8 +16,6 @@ from directrix.trainers.lbfgs import LBFGS
 from directrix.trainers.regression import regression_start
 from directrix.types import Float64Array
 
-__all__ = ["Theory", "check_theory"]
-
 _LABELS = np.array([2.0, 0.0, 1.0, 0.0, 2.0, 1.0, 0.0, 0.0])
 _INFINITE = 2.0**40
 _N_QUERIES = 20

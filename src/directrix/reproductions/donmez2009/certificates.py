@@ -16,8 +16,6 @@ from directrix.reproductions.donmez2009.settings import NETS, Settings
 from directrix.reproductions.donmez2009.training import model_of, random_weights, watch
 from directrix.surrogates.lambdas import Lambda
 
-__all__ = ["GAIN_EPOCHS", "certificate_cells"]
-
 GAIN_EPOCHS = 10
 """Number of epochs of the trainings that continue from weights of Section 8."""
 

@@ -16,8 +16,6 @@ from directrix.reproductions.donmez2009.pairs import MATCHED, EqualPairs, PairCo
 from directrix.reproductions.donmez2009.protocol import CollectionResults, Results
 from directrix.reproductions.donmez2009.settings import MEASURES
 
-__all__ = ["claims"]
-
 _TABLES = {"nDCG": "Sect. 7", "AP": "Table 1", "RR": "Table 2"}  # of constructions
 _FROM, _TO = 10.0**-2.5, 10.0**-0.5  # one or two orders of magnitude below, rounded
 _BEST = (  # measure that is tested, what is trained for, and what it is ahead of

@@ -8,11 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from directrix.data.synthetic import make_cubic
-from directrix.experiments.crossval import Split, letor_splits
+from directrix.experiments.splits import Split, letor_splits
 from directrix.reproductions.collection import Collection, available
 from directrix.reproductions.donmez2009.settings import Artificial, Settings
-
-__all__ = ["ARTIFICIAL", "MeasuredCollection", "artificial", "read"]
 
 ARTIFICIAL = "artificial"
 """Name of the artificial data."""

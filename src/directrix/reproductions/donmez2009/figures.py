@@ -12,8 +12,6 @@ from directrix.reproductions.donmez2009.pairs import MATCHED, Sized
 from directrix.reproductions.donmez2009.protocol import Key, Results
 from directrix.reproductions.donmez2009.settings import MEASURES, NETS
 
-__all__ = ["figures", "per_query"]
-
 _STEP = "step size η"
 
 

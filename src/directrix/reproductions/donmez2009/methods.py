@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from directrix.experiments.crossval import Entry
+from directrix.experiments.tuning import Entry
 from directrix.reproductions.donmez2009.collection import MeasuredCollection
 from directrix.reproductions.donmez2009.settings import CONSTRUCTIONS, NETS, USUAL, Settings
-
-__all__ = ["COMPARED", "entries", "entry_name"]
 
 COMPARED = ("nDCG", "AP", "RR")
 """Measures that all constructions are trained for. The paper has MAP and MRR; nDCG represents graded ones."""

@@ -14,8 +14,6 @@ from directrix.reproductions.donmez2009.collection import ARTIFICIAL
 from directrix.reproductions.donmez2009.protocol import Key, Results
 from directrix.reproductions.donmez2009.settings import MEASURES, NETS
 
-__all__ = ["optimality_claims"]
-
 _Certificates = Mapping[Key, Any]
 _NET, _MEASURE, _KIND = "{collection}, {net}", "{collection}, {net}, {measure}", "{collection}, {kind}, {net}"
 

@@ -12,8 +12,6 @@ from directrix.experiments.significance import Significance, paired_t
 from directrix.reproductions.donmez2009.collection import MeasuredCollection
 from directrix.reproductions.donmez2009.settings import MEASURES, short
 
-__all__ = ["MATCHED", "EqualPairs", "PairCounts", "Sized", "equal_pairs", "n_pairs", "pair_counts", "sized"]
-
 MATCHED = {"RR": "Fig. 5", "nDCG@10": "Sect. 7.2"}
 """Measures whose trainings are compared with others on about as many pairs, and where the paper does so."""
 

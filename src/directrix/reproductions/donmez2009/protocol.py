@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from directrix.experiments.crossval import CrossValidation
+from directrix.experiments.crossval_result import CrossValidation
 from directrix.experiments.measure_matching import Matching
 from directrix.reproductions.claims import Scored
 from directrix.reproductions.donmez2009.certificates import certificate_cells
@@ -18,8 +18,6 @@ from directrix.reproductions.donmez2009.pairs import PairCounts, Sized, pair_cou
 from directrix.reproductions.donmez2009.settings import CONSTRUCTIONS, MEASURES, Settings, short
 from directrix.reproductions.donmez2009.training import size_cells, training_cells
 from directrix.reproductions.runner import Cells, Runner
-
-__all__ = ["CollectionResults", "Key", "Results", "run"]
 
 Key = tuple[str, str, str, str]
 """Kind of a certificate, collection, net and measure."""

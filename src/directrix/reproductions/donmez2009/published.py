@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["CONSTRUCTIONS", "NOTE", "TRAINED", "Score"]
-
 NOTE = (
     "Published values are of web search data with other queries, documents and features, and need not agree."
 )

@@ -6,18 +6,6 @@ from dataclasses import dataclass, field
 
 from directrix.reproductions.reproduction import SeededSettings
 
-__all__ = [
-    "CONSTRUCTIONS",
-    "MEASURES",
-    "NETS",
-    "PAPER_SIZE",
-    "QUICK",
-    "USUAL",
-    "Artificial",
-    "Settings",
-    "short",
-]
-
 NETS = {"linear": "single-layer", "mlp": "two-layer"}
 """Models, and what tables call them."""
 MEASURES = ("nDCG", "nDCG@10", "AP", "RR")

@@ -16,8 +16,6 @@ from directrix.reproductions.donmez2009.published import CONSTRUCTIONS, NOTE, TR
 from directrix.reproductions.donmez2009.settings import MEASURES, NETS
 from directrix.reproductions.reproduction import TableGroup
 
-__all__ = ["tables"]
-
 _TRAINED = {"chosen": "chosen by validation", "converged": "best on training", "polished": "polished"}
 _OTHERS = {
     "random": "random",

@@ -11,8 +11,6 @@ from directrix.reproductions.donmez2009.protocol import Results
 from directrix.reproductions.donmez2009.settings import MEASURES
 from directrix.reproductions.text import listed
 
-__all__ = ["PAPER", "TITLE", "how", "missing", "summary"]
-
 TITLE = "Donmez, Svore and Burges (2009) on OHSUMED, MQ2008 and artificial data"
 PAPER = (
     'Donmez, Svore and Burges (2009), "On the local optimality of LambdaRank", SIGIR, 460-467, '

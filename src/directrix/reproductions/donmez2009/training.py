@@ -10,7 +10,7 @@ import numpy as np
 
 from directrix.data.queries import Queries
 from directrix.experiments.cells import Cell
-from directrix.experiments.crossval import Split
+from directrix.experiments.splits import Split
 from directrix.measures.names import measure as parse_measure
 from directrix.models.linear import LinearModel
 from directrix.models.mlp import MLPModel
@@ -21,15 +21,6 @@ from directrix.reproductions.donmez2009.settings import NETS, Settings
 from directrix.surrogates.lambdas import Lambda
 from directrix.trainers.sgd import SGD
 from directrix.types import Float64Array, Model, Step
-
-__all__ = [
-    "Watched",
-    "model_of",
-    "random_weights",
-    "size_cells",
-    "training_cells",
-    "watch",
-]
 
 _EARLY = (7, 12)  # epochs whose weights Section 8 tests
 

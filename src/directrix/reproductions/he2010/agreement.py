@@ -8,13 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from directrix.experiments.crossval import CrossValidation
+from directrix.experiments.crossval_result import CrossValidation
 from directrix.reproductions.claims import training_by_fold
 from directrix.reproductions.he2010.coefficients import STRUCTURAL
 from directrix.reproductions.he2010.methods import MAP, NDCG, ONE_START
 from directrix.types import Float64Array
-
-__all__ = ["Agreement", "Coefficients", "Point", "TradeOff", "agreement", "trade_off"]
 
 Coefficients = Mapping[str, Mapping[str, Float64Array]]
 """eps* on training queries, of a family and a surrogate, by fold."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from directrix.experiments.crossval import CrossValidation
+from directrix.experiments.crossval_result import CrossValidation
 from directrix.experiments.significance import paired_t
 from directrix.reports.report import Claim
 from directrix.reproductions.claims import Ordering, ahead, check_ordering, fact, p_value, scored, verdict
@@ -17,8 +17,6 @@ from directrix.reproductions.he2010.coefficients import STRUCTURAL, Sweep, param
 from directrix.reproductions.he2010.methods import LISTNET, MAP, NDCG
 from directrix.reproductions.he2010.protocol import MEASURES, Results
 from directrix.reproductions.he2010.published import BOUNDS
-
-__all__ = ["ORDERINGS", "claims"]
 
 _SMALL = 0.25  # a coefficient is "very strong" below this share of the smallest "big" one
 _WEAK = 0.1  # a coefficient is not arbitrarily strong above this share of the range of the measure

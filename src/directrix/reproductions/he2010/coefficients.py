@@ -15,8 +15,6 @@ from directrix.experiments.tendency_on_data import random_models, surrogate_tend
 from directrix.laws.bounds import ap_bound, ndcg_bound, rank_bound
 from directrix.surrogates.names import surrogate as parse_surrogate
 
-__all__ = ["QUICK_SWEEP", "STRUCTURAL", "Sweep", "apart", "apart_cell", "fold_cells", "parameter"]
-
 STRUCTURAL = {"SVMmap": "SVMMap", "DORM": "Dorm", "PermuRank": "PermuRank", "SVMndcg": "SVMNdcg"}
 _GAP, _DOCS, _QUERIES = 0.1, 200, 5  # the example after Theorem 2: N = 200, delta = .1, three labels
 _SHARES = (0.70, 0.16, 0.14)  # of the labels, about those of OHSUMED

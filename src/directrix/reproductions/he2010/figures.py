@@ -11,8 +11,6 @@ from directrix.reproductions.he2010.coefficients import parameter
 from directrix.reproductions.he2010.methods import MAP, NDCG, ONE_START
 from directrix.reproductions.he2010.protocol import MEASURES, Results
 
-__all__ = ["figures", "per_query"]
-
 
 def figures(results: Results) -> tuple[Figure, ...]:
     """Draw all figures."""

@@ -6,16 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from directrix.experiments.crossval import Entry
 from directrix.experiments.tendency_on_data import random_models
+from directrix.experiments.tuning import Entry
 from directrix.rankers.method import Method
 from directrix.surrogates.approx import ApproxAP, ApproxNDCG
 from directrix.surrogates.soft import SoftNDCG
 from directrix.trainers.restarts import Restarts
 from directrix.trainers.sgd import SGD
 from directrix.types import Float64Array, Objective, Result, Step, Trainer
-
-__all__ = ["LISTNET", "MAP", "NDCG", "ONE_START", "QUICK_GRIDS", "Grids", "RandomStart", "entries"]
 
 MAP, NDCG = "ApproxRank-MAP", "ApproxRank-NDCG"
 ONE_START, LISTNET = "ApproxRank-MAP, one start", "ListNet"

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from directrix.experiments.crossval import CrossValidation
+from directrix.experiments.crossval_result import CrossValidation
 from directrix.experiments.significance import paired_t
 from directrix.reports.tables import Table, Value
 from directrix.reproductions.he2010.methods import LISTNET, ONE_START
 from directrix.reproductions.he2010.protocol import MEASURES, Results
 from directrix.reproductions.text import shown
-
-__all__ = ["chosen", "performance"]
 
 _TRAINING = "- ListNet: difference from ListNet; above 0 the paper prints bold."
 _TEST = (

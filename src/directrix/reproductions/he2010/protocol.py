@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from directrix.experiments.crossval import CrossValidation
+from directrix.experiments.crossval_result import CrossValidation
 from directrix.reproductions.collection import Collection, read_collections
 from directrix.reproductions.he2010.agreement import Agreement, Coefficients, TradeOff, agreement, trade_off
 from directrix.reproductions.he2010.coefficients import QUICK_SWEEP, Sweep, apart_cell, fold_cells
@@ -17,19 +17,6 @@ from directrix.reproductions.he2010.methods import QUICK_GRIDS, Grids, entries
 from directrix.reproductions.reproduction import SeededSettings
 from directrix.reproductions.runner import Cells, Runner
 from directrix.types import Float64Array
-
-__all__ = [
-    "COLLECTIONS",
-    "MEASURES",
-    "QUICK",
-    "CollectionResults",
-    "Results",
-    "Settings",
-    "read",
-    "results_of",
-    "run",
-    "seconds",
-]
 
 COLLECTIONS = ("OHSUMED", "TD2003", "TD2004")
 _KEPT = 10  # documents of a test query

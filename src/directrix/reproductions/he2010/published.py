@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["BOUNDS", "TRAINING_MAP"]
-
 TRAINING_MAP = {("TD2003", 300.0): (0.3372, 0.3652)}
 """Training MAP of ApproxRank-MAP from one start and with 30, by collection and alpha: Sect. 6.3."""
 BOUNDS = {0.02: 1000.0, 0.01: 0.02}

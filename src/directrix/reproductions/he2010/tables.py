@@ -15,8 +15,6 @@ from directrix.reproductions.he2010.protocol import MEASURES, CollectionResults,
 from directrix.reproductions.he2010.published import BOUNDS, TRAINING_MAP
 from directrix.reproductions.reproduction import TableGroup
 
-__all__ = ["tables"]
-
 _Collections = Mapping[str, CollectionResults]
 _SHOWN = {  # of Table 3; the appendix has all
     "SoftRank": ("sigma=0.1", "sigma=0.01", "sigma=0.001"),

@@ -9,8 +9,6 @@ from directrix.reproductions.collection import missing_data
 from directrix.reproductions.he2010.methods import LISTNET, MAP
 from directrix.reproductions.he2010.protocol import COLLECTIONS, CollectionResults, Results
 
-__all__ = ["PAPER", "TITLE", "differs", "how", "missing", "summary"]
-
 TITLE = "He and Liu (2010): tendency correlation"
 
 PAPER = """\

@@ -34,8 +34,6 @@ from directrix.reproductions.qin2010.published import (
 from directrix.reproductions.text import elsewhere
 from directrix.surrogates.positions import soft_ranks
 
-__all__ = ["COMPARABLE", "ORDERINGS", "claims", "falls"]
-
 _MAP_DATA = ("TD2003", "TD2004", "OHSUMED", "MQ2008")
 ORDERINGS = (
     Ordering("ApproxAP", "AdaRank.MAP", MAP, "Sect. 6.3, Table 2", _MAP_DATA),

@@ -18,8 +18,6 @@ from directrix.surrogates.approx import ApproxAP, ApproxNDCG
 from directrix.trainers.sgd import SGD
 from directrix.types import Float64Array
 
-__all__ = ["FIGURES", "Bounded", "ErrorCurve", "Study", "error_curves"]
-
 FIGURES = ("ApproxAP by alpha", "ApproxAP by beta", "ApproxNDCG by alpha")
 """Figures 1, 2 and 3 of the paper."""
 

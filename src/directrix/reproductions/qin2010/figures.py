@@ -12,8 +12,6 @@ from directrix.reproductions.qin2010.curves import FIGURES, ErrorCurve
 from directrix.reproductions.qin2010.methods import MAP, NDCG_10, PUBLISHED_METHODS, ndcg_at
 from directrix.reproductions.qin2010.protocol import CollectionResults, Results
 
-__all__ = ["figures", "per_query"]
-
 _DRAWN = 0.2  # a bound is drawn in the epochs in which it covers this share of the queries
 
 

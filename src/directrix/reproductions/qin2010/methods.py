@@ -14,19 +14,6 @@ from directrix.rankers.method import Method
 from directrix.surrogates.approx import ApproxAP, ApproxNDCG
 from directrix.trainers.sgd import SGD
 
-__all__ = [
-    "MAP",
-    "NDCG_10",
-    "NDCG_ALL",
-    "NDCG_EQ_5",
-    "PUBLISHED_METHODS",
-    "SHORT",
-    "Grids",
-    "entries",
-    "measures",
-    "ndcg_at",
-]
-
 _SOURCE = "Qin, Liu & Li (2010), Algorithm 1, doi:10.1007/s10791-009-9124-x"
 PUBLISHED_METHODS = ("ApproxAP", "ApproxNDCG", "AdaRank.MAP", "AdaRank.NDCG", "SVMmap", "SoftRank")
 """Rows of the paper's tables; the other rows are ours."""

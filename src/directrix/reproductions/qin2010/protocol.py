@@ -7,14 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from directrix.experiments.crossval import CrossValidation
+from directrix.experiments.crossval_result import CrossValidation
 from directrix.reproductions.collection import Collection, read_collections
 from directrix.reproductions.qin2010.curves import ErrorCurve, Study, error_curves
 from directrix.reproductions.qin2010.methods import Grids, entries, measures
 from directrix.reproductions.reproduction import SeededSettings
 from directrix.reproductions.runner import Runner
-
-__all__ = ["COLLECTIONS", "QUICK", "CollectionResults", "Results", "Settings", "read", "run", "seconds"]
 
 COLLECTIONS = {
     "TD2003": "the paper's, 50 queries",

@@ -6,18 +6,6 @@ import numpy as np
 
 from directrix.types import Float64Array
 
-__all__ = [
-    "AP_BOUND",
-    "EPS",
-    "EPS_BOUND",
-    "LETOR_3",
-    "MEAN_AP",
-    "NDCG_BOUND",
-    "NDCG_N",
-    "POSITIONS",
-    "SCORES",
-]
-
 SCORES: Float64Array = np.array([4.20074, 3.12378, 4.40918, 1.55258, 4.13330])
 """Table 1: scores of five documents."""
 

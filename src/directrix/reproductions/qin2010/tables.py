@@ -27,8 +27,6 @@ from directrix.reproductions.text import shown
 from directrix.surrogates.positions import soft_ranks
 from directrix.types import Float64Array
 
-__all__ = ["tables"]
-
 _EPOCHS = (1, 10, 50, 100, 200)
 _PUBLISHED_ON = ("TD2003", "TD2004")  # collections of Tables 2 and 3
 _MEANS = "Means of the test folds."

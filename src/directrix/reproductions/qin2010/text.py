@@ -15,8 +15,6 @@ from directrix.reproductions.qin2010.protocol import COLLECTIONS, CollectionResu
 from directrix.reproductions.qin2010.published import NDCG_N
 from directrix.reproductions.text import listed
 
-__all__ = ["PAPER", "TITLE", "differs", "how", "missing", "summary"]
-
 TITLE = "Qin, Liu and Li (2010): ApproxAP and ApproxNDCG"
 PAPER = (
     "Tao Qin, Tie-Yan Liu and Hang Li (2010), A general approximation framework for direct optimization of "

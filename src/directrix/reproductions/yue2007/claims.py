@@ -13,8 +13,6 @@ from directrix.reproductions.yue2007.published import TABLES
 from directrix.reproductions.yue2007.results import BEST_RUN, SVM_MAP, DataSetResult, SystemResult
 from directrix.reproductions.yue2007.runs import ALL, OWN, WITHOUT_BEST
 
-__all__ = ["STATEMENTS", "Statement", "better", "claims"]
-
 
 def better(first: SystemResult, second: SystemResult) -> Verdict:
     """Judge whether the first wins on more topics, with p < .05 in the two-tailed signed-rank test."""

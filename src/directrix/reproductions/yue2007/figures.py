@@ -7,8 +7,6 @@ import numpy as np
 from directrix.reports.report import Curve, Figure, Panel, PerQuery
 from directrix.reproductions.yue2007.protocol import Results
 
-__all__ = ["figures", "per_query"]
-
 
 def figures(results: Results) -> tuple[Figure, ...]:
     """Draw MAP of the test topics at each C."""

@@ -19,8 +19,6 @@ from directrix.trainers.cutting_plane import CuttingPlane
 from directrix.trainers.svm_acc import SVMAcc, step_features
 from directrix.types import Float64Array, Result
 
-__all__ = ["METHODS", "QUICK_GRID", "Form", "Grid", "Method", "Step", "features_of", "train_path"]
-
 
 class Method(NamedTuple):
     """One of the methods of the paper.

@@ -19,8 +19,6 @@ from directrix.reproductions.yue2007.results import DataSetResult, result_of
 from directrix.reproductions.yue2007.runs import Runs, average_precision, read_runs
 from directrix.reproductions.yue2007.trials import Trial, balanced_trials
 
-__all__ = ["QUICK", "Results", "Settings", "more", "read", "run", "seconds"]
-
 
 @dataclass(frozen=True)
 class Settings(SeededSettings):

@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 from directrix.reproductions.yue2007.runs import ALL, OWN, WITHOUT_BEST
 
-__all__ = ["TABLES", "PublishedTable"]
-
 
 class PublishedTable(NamedTuple):
     """A table of the paper.

@@ -13,8 +13,6 @@ from directrix.reproductions.yue2007.methods import METHODS, Grid
 from directrix.reproductions.yue2007.runs import Runs
 from directrix.types import Float64Array, Int64Array
 
-__all__ = ["BEST_RUN", "SVM_MAP", "DataSetResult", "SystemResult", "result_of"]
-
 SVM_MAP = METHODS[0].name
 _PLACES = ("Best run", "2nd best", "3rd best")
 BEST_RUN = _PLACES[0]

@@ -18,8 +18,6 @@ from directrix.errors import InputError
 from directrix.measures.precision import AP
 from directrix.types import Float64Array
 
-__all__ = ["ALL", "OWN", "WITHOUT_BEST", "Runs", "average_precision", "read_runs"]
-
 OWN = ("basic", "plain + basic")
 """Data sets in place of those that the authors made of retrieval functions of their own."""
 ALL, WITHOUT_BEST = "all", "all without the best"

@@ -9,8 +9,6 @@ from directrix.reproductions.yue2007.protocol import Results
 from directrix.reproductions.yue2007.published import TABLES
 from directrix.reproductions.yue2007.results import DataSetResult
 
-__all__ = ["NOTES", "tables"]
-
 NOTES = (
     "MAP: mean over topics of the mean over trials, with all relevant documents of the judgements.",
     "W/L: topics on which SVMmap is higher/lower, and level where there are three numbers.",

@@ -10,8 +10,6 @@ from directrix.reproductions.yue2007.claims import better
 from directrix.reproductions.yue2007.protocol import Results
 from directrix.reproductions.yue2007.results import DataSetResult
 
-__all__ = ["MISSING", "PAPER", "TITLE", "differs", "how", "summary"]
-
 TITLE = "Yue et al. (2007) on TREC-7"
 
 PAPER = """\

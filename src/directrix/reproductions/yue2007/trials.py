@@ -10,8 +10,6 @@ import numpy as np
 from directrix.errors import InputError
 from directrix.types import Int64Array
 
-__all__ = ["Trial", "balanced_trials"]
-
 
 class Trial(NamedTuple):
     """Positions of the queries of one split, in ascending order.
