@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -19,6 +20,7 @@ from directrix.rankers.selection.search import search
 from directrix.types import Callback, Float64Array
 
 
+@dataclass(eq=False, repr=False)
 class AutoRanker(Ranker):
     """Try the strong methods that suit a measure, and keep what is best on validation queries.
 
@@ -73,22 +75,13 @@ class AutoRanker(Ranker):
         "random_state": ["random_state"],
     }
 
-    def __init__(
-        self,
-        measure: RankingMeasure | str = "nDCG@10",
-        *,
-        method: str = "auto",
-        models: Collection[str] | None = None,
-        folds: int | None = None,
-        time_budget: float | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.measure = measure
-        self.method = method
-        self.models = models
-        self.folds = folds
-        self.time_budget = time_budget
-        self.random_state = random_state
+    measure: RankingMeasure | str = "nDCG@10"
+    _: KW_ONLY
+    method: str = "auto"
+    models: Collection[str] | None = None
+    folds: int | None = None
+    time_budget: float | None = None
+    random_state: Any = None
 
     def _train(
         self,

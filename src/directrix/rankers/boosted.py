@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -24,6 +25,7 @@ from directrix.types import Float64Array, Result, Surrogate
 _LAMBDARANK = "lambdarank"
 
 
+@dataclass(eq=False, repr=False)
 class BoostedRanker(StoredRanker):
     r"""Scores :math:`f(x) = \sum_t T_t(x)`: boosted trees, grown by LightGBM for any surrogate.
 
@@ -120,32 +122,18 @@ class BoostedRanker(StoredRanker):
         "patience": [Interval(Integral, 1, None, closed="left"), None],
     }
 
-    def __init__(  # noqa: PLR0913
-        self,
-        surrogate: Surrogate | str | None = None,
-        *,
-        n_trees: int = 300,
-        learning_rate: float = 0.1,
-        num_leaves: int = 15,
-        min_data_in_leaf: int = 20,
-        l2: float = 0.0,
-        subsample: float = 1.0,
-        feature_fraction: float = 1.0,
-        scale: str | None = None,
-        patience: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.surrogate = surrogate
-        self.n_trees = n_trees
-        self.learning_rate = learning_rate
-        self.num_leaves = num_leaves
-        self.min_data_in_leaf = min_data_in_leaf
-        self.l2 = l2
-        self.subsample = subsample
-        self.feature_fraction = feature_fraction
-        self.scale = scale
-        self.patience = patience
-        self.random_state = random_state
+    surrogate: Surrogate | str | None = None
+    _: KW_ONLY
+    n_trees: int = 300
+    learning_rate: float = 0.1
+    num_leaves: int = 15
+    min_data_in_leaf: int = 20
+    l2: float = 0.0
+    subsample: float = 1.0
+    feature_fraction: float = 1.0
+    scale: str | None = None
+    patience: int | None = None
+    random_state: Any = None
 
     def _minimise(self, training: Training) -> tuple[Boosting, Result]:
         data, judged, surrogate, measure, (by_document, by_query), callback = training
