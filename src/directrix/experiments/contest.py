@@ -75,10 +75,7 @@ class Contest:
     def result(self, measures: tuple[str, ...]) -> FoldResult:
         """Choose by validation between the candidates that were trained on all queries.
 
-        Raises
-        ------
-        InputError
-            If none of them could be trained.
+        Raises `InputError` if none of them could be trained.
         """
         last = len(self.plan) - 1
         tried = tuple(_tried(t, self._outcomes[i], last, measures) for i, t in enumerate(self.trials))

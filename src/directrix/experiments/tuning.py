@@ -77,10 +77,8 @@ def candidates_of(
     seed : int >= 0
         For drawing; the draw depends on the name of the entry too, and on no other entry.
 
-    Raises
-    ------
-    InputError
-        If a setting does not exist, an axis is empty, or is a distribution in a search over the grid.
+    Raises `InputError` if a setting does not exist, an axis is empty, or is a distribution in a search over
+    the grid.
     """
     takes_all = _check_search(search, n_candidates)
     axes = {name: values for name, values in (entry.grid or {}).items() if name not in entry.settings}
@@ -166,10 +164,7 @@ def _plain(value: Any) -> Any:
 def check_candidates(trials: Sequence[Trial], goal: RankingMeasure) -> None:
     """Check that a ranker can be made of one candidate at least.
 
-    Raises
-    ------
-    InputError
-        The error of the first candidate, if none can be made.
+    Raises the `InputError` of the first candidate, if none can be made.
     """
     first_error = None
     for trial in trials:

@@ -86,17 +86,8 @@ class MLPModel:
     def start(self, n_features: int, rng: np.random.Generator) -> Float64Array:
         r"""Random first parameters: weights uniform, biases 0.
 
-        Weights of a layer lie within :math:`\pm\sqrt{6 / (n_{in} + n_{out})}`. Scores are then of order 1
-        if features have mean 0 and standard deviation 1.
-
-        Parameters
-        ----------
-        n_features : int
-        rng : numpy Generator
-
-        References
-        ----------
-        Glorot & Bengio (2010), Eq. 16.
+        Weights of a layer lie within :math:`\pm\sqrt{6 / (n_{in} + n_{out})}` (Glorot & Bengio 2010, Eq. 16).
+        Scores are then of order 1 if features have mean 0 and standard deviation 1.
         """
         params = np.zeros(self.n_params(n_features))
         for layer in self.layers(params, n_features):
@@ -107,10 +98,7 @@ class MLPModel:
     def layers(self, params: FloatArray, n_features: int) -> list[Layer]:
         """Views of the parameters by layer, the output layer, of weights (hidden[-1], 1), last.
 
-        Raises
-        ------
-        InputError
-            If their number is not ``n_params(n_features)``.
+        Raises `InputError` if their number is not ``n_params(n_features)``.
         """
         wanted = self.n_params(n_features)
         if params.shape != (wanted,):

@@ -29,10 +29,7 @@ _INFO = re.compile(r"none|\[-?[\d.e+-]+:-?[\d.e+-]+\]|-?\d+(:-?\d+)*")
 def lightgbm() -> Any:
     """Return the package LightGBM.
 
-    Raises
-    ------
-    MissingExtra
-        If it is not installed.
+    Raises `MissingExtra` if it is not installed.
     """
     try:
         import lightgbm
@@ -112,22 +109,12 @@ class Trees:
     def __getstate__(self) -> dict[str, Any]:
         return {"text": self.text, "n_features": self.n_features}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-
     def check(self) -> Trees:
         """Check the text line by line; LightGBM itself trusts what it reads, and may crash.
 
-        Returns
-        -------
-        Trees
-            Itself.
-
-        Raises
-        ------
-        InputError
-            If it is not the text of numerical trees on ``n_features`` columns: a line that is missing,
-            repeated or unknown, a value that is not a number, a count that does not fit, a branch to nowhere.
+        Returns the trees themselves. Raises `InputError` if it is not the text of numerical trees on
+        ``n_features`` columns: a line that is missing, repeated or unknown, a value that is not a number, a
+        count that does not fit, a branch to nowhere.
         """
         if self.text:
             try:

@@ -13,11 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
-from directrix.rankers.base import Ranker
-from directrix.rankers.inputs import Weights
+from directrix.rankers.base import Ranker, Training
 from directrix.rankers.named_trainers import seed_of
 from directrix.rankers.selection.search import search
-from directrix.types import Callback, Float64Array
+from directrix.types import Float64Array
 
 
 @dataclass(eq=False, repr=False)
@@ -83,14 +82,8 @@ class AutoRanker(Ranker):
     time_budget: float | None = None
     random_state: Any = None
 
-    def _train(
-        self,
-        q: Queries,
-        valid: Queries | None,
-        measure: RankingMeasure | None,
-        weights: Weights,
-        callback: Callback | None,
-    ) -> Self:
+    def _train(self, training: Training) -> Self:
+        q, valid, measure, weights, callback = training
         if callback is not None:
             raise InputError(
                 "AutoRanker takes no callback: it trains many rankers. Set time_budget= to end it, or use "

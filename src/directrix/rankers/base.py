@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
 from sklearn.base import _fit_context
@@ -27,6 +27,16 @@ from directrix.types import Callback, Float64Array
 F = TypeVar("F", bound=Callable[..., Any])
 fit_context: Callable[..., Callable[[F], F]] = _fit_context
 """Checks the constructor's parameters when ``fit`` begins."""
+
+
+class Training(NamedTuple):
+    """What a ranker is trained on and for; the measure is None where ``fit`` is not told."""
+
+    queries: Queries
+    valid: Queries | None
+    measure: Any
+    weights: Weights
+    callback: Callback | None = None
 
 
 class Ranker(NestedParameters, ABC):
@@ -104,7 +114,7 @@ class Ranker(NestedParameters, ABC):
         by_query = per_query(query_weight, q, "query_weight")
         check_trainable(q)
         goal = None if measure is None else parse_measure(measure)
-        return self._train(q, valid, goal, (by_document, by_query), None)
+        return self._train(Training(q, valid, goal, (by_document, by_query)))
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit_queries(
@@ -145,17 +155,10 @@ class Ranker(NestedParameters, ABC):
             check_valid(valid, q)
         check_trainable(q)
         goal = None if measure is None else parse_measure(measure)
-        return self._train(q, valid, goal, (doc_weight, query_weight), callback)
+        return self._train(Training(q, valid, goal, (doc_weight, query_weight), callback))
 
     @abstractmethod
-    def _train(
-        self,
-        q: Queries,
-        valid: Queries | None,
-        measure: RankingMeasure | None,
-        weights: Weights,
-        callback: Callback | None,
-    ) -> Self:
+    def _train(self, training: Training) -> Self:
         """Train on checked data.
 
         Warn with ``stacklevel=4``: that is the caller of ``fit`` or ``fit_queries``.

@@ -15,9 +15,10 @@ from directrix.measures.base import RankingMeasure
 from directrix.measures.dcg import NDCG
 from directrix.models.trees import Trees, lightgbm
 from directrix.objectives.scores import ScoreObjective
+from directrix.rankers.base import Training
 from directrix.rankers.named_trainers import seed_of
 from directrix.rankers.persistence import check, naming
-from directrix.rankers.stored import SHARED_CONSTRAINTS, StoredRanker, Training
+from directrix.rankers.stored import SHARED_CONSTRAINTS, StoredRanker
 from directrix.rankers.training import judge_of
 from directrix.trainers.boosting import Boosting
 from directrix.types import Float64Array, Result, Surrogate
@@ -135,8 +136,8 @@ class BoostedRanker(StoredRanker):
     patience: int | None = None
     random_state: Any = None
 
-    def _minimise(self, training: Training) -> tuple[Boosting, Result]:
-        data, judged, surrogate, measure, (by_document, by_query), callback = training
+    def _minimise(self, training: Training, surrogate: Any) -> tuple[Boosting, Result]:
+        data, judged, measure, (by_document, by_query), callback = training
         lightgbm()  # refuse before the work
         objective: ScoreObjective | Float64Array | None
         if surrogate != _LAMBDARANK:

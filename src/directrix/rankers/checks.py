@@ -111,10 +111,7 @@ def check_measurable(measure: RankingMeasure, q: Queries) -> None:
 def surrogate_of(given: Any) -> Any:
     """Return the surrogate that a ranker was given, or named by text; without one `ApproxNDCG`.
 
-    Raises
-    ------
-    InputError
-        If it is a class, a measure, or a text that names no surrogate.
+    Raises `InputError` if it is a class, a measure, or a text that names no surrogate.
     """
     if given is None:
         return ApproxNDCG()

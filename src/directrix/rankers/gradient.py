@@ -17,11 +17,11 @@ from directrix.errors import InputError
 from directrix.measures.dcg import NDCG
 from directrix.models.rows import row_slice
 from directrix.objectives.build import make_objective
-from directrix.objectives.objective import Objective
 from directrix.objectives.penalty import L2
-from directrix.rankers.inputs import Weights, row_weights
+from directrix.rankers.base import Training
+from directrix.rankers.inputs import row_weights
 from directrix.rankers.named_trainers import trainer_of
-from directrix.rankers.stored import SHARED_CONSTRAINTS, StoredRanker, Training
+from directrix.rankers.stored import SHARED_CONSTRAINTS, StoredRanker
 from directrix.rankers.training import judge_of, kept_start
 from directrix.trainers.best import BestSoFar
 from directrix.types import Float64Array, Model, Result, Surrogate, Trainer
@@ -88,20 +88,21 @@ class GradientRanker(StoredRanker):
         # a trainer for the measure of fit cannot be made before fit
         return self.trainer if hasattr(trainer, "measure") else trainer
 
-    def _objective(self, q: Queries, surrogate: Surrogate, penalty: L2, weights: Weights) -> Objective:
-        by_document, by_query = weights
-        return make_objective(
-            q, surrogate, self._model(), penalty=penalty, doc_weight=by_document, query_weight=by_query
-        )
-
     def _penalty(self, start: Float64Array) -> L2:
         return L2(float(self.l2))
 
-    def _minimise(self, training: Training) -> tuple[Trainer, Result]:
-        data, judged, surrogate, measure, weights, callback = training
+    def _minimise(self, training: Training, surrogate: Surrogate) -> tuple[Trainer, Result]:
+        data, judged, measure, weights, callback = training
         trainer = trainer_of(self, measure)
         start = self._start(data, row_weights(data, *weights))
-        objective = self._objective(data, surrogate, self._penalty(start), weights)
+        objective = make_objective(
+            data,
+            surrogate,
+            self._model(),
+            penalty=self._penalty(start),
+            doc_weight=weights[0],
+            query_weight=weights[1],
+        )
         watched = trainer
         if judged is not None:
             judge = judge_of(measure, judged)

@@ -59,10 +59,7 @@ def row_weights(q: Queries, by_document: Any, by_query: Any) -> Float64Array | N
 def one_set(eval_set: Any, eval_qid: Any, eval_group: Any) -> tuple[Any, Any, Any, Any] | None:
     """Return the validation set as (X, y, qid, group), out of the lists of one entry that LightGBM takes.
 
-    Raises
-    ------
-    InputError
-        If it holds several sets, or is not a pair.
+    Raises `InputError` if it holds several sets, or is not a pair.
     """
     if eval_set is None:
         if eval_qid is not None or eval_group is not None:

@@ -17,18 +17,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RankerKind:
-    """A class of rankers that a model file can hold.
+    """A class of rankers that a model file can hold."""
 
-    Parameters
-    ----------
-    name : str
-        Its name in `directrix.registry.RANKERS`.
-    needs : str, optional
-        A package that must be installed.
-    """
-
-    name: str
-    needs: str | None = None
+    name: str  # in `directrix.registry.RANKERS`
+    needs: str | None = None  # a package that must be installed
 
     def load(self) -> type[StoredRanker]:
         """Import the class."""

@@ -18,40 +18,19 @@ from directrix.types import Float64Array, Model
 
 
 class Decomposed(NamedTuple):
-    """A fitted ranker on given data, as functions of its parameters need it.
-
-    Parameters
-    ----------
-    model : Model
-        Scores from features.
-    params : float64 (n_params,)
-        A copy of the fitted parameters.
-    queries : Queries
-        The data, scaled as the ranker scales.
-    ranker : LinearRanker or MLPRanker
-        The ranker itself; of an `AutoRanker` the chosen one.
-    """
+    """A fitted ranker on given data, as functions of its parameters need it."""
 
     model: Model
-    params: Float64Array
-    queries: Queries
-    ranker: GradientRanker
+    params: Float64Array  # (n_params,), a copy
+    queries: Queries  # scaled as the ranker scales
+    ranker: GradientRanker  # linear or a network; of an `AutoRanker` the chosen one
 
 
 def decompose(ranker: Ranker, q: Queries) -> Decomposed:
     """Return the model, the parameters and the data of a fitted ranker.
 
-    Parameters
-    ----------
-    ranker : LinearRanker, MLPRanker, or AutoRanker that chose one of them
-        Fitted.
-    q : Queries
-        Data with the features that the ranker was trained on.
-
-    Raises
-    ------
-    InputError
-        If its model is not a vector of weights (stumps, trees), or the data have other features.
+    The ranker is a `LinearRanker`, an `MLPRanker`, or an `AutoRanker` that chose one of them. Raises
+    `InputError` if its model is not a vector of weights (stumps, trees), or the data have other features.
 
     Examples
     --------
@@ -80,23 +59,10 @@ def with_parameters(
 ) -> Any:
     """Return a copy of a fitted ranker with other parameters; it predicts, scores and can be saved.
 
-    Parameters
-    ----------
-    ranker : LinearRanker or MLPRanker
-        Fitted; it stays as it is.
-    params : float64 (n_params,)
-        Weights, on scaled features.
-    measure : measure
-        What the parameters were chosen by, and what ``score`` reports from now on.
-    value : float
-        Mean of the measure on the data they were chosen on.
-    record : mapping of JSON types
-        How they were computed: ``"message"``, and whatever else the model file keeps.
-
-    Raises
-    ------
-    InputError
-        If the number of parameters differs, or they are not finite.
+    The parameters, on scaled features, were chosen by ``measure``, which ``score`` reports from now on, with
+    this mean ``value``. ``record`` says in JSON types how they were computed: ``"message"``, and whatever
+    else the model file keeps. Raises `InputError` if the number of parameters differs, or they are not
+    finite.
     """
     given = np.array(params, dtype=np.float64)
     if given.shape != ranker._params.shape or not np.isfinite(given).all():

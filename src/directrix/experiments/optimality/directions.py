@@ -86,10 +86,7 @@ class Steps:
     def unit(self, params: Float64Array) -> float:
         """Return the unit of step sizes at the given weights.
 
-        Raises
-        ------
-        InputError
-            If it is the norm of weights that are all 0.
+        Raises `InputError` if it is the norm of weights that are all 0.
         """
         if not self.relative:
             return 1.0

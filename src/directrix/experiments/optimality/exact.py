@@ -16,10 +16,7 @@ from directrix.measures.line_search import LineSearch
 def line_search_of(point: Point, measure: RankingMeasure) -> LineSearch:
     """Return the line search on a point's data.
 
-    Raises
-    ------
-    InputError
-        If the model is not linear, or the measure is not a sum over documents.
+    Raises `InputError` if the model is not linear, or the measure is not a sum over documents.
     """
     if not point.is_linear:
         raise InputError(

@@ -27,10 +27,7 @@ def gaps_of(first: Any, second: Any, *, all_defined: bool = False) -> Float64Arr
     float64 (n,)
         Without the pairs that contain a NaN; n is at least 1.
 
-    Raises
-    ------
-    InputError
-        If the numbers of values differ, a value is infinite, or no pair is left.
+    Raises `InputError` if the numbers of values differ, a value is infinite, or no pair is left.
     """
     a, b = np.asarray(first, dtype=np.float64).ravel(), np.asarray(second, dtype=np.float64).ravel()
     refused = [~np.isfinite(values) if all_defined else np.isinf(values) for values in (a, b)]

@@ -24,21 +24,11 @@ Progress = Callable[[int, int, str], None]
 
 @dataclass(frozen=True)
 class Target:
-    """What the rankers of a search are trained for and judged by.
+    """What the rankers of a search are trained for and judged by."""
 
-    Parameters
-    ----------
-    measure : measure
-        Judges, and chooses the step that is kept.
-    trained_for : measure, optional
-        What the methods are told to train for, if it is another one.
-    seed : int
-        Of trainers that draw at random.
-    """
-
-    measure: RankingMeasure
-    trained_for: RankingMeasure | None = None
-    seed: int = 0
+    measure: RankingMeasure  # judges, and chooses the step that is kept
+    trained_for: RankingMeasure | None = None  # what methods are told to train for, if it is another one
+    seed: int = 0  # of trainers that draw at random
 
     def ranker(self, trial: Trial) -> Any:
         """Return the unfitted ranker of a trial."""
@@ -97,16 +87,7 @@ class Trained(NamedTuple):
 
 
 class Clock:
-    """Reports the progress of a search, and stops a training when the time budget is used up.
-
-    Parameters
-    ----------
-    budget : float > 0, or None
-        Seconds.
-    total : int
-        Trials.
-    progress : callable, optional
-    """
+    """Reports the progress of ``total`` trials, and stops a training after a time budget in seconds."""
 
     def __init__(self, budget: float | None = None, total: int = 1, progress: Progress | None = None) -> None:
         self._end = math.inf if budget is None else time.monotonic() + budget
