@@ -15,19 +15,9 @@ _ZERO = 1e-12  # values of equal rankings may differ by rounding, if sums are in
 def gaps_of(first: Any, second: Any, *, all_defined: bool = False) -> Float64Array:
     """Differences ``first - second`` on the queries where both are defined.
 
-    Parameters
-    ----------
-    first, second : float (n_queries,)
-        In the same order of queries; NaN = the measure is undefined there.
-    all_defined : bool
-        Refuse NaN.
-
-    Returns
-    -------
-    float64 (n,)
-        Without the pairs that contain a NaN; n is at least 1.
-
-    Raises `InputError` if the numbers of values differ, a value is infinite, or no pair is left.
+    Values are in the same order of queries; NaN = the measure is undefined there, and the pair is left out,
+    or with ``all_defined`` refused. At least one pair remains. Raises `InputError` if the numbers of values
+    differ, a value is infinite, or no pair is left.
     """
     a, b = np.asarray(first, dtype=np.float64).ravel(), np.asarray(second, dtype=np.float64).ravel()
     refused = [~np.isfinite(values) if all_defined else np.isinf(values) for values in (a, b)]

@@ -29,7 +29,8 @@ def t_interval(first: Any, second: Any, *, confidence: float = 0.95) -> tuple[fl
     Returns
     -------
     float, float
-        Ends, in units of the measure. Zero is outside exactly if the paired t-test has p < 1 - confidence.
+        Ends, in units of the measure; unbounded for a single pair. Zero is outside exactly if the paired
+        t-test has p < 1 - confidence.
 
     Raises
     ------
@@ -43,7 +44,14 @@ def t_interval(first: Any, second: Any, *, confidence: float = 0.95) -> tuple[fl
     (0.516, 5.484)
     """
     share(confidence, "confidence")
-    return t_gaps(gaps_of(first, second), confidence)
+    from scipy.special import stdtrit
+
+    gaps = gaps_of(first, second)
+    n, mean = len(gaps), float(gaps.mean())
+    if n < 2:
+        return -np.inf, np.inf
+    half = float(stdtrit(n - 1, (1.0 + confidence) / 2.0) * scatter(gaps) / np.sqrt(n))
+    return mean - half, mean + half
 
 
 def bootstrap_interval(
@@ -95,27 +103,9 @@ def bootstrap_interval(
     check_resampling(seed, n_resamples)
     if method not in ("bca", "percentile"):
         raise InputError(f"method={method!r}: give method='bca' or method='percentile'.")
-    gaps = gaps_of(first, second)
-    return bootstrap_gaps(gaps, confidence, method=method, n_resamples=n_resamples, seed=seed)
-
-
-def t_gaps(gaps: Float64Array, confidence: float) -> tuple[float, float]:
-    """Interval of the mean of differences; unbounded for a single difference."""
-    from scipy.special import stdtrit
-
-    n, mean = len(gaps), float(gaps.mean())
-    if n < 2:
-        return -np.inf, np.inf
-    half = float(stdtrit(n - 1, (1.0 + confidence) / 2.0) * scatter(gaps) / np.sqrt(n))
-    return mean - half, mean + half
-
-
-def bootstrap_gaps(
-    gaps: Float64Array, confidence: float, *, method: str, n_resamples: int, seed: int
-) -> tuple[float, float]:
-    """Interval of the mean of differences."""
     from scipy.special import ndtr, ndtri
 
+    gaps = gaps_of(first, second)
     mean = float(gaps.mean())
     if np.ptp(gaps) == 0.0:
         return mean, mean

@@ -9,7 +9,6 @@ import numpy as np
 
 from directrix.experiments.significance.gaps import gaps_of, scatter
 from directrix.parameters import share
-from directrix.types import Float64Array
 
 
 def effect_size(first: Any, second: Any) -> float:
@@ -39,11 +38,7 @@ def effect_size(first: Any, second: Any) -> float:
     >>> effect_size([3.0, 5.0, 4.0], [1.0, 1.0, 1.0])  # differences 2 4 3
     3.0
     """
-    return effect_of(gaps_of(first, second))
-
-
-def effect_of(gaps: Float64Array) -> float:
-    """d_z of differences."""
+    gaps = gaps_of(first, second)
     mean = float(gaps.mean())
     if len(gaps) < 2:
         return float("nan")
@@ -89,11 +84,7 @@ def detectable(first: Any, second: Any, *, alpha: float = 0.05, power: float = 0
     """
     share(alpha, "alpha")
     share(power, "power")
-    return detectable_gap(gaps_of(first, second), alpha, power)
-
-
-def detectable_gap(gaps: Float64Array, alpha: float, power: float) -> float:
-    """Smallest mean of differences that is detected with the given probability."""
+    gaps = gaps_of(first, second)
     if len(gaps) < 2:
         return float("inf")
     return float(_noncentrality(len(gaps), alpha, power) * scatter(gaps) / np.sqrt(len(gaps)))
