@@ -24,28 +24,14 @@ Key = tuple[str | int, ...]
 
 @dataclass
 class Contest:
-    """The candidates of one entry on one fold, with their results so far.
+    """The candidates of one entry on one fold, with their results so far."""
 
-    Parameters
-    ----------
-    name : str
-        Name of the entry.
-    fold : StoredSplit
-    trials : list of (Method, settings)
-    job : Job
-    mark : str
-        Short digest of what else figures depend on; part of every key.
-    plan : list of (candidates, queries)
-        Rungs, see `halving_rungs`; one rung without halving.
-    """
-
-    name: str
+    name: str  # of the entry
     fold: StoredSplit
     trials: list[Trial]
     job: Job
-    mark: str
-    plan: list[tuple[int, int]]
-    _alive: list[int] = field(init=False)
+    mark: str  # short digest of what else figures depend on; part of every key
+    plan: list[tuple[int, int]]  # rungs as candidates and queries, see `halving_rungs`; one without halving
     _outcomes: dict[int, dict[str, Any]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -102,7 +102,9 @@ def cross_validate(  # noqa: PLR0913 - all but the first three are optional and 
     >>> result.mean("Regression", "AP") > 0.8, len(result.values("RankCosine", "nDCG@5"))
     (True, 12)
     """
-    rules, contenders, (wanted, names) = Rules(convention), _contenders(entries), listed(measures)
+    rules, (wanted, names) = Rules(convention), listed(measures)
+    given = [entries] if isinstance(entries, Entry | str) else entries
+    contenders = [Entry(each, each) if isinstance(each, str) else each for each in given]
     reported = dict(zip(names, (rules(each, always=True) for each in wanted), strict=True))
     _check_names(splits, contenders, reported)
     rules.warn(list(reported), list(reported.values()))
@@ -121,22 +123,11 @@ def cross_validate(  # noqa: PLR0913 - all but the first three are optional and 
 
 @dataclass(frozen=True, eq=False)
 class _Study:
-    """What every entry is asked; the parameters are those of `cross_validate`.
+    """What every entry is asked; the parameters are those of `cross_validate`."""
 
-    Parameters
-    ----------
-    rules : Rules
-        Of the convention.
-    reported : dict of str to measure
-        Reported measures by name.
-    select : measure or str
-        For the entries without a measure of their own.
-    search, n_candidates, seed, keep_top
-    """
-
-    rules: Rules
+    rules: Rules  # of the convention
     reported: dict[str, RankingMeasure]
-    select: RankingMeasure | str
+    select: RankingMeasure | str  # for the entries without a measure of their own
     search: Search
     n_candidates: int | None
     seed: int
@@ -162,11 +153,6 @@ class _Study:
         if self.search == "halving":
             rungs = halving_rungs(len(trials), n_queries)
         return Contest(name, fold, trials, job, _mark(fold.split, trials, job), rungs)
-
-
-def _contenders(entries: Sequence[Entry | str] | Entry | str) -> list[Entry]:
-    listed = [entries] if isinstance(entries, Entry | str) else entries
-    return [Entry(each, each) if isinstance(each, str) else each for each in listed]
 
 
 def _check_names(splits: Sequence[Split], entries: Sequence[Entry], measures: Mapping[str, Any]) -> None:

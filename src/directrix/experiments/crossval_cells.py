@@ -27,54 +27,26 @@ _UNWEIGHTED = (None, None)
 
 @dataclass(frozen=True)
 class Job:
-    """What is done with every candidate of an entry.
+    """What is done with every candidate of an entry."""
 
-    Parameters
-    ----------
-    goal : measure
-        Chooses between candidates.
-    trained_for : measure
-        What methods train for: ``goal``, or the nearest measure that can be trained for.
-    measures : tuple of measure
-        Reported.
-    seed : int
-        For stochastic trainers, inner folds and subsets.
-    keep_top : int
-        Number of documents to keep of every test query.
-    keeps_judged : bool
-        Whether to keep ``goal`` of every validation query.
-    """
-
-    goal: RankingMeasure
-    trained_for: RankingMeasure
-    measures: tuple[RankingMeasure, ...]
-    seed: int
-    keep_top: int
-    keeps_judged: bool
+    goal: RankingMeasure  # chooses between candidates
+    trained_for: RankingMeasure  # the goal, or the nearest measure that methods can be trained for
+    measures: tuple[RankingMeasure, ...]  # reported
+    seed: int  # for stochastic trainers, inner folds and subsets
+    keep_top: int  # number of documents to keep of every test query
+    keeps_judged: bool  # whether to keep the goal of every validation query
 
 
 def try_candidate(
     fold: StoredSplit, method: Method, settings: Mapping[str, Any], job: Job, n_queries: int
 ) -> dict[str, Any]:
-    """Train and evaluate one candidate, on all training queries or on some.
+    """Train and evaluate one candidate on ``n_queries`` training queries; if not all, only ``chosen_by``.
 
-    Parameters
-    ----------
-    fold : StoredSplit
-    method : Method
-    settings : mapping
-    job : Job
-    n_queries : int
-        Training queries to use. If these are not all, only ``chosen_by`` is reported.
-
-    Returns
-    -------
-    dict
-        JSON. ``status``, ``steps``, ``seconds`` of training and choosing, ``chosen_by`` (mean of the
-        goal on the validation queries), ``train``, ``valid`` and ``test`` (a mean for each measure),
-        ``values`` (for each measure the value of every test query), and as the job says ``judged`` and
-        ``top``. NaN is None. If the candidate cannot be trained on these data, ``failed`` and
-        ``in_shell`` say why, in words for Python and for a shell.
+    The result is JSON: ``status``, ``steps``, ``seconds`` of training and choosing, ``chosen_by`` (mean of
+    the goal on the validation queries), ``train``, ``valid`` and ``test`` (a mean for each measure),
+    ``values`` (for each measure the value of every test query), and as the job says ``judged`` and ``top``.
+    NaN is None. If the candidate cannot be trained on these data, ``failed`` and ``in_shell`` say why, in
+    words for Python and for a shell.
     """
     split, begun = fold.split, time.perf_counter()
     is_whole = n_queries == split.train.n_queries

@@ -15,10 +15,7 @@ from directrix.measures.names import measure as parse_measure
 class Rules:
     """Parses measures and puts them under the convention of a tool; measure objects are kept as they are.
 
-    Parameters
-    ----------
-    tool : Convention or str, optional
-        None: directrix's own rules.
+    Without a tool: directrix's own rules.
     """
 
     def __init__(self, tool: Convention | str | None) -> None:

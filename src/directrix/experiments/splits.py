@@ -148,17 +148,10 @@ def k_fold_splits(q: Queries, k: int = 5, *, seed: int = 0) -> tuple[Split, ...]
 
 @dataclass
 class StoredSplit:
-    """A fold that other processes read from a file, once each.
-
-    Parameters
-    ----------
-    split : Split
-    path : Path
-        File that `write` makes; all processes must see it.
-    """
+    """A fold that other processes read from a file, once each."""
 
     split: Split
-    path: Path
+    path: Path  # of the file that `write` makes; all processes must see it
     is_written: bool = field(default=False, init=False, repr=False)
 
     def write(self) -> None:
@@ -197,12 +190,8 @@ def write_folds(folds: Sequence[StoredSplit]) -> None:
 def stored(splits: Sequence[Split], cells: Path) -> Iterator[tuple[StoredSplit, ...]]:
     """Give folds that go to other processes as files after `write_folds`; the files are removed at the end.
 
-    Parameters
-    ----------
-    splits : sequence of Split
-    cells : Path
-        File of finished cells. The folds' files lie in its folder and are named after it; files that a killed
-        run left there are overwritten or removed.
+    They lie in the folder of the file of finished ``cells`` and are named after it; files that a killed run
+    left there are overwritten or removed.
     """
     folds = tuple(
         StoredSplit(split, cells.with_name(f".{cells.name}-fold-{i}.pickle"))

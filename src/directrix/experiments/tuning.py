@@ -63,19 +63,10 @@ def candidates_of(
 ) -> list[Trial]:
     """List the methods and settings that are tried for an entry; they are the same on every fold.
 
-    Parameters
-    ----------
-    entry : Entry
-    goal : measure
-        What is trained for and chosen by.
-    search : {"grid", "random", "halving"}
-        "grid": the whole grid. "random": ``n_candidates`` of the grid, drawn without replacement and kept in
-        the order of the grid; or drawn one by one, if an axis is a distribution. "halving": as "random" if
-        ``n_candidates`` is given, else the whole grid; `halving_rungs` says how many are dropped when.
-    n_candidates : int >= 1, optional
-        Default 10 for "random".
-    seed : int >= 0
-        For drawing; the draw depends on the name of the entry too, and on no other entry.
+    "grid": the whole grid. "random": ``n_candidates`` of the grid, by default 10, drawn without replacement
+    and kept in the order of the grid; or drawn one by one, if an axis is a distribution. "halving": as
+    "random" if ``n_candidates`` is given, else the whole grid; `halving_rungs` says how many are dropped
+    when. The draw depends on the seed and on the name of the entry, and on no other entry.
 
     Raises `InputError` if a setting does not exist, an axis is empty, or is a distribution in a search over
     the grid.

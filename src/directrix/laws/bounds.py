@@ -6,8 +6,6 @@ All hold for the logistic sigmoid, provided that the scores of a query do not ti
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +17,7 @@ from directrix.types import Float64Array, FloatArray, Int64Array, Surrogate
 
 BOUNDS = ("gap", "ranks", "relevant")
 """Sources of the error eps of the soft ranks; see `bounds_of`."""
-_BoolArray: TypeAlias = npt.NDArray[np.bool_]
+_AS_LOGISTIC = {"logistic": 1.0, "tanh": 2.0}  # factor on z: (1 + tanh z)/2 = logistic(2 z)
 
 
 def rank_bound(scores: FloatArray, alpha: float) -> float:
@@ -114,20 +112,10 @@ def bounds_of(
     - "ranks": the largest of all documents, measured;
     - "relevant": the largest of the relevant documents, measured: the proofs need no others.
 
-    Parameters
-    ----------
-    surrogate : Surrogate
-    scores : float64 (n_docs,)
-    labels : float64 (n_docs,)
-    qptr : int64 (n_queries + 1,)
-
-    Returns
-    -------
-    dict of str to float64 (n_queries,)
-        In units of the measure. NaN where the theorem gives no bound: no document is relevant, scores tie
-        (for "relevant": those of a relevant document), eps is not below 1/2 for ApproxAP, or the bound is 1
-        or more, larger than any difference of two measures. Empty if no theorem covers the surrogate: it
-        has a cut-off, or a sigmoid that is not logistic.
+    Float64 (n_queries,) each, in units of the measure. NaN where the theorem gives no bound: no document is
+    relevant, scores tie (for "relevant": those of a relevant document), eps is not below 1/2 for ApproxAP, or
+    the bound is 1 or more, larger than any difference of two measures. Empty if no theorem covers the
+    surrogate: it has a cut-off, or a sigmoid that is not logistic.
 
     Examples
     --------
@@ -139,13 +127,13 @@ def bounds_of(
     >>> {kind: bounds[kind].round(4).tolist() for kind in BOUNDS}
     {'gap': [0.0095], 'ranks': [0.0024], 'relevant': [0.0024]}
     """
-    theorem = _theorem(surrogate)
-    if theorem is None:
+    if not isinstance(surrogate, ApproxAP | ApproxNDCG) or surrogate.sigmoid not in _AS_LOGISTIC:
         return {}
-    steep: Any = surrogate
-    alpha = steep.alpha * (2.0 if steep.sigmoid == "tanh" else 1.0)  # (1 + tanh z)/2 = logistic(2 z)
+    if isinstance(surrogate, ApproxNDCG) and surrogate.k is not None:
+        return {}
+    factor = _AS_LOGISTIC[surrogate.sigmoid]
     ranks, is_tied = _ranks(scores, qptr)
-    off = np.abs(soft_ranks(scores, qptr, alpha=steep.alpha, sigmoid=steep.sigmoid) - ranks)
+    off = np.abs(soft_ranks(scores, qptr, alpha=surrogate.alpha, sigmoid=surrogate.sigmoid) - ranks)
     relevant = labels >= getattr(surrogate, "rel", 1)
     bounds = {kind: np.full(len(qptr) - 1, np.nan) for kind in BOUNDS}
     for q in np.flatnonzero(np.logical_or.reduceat(relevant, qptr[:-1])):
@@ -156,26 +144,17 @@ def bounds_of(
             eps["relevant"] = float(off[documents][counts].max())
         if not is_tied[documents].any():
             eps["ranks"] = float(off[documents].max())
-            eps["gap"] = rank_bound(scores[documents], alpha)
+            eps["gap"] = rank_bound(scores[documents], surrogate.alpha * factor)
         for kind, error in eps.items():
-            bound = theorem(error, int(counts.sum()))
+            if isinstance(surrogate, ApproxNDCG):
+                bound = ndcg_bound(error)
+            else:
+                bound = ap_bound(error, int(counts.sum()), surrogate.beta * factor) if error < 0.5 else np.nan
             bounds[kind][q] = bound if bound < 1.0 else np.nan
     return bounds
 
 
-def _theorem(surrogate: Any) -> Callable[[float, int], float] | None:
-    """Bound by the error of the soft ranks and the number of relevant documents; NaN where there is none."""
-    if getattr(surrogate, "sigmoid", None) not in ("logistic", "tanh"):
-        return None
-    if isinstance(surrogate, ApproxAP):
-        beta = surrogate.beta * (2.0 if surrogate.sigmoid == "tanh" else 1.0)
-        return lambda eps, n_relevant: ap_bound(eps, n_relevant, beta) if eps < 0.5 else np.nan
-    if isinstance(surrogate, ApproxNDCG) and surrogate.k is None:
-        return lambda eps, n_relevant: ndcg_bound(eps)
-    return None
-
-
-def _ranks(scores: Float64Array, qptr: Int64Array) -> tuple[Float64Array, _BoolArray]:
+def _ranks(scores: Float64Array, qptr: Int64Array) -> tuple[Float64Array, npt.NDArray[np.bool_]]:
     """1-based ranks, of equal scores in some order, and which documents share their score."""
     sizes = np.diff(qptr)
     query = np.repeat(np.arange(len(sizes)), sizes)

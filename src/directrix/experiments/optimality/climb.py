@@ -27,18 +27,7 @@ _HALVINGS = 10
 
 
 class Climb:
-    """Weights that move up the measure.
-
-    Parameters
-    ----------
-    point : Point
-        The start.
-    judge : Judge
-        The measure as a function of weights.
-    measure : measure
-    steps : Steps
-    seed : int
-    """
+    """Weights that move up the measure from a point; the judge is the measure as a function of weights."""
 
     def __init__(
         self, point: Point, judge: Judge, measure: RankingMeasure, steps: Steps, *, seed: int
@@ -50,9 +39,8 @@ class Climb:
         self._axes = OneWeight(point.movable, len(point.params))
         self._search: LineSearch | None = None
         if point.is_linear:
-            with contextlib.suppress(
-                InputError
-            ):  # not a sum over documents: steps are tried, as for networks
+            # where it is not a sum over documents, steps are tried, as for networks
+            with contextlib.suppress(InputError):
                 self._search = line_search_of(point, measure)
 
     def changes(

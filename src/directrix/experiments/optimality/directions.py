@@ -71,23 +71,13 @@ class Steps:
 
     A linear ranking does not depend on the norm of its weights, so what an absolute step means depends on how
     long the weights happen to be; a relative step has the same meaning for all.
-
-    Parameters
-    ----------
-    given : tuple of float > 0
-        In multiples of the unit.
-    relative : bool
-        Whether the unit is the norm of the weights; else it is 1.
     """
 
-    given: tuple[float, ...]
-    relative: bool
+    given: tuple[float, ...]  # in multiples of the unit
+    relative: bool  # whether the unit is the norm of the weights; else it is 1
 
     def unit(self, params: Float64Array) -> float:
-        """Return the unit of step sizes at the given weights.
-
-        Raises `InputError` if it is the norm of weights that are all 0.
-        """
+        """Return the unit at the given weights; raise `InputError` for relative steps if all of them are 0."""
         if not self.relative:
             return 1.0
         norm = float(np.linalg.norm(params))
@@ -102,17 +92,10 @@ class Steps:
 
 @dataclass(frozen=True)
 class RandomDirections:
-    """Random unit vectors, uniform on the sphere; each depends only on the seed and its number.
-
-    Parameters
-    ----------
-    count, n_params : int
-        Number of vectors, and of their components.
-    seed : tuple of int >= 0
-    """
+    """Random unit vectors, uniform on the sphere; each depends only on the seed and its number."""
 
     count: int
-    n_params: int
+    n_params: int  # components of a vector
     seed: tuple[int, ...]
 
     def block(self, first: int, last: int) -> Float64Array:

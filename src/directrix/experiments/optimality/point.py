@@ -33,25 +33,13 @@ _ENOUGH = 8
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """Parameters of a model on data.
+    """Parameters of a model on data."""
 
-    Parameters
-    ----------
-    model : LinearModel or MLPModel
-    params : float64 (n_params,)
-    queries : Queries
-        Scaled as the model needs them.
-    query_weight : float64 (n_queries,), or None
-        Weights in the mean over queries.
-    ranker : ranker or None
-        The ranker of these parameters.
-    """
-
-    model: Model
+    model: Model  # linear or a network
     params: Float64Array
-    queries: Queries
-    query_weight: Float64Array | None
-    ranker: Any
+    queries: Queries  # scaled as the model needs them
+    query_weight: Float64Array | None = None  # in the mean over queries
+    ranker: Any = None  # of these parameters
 
     @property
     def is_linear(self) -> bool:
@@ -92,10 +80,10 @@ def _point_of_params(params: Any, data: Any) -> Point:
             "or weights: one for every feature, shape (n_features,)."
         ) from None
     if isinstance(data, Queries):
-        point = Point(LinearModel(), vector, data, None, None)
+        point = Point(LinearModel(), vector, data)
         n_params = data.n_features
     elif isinstance(data, Objective) and isinstance(data.model, LinearModel | MLPModel):
-        point = Point(data.model, vector, data.queries, data.query_weight, None)
+        point = Point(data.model, vector, data.queries, data.query_weight)
         n_params = data.queries.n_features
         if isinstance(data.model, MLPModel):
             n_params = data.model.n_params(n_params)
@@ -113,15 +101,7 @@ def _point_of_params(params: Any, data: Any) -> Point:
 
 
 class Judge:
-    """Mean over queries of a measure, as a function of parameters.
-
-    Parameters
-    ----------
-    point : Point
-        Its model and data.
-    measure : measure
-        What is computed. What depends only on the labels is computed once.
-    """
+    """Mean over queries of a measure as a function of parameters; what depends on labels is computed once."""
 
     def __init__(self, point: Point, measure: RankingMeasure) -> None:
         self._point, q = point, point.queries
@@ -139,19 +119,9 @@ class Judge:
         return scores_of(self._point.model, params, self._point.queries.features)
 
     def means(self, params: Float64Array) -> Float64Array:
-        """Mean over queries for every parameter vector.
+        """Mean over queries for every vector of parameters (n_vectors, n_params): float64 (n_vectors,).
 
-        Parameters
-        ----------
-        params : float64 (n_vectors, n_params)
-
-        Returns
-        -------
-        float64 (n_vectors,)
-            The same bits as ``ranker.score`` with those parameters, for any number of vectors and of threads.
-
-        Notes
-        -----
+        The same bits as ``ranker.score`` with those parameters, for any number of vectors and of threads.
         At most 4 million scores, 32 MiB, are held at a time, or those of one vector.
         """
         means = np.empty(len(params))
@@ -160,15 +130,12 @@ class Judge:
             scores = self.scores(params[first : first + at_once])
             if len(scores) < _ENOUGH:
                 for i in range(len(scores)):
-                    means[first + i] = self._mean(scores[i])
+                    self._fill(means[first:], scores, i)
             else:
                 run_chunks(partial(self._fill, means[first:], scores), len(scores))
         return means
 
     def _fill(self, means: Float64Array, scores: Float64Array, i: int) -> None:
-        means[i] = self._mean(scores[i])
-
-    def _mean(self, scores: Float64Array) -> float:
-        if not np.isfinite(scores).all():
-            check_scores(scores, self._point.queries)
-        return mean_over_queries(self._ready(scores)[0], self._point.query_weight)
+        if not np.isfinite(scores[i]).all():
+            check_scores(scores[i], self._point.queries)
+        means[i] = mean_over_queries(self._ready(scores[i])[0], self._point.query_weight)
