@@ -19,19 +19,12 @@ _START = b'{"key": '  # of every line
 
 
 class Cell(NamedTuple):
-    """One job.
+    """One job: ``work`` is called with ``arguments``, and what it returns is kept as JSON.
 
-    Parameters
-    ----------
-    key : tuple of str and int
-        Its name, different for every cell.
-    work : callable
-        Called with ``arguments``, possibly in another process: all must be possible to pickle. What it
-        returns is kept as JSON.
-    arguments : tuple
+    That may be in another process: all must be possible to pickle.
     """
 
-    key: tuple[str | int, ...]
+    key: tuple[str | int, ...]  # its name, different for every cell
     work: Callable[..., Any]
     arguments: tuple[Any, ...] = ()
 
@@ -48,10 +41,9 @@ def run_cells(
 
     Parameters
     ----------
-    cells : sequence of Cell
-    path : path
-        JSON lines, one for each finished cell: ``{"key": [..], "seconds": .., "result": ..}``. Made if it
-        does not exist. An incomplete last line is dropped.
+    cells, path
+        What to run, and a file of JSON lines, one for each finished cell: ``{"key": [..], "seconds": ..,
+        "result": ..}``. Made if it does not exist. An incomplete last line is dropped.
     n_jobs : int, optional
         Cells at a time, by joblib: 1 = in this process, -1 = all cores, None = as ``joblib.parallel_config``
         says, with the backend that it names, else 1. Each cell uses one thread, and results do not depend

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -17,17 +17,8 @@ from directrix.rankers.gradient import GradientRanker
 from directrix.types import Float64Array, Model
 
 
-class Decomposed(NamedTuple):
-    """A fitted ranker on given data, as functions of its parameters need it."""
-
-    model: Model
-    params: Float64Array  # (n_params,), a copy
-    queries: Queries  # scaled as the ranker scales
-    ranker: GradientRanker  # linear or a network; of an `AutoRanker` the chosen one
-
-
-def decompose(ranker: Ranker, q: Queries) -> Decomposed:
-    """Return the model, the parameters and the data of a fitted ranker.
+def decompose(ranker: Ranker, q: Queries) -> tuple[Model, Float64Array, Queries, GradientRanker]:
+    """Return the model, a copy of the parameters, the scaled data, and the ranker that has them.
 
     The ranker is a `LinearRanker`, an `MLPRanker`, or an `AutoRanker` that chose one of them. Raises
     `InputError` if its model is not a vector of weights (stumps, trees), or the data have other features.
@@ -37,7 +28,7 @@ def decompose(ranker: Ranker, q: Queries) -> Decomposed:
     >>> from directrix import LinearRanker, Queries
     >>> q = Queries.from_arrays([[0.0], [1.0], [2.0]], [0, 1, 2])
     >>> ranker = LinearRanker("ListNet", max_iter=5).fit_queries(q)
-    >>> bool((decompose(ranker, q).params == ranker.coef_).all())
+    >>> bool((decompose(ranker, q)[1] == ranker.coef_).all())
     True
     """
     trained = ranker.trained()
@@ -47,7 +38,7 @@ def decompose(ranker: Ranker, q: Queries) -> Decomposed:
             "MLPRanker is needed, e.g. LinearRanker('ApproxNDCG').fit(X, y, qid=qid)."
         )
     queries = trained._ready(q)
-    return Decomposed(trained._model(), trained._params.copy(), queries, trained)
+    return trained._model(), trained._params.copy(), queries, trained
 
 
 def with_parameters(

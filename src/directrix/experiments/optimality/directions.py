@@ -77,7 +77,7 @@ class Steps:
     relative: bool  # whether the unit is the norm of the weights; else it is 1
 
     def unit(self, params: Float64Array) -> float:
-        """Return the unit at the given weights; raise `InputError` for relative steps if all of them are 0."""
+        """Return the unit at the given weights; raise `InputError` for relative steps if all are 0."""
         if not self.relative:
             return 1.0
         norm = float(np.linalg.norm(params))

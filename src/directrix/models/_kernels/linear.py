@@ -1,4 +1,4 @@
-"""Scores X w and gradients X^T g of a linear model, dense and CSR, over a run of rows."""
+"""Scores X w and gradients X^T g of a linear model, dense and CSR, over runs of rows without copying them."""
 
 import numpy as np
 
@@ -54,6 +54,26 @@ def dense_add(X, lo, hi, g, at, part, grad):
         _add_rows(X, begin, min(begin + _ROWS_PER_FLUSH, hi), g, at + begin - lo, part)
         for f in range(len(grad)):
             grad[f] += part[f]
+
+
+@kernel
+def runs_scores(X, starts, ends, w, scores):
+    """Scores of the rows starts[r] <= i < ends[r] of X for one run after another."""
+    at = 0
+    for r in range(len(starts)):
+        lo, hi = starts[r], ends[r]
+        dense_scores(X, lo, hi, w, scores, at)
+        at += hi - lo
+
+
+@kernel
+def runs_add(X, starts, ends, g, part, grad):
+    """Grad (float64) += X^T g over those rows; ``part`` as in `dense_add`."""
+    at = 0
+    for r in range(len(starts)):
+        lo, hi = starts[r], ends[r]
+        dense_add(X, lo, hi, g, at, part, grad)
+        at += hi - lo
 
 
 @kernel
