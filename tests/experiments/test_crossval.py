@@ -16,9 +16,8 @@ from directrix.data.letor.read import read_letor
 from directrix.errors import InputError
 from directrix.experiments import crossval_cells
 from directrix.experiments.cells import _lock
-from directrix.experiments.contest import Contest
+from directrix.experiments.contest import Contest, Job
 from directrix.experiments.crossval import cross_validate
-from directrix.experiments.crossval_cells import Job
 from directrix.experiments.rules import Rules
 from directrix.experiments.splits import Split, StoredSplit, k_fold_splits, letor_splits, stored, write_folds
 from directrix.experiments.tuning import Entry, candidates_of, check_candidates, subset

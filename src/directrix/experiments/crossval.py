@@ -14,8 +14,7 @@ from typing import Any
 
 from directrix.errors import InputError
 from directrix.experiments.cells import Progress, run_cells
-from directrix.experiments.contest import Contest
-from directrix.experiments.crossval_cells import Job
+from directrix.experiments.contest import Contest, Job
 from directrix.experiments.crossval_result import CrossValidation, FoldResult
 from directrix.experiments.rules import Rules
 from directrix.experiments.splits import Split, StoredSplit, stored, write_folds
@@ -107,6 +106,7 @@ def cross_validate(  # noqa: PLR0913 - all but the first three are optional and 
     contenders = [Entry(each, each) if isinstance(each, str) else each for each in given]
     reported = dict(zip(names, (rules(each, always=True) for each in wanted), strict=True))
     _check_names(splits, contenders, reported)
+    whole(keep_top, "keep_top", least=0)
     rules.warn(list(reported), list(reported.values()))
     study = _Study(rules, reported, select or wanted[0], search, n_candidates, seed, keep_top)
     plans = {entry.name: study.plan(entry) for entry in contenders}
@@ -132,9 +132,6 @@ class _Study:
     n_candidates: int | None
     seed: int
     keep_top: int
-
-    def __post_init__(self) -> None:
-        whole(self.keep_top, "keep_top", least=0)
 
     def plan(self, entry: Entry) -> tuple[list[Trial], Job]:
         """Candidates of an entry, and what is done with each."""

@@ -56,13 +56,11 @@ class Approximation:
     @property
     def by_query(self) -> Float64Array:
         """Mean error over the epochs of every query, float64 (n_queries,)."""
-        means: Float64Array = np.mean(self.errors, axis=0)
-        return means
+        return np.asarray(np.mean(self.errors, axis=0))
 
     def covered(self, kind: str) -> Float64Array:
         """Share of the queries to which the theorem applies, in every epoch, float64 (n_epochs,)."""
-        shares: Float64Array = np.mean(~np.isnan(self.bounds[kind]), axis=1)
-        return shares
+        return np.asarray(np.mean(~np.isnan(self.bounds[kind]), axis=1))
 
     def mean_bound(self, kind: str) -> Float64Array:
         """Mean bound over the covered queries; NaN in an epoch without any. Float64 (n_epochs,)."""
@@ -184,5 +182,4 @@ def _mean_of_known(values: Float64Array) -> Float64Array:
     """Mean of every row without its NaN; NaN for a row of NaN only."""
     known = ~np.isnan(values)
     sums, counts = np.where(known, values, 0.0).sum(axis=1), known.sum(axis=1)
-    means: Float64Array = np.divide(sums, counts, out=np.full(len(values), np.nan), where=counts > 0)
-    return means
+    return np.asarray(np.divide(sums, counts, out=np.full(len(values), np.nan), where=counts > 0))

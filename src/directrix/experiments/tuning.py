@@ -172,17 +172,9 @@ def check_candidates(trials: Sequence[Trial], goal: RankingMeasure) -> None:
 def halving_rungs(n_candidates: int, n_queries: int) -> list[tuple[int, int]]:
     """Number of candidates and of training queries, for every rung of successive halving.
 
-    Parameters
-    ----------
-    n_candidates, n_queries : int >= 1
-        Candidates at the start, and training queries of the fold.
-
-    Returns
-    -------
-    list of (candidates, queries)
-        From rung to rung a third of the candidates and three times the queries; all queries on the last
-        rung. No rung has fewer than 20 queries, unless the fold has: with few queries or candidates there is
-        one rung, and all candidates are trained on all queries.
+    From rung to rung a third of the candidates and three times the queries; all ``n_queries`` training
+    queries of the fold on the last rung. No rung has fewer than 20 queries, unless the fold has: with few
+    queries or candidates there is one rung, and all candidates are trained on all queries.
 
     References
     ----------

@@ -255,10 +255,7 @@ class Method:
 class Auto(Method):
     """The strong methods that suit a measure; validation queries choose among them.
 
-    Parameters
-    ----------
-    tries : mapping of str to tuple of Method
-        By class of measure, in an order of preference; "others" for all other measures.
+    They are in ``tries`` by class of measure, in an order of preference; "others" for all other measures.
     """
 
     tries: Mapping[str, tuple[Method, ...]] = field(default_factory=dict, hash=False)

@@ -10,7 +10,6 @@ from directrix.errors import InputError
 from directrix.experiments.cells import Progress
 from directrix.experiments.optimality.certificate import LEVEL
 from directrix.experiments.optimality.directions import OneWeight, RandomDirections, Steps
-from directrix.experiments.optimality.exact import line_search_of
 from directrix.experiments.optimality.monte_carlo import changes_along
 from directrix.experiments.optimality.point import Judge, Point
 from directrix.measures.base import RankingMeasure
@@ -41,7 +40,7 @@ class Climb:
         if point.is_linear:
             # where it is not a sum over documents, steps are tried, as for networks
             with contextlib.suppress(InputError):
-                self._search = line_search_of(point, measure)
+                self._search = point.line_search(measure)
 
     def changes(
         self,

@@ -22,24 +22,9 @@ def n_directions(eps: float = 0.01, delta: float = 0.01) -> int:
 
     .. math:: K = \lceil \ln\delta / \ln(1 - \varepsilon) \rceil
 
-    If at least a share eps of all directions rises, K random ones hold a rising one with
-    probability :math:`1 - (1 - \varepsilon)^K \ge 1 - \delta`.
-
-    Parameters
-    ----------
-    eps : float in (0, 1)
-        Share of directions that rise.
-    delta : float in (0, 1)
-        Chance of missing all of them.
-
-    Raises
-    ------
-    InputError
-        If one of them is not between 0 and 1, or more than 10 million directions would be needed.
-
-    References
-    ----------
-    Donmez, Svore & Burges (2009), Section 5, doi:10.1145/1571941.1572021.
+    If at least a share eps of all directions rises, K random ones hold a rising one with probability :math:`1
+    - (1 - \varepsilon)^K \ge 1 - \delta`; see `certify`. Raises `InputError` if one of them is not between 0
+    and 1, or more than 10 million directions would be needed.
 
     Examples
     --------

@@ -12,6 +12,7 @@ import numpy as np
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
+from directrix.measures.line_search import LineSearch
 from directrix.measures.names import measure as parse_measure
 from directrix.models.linear import LinearModel
 from directrix.models.mlp import MLPModel
@@ -50,6 +51,19 @@ class Point:
     def movable(self) -> Sequence[int]:
         """Weights that can change a ranking: of a linear model, those of features that order documents."""
         return varying_features(self.queries) if self.is_linear else range(len(self.params))
+
+    def line_search(self, measure: RankingMeasure) -> LineSearch:
+        """Return the line search on the data.
+
+        Raises `InputError` if the model is not linear, or the measure is not a sum over documents.
+        """
+        if not self.is_linear:
+            raise InputError(
+                f"exact=True: the scores of {self.model!r} do not move along straight lines; leave exact "
+                "out, or test a linear model."
+            )
+        q = self.queries
+        return LineSearch(measure, q.labels, q.qptr, query_weight=self.query_weight, doc_ids=q.doc_ids)
 
 
 def point_of(ranker_or_params: Any, data: Any, measure: Any) -> tuple[Point, RankingMeasure]:

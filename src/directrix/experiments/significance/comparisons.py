@@ -53,7 +53,7 @@ class Pair:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result in JSON types; values that are not finite are None."""
-        return {name: json_value(value) for name, value in vars(self).items()}
+        return dict(json_value(vars(self)))
 
 
 @dataclass(frozen=True)

@@ -49,10 +49,6 @@ def tukey(values: Any, *, alpha: float = 0.05) -> Tukey:
     alpha : float in (0, 1)
         Level of ``least``.
 
-    Returns
-    -------
-    Tukey
-
     Raises
     ------
     InputError
@@ -108,10 +104,6 @@ def randomised_tukey(values: Any, *, alpha: float = 0.05, seed: int = 0, n_resam
         For the shuffles.
     n_resamples : int >= 1
         Number of shuffles.
-
-    Returns
-    -------
-    Tukey
 
     Raises
     ------

@@ -14,11 +14,10 @@ from directrix.errors import InputError
 from directrix.experiments.significance.comparisons import Comparisons, Pair
 from directrix.experiments.significance.corrections import adjust, check_correction
 from directrix.experiments.significance.display import letters
+from directrix.experiments.significance.effects import bootstrap_interval, detectable, effect_size, t_interval
 from directrix.experiments.significance.family import Tukey, randomised_tukey, tukey
 from directrix.experiments.significance.fisher import check_resampling, randomisation_p
 from directrix.experiments.significance.gaps import gaps_of
-from directrix.experiments.significance.intervals import bootstrap_interval, t_interval
-from directrix.experiments.significance.power import detectable, effect_size
 from directrix.experiments.significance.single import paired_t, sign_test, signed_rank
 from directrix.parameters import share
 from directrix.types import Float64Array

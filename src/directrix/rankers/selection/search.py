@@ -17,10 +17,18 @@ from directrix.rankers.inputs import Weights
 from directrix.rankers.kinds import KINDS
 from directrix.rankers.method import Method, Trial
 from directrix.rankers.methods import method as method_named
-from directrix.rankers.selection import remarks
-from directrix.rankers.selection.choose import preferred, why_chosen
-from directrix.rankers.selection.folds import Fold, selection_folds
-from directrix.rankers.selection.trial import Candidate, Clock, Progress, Target, Trained, refit, run_trial
+from directrix.rankers.selection import choose
+from directrix.rankers.selection.trial import (
+    Candidate,
+    Clock,
+    Fold,
+    Progress,
+    Target,
+    Trained,
+    refit,
+    run_trial,
+    selection_folds,
+)
 from directrix.rankers.training import surrogate_gap
 
 
@@ -137,13 +145,9 @@ def plan_search(
 ) -> SearchPlan:
     """List what `search` tries, and check every setting, before any data are read.
 
-    Raises
-    ------
-    InputError
-        If a name is not known, a setting does not exist or has no effect in a search, or no method has one of
-        the models.
-    ValueError
-        scikit-learn's ``InvalidParameterError``, for the value of a ranker's parameter.
+    Raises `InputError` if a name is not known, a setting does not exist or has no effect in a search, or no
+    method has one of the models, and scikit-learn's ``InvalidParameterError`` for the value of a ranker's
+    parameter.
     """
     measure = parse_measure(measure)
     method = method_named(method) if isinstance(method, str) else method
@@ -176,18 +180,18 @@ def run_search(  # noqa: PLR0913
     target, clock = Target(plan.measure, seed=seed), Clock(time_budget, len(trials), progress)
     tried, failed, n_untried = _run_trials(trials, parts, target, clock)
     candidates = tuple(trained.candidate for trained in tried)
-    best = tried[candidates.index(preferred(candidates))]
+    best = tried[candidates.index(choose.preferred(candidates))]
     ranker = best.rankers[-1]
     if valid is None and parts[0].train is not q:
         clock.start_refit(best.candidate.method)
         ranker = refit(best, q, weights, target, clock)
     gap = math.nan if best.trial.method.surrogate is None else surrogate_gap(ranker, q)
     texts = (
-        *remarks.of_data(parts, plan.measure, best.candidate),
-        *(() if math.isnan(gap) else remarks.other_gain(plan.measure)),
-        *remarks.of_trials(without_weights, failed, n_untried, len(trials), time_budget),
+        *choose.remarks_on_data(parts, plan.measure, best.candidate),
+        *(() if math.isnan(gap) else choose.remarks_on_gains(plan.measure)),
+        *choose.remarks_on_trials(without_weights, failed, n_untried, len(trials), time_budget),
     )
-    why = why_chosen(best.candidate, candidates, plan.measure)
+    why = choose.why_chosen(best.candidate, candidates, plan.measure)
     return Search(ranker, best.candidate, candidates, selection, why, gap, texts)
 
 
