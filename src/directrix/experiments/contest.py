@@ -147,7 +147,7 @@ class Contest:
             self._outcomes[i] = {**results[self._key(i, self.plan[rung][1])], "rung": rung}
         trained = [i for i in self._alive if "failed" not in self._outcomes[i]]
         if rung + 1 < len(self.plan) and trained:  # if none can be trained on few queries, none is dropped
-            ranked = sorted(trained, key=lambda i: -_or_worst(self._outcomes[i]["chosen_by"]))  # stable
+            ranked = sorted(trained, key=lambda i: -self._candidate(i).or_worst)  # stable
             self._alive = sorted(ranked[: self.plan[rung + 1][0]])
 
     def result(self, measures: tuple[str, ...]) -> FoldResult:
@@ -208,7 +208,3 @@ def _tried(trial: Trial, outcome: Mapping[str, Any], last: int, measures: tuple[
 
 def _or_nan(value: float | None) -> float:
     return math.nan if value is None else float(value)
-
-
-def _or_worst(value: float | None) -> float:
-    return -math.inf if value is None else float(value)

@@ -164,20 +164,16 @@ class StoredSplit:
     def __reduce__(self) -> tuple[Any, ...]:
         """Send the name and digest of a file that was written, else the fold itself."""
         if self.is_written:
-            return _from_file, (self.path, self.split.digest)
+            return _read, (self.path, self.split.digest)
         return StoredSplit, (self.split, self.path)
 
 
-def _from_file(path: Path, digest: str) -> StoredSplit:
-    return StoredSplit(_read(path, digest), path)
-
-
 @lru_cache(maxsize=1)  # cells come fold after fold, and data may be large
-def _read(path: Path, digest: str) -> Split:
+def _read(path: Path, digest: str) -> StoredSplit:
     split: Split = pickle.loads(path.read_bytes())  # written by this run, in its own folder
     if split.digest != digest:
         raise InputError(f"{path}: holds other data now; one run at a time can use it. Start this run again.")
-    return split
+    return StoredSplit(split, path)
 
 
 def write_folds(folds: Sequence[StoredSplit]) -> None:

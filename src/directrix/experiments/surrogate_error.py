@@ -1,11 +1,4 @@
-r"""Error of a surrogate with respect to its measure during training, and the bounds of theory.
-
-Figures 1 to 3 of Qin, Liu & Li (2010): after every epoch the mean over queries of the error
-
-.. math:: \rho = \frac{1}{|Q|} \sum_{q \in Q} |\hat M(q) - M(q)|
-
-of any surrogate that tends to a measure; for ApproxAP and ApproxNDCG also the bounds of the paper's theorems.
-"""
+"""Error of a surrogate with respect to its measure during training, and the bounds of theory."""
 
 from __future__ import annotations
 
@@ -50,7 +43,7 @@ class Approximation:
 
     @property
     def rho(self) -> Float64Array:
-        """Mean error over the queries of every epoch, float64 (n_epochs,)."""
+        r"""Mean error over the queries of every epoch, :math:`\rho = \sum_q |\hat M(q) - M(q)| / |Q|`."""
         return _mean_of_known(self.errors)
 
     @property
@@ -83,6 +76,8 @@ def approximation(
     start: Float64Array | None = None,
 ) -> Approximation:
     r"""Train, and compute after every epoch the error of the surrogate with respect to its measure.
+
+    For ApproxAP and ApproxNDCG also the bounds of the paper's theorems.
 
     Parameters
     ----------

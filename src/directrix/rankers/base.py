@@ -228,18 +228,15 @@ class Ranker(NestedParameters, ABC):
             If the features are scaled by query and neither qid nor group is given.
         """
         check_is_fitted(self)
-        if qid is None and group is None and self._scales_by_query():
+        scale = getattr(self, "scale_", None)
+        if qid is None and group is None and scale is not None and scale.center is None:
             raise InputError(
-                f"predict got rows without their queries, but scale={self.scale_.kind!r} needs to know them; "
+                f"predict got rows without their queries, but scale={scale.kind!r} needs to know them; "
                 "type predict(X, qid=qid), or predict(X, group=[len(X)]) for the rows of one query."
             )
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
         q = Queries.from_arrays(X, np.zeros(X.shape[0]), qid=qid, group=group)
         return q.restore(self.predict_queries(q))
-
-    def _scales_by_query(self) -> bool:
-        scale = getattr(self, "scale_", None)
-        return scale is not None and scale.center is None
 
     @abstractmethod
     def predict_queries(self, q: Queries) -> Float64Array:

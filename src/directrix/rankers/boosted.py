@@ -101,13 +101,8 @@ class BoostedRanker(StoredRanker):
     model_type: ClassVar[str] = "trees"
     missing_shows: ClassVar[bool] = False
     saved_parameters: ClassVar[dict[str, str]] = {
-        "n_trees": "number",
-        "learning_rate": "number",
-        "num_leaves": "number",
-        "min_data_in_leaf": "number",
-        "l2": "number",
-        "subsample": "number",
-        "feature_fraction": "number",
+        **dict.fromkeys(("n_trees", "learning_rate", "num_leaves", "min_data_in_leaf"), "number"),
+        **dict.fromkeys(("l2", "subsample", "feature_fraction"), "number"),
         "scale": "text or null",
         "patience": "number or null",
     }

@@ -127,7 +127,12 @@ class _Procedure:
         family = None
         if self.test in _FAMILY:
             table = _complete(table)
-            family = self._family(table)
+            columns = np.column_stack(list(table.values()))
+            if self.test == "tukey":
+                family = tukey(columns, alpha=self.alpha)
+            else:
+                draws = {"seed": self.seed, "n_resamples": self.n_resamples}
+                family = randomised_tukey(columns, alpha=self.alpha, **draws)
         values = [_shared(table, first, second, least=least) for first, second in names]
         p = self._p_values(values, family)
         adjusted = p if self.correction in (None, "tukey") else adjust(p, self.correction).tolist()
@@ -135,12 +140,6 @@ class _Procedure:
             self._pair(*two, each, p[i], adjusted[i], family)
             for i, (two, each) in enumerate(zip(names, values, strict=True))
         )
-
-    def _family(self, table: dict[str, Float64Array]) -> Tukey:
-        columns = np.column_stack(list(table.values()))
-        if self.test == "tukey":
-            return tukey(columns, alpha=self.alpha)
-        return randomised_tukey(columns, alpha=self.alpha, seed=self.seed, n_resamples=self.n_resamples)
 
     def _p_values(self, values: list[_Two], family: Tukey | None) -> list[float]:
         if family is not None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -249,12 +251,8 @@ def _supporting_weights(trials: Sequence[Trial], weights: Weights) -> tuple[Sequ
 
 def round_robin(trials: Sequence[Trial]) -> list[Trial]:
     """Return the first setting of every method, then the second of every method, and so on."""
-    turns: dict[str, int] = {}
-    numbered = []
-    for trial in trials:
-        name = trial.method.name
-        turns[name] = turns.get(name, -1) + 1
-        numbered.append((turns[name], trial))
+    turns: defaultdict[str, Iterator[int]] = defaultdict(itertools.count)
+    numbered = [(next(turns[trial.method.name]), trial) for trial in trials]
     return [trial for _, trial in sorted(numbered, key=lambda pair: pair[0])]
 
 
