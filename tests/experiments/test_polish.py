@@ -54,7 +54,7 @@ def test_polish_of_a_measure_without_line_search(noisy):
 
 def test_a_test_after_a_failed_one_draws_new_and_more_directions(noisy, monkeypatch):
     """Where climbing looks in two directions only, the first tests fail."""
-    monkeypatch.setattr("directrix.experiments.optimality.climb._LOOKED_AT", 2)
+    monkeypatch.setattr("directrix.experiments.optimality.polishing._LOOKED_AT", 2)
     found = polish(linear(noisy), noisy, "nDCG@3", seed=1)
     assert found.tests > 1
     assert found.certificate.directions.seed == (1, 1, found.tests)
@@ -66,7 +66,7 @@ def test_a_test_after_a_failed_one_draws_new_and_more_directions(noisy, monkeypa
 
 def test_a_polished_share_is_a_share_of_the_chance_of_all_tests(noisy, monkeypatch):
     """Test a of several may be wrong with chance delta / (a (a + 1)); so may its limit of the share."""
-    monkeypatch.setattr("directrix.experiments.optimality.climb._LOOKED_AT", 2)
+    monkeypatch.setattr("directrix.experiments.optimality.polishing._LOOKED_AT", 2)
     found = polish(linear(noisy), noisy, "nDCG@3", eps=0.05, seed=1)
     assert found.tests > 1
     chance = 0.01 / (found.tests * (found.tests + 1))

@@ -30,7 +30,7 @@ from directrix.measures.base import RankingMeasure
 from directrix.measures.convention import Convention
 from directrix.measures.names import listed
 from directrix.parameters import whole
-from directrix.rankers.checks import check_finite, check_measurable, check_trainable, check_valid
+from directrix.rankers.inputs import check_finite, check_measurable, check_trainable, check_valid
 from directrix.rankers.method import Trial
 
 _PARTS = ("name", "model", "surrogate", "trainer", "fixed", "keeps")  # of a method, without its grid

@@ -18,8 +18,15 @@ from directrix.data.stored import StoredFeatures
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
-from directrix.rankers.checks import check_finite, check_trainable, check_valid
-from directrix.rankers.inputs import Weights, one_set, per_document, per_query
+from directrix.rankers.inputs import (
+    Weights,
+    check_finite,
+    check_trainable,
+    check_valid,
+    one_set,
+    per_document,
+    per_query,
+)
 from directrix.rankers.nested import NestedParameters
 from directrix.rankers.training import mean_of, query_means
 from directrix.types import Callback, Float64Array

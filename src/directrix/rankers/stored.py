@@ -15,7 +15,7 @@ from directrix.data.scale import SCALES, Scale, fit_scale
 from directrix.errors import InputError, NotConverged, warn
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.base import Ranker, Training
-from directrix.rankers.checks import check_finite, check_scores, surrogate_of
+from directrix.rankers.inputs import check_finite, check_scores, surrogate_of
 from directrix.rankers.persistence import write_model_file
 from directrix.rankers.training import last_smoothing, measure_of, sharpened, training_record
 from directrix.types import Float64Array, Result

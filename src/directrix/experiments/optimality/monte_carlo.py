@@ -108,7 +108,7 @@ def certify(  # noqa: PLR0913
     unit, lengths = tried.unit(point.params), tried.lengths(point.params)
     search = point.line_search(goal) if exact else None  # refuses before the work
     curves = changes_along(judge, point.params, judge.value, directions, lengths, progress)
-    rises = _exact_rises(point, judge, search, directions, float(lengths.max()), progress) if search else ()
+    rises = _exact_rises(judge, search, directions, float(lengths.max()), progress) if search else ()
     return Certificate(goal.name, judge.value, directions, eps, delta, tried.given, unit, curves, rises)
 
 
@@ -149,7 +149,6 @@ def changes_along(
 
 
 def _exact_rises(
-    point: Point,
     judge: Judge,
     search: LineSearch,
     directions: RandomDirections | OneWeight,
@@ -160,7 +159,7 @@ def _exact_rises(
 
     With one weight at a time every second direction is skipped: it lies on the line of the one before.
     """
-    scores = judge.scores(point.params[None])[0]
+    scores = judge.scores(judge.point.params[None])[0]
     base = search.value(scores)
     reaches = (reach, np.inf)
     lines = range(0, directions.count, 2 if isinstance(directions, OneWeight) else 1)

@@ -19,8 +19,8 @@ from directrix.models.mlp import MLPModel
 from directrix.models.scoring import scores_of
 from directrix.objectives.objective import Objective
 from directrix.rankers.base import Ranker
-from directrix.rankers.checks import check_finite, check_scores
-from directrix.rankers.parameters import decompose
+from directrix.rankers.gradient import decompose
+from directrix.rankers.inputs import check_finite, check_scores
 from directrix.rankers.training import mean_over_queries
 from directrix.threads import run_chunks
 from directrix.trainers.requirements import varying_features
@@ -118,7 +118,7 @@ class Judge:
     """Mean over queries of a measure as a function of parameters; what depends on labels is computed once."""
 
     def __init__(self, point: Point, measure: RankingMeasure) -> None:
-        self._point, q = point, point.queries
+        self.point, self.measure, q = point, measure, point.queries
         self._ready = measure.prepare(q.labels, q.qptr, doc_ids=q.doc_ids)
         self.value = float(self.means(point.params[None])[0])
         """The mean at the point itself."""
@@ -130,7 +130,7 @@ class Judge:
 
     def scores(self, params: Float64Array) -> Float64Array:
         """Return scores of documents, float64 (n_vectors, n_docs), of parameters (n_vectors, n_params)."""
-        return scores_of(self._point.model, params, self._point.queries.features)
+        return scores_of(self.point.model, params, self.point.queries.features)
 
     def means(self, params: Float64Array) -> Float64Array:
         """Mean over queries for every vector of parameters (n_vectors, n_params): float64 (n_vectors,).
@@ -139,7 +139,7 @@ class Judge:
         At most 4 million scores, 32 MiB, are held at a time, or those of one vector.
         """
         means = np.empty(len(params))
-        at_once = max(1, _SCORES_AT_ONCE // max(self._point.queries.n_docs, 1))
+        at_once = max(1, _SCORES_AT_ONCE // max(self.point.queries.n_docs, 1))
         for first in range(0, len(params), at_once):
             scores = self.scores(params[first : first + at_once])
             if len(scores) < _ENOUGH:
@@ -151,5 +151,5 @@ class Judge:
 
     def _fill(self, means: Float64Array, scores: Float64Array, i: int) -> None:
         if not np.isfinite(scores[i]).all():
-            check_scores(scores[i], self._point.queries)
-        means[i] = mean_over_queries(self._ready(scores[i])[0], self._point.query_weight)
+            check_scores(scores[i], self.point.queries)
+        means[i] = mean_over_queries(self._ready(scores[i])[0], self.point.query_weight)

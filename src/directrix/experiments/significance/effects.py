@@ -9,7 +9,7 @@ import numpy as np
 
 from directrix.errors import InputError
 from directrix.experiments.significance.fisher import check_resampling
-from directrix.experiments.significance.gaps import gaps_of, scatter
+from directrix.experiments.significance.single import gaps_of, scatter
 from directrix.parameters import share
 from directrix.types import Float64Array
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from directrix.experiments.significance.gaps import gaps_of
-from directrix.experiments.significance.single import Significance
+from directrix.experiments.significance.single import Significance, gaps_of
 from directrix.parameters import seed_number, whole
 from directrix.types import Float64Array
 

@@ -12,13 +12,11 @@ import numpy as np
 
 from directrix.errors import InputError
 from directrix.experiments.significance.comparisons import Comparisons, Pair
-from directrix.experiments.significance.corrections import adjust, check_correction
 from directrix.experiments.significance.display import letters
 from directrix.experiments.significance.effects import bootstrap_interval, detectable, effect_size, t_interval
-from directrix.experiments.significance.family import Tukey, randomised_tukey, tukey
+from directrix.experiments.significance.family import Tukey, adjust, check_correction, randomised_tukey, tukey
 from directrix.experiments.significance.fisher import check_resampling, randomisation_p
-from directrix.experiments.significance.gaps import gaps_of
-from directrix.experiments.significance.single import paired_t, sign_test, signed_rank
+from directrix.experiments.significance.single import gaps_of, paired_t, sign_test, signed_rank
 from directrix.parameters import share
 from directrix.types import Float64Array
 

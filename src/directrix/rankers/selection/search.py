@@ -14,8 +14,7 @@ from directrix.data.weights import weights_of
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
-from directrix.rankers.checks import check_measurable, check_trainable
-from directrix.rankers.inputs import Weights
+from directrix.rankers.inputs import Weights, check_measurable, check_trainable
 from directrix.rankers.kinds import KINDS
 from directrix.rankers.method import Method, Trial
 from directrix.rankers.methods import method as method_named
