@@ -17,8 +17,7 @@ from directrix.errors import InputError
 from directrix.experiments import contest
 from directrix.experiments.cells import _lock
 from directrix.experiments.contest import Contest, Job
-from directrix.experiments.crossval import cross_validate
-from directrix.experiments.rules import Rules
+from directrix.experiments.crossval import Rules, cross_validate
 from directrix.experiments.splits import Split, StoredSplit, k_fold_splits, letor_splits, stored, write_folds
 from directrix.experiments.tuning import Entry, candidates_of, check_candidates, subset
 from directrix.measures.convention import conventions

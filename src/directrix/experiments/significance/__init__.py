@@ -2,7 +2,7 @@
 
 from directrix.experiments.significance.comparisons import Comparisons as Comparisons
 from directrix.experiments.significance.comparisons import Pair as Pair
-from directrix.experiments.significance.display import letters as letters
+from directrix.experiments.significance.comparisons import letters as letters
 from directrix.experiments.significance.effects import bootstrap_interval as bootstrap_interval
 from directrix.experiments.significance.effects import detectable as detectable
 from directrix.experiments.significance.effects import effect_size as effect_size

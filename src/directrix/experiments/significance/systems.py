@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.experiments.significance.comparisons import Comparisons, Pair
-from directrix.experiments.significance.display import letters
+from directrix.experiments.significance.comparisons import Comparisons, Pair, letters
 from directrix.experiments.significance.effects import bootstrap_interval, detectable, effect_size, t_interval
 from directrix.experiments.significance.family import Tukey, adjust, check_correction, randomised_tukey, tukey
 from directrix.experiments.significance.fisher import check_resampling, randomisation_p
