@@ -1,5 +1,7 @@
 """Polish: rising directions are followed until a test with fresh directions finds none."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -93,14 +95,13 @@ def test_polish_that_runs_out_of_moves_says_so(noisy):
 
 
 def test_climbing_and_tests_draw_from_streams_of_their_own(noisy, monkeypatch):
-    drawn = {"climb": set(), "polishing": set()}
-    for name, seeds in drawn.items():
+    drawn = {"up": set(), "_until_certified": set()}
 
-        def recorded(count, n_params, seed, seeds=seeds):
-            seeds.update((*seed, i) for i in range(count))
-            return RandomDirections(count, n_params, seed)
+    def recorded(count, n_params, seed):
+        drawn[sys._getframe(1).f_code.co_name].update((*seed, i) for i in range(count))
+        return RandomDirections(count, n_params, seed)
 
-        monkeypatch.setattr(f"directrix.experiments.optimality.{name}.RandomDirections", recorded)
+    monkeypatch.setattr("directrix.experiments.optimality.polishing.RandomDirections", recorded)
     polish(linear(noisy), noisy, "nDCG@3")
     assert min(map(len, drawn.values())) > 100
-    assert not drawn["climb"] & drawn["polishing"]
+    assert not drawn["up"] & drawn["_until_certified"]
