@@ -152,7 +152,7 @@ def _product(rows: Any, weights: FloatArray) -> FloatArray:
     if not isinstance(rows, SparseRows):
         product: FloatArray = rows @ weights
         return product
-    from directrix.models._kernels.mlp import csr_product
+    from directrix.models._kernels.linear import csr_product
 
     out = np.empty((rows.shape[0], weights.shape[1]), dtype=weights.dtype)
     csr_product(rows.data, rows.indices, rows.indptr, weights, out)
@@ -164,7 +164,7 @@ def _add_product(rows: Any, delta: FloatArray, slope: Layer) -> None:
     if slope.bias is not None:
         slope.bias[:] += delta.sum(axis=0, dtype=np.float64)
     if isinstance(rows, SparseRows):
-        from directrix.models._kernels.mlp import csr_add_product
+        from directrix.models._kernels.linear import csr_add_product
 
         csr_add_product(rows.data, rows.indices, rows.indptr, np.ascontiguousarray(delta), slope.weights)
         return

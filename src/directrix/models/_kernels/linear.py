@@ -1,4 +1,4 @@
-"""Scores X w and gradients X^T g of a linear model, dense and CSR, over runs of rows without copying them."""
+"""Products of rows, dense and CSR, with a vector or a matrix, over runs of rows without copying them."""
 
 import numpy as np
 
@@ -92,3 +92,30 @@ def csr_add(data, indices, indptr, g, grad):
     for i in range(len(indptr) - 1):
         for p in range(indptr[i], indptr[i + 1]):
             grad[indices[p]] += np.float64(data[p]) * g[i]
+
+
+@kernel
+def _add_scaled(total, row, factor):
+    for k in range(len(total)):
+        total[k] += factor * row[k]
+
+
+@kernel
+def csr_product(data, indices, indptr, weights, out):
+    """Out (n, n_out) = X W for the rows that ``indptr`` (n + 1,) spans, summed in float64."""
+    total = np.empty(weights.shape[1])
+    for i in range(len(indptr) - 1):
+        for k in range(len(total)):
+            total[k] = 0.0
+        for p in range(indptr[i], indptr[i + 1]):
+            _add_scaled(total, weights[indices[p]], np.float64(data[p]))
+        for k in range(len(total)):
+            out[i, k] = total[k]
+
+
+@kernel
+def csr_add_product(data, indices, indptr, delta, grad):
+    """Grad (float64) (n_features, n_out) += X^T delta."""
+    for i in range(len(indptr) - 1):
+        for p in range(indptr[i], indptr[i + 1]):
+            _add_scaled(grad[indices[p]], delta[i], np.float64(data[p]))
