@@ -19,7 +19,7 @@ from directrix.experiments.splits import StoredSplit
 from directrix.experiments.tuning import canonical, subset
 from directrix.measures.base import RankingMeasure
 from directrix.measures.prepared import Prepared
-from directrix.rankers.method import Method, Trial
+from directrix.rankers.method import Trial
 from directrix.rankers.selection.choose import preferred
 from directrix.rankers.selection.trial import Candidate, Clock, Target, refit, run_trial, selection_folds
 from directrix.rankers.training import mean_over_queries
@@ -40,9 +40,7 @@ class Job:
     keeps_judged: bool  # whether to keep the goal of every validation query
 
 
-def try_candidate(
-    fold: StoredSplit, method: Method, settings: Mapping[str, Any], job: Job, n_queries: int
-) -> dict[str, Any]:
+def try_candidate(fold: StoredSplit, trial: Trial, job: Job, n_queries: int) -> dict[str, Any]:
     """Train and evaluate one candidate on ``n_queries`` training queries; if not all, only ``chosen_by``.
 
     The result is JSON: ``status``, ``steps``, ``seconds`` of training and choosing, ``chosen_by`` (mean of
@@ -52,14 +50,14 @@ def try_candidate(
     words for Python and for a shell.
     """
     split, begun = fold.split, time.perf_counter()
-    is_whole = n_queries == split.train.n_queries
-    train = (
-        split.train if is_whole else split.train.take(subset(split.train.n_queries, n_queries, seed=job.seed))
-    )
+    train = split.train
+    is_whole = n_queries == train.n_queries
+    if not is_whole:
+        train = train.take(subset(train.n_queries, n_queries, seed=job.seed))
     clock, target = Clock(), Target(job.goal, job.trained_for, job.seed)
     try:
         folds, _ = selection_folds(train, split.valid, _UNWEIGHTED, None, job.seed)
-        trained = run_trial(Trial(method, dict(settings)), folds, target, clock)
+        trained = run_trial(trial, folds, target, clock)
         assert trained is not None  # there is no time budget
         ranker = trained.rankers[-1]
         if is_whole and folds[0].train is not train:  # inner folds chose
@@ -135,7 +133,7 @@ class Contest:
             return []
         n = self.plan[rung][1]
         return [
-            Cell(self._key(i, n), try_candidate, (self.fold, *self.trials[i], self.job, n))
+            Cell(self._key(i, n), try_candidate, (self.fold, self.trials[i], self.job, n))
             for i in self._alive
         ]
 
@@ -169,7 +167,7 @@ class Contest:
         best = preferred(candidates)
         chosen = next(i for i, each in zip(whole, candidates, strict=True) if each is best)
         outcome = self._outcomes[chosen]
-        values = np.array([[_or_nan(value) for value in each] for each in outcome["values"]])
+        values = np.array(outcome["values"], dtype=np.float64)  # None is NaN
         top = tuple(
             tuple((int(row), float(score)) for row, score in query) for query in outcome.get("top", ())
         )
@@ -182,7 +180,7 @@ class Contest:
     def _candidate(self, i: int) -> Candidate:
         """The candidate as `directrix.search` describes it, so that both choose alike."""
         outcome, (method, settings) = self._outcomes[i], self.trials[i]
-        judged = np.array([_or_nan(value) for value in outcome.get("judged", ())])
+        judged = np.array(outcome.get("judged", ()), dtype=np.float64)  # None is NaN
         chosen_by = _or_nan(outcome["chosen_by"])
         return Candidate(method.name, settings, chosen_by, math.nan, 0, outcome["status"], 0.0, judged)
 

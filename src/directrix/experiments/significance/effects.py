@@ -8,12 +8,10 @@ from typing import Any, Literal
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.experiments.significance.fisher import check_resampling
+from directrix.experiments.significance.fisher import blocks, check_resampling
 from directrix.experiments.significance.single import gaps_of, scatter
 from directrix.parameters import share
 from directrix.types import Float64Array
-
-_BLOCK = 1 << 20  # drawn differences at a time: 8 MB
 
 
 def t_interval(first: Any, second: Any, *, confidence: float = 0.95) -> tuple[float, float]:
@@ -126,9 +124,8 @@ def bootstrap_interval(
 
 def _drawn_means(gaps: Float64Array, n_resamples: int, seed: int) -> Float64Array:
     rng, n = np.random.default_rng(seed), len(gaps)
-    rows = max(1, _BLOCK // n)
-    blocks = [min(rows, n_resamples - first) for first in range(0, n_resamples, rows)]
-    return np.concatenate([gaps[rng.integers(0, n, (block, n))].mean(axis=1) for block in blocks])
+    drawn = [gaps[rng.integers(0, n, (rows, n))].mean(axis=1) for rows in blocks(n_resamples, n)]
+    return np.concatenate(drawn)
 
 
 def effect_size(first: Any, second: Any) -> float:

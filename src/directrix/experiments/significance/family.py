@@ -7,11 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.experiments.significance.fisher import check_resampling
+from directrix.experiments.significance.fisher import blocks, check_resampling
 from directrix.parameters import share
 from directrix.types import Float64Array
 
-_BLOCK = 1 << 20  # values at a time: 8 MB
 _SLACK = 1e-12  # of the mean size of a value: sums of the same terms in another order are the same sum
 
 
@@ -125,10 +124,9 @@ def randomised_tukey(values: Any, *, alpha: float = 0.05, seed: int = 0, n_resam
     check_resampling(seed, n_resamples)
     y = _complete(values)
     rng = np.random.default_rng(seed)
-    rows = max(1, _BLOCK // y.size)
     parts = []
-    for first in range(0, n_resamples, rows):
-        block = np.broadcast_to(y, (min(rows, n_resamples - first), *y.shape))
+    for rows in blocks(n_resamples, y.size):
+        block = np.broadcast_to(y, (rows, *y.shape))
         parts.append(np.ptp(rng.permuted(block, axis=2).mean(axis=1), axis=1))
     ranges = np.sort(np.concatenate(parts))
     gaps = _gaps(y.mean(axis=0))

@@ -77,9 +77,9 @@ def _has_order(q: Queries) -> bool:
     return bool(np.any(np.minimum.reduceat(q.labels, first) < np.maximum.reduceat(q.labels, first)))
 
 
-def remarks_on_gains(measure: RankingMeasure) -> Iterator[str]:
-    """Yield a remark on a measure whose gains differ from those of the surrogates."""
-    if getattr(measure, "gain", "exp") != "exp":
+def remarks_on_gains(measure: RankingMeasure, gap: float) -> Iterator[str]:
+    """Yield a remark on a measure whose gains differ from those of the surrogate, if one was optimised."""
+    if not math.isnan(gap) and getattr(measure, "gain", "exp") != "exp":
         yield (
             f"training maximises the gain 2^label - 1; {measure.name} chooses among the candidates and is "
             "what score reports"

@@ -189,7 +189,7 @@ def run_search(  # noqa: PLR0913
     gap = math.nan if best.trial.method.surrogate is None else surrogate_gap(ranker, q)
     texts = (
         *choose.remarks_on_data(parts, plan.measure, best.candidate),
-        *(() if math.isnan(gap) else choose.remarks_on_gains(plan.measure)),
+        *choose.remarks_on_gains(plan.measure, gap),
         *choose.remarks_on_trials(without_weights, failed, n_untried, len(trials), time_budget),
     )
     why = choose.why_chosen(best.candidate, candidates, plan.measure)
