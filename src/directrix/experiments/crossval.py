@@ -103,12 +103,9 @@ def cross_validate(  # noqa: PLR0913 - all but the first three are optional and 
     >>> result.mean("Regression", "AP") > 0.8, len(result.values("RankCosine", "nDCG@5"))
     (True, 12)
     """
-    rules, (wanted, names) = Rules(convention), listed(measures)
-    given = [entries] if isinstance(entries, Entry | str) else entries
-    contenders = [Entry(each, each) if isinstance(each, str) else each for each in given]
+    rules, contenders, (wanted, names) = Rules(convention), _contenders(entries), listed(measures)
     reported = dict(zip(names, (rules(each, always=True) for each in wanted), strict=True))
     _check_names(splits, contenders, reported)
-    whole(keep_top, "keep_top", least=0)
     rules.warn(list(reported), list(reported.values()))
     study = _Study(rules, reported, select or wanted[0], search, n_candidates, seed, keep_top)
     plans = {entry.name: study.plan(entry) for entry in contenders}
@@ -142,8 +139,8 @@ class _Study:
         trials = candidates_of(entry, trained_for, self.search, self.n_candidates, self.seed)
         check_candidates(trials, trained_for)
         several = len({method.name for method, _ in trials}) > 1
-        reported = tuple(self.reported.values())
-        return trials, Job(self.rules(goal), trained_for, reported, self.seed, self.keep_top, several)
+        reported, keep_top = tuple(self.reported.values()), whole(self.keep_top, "keep_top", least=0)
+        return trials, Job(self.rules(goal), trained_for, reported, self.seed, keep_top, several)
 
     def contest(self, name: str, trials: list[Trial], job: Job, fold: StoredSplit) -> Contest:
         """Return the contest of an entry's candidates on a fold."""
@@ -152,6 +149,11 @@ class _Study:
         if self.search == "halving":
             rungs = halving_rungs(len(trials), n_queries)
         return Contest(name, fold, trials, job, _mark(fold.split, trials, job), rungs)
+
+
+def _contenders(entries: Sequence[Entry | str] | Entry | str) -> list[Entry]:
+    given = [entries] if isinstance(entries, Entry | str) else entries
+    return [Entry(each, each) if isinstance(each, str) else each for each in given]
 
 
 def _check_names(splits: Sequence[Split], entries: Sequence[Entry], measures: Mapping[str, Any]) -> None:

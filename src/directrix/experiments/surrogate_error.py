@@ -1,4 +1,4 @@
-"""Error of a surrogate with respect to its measure during training, and the bounds of theory."""
+"""Error of a surrogate with respect to its measure in training; for ApproxAP and ApproxNDCG its bounds."""
 
 from __future__ import annotations
 
@@ -76,8 +76,6 @@ def approximation(
     start: Float64Array | None = None,
 ) -> Approximation:
     r"""Train, and compute after every epoch the error of the surrogate with respect to its measure.
-
-    For ApproxAP and ApproxNDCG also the bounds of the paper's theorems.
 
     Parameters
     ----------
