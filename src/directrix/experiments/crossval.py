@@ -97,8 +97,8 @@ def cross_validate(  # noqa: PLR0913 - all but the first three are optional and 
     Examples
     --------
     >>> from directrix.data.synthetic import make_linear
-    >>> from directrix.experiments.crossval import cross_validate, k_fold_splits
-    >>> splits = k_fold_splits(make_linear(12, 8, 3)[0], 3)
+    >>> from directrix import cross_validate, experiments
+    >>> splits = experiments.k_fold_splits(make_linear(12, 8, 3)[0], 3)
     >>> result = cross_validate(splits, ["Regression", "RankCosine"], ["AP", "nDCG@5"])
     >>> result.mean("Regression", "AP") > 0.8, len(result.values("RankCosine", "nDCG@5"))
     (True, 12)
