@@ -182,8 +182,8 @@ NAMESPACES = {
         "check_surrogate": "laws.check",
         "ndcg_bound": "laws.bounds",
         "rank_bound": "laws.bounds",
-        "smooth_ndcg_bound": "laws.smooth_theory",
-        "smooth_rescaled": "laws.smooth_theory",
+        "smooth_ndcg_bound": "laws.bounds",
+        "smooth_rescaled": "laws.bounds",
         "soft_ranks": "surrogates.positions",
     },
     "measures": {

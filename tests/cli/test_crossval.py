@@ -142,15 +142,15 @@ def test_search_set_and_select_reach_the_trainings(run, folds, tmp_path):
 
 SLOWLY = """
     import sys, time
-    from directrix.experiments import crossval_cells
+    from directrix.experiments import contest
 
-    plain = crossval_cells.run_trial
+    plain = contest.run_trial
 
     def slow(*arguments):
         time.sleep(0.2)  # so that the kill comes in the middle
         return plain(*arguments)
 
-    crossval_cells.run_trial = slow
+    contest.run_trial = slow
     from directrix.cli.crossval import crossval
     from directrix.cli.main import app
     if crossval not in [command.callback for command in app.registered_commands]:
@@ -231,14 +231,14 @@ def test_what_is_wrong_is_said_before_anything_is_done(run, folds, tmp_path):
 
 def test_candidates_that_could_not_be_trained_are_named(run, folds, tmp_path, monkeypatch):
     from directrix.errors import InputError
-    from directrix.experiments import crossval_cells
+    from directrix.experiments import contest
 
     def fussy(trial, *rest):
         if trial.settings.get("l2") == 1e-5:
             raise InputError("labels 0 and 1 are needed")
         return plain(trial, *rest)
 
-    plain = crossval_cells.run_trial
-    monkeypatch.setattr(crossval_cells, "run_trial", fussy)
+    plain = contest.run_trial
+    monkeypatch.setattr(contest, "run_trial", fussy)
     result = run("crossval", folds, *OPTIONS, "-o", tmp_path / "cv")
     assert "note: RankCosine, Fold1: 2 of 4 candidates could not be trained: labels 0 and 1" in result.stderr

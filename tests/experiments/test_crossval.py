@@ -14,12 +14,10 @@ import pytest
 
 from directrix.data.letor.read import read_letor
 from directrix.errors import InputError
-from directrix.experiments import crossval_cells
+from directrix.experiments import contest
 from directrix.experiments.cells import _lock
-from directrix.experiments.contest import Contest
-from directrix.experiments.crossval import cross_validate
-from directrix.experiments.crossval_cells import Job
-from directrix.experiments.rules import Rules
+from directrix.experiments.contest import Contest, Job
+from directrix.experiments.crossval import Rules, cross_validate
 from directrix.experiments.splits import Split, StoredSplit, k_fold_splits, letor_splits, stored, write_folds
 from directrix.experiments.tuning import Entry, candidates_of, check_candidates, subset
 from directrix.measures.convention import conventions
@@ -371,7 +369,7 @@ def test_numbers_do_not_depend_on_the_backend_of_joblib(splits, backend):
 
 def test_threads_are_used_when_joblib_is_told_to(splits, tmp_path, monkeypatch):
     """No file of a fold is written, for threads share it."""
-    seen, threads, plain = [], set(), crossval_cells.run_trial
+    seen, threads, plain = [], set(), contest.run_trial
 
     def slowly(*arguments):
         threads.add(threading.get_ident())
@@ -381,7 +379,7 @@ def test_threads_are_used_when_joblib_is_told_to(splits, tmp_path, monkeypatch):
     def look(*_):
         seen.append(len(list(tmp_path.iterdir())))
 
-    monkeypatch.setattr(crossval_cells, "run_trial", slowly)
+    monkeypatch.setattr(contest, "run_trial", slowly)
     with joblib.parallel_config("threading", n_jobs=2):
         cross_validate(splits, ENTRIES, ["AP"], path=tmp_path / "cells.jsonl", progress=look)
     assert seen == [1] * 12
@@ -484,8 +482,8 @@ def test_a_candidate_that_cannot_be_trained_is_reported(splits, monkeypatch):
             raise InputError("labels 0 and 1 are needed")
         return plain(trial, *rest)
 
-    plain = crossval_cells.run_trial
-    monkeypatch.setattr(crossval_cells, "run_trial", fussy)
+    plain = contest.run_trial
+    monkeypatch.setattr(contest, "run_trial", fussy)
     found = cross_validate(splits[:2], ENTRIES, ["AP"])
     failed = found.candidates("cosine", "Fold1")[0]
     assert (failed.status, failed.message) == ("failed", "labels 0 and 1 are needed")
@@ -504,8 +502,8 @@ def test_halving_drops_nobody_where_nobody_could_be_trained(splits, monkeypatch)
             raise InputError("too few")
         return plain(trial, folds, *rest)
 
-    plain = crossval_cells.run_trial
-    monkeypatch.setattr(crossval_cells, "run_trial", fussy)
+    plain = contest.run_trial
+    monkeypatch.setattr(contest, "run_trial", fussy)
     split = replace(splits[0], train=letor_queries(60, seed=1))
     found = cross_validate([split], ENTRIES, ["AP"], search="halving")
     assert "failed" not in {each.status for each in found.candidates("cosine", "Fold1")}

@@ -1,5 +1,7 @@
 """Polish: rising directions are followed until a test with fresh directions finds none."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -54,7 +56,7 @@ def test_polish_of_a_measure_without_line_search(noisy):
 
 def test_a_test_after_a_failed_one_draws_new_and_more_directions(noisy, monkeypatch):
     """Where climbing looks in two directions only, the first tests fail."""
-    monkeypatch.setattr("directrix.experiments.optimality.climb._LOOKED_AT", 2)
+    monkeypatch.setattr("directrix.experiments.optimality.polishing._LOOKED_AT", 2)
     found = polish(linear(noisy), noisy, "nDCG@3", seed=1)
     assert found.tests > 1
     assert found.certificate.directions.seed == (1, 1, found.tests)
@@ -66,7 +68,7 @@ def test_a_test_after_a_failed_one_draws_new_and_more_directions(noisy, monkeypa
 
 def test_a_polished_share_is_a_share_of_the_chance_of_all_tests(noisy, monkeypatch):
     """Test a of several may be wrong with chance delta / (a (a + 1)); so may its limit of the share."""
-    monkeypatch.setattr("directrix.experiments.optimality.climb._LOOKED_AT", 2)
+    monkeypatch.setattr("directrix.experiments.optimality.polishing._LOOKED_AT", 2)
     found = polish(linear(noisy), noisy, "nDCG@3", eps=0.05, seed=1)
     assert found.tests > 1
     chance = 0.01 / (found.tests * (found.tests + 1))
@@ -93,14 +95,13 @@ def test_polish_that_runs_out_of_moves_says_so(noisy):
 
 
 def test_climbing_and_tests_draw_from_streams_of_their_own(noisy, monkeypatch):
-    drawn = {"climb": set(), "polishing": set()}
-    for name, seeds in drawn.items():
+    drawn = {"up": set(), "_until_certified": set()}
 
-        def recorded(count, n_params, seed, seeds=seeds):
-            seeds.update((*seed, i) for i in range(count))
-            return RandomDirections(count, n_params, seed)
+    def recorded(count, n_params, seed):
+        drawn[sys._getframe(1).f_code.co_name].update((*seed, i) for i in range(count))
+        return RandomDirections(count, n_params, seed)
 
-        monkeypatch.setattr(f"directrix.experiments.optimality.{name}.RandomDirections", recorded)
+    monkeypatch.setattr("directrix.experiments.optimality.polishing.RandomDirections", recorded)
     polish(linear(noisy), noisy, "nDCG@3")
     assert min(map(len, drawn.values())) > 100
-    assert not drawn["climb"] & drawn["polishing"]
+    assert not drawn["up"] & drawn["_until_certified"]

@@ -195,7 +195,7 @@ class _Folded:
 
 
 def test_a_convexifiable_surrogate_keeps_that_law():
-    assert not list(convexifiable(_Folded(), np.random.default_rng(0), 1e-5))
+    assert not list(convexifiable(_Folded(), np.random.default_rng(0)))
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_a_convexifiable_surrogate_keeps_that_law():
     ],
 )
 def test_what_is_held_can_be_wrong_in_four_ways(held, message):
-    broken = list(convexifiable(_Folded(held), np.random.default_rng(0), 1e-5))
+    broken = list(convexifiable(_Folded(held), np.random.default_rng(0)))
     assert re.search(message, broken[0], re.DOTALL)
 
 

@@ -142,7 +142,7 @@ def _entries(methods: list[str], settings: list[str] | None) -> tuple[list[Entry
 
 def _check_candidates(entries: list[Entry], plan: dict[str, Any]) -> None:
     """Raise what is wrong with the settings before any data are read."""
-    from directrix.experiments.rules import Rules
+    from directrix.experiments.crossval import Rules
     from directrix.experiments.tuning import candidates_of, check_candidates
 
     tool = None if plan["convention"] == "default" else plan["convention"]

@@ -19,19 +19,12 @@ _START = b'{"key": '  # of every line
 
 
 class Cell(NamedTuple):
-    """One job.
+    """One job: ``work`` is called with ``arguments``, and what it returns is kept as JSON.
 
-    Parameters
-    ----------
-    key : tuple of str and int
-        Its name, different for every cell.
-    work : callable
-        Called with ``arguments``, possibly in another process: all must be possible to pickle. What it
-        returns is kept as JSON.
-    arguments : tuple
+    That may be in another process: all must be possible to pickle.
     """
 
-    key: tuple[str | int, ...]
+    key: tuple[str | int, ...]  # its name, different for every cell
     work: Callable[..., Any]
     arguments: tuple[Any, ...] = ()
 
@@ -44,37 +37,17 @@ def run_cells(
     progress: Progress | None = None,
     share: Callable[[], None] | None = None,
 ) -> dict[tuple[str | int, ...], Any]:
-    """Run the cells whose results are not in a file yet, and add them to it.
+    """Run the cells whose results are not in a file yet, add them, and return results by key in their order.
 
-    Parameters
-    ----------
-    cells : sequence of Cell
-    path : path
-        JSON lines, one for each finished cell: ``{"key": [..], "seconds": .., "result": ..}``. Made if it
-        does not exist. An incomplete last line is dropped.
-    n_jobs : int, optional
-        Cells at a time, by joblib: 1 = in this process, -1 = all cores, None = as ``joblib.parallel_config``
-        says, with the backend that it names, else 1. Each cell uses one thread, and results do not depend
-        on ``n_jobs``.
-    progress : callable, optional
-        Called after every cell.
-    share : callable, optional
-        Called before cells are sent to other processes, to write the files that they read there.
+    The file holds JSON lines, one for each finished cell: ``{"key": [..], "seconds": .., "result": ..}``. It
+    is made if it does not exist; an incomplete last line is dropped. A line is written, and forced to the
+    disk, when its cell ends: killing the run loses only the cells that are not finished.
 
-    Returns
-    -------
-    dict
-        Key to result, in the order of ``cells``; results as JSON has them.
-
-    Raises
-    ------
-    InputError
-        If the file holds something else, or another process is writing to it.
-
-    Notes
-    -----
-    A line is written, and forced to the disk, when its cell ends: killing the run loses only the cells that
-    are not finished.
+    ``n_jobs`` cells run at a time, by joblib: 1 = in this process, -1 = all cores, None = as
+    ``joblib.parallel_config`` says, with the backend that it names, else 1. Each cell uses one thread, and
+    results do not depend on ``n_jobs``. ``progress`` is called after every cell, ``share`` before cells are
+    sent to other processes, to write the files that they read there. Raises `InputError` if the file holds
+    something else, or another process is writing to it.
     """
     with Path(path).open("a+b") as file:
         _lock(file)

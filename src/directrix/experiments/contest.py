@@ -3,49 +3,125 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import time
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.experiments.cells import Cell
-from directrix.experiments.crossval_cells import Job, try_candidate
 from directrix.experiments.crossval_result import FoldResult, Tried
+from directrix.experiments.json_values import json_value
 from directrix.experiments.splits import StoredSplit
-from directrix.experiments.tuning import canonical
+from directrix.experiments.tuning import canonical, subset
+from directrix.measures.base import RankingMeasure
+from directrix.measures.prepared import Prepared
 from directrix.rankers.method import Trial
 from directrix.rankers.selection.choose import preferred
-from directrix.rankers.selection.trial import Candidate
+from directrix.rankers.selection.trial import Candidate, Clock, Target, refit, run_trial, selection_folds
+from directrix.rankers.training import mean_over_queries
+from directrix.types import Float64Array, FloatArray
+
+_UNWEIGHTED = (None, None)
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is done with every candidate of an entry."""
+
+    goal: RankingMeasure  # chooses between candidates
+    trained_for: RankingMeasure  # the goal, or the nearest measure that methods can be trained for
+    measures: tuple[RankingMeasure, ...]  # reported
+    seed: int  # for stochastic trainers, inner folds and subsets
+    keep_top: int  # number of documents to keep of every test query
+    keeps_judged: bool  # whether to keep the goal of every validation query
+
+
+def try_candidate(fold: StoredSplit, trial: Trial, job: Job, n_queries: int) -> dict[str, Any]:
+    """Train and evaluate one candidate on ``n_queries`` training queries; if not all, only ``chosen_by``.
+
+    The result is JSON: ``status``, ``steps``, ``seconds`` of training and choosing, ``chosen_by`` (mean of
+    the goal on the validation queries), ``train``, ``valid`` and ``test`` (a mean for each measure),
+    ``values`` (for each measure the value of every test query), and as the job says ``judged`` and ``top``.
+    NaN is None. If the candidate cannot be trained on these data, ``failed`` and ``in_shell`` say why, in
+    words for Python and for a shell.
+    """
+    split, begun = fold.split, time.perf_counter()
+    train = split.train
+    is_whole = n_queries == train.n_queries
+    if not is_whole:
+        train = train.take(subset(train.n_queries, n_queries, seed=job.seed))
+    clock, target = Clock(), Target(job.goal, job.trained_for, job.seed)
+    try:
+        folds, _ = selection_folds(train, split.valid, _UNWEIGHTED, None, job.seed)
+        trained = run_trial(trial, folds, target, clock)
+        assert trained is not None  # there is no time budget
+        ranker = trained.rankers[-1]
+        if is_whole and folds[0].train is not train:  # inner folds chose
+            ranker = refit(trained, train, _UNWEIGHTED, target, clock)
+    except InputError as error:
+        return {"failed": str(error), "in_shell": error.in_shell}
+    candidate = trained.candidate
+    record: dict[str, Any] = {
+        "status": candidate.status,
+        "steps": candidate.steps,
+        "seconds": round(time.perf_counter() - begun, 3),
+        "chosen_by": json_value(candidate.valid),
+    }
+    if job.keeps_judged:
+        record["judged"] = json_value(candidate.values)
+    if not is_whole:
+        return record
+    judged = [
+        _values(job.measures, each.predict_queries(f.judge), f.judge)
+        for f, each in zip(folds, trained.rankers, strict=True)
+    ]
+    scores = ranker.predict_queries(split.test)
+    values = _values(job.measures, scores, split.test)
+    record |= {
+        "train": _means(_values(job.measures, ranker.predict_queries(train), train)),
+        "valid": _means([np.concatenate(parts) for parts in zip(*judged, strict=True)]),
+        "test": _means(values),
+        "values": json_value(values),
+    }
+    if job.keep_top:
+        record["top"] = top_of(scores, split.test, job.keep_top)
+    return record
+
+
+def _values(measures: tuple[RankingMeasure, ...], scores: Float64Array, q: Queries) -> list[Float64Array]:
+    return list(Prepared(measures, q.labels, q.qptr, q.doc_ids)(scores))
+
+
+def _means(values: Iterable[Float64Array]) -> list[float | None]:
+    return [json_value(mean_over_queries(each)) for each in values]
+
+
+def top_of(scores: FloatArray, q: Queries, n: int) -> list[list[tuple[int, float]]]:
+    """Row in its query and score of the first documents of every query; equal scores by row."""
+    top = []
+    for low, high in zip(q.qptr[:-1], q.qptr[1:], strict=True):
+        rows = np.argsort(-scores[low:high], kind="stable")[:n]
+        top.append(list(zip(rows.tolist(), scores[low:high][rows].tolist(), strict=True)))
+    return top
+
 
 Key = tuple[str | int, ...]
 
 
 @dataclass
 class Contest:
-    """The candidates of one entry on one fold, with their results so far.
+    """The candidates of one entry on one fold, with their results so far."""
 
-    Parameters
-    ----------
-    name : str
-        Name of the entry.
-    fold : StoredSplit
-    trials : list of (Method, settings)
-    job : Job
-    mark : str
-        Short digest of what else figures depend on; part of every key.
-    plan : list of (candidates, queries)
-        Rungs, see `halving_rungs`; one rung without halving.
-    """
-
-    name: str
+    name: str  # of the entry
     fold: StoredSplit
     trials: list[Trial]
     job: Job
-    mark: str
-    plan: list[tuple[int, int]]
-    _alive: list[int] = field(init=False)
+    mark: str  # short digest of what else figures depend on; part of every key
+    plan: list[tuple[int, int]]  # rungs as candidates and queries, see `halving_rungs`; one without halving
     _outcomes: dict[int, dict[str, Any]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -57,7 +133,7 @@ class Contest:
             return []
         n = self.plan[rung][1]
         return [
-            Cell(self._key(i, n), try_candidate, (self.fold, *self.trials[i], self.job, n))
+            Cell(self._key(i, n), try_candidate, (self.fold, self.trials[i], self.job, n))
             for i in self._alive
         ]
 
@@ -69,16 +145,13 @@ class Contest:
             self._outcomes[i] = {**results[self._key(i, self.plan[rung][1])], "rung": rung}
         trained = [i for i in self._alive if "failed" not in self._outcomes[i]]
         if rung + 1 < len(self.plan) and trained:  # if none can be trained on few queries, none is dropped
-            ranked = sorted(trained, key=lambda i: -_or_worst(self._outcomes[i]["chosen_by"]))  # stable
+            ranked = sorted(trained, key=lambda i: -self._candidate(i).or_worst)  # stable
             self._alive = sorted(ranked[: self.plan[rung + 1][0]])
 
     def result(self, measures: tuple[str, ...]) -> FoldResult:
         """Choose by validation between the candidates that were trained on all queries.
 
-        Raises
-        ------
-        InputError
-            If none of them could be trained.
+        Raises `InputError` if none of them could be trained.
         """
         last = len(self.plan) - 1
         tried = tuple(_tried(t, self._outcomes[i], last, measures) for i, t in enumerate(self.trials))
@@ -94,7 +167,7 @@ class Contest:
         best = preferred(candidates)
         chosen = next(i for i, each in zip(whole, candidates, strict=True) if each is best)
         outcome = self._outcomes[chosen]
-        values = np.array([[_or_nan(value) for value in each] for each in outcome["values"]])
+        values = np.array(outcome["values"], dtype=np.float64)  # None is NaN
         top = tuple(
             tuple((int(row), float(score)) for row, score in query) for query in outcome.get("top", ())
         )
@@ -107,7 +180,7 @@ class Contest:
     def _candidate(self, i: int) -> Candidate:
         """The candidate as `directrix.search` describes it, so that both choose alike."""
         outcome, (method, settings) = self._outcomes[i], self.trials[i]
-        judged = np.array([_or_nan(value) for value in outcome.get("judged", ())])
+        judged = np.array(outcome.get("judged", ()), dtype=np.float64)  # None is NaN
         chosen_by = _or_nan(outcome["chosen_by"])
         return Candidate(method.name, settings, chosen_by, math.nan, 0, outcome["status"], 0.0, judged)
 
@@ -133,7 +206,3 @@ def _tried(trial: Trial, outcome: Mapping[str, Any], last: int, measures: tuple[
 
 def _or_nan(value: float | None) -> float:
     return math.nan if value is None else float(value)
-
-
-def _or_worst(value: float | None) -> float:
-    return -math.inf if value is None else float(value)

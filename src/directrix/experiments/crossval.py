@@ -7,17 +7,15 @@ import os
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from directrix.errors import InputError
 from directrix.experiments.cells import Progress, run_cells
-from directrix.experiments.contest import Contest
-from directrix.experiments.crossval_cells import Job
+from directrix.experiments.contest import Contest, Job
 from directrix.experiments.crossval_result import CrossValidation, FoldResult
-from directrix.experiments.rules import Rules
 from directrix.experiments.splits import Split, StoredSplit, stored, write_folds
 from directrix.experiments.tuning import (
     Entry,
@@ -29,9 +27,12 @@ from directrix.experiments.tuning import (
 )
 from directrix.measures.base import RankingMeasure
 from directrix.measures.convention import Convention
+from directrix.measures.convention import convention as find_convention
+from directrix.measures.evaluation import warn_lacking
 from directrix.measures.names import listed
+from directrix.measures.names import measure as parse_measure
 from directrix.parameters import whole
-from directrix.rankers.checks import check_finite, check_measurable, check_trainable, check_valid
+from directrix.rankers.inputs import check_finite, check_measurable, check_trainable, check_valid
 from directrix.rankers.method import Trial
 
 _PARTS = ("name", "model", "surrogate", "trainer", "fixed", "keeps")  # of a method, without its grid
@@ -96,8 +97,8 @@ def cross_validate(  # noqa: PLR0913 - all but the first three are optional and 
     Examples
     --------
     >>> from directrix.data.synthetic import make_linear
-    >>> from directrix.experiments.crossval import cross_validate, k_fold_splits
-    >>> splits = k_fold_splits(make_linear(12, 8, 3)[0], 3)
+    >>> from directrix import cross_validate, experiments
+    >>> splits = experiments.k_fold_splits(make_linear(12, 8, 3)[0], 3)
     >>> result = cross_validate(splits, ["Regression", "RankCosine"], ["AP", "nDCG@5"])
     >>> result.mean("Regression", "AP") > 0.8, len(result.values("RankCosine", "nDCG@5"))
     (True, 12)
@@ -121,29 +122,15 @@ def cross_validate(  # noqa: PLR0913 - all but the first three are optional and 
 
 @dataclass(frozen=True, eq=False)
 class _Study:
-    """What every entry is asked; the parameters are those of `cross_validate`.
+    """What every entry is asked; the parameters are those of `cross_validate`."""
 
-    Parameters
-    ----------
-    rules : Rules
-        Of the convention.
-    reported : dict of str to measure
-        Reported measures by name.
-    select : measure or str
-        For the entries without a measure of their own.
-    search, n_candidates, seed, keep_top
-    """
-
-    rules: Rules
+    rules: Rules  # of the convention
     reported: dict[str, RankingMeasure]
-    select: RankingMeasure | str
+    select: RankingMeasure | str  # for the entries without a measure of their own
     search: Search
     n_candidates: int | None
     seed: int
     keep_top: int
-
-    def __post_init__(self) -> None:
-        whole(self.keep_top, "keep_top", least=0)
 
     def plan(self, entry: Entry) -> tuple[list[Trial], Job]:
         """Candidates of an entry, and what is done with each."""
@@ -152,8 +139,8 @@ class _Study:
         trials = candidates_of(entry, trained_for, self.search, self.n_candidates, self.seed)
         check_candidates(trials, trained_for)
         several = len({method.name for method, _ in trials}) > 1
-        reported = tuple(self.reported.values())
-        return trials, Job(self.rules(goal), trained_for, reported, self.seed, self.keep_top, several)
+        reported, keep_top = tuple(self.reported.values()), whole(self.keep_top, "keep_top", least=0)
+        return trials, Job(self.rules(goal), trained_for, reported, self.seed, keep_top, several)
 
     def contest(self, name: str, trials: list[Trial], job: Job, fold: StoredSplit) -> Contest:
         """Return the contest of an entry's candidates on a fold."""
@@ -165,8 +152,8 @@ class _Study:
 
 
 def _contenders(entries: Sequence[Entry | str] | Entry | str) -> list[Entry]:
-    listed = [entries] if isinstance(entries, Entry | str) else entries
-    return [Entry(each, each) if isinstance(each, str) else each for each in listed]
+    given = [entries] if isinstance(entries, Entry | str) else entries
+    return [Entry(each, each) if isinstance(each, str) else each for each in given]
 
 
 def _check_names(splits: Sequence[Split], entries: Sequence[Entry], measures: Mapping[str, Any]) -> None:
@@ -255,3 +242,37 @@ def _result(
         convention=convention,
         results=results,
     )
+
+
+class Rules:
+    """Parses measures and puts them under the convention of a tool; measure objects are kept as they are.
+
+    Without a tool: directrix's own rules.
+    """
+
+    def __init__(self, tool: Convention | str | None) -> None:
+        self._tool = None if tool is None else find_convention(tool)
+        self.name = "default" if self._tool is None else self._tool.name
+
+    def __call__(self, measure: RankingMeasure | str, *, always: bool = False) -> RankingMeasure:
+        """Return the measure to report; with ``always`` a measure object is put under the convention too."""
+        parsed = parse_measure(measure)
+        return parsed.under(self._tool) if self._tool and (always or isinstance(measure, str)) else parsed
+
+    def trained_for(self, measure: RankingMeasure | str) -> RankingMeasure:
+        """Return the measure that methods train for: with gain, discount and denominators of the tool.
+
+        The tool's rules for ties and for queries without relevant documents concern finished scores;
+        LambdaRank cannot be trained for them.
+        """
+        reported = self(measure)
+        if self._tool is None or not isinstance(measure, str):
+            return reported
+        plain = parse_measure(measure)
+        tie_rules = {name: getattr(plain, name) for name in ("ties", "empty") if hasattr(plain, name)}
+        return replace(reported, **tie_rules)
+
+    def warn(self, names: Sequence[str], measures: Sequence[RankingMeasure]) -> None:
+        """Warn about measures that the tool does not have."""
+        if self._tool is not None:
+            warn_lacking(self._tool, list(names), list(measures), "Leave out those, or the convention.")

@@ -192,8 +192,7 @@ def matching(  # noqa: PLR0913
     Examples
     --------
     >>> import directrix as dx
-    >>> from directrix.experiments.crossval import k_fold_splits
-    >>> splits = k_fold_splits(dx.data.make_cubic(30, 10, 4, seed=0), 3)
+    >>> splits = dx.experiments.k_fold_splits(dx.data.make_cubic(30, 10, 4, seed=0), 3)
     >>> result = matching(splits, ["nDCG", "RR"], settings={"epochs": 5, "learning_rate": 0.1})
     >>> [(match.target, match.trained) for match in result.rows]
     [('nDCG', 'nDCG'), ('nDCG', 'RR'), ('RR', 'nDCG'), ('RR', 'RR')]

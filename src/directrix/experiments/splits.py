@@ -148,17 +148,10 @@ def k_fold_splits(q: Queries, k: int = 5, *, seed: int = 0) -> tuple[Split, ...]
 
 @dataclass
 class StoredSplit:
-    """A fold that other processes read from a file, once each.
-
-    Parameters
-    ----------
-    split : Split
-    path : Path
-        File that `write` makes; all processes must see it.
-    """
+    """A fold that other processes read from a file, once each."""
 
     split: Split
-    path: Path
+    path: Path  # of the file that `write` makes; all processes must see it
     is_written: bool = field(default=False, init=False, repr=False)
 
     def write(self) -> None:
@@ -171,20 +164,16 @@ class StoredSplit:
     def __reduce__(self) -> tuple[Any, ...]:
         """Send the name and digest of a file that was written, else the fold itself."""
         if self.is_written:
-            return _from_file, (self.path, self.split.digest)
+            return _read, (self.path, self.split.digest)
         return StoredSplit, (self.split, self.path)
 
 
-def _from_file(path: Path, digest: str) -> StoredSplit:
-    return StoredSplit(_read(path, digest), path)
-
-
 @lru_cache(maxsize=1)  # cells come fold after fold, and data may be large
-def _read(path: Path, digest: str) -> Split:
+def _read(path: Path, digest: str) -> StoredSplit:
     split: Split = pickle.loads(path.read_bytes())  # written by this run, in its own folder
     if split.digest != digest:
         raise InputError(f"{path}: holds other data now; one run at a time can use it. Start this run again.")
-    return split
+    return StoredSplit(split, path)
 
 
 def write_folds(folds: Sequence[StoredSplit]) -> None:
@@ -197,12 +186,8 @@ def write_folds(folds: Sequence[StoredSplit]) -> None:
 def stored(splits: Sequence[Split], cells: Path) -> Iterator[tuple[StoredSplit, ...]]:
     """Give folds that go to other processes as files after `write_folds`; the files are removed at the end.
 
-    Parameters
-    ----------
-    splits : sequence of Split
-    cells : Path
-        File of finished cells. The folds' files lie in its folder and are named after it; files that a killed
-        run left there are overwritten or removed.
+    They lie in the folder of the file of finished ``cells`` and are named after it; files that a killed run
+    left there are overwritten or removed.
     """
     folds = tuple(
         StoredSplit(split, cells.with_name(f".{cells.name}-fold-{i}.pickle"))

@@ -1,11 +1,4 @@
-r"""Error of a surrogate with respect to its measure during training, and the bounds of theory.
-
-Figures 1 to 3 of Qin, Liu & Li (2010): after every epoch the mean over queries of the error
-
-.. math:: \rho = \frac{1}{|Q|} \sum_{q \in Q} |\hat M(q) - M(q)|
-
-of any surrogate that tends to a measure; for ApproxAP and ApproxNDCG also the bounds of the paper's theorems.
-"""
+"""Error of a surrogate with respect to its measure in training; for ApproxAP and ApproxNDCG its bounds."""
 
 from __future__ import annotations
 
@@ -50,19 +43,17 @@ class Approximation:
 
     @property
     def rho(self) -> Float64Array:
-        """Mean error over the queries of every epoch, float64 (n_epochs,)."""
+        r"""Mean error over the queries of every epoch, :math:`\rho = \sum_q |\hat M(q) - M(q)| / |Q|`."""
         return _mean_of_known(self.errors)
 
     @property
     def by_query(self) -> Float64Array:
         """Mean error over the epochs of every query, float64 (n_queries,)."""
-        means: Float64Array = np.mean(self.errors, axis=0)
-        return means
+        return np.asarray(np.mean(self.errors, axis=0))
 
     def covered(self, kind: str) -> Float64Array:
         """Share of the queries to which the theorem applies, in every epoch, float64 (n_epochs,)."""
-        shares: Float64Array = np.mean(~np.isnan(self.bounds[kind]), axis=1)
-        return shares
+        return np.asarray(np.mean(~np.isnan(self.bounds[kind]), axis=1))
 
     def mean_bound(self, kind: str) -> Float64Array:
         """Mean bound over the covered queries; NaN in an epoch without any. Float64 (n_epochs,)."""
@@ -184,5 +175,4 @@ def _mean_of_known(values: Float64Array) -> Float64Array:
     """Mean of every row without its NaN; NaN for a row of NaN only."""
     known = ~np.isnan(values)
     sums, counts = np.where(known, values, 0.0).sum(axis=1), known.sum(axis=1)
-    means: Float64Array = np.divide(sums, counts, out=np.full(len(values), np.nan), where=counts > 0)
-    return means
+    return np.asarray(np.divide(sums, counts, out=np.full(len(values), np.nan), where=counts > 0))

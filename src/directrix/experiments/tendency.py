@@ -132,7 +132,7 @@ def _best(a: Float64Array, b: Float64Array) -> tuple[float, _Line]:
     left, k_left = _highest(0.0, a, b), 0.0
     if left.slope >= 0.0:
         return 0.0, left
-    right, k_right = _steepest(a, b), np.inf
+    right, k_right = _line(a, a, b), np.inf  # the highest line where k is very large
     while True:
         k = (left.at_zero - right.at_zero) / (right.slope - left.slope)
         line = _highest(k, a, b)
@@ -147,18 +147,13 @@ def _best(a: Float64Array, b: Float64Array) -> tuple[float, _Line]:
 
 def _highest(k: float, a: Float64Array, b: Float64Array) -> _Line:
     """The highest line at k; any of them, if there are several."""
-    heights = k * a - b
+    return _line(k * a - b, a, b)
+
+
+def _line(heights: Float64Array, a: Float64Array, b: Float64Array) -> _Line:
+    """The line of the two models whose heights are furthest apart on any query."""
     q = int(np.ptp(heights, axis=0).argmax())
-    return _line(a, b, q, int(heights[:, q].argmax()), int(heights[:, q].argmin()))
-
-
-def _steepest(a: Float64Array, b: Float64Array) -> _Line:
-    """The highest line where k is very large."""
-    q = int(np.ptp(a, axis=0).argmax())
-    return _line(a, b, q, int(a[:, q].argmax()), int(a[:, q].argmin()))
-
-
-def _line(a: Float64Array, b: Float64Array, q: int, upper: int, lower: int) -> _Line:
+    upper, lower = int(heights[:, q].argmax()), int(heights[:, q].argmin())
     return _Line(float(b[lower, q] - b[upper, q]), float(a[upper, q] - a[lower, q]), q, upper, lower)
 
 

@@ -159,10 +159,7 @@ def _ranked(models: Float64Array, data: Queries) -> tuple[Float64Array, Float64A
 def with_value(given: Surrogate | str) -> Any:
     """Return the surrogate; a text is parsed.
 
-    Raises
-    ------
-    InputError
-        If it is a gradient without a function, or not a surrogate.
+    Raises `InputError` if it is a gradient without a function, or not a surrogate.
     """
     surrogate: Any = parse_surrogate(given) if isinstance(given, str) else given
     if "value_free" in surrogate.traits:

@@ -63,24 +63,13 @@ def candidates_of(
 ) -> list[Trial]:
     """List the methods and settings that are tried for an entry; they are the same on every fold.
 
-    Parameters
-    ----------
-    entry : Entry
-    goal : measure
-        What is trained for and chosen by.
-    search : {"grid", "random", "halving"}
-        "grid": the whole grid. "random": ``n_candidates`` of the grid, drawn without replacement and kept in
-        the order of the grid; or drawn one by one, if an axis is a distribution. "halving": as "random" if
-        ``n_candidates`` is given, else the whole grid; `halving_rungs` says how many are dropped when.
-    n_candidates : int >= 1, optional
-        Default 10 for "random".
-    seed : int >= 0
-        For drawing; the draw depends on the name of the entry too, and on no other entry.
+    "grid": the whole grid. "random": ``n_candidates`` of the grid, by default 10, drawn without replacement
+    and kept in the order of the grid; or drawn one by one, if an axis is a distribution. "halving": as
+    "random" if ``n_candidates`` is given, else the whole grid; `halving_rungs` says how many are dropped
+    when. The draw depends on the seed and on the name of the entry, and on no other entry.
 
-    Raises
-    ------
-    InputError
-        If a setting does not exist, an axis is empty, or is a distribution in a search over the grid.
+    Raises `InputError` if a setting does not exist, an axis is empty, or is a distribution in a search over
+    the grid.
     """
     takes_all = _check_search(search, n_candidates)
     axes = {name: values for name, values in (entry.grid or {}).items() if name not in entry.settings}
@@ -166,10 +155,7 @@ def _plain(value: Any) -> Any:
 def check_candidates(trials: Sequence[Trial], goal: RankingMeasure) -> None:
     """Check that a ranker can be made of one candidate at least.
 
-    Raises
-    ------
-    InputError
-        The error of the first candidate, if none can be made.
+    Raises the `InputError` of the first candidate, if none can be made.
     """
     first_error = None
     for trial in trials:
@@ -186,17 +172,9 @@ def check_candidates(trials: Sequence[Trial], goal: RankingMeasure) -> None:
 def halving_rungs(n_candidates: int, n_queries: int) -> list[tuple[int, int]]:
     """Number of candidates and of training queries, for every rung of successive halving.
 
-    Parameters
-    ----------
-    n_candidates, n_queries : int >= 1
-        Candidates at the start, and training queries of the fold.
-
-    Returns
-    -------
-    list of (candidates, queries)
-        From rung to rung a third of the candidates and three times the queries; all queries on the last
-        rung. No rung has fewer than 20 queries, unless the fold has: with few queries or candidates there is
-        one rung, and all candidates are trained on all queries.
+    From rung to rung a third of the candidates and three times the queries; all ``n_queries`` training
+    queries of the fold on the last rung. No rung has fewer than 20 queries, unless the fold has: with few
+    queries or candidates there is one rung, and all candidates are trained on all queries.
 
     References
     ----------

@@ -1,25 +1,27 @@
-r"""Bounds on the distance between ApproxRank and its measure, by Qin, Liu and Li (2010).
+"""Bounds on the distance between a surrogate and its measure.
 
-All hold for the logistic sigmoid, provided that the scores of a query do not tie.
+Those of ApproxRank, by Qin, Liu and Li (2010), hold for the logistic sigmoid, provided that the scores of a
+query do not tie. Those of SmoothNDCG, and which of its settings are equivalent: Chapelle & Wu (2010).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from directrix.data.validate import check_ranking
 from directrix.errors import InputError
+from directrix.measures.gains import discounts, gains
+from directrix.parameters import number, positive, whole
 from directrix.surrogates.approx import ApproxAP, ApproxNDCG
 from directrix.surrogates.positions import soft_ranks
 from directrix.types import Float64Array, FloatArray, Int64Array, Surrogate
 
 BOUNDS = ("gap", "ranks", "relevant")
 """Sources of the error eps of the soft ranks; see `bounds_of`."""
-_BoolArray: TypeAlias = npt.NDArray[np.bool_]
+_AS_LOGISTIC = {"logistic": 1.0, "tanh": 2.0}  # factor on z: (1 + tanh z)/2 = logistic(2 z)
 
 
 def rank_bound(scores: FloatArray, alpha: float) -> float:
@@ -114,20 +116,10 @@ def bounds_of(
     - "ranks": the largest of all documents, measured;
     - "relevant": the largest of the relevant documents, measured: the proofs need no others.
 
-    Parameters
-    ----------
-    surrogate : Surrogate
-    scores : float64 (n_docs,)
-    labels : float64 (n_docs,)
-    qptr : int64 (n_queries + 1,)
-
-    Returns
-    -------
-    dict of str to float64 (n_queries,)
-        In units of the measure. NaN where the theorem gives no bound: no document is relevant, scores tie
-        (for "relevant": those of a relevant document), eps is not below 1/2 for ApproxAP, or the bound is 1
-        or more, larger than any difference of two measures. Empty if no theorem covers the surrogate: it
-        has a cut-off, or a sigmoid that is not logistic.
+    Float64 (n_queries,) each, in units of the measure. NaN where the theorem gives no bound: no document is
+    relevant, scores tie (for "relevant": those of a relevant document), eps is not below 1/2 for ApproxAP, or
+    the bound is 1 or more, larger than any difference of two measures. Empty if no theorem covers the
+    surrogate: it has a cut-off, or a sigmoid that is not logistic.
 
     Examples
     --------
@@ -139,13 +131,13 @@ def bounds_of(
     >>> {kind: bounds[kind].round(4).tolist() for kind in BOUNDS}
     {'gap': [0.0095], 'ranks': [0.0024], 'relevant': [0.0024]}
     """
-    theorem = _theorem(surrogate)
-    if theorem is None:
+    if not isinstance(surrogate, ApproxAP | ApproxNDCG) or surrogate.sigmoid not in _AS_LOGISTIC:
         return {}
-    steep: Any = surrogate
-    alpha = steep.alpha * (2.0 if steep.sigmoid == "tanh" else 1.0)  # (1 + tanh z)/2 = logistic(2 z)
+    if isinstance(surrogate, ApproxNDCG) and surrogate.k is not None:
+        return {}
+    factor = _AS_LOGISTIC[surrogate.sigmoid]
     ranks, is_tied = _ranks(scores, qptr)
-    off = np.abs(soft_ranks(scores, qptr, alpha=steep.alpha, sigmoid=steep.sigmoid) - ranks)
+    off = np.abs(soft_ranks(scores, qptr, alpha=surrogate.alpha, sigmoid=surrogate.sigmoid) - ranks)
     relevant = labels >= getattr(surrogate, "rel", 1)
     bounds = {kind: np.full(len(qptr) - 1, np.nan) for kind in BOUNDS}
     for q in np.flatnonzero(np.logical_or.reduceat(relevant, qptr[:-1])):
@@ -156,26 +148,17 @@ def bounds_of(
             eps["relevant"] = float(off[documents][counts].max())
         if not is_tied[documents].any():
             eps["ranks"] = float(off[documents].max())
-            eps["gap"] = rank_bound(scores[documents], alpha)
+            eps["gap"] = rank_bound(scores[documents], surrogate.alpha * factor)
         for kind, error in eps.items():
-            bound = theorem(error, int(counts.sum()))
+            if isinstance(surrogate, ApproxNDCG):
+                bound = ndcg_bound(error)
+            else:
+                bound = ap_bound(error, int(counts.sum()), surrogate.beta * factor) if error < 0.5 else np.nan
             bounds[kind][q] = bound if bound < 1.0 else np.nan
     return bounds
 
 
-def _theorem(surrogate: Any) -> Callable[[float, int], float] | None:
-    """Bound by the error of the soft ranks and the number of relevant documents; NaN where there is none."""
-    if getattr(surrogate, "sigmoid", None) not in ("logistic", "tanh"):
-        return None
-    if isinstance(surrogate, ApproxAP):
-        beta = surrogate.beta * (2.0 if surrogate.sigmoid == "tanh" else 1.0)
-        return lambda eps, n_relevant: ap_bound(eps, n_relevant, beta) if eps < 0.5 else np.nan
-    if isinstance(surrogate, ApproxNDCG) and surrogate.k is None:
-        return lambda eps, n_relevant: ndcg_bound(eps)
-    return None
-
-
-def _ranks(scores: Float64Array, qptr: Int64Array) -> tuple[Float64Array, _BoolArray]:
+def _ranks(scores: Float64Array, qptr: Int64Array) -> tuple[Float64Array, npt.NDArray[np.bool_]]:
     """1-based ranks, of equal scores in some order, and which documents share their score."""
     sizes = np.diff(qptr)
     query = np.repeat(np.arange(len(sizes)), sizes)
@@ -185,3 +168,88 @@ def _ranks(scores: Float64Array, qptr: Int64Array) -> tuple[Float64Array, _BoolA
     equal = (np.diff(scores[order]) == 0.0) & (np.diff(query) == 0)
     is_tied[order[1:][equal]] = is_tied[order[:-1][equal]] = True
     return ranks, is_tied
+
+
+def smooth_ndcg_bound(scores: FloatArray, labels: Float64Array, sigma: float, k: int | None = None) -> float:
+    r"""Bound on \|SmoothNDCG - nDCG\| for one query (Section 5.1).
+
+    .. math:: \frac{e^{-\delta^2/\sigma}}{Z_k} \sum_{j \le k} D(j) \sum_i |g_i - g_{d(j)}|, \qquad
+              \delta = \min_{i \ne j} |s_i - s_j|
+
+    The paper gives the rate :math:`O(e^{-\delta^2/\sigma})`; the constant is from its proof: no share
+    :math:`h_{ij}` of a document other than d(j) exceeds :math:`e^{-\delta^2/\sigma}`.
+
+    Parameters
+    ----------
+    scores : float (n,)
+        Scores of one query.
+    labels : float (n,)
+        Its labels.
+    sigma : float > 0
+        Smoothing, in squared units of score.
+    k : int >= 1, or None
+        Cut-off.
+
+    Returns
+    -------
+    float
+        0 if there is no gain; above 1, and so without use, if two scores nearly tie.
+
+    Raises
+    ------
+    InputError
+        If scores and labels have different lengths, sigma is not > 0, or k is not an integer >= 1.
+
+    Notes
+    -----
+    O(k n).
+
+    Examples
+    --------
+    >>> round(smooth_ndcg_bound(np.array([3.0, 1.0, 2.0]), np.array([2.0, 0.0, 1.0]), sigma=0.1), 5)
+    0.00011
+    """
+    scores, labels, _ = check_ranking(np.asarray(scores), labels, np.array([0, np.size(scores)]))
+    sigma, gain = positive(sigma, "sigma", "smooth_ndcg_bound"), gains(labels)
+    scores = scores.astype(np.float64)
+    top = len(scores) if k is None else min(whole(k, "k", "smooth_ndcg_bound"), len(scores))
+    discount = discounts(top)
+    ideal = float(np.sort(gain)[::-1][:top] @ discount)
+    if ideal == 0.0:
+        return 0.0
+    gap = float(np.diff(np.sort(scores)).min(initial=np.inf))
+    order = np.argsort(-scores, kind="stable")[:top]
+    spread = sum(d * float(np.abs(gain - gain[i]).sum()) for d, i in zip(discount, order, strict=True))
+    return float(math.exp(-(gap**2) / sigma) * spread / ideal)
+
+
+def smooth_rescaled(sigma: float, l2: float, scale: float) -> tuple[float, float]:
+    r"""Smoothing and penalty of the same training problem for weights ``scale`` times as long (Section 5.4).
+
+    With a penalty towards zero, w minimises the loss at :math:`(\sigma, \lambda)` if and only if
+    c w minimises it at :math:`(\sigma c^2, \lambda / c^2)`, with the same value. So one of the two
+    settings may be fixed; with a penalty towards a start :math:`w_0 \ne 0` it may not.
+
+    Parameters
+    ----------
+    sigma, l2 : float
+        Smoothing, and strength of the penalty.
+    scale : float > 0
+        c.
+
+    Returns
+    -------
+    sigma, l2 : float
+
+    Raises
+    ------
+    InputError
+        If the scale is not > 0.
+
+    Examples
+    --------
+    >>> smooth_rescaled(1.0, 0.01, scale=2.0)
+    (4.0, 0.0025)
+    """
+    number(scale, "scale", "smooth_rescaled", above=0.0, example=2.0)
+    return sigma * scale**2, l2 / scale**2

@@ -13,8 +13,8 @@ from directrix.types import Float64Array, FloatArray, Int64Array, Surrogate
 
 
 def gradient_is_the_slope(surrogate: Surrogate, rng: np.random.Generator, rtol: float) -> Iterator[str]:
-    """smooth: central differences along a random direction agree with the gradient."""
-    for case in random_cases(rng):
+    """smooth: central differences along a random direction agree with the gradient, unless value_free."""
+    for case in () if "value_free" in surrogate.traits else random_cases(rng):
         direction = rng.standard_normal(len(case.scores))
         _, grad = surrogate.value_and_grad(case.scores, case.labels, case.qptr)
         slope = query_sums(np.asarray(grad, dtype=np.float64) * direction, case.qptr)
@@ -31,7 +31,7 @@ def gradient_is_the_slope(surrogate: Surrogate, rng: np.random.Generator, rtol: 
             yield f"{case.name}, query {q}: {slope[q]:.6g} in a direction, off by {error[q]:.1e} of the norm"
 
 
-def gradient_sums_to_zero(surrogate: Surrogate, rng: np.random.Generator, rtol: float) -> Iterator[str]:
+def gradient_sums_to_zero(surrogate: Surrogate, rng: np.random.Generator) -> Iterator[str]:
     """shift_invariant: the slopes of the documents of a query cancel."""
     for case in all_cases(rng):
         _, grad = surrogate.value_and_grad(case.scores, case.labels, case.qptr)
@@ -41,7 +41,7 @@ def gradient_sums_to_zero(surrogate: Surrogate, rng: np.random.Generator, rtol: 
                 yield f"{case.name}, query {q}: the sum is {total:.3g}, of parts that add up to {size:.3g}"
 
 
-def a_shift_changes_nothing(surrogate: Surrogate, rng: np.random.Generator, rtol: float) -> Iterator[str]:
+def a_shift_changes_nothing(surrogate: Surrogate, rng: np.random.Generator) -> Iterator[str]:
     """shift_invariant: the same number added to all scores of a query."""
     for case in random_cases(rng):
         value, _ = surrogate.value_and_grad(case.scores, case.labels, case.qptr)
@@ -50,7 +50,7 @@ def a_shift_changes_nothing(surrogate: Surrogate, rng: np.random.Generator, rtol
             yield f"{case.name}: the value moves by {np.abs(moved - value).max():.1e}"
 
 
-def value_in_the_unit_interval(surrogate: Surrogate, rng: np.random.Generator, rtol: float) -> Iterator[str]:
+def value_in_the_unit_interval(surrogate: Surrogate, rng: np.random.Generator) -> Iterator[str]:
     """unit_interval: values lie in [0, 1], as those of measures."""
     for case in all_cases(rng):
         value, _ = surrogate.value_and_grad(case.scores, case.labels, case.qptr)
@@ -58,7 +58,7 @@ def value_in_the_unit_interval(surrogate: Surrogate, rng: np.random.Generator, r
             yield f"{case.name}: the values reach from {value.min()} to {value.max()}"
 
 
-def no_smoothing_is_the_measure(surrogate: Any, rng: np.random.Generator, rtol: float) -> Iterator[str]:
+def no_smoothing_is_the_measure(surrogate: Any, rng: np.random.Generator) -> Iterator[str]:
     """tends_to_measure: where no scores tie."""
     for case in random_cases(rng):
         # Distinct scores at least a unit apart, for which 1e-3 is no smoothing at all.
@@ -70,7 +70,7 @@ def no_smoothing_is_the_measure(surrogate: Any, rng: np.random.Generator, rtol: 
             yield f"{case.name}, query {q}: {value[q]:.6f} instead of {exact[q]:.6f}"
 
 
-def convex_as_a_loss(surrogate: Surrogate, rng: np.random.Generator, rtol: float) -> Iterator[str]:
+def convex_as_a_loss(surrogate: Surrogate, rng: np.random.Generator) -> Iterator[str]:
     """convex: values between two points lie above the chord, as values are minus losses."""
     for case in random_cases(rng):
         other = rng.standard_normal(len(case.scores))
@@ -82,7 +82,7 @@ def convex_as_a_loss(surrogate: Surrogate, rng: np.random.Generator, rtol: float
             yield f"{case.name}: {(between - (t * a + (1 - t) * b)).min():.1e} below its chord"
 
 
-def below_its_tangents(surrogate: Surrogate, rng: np.random.Generator, rtol: float) -> Iterator[str]:
+def below_its_tangents(surrogate: Surrogate, rng: np.random.Generator) -> Iterator[str]:
     """convex: no point lies above a plane that touches the value at another; needs no smoothness.
 
     Points are far away, and near in random directions, where the gradient must be the slope if there is one.
@@ -94,7 +94,7 @@ def below_its_tangents(surrogate: Surrogate, rng: np.random.Generator, rtol: flo
             yield from _above(value, at, grad, other - case.scores, case)
 
 
-def convexifiable(surrogate: Any, rng: np.random.Generator, rtol: float) -> Iterator[str]:
+def convexifiable(surrogate: Any, rng: np.random.Generator) -> Iterator[str]:
     """convexifiable: `convexify` at some scores gives a convex surrogate, nowhere above, equal there."""
     for case in all_cases(rng):
         prepared, qptr = surrogate.prepare(case.labels, case.qptr), case.qptr
@@ -138,7 +138,7 @@ def _filled(
     return out
 
 
-def bounds_its_measure_from_below(surrogate: Any, rng: np.random.Generator, rtol: float) -> Iterator[str]:
+def bounds_its_measure_from_below(surrogate: Any, rng: np.random.Generator) -> Iterator[str]:
     """bound: where the measure has a value."""
     for case in all_cases(rng):
         value, _ = surrogate.value_and_grad(case.scores, case.labels, case.qptr)
@@ -147,7 +147,7 @@ def bounds_its_measure_from_below(surrogate: Any, rng: np.random.Generator, rtol
             yield f"{case.name}: above the measure by {(value - exact).max():.1e}"
 
 
-def value_is_the_measure(surrogate: Any, rng: np.random.Generator, rtol: float) -> Iterator[str]:
+def value_is_the_measure(surrogate: Any, rng: np.random.Generator) -> Iterator[str]:
     """value_free: the forces belong to the exact measure."""
     for case in all_cases(rng):
         value, _ = surrogate.value_and_grad(case.scores, case.labels, case.qptr)

@@ -57,14 +57,12 @@ class LinearModel:
             If there is not one weight per feature.
         """
         params = one_per_feature(params, X.shape[1], "params")
-        from directrix.models._kernels.linear import csr_scores, dense_scores
+        from directrix.models._kernels.linear import csr_scores, dense_scores, runs_scores
 
         if isinstance(X, SparseRows):
             scores = np.empty(X.shape[0], dtype=X.data.dtype)
             csr_scores(X.data, X.indices, X.indptr, np.ascontiguousarray(params, dtype=np.float64), scores)
         elif isinstance(X, Runs):
-            from directrix.models._kernels.runs import runs_scores
-
             scores = np.empty(X.shape[0], dtype=X.X.dtype)
             runs_scores(X.X, X.starts, X.ends, params.astype(X.X.dtype), scores)
         else:
@@ -75,15 +73,13 @@ class LinearModel:
 
     def backward(self, cache: Any, dscores: FloatArray) -> Float64Array:
         """Gradient X^T dscores, float64 (n_features,), summed in float64 across blocks of rows."""
-        from directrix.models._kernels.linear import csr_add, dense_add
+        from directrix.models._kernels.linear import csr_add, dense_add, runs_add
 
         X = cache
         grad = np.zeros(X.shape[1])
         if isinstance(X, SparseRows):
             csr_add(X.data, X.indices, X.indptr, dscores, grad)
         elif isinstance(X, Runs):
-            from directrix.models._kernels.runs import runs_add
-
             runs_add(X.X, X.starts, X.ends, dscores, np.empty(X.shape[1], dtype=X.X.dtype), grad)
         else:
             dense_add(X, 0, X.shape[0], dscores, 0, np.empty(X.shape[1], dtype=X.dtype), grad)

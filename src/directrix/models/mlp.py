@@ -86,17 +86,8 @@ class MLPModel:
     def start(self, n_features: int, rng: np.random.Generator) -> Float64Array:
         r"""Random first parameters: weights uniform, biases 0.
 
-        Weights of a layer lie within :math:`\pm\sqrt{6 / (n_{in} + n_{out})}`. Scores are then of order 1
-        if features have mean 0 and standard deviation 1.
-
-        Parameters
-        ----------
-        n_features : int
-        rng : numpy Generator
-
-        References
-        ----------
-        Glorot & Bengio (2010), Eq. 16.
+        Weights of a layer lie within :math:`\pm\sqrt{6 / (n_{in} + n_{out})}` (Glorot & Bengio 2010, Eq. 16).
+        Scores are then of order 1 if features have mean 0 and standard deviation 1.
         """
         params = np.zeros(self.n_params(n_features))
         for layer in self.layers(params, n_features):
@@ -107,10 +98,7 @@ class MLPModel:
     def layers(self, params: FloatArray, n_features: int) -> list[Layer]:
         """Views of the parameters by layer, the output layer, of weights (hidden[-1], 1), last.
 
-        Raises
-        ------
-        InputError
-            If their number is not ``n_params(n_features)``.
+        Raises `InputError` if their number is not ``n_params(n_features)``.
         """
         wanted = self.n_params(n_features)
         if params.shape != (wanted,):
@@ -164,7 +152,7 @@ def _product(rows: Any, weights: FloatArray) -> FloatArray:
     if not isinstance(rows, SparseRows):
         product: FloatArray = rows @ weights
         return product
-    from directrix.models._kernels.mlp import csr_product
+    from directrix.models._kernels.linear import csr_product
 
     out = np.empty((rows.shape[0], weights.shape[1]), dtype=weights.dtype)
     csr_product(rows.data, rows.indices, rows.indptr, weights, out)
@@ -176,7 +164,7 @@ def _add_product(rows: Any, delta: FloatArray, slope: Layer) -> None:
     if slope.bias is not None:
         slope.bias[:] += delta.sum(axis=0, dtype=np.float64)
     if isinstance(rows, SparseRows):
-        from directrix.models._kernels.mlp import csr_add_product
+        from directrix.models._kernels.linear import csr_add_product
 
         csr_add_product(rows.data, rows.indices, rows.indptr, np.ascontiguousarray(delta), slope.weights)
         return

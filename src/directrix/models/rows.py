@@ -12,37 +12,21 @@ from directrix.types import Array, Float64Array, FloatArray, Int64Array
 
 
 class SparseRows(NamedTuple):
-    """A run of rows of a CSR matrix, without copying it.
+    """A run of rows of a CSR matrix, without copying it: shape (n_rows, n_features)."""
 
-    Parameters
-    ----------
-    data, indices : arrays (n_nonzero of the whole matrix,)
-    indptr : int array (n_rows + 1,)
-        Positions in ``data``; need not start at 0.
-    shape : (n_rows, n_features)
-    """
-
-    data: FloatArray
-    indices: Array
-    indptr: Array
+    data: FloatArray  # of the whole matrix
+    indices: Array  # of the whole matrix
+    indptr: Array  # (n_rows + 1,): positions in data; need not start at 0
     shape: tuple[int, int]
 
 
 class Runs(NamedTuple):
-    """Some runs of rows of a dense array, without copying them.
+    """Some runs of rows of a dense array, without copying them."""
 
-    Parameters
-    ----------
-    X : read-only array (n_docs, n_features)
-    starts, ends : int64 (n_runs,)
-    shape : (n_rows, n_features)
-        Of the runs together.
-    """
-
-    X: FloatArray
-    starts: Int64Array
+    X: FloatArray  # read-only, (n_docs, n_features)
+    starts: Int64Array  # (n_runs,)
     ends: Int64Array
-    shape: tuple[int, int]
+    shape: tuple[int, int]  # (n_rows, n_features) of the runs together
 
 
 def row_slice(X: Any, first: int, last: int) -> Any:

@@ -17,29 +17,11 @@ _ROWS_PER_CHUNK = 4096
 def scores_of(model: Model, params: Float64Array, X: Any) -> Float64Array:
     """Return the scores of all rows for each of several parameter vectors.
 
-    Parameters
-    ----------
-    model : Model
-        Scores from features.
-    params : float64 (n_vectors, n_params)
-        One vector per row.
-    X : read-only array or CSR (n_docs, n_features)
-        Features of `Queries`.
-
-    Returns
-    -------
-    float64 (n_vectors, n_docs)
-        Computed in the precision of the features, as rankers do. The scores of a vector have the same bits
-        whatever the other vectors are, and for any number of threads.
-
-    Raises
-    ------
-    InputError
-        If the number of parameters is not that of the model.
-
-    Notes
-    -----
-    The features are read once from memory, by runs of 4096 rows on several threads.
+    ``params`` are (n_vectors, n_params); the scores (n_vectors, n_docs) are float64, computed in the
+    precision of the features X of `Queries`, as rankers do. The scores of a vector have the same bits
+    whatever the other vectors are, and for any number of threads. Raises `InputError` if the number of
+    parameters is not that of the model. The features are read once from memory, by runs of 4096 rows on
+    several threads.
 
     Examples
     --------

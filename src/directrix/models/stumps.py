@@ -15,19 +15,13 @@ from directrix.types import Array, Float64Array, FloatArray
 class Stairs(NamedTuple):
     """Rows as numbers of thresholds, which is all that a `StumpModel` uses of them.
 
-    Parameters
-    ----------
-    stairs : unsigned int (n_rows, n_features), or (n_nonzero,) for CSR rows
-        Number of thresholds below every value that is stored.
-    indices, indptr : int arrays, or None
-        As in `SparseRows`, ``indptr`` from 0; None for dense rows.
-    shape : (n_rows, n_features)
-    dtype : dtype
-        Of the features, and so of the scores.
+    ``stairs`` holds the number of thresholds below every value that is stored: unsigned int (n_rows,
+    n_features), or (n_nonzero,) for CSR rows. The others are as in `SparseRows`, with ``indptr`` from 0;
+    ``dtype`` is that of the features, and so of the scores.
     """
 
     stairs: Array
-    indices: Array | None
+    indices: Array | None  # None for dense rows
     indptr: Array | None
     shape: tuple[int, int]
     dtype: Any

@@ -29,10 +29,7 @@ _INFO = re.compile(r"none|\[-?[\d.e+-]+:-?[\d.e+-]+\]|-?\d+(:-?\d+)*")
 def lightgbm() -> Any:
     """Return the package LightGBM.
 
-    Raises
-    ------
-    MissingExtra
-        If it is not installed.
+    Raises `MissingExtra` if it is not installed.
     """
     try:
         import lightgbm
@@ -58,14 +55,8 @@ def quietly(make: Any, *args: Any, **settings: Any) -> Any:
 class Trees:
     r"""Score = sum over trees of the value of the leaf that a document falls into.
 
-    Trees are not a `directrix.types.Model`: they are grown, not moved along a gradient of parameters.
-
-    Parameters
-    ----------
-    text : str
-        The trees in LightGBM's own text format, up to "end of trees"; "" for none, which scores 0.
-    n_features : int
-        Columns of the features.
+    Trees are not a `directrix.types.Model`: they are grown, not moved along a gradient of parameters. Their
+    text is in LightGBM's own format, up to "end of trees"; "" for none, which scores 0.
     """
 
     text: str
@@ -82,17 +73,10 @@ class Trees:
         return cls(text + "end of trees\n", n_features)
 
     def predict(self, X: Any) -> Float64Array:
-        """Score of every row: float64 (n_rows,).
+        """Score of every row of an array or a CSR matrix: float64 (n_rows,).
 
-        Parameters
-        ----------
-        X : float array (n_rows, n_features) or CSR matrix
-            Features. NaN goes the way that LightGBM's trees keep for missing values.
-
-        Raises
-        ------
-        MissingExtra
-            If LightGBM is not installed.
+        NaN goes the way that LightGBM's trees keep for missing values. Raises `MissingExtra` if LightGBM is
+        not installed.
         """
         if not self.text or not X.shape[0]:
             return np.zeros(X.shape[0])
@@ -112,22 +96,12 @@ class Trees:
     def __getstate__(self) -> dict[str, Any]:
         return {"text": self.text, "n_features": self.n_features}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-
     def check(self) -> Trees:
         """Check the text line by line; LightGBM itself trusts what it reads, and may crash.
 
-        Returns
-        -------
-        Trees
-            Itself.
-
-        Raises
-        ------
-        InputError
-            If it is not the text of numerical trees on ``n_features`` columns: a line that is missing,
-            repeated or unknown, a value that is not a number, a count that does not fit, a branch to nowhere.
+        Returns the trees themselves. Raises `InputError` if it is not the text of numerical trees on
+        ``n_features`` columns: a line that is missing, repeated or unknown, a value that is not a number, a
+        count that does not fit, a branch to nowhere.
         """
         if self.text:
             try:

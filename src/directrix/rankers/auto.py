@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -12,13 +13,13 @@ from sklearn.utils.validation import check_is_fitted
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
-from directrix.rankers.base import Ranker
-from directrix.rankers.inputs import Weights
+from directrix.rankers.base import Ranker, Training
 from directrix.rankers.named_trainers import seed_of
 from directrix.rankers.selection.search import search
-from directrix.types import Callback, Float64Array
+from directrix.types import Float64Array
 
 
+@dataclass(eq=False, repr=False)
 class AutoRanker(Ranker):
     """Try the strong methods that suit a measure, and keep what is best on validation queries.
 
@@ -73,31 +74,16 @@ class AutoRanker(Ranker):
         "random_state": ["random_state"],
     }
 
-    def __init__(
-        self,
-        measure: RankingMeasure | str = "nDCG@10",
-        *,
-        method: str = "auto",
-        models: Collection[str] | None = None,
-        folds: int | None = None,
-        time_budget: float | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.measure = measure
-        self.method = method
-        self.models = models
-        self.folds = folds
-        self.time_budget = time_budget
-        self.random_state = random_state
+    measure: RankingMeasure | str = "nDCG@10"
+    _: KW_ONLY
+    method: str = "auto"
+    models: Collection[str] | None = None
+    folds: int | None = None
+    time_budget: float | None = None
+    random_state: Any = None
 
-    def _train(
-        self,
-        q: Queries,
-        valid: Queries | None,
-        measure: RankingMeasure | None,
-        weights: Weights,
-        callback: Callback | None,
-    ) -> Self:
+    def _train(self, training: Training) -> Self:
+        q, valid, measure, weights, callback = training
         if callback is not None:
             raise InputError(
                 "AutoRanker takes no callback: it trains many rankers. Set time_budget= to end it, or use "

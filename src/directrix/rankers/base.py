@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
 from sklearn.base import _fit_context
@@ -18,8 +18,15 @@ from directrix.data.stored import StoredFeatures
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
-from directrix.rankers.checks import check_finite, check_trainable, check_valid
-from directrix.rankers.inputs import Weights, one_set, per_document, per_query
+from directrix.rankers.inputs import (
+    Weights,
+    check_finite,
+    check_trainable,
+    check_valid,
+    one_set,
+    per_document,
+    per_query,
+)
 from directrix.rankers.nested import NestedParameters
 from directrix.rankers.training import mean_of, query_means
 from directrix.types import Callback, Float64Array
@@ -27,6 +34,16 @@ from directrix.types import Callback, Float64Array
 F = TypeVar("F", bound=Callable[..., Any])
 fit_context: Callable[..., Callable[[F], F]] = _fit_context
 """Checks the constructor's parameters when ``fit`` begins."""
+
+
+class Training(NamedTuple):
+    """What a ranker is trained on and for; the measure is None where ``fit`` is not told."""
+
+    queries: Queries
+    valid: Queries | None
+    measure: Any
+    weights: Weights
+    callback: Callback | None = None
 
 
 class Ranker(NestedParameters, ABC):
@@ -104,7 +121,7 @@ class Ranker(NestedParameters, ABC):
         by_query = per_query(query_weight, q, "query_weight")
         check_trainable(q)
         goal = None if measure is None else parse_measure(measure)
-        return self._train(q, valid, goal, (by_document, by_query), None)
+        return self._train(Training(q, valid, goal, (by_document, by_query)))
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit_queries(
@@ -145,17 +162,10 @@ class Ranker(NestedParameters, ABC):
             check_valid(valid, q)
         check_trainable(q)
         goal = None if measure is None else parse_measure(measure)
-        return self._train(q, valid, goal, (doc_weight, query_weight), callback)
+        return self._train(Training(q, valid, goal, (doc_weight, query_weight), callback))
 
     @abstractmethod
-    def _train(
-        self,
-        q: Queries,
-        valid: Queries | None,
-        measure: RankingMeasure | None,
-        weights: Weights,
-        callback: Callback | None,
-    ) -> Self:
+    def _train(self, training: Training) -> Self:
         """Train on checked data.
 
         Warn with ``stacklevel=4``: that is the caller of ``fit`` or ``fit_queries``.
@@ -225,18 +235,15 @@ class Ranker(NestedParameters, ABC):
             If the features are scaled by query and neither qid nor group is given.
         """
         check_is_fitted(self)
-        if qid is None and group is None and self._scales_by_query():
+        scale = getattr(self, "scale_", None)
+        if qid is None and group is None and scale is not None and scale.center is None:
             raise InputError(
-                f"predict got rows without their queries, but scale={self.scale_.kind!r} needs to know them; "
+                f"predict got rows without their queries, but scale={scale.kind!r} needs to know them; "
                 "type predict(X, qid=qid), or predict(X, group=[len(X)]) for the rows of one query."
             )
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
         q = Queries.from_arrays(X, np.zeros(X.shape[0]), qid=qid, group=group)
         return q.restore(self.predict_queries(q))
-
-    def _scales_by_query(self) -> bool:
-        scale = getattr(self, "scale_", None)
-        return scale is not None and scale.center is None
 
     @abstractmethod
     def predict_queries(self, q: Queries) -> Float64Array:

@@ -21,7 +21,7 @@ def _cutting_planes(
 
 
 _hinge = partial(
-    Method,
+    Method.of,
     trainer=_cutting_planes,
     cost="O(n log n), and a quadratic program of as many variables as planes",
     grid={"C": (0.01, 0.1, 1.0, 10.0, 100.0)},
@@ -41,7 +41,7 @@ _classifier = partial(
 )
 _CLASSIFIES = "a published baseline that classifies documents"
 _L2 = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
-_loss = partial(Method, grid={"l2": _L2}, keeps_best=True, selection="AP")
+_loss = partial(Method.of, grid={"l2": _L2}, keeps_best=True, selection="AP")
 _adarank = partial(
     Method,
     trainer=AdaRank,
@@ -60,27 +60,23 @@ _stumps = partial(
 
 BASELINES = (
     _hinge(
-        name="SVMMap",
-        surrogate=structural.SVMMap,
+        structural.SVMMap,
         source=f"{_YUE}, Algorithms 1 and 2",
         use_when="average precision, by a convex bound trained to a proven optimum",
     ),
     _hinge(
-        name="SVMRoc",
-        surrogate=structural.SVMRoc,
+        structural.SVMRoc,
         source="Joachims (2005), doi:10.1145/1102351.1102399",
         use_when="the area under the ROC curve, by a convex bound trained to a proven optimum",
     ),
     _hinge(
-        name="SVMNdcg",
-        surrogate=structural.SVMNdcg,
+        structural.SVMNdcg,
         source="Chakrabarti, Khanna, Sawant & Bhattacharyya (2008), doi:10.1145/1401890.1401906",
         use_when="nDCG, by a convex bound trained to a proven optimum",
         selection="nDCG@10",
     ),
     _hinge(
-        name="Dorm",
-        surrogate=dorm.Dorm,
+        dorm.Dorm,
         source="Le & Smola (2007), arXiv:0704.3359",
         use_when="nDCG@k by assignment to ranks, in rounds of convex problems",
         cost="without a cut-off k O(n log n), with it O(k (n + L^2)) for L labels; quadratic programs",
@@ -88,8 +84,7 @@ BASELINES = (
         selection="nDCG@10",
     ),
     _hinge(
-        name="PermuRank",
-        surrogate=structural.PermuRank,
+        structural.PermuRank,
         source="Xu, Liu, Lu, Li & Ma (2008), doi:10.1145/1390334.1390355",
         use_when="average precision, with a margin over all pairs of documents",
     ),
@@ -112,8 +107,7 @@ BASELINES = (
         fixed={"scale": "query-minmax", "thresholds": _QUANTILES},
     ),
     _loss(
-        name="RankSVM",
-        surrogate=pairwise.RankSVM,
+        pairwise.RankSVM,
         source="Joachims (2002); Chapelle & Keerthi (2010), doi:10.1007/s10791-009-9109-9",
         cost="O(n log n)",
         use_when="a convex baseline, solved to its optimum",
@@ -121,30 +115,26 @@ BASELINES = (
         grid={"l2": (*_L2, 1.0), "max_iter": (1000,)},
     ),
     _loss(
-        name="RankNet",
-        surrogate=pairwise.RankNet,
+        pairwise.RankNet,
         source="Burges et al. (2005), doi:10.1145/1102351.1102363",
         cost="all pairs of different labels",
         use_when="a convex baseline over pairs",
     ),
     _loss(
-        name="ListNet",
-        surrogate=listwise.ListNet,
+        listwise.ListNet,
         source="Cao, Qin, Liu, Tsai & Li (2007), doi:10.1145/1273496.1273513",
         cost="O(n)",
         use_when="a convex baseline over lists",
         grid={"target": ("labels", "gains"), "temperature": (0.3, 1.0), "l2": (1e-4, 1e-2)},
     ),
     _loss(
-        name="ListMLE",
-        surrogate=listwise.ListMLE,
+        listwise.ListMLE,
         source="Xia, Liu, Wang, Zhang & Li (2008), doi:10.1145/1390156.1390306",
         cost="O(n log n)",
         use_when="a convex baseline: the likelihood of the order of labels",
     ),
     _loss(
-        name="RankCosine",
-        surrogate=listwise.RankCosine,
+        listwise.RankCosine,
         source="Qin, Zhang, Tsai, Wang, Liu & Li (2008), doi:10.1016/j.ipm.2007.07.016",
         cost="O(n)",
         use_when="a baseline that long lists cannot dominate",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -14,9 +15,10 @@ from directrix.measures.base import RankingMeasure
 from directrix.measures.dcg import NDCG
 from directrix.models.trees import Trees, lightgbm
 from directrix.objectives.scores import ScoreObjective
+from directrix.rankers.base import Training
 from directrix.rankers.named_trainers import seed_of
 from directrix.rankers.persistence import check, naming
-from directrix.rankers.stored import SHARED_CONSTRAINTS, StoredRanker, Training
+from directrix.rankers.stored import SHARED_CONSTRAINTS, StoredRanker
 from directrix.rankers.training import judge_of
 from directrix.trainers.boosting import Boosting
 from directrix.types import Float64Array, Result, Surrogate
@@ -24,6 +26,7 @@ from directrix.types import Float64Array, Result, Surrogate
 _LAMBDARANK = "lambdarank"
 
 
+@dataclass(eq=False, repr=False)
 class BoostedRanker(StoredRanker):
     r"""Scores :math:`f(x) = \sum_t T_t(x)`: boosted trees, grown by LightGBM for any surrogate.
 
@@ -98,13 +101,8 @@ class BoostedRanker(StoredRanker):
     model_type: ClassVar[str] = "trees"
     missing_shows: ClassVar[bool] = False
     saved_parameters: ClassVar[dict[str, str]] = {
-        "n_trees": "number",
-        "learning_rate": "number",
-        "num_leaves": "number",
-        "min_data_in_leaf": "number",
-        "l2": "number",
-        "subsample": "number",
-        "feature_fraction": "number",
+        **dict.fromkeys(("n_trees", "learning_rate", "num_leaves", "min_data_in_leaf"), "number"),
+        **dict.fromkeys(("l2", "subsample", "feature_fraction"), "number"),
         "scale": "text or null",
         "patience": "number or null",
     }
@@ -120,35 +118,21 @@ class BoostedRanker(StoredRanker):
         "patience": [Interval(Integral, 1, None, closed="left"), None],
     }
 
-    def __init__(  # noqa: PLR0913
-        self,
-        surrogate: Surrogate | str | None = None,
-        *,
-        n_trees: int = 300,
-        learning_rate: float = 0.1,
-        num_leaves: int = 15,
-        min_data_in_leaf: int = 20,
-        l2: float = 0.0,
-        subsample: float = 1.0,
-        feature_fraction: float = 1.0,
-        scale: str | None = None,
-        patience: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.surrogate = surrogate
-        self.n_trees = n_trees
-        self.learning_rate = learning_rate
-        self.num_leaves = num_leaves
-        self.min_data_in_leaf = min_data_in_leaf
-        self.l2 = l2
-        self.subsample = subsample
-        self.feature_fraction = feature_fraction
-        self.scale = scale
-        self.patience = patience
-        self.random_state = random_state
+    surrogate: Surrogate | str | None = None
+    _: KW_ONLY
+    n_trees: int = 300
+    learning_rate: float = 0.1
+    num_leaves: int = 15
+    min_data_in_leaf: int = 20
+    l2: float = 0.0
+    subsample: float = 1.0
+    feature_fraction: float = 1.0
+    scale: str | None = None
+    patience: int | None = None
+    random_state: Any = None
 
-    def _minimise(self, training: Training) -> tuple[Boosting, Result]:
-        data, judged, surrogate, measure, (by_document, by_query), callback = training
+    def _minimise(self, training: Training, surrogate: Any) -> tuple[Boosting, Result]:
+        data, judged, measure, (by_document, by_query), callback = training
         lightgbm()  # refuse before the work
         objective: ScoreObjective | Float64Array | None
         if surrogate != _LAMBDARANK:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -14,14 +15,15 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from directrix.data.queries import Queries
 from directrix.data.stored import StoredFeatures
 from directrix.errors import InputError
+from directrix.measures.base import RankingMeasure
 from directrix.measures.dcg import NDCG
 from directrix.models.rows import row_slice
 from directrix.objectives.build import make_objective
-from directrix.objectives.objective import Objective
 from directrix.objectives.penalty import L2
-from directrix.rankers.inputs import Weights, row_weights
+from directrix.rankers.base import Ranker, Training
+from directrix.rankers.inputs import row_weights
 from directrix.rankers.named_trainers import trainer_of
-from directrix.rankers.stored import SHARED_CONSTRAINTS, StoredRanker, Training
+from directrix.rankers.stored import SHARED_CONSTRAINTS, StoredRanker
 from directrix.rankers.training import judge_of, kept_start
 from directrix.trainers.best import BestSoFar
 from directrix.types import Float64Array, Model, Result, Surrogate, Trainer
@@ -88,20 +90,21 @@ class GradientRanker(StoredRanker):
         # a trainer for the measure of fit cannot be made before fit
         return self.trainer if hasattr(trainer, "measure") else trainer
 
-    def _objective(self, q: Queries, surrogate: Surrogate, penalty: L2, weights: Weights) -> Objective:
-        by_document, by_query = weights
-        return make_objective(
-            q, surrogate, self._model(), penalty=penalty, doc_weight=by_document, query_weight=by_query
-        )
-
     def _penalty(self, start: Float64Array) -> L2:
         return L2(float(self.l2))
 
-    def _minimise(self, training: Training) -> tuple[Trainer, Result]:
-        data, judged, surrogate, measure, weights, callback = training
+    def _minimise(self, training: Training, surrogate: Surrogate) -> tuple[Trainer, Result]:
+        data, judged, measure, weights, callback = training
         trainer = trainer_of(self, measure)
         start = self._start(data, row_weights(data, *weights))
-        objective = self._objective(data, surrogate, self._penalty(start), weights)
+        objective = make_objective(
+            data,
+            surrogate,
+            self._model(),
+            penalty=self._penalty(start),
+            doc_weight=weights[0],
+            query_weight=weights[1],
+        )
         watched = trainer
         if judged is not None:
             judge = judge_of(measure, judged)
@@ -137,3 +140,64 @@ class GradientRanker(StoredRanker):
                 "fit with warm_start=False to start again from the beginning."
             )
         return self._params.copy()
+
+
+def decompose(ranker: Ranker, q: Queries) -> tuple[Model, Float64Array, Queries, GradientRanker]:
+    """Return the model, a copy of the parameters, the scaled data, and the ranker that has them.
+
+    The ranker is a `LinearRanker`, an `MLPRanker`, or an `AutoRanker` that chose one of them. Raises
+    `InputError` if its model is not a vector of weights (stumps, trees), or the data have other features.
+
+    Examples
+    --------
+    >>> from directrix import LinearRanker, Queries
+    >>> q = Queries.from_arrays([[0.0], [1.0], [2.0]], [0, 1, 2])
+    >>> ranker = LinearRanker("ListNet", max_iter=5).fit_queries(q)
+    >>> bool((decompose(ranker, q)[1] == ranker.coef_).all())
+    True
+    """
+    trained = ranker.trained()
+    if not isinstance(trained, GradientRanker) or not trained.moves_smoothly:
+        raise InputError(
+            f"a {type(trained).__name__} has no weights that can be moved a little; a fitted LinearRanker or "
+            "MLPRanker is needed, e.g. LinearRanker('ApproxNDCG').fit(X, y, qid=qid)."
+        )
+    queries = trained._ready(q)
+    return trained._model(), trained._params.copy(), queries, trained
+
+
+def with_parameters(
+    ranker: GradientRanker,
+    params: Float64Array,
+    measure: RankingMeasure,
+    value: float,
+    record: Mapping[str, Any],
+) -> Any:
+    """Return a copy of a fitted ranker with other parameters; it predicts, scores and can be saved.
+
+    The parameters, on scaled features, were chosen by ``measure``, which ``score`` reports from now on, with
+    this mean ``value``. ``record`` says in JSON types how they were computed: ``"message"``, and whatever
+    else the model file keeps. Raises `InputError` if the number of parameters differs, or they are not
+    finite.
+    """
+    given = np.array(params, dtype=np.float64)
+    if given.shape != ranker._params.shape or not np.isfinite(given).all():
+        raise InputError(
+            f"params has shape {given.shape}; {ranker._params.size} finite numbers are needed, as many "
+            "as the ranker has."
+        )
+    other = copy.copy(ranker)
+    other._params = given
+    other.measure_ = measure
+    other.result_ = replace(
+        ranker.result_, params=given, value=-value, message=record["message"], own_loss=True, dual=None
+    )
+    result = {**ranker.training_["result"], "message": record["message"], "value": -value}
+    result.pop("dual", None)
+    other.training_ = {
+        **ranker.training_,
+        "measure": repr(measure),
+        "result": result,
+        "moved": dict(record),
+    }
+    return other

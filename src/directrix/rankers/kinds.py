@@ -5,11 +5,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from directrix.registry import RANKERS
+from directrix.registry import RANKERS, load_class
 
 if TYPE_CHECKING:
     from directrix.rankers.stored import StoredRanker
@@ -17,23 +16,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RankerKind:
-    """A class of rankers that a model file can hold.
+    """A class of rankers that a model file can hold."""
 
-    Parameters
-    ----------
-    name : str
-        Its name in `directrix.registry.RANKERS`.
-    needs : str, optional
-        A package that must be installed.
-    """
-
-    name: str
-    needs: str | None = None
+    name: str  # in `directrix.registry.RANKERS`
+    needs: str | None = None  # a package that must be installed
 
     def load(self) -> type[StoredRanker]:
         """Import the class."""
-        ranker: type[StoredRanker] = getattr(import_module(f"directrix.{RANKERS[self.name]}"), self.name)
-        return ranker
+        return load_class(RANKERS, self.name)
 
     @property
     def settings(self) -> tuple[str, ...]:

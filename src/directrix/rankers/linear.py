@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,6 +18,7 @@ from directrix.trainers.regression import regression_start
 from directrix.types import Float64Array, Surrogate, Trainer
 
 
+@dataclass(eq=False, repr=False)
 class LinearRanker(GradientRanker):
     r"""Scores :math:`f(x) = w \cdot x`, with `w` trained for the measure you report.
 
@@ -101,30 +103,17 @@ class LinearRanker(GradientRanker):
         "center": [StrOptions({"zero", "start"})],
     }
 
-    def __init__(  # noqa: PLR0913
-        self,
-        surrogate: Surrogate | str | None = None,
-        *,
-        trainer: str | Trainer = "lbfgs",
-        l2: float = 0.0,
-        scale: str | None = None,
-        start: str = "regression",
-        center: str = "zero",
-        max_iter: int = 200,
-        patience: int | None = None,
-        warm_start: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.surrogate = surrogate
-        self.trainer = trainer
-        self.l2 = l2
-        self.scale = scale
-        self.start = start
-        self.center = center
-        self.max_iter = max_iter
-        self.patience = patience
-        self.warm_start = warm_start
-        self.random_state = random_state
+    surrogate: Surrogate | str | None = None
+    _: KW_ONLY
+    trainer: str | Trainer = "lbfgs"
+    l2: float = 0.0
+    scale: str | None = None
+    start: str = "regression"
+    center: str = "zero"
+    max_iter: int = 200
+    patience: int | None = None
+    warm_start: bool = False
+    random_state: Any = None
 
     def _model(self) -> LinearModel:
         return LinearModel()

@@ -89,6 +89,11 @@ class Method:
     only: tuple[str, ...] | None = None
     without: tuple[str, ...] = ()
 
+    @classmethod
+    def of(cls, surrogate: type[Any], **rest: Any) -> Method:
+        """Return a method that has the name of its surrogate."""
+        return cls(name=surrogate.__name__, surrogate=surrogate, **rest)
+
     @property
     def traits(self) -> tuple[str, ...]:
         """What the surrogate promises, sorted; empty without a surrogate."""
@@ -110,7 +115,7 @@ class Method:
     def takes(self, measure: RankingMeasure | None) -> bool:
         """Return whether its surrogate supports the measure; LambdaRank does not support ``ties="worst"``."""
         try:
-            self._with_surrogate({}, measure)
+            self._surrogate({}, measure)
         except InputError:
             return False
         return True
@@ -155,7 +160,7 @@ class Method:
             given.setdefault("trainer", self.trainer)
         elif callable(self.trainer):
             given["trainer"] = self.trainer(**self._given(self._of_trainer, chosen, measure))
-        return KINDS[self.model].load()(**self._with_surrogate(chosen, measure), **given)
+        return KINDS[self.model].load()(self._surrogate(chosen, measure), **given)
 
     def candidates(self, measure: RankingMeasure | None, fixed: Mapping[str, Any]) -> list[Trial]:
         """Methods and settings to try: the grid, with the ``fixed`` settings instead of their values.
@@ -232,13 +237,9 @@ class Method:
         hidden = {"trainer", "max_iter"} if callable(self.trainer) else set()
         return tuple(name for name in KINDS[self.model].settings if name not in hidden)
 
-    def _with_surrogate(self, settings: Mapping[str, Any], measure: RankingMeasure | None) -> dict[str, Any]:
-        if self.surrogate is None:
-            return {name: value for name, value in settings.items() if name == "surrogate"}
-        return {"surrogate": self._surrogate(settings, measure)}
-
     def _surrogate(self, settings: Mapping[str, Any], measure: RankingMeasure | None) -> Any:
-        assert self.surrogate is not None
+        if self.surrogate is None:
+            return settings.get("surrogate")
         return self.surrogate(**self._given(self._of_surrogate, settings, measure))
 
     def _given(
@@ -254,10 +255,7 @@ class Method:
 class Auto(Method):
     """The strong methods that suit a measure; validation queries choose among them.
 
-    Parameters
-    ----------
-    tries : mapping of str to tuple of Method
-        By class of measure, in an order of preference; "others" for all other measures.
+    They are in ``tries`` by class of measure, in an order of preference; "others" for all other measures.
     """
 
     tries: Mapping[str, tuple[Method, ...]] = field(default_factory=dict, hash=False)

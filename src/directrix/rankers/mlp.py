@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, get_args
 
 import numpy as np
@@ -19,6 +20,7 @@ from directrix.types import Float64Array, Surrogate, Trainer
 _LAYER = {"inputs": "number", "outputs": "number", "weights": "list", "bias": "list or null"}
 
 
+@dataclass(eq=False, repr=False)
 class MLPRanker(GradientRanker):
     r"""Scores of a perceptron with hidden layers, trained for the measure you report.
 
@@ -86,30 +88,17 @@ class MLPRanker(GradientRanker):
         "activation": [StrOptions(set(get_args(Activation)))],
     }
 
-    def __init__(  # noqa: PLR0913
-        self,
-        surrogate: Surrogate | str | None = None,
-        *,
-        hidden: tuple[int, ...] = (10,),
-        activation: str = "relu",
-        trainer: str | Trainer = "lbfgs",
-        l2: float = 1e-3,
-        scale: str | None = "standard",
-        max_iter: int = 100,
-        patience: int | None = None,
-        warm_start: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.surrogate = surrogate
-        self.hidden = hidden
-        self.activation = activation
-        self.trainer = trainer
-        self.l2 = l2
-        self.scale = scale
-        self.max_iter = max_iter
-        self.patience = patience
-        self.warm_start = warm_start
-        self.random_state = random_state
+    surrogate: Surrogate | str | None = None
+    _: KW_ONLY
+    hidden: tuple[int, ...] = (10,)
+    activation: str = "relu"
+    trainer: str | Trainer = "lbfgs"
+    l2: float = 1e-3
+    scale: str | None = "standard"
+    max_iter: int = 100
+    patience: int | None = None
+    warm_start: bool = False
+    random_state: Any = None
 
     def _model(self) -> MLPModel:
         return self._trained_model

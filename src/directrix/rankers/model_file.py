@@ -19,7 +19,7 @@ from directrix.rankers.persistence import SAVE_AGAIN, check, naming, read_model_
 from directrix.rankers.stored import StoredRanker
 from directrix.rankers.training import sharpened
 from directrix.registry import SURROGATES
-from directrix.types import Float64Array, Result, Status
+from directrix.types import Array, Float64Array, Result, Status
 
 _OBJECT = re.compile(r"<?(?P<name>[A-Za-z_][\w.]*)(?:\(.*\)| .*>)", re.DOTALL)  # the repr of some object
 _TRAINING = {
@@ -82,9 +82,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     ranker = _unfitted(path, kind, training)
     params = ranker._restore_model(path, model, features["count"])
     ranker.n_features_in_ = features["count"]
-    names = _names(path, features["names"], features["count"])
-    if names is not None:
-        ranker.feature_names_in_ = np.array(names, dtype=object)
+    if features["names"] is not None:
+        ranker.feature_names_in_ = _names(path, features["names"], features["count"])
     with naming(path, '"measure" of "training"'):
         ranker.measure_ = parse_measure(training["measure"])
     ranker.scale_ = _scale(path, content["scale"], features["count"])
@@ -96,14 +95,12 @@ def load(path: str | os.PathLike[str]) -> Any:
     return ranker
 
 
-def _names(path: Any, names: list[Any] | None, count: int) -> list[str] | None:
-    if names is None:
-        return None
+def _names(path: Any, names: list[Any], count: int) -> Array:
     if not all(isinstance(name, str) for name in names) or not len(names) == len(set(names)) == count:
         raise InputError(
             f'{path}: "names" of "features" must be null or {count} different texts. {SAVE_AGAIN}'
         )
-    return names
+    return np.array(names, dtype=object)
 
 
 def _unfitted(path: Any, kind: type[StoredRanker], training: dict[str, Any]) -> Any:

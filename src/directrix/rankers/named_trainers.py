@@ -58,10 +58,7 @@ def seed_of(random_state: Any) -> Any:
 def trainer_from(text: str) -> Trainer | str:
     """Return the trainer whose ``repr`` a text is, or the text itself if it is none of directrix.
 
-    Raises
-    ------
-    InputError
-        If it is a trainer of directrix, with a setting that it does not have or take.
+    Raises `InputError` if it is a trainer of directrix, with a setting that it does not have or take.
     """
     try:
         tree = ast.parse(text, mode="eval").body

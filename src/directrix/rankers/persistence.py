@@ -37,18 +37,11 @@ SAVE_AGAIN = "Save the model again with ranker.save(path), or train it again wit
 def write_model_file(path: str | os.PathLike[str], content: Mapping[str, Any]) -> None:
     """Write a model file in one step: a reader sees the old file or the whole new one.
 
-    Parameters
-    ----------
-    path : path
-        Where to write; an existing file is replaced.
-    content : mapping
-        The file without its ``format`` entry; only JSON types, no NaN.
+    ``content`` is the file without its ``format`` entry, of JSON types without NaN. An existing file is
+    replaced.
 
-    Raises
-    ------
-    InputError
-        If the folder does not exist or cannot be written to, ``path`` is a folder, or a number of the
-        model is not finite.
+    Raises `InputError` if the folder does not exist or cannot be written to, ``path`` is a folder, or a
+    number of the model is not finite.
     """
     try:
         text = json.dumps({"format": FORMAT, **content}, indent=1, allow_nan=False) + "\n"
@@ -65,11 +58,8 @@ def write_model_file(path: str | os.PathLike[str], content: Mapping[str, Any]) -
 def read_model_file(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read a model file and check its frame: JSON, format, and the five parts.
 
-    Raises
-    ------
-    InputError
-        If the file cannot be read, is not JSON, repeats a key, holds NaN or infinity, is of
-        another format or version, or lacks a part.
+    Raises `InputError` if the file cannot be read, is not JSON, repeats a key, holds NaN or infinity, is of
+    another format or version, or lacks a part.
     """
     content = _parse(Path(path))
     if not isinstance(content, dict):
@@ -92,22 +82,9 @@ def read_model_file(path: str | os.PathLike[str]) -> dict[str, Any]:
 def check(path: Any, where: str, part: Mapping[str, Any], fields: Mapping[str, str]) -> None:
     """Check that a part of a model file has its entries, each of its kind; report all at once.
 
-    Parameters
-    ----------
-    path : path
-        The file, for the message.
-    where : str
-        The part, for the message.
-    part : mapping
-        What the file holds.
-    fields : mapping of name to kinds
-        Entries that are needed, and their kind: "object", "list", "text", "number", "null",
-        "boolean", or several with " or " between them; "absent" if it may be missing.
-
-    Raises
-    ------
-    InputError
-        If entries are missing or of another kind.
+    ``fields`` has the entries that are needed, and their kind: "object", "list", "text", "number", "null",
+    "boolean", or several with " or " between them; "absent" if it may be missing. ``path`` and ``where`` name
+    file and part in the message. Raises `InputError` if entries are missing or of another kind.
     """
     wrong = [
         f'"{name}" is missing'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from directrix.rankers.method import Method
 from directrix.surrogates import approx, approx_cascade, approx_pairs, lambdas, smooth, soft
@@ -14,7 +15,7 @@ from directrix.trainers.sgd import SGD
 _QIN = "Qin, Liu & Li (2010), doi:10.1007/s10791-009-9124-x"
 _CHAPELLE = "Chapelle & Wu (2010), doi:10.1007/s10791-009-9110-3"
 _DONMEZ = "Donmez, Svore & Burges (2009), doi:10.1145/1571941.1572021"
-_FUTURE = f"{_QIN}, Sect. 6 (future work)"
+_FUTURE = "Sect. 6 (future work)"
 _PAIRS = "O(R n) pairs, only those inside the sigmoid's band"
 _LAMBDAS = "O(n k) pairs with a cut-off k, O(n^2) without"
 _LOOP = {"shrink": 0.8, "shrink_chance": 0.3, "restart_after": 50, "patience": 100, "epochs": 700}
@@ -24,13 +25,17 @@ def _annealed(sigma_first: float = 64.0, sigma_last: float = 1 / 64, cg_iter: in
     return Anneal(CG(max_iter=cg_iter), start=sigma_first, stop=sigma_last)
 
 
-_approx = partial(
-    Method,
-    cost=_PAIRS,
-    grid={"alpha": (3.0, 10.0, 30.0), "l2": (1e-4, 1e-3), "max_iter": (100,)},
+# surrogate, place in Qin, Liu & Li (2010), when to use it, settings from the measure, selection
+_APPROX: tuple[tuple[type[Any], str, str, tuple[str, ...], str], ...] = (
+    (approx.ApproxNDCG, "Eq. 21", "the default: graded labels, nDCG or any measure of the top", (), "nDCG"),
+    (approx.ApproxAP, "Eq. 22", "average precision, labels that are relevant or not", ("rel",), "AP"),
+    (approx.ApproxPrecision, _FUTURE, "precision at a fixed cut-off", ("k", "rel"), "P@10"),
+    (approx_cascade.ApproxRR, _FUTURE, "only the first relevant document counts", ("rel",), "RR"),
+    (approx_cascade.ApproxERR, _FUTURE, "users stop when satisfied; graded labels", ("l_max",), "ERR"),
+    (approx_pairs.ApproxKendall, _FUTURE, "the whole order counts", (), "tau"),
 )
 _smooth = partial(
-    Method,
+    Method.of,
     trainer=_annealed,
     cost="O(k n) pairs, only those inside the band; 13 trainings in a row, sigma halved",
     grid={"l2": (1e-4, 1e-3, 1e-2, 1e-1)},
@@ -64,71 +69,35 @@ PUBLISHED = (
         only=("scale",),
         selection="AP",
     ),
-    _approx(
-        name="ApproxNDCG",
-        surrogate=approx.ApproxNDCG,
-        source=f"{_QIN}, Eq. 21",
-        use_when="the default: graded labels, nDCG or any measure of the top",
-    ),
-    _approx(
-        name="ApproxAP",
-        surrogate=approx.ApproxAP,
-        source=f"{_QIN}, Eq. 22",
-        use_when="average precision, labels that are relevant or not",
-        from_measure=("rel",),
-        selection="AP",
-    ),
-    _approx(
-        name="ApproxPrecision",
-        surrogate=approx.ApproxPrecision,
-        source=_FUTURE,
-        use_when="precision at a fixed cut-off",
-        from_measure=("k", "rel"),
-        selection="P@10",
-    ),
-    _approx(
-        name="ApproxRR",
-        surrogate=approx_cascade.ApproxRR,
-        source=_FUTURE,
-        use_when="only the first relevant document counts",
-        from_measure=("rel",),
-        selection="RR",
-    ),
-    _approx(
-        name="ApproxERR",
-        surrogate=approx_cascade.ApproxERR,
-        source=_FUTURE,
-        use_when="users stop when satisfied; graded labels",
-        from_measure=("l_max",),
-        selection="ERR",
-    ),
-    _approx(
-        name="ApproxKendall",
-        surrogate=approx_pairs.ApproxKendall,
-        source=_FUTURE,
-        use_when="the whole order counts",
-        selection="tau",
+    *(
+        Method.of(
+            surrogate,
+            source=f"{_QIN}, {place}",
+            cost=_PAIRS,
+            use_when=use_when,
+            grid={"alpha": (3.0, 10.0, 30.0), "l2": (1e-4, 1e-3), "max_iter": (100,)},
+            from_measure=from_measure,
+            selection=selection,
+        )
+        for surrogate, place, use_when, from_measure, selection in _APPROX
     ),
     _smooth(
-        name="SmoothNDCG",
-        surrogate=smooth.SmoothNDCG,
+        smooth.SmoothNDCG,
         source=f"{_CHAPELLE}, Eq. 8 and the algorithm of Sect. 4",
         use_when="nDCG, if time allows a sequence of smoothings",
         fixed={"center": "start", "k": 50},
         selection="nDCG@10",
     ),
     _smooth(
-        name="SmoothAP",
-        surrogate=smooth.SmoothAP,
+        smooth.SmoothAP,
         source=f"{_CHAPELLE}, Eq. 9 and the algorithm of Sect. 4",
         use_when="average precision, if time allows a sequence of smoothings",
         fixed={"center": "start"},
         from_measure=("rel",),
         selection="AP",
     ),
-    Method(
-        name="SoftNDCG",
-        surrogate=soft.SoftNDCG,
+    Method.of(
+        soft.SoftNDCG,
         source="Taylor, Guiver, Robertson & Minka (2008), doi:10.1145/1341531.1341544",
         cost="O(R n) pairs times some 30 terms, only those inside the band",
         use_when="nDCG with a cut-off; scores are random variables",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from dataclasses import replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -14,12 +14,11 @@ from directrix.data.queries import Queries
 from directrix.data.scale import SCALES, Scale, fit_scale
 from directrix.errors import InputError, NotConverged, warn
 from directrix.measures.base import RankingMeasure
-from directrix.rankers.base import Ranker
-from directrix.rankers.checks import check_finite, check_scores, surrogate_of
-from directrix.rankers.inputs import Weights
+from directrix.rankers.base import Ranker, Training
+from directrix.rankers.inputs import check_finite, check_scores, surrogate_of
 from directrix.rankers.persistence import write_model_file
 from directrix.rankers.training import last_smoothing, measure_of, sharpened, training_record
-from directrix.types import Callback, Float64Array, Result
+from directrix.types import Float64Array, Result
 
 SHARED_CONSTRAINTS: dict[str, list[Any]] = {
     "surrogate": [HasMethods(["value_and_grad"]), str, None],
@@ -27,17 +26,6 @@ SHARED_CONSTRAINTS: dict[str, list[Any]] = {
     "random_state": ["random_state"],
 }
 """What scikit-learn checks of the parameters that all of these rankers have."""
-
-
-class Training(NamedTuple):
-    """What a ranker is trained on, with scaled features, and what for."""
-
-    queries: Queries
-    valid: Queries | None
-    surrogate: Any
-    measure: RankingMeasure
-    weights: Weights
-    callback: Callback | None
 
 
 class StoredRanker(Ranker):
@@ -69,20 +57,15 @@ class StoredRanker(Ranker):
     def _value_of(self, name: str) -> Any:
         return self._surrogate() if name == "surrogate" else super()._value_of(name)
 
-    def _train(
-        self,
-        q: Queries,
-        valid: Queries | None,
-        measure: RankingMeasure | None,
-        weights: Weights,
-        callback: Callback | None,
-    ) -> Self:
+    def _train(self, training: Training) -> Self:
+        q, valid, measure, *_ = training
         surrogate = self._surrogate()
         if measure is None:
             measure = self._measure_of(surrogate)
         scale = fit_scale(self.scale, q.features)
         data, judged = _scaled(q, scale), None if valid is None else _scaled(valid, scale)
-        trainer, result = self._minimise(Training(data, judged, surrogate, measure, weights, callback))
+        scaled = training._replace(queries=data, valid=judged, measure=measure)
+        trainer, result = self._minimise(scaled, surrogate)
         self.measure_, self.scale_, self.result_ = measure, scale, result
         self.surrogate_ = sharpened(surrogate, last_smoothing(result))
         self._name_features(q)
@@ -92,8 +75,8 @@ class StoredRanker(Ranker):
         return self
 
     @abstractmethod
-    def _minimise(self, training: Training) -> tuple[Any, Result]:
-        """Train and set the fitted model; return the trainer, for the record, and its result."""
+    def _minimise(self, training: Training, surrogate: Any) -> tuple[Any, Result]:
+        """Train on scaled features; set the model and return the trainer, for the record, and its result."""
 
     def predict_queries(self, q: Queries) -> Float64Array:
         """Return the score of every document of `Queries`, in their order.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -17,6 +18,7 @@ from directrix.rankers.persistence import check, naming, weights
 from directrix.types import Float64Array, Surrogate, Trainer
 
 
+@dataclass(eq=False, repr=False)
 class StumpRanker(GradientRanker):
     r"""Scores :math:`f(x) = \sum_f \sum_t w_{f,t} [x_f > \theta_{f,t}]`: a staircase of every feature.
 
@@ -82,28 +84,16 @@ class StumpRanker(GradientRanker):
         "thresholds": [Interval(Integral, 1, None, closed="left"), "array-like"],
     }
 
-    def __init__(  # noqa: PLR0913
-        self,
-        surrogate: Surrogate | str | None = None,
-        *,
-        trainer: str | Trainer = "rankboost",
-        thresholds: Any = 32,
-        l2: float = 0.0,
-        scale: str | None = None,
-        max_iter: int = 300,
-        patience: int | None = None,
-        warm_start: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.surrogate = surrogate
-        self.trainer = trainer
-        self.thresholds = thresholds
-        self.l2 = l2
-        self.scale = scale
-        self.max_iter = max_iter
-        self.patience = patience
-        self.warm_start = warm_start
-        self.random_state = random_state
+    surrogate: Surrogate | str | None = None
+    _: KW_ONLY
+    trainer: str | Trainer = "rankboost"
+    thresholds: Any = 32
+    l2: float = 0.0
+    scale: str | None = None
+    max_iter: int = 300
+    patience: int | None = None
+    warm_start: bool = False
+    random_state: Any = None
 
     @property
     def thresholds_(self) -> list[Float64Array]:

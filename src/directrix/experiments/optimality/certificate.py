@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from directrix.experiments.json_values import json_value
 from directrix.experiments.optimality.directions import OneWeight, RandomDirections
 from directrix.types import Float64Array, Int64Array
 
 LEVEL = 1e-12
 """Changes of at most this share of the value count as no change."""
+_FIGURES = ("eps", "delta", "confidence", "share_below", "largest_rise")
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class ExactRise:
 
     def to_dict(self) -> dict[str, Any]:
         """In JSON types; an infinite reach is null."""
-        return {**vars(self), "reach": self.reach if np.isfinite(self.reach) else None}
+        return dict(json_value(vars(self)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,14 +133,12 @@ class Certificate:
     @property
     def mean_change(self) -> Float64Array:
         """Mean over directions of the change, for every step: float64 (n_steps,)."""
-        means: Float64Array = self.curves.mean(axis=0)
-        return means
+        return np.asarray(self.curves.mean(axis=0))
 
     @property
     def max_change(self) -> Float64Array:
         """The highest change of any direction, for every step: float64 (n_steps,)."""
-        highest: Float64Array = self.curves.max(axis=0)
-        return highest
+        return np.asarray(self.curves.max(axis=0))
 
     @property
     def confidence(self) -> float:
@@ -186,7 +186,7 @@ class Certificate:
 
     def to_dict(self, *, curves: bool = False) -> dict[str, Any]:
         """In JSON types; with ``curves`` every change too, one list per direction."""
-        best = self.largest_at
+        direction, step = self.largest_at or (None, None)
         return {
             "measure": self.measure,
             "value": self.value,
@@ -196,13 +196,9 @@ class Certificate:
             "n_rising": self.n_rising,
             "n_level": self.n_level,
             "is_local_optimum": self.is_local_optimum,
-            "eps": self.eps,
-            "delta": self.delta,
-            "confidence": self.confidence,
-            "share_below": self.share_below,
-            "largest_rise": self.largest_rise,
-            "largest_direction": None if best is None else best[0],
-            "largest_step": None if best is None else best[1],
+            **{name: getattr(self, name) for name in _FIGURES},
+            "largest_direction": direction,
+            "largest_step": step,
             "unit": self.unit,
             "steps": list(self.steps),
             "mean_change": self.mean_change.tolist(),

@@ -22,24 +22,9 @@ def n_directions(eps: float = 0.01, delta: float = 0.01) -> int:
 
     .. math:: K = \lceil \ln\delta / \ln(1 - \varepsilon) \rceil
 
-    If at least a share eps of all directions rises, K random ones hold a rising one with
-    probability :math:`1 - (1 - \varepsilon)^K \ge 1 - \delta`.
-
-    Parameters
-    ----------
-    eps : float in (0, 1)
-        Share of directions that rise.
-    delta : float in (0, 1)
-        Chance of missing all of them.
-
-    Raises
-    ------
-    InputError
-        If one of them is not between 0 and 1, or more than 10 million directions would be needed.
-
-    References
-    ----------
-    Donmez, Svore & Burges (2009), Section 5, doi:10.1145/1571941.1572021.
+    If at least a share eps of all directions rises, K random ones hold a rising one with probability :math:`1
+    - (1 - \varepsilon)^K \ge 1 - \delta`; see `certify`. Raises `InputError` if one of them is not between 0
+    and 1, or more than 10 million directions would be needed.
 
     Examples
     --------
@@ -71,26 +56,13 @@ class Steps:
 
     A linear ranking does not depend on the norm of its weights, so what an absolute step means depends on how
     long the weights happen to be; a relative step has the same meaning for all.
-
-    Parameters
-    ----------
-    given : tuple of float > 0
-        In multiples of the unit.
-    relative : bool
-        Whether the unit is the norm of the weights; else it is 1.
     """
 
-    given: tuple[float, ...]
-    relative: bool
+    given: tuple[float, ...]  # in multiples of the unit
+    relative: bool  # whether the unit is the norm of the weights; else it is 1
 
     def unit(self, params: Float64Array) -> float:
-        """Return the unit of step sizes at the given weights.
-
-        Raises
-        ------
-        InputError
-            If it is the norm of weights that are all 0.
-        """
+        """Return the unit at the given weights; raise `InputError` for relative steps if all are 0."""
         if not self.relative:
             return 1.0
         norm = float(np.linalg.norm(params))
@@ -105,17 +77,10 @@ class Steps:
 
 @dataclass(frozen=True)
 class RandomDirections:
-    """Random unit vectors, uniform on the sphere; each depends only on the seed and its number.
-
-    Parameters
-    ----------
-    count, n_params : int
-        Number of vectors, and of their components.
-    seed : tuple of int >= 0
-    """
+    """Random unit vectors, uniform on the sphere; each depends only on the seed and its number."""
 
     count: int
-    n_params: int
+    n_params: int  # components of a vector
     seed: tuple[int, ...]
 
     def block(self, first: int, last: int) -> Float64Array:

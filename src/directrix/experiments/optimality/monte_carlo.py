@@ -9,7 +9,7 @@ import numpy as np
 
 from directrix.errors import InputError
 from directrix.experiments.cells import Progress
-from directrix.experiments.optimality.certificate import LEVEL, Certificate
+from directrix.experiments.optimality.certificate import LEVEL, Certificate, ExactRise
 from directrix.experiments.optimality.directions import (
     OneWeight,
     RandomDirections,
@@ -17,9 +17,9 @@ from directrix.experiments.optimality.directions import (
     check_steps,
     n_directions,
 )
-from directrix.experiments.optimality.exact import exact_rises, line_search_of
 from directrix.experiments.optimality.point import Judge, Point, point_of
 from directrix.measures.base import RankingMeasure
+from directrix.measures.line_search import LineSearch
 from directrix.parameters import seed_number
 from directrix.types import Float64Array
 
@@ -106,9 +106,9 @@ def certify(  # noqa: PLR0913
     directions = _directions(point, count, root, one_weight=one_weight)
     judge = Judge(point, goal)
     unit, lengths = tried.unit(point.params), tried.lengths(point.params)
-    search = line_search_of(point, goal) if exact else None  # refuses before the work
+    search = point.line_search(goal) if exact else None  # refuses before the work
     curves = changes_along(judge, point.params, judge.value, directions, lengths, progress)
-    rises = exact_rises(point, judge, search, directions, float(lengths.max()), progress) if search else ()
+    rises = _exact_rises(judge, search, directions, float(lengths.max()), progress) if search else ()
     return Certificate(goal.name, judge.value, directions, eps, delta, tried.given, unit, curves, rises)
 
 
@@ -146,3 +146,34 @@ def changes_along(
         if until_rise and (curves[first:last] > LEVEL * abs(value)).any():
             return curves[:last]
     return curves
+
+
+def _exact_rises(
+    judge: Judge,
+    search: LineSearch,
+    directions: RandomDirections | OneWeight,
+    reach: float,
+    progress: Progress | None,
+) -> tuple[ExactRise, ...]:
+    """Search every line through the weights in both directions: within ``reach``, and anywhere.
+
+    With one weight at a time every second direction is skipped: it lies on the line of the one before.
+    """
+    scores = judge.scores(judge.point.params[None])[0]
+    base = search.value(scores)
+    reaches = (reach, np.inf)
+    lines = range(0, directions.count, 2 if isinstance(directions, OneWeight) else 1)
+    rises, places = np.zeros((2, len(lines))), np.zeros((2, len(lines)))
+    for row, i in enumerate(lines):
+        along = judge.scores(directions.block(i, i + 1))[0]
+        for k, highest in enumerate(search.best_within(scores, along, reaches)):
+            rises[k, row], places[k, row] = highest.value - base, highest.t
+        if progress is not None:
+            progress(row + 1, len(lines), "lines")
+    level = LEVEL * abs(base)
+    summaries = []
+    for k, distance in enumerate(reaches):
+        row, n_rising = int(rises[k].argmax()), int((rises[k] > level).sum())
+        best = (float(rises[k, row]), lines[row], float(places[k, row])) if n_rising else (0.0, None, 0.0)
+        summaries.append(ExactRise(distance, n_rising, *best))
+    return tuple(summaries)

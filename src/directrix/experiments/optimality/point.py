@@ -12,14 +12,15 @@ import numpy as np
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
+from directrix.measures.line_search import LineSearch
 from directrix.measures.names import measure as parse_measure
 from directrix.models.linear import LinearModel
 from directrix.models.mlp import MLPModel
 from directrix.models.scoring import scores_of
 from directrix.objectives.objective import Objective
 from directrix.rankers.base import Ranker
-from directrix.rankers.checks import check_finite, check_scores
-from directrix.rankers.parameters import decompose
+from directrix.rankers.gradient import decompose
+from directrix.rankers.inputs import check_finite, check_scores
 from directrix.rankers.training import mean_over_queries
 from directrix.threads import run_chunks
 from directrix.trainers.requirements import varying_features
@@ -33,25 +34,13 @@ _ENOUGH = 8
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """Parameters of a model on data.
+    """Parameters of a model on data."""
 
-    Parameters
-    ----------
-    model : LinearModel or MLPModel
-    params : float64 (n_params,)
-    queries : Queries
-        Scaled as the model needs them.
-    query_weight : float64 (n_queries,), or None
-        Weights in the mean over queries.
-    ranker : ranker or None
-        The ranker of these parameters.
-    """
-
-    model: Model
+    model: Model  # linear or a network
     params: Float64Array
-    queries: Queries
-    query_weight: Float64Array | None
-    ranker: Any
+    queries: Queries  # scaled as the model needs them
+    query_weight: Float64Array | None = None  # in the mean over queries
+    ranker: Any = None  # of these parameters
 
     @property
     def is_linear(self) -> bool:
@@ -62,6 +51,19 @@ class Point:
     def movable(self) -> Sequence[int]:
         """Weights that can change a ranking: of a linear model, those of features that order documents."""
         return varying_features(self.queries) if self.is_linear else range(len(self.params))
+
+    def line_search(self, measure: RankingMeasure) -> LineSearch:
+        """Return the line search on the data.
+
+        Raises `InputError` if the model is not linear, or the measure is not a sum over documents.
+        """
+        if not self.is_linear:
+            raise InputError(
+                f"exact=True: the scores of {self.model!r} do not move along straight lines; leave exact "
+                "out, or test a linear model."
+            )
+        q = self.queries
+        return LineSearch(measure, q.labels, q.qptr, query_weight=self.query_weight, doc_ids=q.doc_ids)
 
 
 def point_of(ranker_or_params: Any, data: Any, measure: Any) -> tuple[Point, RankingMeasure]:
@@ -92,10 +94,10 @@ def _point_of_params(params: Any, data: Any) -> Point:
             "or weights: one for every feature, shape (n_features,)."
         ) from None
     if isinstance(data, Queries):
-        point = Point(LinearModel(), vector, data, None, None)
+        point = Point(LinearModel(), vector, data)
         n_params = data.n_features
     elif isinstance(data, Objective) and isinstance(data.model, LinearModel | MLPModel):
-        point = Point(data.model, vector, data.queries, data.query_weight, None)
+        point = Point(data.model, vector, data.queries, data.query_weight)
         n_params = data.queries.n_features
         if isinstance(data.model, MLPModel):
             n_params = data.model.n_params(n_params)
@@ -113,18 +115,10 @@ def _point_of_params(params: Any, data: Any) -> Point:
 
 
 class Judge:
-    """Mean over queries of a measure, as a function of parameters.
-
-    Parameters
-    ----------
-    point : Point
-        Its model and data.
-    measure : measure
-        What is computed. What depends only on the labels is computed once.
-    """
+    """Mean over queries of a measure as a function of parameters; what depends on labels is computed once."""
 
     def __init__(self, point: Point, measure: RankingMeasure) -> None:
-        self._point, q = point, point.queries
+        self.point, self.measure, q = point, measure, point.queries
         self._ready = measure.prepare(q.labels, q.qptr, doc_ids=q.doc_ids)
         self.value = float(self.means(point.params[None])[0])
         """The mean at the point itself."""
@@ -136,39 +130,26 @@ class Judge:
 
     def scores(self, params: Float64Array) -> Float64Array:
         """Return scores of documents, float64 (n_vectors, n_docs), of parameters (n_vectors, n_params)."""
-        return scores_of(self._point.model, params, self._point.queries.features)
+        return scores_of(self.point.model, params, self.point.queries.features)
 
     def means(self, params: Float64Array) -> Float64Array:
-        """Mean over queries for every parameter vector.
+        """Mean over queries for every vector of parameters (n_vectors, n_params): float64 (n_vectors,).
 
-        Parameters
-        ----------
-        params : float64 (n_vectors, n_params)
-
-        Returns
-        -------
-        float64 (n_vectors,)
-            The same bits as ``ranker.score`` with those parameters, for any number of vectors and of threads.
-
-        Notes
-        -----
+        The same bits as ``ranker.score`` with those parameters, for any number of vectors and of threads.
         At most 4 million scores, 32 MiB, are held at a time, or those of one vector.
         """
         means = np.empty(len(params))
-        at_once = max(1, _SCORES_AT_ONCE // max(self._point.queries.n_docs, 1))
+        at_once = max(1, _SCORES_AT_ONCE // max(self.point.queries.n_docs, 1))
         for first in range(0, len(params), at_once):
             scores = self.scores(params[first : first + at_once])
             if len(scores) < _ENOUGH:
                 for i in range(len(scores)):
-                    means[first + i] = self._mean(scores[i])
+                    self._fill(means[first:], scores, i)
             else:
                 run_chunks(partial(self._fill, means[first:], scores), len(scores))
         return means
 
     def _fill(self, means: Float64Array, scores: Float64Array, i: int) -> None:
-        means[i] = self._mean(scores[i])
-
-    def _mean(self, scores: Float64Array) -> float:
-        if not np.isfinite(scores).all():
-            check_scores(scores, self._point.queries)
-        return mean_over_queries(self._ready(scores)[0], self._point.query_weight)
+        if not np.isfinite(scores[i]).all():
+            check_scores(scores[i], self.point.queries)
+        means[i] = mean_over_queries(self._ready(scores[i])[0], self.point.query_weight)

@@ -1,34 +1,21 @@
 """Whether systems differ on the same queries: tests, intervals, corrections, letters, power."""
 
-from directrix.experiments.significance.comparisons import Comparisons, Pair
-from directrix.experiments.significance.corrections import adjust
-from directrix.experiments.significance.display import letters
-from directrix.experiments.significance.family import Tukey, randomised_tukey, tukey
-from directrix.experiments.significance.fisher import randomisation
-from directrix.experiments.significance.intervals import bootstrap_interval, t_interval
-from directrix.experiments.significance.pairs import Paired, paired
-from directrix.experiments.significance.power import detectable, effect_size
-from directrix.experiments.significance.single import Significance, paired_t, sign_test, signed_rank
-from directrix.experiments.significance.systems import compare
-
-__all__ = [
-    "Comparisons",
-    "Pair",
-    "Paired",
-    "Significance",
-    "Tukey",
-    "adjust",
-    "bootstrap_interval",
-    "compare",
-    "detectable",
-    "effect_size",
-    "letters",
-    "paired",
-    "paired_t",
-    "randomisation",
-    "randomised_tukey",
-    "sign_test",
-    "signed_rank",
-    "t_interval",
-    "tukey",
-]
+from directrix.experiments.significance.comparisons import Comparisons as Comparisons
+from directrix.experiments.significance.comparisons import Pair as Pair
+from directrix.experiments.significance.comparisons import letters as letters
+from directrix.experiments.significance.effects import bootstrap_interval as bootstrap_interval
+from directrix.experiments.significance.effects import detectable as detectable
+from directrix.experiments.significance.effects import effect_size as effect_size
+from directrix.experiments.significance.effects import t_interval as t_interval
+from directrix.experiments.significance.family import Tukey as Tukey
+from directrix.experiments.significance.family import adjust as adjust
+from directrix.experiments.significance.family import randomised_tukey as randomised_tukey
+from directrix.experiments.significance.family import tukey as tukey
+from directrix.experiments.significance.fisher import randomisation as randomisation
+from directrix.experiments.significance.single import Paired as Paired
+from directrix.experiments.significance.single import Significance as Significance
+from directrix.experiments.significance.single import paired as paired
+from directrix.experiments.significance.single import paired_t as paired_t
+from directrix.experiments.significance.single import sign_test as sign_test
+from directrix.experiments.significance.single import signed_rank as signed_rank
+from directrix.experiments.significance.systems import compare as compare

@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from directrix.experiments.significance.gaps import gaps_of
-from directrix.experiments.significance.single import Significance
+from directrix.experiments.significance.single import Significance, gaps_of
 from directrix.parameters import seed_number, whole
 from directrix.types import Float64Array
 
 _EXACT = 16  # pairs up to which all 2^16 signs are tried
-_BLOCK = 1 << 20  # signs at a time: 8 MB
+_BLOCK = 1 << 20  # random numbers at a time: 8 MB
 _SLACK = 1e-12  # of the sum of sizes: sums of the same terms in another order are the same sum
 
 
@@ -65,6 +64,12 @@ def check_resampling(seed: Any, n_resamples: Any) -> None:
     whole(n_resamples, "n_resamples")
 
 
+def blocks(n_resamples: int, size: int) -> list[int]:
+    """Numbers of samples, of this size each, to draw at a time."""
+    rows = max(1, _BLOCK // size)
+    return [min(rows, n_resamples - first) for first in range(0, n_resamples, rows)]
+
+
 def randomisation_p(gaps: Sequence[Float64Array], *, seed: int, n_resamples: int) -> list[float]:
     """Two-sided p of the mean of each array of differences; arrays of one length share the signs."""
     few = [np.count_nonzero(g) <= _EXACT for g in gaps]
@@ -91,9 +96,8 @@ def _random(gaps: Float64Array, seed: int, n_resamples: int) -> list[float]:
     rng = np.random.default_rng(seed)
     total, least = gaps.sum(axis=0), _least(gaps)
     extreme = np.zeros(gaps.shape[1], dtype=np.int64)
-    rows = max(1, _BLOCK // max(gaps.shape))
-    for first in range(0, n_resamples, rows):
-        heads = rng.integers(0, 2, (min(rows, n_resamples - first), len(gaps)), dtype=np.int8)
+    for rows in blocks(n_resamples, max(gaps.shape)):
+        heads = rng.integers(0, 2, (rows, len(gaps)), dtype=np.int8)
         extreme += (np.abs(2.0 * (heads.astype(np.float64) @ gaps) - total) >= least).sum(axis=0)
     return [(int(b) + 1) / (n_resamples + 1) for b in extreme]
 

@@ -1,4 +1,4 @@
-"""Tests of one pair of systems on the same queries: t, signed ranks, signs."""
+"""One pair of systems on the same queries: differences, tests by t, signed ranks and signs, wins."""
 
 from __future__ import annotations
 
@@ -7,8 +7,40 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.experiments.significance.gaps import gaps_of, scatter
 from directrix.types import Float64Array
+
+_ZERO = 1e-12  # values of equal rankings may differ by rounding, if sums are in another order
+
+
+def gaps_of(first: Any, second: Any, *, all_defined: bool = False) -> Float64Array:
+    """Differences ``first - second`` on the queries where both are defined.
+
+    Values are in the same order of queries; NaN = the measure is undefined there, and the pair is left out,
+    or with ``all_defined`` refused. At least one pair remains. Raises `InputError` if the numbers of values
+    differ, a value is infinite, or no pair is left.
+    """
+    a, b = np.asarray(first, dtype=np.float64).ravel(), np.asarray(second, dtype=np.float64).ravel()
+    refused = [~np.isfinite(values) if all_defined else np.isinf(values) for values in (a, b)]
+    if len(a) != len(b) or any(part.any() for part in refused):
+        raise InputError(
+            f"{len(a)} and {len(b)} values cannot be compared pair by pair; finite values of the same "
+            "queries in the same order are needed. Leave out the queries that one of the two lacks."
+        )
+    gaps = a - b
+    gaps = gaps[~np.isnan(gaps)]
+    if not len(gaps):
+        raise InputError(
+            f"none of {len(a)} pairs of values has two numbers; values of the same queries are needed. "
+            "Give systems and a measure that are defined on common queries."
+        )
+    return np.where(np.abs(gaps) <= _ZERO, 0.0, gaps)
+
+
+def scatter(gaps: Float64Array) -> float:
+    """Standard deviation, with n - 1, of two or more differences; 0 if only rounding makes them differ."""
+    deviation = float(gaps.std(ddof=1))
+    return 0.0 if deviation <= _ZERO else deviation
+
 
 _EXACT = 50  # pairs up to which SciPy has the exact distribution
 _DIGITS = 12  # differences that agree to this number of decimals share a rank
@@ -73,7 +105,14 @@ def paired_t(first: Any, second: Any) -> Significance:
         raise InputError(
             "the t-test has one pair of values; two or more are needed. Give the values of more queries."
         )
-    return _significance(t_p(gaps), gaps)
+    from scipy.special import stdtr
+
+    mean, deviation = gaps.mean(), scatter(gaps)
+    if deviation == 0.0:  # t is 0 / 0, or infinite
+        p = float(mean == 0.0)
+    else:
+        p = float(2.0 * stdtr(len(gaps) - 1, -abs(mean) / (deviation / np.sqrt(len(gaps)))))
+    return Significance(p, float(mean), len(gaps))
 
 
 def signed_rank(first: Any, second: Any) -> Significance:
@@ -108,8 +147,15 @@ def signed_rank(first: Any, second: Any) -> Significance:
     >>> signed_rank([1, 2, 3], [0, 0, 0])  # 1 of the 8 signs is as extreme, in either tail: 2 / 8
     Significance(p=0.25, difference=2.0, n=3)
     """
+    from scipy.stats import wilcoxon
+
     gaps = gaps_of(first, second)
-    return _significance(signed_rank_p(gaps), gaps)
+    sizes = np.round(gaps, _DIGITS)
+    sizes = sizes[sizes != 0.0]
+    is_exact = len(sizes) <= _EXACT and len(np.unique(np.abs(sizes))) == len(sizes)
+    method = "exact" if is_exact else "approx"
+    p = float(wilcoxon(sizes, method=method, correction=False).pvalue) if len(sizes) else 1.0
+    return Significance(p, float(gaps.mean()), len(gaps))
 
 
 def sign_test(first: Any, second: Any) -> Significance:
@@ -142,39 +188,65 @@ def sign_test(first: Any, second: Any) -> Significance:
     >>> sign_test([1, 2, 3, 4], [0, 0, 0, 4])  # 3 wins, no loss: 2 / 2^3
     Significance(p=0.25, difference=1.5, n=4)
     """
-    gaps = gaps_of(first, second)
-    return _significance(sign_p(gaps), gaps)
-
-
-def t_p(gaps: Float64Array) -> float:
-    """Two-sided p of the mean of two or more differences."""
-    from scipy.special import stdtr
-
-    mean, deviation = gaps.mean(), scatter(gaps)
-    if deviation == 0.0:  # t is 0 / 0, or infinite
-        return float(mean == 0.0)
-    return float(2.0 * stdtr(len(gaps) - 1, -abs(mean) / (deviation / np.sqrt(len(gaps)))))
-
-
-def signed_rank_p(gaps: Float64Array) -> float:
-    """Two-sided p of the sum of signed ranks; zeros are left out."""
-    from scipy.stats import wilcoxon
-
-    gaps = np.round(gaps, _DIGITS)
-    gaps = gaps[gaps != 0.0]
-    if not len(gaps):
-        return 1.0
-    is_exact = len(gaps) <= _EXACT and len(np.unique(np.abs(gaps))) == len(gaps)
-    return float(wilcoxon(gaps, method="exact" if is_exact else "approx", correction=False).pvalue)
-
-
-def sign_p(gaps: Float64Array) -> float:
-    """Two-sided p of the number of positive differences; zeros are left out."""
     from scipy.stats import binom
 
+    gaps = gaps_of(first, second)
     wins, losses = int((gaps > 0.0).sum()), int((gaps < 0.0).sum())
-    return float(min(1.0, 2.0 * binom.sf(max(wins, losses) - 1, wins + losses, 0.5)))
-
-
-def _significance(p: float, gaps: Float64Array) -> Significance:
+    p = float(min(1.0, 2.0 * binom.sf(max(wins, losses) - 1, wins + losses, 0.5)))
     return Significance(p, float(gaps.mean()), len(gaps))
+
+
+class Paired(NamedTuple):
+    """A comparison of two systems, query by query.
+
+    Parameters
+    ----------
+    wins, losses, ties : int
+        Number of queries on which the first system is higher, lower, equal.
+    p : float
+        Two-tailed p-value of the Wilcoxon signed-rank test, in [0, 1]; 1 if all values are equal.
+    """
+
+    wins: int
+    losses: int
+    ties: int
+    p: float
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether p is below .05, which tables mark with two stars."""
+        return self.p < 0.05
+
+
+def paired(first: Any, second: Any) -> Paired:
+    """Compare two systems by their values on the same queries.
+
+    Parameters
+    ----------
+    first, second : float (n_queries,)
+        In the same order of queries.
+
+    Returns
+    -------
+    Paired
+        Wins, losses and ties of ``first``, and the p-value of their difference.
+
+    Raises
+    ------
+    InputError
+        If values are not finite, or their numbers differ.
+
+    Notes
+    -----
+    Values that differ by at most 1e-12 are equal. The test is `signed_rank`.
+
+    Examples
+    --------
+    >>> paired([1, 2, 3], [0, 0, 0])  # 1 of the 8 signs is as extreme, in either tail: 2 / 8
+    Paired(wins=3, losses=0, ties=0, p=0.25)
+    >>> paired([0.5, 0.4, 0.2, 0.3], [0.1, 0.2, 0.3, 0.3])
+    Paired(wins=2, losses=1, ties=1, p=0.5)
+    """
+    gaps = gaps_of(first, second, all_defined=True)
+    wins, losses = int((gaps > 0.0).sum()), int((gaps < 0.0).sum())
+    return Paired(wins, losses, len(gaps) - wins - losses, signed_rank(first, second).p)

@@ -11,27 +11,21 @@ from typing import Any
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.experiments.significance.comparisons import Comparisons, Pair
-from directrix.experiments.significance.corrections import adjust, check_correction
-from directrix.experiments.significance.display import letters
-from directrix.experiments.significance.family import Tukey, randomised_tukey, tukey
+from directrix.experiments.significance.comparisons import Comparisons, Pair, letters
+from directrix.experiments.significance.effects import bootstrap_interval, detectable, effect_size, t_interval
+from directrix.experiments.significance.family import Tukey, adjust, check_correction, randomised_tukey, tukey
 from directrix.experiments.significance.fisher import check_resampling, randomisation_p
-from directrix.experiments.significance.gaps import gaps_of
-from directrix.experiments.significance.intervals import bootstrap_gaps, t_gaps
-from directrix.experiments.significance.power import detectable_gap, effect_of
-from directrix.experiments.significance.single import sign_p, signed_rank_p, t_p
+from directrix.experiments.significance.single import gaps_of, paired_t, sign_test, signed_rank
 from directrix.parameters import share
 from directrix.types import Float64Array
 
 TESTS = ("paired-t", "wilcoxon", "sign", "randomisation", "tukey", "randomised-tukey")
-CORRECTIONS = ("auto", "holm", "bonferroni", "benjamini-hochberg", "none")
 _FAMILY = TESTS[4:]  # these adjust for the number of pairs themselves
-_OF_GAPS = {"paired-t": t_p, "wilcoxon": signed_rank_p, "sign": sign_p}
-_POWER = 0.8
+_OF_PAIR = {"paired-t": paired_t, "wilcoxon": signed_rank, "sign": sign_test}
 _DRAWN = {"randomisation": 100_000, "randomised-tukey": 10_000}
-_BOOTSTRAP = 10_000
 
 _Names = list[tuple[str, str]]
+_Two = tuple[Float64Array, Float64Array]
 
 
 def compare(
@@ -107,19 +101,10 @@ def compare(
 
 @dataclass(frozen=True)
 class _Procedure:
-    """How pairs are tested; the parameters are those of `compare`.
-
-    Parameters
-    ----------
-    test : str
-    correction : str or None
-        "tukey" with the tests that adjust p-values themselves, None = not adjusted.
-    alpha : float
-    seed, n_resamples : int
-    """
+    """How pairs are tested; the parameters are those of `compare`."""
 
     test: str
-    correction: str | None
+    correction: str | None  # "tukey" with the tests that adjust p-values themselves, None = not adjusted
     alpha: float
     seed: int
     n_resamples: int
@@ -139,54 +124,53 @@ class _Procedure:
         family = None
         if self.test in _FAMILY:
             table = _complete(table)
-            family = self._family(table)
-        gaps = [_gaps(table, first, second, least=least) for first, second in names]
-        p = self._p_values(gaps, family)
+            columns = np.column_stack(list(table.values()))
+            if self.test == "tukey":
+                family = tukey(columns, alpha=self.alpha)
+            else:
+                draws = {"seed": self.seed, "n_resamples": self.n_resamples}
+                family = randomised_tukey(columns, alpha=self.alpha, **draws)
+        values = [_shared(table, first, second, least=least) for first, second in names]
+        p = self._p_values(values, family)
         adjusted = p if self.correction in (None, "tukey") else adjust(p, self.correction).tolist()
         return tuple(
             self._pair(*two, each, p[i], adjusted[i], family)
-            for i, (two, each) in enumerate(zip(names, gaps, strict=True))
+            for i, (two, each) in enumerate(zip(names, values, strict=True))
         )
 
-    def _family(self, table: dict[str, Float64Array]) -> Tukey:
-        columns = np.column_stack(list(table.values()))
-        if self.test == "tukey":
-            return tukey(columns, alpha=self.alpha)
-        return randomised_tukey(columns, alpha=self.alpha, seed=self.seed, n_resamples=self.n_resamples)
-
-    def _p_values(self, gaps: list[Float64Array], family: Tukey | None) -> list[float]:
+    def _p_values(self, values: list[_Two], family: Tukey | None) -> list[float]:
         if family is not None:
             p: list[float] = family.p[np.triu_indices(len(family.p), 1)].tolist()  # the order of all pairs
             return p
         if self.test == "randomisation":
+            gaps = [gaps_of(*two) for two in values]
             return randomisation_p(gaps, seed=self.seed, n_resamples=self.n_resamples)
-        return [_OF_GAPS[self.test](each) for each in gaps]
-
-    def _interval(self, gaps: Float64Array, family: Tukey | None) -> tuple[float, float]:
-        confidence = 1.0 - self.alpha
-        if family is not None:
-            mean = float(gaps.mean())
-            return mean - family.least, mean + family.least
-        if self.interval == "t":
-            return t_gaps(gaps, confidence)
-        return bootstrap_gaps(gaps, confidence, method="bca", n_resamples=_BOOTSTRAP, seed=self.seed)
+        return [_OF_PAIR[self.test](*two).p for two in values]
 
     def _pair(
-        self, first: str, second: str, gaps: Float64Array, p: float, adjusted: float, family: Tukey | None
+        self, first: str, second: str, values: _Two, p: float, adjusted: float, family: Tukey | None
     ) -> Pair:
+        gaps = gaps_of(*values)
+        mean = float(gaps.mean())
+        if family is not None:
+            interval = mean - family.least, mean + family.least
+        elif self.interval == "t":
+            interval = t_interval(*values, confidence=1.0 - self.alpha)
+        else:
+            interval = bootstrap_interval(*values, confidence=1.0 - self.alpha, seed=self.seed)
         return Pair(
             first=first,
             second=second,
-            difference=float(gaps.mean()),
-            interval=self._interval(gaps, family),
+            difference=mean,
+            interval=interval,
             p=p,
             adjusted=adjusted,
             differs=adjusted < self.alpha,
             wins=int((gaps > 0.0).sum()),
             ties=int((gaps == 0.0).sum()),
             losses=int((gaps < 0.0).sum()),
-            effect=effect_of(gaps),
-            detectable=detectable_gap(gaps, self.alpha, _POWER),
+            effect=effect_size(*values),
+            detectable=detectable(*values, alpha=self.alpha),
             n=len(gaps),
         )
 
@@ -253,14 +237,15 @@ def _complete(table: dict[str, Float64Array]) -> dict[str, Float64Array]:
     return {name: values[shared] for name, values in table.items()}
 
 
-def _gaps(table: dict[str, Float64Array], first: str, second: str, *, least: int) -> Float64Array:
+def _shared(table: dict[str, Float64Array], first: str, second: str, *, least: int) -> _Two:
+    """Values of two systems, which have enough queries in common."""
     both = int((~np.isnan(table[first]) & ~np.isnan(table[second])).sum())
     if both < least:
         raise InputError(
             f"{first!r} and {second!r} both have a value for {both} queries; {least} or more are needed. "
             "Leave one of them out, or give the values of more queries."
         )
-    return gaps_of(table[first], table[second])
+    return table[first], table[second]
 
 
 def _letters(means: dict[str, float], pairs: tuple[Pair, ...]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Scores X w and gradients X^T g of a linear model, dense and CSR, over a run of rows."""
+"""Products of rows, dense and CSR, with a vector or a matrix, over runs of rows without copying them."""
 
 import numpy as np
 
@@ -57,6 +57,26 @@ def dense_add(X, lo, hi, g, at, part, grad):
 
 
 @kernel
+def runs_scores(X, starts, ends, w, scores):
+    """Scores of the rows starts[r] <= i < ends[r] of X for one run after another."""
+    at = 0
+    for r in range(len(starts)):
+        lo, hi = starts[r], ends[r]
+        dense_scores(X, lo, hi, w, scores, at)
+        at += hi - lo
+
+
+@kernel
+def runs_add(X, starts, ends, g, part, grad):
+    """Grad (float64) += X^T g over those rows; ``part`` as in `dense_add`."""
+    at = 0
+    for r in range(len(starts)):
+        lo, hi = starts[r], ends[r]
+        dense_add(X, lo, hi, g, at, part, grad)
+        at += hi - lo
+
+
+@kernel
 def csr_scores(data, indices, indptr, w, scores):
     """Scores = X w for the rows that ``indptr`` (n + 1,) spans."""
     for i in range(len(indptr) - 1):
@@ -72,3 +92,30 @@ def csr_add(data, indices, indptr, g, grad):
     for i in range(len(indptr) - 1):
         for p in range(indptr[i], indptr[i + 1]):
             grad[indices[p]] += np.float64(data[p]) * g[i]
+
+
+@kernel
+def _add_scaled(total, row, factor):
+    for k in range(len(total)):
+        total[k] += factor * row[k]
+
+
+@kernel
+def csr_product(data, indices, indptr, weights, out):
+    """Out (n, n_out) = X W for the rows that ``indptr`` (n + 1,) spans, summed in float64."""
+    total = np.empty(weights.shape[1])
+    for i in range(len(indptr) - 1):
+        for k in range(len(total)):
+            total[k] = 0.0
+        for p in range(indptr[i], indptr[i + 1]):
+            _add_scaled(total, weights[indices[p]], np.float64(data[p]))
+        for k in range(len(total)):
+            out[i, k] = total[k]
+
+
+@kernel
+def csr_add_product(data, indices, indptr, delta, grad):
+    """Grad (float64) (n_features, n_out) += X^T delta."""
+    for i in range(len(indptr) - 1):
+        for p in range(indptr[i], indptr[i + 1]):
+            _add_scaled(grad[indices[p]], delta[i], np.float64(data[p]))

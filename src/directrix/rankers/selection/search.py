@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -12,15 +14,22 @@ from directrix.data.weights import weights_of
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
-from directrix.rankers.checks import check_measurable, check_trainable
-from directrix.rankers.inputs import Weights
+from directrix.rankers.inputs import Weights, check_measurable, check_trainable
 from directrix.rankers.kinds import KINDS
 from directrix.rankers.method import Method, Trial
 from directrix.rankers.methods import method as method_named
-from directrix.rankers.selection import remarks
-from directrix.rankers.selection.choose import preferred, why_chosen
-from directrix.rankers.selection.folds import Fold, selection_folds
-from directrix.rankers.selection.trial import Candidate, Clock, Progress, Target, Trained, refit, run_trial
+from directrix.rankers.selection import choose
+from directrix.rankers.selection.trial import (
+    Candidate,
+    Clock,
+    Fold,
+    Progress,
+    Target,
+    Trained,
+    refit,
+    run_trial,
+    selection_folds,
+)
 from directrix.rankers.training import surrogate_gap
 
 
@@ -137,13 +146,9 @@ def plan_search(
 ) -> SearchPlan:
     """List what `search` tries, and check every setting, before any data are read.
 
-    Raises
-    ------
-    InputError
-        If a name is not known, a setting does not exist or has no effect in a search, or no method has one of
-        the models.
-    ValueError
-        scikit-learn's ``InvalidParameterError``, for the value of a ranker's parameter.
+    Raises `InputError` if a name is not known, a setting does not exist or has no effect in a search, or no
+    method has one of the models, and scikit-learn's ``InvalidParameterError`` for the value of a ranker's
+    parameter.
     """
     measure = parse_measure(measure)
     method = method_named(method) if isinstance(method, str) else method
@@ -176,18 +181,18 @@ def run_search(  # noqa: PLR0913
     target, clock = Target(plan.measure, seed=seed), Clock(time_budget, len(trials), progress)
     tried, failed, n_untried = _run_trials(trials, parts, target, clock)
     candidates = tuple(trained.candidate for trained in tried)
-    best = tried[candidates.index(preferred(candidates))]
+    best = tried[candidates.index(choose.preferred(candidates))]
     ranker = best.rankers[-1]
     if valid is None and parts[0].train is not q:
         clock.start_refit(best.candidate.method)
         ranker = refit(best, q, weights, target, clock)
     gap = math.nan if best.trial.method.surrogate is None else surrogate_gap(ranker, q)
     texts = (
-        *remarks.of_data(parts, plan.measure, best.candidate),
-        *(() if math.isnan(gap) else remarks.other_gain(plan.measure)),
-        *remarks.of_trials(without_weights, failed, n_untried, len(trials), time_budget),
+        *choose.remarks_on_data(parts, plan.measure, best.candidate),
+        *choose.remarks_on_gains(plan.measure, gap),
+        *choose.remarks_on_trials(without_weights, failed, n_untried, len(trials), time_budget),
     )
-    why = why_chosen(best.candidate, candidates, plan.measure)
+    why = choose.why_chosen(best.candidate, candidates, plan.measure)
     return Search(ranker, best.candidate, candidates, selection, why, gap, texts)
 
 
@@ -245,12 +250,8 @@ def _supporting_weights(trials: Sequence[Trial], weights: Weights) -> tuple[Sequ
 
 def round_robin(trials: Sequence[Trial]) -> list[Trial]:
     """Return the first setting of every method, then the second of every method, and so on."""
-    turns: dict[str, int] = {}
-    numbered = []
-    for trial in trials:
-        name = trial.method.name
-        turns[name] = turns.get(name, -1) + 1
-        numbered.append((turns[name], trial))
+    turns: defaultdict[str, Iterator[int]] = defaultdict(itertools.count)
+    numbered = [(next(turns[trial.method.name]), trial) for trial in trials]
     return [trial for _, trial in sorted(numbered, key=lambda pair: pair[0])]
 
 

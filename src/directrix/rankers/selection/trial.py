@@ -11,12 +11,62 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from directrix.data.queries import Queries
+from directrix.data.split import fold_numbers
+from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.inputs import Weights
 from directrix.rankers.method import Trial
-from directrix.rankers.selection.folds import Fold
 from directrix.rankers.training import mean_over_queries, values_of
-from directrix.types import Float64Array, Step
+from directrix.types import Array, Float64Array, Step
+
+_FEWEST_TO_SPLIT = 10
+_ENOUGH_TO_HOLD_BACK = 1000
+_FOLDS = 5
+
+
+class Fold(NamedTuple):
+    """Queries to train on, their weights, and queries that judge."""
+
+    train: Queries
+    weights: Weights
+    judge: Queries
+
+
+def selection_folds(
+    q: Queries, valid: Queries | None, weights: Weights, folds: int | None, seed: int
+) -> tuple[list[Fold], str]:
+    """Return the folds, and in words which queries choose; see `search`."""
+    if valid is not None:
+        return [Fold(q, weights, valid)], f"{valid.n_queries} validation queries"
+    if q.n_queries < _FEWEST_TO_SPLIT:
+        return [Fold(q, weights, q)], f"the training queries ({q.n_queries}, too few to hold some out)"
+    if folds is None:
+        folds = _FOLDS if q.n_queries < _ENOUGH_TO_HOLD_BACK else 1
+    if folds > q.n_queries:
+        raise InputError(
+            f"folds={folds} for {q.n_queries} queries: every fold needs a validation query.",
+            python=f"Type at most folds={q.n_queries}, or leave it out for {_FOLDS}.",
+            shell=f"Type at most --folds {q.n_queries}, or leave it out for {_FOLDS}.",
+        )
+    number = fold_numbers(q.n_queries, max(folds, _FOLDS if folds == 1 else 2), seed=seed)
+    parts = [_fold(q, weights, number == fold) for fold in range(folds)]
+    if folds == 1:
+        judged = f"{parts[0].judge.n_queries} of {q.n_queries} queries held back"
+    else:
+        judged = f"{q.n_queries} queries in {folds} folds"
+    return parts, f"{judged} (seed {seed}), then trained on all"
+
+
+def _fold(q: Queries, weights: Weights, is_held_back: Array) -> Fold:
+    by_document, by_query = weights
+    is_training = ~is_held_back
+    rows = np.repeat(is_training, np.diff(q.qptr))
+    part = (
+        None if by_document is None else by_document[rows],
+        None if by_query is None else by_query[is_training],
+    )
+    return Fold(q.take(np.flatnonzero(is_training)), part, q.take(np.flatnonzero(is_held_back)))
+
 
 Progress = Callable[[int, int, str], None]
 """Called with the number of finished trials, the number of all, and what is being trained."""
@@ -24,21 +74,11 @@ Progress = Callable[[int, int, str], None]
 
 @dataclass(frozen=True)
 class Target:
-    """What the rankers of a search are trained for and judged by.
+    """What the rankers of a search are trained for and judged by."""
 
-    Parameters
-    ----------
-    measure : measure
-        Judges, and chooses the step that is kept.
-    trained_for : measure, optional
-        What the methods are told to train for, if it is another one.
-    seed : int
-        Of trainers that draw at random.
-    """
-
-    measure: RankingMeasure
-    trained_for: RankingMeasure | None = None
-    seed: int = 0
+    measure: RankingMeasure  # judges, and chooses the step that is kept
+    trained_for: RankingMeasure | None = None  # what methods are told to train for, if it is another one
+    seed: int = 0  # of trainers that draw at random
 
     def ranker(self, trial: Trial) -> Any:
         """Return the unfitted ranker of a trial."""
@@ -97,16 +137,7 @@ class Trained(NamedTuple):
 
 
 class Clock:
-    """Reports the progress of a search, and stops a training when the time budget is used up.
-
-    Parameters
-    ----------
-    budget : float > 0, or None
-        Seconds.
-    total : int
-        Trials.
-    progress : callable, optional
-    """
+    """Reports the progress of ``total`` trials, and stops a training after a time budget in seconds."""
 
     def __init__(self, budget: float | None = None, total: int = 1, progress: Progress | None = None) -> None:
         self._end = math.inf if budget is None else time.monotonic() + budget
