@@ -305,11 +305,11 @@ def hostile():
     }
     rankings = {HOSTILE: (((HOSTILE, 1, 2.0), ("D2", 0, float("-inf"))), ())}
     line = Curve(HOSTILE, np.arange(3.0), np.arange(3.0))
+    table = Table(HOSTILE, (HOSTILE, "n"), ((HOSTILE, 1),), groups=((HOSTILE, 2),), notes=(HOSTILE,))
     return report(
         title=HOSTILE,
         paper=HOSTILE,
         summary=(HOSTILE,),
-        tables=(Table(HOSTILE, (HOSTILE, "n"), ((HOSTILE, 1),), groups=((HOSTILE, 2),), notes=(HOSTILE,)),),
         figures=(Figure("f", HOSTILE, (Panel(HOSTILE, (line,), HOSTILE, HOSTILE),), HOSTILE),),
         claims=(Claim(HOSTILE, HOSTILE, "holds", HOSTILE),),
         missing=((HOSTILE, HOSTILE),),
@@ -318,7 +318,7 @@ def hostile():
         settings={HOSTILE: HOSTILE},
         command=HOSTILE,
         per_query=(PerQuery(HOSTILE, HOSTILE, (HOSTILE, "q2"), values, rankings),),
-        sections=(Section(HOSTILE, 1, (HOSTILE,)),),
+        sections=(Section(HOSTILE, (table,), (HOSTILE,)),),
     )
 
 
@@ -346,7 +346,7 @@ def test_no_other_script_may_run(browser, written, tmp_path):
 
 
 def test_a_report_of_text_alone_opens(look, tmp_path):
-    bare = report(tables=(), figures=(), claims=(), per_query=(), missing=(), differs=(), sections=())
+    bare = report(figures=(), claims=(), per_query=(), missing=(), differs=(), sections=())
     (tmp_path / "report.html").write_text(page_of(bare), encoding="utf-8")
     page = look(tmp_path / "report.html")
     assert page.locator("h2").all_inner_texts() == ["In short", "What was done", "How to repeat it"]

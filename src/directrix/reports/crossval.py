@@ -69,11 +69,16 @@ def crossval_tables(result: CrossValidation, selection: str) -> tuple[Table, Tab
     chosen = Table(
         "Settings that validation chose",
         ("method", *result.folds),
-        tuple((entry, *map(_text, result.selected(entry))) for entry in result.entries),
+        tuple((entry, *map(settings_text, result.selected(entry))) for entry in result.entries),
     )
     return figures, chosen
 
 
-def _text(settings: Mapping[str, Any]) -> str:
-    shown = (f"{k}={v:g}" if isinstance(v, float) else f"{k}={v}" for k, v in settings.items())
-    return " ".join(shown) or "-"
+def settings_text(settings: Mapping[str, Any]) -> str:
+    """Write settings in one line, "-" if there are none."""
+    return " ".join(f"{name}={shown(value)}" for name, value in settings.items()) or "-"
+
+
+def shown(value: object) -> str:
+    """Write the value of a setting."""
+    return f"{value:g}" if isinstance(value, float) else str(value)

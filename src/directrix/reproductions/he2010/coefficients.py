@@ -13,9 +13,12 @@ from directrix.experiments.splits import Split
 from directrix.experiments.tendency import tendency
 from directrix.experiments.tendency_on_data import random_models, surrogate_tendencies
 from directrix.laws.bounds import ap_bound, ndcg_bound, rank_bound
+from directrix.reproductions.paper import paper
 from directrix.surrogates.names import surrogate as parse_surrogate
 
 STRUCTURAL = {"SVMmap": "SVMMap", "DORM": "Dorm", "PermuRank": "PermuRank", "SVMndcg": "SVMNdcg"}
+BOUNDS: dict[float, float] = {one["sigma"]: one["bound"] for one in paper("he2010").published["bounds"]}
+"""Published bounds of SoftRank's coefficient by sigma."""
 _GAP, _DOCS, _QUERIES = 0.1, 200, 5  # the example after Theorem 2: N = 200, delta = .1, three labels
 _SHARES = (0.70, 0.16, 0.14)  # of the labels, about those of OHSUMED
 

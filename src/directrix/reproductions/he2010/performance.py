@@ -2,47 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from directrix.experiments.crossval_result import CrossValidation
 from directrix.experiments.significance import paired_t
+from directrix.reports.crossval import settings_text
 from directrix.reports.tables import Table, Value
 from directrix.reproductions.he2010.methods import LISTNET, ONE_START
 from directrix.reproductions.he2010.protocol import MEASURES, Results
-from directrix.reproductions.text import shown
+from directrix.reproductions.paper import paper
 
-_TRAINING = "- ListNet: difference from ListNet; above 0 the paper prints bold."
-_TEST = (
-    "Mean over the folds, convention letor3; - ListNet: mean difference over all test queries, p of the "
-    "paired t-test, two-sided."
-)
+_PAPER = paper("he2010")
 _SHOWN = ("alpha", "sigma", "C", "target", "temperature", "l2")  # settings
 
 
-def performance(results: Results, measure: str, part: Literal["training", "test"]) -> Table:
+def performance(results: Results, measure: str, part: str) -> Table:
     """Make one of Tables 4 to 6, of training queries, or 7 to 9, of test queries."""
-    shown, collections = MEASURES[measure], results.collections
+    collections = results.collections
     entries = next(iter(collections.values())).compared.entries
-    is_test = part == "test"
-    heads = (shown.name, "- ListNet", *(["p"] if is_test else []))
-    return Table(
-        f"Table {shown.test if is_test else shown.training}: {part} performance, {shown.name}",
-        ("method", *(head for _ in collections for head in heads)),
-        tuple(
-            (
-                entry,
-                *(
-                    value
-                    for one in collections.values()
-                    for value in _values(one.compared, entry, measure, part)
-                ),
-            )
-            for entry in entries
-            if entry != ONE_START
-        ),
+    heads = (MEASURES[measure].name, "- ListNet", *(["p"] if part == "test" else []))
+    rows = [
+        (entry, *(v for one in collections.values() for v in _values(one.compared, entry, measure, part)))
+        for entry in entries
+        if entry != ONE_START
+    ]
+    return _PAPER.table(
+        part,
+        rows,
+        columns=("method", *(head for _ in collections for head in heads)),
         groups=(("", 1), *((name, len(heads)) for name in collections)),
-        notes=(_TEST,) if is_test else ("Mean over the folds, convention letor3.", _TRAINING),
-        digits=4,
+        measure=MEASURES[measure],
     )
 
 
@@ -59,15 +46,11 @@ def _values(compared: CrossValidation, entry: str, measure: str, part: str) -> t
 
 def chosen(results: Results) -> Table:
     """Make the table of the settings that validation chose in every fold."""
-    rows: list[tuple[Value, ...]] = []
+    rows = []
     for name, one in results.collections.items():
         for entry in one.compared.entries:
-            chosen = [
-                " ".join(f"{k}={shown(v)}" for k, v in settings.items() if k in _SHOWN)
-                for settings in one.compared.selected(entry)
-            ]
+            selected = one.compared.selected(entry)
+            chosen = [settings_text({k: v for k, v in of.items() if k in _SHOWN}) for of in selected]
             rows.append((name, entry, *chosen, one.compared.seconds(entry)))
     folds = next(iter(results.collections.values())).compared.folds
-    return Table(
-        "Settings that validation chose", ("data", "method", *folds, "seconds"), tuple(rows), digits=0
-    )
+    return _PAPER.table("chosen", rows, columns=("data", "method", *folds, "seconds"))

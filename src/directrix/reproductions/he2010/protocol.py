@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from directrix.experiments.crossval_result import CrossValidation
-from directrix.reproductions.collection import Collection, read_collections
+from directrix.reproductions.collection import Collection, Compared, read_collections
 from directrix.reproductions.he2010.agreement import Agreement, Coefficients, TradeOff, agreement, trade_off
 from directrix.reproductions.he2010.coefficients import QUICK_SWEEP, Sweep, apart_cell, fold_cells
 from directrix.reproductions.he2010.methods import QUICK_GRIDS, Grids, entries
@@ -63,14 +63,11 @@ QUICK = Settings(QUICK_SWEEP, QUICK_GRIDS)
 
 
 @dataclass(frozen=True, eq=False)
-class CollectionResults:
-    """Results on one collection.
+class CollectionResults(Compared):
+    """Results on one collection: ``compared`` has `entries`, all measures under the convention letor3.
 
     Parameters
     ----------
-    collection : Collection
-    compared : CrossValidation
-        Of `entries`, all measures under the convention letor3.
     coefficients : mapping of family to mapping of surrogate to float64 (n_folds,)
         eps* on the training queries, see `Sweep.families`.
     trade_off : TradeOff
@@ -78,8 +75,6 @@ class CollectionResults:
         One for each measure.
     """
 
-    collection: Collection
-    compared: CrossValidation
     coefficients: Coefficients
     trade_off: TradeOff
     agreements: tuple[Agreement, ...]
@@ -152,5 +147,4 @@ def _coefficients(collection: Collection, sweep: Sweep, cells: Cells) -> dict[st
 
 def seconds(results: Results) -> dict[str, float]:
     """Return the time that all trainings took."""
-    trainings = [one.compared for one in results.collections.values()]
-    return {"training": sum(compared.seconds(entry) for compared in trainings for entry in compared.entries)}
+    return {"training": sum(one.seconds for one in results.collections.values())}

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from directrix.experiments.crossval_result import CrossValidation
-from directrix.reproductions.collection import Collection, read_collections
+from directrix.reproductions.collection import Collection, Compared, read_collections
 from directrix.reproductions.qin2010.curves import ErrorCurve, Study, error_curves
 from directrix.reproductions.qin2010.methods import Grids, entries, measures
 from directrix.reproductions.reproduction import SeededSettings
@@ -66,32 +65,21 @@ QUICK = Settings(
 
 
 @dataclass(frozen=True, eq=False)
-class CollectionResults:
-    """Results on one collection.
+class CollectionResults(Compared):
+    """Results on one collection: ``compared`` has all rows of the tables.
 
     Parameters
     ----------
-    collection : Collection
-    compared : CrossValidation
-        All rows of the tables.
     curves : mapping of figure and parameter to ErrorCurve
         On the training queries of the first fold.
     """
 
-    collection: Collection
-    compared: CrossValidation
     curves: Mapping[str, Mapping[float, ErrorCurve]]
 
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """All results.
-
-    Parameters
-    ----------
-    settings : Settings
-    collections : dict of str to CollectionResults
-    """
+    """All results, by the name of the collection."""
 
     settings: Settings
     collections: Mapping[str, CollectionResults]
@@ -126,5 +114,5 @@ def seconds(results: Results) -> dict[str, float]:
     for name, one in results.collections.items():
         # figures 1 and 2 share a curve
         curves = {id(curve): curve.seconds for by in one.curves.values() for curve in by.values()}
-        times[name] = sum(map(one.compared.seconds, one.compared.entries)) + sum(curves.values())
+        times[name] = one.seconds + sum(curves.values())
     return times

@@ -15,7 +15,6 @@ from directrix.types import Float64Array, Int64Array
 
 SVM_MAP = METHODS[0].name
 _PLACES = ("Best run", "2nd best", "3rd best")
-BEST_RUN = _PLACES[0]
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,7 @@
-"""The runs and judgements of TREC-7, as the four data sets of the experiment."""
+"""The runs and judgements of TREC-7, as the four data sets of the experiment.
+
+"basic" and "plain + basic" are in place of those that the authors made of retrieval functions of their own.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +21,6 @@ from directrix.errors import InputError
 from directrix.measures.precision import AP
 from directrix.types import Float64Array
 
-OWN = ("basic", "plain + basic")
-"""Data sets in place of those that the authors made of retrieval functions of their own."""
 ALL, WITHOUT_BEST = "all", "all without the best"
 _PREFIXES = {"basic": ("basic-",), "plain + basic": ("basic-", "plain-"), ALL: ("",)}  # of names of runs
 _QRELS, _RUNS = "trec7/qrels.trec7.txt", "trec7/runs"
