@@ -14,14 +14,7 @@ from directrix.reports.tables import Table, Value
 def against_first(result: CrossValidation) -> dict[tuple[str, str], Significance | None]:
     """Compare every other entry with the first by the paired t-test over queries.
 
-    Parameters
-    ----------
-    result : CrossValidation
-
-    Returns
-    -------
-    dict
-        Entry and measure to the test; None with fewer than two queries.
+    The tests are by entry and measure; None with fewer than two queries.
     """
     tests: dict[tuple[str, str], Significance | None] = {}
     first, *others = result.entries
@@ -35,14 +28,7 @@ def against_first(result: CrossValidation) -> dict[tuple[str, str], Significance
 
 
 def crossval_tables(result: CrossValidation, selection: str) -> tuple[Table, Table]:
-    """Return the table of the figures, and the table of the chosen settings.
-
-    Parameters
-    ----------
-    result : CrossValidation
-    selection : str
-        The measure that chose the settings.
-    """
+    """Return the tables of the figures, and of the settings that the measure ``selection`` chose."""
     tests = against_first(result)
     first, several = result.entries[0], len(result.entries) > 1
     rows: list[tuple[Value, ...]] = []

@@ -16,13 +16,7 @@ from directrix.reports.report import PerQuery
 
 @dataclass(frozen=True, eq=False)
 class Collection:
-    """Queries in folds.
-
-    Parameters
-    ----------
-    name : str
-    splits : tuple of Split
-    """
+    """Queries in folds."""
 
     name: str
     splits: tuple[Split, ...]
@@ -47,7 +41,7 @@ def available(data: Path, names: Iterable[str]) -> list[str]:
 def read_collections(
     data: Path, names: Iterable[str], n_folds: int | None = None, n_collections: int | None = None
 ) -> dict[str, Collection]:
-    """Read the collections that a data folder holds.
+    """Read the collections that a data folder holds, in the order of ``names``.
 
     Parameters
     ----------
@@ -55,15 +49,8 @@ def read_collections(
         Holds ``letor/OHSUMED/Fold1/train.txt`` and so on.
     names : iterable of str
         Folders in ``letor/`` to look for.
-    n_folds : int, optional
-        Number of folds to keep of each collection; None = all.
-    n_collections : int, optional
-        Number of collections to read; None = all.
-
-    Returns
-    -------
-    dict of str to Collection
-        In the order of ``names``.
+    n_folds, n_collections : int, optional
+        Number of folds to keep of each collection, and of collections to read; None = all.
 
     Raises
     ------

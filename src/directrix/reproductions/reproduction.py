@@ -22,15 +22,9 @@ _QUICK_RUN = (
 
 @dataclass(frozen=True, kw_only=True)
 class SeededSettings:
-    """All that results depend on besides the data; each paper adds fields of its own.
+    """All that results depend on besides the data; each paper adds fields of its own."""
 
-    Parameters
-    ----------
-    seed : int
-        Of everything random.
-    """
-
-    seed: int = 0
+    seed: int = 0  # of everything random
 
 
 class Data(Protocol):
@@ -109,17 +103,7 @@ class Reproduction(Generic[S, D, R]):
         return replace(self.quick if request.quick else self.full, **given)
 
     def reproduce(self, request: Request, settings: S | None = None) -> Report:
-        """Run what is not finished yet, and report all of it.
-
-        Parameters
-        ----------
-        request : Request
-        settings : SeededSettings, optional
-            Default: those of the request.
-
-        Returns
-        -------
-        Report
+        """Run what is not finished yet, and report all of it; settings are by default those of the request.
 
         Raises
         ------

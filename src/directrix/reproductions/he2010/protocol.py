@@ -23,16 +23,10 @@ _KEPT = 10  # documents of a test query
 
 
 class Shown(NamedTuple):
-    """A measure in the paper.
-
-    Parameters
-    ----------
-    name : str
-    training, test : int
-        Numbers of its tables of training and of test queries.
-    """
+    """A measure in the paper."""
 
     name: str
+    # training, test: numbers of its tables of training and of test queries
     training: int
     test: int
 
@@ -43,19 +37,10 @@ MEASURES = {"AP": Shown("MAP", 4, 7), "nDCG@5": Shown("NDCG@5", 5, 8), "nDCG@10"
 
 @dataclass(frozen=True)
 class Settings(SeededSettings):
-    """What results depend on besides the data.
+    """What results depend on besides the data."""
 
-    Parameters
-    ----------
-    sweep : Sweep
-        Of coefficients.
-    grids : Grids
-        Of training.
-    seed : int
-    """
-
-    sweep: Sweep = field(default_factory=Sweep)
-    grids: Grids = field(default_factory=Grids)
+    sweep: Sweep = field(default_factory=Sweep)  # of coefficients
+    grids: Grids = field(default_factory=Grids)  # of training
 
 
 QUICK = Settings(QUICK_SWEEP, QUICK_GRIDS)
@@ -64,36 +49,21 @@ QUICK = Settings(QUICK_SWEEP, QUICK_GRIDS)
 
 @dataclass(frozen=True, eq=False)
 class CollectionResults(Compared):
-    """Results on one collection: ``compared`` has `entries`, all measures under the convention letor3.
+    """Results on one collection: ``compared`` has `entries`, all measures under the convention letor3."""
 
-    Parameters
-    ----------
-    coefficients : mapping of family to mapping of surrogate to float64 (n_folds,)
-        eps* on the training queries, see `Sweep.families`.
-    trade_off : TradeOff
-    agreements : tuple of Agreement
-        One for each measure.
-    """
-
+    # mapping of family to mapping of surrogate to float64 (n_folds,): eps* on the training queries, see
+    # `Sweep.families`
     coefficients: Coefficients
     trade_off: TradeOff
-    agreements: tuple[Agreement, ...]
+    agreements: tuple[Agreement, ...]  # one for each measure
 
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """All results.
-
-    Parameters
-    ----------
-    settings : Settings
-    apart : dict
-        Of `directrix.reproductions.he2010.coefficients.apart`.
-    collections : mapping of str to CollectionResults
-    """
+    """All results."""
 
     settings: Settings
-    apart: Mapping[str, Any]
+    apart: Mapping[str, Any]  # of `directrix.reproductions.he2010.coefficients.apart`
     collections: Mapping[str, CollectionResults]
 
 

@@ -1,4 +1,4 @@
-"""Tables 3, 10 and 11, and the numbers of the figures and sentences."""
+"""Tables 3 to 11, and the numbers of the figures and sentences."""
 
 from __future__ import annotations
 
@@ -7,17 +7,20 @@ from typing import Any
 
 import numpy as np
 
+from directrix.experiments.crossval_result import CrossValidation
+from directrix.experiments.significance import paired_t
+from directrix.reports.crossval import settings_text
 from directrix.reports.report import Section
-from directrix.reports.tables import Table
+from directrix.reports.tables import Table, Value
 from directrix.reproductions.he2010.agreement import Agreement, TradeOff
 from directrix.reproductions.he2010.coefficients import BOUNDS, STRUCTURAL, parameter
-from directrix.reproductions.he2010.methods import MAP, NDCG
-from directrix.reproductions.he2010.performance import chosen, performance
+from directrix.reproductions.he2010.methods import LISTNET, MAP, NDCG, ONE_START
 from directrix.reproductions.he2010.protocol import MEASURES, CollectionResults, Results
 from directrix.reproductions.paper import beside, paper
 
 _PAPER = paper("he2010")
 _Collections = Mapping[str, CollectionResults]
+_SETTINGS = ("alpha", "sigma", "C", "target", "temperature", "l2")  # shown of those that were chosen
 _SHOWN = {  # of Table 3; the appendix has all
     "SoftRank": ("sigma=0.1", "sigma=0.01", "sigma=0.001"),
     MAP: ("alpha=10", "alpha=100", "alpha=400"),
@@ -30,7 +33,7 @@ def tables(results: Results) -> tuple[Section, ...]:
     collections = results.collections.items()
     agreements = [(name, agreement) for name, one in collections for agreement in one.agreements]
     trade_offs = (_trade_off(name, one.trade_off) for name, one in collections)
-    numbered = (performance(results, measure, part) for part in ("training", "test") for measure in MEASURES)
+    numbered = (_performance(results, measure, part) for part in ("training", "test") for measure in MEASURES)
     points = (_points(name, agreement) for name, agreement in agreements)
     appendix = (
         _sweep(results, "table-10", "sigma", {"SoftRank": "SoftRank, "}),
@@ -40,7 +43,7 @@ def tables(results: Results) -> tuple[Section, ...]:
     return (
         Section("Tendency correlation", (_table_3(results), _apart(results))),
         Section("The trade-off: alpha and random restarts", (*trade_offs, _sentences(results))),
-        Section("Ranking performance", (*numbered, chosen(results))),
+        Section("Ranking performance", (*numbered, _chosen(results))),
         Section(
             "Does a stronger tendency correlation give a better measure?", (_agreement(agreements), *points)
         ),
@@ -122,6 +125,55 @@ def _sentences(results: Results) -> Table:
 
 def _whole(value: float) -> float | int:
     return int(value) if float(value).is_integer() else float(value)
+
+
+def _performance(results: Results, measure: str, part: str) -> Table:
+    """Make one of Tables 4 to 6, of training queries, or 7 to 9, of test queries."""
+    collections = results.collections
+    entries = next(iter(collections.values())).compared.entries
+    heads = (MEASURES[measure].name, "- ListNet", *(["p"] if part == "test" else []))
+    rows = [
+        (
+            entry,
+            *(
+                v
+                for one in collections.values()
+                for v in _against_listnet(one.compared, entry, measure, part)
+            ),
+        )
+        for entry in entries
+        if entry != ONE_START
+    ]
+    return _PAPER.table(
+        part,
+        rows,
+        columns=("method", *(head for _ in collections for head in heads)),
+        groups=(("", 1), *((name, len(heads)) for name in collections)),
+        measure=MEASURES[measure],
+    )
+
+
+def _against_listnet(compared: CrossValidation, entry: str, measure: str, part: str) -> tuple[Value, ...]:
+    """Return a mean, its difference from ListNet, and for test queries p."""
+    if part == "training":
+        value, base = (compared.train(name, measure) for name in (entry, LISTNET))
+        return value, None if entry == LISTNET else value - base
+    if entry == LISTNET:
+        return compared.mean(entry, measure), None, None
+    test = paired_t(compared.values(entry, measure), compared.values(LISTNET, measure))
+    return compared.mean(entry, measure), float(test.difference), float(test.p)
+
+
+def _chosen(results: Results) -> Table:
+    """Make the table of the settings that validation chose in every fold."""
+    rows = []
+    for name, one in results.collections.items():
+        for entry in one.compared.entries:
+            selected = one.compared.selected(entry)
+            chosen = [settings_text({k: v for k, v in of.items() if k in _SETTINGS}) for of in selected]
+            rows.append((name, entry, *chosen, one.compared.seconds(entry)))
+    folds = next(iter(results.collections.values())).compared.folds
+    return _PAPER.table("chosen", rows, columns=("data", "method", *folds, "seconds"))
 
 
 def _agreement(agreements: Sequence[tuple[str, Agreement]]) -> Table:

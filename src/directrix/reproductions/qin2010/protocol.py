@@ -24,26 +24,13 @@ COLLECTIONS = {
 
 @dataclass(frozen=True)
 class Settings(SeededSettings):
-    """What results depend on besides the data.
+    """What results depend on besides the data."""
 
-    Parameters
-    ----------
-    grids : Grids
-        Of the trainings that are compared.
-    study : Study
-        Of the errors of approximation.
-    n_folds : int, optional
-        Number of folds of a quick run; None = all.
-    keep_top : int
-        Number of documents to keep of every test query.
-    seed : int
-        Of the order of the queries in training.
-    """
-
-    grids: Grids = field(default_factory=Grids)
-    study: Study = field(default_factory=Study)
-    n_folds: int | None = None
-    keep_top: int = 10
+    # seed: of the order of the queries in training
+    grids: Grids = field(default_factory=Grids)  # of the trainings that are compared
+    study: Study = field(default_factory=Study)  # of the errors of approximation
+    n_folds: int | None = None  # number of folds of a quick run; None = all
+    keep_top: int = 10  # number of documents to keep of every test query
 
 
 _FEW: dict[str, Mapping[str, Any]] = {
@@ -66,14 +53,9 @@ QUICK = Settings(
 
 @dataclass(frozen=True, eq=False)
 class CollectionResults(Compared):
-    """Results on one collection: ``compared`` has all rows of the tables.
+    """Results on one collection: ``compared`` has all rows of the tables."""
 
-    Parameters
-    ----------
-    curves : mapping of figure and parameter to ErrorCurve
-        On the training queries of the first fold.
-    """
-
+    # mapping of figure and parameter to ErrorCurve: on the training queries of the first fold
     curves: Mapping[str, Mapping[float, ErrorCurve]]
 
 
