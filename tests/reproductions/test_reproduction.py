@@ -5,11 +5,12 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from directrix import reproductions
 from directrix.errors import InputError
 from directrix.reports.report import Claim, Section
 from directrix.reports.tables import Table
+from directrix.reproductions.base import Reproduction, SeededSettings
 from directrix.reproductions.paper import Paper
-from directrix.reproductions.reproduction import Reproduction, SeededSettings
 from tests.reproductions.requests import request_of
 
 
@@ -47,6 +48,10 @@ PAPER = Reproduction(
     details=lambda results: {},
     seconds=lambda results: {"training": 1.26},
 )
+
+
+def test_a_paper_that_was_loaded_does_not_hide_the_function():
+    assert reproductions.reproduction("qin2010") is reproductions.reproduction("qin2010")
 
 
 def test_settings_are_those_of_the_request(tmp_path):

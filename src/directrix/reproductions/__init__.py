@@ -10,7 +10,7 @@ from directrix.errors import InputError
 if TYPE_CHECKING:
     from typing import Any
 
-    from directrix.reproductions.reproduction import Reproduction
+    from directrix.reproductions.base import Reproduction
 
 __all__ = ["PAPERS", "reproduction"]
 

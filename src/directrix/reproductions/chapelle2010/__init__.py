@@ -1,5 +1,6 @@
 """Chapelle and Wu (2010): SmoothRank against baselines, its smoothing, cut-off and theory, on LETOR."""
 
+from directrix.reproductions.base import Reproduction
 from directrix.reproductions.chapelle2010.claims import claims
 from directrix.reproductions.chapelle2010.figures import figures, per_query
 from directrix.reproductions.chapelle2010.protocol import read, run, seconds
@@ -7,7 +8,6 @@ from directrix.reproductions.chapelle2010.settings import QUICK, Settings
 from directrix.reproductions.chapelle2010.tables import tables
 from directrix.reproductions.chapelle2010.text import details, summary
 from directrix.reproductions.paper import paper
-from directrix.reproductions.reproduction import Reproduction
 
 REPRODUCTION = Reproduction(
     paper=paper("chapelle2010"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from directrix.reproductions.reproduction import SeededSettings
+from directrix.reproductions.base import SeededSettings
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Donmez, Svore and Burges (2009): local optimality of LambdaRank, and which measure to train for."""
 
+from directrix.reproductions.base import Reproduction
 from directrix.reproductions.donmez2009.claims import claims
 from directrix.reproductions.donmez2009.collection import read
 from directrix.reproductions.donmez2009.figures import figures, per_query
@@ -8,7 +9,6 @@ from directrix.reproductions.donmez2009.settings import QUICK, Settings
 from directrix.reproductions.donmez2009.tables import tables
 from directrix.reproductions.donmez2009.text import details, summary
 from directrix.reproductions.paper import paper
-from directrix.reproductions.reproduction import Reproduction
 
 REPRODUCTION = Reproduction(
     paper=paper("donmez2009"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from directrix.reproductions.reproduction import SeededSettings
+from directrix.reproductions.base import SeededSettings
 
 NETS = {"linear": "single-layer", "mlp": "two-layer"}
 """Models, and what tables call them."""

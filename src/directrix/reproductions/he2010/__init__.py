@@ -1,12 +1,12 @@
 """He and Liu (2010), Section 6: tendency correlation, restarts, and ranking performance."""
 
+from directrix.reproductions.base import Reproduction
 from directrix.reproductions.he2010.claims import claims
 from directrix.reproductions.he2010.figures import figures, per_query
 from directrix.reproductions.he2010.protocol import QUICK, Settings, read, run, seconds
 from directrix.reproductions.he2010.tables import tables
 from directrix.reproductions.he2010.text import details, summary
 from directrix.reproductions.paper import paper
-from directrix.reproductions.reproduction import Reproduction
 
 REPRODUCTION = Reproduction(
     paper=paper("he2010"),

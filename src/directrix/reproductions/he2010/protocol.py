@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from directrix.experiments.crossval_result import CrossValidation
+from directrix.reproductions.base import SeededSettings
 from directrix.reproductions.collection import Collection, Compared, read_collections
 from directrix.reproductions.he2010.agreement import Agreement, Coefficients, TradeOff, agreement, trade_off
 from directrix.reproductions.he2010.coefficients import QUICK_SWEEP, Sweep, apart_cell, fold_cells
 from directrix.reproductions.he2010.methods import QUICK_GRIDS, Grids, entries
-from directrix.reproductions.reproduction import SeededSettings
 from directrix.reproductions.runner import Cells, Runner
 from directrix.types import Float64Array
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from directrix.reproductions.base import SeededSettings
 from directrix.reproductions.collection import Collection, Compared, read_collections
 from directrix.reproductions.qin2010.curves import ErrorCurve, Study, error_curves
 from directrix.reproductions.qin2010.methods import Grids, entries, measures
-from directrix.reproductions.reproduction import SeededSettings
 from directrix.reproductions.runner import Runner
 
 COLLECTIONS = {

@@ -1,7 +1,7 @@
 """Yue, Finley, Radlinski and Joachims (2007), sections 4 and 5: SVMmap on runs as features, TREC-7."""
 
+from directrix.reproductions.base import Reproduction
 from directrix.reproductions.paper import paper
-from directrix.reproductions.reproduction import Reproduction
 from directrix.reproductions.yue2007.claims import claims
 from directrix.reproductions.yue2007.figures import figures, per_query
 from directrix.reproductions.yue2007.protocol import QUICK, Settings, more, read, run, seconds

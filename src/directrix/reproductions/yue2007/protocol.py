@@ -12,7 +12,7 @@ import numpy as np
 
 from directrix.data.trec.scores import RunScores
 from directrix.experiments.cells import Cell
-from directrix.reproductions.reproduction import SeededSettings
+from directrix.reproductions.base import SeededSettings
 from directrix.reproductions.runner import Runner
 from directrix.reproductions.yue2007.methods import METHODS, QUICK_GRID, Grid, features_of, train_path
 from directrix.reproductions.yue2007.results import DataSetResult, result_of
