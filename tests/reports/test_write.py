@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from directrix import MissingExtra
+from directrix import InputError, MissingExtra
 from directrix.reports import write
 from directrix.reports.report import Section
 from directrix.reports.tables import Table
@@ -71,8 +71,7 @@ def test_an_undefined_value_is_null():
 
 def test_numbers_of_numpy_are_numbers_in_every_form(tmp_path):
     row = ("x", np.float64(0.1234567), np.int64(3), np.float64("nan"))
-    table = Table("t", ("a", "b", "c", "d"), (row,))
-    value = report(sections=(Section("Tables", (table,)),), more={"n": np.arange(2)})
+    value = report(tables=(Table("t", ("a", "b", "c", "d"), (row,)),), sections=(), more={"n": np.arange(2)})
     write_report(tmp_path, value)
     document = json.loads((tmp_path / "tables.json").read_text())
     assert (document["tables"][0]["rows"], document["n"]) == ([["x", 0.1234567, 3, None]], [0, 1])
@@ -99,10 +98,10 @@ def test_the_page_says_all_in_order(folder):
     assert blocks(page) == []
 
 
-def test_a_page_has_a_head_for_what_is_there_alone():
+def test_a_page_without_sections_has_one_head_for_its_tables():
     page = write.page(report(sections=(), figures=(), claims=(), missing=(), differs=()))
     heads = [line[3:] for line in page.splitlines() if line.startswith("## ")]
-    assert heads == ["In short", "What was done", "How to repeat it"]
+    assert heads == ["In short", "Tables", "What was done", "How to repeat it"]
 
 
 def test_for_a_site_the_pictures_stand_in_a_folder_of_the_name(folder, tmp_path):
@@ -142,6 +141,11 @@ def test_without_matplotlib_the_install_line_is_said(tmp_path, monkeypatch, work
     with pytest.raises(MissingExtra, match=r'pip install "directrix\[plot\]"'):
         work(tmp_path, report())
     assert not list(tmp_path.iterdir())
+
+
+def test_sections_have_a_place_for_every_table():
+    with pytest.raises(InputError, match=r"'some2010': its sections have 1 tables, the report has 2; every"):
+        report(sections=(Section("Test", report().tables[:1]),))
 
 
 def test_hostile_text_is_text_in_markdown():

@@ -9,7 +9,7 @@ from directrix.data.queries import Queries
 from directrix.experiments.crossval_cells import top_of
 from directrix.reports.html import html
 from directrix.reports.rankings import shown_rankings
-from directrix.reports.report import PerQuery, Report, Section
+from directrix.reports.report import PerQuery, Report
 from directrix.reports.tables import Table, escaped_markdown
 from directrix.types import Float64Array, FloatArray
 
@@ -61,7 +61,7 @@ def demo_page(
         title="directrix demo",
         paper="Several methods on built-in data, compared query by query.",
         summary=tuple(f"- {escaped_markdown(text)}" for text in remarks),
-        sections=(Section("Tables", (table,)),),
+        tables=(table,),
         figures=(),
         claims=(),
         missing=(),

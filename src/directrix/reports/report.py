@@ -166,8 +166,8 @@ class Report:
         Authors, year, title, journal, DOI, and the question of the paper; Markdown.
     summary : tuple of str
         Results in sentences; paragraphs of Markdown, or items that begin with "- ".
-    sections : tuple of Section
-        Tables under their headings.
+    tables : tuple of Table
+        In the order of the paper, published figures next to ours with the difference.
     figures : tuple of Figure
     claims : tuple of Claim
         The paper's orderings and sentences, one by one.
@@ -181,17 +181,24 @@ class Report:
         The command that writes the report.
     per_query : tuple of PerQuery
         For inspecting queries, one for each data set and measure.
+    sections : tuple of Section
+        Headings for the tables, in their order; () = one heading for all.
     differs : tuple of str
         What differs from the paper, if ``how`` does not contain it; paragraphs of Markdown.
     more : mapping
         JSON: further keys of ``tables.json``.
+
+    Raises
+    ------
+    InputError
+        If the tables of the sections are not as many as those of the report.
     """
 
     name: str
     title: str
     paper: str
     summary: tuple[str, ...]
-    sections: tuple[Section, ...]
+    tables: tuple[Table, ...]
     figures: tuple[Figure, ...]
     claims: tuple[Claim, ...]
     missing: tuple[tuple[str, str], ...]
@@ -199,10 +206,14 @@ class Report:
     settings: Mapping[str, Any]
     command: str
     per_query: tuple[PerQuery, ...] = ()
+    sections: tuple[Section, ...] = ()
     differs: tuple[str, ...] = ()
     more: Mapping[str, Any] = field(default_factory=dict)
 
-    @property
-    def tables(self) -> list[Table]:
-        """All tables, in order."""
-        return [table for section in self.sections for table in section.tables]
+    def __post_init__(self) -> None:
+        n_tables = sum(len(section.tables) for section in self.sections)
+        if self.sections and n_tables != len(self.tables):
+            raise InputError(
+                f"report {self.name!r}: its sections have {n_tables} tables, the report has "
+                f"{len(self.tables)}; every table must be in one section."
+            )

@@ -129,12 +129,13 @@ class Reproduction(Generic[S, D, R]):
         claims = tuple(self.claims(results))
         summary = self.summary(results, claims)
         details = self.details(results)
+        sections = tuple(self.tables(results))
         return Report(
             name=request.name,
             title=self.paper.title,
             paper=self.paper.citation,
             summary=(_QUICK_RUN, *summary) if request.quick else tuple(summary),
-            sections=tuple(self.tables(results)),
+            tables=tuple(table for section in sections for table in section.tables),
             figures=tuple(self.figures(results)),
             claims=claims,
             missing=self.paper.pairs("missing", **details),
@@ -142,6 +143,7 @@ class Reproduction(Generic[S, D, R]):
             settings=record,
             command=request.command,
             per_query=tuple(self.per_query(results)),
+            sections=sections,
             differs=self.paper.section("differs", **details),
             more=self.more(results),
         )
