@@ -95,8 +95,9 @@ def report(**changes):
         "settings": {"name": "some2010", "fixed": {"seed": 0}, "installation": {"directrix": "0"}},
         "command": "directrix reproduce some2010 --data DIR",
         "per_query": (per_query(), per_query("MQ2008", "AP", n=12, methods=METHODS[:3], seed=1)),
-        "sections": (Section("Test", 1, ("As in the paper.",)), Section("Choices", 1)),
         "differs": ("- Other data.",),
         "more": {"extra": [1.5, float("nan")]},
     }
+    first, second = parts["tables"]
+    parts["sections"] = (Section("Test", (first,), ("As in the paper.",)), Section("Choices", (second,)))
     return Report(**{**parts, **changes})

@@ -305,11 +305,12 @@ def hostile():
     }
     rankings = {HOSTILE: (((HOSTILE, 1, 2.0), ("D2", 0, float("-inf"))), ())}
     line = Curve(HOSTILE, np.arange(3.0), np.arange(3.0))
+    table = Table(HOSTILE, (HOSTILE, "n"), ((HOSTILE, 1),), groups=((HOSTILE, 2),), notes=(HOSTILE,))
     return report(
         title=HOSTILE,
         paper=HOSTILE,
         summary=(HOSTILE,),
-        tables=(Table(HOSTILE, (HOSTILE, "n"), ((HOSTILE, 1),), groups=((HOSTILE, 2),), notes=(HOSTILE,)),),
+        tables=(table,),
         figures=(Figure("f", HOSTILE, (Panel(HOSTILE, (line,), HOSTILE, HOSTILE),), HOSTILE),),
         claims=(Claim(HOSTILE, HOSTILE, "holds", HOSTILE),),
         missing=((HOSTILE, HOSTILE),),
@@ -318,7 +319,7 @@ def hostile():
         settings={HOSTILE: HOSTILE},
         command=HOSTILE,
         per_query=(PerQuery(HOSTILE, HOSTILE, (HOSTILE, "q2"), values, rankings),),
-        sections=(Section(HOSTILE, 1, (HOSTILE,)),),
+        sections=(Section(HOSTILE, (table,), (HOSTILE,)),),
     )
 
 

@@ -5,10 +5,12 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from directrix import reproductions
 from directrix.errors import InputError
-from directrix.reports.report import Claim
+from directrix.reports.report import Claim, Section
 from directrix.reports.tables import Table
-from directrix.reproductions.reproduction import Reproduction, SeededSettings, TableGroup
+from directrix.reproductions.base import Reproduction, SeededSettings
+from directrix.reproductions.paper import Paper
 from tests.reproductions.requests import request_of
 
 
@@ -29,12 +31,11 @@ class Numbers:
 
 def tables(results):
     table = Table("Numbers", ("name", "value"), (("rate", results.rate),))
-    return (TableGroup("First", (table, table)), TableGroup("How to read"), TableGroup("Second", (table,)))
+    return (Section("First", (table, table)), Section("How to read"), Section("Second", (table,)))
 
 
 PAPER = Reproduction(
-    title="A paper",
-    paper="Somebody (2030).",
+    paper=Paper("A paper", "Somebody (2030)."),
     full=Settings(),
     quick=Settings(rate=0.1),
     read=lambda data, settings: {"numbers": Numbers()},
@@ -43,11 +44,14 @@ PAPER = Reproduction(
     tables=tables,
     figures=lambda results: (),
     summary=lambda results, claims: [f"{len(claims)} claim."],
-    how=lambda results: (),
-    missing=lambda results: (),
     per_query=lambda results: (),
+    details=lambda results: {},
     seconds=lambda results: {"training": 1.26},
 )
+
+
+def test_a_paper_that_was_loaded_does_not_hide_the_function():
+    assert reproductions.reproduction("qin2010") is reproductions.reproduction("qin2010")
 
 
 def test_settings_are_those_of_the_request(tmp_path):
@@ -87,7 +91,7 @@ def test_the_page_of_a_quick_run_says_so(tmp_path):
 
 def test_headings_have_the_tables_of_their_group(tmp_path):
     report = PAPER.reproduce(request_of("paper", tmp_path, tmp_path))
-    sections = [(section.title, section.n_tables) for section in report.sections]
+    sections = [(section.title, len(section.tables)) for section in report.sections]
     assert sections == [("First", 2), ("How to read", 0), ("Second", 1)]
     assert report.settings["seconds"]["training"] == 1.3
     assert "this call" in report.settings["seconds"]

@@ -14,14 +14,7 @@ from directrix.reports.tables import Table, Value
 def against_first(result: CrossValidation) -> dict[tuple[str, str], Significance | None]:
     """Compare every other entry with the first by the paired t-test over queries.
 
-    Parameters
-    ----------
-    result : CrossValidation
-
-    Returns
-    -------
-    dict
-        Entry and measure to the test; None with fewer than two queries.
+    The tests are by entry and measure; None with fewer than two queries.
     """
     tests: dict[tuple[str, str], Significance | None] = {}
     first, *others = result.entries
@@ -35,14 +28,7 @@ def against_first(result: CrossValidation) -> dict[tuple[str, str], Significance
 
 
 def crossval_tables(result: CrossValidation, selection: str) -> tuple[Table, Table]:
-    """Return the table of the figures, and the table of the chosen settings.
-
-    Parameters
-    ----------
-    result : CrossValidation
-    selection : str
-        The measure that chose the settings.
-    """
+    """Return the tables of the figures, and of the settings that the measure ``selection`` chose."""
     tests = against_first(result)
     first, several = result.entries[0], len(result.entries) > 1
     rows: list[tuple[Value, ...]] = []
@@ -69,11 +55,16 @@ def crossval_tables(result: CrossValidation, selection: str) -> tuple[Table, Tab
     chosen = Table(
         "Settings that validation chose",
         ("method", *result.folds),
-        tuple((entry, *map(_text, result.selected(entry))) for entry in result.entries),
+        tuple((entry, *map(settings_text, result.selected(entry))) for entry in result.entries),
     )
     return figures, chosen
 
 
-def _text(settings: Mapping[str, Any]) -> str:
-    shown = (f"{k}={v:g}" if isinstance(v, float) else f"{k}={v}" for k, v in settings.items())
-    return " ".join(shown) or "-"
+def settings_text(settings: Mapping[str, Any]) -> str:
+    """Write settings in one line, "-" if there are none."""
+    return " ".join(f"{name}={shown(value)}" for name, value in settings.items()) or "-"
+
+
+def shown(value: object) -> str:
+    """Write the value of a setting."""
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -63,8 +63,8 @@ def page(report: Report, *, pictures: str = "figures") -> str:
 def sections_of(report: Report) -> Iterator[tuple[Section, Sequence[Table]]]:
     """Sections of a report with their tables, each note once; one section "Tables" if it has none."""
     tables = iter(notes_once(report.tables))
-    for section in report.sections or ((Section("Tables", len(report.tables)),) if report.tables else ()):
-        yield section, list(islice(tables, section.n_tables))
+    for section in report.sections or ((Section("Tables", report.tables),) if report.tables else ()):
+        yield section, list(islice(tables, len(section.tables)))
 
 
 def joined(texts: Iterable[str]) -> str:

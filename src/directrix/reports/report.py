@@ -136,19 +136,19 @@ class PerQuery:
 
 @dataclass(frozen=True)
 class Section:
-    """A heading of the page, and the tables under it.
+    """A heading of the page, and what is under it.
 
     Parameters
     ----------
     title : str
-    n_tables : int
-        Number of tables, continuing in the order of the report; 0 = only text.
+    tables : tuple of Table
+        In the order of the paper, published figures next to ours with the difference.
     text : tuple of str
         Paragraphs of Markdown, before the tables.
     """
 
     title: str
-    n_tables: int = 0
+    tables: tuple[Table, ...] = ()
     text: tuple[str, ...] = ()
 
 
@@ -191,7 +191,7 @@ class Report:
     Raises
     ------
     InputError
-        If the sections' numbers of tables do not add up to those of the report.
+        If the tables of the sections are not as many as those of the report.
     """
 
     name: str
@@ -211,7 +211,7 @@ class Report:
     more: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        n_tables = sum(section.n_tables for section in self.sections)
+        n_tables = sum(len(section.tables) for section in self.sections)
         if self.sections and n_tables != len(self.tables):
             raise InputError(
                 f"report {self.name!r}: its sections have {n_tables} tables, the report has "

@@ -10,7 +10,7 @@ from directrix.errors import InputError
 if TYPE_CHECKING:
     from typing import Any
 
-    from directrix.reproductions.reproduction import Reproduction
+    from directrix.reproductions.base import Reproduction
 
 __all__ = ["PAPERS", "reproduction"]
 
@@ -25,22 +25,7 @@ PAPERS = {
 
 
 def reproduction(name: str) -> Reproduction[Any, Any, Any]:
-    """Return the reproduction of a paper.
-
-    Parameters
-    ----------
-    name : str
-        A key of `PAPERS`.
-
-    Returns
-    -------
-    Reproduction
-
-    Raises
-    ------
-    InputError
-        If no paper has this name.
-    """
+    """Return the reproduction of a paper, a key of `PAPERS`; `InputError` for other names."""
     if name not in PAPERS:
         known = "; ".join(f"{key}: {about}" for key, about in PAPERS.items())
         raise InputError(f"{name!r} is not the name of a reproduction. Give one of these. {known}.")

@@ -19,20 +19,11 @@ NEAR = 0.01
 
 
 class Scored(NamedTuple):
-    """One system with its values.
-
-    Parameters
-    ----------
-    name : str
-    values : float (n,)
-        By query, or by fold.
-    mean : float
-        As tables show it; of a cross-validation the mean of the folds' means.
-    """
+    """One system with its values."""
 
     name: str
-    values: Any
-    mean: float
+    values: Any  # (n,): by query, or by fold
+    mean: float  # as tables show it; of a cross-validation the mean of the folds' means
 
 
 class Ordering(NamedTuple):
@@ -61,17 +52,10 @@ class Ordering(NamedTuple):
 
 
 def verdict(*tests: Significance) -> Verdict:
-    """Judge whether one system is ahead of all others.
+    """Judge whether one system is ahead of all others, by the tests of its differences from each of them.
 
-    Parameters
-    ----------
-    *tests : Significance
-        Its differences from each of the others.
-
-    Returns
-    -------
-    "holds", "does not hold" or "not significant"
-        The first if it is ahead in every test with p < .05; the second if it is behind in one with p < .05.
+    It "holds" if it is ahead in every test with p < .05; it "does not hold" if it is behind in one with
+    p < .05; else it is "not significant".
 
     Examples
     --------
@@ -158,21 +142,7 @@ def comparable(text: str, source: str, first: Scored, second: Scored) -> Claim:
 
 
 def check_ordering(ordering: Ordering, collection: str, compared: CrossValidation, measure: str) -> Claim:
-    """Check an ordering on a collection.
-
-    Parameters
-    ----------
-    ordering : Ordering
-    collection : str
-        Its name.
-    compared : CrossValidation
-    measure : str
-        The measure as the page writes it.
-
-    Returns
-    -------
-    Claim
-    """
+    """Check an ordering on a collection; ``measure`` is the measure as the page writes it."""
     names = (ordering.first, ordering.second)
     if ordering.part == "test":
         text = f"{collection}: {names[0]} has higher {measure} than {names[1]}"

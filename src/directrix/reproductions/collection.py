@@ -1,25 +1,22 @@
-"""LETOR collections that a reproduction runs on, and those that are missing."""
+"""LETOR collections that a reproduction runs on, and what is compared on them."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from directrix.errors import InputError
+from directrix.experiments.crossval_result import CrossValidation
 from directrix.experiments.splits import Split, letor_splits
+from directrix.reports.rankings import compared_by_query
+from directrix.reports.report import PerQuery
 
 
 @dataclass(frozen=True, eq=False)
 class Collection:
-    """Queries in folds.
-
-    Parameters
-    ----------
-    name : str
-    splits : tuple of Split
-    """
+    """Queries in folds."""
 
     name: str
     splits: tuple[Split, ...]
@@ -44,7 +41,7 @@ def available(data: Path, names: Iterable[str]) -> list[str]:
 def read_collections(
     data: Path, names: Iterable[str], n_folds: int | None = None, n_collections: int | None = None
 ) -> dict[str, Collection]:
-    """Read the collections that a data folder holds.
+    """Read the collections that a data folder holds, in the order of ``names``.
 
     Parameters
     ----------
@@ -52,15 +49,8 @@ def read_collections(
         Holds ``letor/OHSUMED/Fold1/train.txt`` and so on.
     names : iterable of str
         Folders in ``letor/`` to look for.
-    n_folds : int, optional
-        Number of folds to keep of each collection; None = all.
-    n_collections : int, optional
-        Number of collections to read; None = all.
-
-    Returns
-    -------
-    dict of str to Collection
-        In the order of ``names``.
+    n_folds, n_collections : int, optional
+        Number of folds to keep of each collection, and of collections to read; None = all.
 
     Raises
     ------
@@ -77,27 +67,40 @@ def read_collections(
     return {name: Collection(name, letor_splits(data / "letor" / name)[:n_folds]) for name in present}
 
 
-def missing_data(parts: Mapping[str, str], present: Container[str]) -> tuple[tuple[str, str], ...]:
-    """Name the parts of a paper that lack their data.
+def absent(names: Iterable[str], present: Container[str]) -> dict[str, str | None]:
+    """Say of every collection that was not read what is needed; None for the others."""
+    return {
+        name: None
+        if name in present
+        else f"`letor/{name}/Fold1` is not in the data folder. Add it, and run the command with another "
+        "folder for the results."
+        for name in names
+    }
 
-    Parameters
-    ----------
-    parts : mapping of str to str
-        For each collection the part of the paper that needs it.
-    present : container of str
-        Collections that were read.
 
-    Returns
-    -------
-    tuple of (str, str)
-        Each part with the reason, for `Report.missing`.
-    """
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """A collection, and the cross-validation of methods on it."""
+
+    collection: Collection
+    compared: CrossValidation
+
+    @property
+    def seconds(self) -> float:
+        """The time that all trainings took."""
+        return sum(map(self.compared.seconds, self.compared.entries))
+
+
+def by_query(
+    collections: Iterable[Compared],
+    entries: Callable[[CrossValidation], Sequence[str]],
+    measures: Mapping[str, str],
+) -> tuple[PerQuery, ...]:
+    """Return values and rankings of some entries on all test queries, see `compared_by_query`."""
     return tuple(
-        (
-            part,
-            f"`letor/{name}/Fold1` is not in the data folder. Add it, and run the command with another "
-            "folder for the results.",
+        part
+        for one in collections
+        for part in compared_by_query(
+            one.collection.name, one.compared, one.collection.splits, entries(one.compared), measures
         )
-        for name, part in parts.items()
-        if name not in present
     )

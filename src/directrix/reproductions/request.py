@@ -13,41 +13,19 @@ from directrix.reproductions.runner import ProgressOf
 
 @dataclass(frozen=True)
 class Request:
-    """One call of ``directrix reproduce``.
+    """One call of ``directrix reproduce``."""
 
-    Parameters
-    ----------
-    name : str
-        Of the reproduction, e.g. "qin2010".
-    data : Path
-        Folder of the data (``letor/``, ``trec7/``).
-    folder : Path
-        For the tables, figures, pages and finished cells.
-    quick : bool
-        Whether to run few settings and trials: this shows that everything works, and gives no results.
-    seed : int
-    jobs : int
-        Cells at a time; -1 = all cores.
-    command : str
-        Shell command that makes the same report.
-    installation : mapping
-        Versions, as JSON.
-    progress : callable
-        See `directrix.reproductions.runner.ProgressOf`.
-    trials : int, optional
-        Number of random splits, for papers that have some.
-    """
-
-    name: str
-    data: Path
-    folder: Path
+    name: str  # of the reproduction, e.g. "qin2010".
+    data: Path  # folder of the data (`letor/`, `trec7/`)
+    folder: Path  # for the tables, figures, pages and finished cells
+    # whether to run few settings and trials: this shows that everything works, and gives no results
     quick: bool
     seed: int
-    jobs: int
-    command: str
-    installation: Mapping[str, Any]
-    progress: ProgressOf
-    trials: int | None = None
+    jobs: int  # cells at a time; -1 = all cores
+    command: str  # shell command that makes the same report
+    installation: Mapping[str, Any]  # versions, as JSON
+    progress: ProgressOf  # see `directrix.reproductions.runner.ProgressOf`
+    trials: int | None = None  # number of random splits, for papers that have some
 
     def open(self, fixed: Mapping[str, Any], **free: Any) -> tuple[Path, dict[str, Any]]:
         """Make the folder, or resume the run in it.

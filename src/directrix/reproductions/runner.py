@@ -23,21 +23,11 @@ ProgressOf = Callable[[str], AbstractContextManager[Progress]]
 
 @dataclass(frozen=True)
 class Runner:
-    """Computes what the file of finished cells does not hold yet.
+    """Computes what the file of finished cells does not hold yet."""
 
-    Parameters
-    ----------
-    path : Path
-        File of finished cells.
-    jobs : int
-        Cells at a time; -1 = all cores.
-    progress : callable
-        See `ProgressOf`.
-    """
-
-    path: Path
-    jobs: int
-    progress: ProgressOf
+    path: Path  # file of finished cells
+    jobs: int  # cells at a time; -1 = all cores
+    progress: ProgressOf  # see `ProgressOf`
 
     def cells(self, name: str, cells: Sequence[Cell], share: Callable[[], None] | None = None) -> Cells:
         """Run cells; ``name`` says what they are, for the progress bar, ``share`` is that of `run_cells`."""

@@ -16,9 +16,10 @@ from directrix.reproductions.chapelle2010.methods import CHOSEN_BY, entries
 from directrix.reproductions.chapelle2010.protocol import COLLECTIONS, Results, read, run
 from directrix.reproductions.chapelle2010.settings import QUICK, Settings
 from directrix.reproductions.chapelle2010.tables import compared_table
-from directrix.reproductions.chapelle2010.text import missing
+from directrix.reproductions.chapelle2010.text import details
 from directrix.reproductions.chapelle2010.theory import check_theory
 from directrix.reproductions.claims import Scored
+from directrix.reproductions.collection import Collection
 from tests.experiments.letor_folder import letor_folder, letor_queries
 from tests.reproductions.requests import request_of, runner_of
 
@@ -216,6 +217,7 @@ def test_without_a_collection_the_folder_is_named(tmp_path):
     ],
 )
 def test_collections_that_were_not_run_are_named(settings, expected):
-    collections = dict.fromkeys(COLLECTIONS[1:-1])
+    collections = {name: Collection(name, ()) for name in COLLECTIONS[1:-1]}
     results = Results(settings, collections, {}, None, {}, None)
-    assert [what for what, _ in missing(results)[:-3]] == expected
+    missing = REPRODUCTION.paper.pairs("missing", **details(results))
+    assert [what for what, _ in missing[:-3]] == expected

@@ -135,7 +135,7 @@ def test_what_is_absent_is_named_and_what_is_there_is_claimed(report):
     assert "TD2004: AdaRank.MAP has higher MAP than SVMmap" in texts
     assert not any(text.startswith(("TD2003", "MQ2008")) for text in texts)
     assert report.claims[0].verdict == "holds"
-    assert sum(section.n_tables for section in report.sections) == len(report.tables) == 1 + 2 * 2 + 5 + 1 + 2
+    assert len(report.tables) == 1 + 2 * 2 + 5 + 1 + 2
     where = {claim.text: claim.source for claim in report.claims}
     assert where["TD2004: ApproxAP has higher MAP than SVMmap"] == "Sect. 6.3, Table 2"
     assert where["OHSUMED: ApproxAP has higher MAP than SVMmap"] == "Sect. 6.3, Table 2, of TD2003 and TD2004"

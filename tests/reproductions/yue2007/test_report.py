@@ -14,9 +14,10 @@ from directrix.reproductions.yue2007.claims import claims
 from directrix.reproductions.yue2007.methods import METHODS, Grid
 from directrix.reproductions.yue2007.protocol import Results, Settings
 from directrix.reproductions.yue2007.results import DataSetResult, SystemResult
-from directrix.reproductions.yue2007.tables import NOTES, tables
+from directrix.reproductions.yue2007.tables import tables
 from tests.reproductions.requests import request_of
 
+NOTES = REPRODUCTION.paper.captions["notes"].values()
 NAMES = ("basic", "plain + basic", "all", "all without the best")
 
 

@@ -12,11 +12,13 @@ from directrix.reports.report import Claim
 from directrix.reproductions.chapelle2010.methods import CURVE, LINEAR, LISTWISE, curve, rivals, truncations
 from directrix.reproductions.chapelle2010.paths import SmoothingPath
 from directrix.reproductions.chapelle2010.protocol import Results, whole_path
-from directrix.reproductions.chapelle2010.published import published
+from directrix.reproductions.chapelle2010.tables import published
 from directrix.reproductions.chapelle2010.theory import Theory
-from directrix.reproductions.claims import Scored, ahead, fact, scored, training_by_fold, verdict
+from directrix.reproductions.claims import Scored, ahead, scored, training_by_fold, verdict
+from directrix.reproductions.paper import paper
 from directrix.types import Float64Array
 
+_PAPER = paper("chapelle2010")
 _SOFT = "SoftNDCG"
 _COMPARED = (_SOFT, "RankSVM", "Regression", *LISTWISE, "RankBoost", "FRank")  # in the paper
 _NEARLY = 0.05  # of a rate
@@ -39,15 +41,13 @@ def claims(results: Results) -> tuple[Claim, ...]:
 def _of_paths(results: Results) -> Iterator[Claim]:
     settings, full = results.settings, results.paths[whole_path(results.settings)]
     yield ahead(
-        "The training nDCG@50 improves while sigma is halved.",
-        "Sect. 4.4.2, Fig. 2",
+        *_PAPER.statement("improves"),
         _scored("after the last round", full.train[:, -1]),
         _scored("after the first", full.train[:, 1]),
         unit="folds",
     )
     yield ahead(
-        "The test nDCG@50 falls again when sigma becomes small: one should stop early.",
-        "Sect. 4.4.2 and 5.2, Fig. 2",
+        *_PAPER.statement("stop-early"),
         _scored("at the round that validation chose", full.test_of_chosen),
         _scored(f"at sigma = {settings.sigma_last:g}:", full.test[-1]),
     )
@@ -55,60 +55,33 @@ def _of_paths(results: Results) -> Iterator[Claim]:
     at_once = SmoothingPath(last, last, settings.middle, settings.iterations * settings.rounds)
     if at_once in results.paths:
         yield ahead(
-            "Annealing finds a better local optimum than training at the last sigma at once.",
-            "Sect. 4.4.2 and 7",
+            *_PAPER.statement("local-optimum"),
             _scored("objective after annealing", full.surrogate[:, -1]),
             _scored("at once", results.paths[at_once].surrogate[:, -1]),
             unit="folds",
         )
-    rounds, failed = sum(full.statuses.values()), full.statuses.get("line_search", 0)
     gain = float((full.surrogate[:, -1] - full.surrogate[:, 0]).mean())
     left = float((full.further - full.surrogate[:, -1]).mean())
-    yield fact(
-        "That the function has kinks where scores tie did no harm to the optimiser.",
-        "Sect. 4.1",
-        f"Annealing raises the objective by {gain:.4f}, mean of {len(full.train)} folds; L-BFGS from there "
-        f"by {left:.5f}. {failed} of {rounds} rounds ended because the line search found nothing better, by "
-        "rounding or at a kink.",
+    yield _PAPER.fact(
+        "kinks",
         holds=left <= _LITTLE * gain,
+        gain=gain,
+        n_folds=len(full.train),
+        left=left,
+        failed=full.statuses.get("line_search", 0),
+        rounds=sum(full.statuses.values()),
     )
 
 
-def _of_theory(theory: Theory) -> tuple[Claim, ...]:
-    return (
-        fact(
-            "As sigma goes to 0 the error of SmoothNDCG falls like exp(-gap^2 / sigma), gap the smallest "
-            "difference of scores.",
-            "Sect. 5.1",
-            f"20 lists: no error is above its bound; the slope of -log(error) over gap^2 / sigma is "
-            f"{theory.rate:.2f} or more.",
-            holds=theory.is_bounded and theory.rate >= 1.0 - _NEARLY,
-        ),
-        fact(
-            "The Lipschitz constant of SmoothNDCG grows like 1 / sqrt(sigma).",
-            "Sect. 5.2",
-            "The gradient at (c s, c^2 sigma) is that at (s, sigma) divided by c; largest relative "
-            f"difference {theory.scaled_gradient:.0e}.",
-            holds=theory.scaled_gradient <= _ROUNDING,
-        ),
-        fact(
-            "For sigma to infinity SmoothNDCG is constant and the minimiser is near w0, wherever training "
-            "starts.",
-            "Sect. 5.3",
-            f"sigma = 2^40: values of three starts differ by {theory.unregularised:.0e}, trainings end "
-            f"{theory.moved:.0e} of the length of w0 away from it.",
-            holds=theory.moved <= 1e-3 and theory.unregularised <= _ROUNDING,
-        ),
-        fact(
-            "With w0 = 0, (sigma, lambda) and (c^2 sigma, lambda / c^2) have minimisers that differ by the "
-            "factor c: fix one.",
-            "Sect. 5.4",
-            f"c = 3: losses differ by {theory.rescaled_value:.0e}; at the first minimum the largest gradient "
-            f"is {theory.own_gradient:.0e}, at c times it, times c, {theory.rescaled_gradient:.0e}.",
-            holds=theory.rescaled_value <= _ROUNDING
-            and theory.rescaled_gradient <= theory.own_gradient + _ROUNDING,
-        ),
-    )
+def _of_theory(theory: Theory) -> Iterator[Claim]:
+    holds = {
+        "error": theory.is_bounded and theory.rate >= 1.0 - _NEARLY,
+        "lipschitz": theory.scaled_gradient <= _ROUNDING,
+        "infinity": theory.moved <= 1e-3 and theory.unregularised <= _ROUNDING,
+        "rescaled": theory.rescaled_value <= _ROUNDING
+        and theory.rescaled_gradient <= theory.own_gradient + _ROUNDING,
+    }
+    return (_PAPER.fact(key, holds=is_true, theory=theory) for key, is_true in holds.items())
 
 
 def _best(compared: CrossValidation, name: str) -> Iterator[Claim]:
@@ -120,26 +93,26 @@ def _best(compared: CrossValidation, name: str) -> Iterator[Claim]:
     if others:
         yield best_claim(name, first, *others)
     for rival in others:
-        text, source = f"SmoothNDCG is above {rival.name} on {name} by {CURVE}.", "Sect. 7, Fig. 3"
-        if rival.name == _SOFT:
-            text = f"SmoothNDCG is a bit more accurate than SoftRank on {name} by {CURVE}."
-            source = "Sect. 7, Fig. 5"
-        yield ahead(text, source, first, rival)
+        key = "above-softrank" if rival.name == _SOFT else "above"
+        yield ahead(*_PAPER.statement(key, rival=rival.name, name=name, measure=CURVE), first, rival)
 
 
 def best_claim(collection: str, first: Scored, *others: Scored) -> Claim:
     """Check whether the first method is above all others, with Holm's correction for their number."""
     systems = (first, *others)
     pairs = compare({one.name: one.values for one in systems}, against=first.name).pairs
-    place = 1 + sum(one.mean > first.mean for one in others)
     shown = ", ".join(f"{one.name} {one.mean:.4f}" for one in sorted(others, key=lambda one: -one.mean))
-    smallest = min(pairs, key=lambda pair: pair.adjusted)
-    return Claim(
-        f"{first.name} is the best of all methods on {collection} by {CURVE}.",
-        "Sect. 7, Fig. 3",
+    return _PAPER.claim(
+        "best",
         verdict(*(Significance(pair.adjusted, -pair.difference, pair.n) for pair in pairs)),
-        f"{len(first.values)} test queries: place {place} of {len(systems)}; {first.name} {first.mean:.4f}, "
-        f"{shown}. Smallest p, against {smallest.first}, with Holm's correction {smallest.adjusted:.3f}.",
+        first=first,
+        name=collection,
+        measure=CURVE,
+        n=len(first.values),
+        place=1 + sum(one.mean > first.mean for one in others),
+        n_systems=len(systems),
+        others=shown,
+        smallest=min(pairs, key=lambda pair: pair.adjusted),
     )
 
 
@@ -150,22 +123,12 @@ def listwise_claims(compared: CrossValidation, name: str) -> Iterator[Claim]:
     first = _scored("RankSVM", curve(compared, "RankSVM"))
     for rival in LISTWISE:
         if rival in compared.entries:
-            yield ahead(
-                f"RankSVM, solved to its optimum, is above the listwise {rival} on {name} by {CURVE}.",
-                "Sect. 7",
-                first,
-                _scored(rival, curve(compared, rival)),
-            )
-    _, theirs = published(name, compared).get("RankSVM", (None, None))
+            stated = _PAPER.statement("listwise", rival=rival, name=name, measure=CURVE)
+            yield ahead(*stated, first, _scored(rival, curve(compared, rival)))
+    theirs = published(name, compared).get("RankSVM", {}).get("ndcg")
     if theirs is not None:
         ours = compared.mean("RankSVM", "nDCG@10")
-        yield fact(
-            "RankSVM solved to its optimum is better than LETOR's, which had stopped before it.",
-            "Sect. 7",
-            f"nDCG@10 {ours:.4f} here, {theirs:.3f} on LETOR's web site, which has no values by query for a "
-            "test.",
-            holds=ours > theirs,
-        )
+        yield _PAPER.fact("ranksvm", holds=ours > theirs, ours=ours, theirs=theirs)
 
 
 def _of_cut_offs(compared: CrossValidation, name: str) -> Iterator[Claim]:
@@ -174,8 +137,7 @@ def _of_cut_offs(compared: CrossValidation, name: str) -> Iterator[Claim]:
         measure = f"nDCG@{k}"
         if k != "50" and measure in compared.measures:
             yield ahead(
-                f"To be good at {measure} on {name}, train with k = 50 and not with k = {k}.",
-                "Sect. 7, Table 3",
+                *_PAPER.statement("cut-off", measure=measure, name=name, k=k),
                 scored(compared, LINEAR, measure)._replace(name="k = 50:"),
                 scored(compared, entry, measure)._replace(name=f"k = {k}:"),
             )
@@ -187,8 +149,7 @@ def _of_cut_offs(compared: CrossValidation, name: str) -> Iterator[Claim]:
             for entry in (entries[smallest], LINEAR)
         ]
         yield ahead(
-            f"A small cut-off in training (k = {smallest}) overfits more than k = 50.",
-            "Sect. 7, Table 3",
+            *_PAPER.statement("overfits", k=smallest),
             _scored(f"{measure}, training minus test, k = {smallest}:", by_fold[0]),
             _scored("k = 50:", by_fold[1]),
             unit="folds",

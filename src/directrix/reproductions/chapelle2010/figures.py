@@ -8,13 +8,15 @@ from dataclasses import replace
 import numpy as np
 
 from directrix.experiments.crossval_result import CrossValidation
-from directrix.reports.rankings import compared_by_query
 from directrix.reports.report import Curve, Figure, Panel, PerQuery
 from directrix.reproductions.chapelle2010.methods import LINEAR, rivals, truncations
 from directrix.reproductions.chapelle2010.protocol import Results, whole_path
 from directrix.reproductions.chapelle2010.tables import title_of
 from directrix.reproductions.chapelle2010.theory import Theory
+from directrix.reproductions.collection import Compared, by_query
+from directrix.reproductions.paper import paper
 
+_PAPER = paper("chapelle2010")
 _CUTS = (1, 3, 5, 10)
 _LINES = 6
 
@@ -31,12 +33,10 @@ def figures(results: Results) -> tuple[Figure, ...]:
 
 def per_query(results: Results) -> tuple[PerQuery, ...]:
     """Show nDCG@10 of SmoothNDCG and its rivals on every test query, with the first documents."""
-    return tuple(
-        part
-        for name, one in results.compared.items()
-        for part in compared_by_query(
-            name, one, results.collections[name].splits, (LINEAR, *rivals(one)), {"nDCG@10": "nDCG@10"}
-        )
+    return by_query(
+        [Compared(results.collections[name], one) for name, one in results.compared.items()],
+        lambda compared: (LINEAR, *rivals(compared)),
+        {"nDCG@10": "nDCG@10"},
     )
 
 
@@ -50,13 +50,7 @@ def _annealing(results: Results) -> Figure:
         Panel(f"{part} queries", tuple(lines), "sigma, halved from right to left", "nDCG@50", x_scale="log")
         for part, lines in curves.items()
     )
-    return Figure(
-        "annealing",
-        f"Figure 2: nDCG while sigma is halved, {results.first}",
-        panels,
-        "Curves of nDCG@50 against sigma: on training queries they rise towards small sigma, on test queries "
-        "they are flat or fall there.",
-    )
+    return _PAPER.figure("annealing", panels, name=results.first)
 
 
 def _error(theory: Theory) -> Figure:
@@ -66,8 +60,7 @@ def _error(theory: Theory) -> Figure:
         Curve("bound", steps, np.array(theory.bounds), "dashed"),
     )
     panel = Panel("error of SmoothNDCG", curves, "gap^2 / sigma", "|SmoothNDCG - nDCG|", y_scale="log")
-    alt = "Two falling straight lines on a logarithmic scale, the bound above the error."
-    return Figure("error", "Section 5.1: the error as sigma goes to 0", (panel,), alt)
+    return _PAPER.figure("error", [panel])
 
 
 def _compared(name: str, compared: CrossValidation) -> Iterator[Figure]:
@@ -79,12 +72,9 @@ def _compared(name: str, compared: CrossValidation) -> Iterator[Figure]:
             for entry in (LINEAR, *others[first : first + _LINES])
         )
         best = max(curves, key=lambda curve: float(curve.y.mean())).label
-        yield Figure(
-            f"methods-{name.lower()}-{part}",
-            f"{title_of(name)}: nDCG@k, part {part}",
-            (Panel(name, curves, "k", "nDCG@k of the test queries"),),
-            f"Curves of nDCG@k against k for {len(curves)} methods; on average {best} is highest.",
-        )
+        panel = Panel(name, curves, "k", "nDCG@k of the test queries")
+        values = {"file": name.lower(), "place": title_of(name), "part": part, "n": len(curves), "best": best}
+        yield _PAPER.figure("methods", [panel], **values)
 
 
 def _cut_offs(compared: CrossValidation) -> Figure:
@@ -95,5 +85,4 @@ def _cut_offs(compared: CrossValidation) -> Figure:
         for k in _CUTS
     )
     panel = Panel("cut-off in training", curves, "k in training", "test queries", x_scale="log")
-    alt = "Four curves, of test nDCG@1, 3, 5 and 10, against the cut-off that was trained with."
-    return Figure("cut-offs", "Table 3: the cut-off in training", (panel,), alt)
+    return _PAPER.figure("cut-offs", [panel])

@@ -28,57 +28,32 @@ _FURTHER = 200  # iterations of the other optimiser
 
 @dataclass(frozen=True)
 class SmoothingPath:
-    """How a training smooths.
+    """How a training smooths."""
 
-    Parameters
-    ----------
-    first, last : float
-        Smoothings; equal = no annealing.
-    l2 : float
-        Of the penalty towards the regression start.
-    iterations : int
-        Of conjugate gradients in a round.
-    """
-
+    # first, last: smoothings; equal = no annealing
     first: float
     last: float
-    l2: float
-    iterations: int
+    l2: float  # of the penalty towards the regression start
+    iterations: int  # of conjugate gradients in a round
 
 
 @dataclass(frozen=True, eq=False)
 class PathResult:
-    """Values of a path on all folds; round 0 is the start.
+    """Values of a path on all folds; round 0 is the start."""
 
-    Parameters
-    ----------
-    sigmas : float64 (n_rounds,)
-        Smoothing of each round after the start.
-    surrogate : float64 (n_folds, n_rounds + 1)
-        SmoothNDCG@50 of the training queries at the last smoothing, minus the penalty: the objective.
-    train, valid : float64 (n_folds, n_rounds + 1)
-        nDCG@50, means over queries.
-    test : float64 (n_rounds + 1, n_test_queries)
-        nDCG@50 of every test query, fold after fold.
-    fold_of : int64 (n_test_queries,)
-        Number of each test query's fold.
-    further : float64 (n_folds,)
-        The objective after L-BFGS, another optimiser, has started from the end of the path.
-    statuses : dict of str to int
-        Number of rounds by the status of their training.
-    evaluations : int
-        Number of evaluations of value and gradient.
-    """
-
-    sigmas: Float64Array
+    sigmas: Float64Array  # (n_rounds,): smoothing of each round after the start
+    # (n_folds, n_rounds + 1): SmoothNDCG@50 of the training queries at the last smoothing, minus the penalty:
+    # the objective
     surrogate: Float64Array
+    # train, valid: (n_folds, n_rounds + 1): nDCG@50, means over queries
     train: Float64Array
     valid: Float64Array
-    test: Float64Array
-    fold_of: Int64Array
+    test: Float64Array  # (n_rounds + 1, n_test_queries): nDCG@50 of every test query, fold after fold
+    fold_of: Int64Array  # (n_test_queries,): number of each test query's fold
+    # (n_folds,): the objective after L-BFGS, another optimiser, has started from the end of the path
     further: Float64Array
-    statuses: dict[str, int]
-    evaluations: int
+    statuses: dict[str, int]  # number of rounds by the status of their training
+    evaluations: int  # number of evaluations of value and gradient
 
     @property
     def chosen(self) -> Int64Array:

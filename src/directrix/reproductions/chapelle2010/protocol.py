@@ -32,28 +32,14 @@ _COMPONENTS = 100  # of the kernel map
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """All results.
-
-    Parameters
-    ----------
-    settings : Settings
-    collections : mapping of str to Collection
-    compared : mapping of str to CrossValidation
-        By collection.
-    mapped : CrossValidation or None
-        SmoothNDCG on mapped features of the first collection.
-    paths : mapping of SmoothingPath to PathResult
-        On the first collection.
-    theory : Theory
-        On its first fold.
-    """
+    """All results."""
 
     settings: Settings
     collections: Mapping[str, Collection]
-    compared: Mapping[str, CrossValidation]
-    mapped: CrossValidation | None
-    paths: Mapping[SmoothingPath, PathResult]
-    theory: Theory
+    compared: Mapping[str, CrossValidation]  # by collection
+    mapped: CrossValidation | None  # SmoothNDCG on mapped features of the first collection
+    paths: Mapping[SmoothingPath, PathResult]  # on the first collection
+    theory: Theory  # on its first fold
 
     @property
     def first(self) -> str:

@@ -5,40 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from directrix.reproductions.reproduction import SeededSettings
+from directrix.reproductions.base import SeededSettings
 
 
 @dataclass(frozen=True)
 class Settings(SeededSettings):
-    """What results depend on besides the data.
+    """What results depend on besides the data."""
 
-    Parameters
-    ----------
-    baselines : tuple of str
-        Methods that SmoothNDCG is compared with.
-    l2 : tuple of float
-        Of SmoothNDCG and SmoothAP: weights of the penalty towards the regression start.
-    sigma_first, sigma_last : float
-        Ends of the annealing.
-    iterations : int
-        Of conjugate gradients in a round.
-    truncations : tuple of int or None
-        Cut-offs k to train with.
-    extensions : bool
-        Whether networks, trees and a kernel map are trained.
-    path_l2 : tuple of float
-        Penalties of the paths of smoothing.
-    starts : tuple of float
-        Smoothings to begin an annealing at.
-    alone : tuple of float
-        Smoothings to train at without annealing.
-    collections : int or None
-        Number of collections to run; None = all that the data folder holds.
-    folds : int or None
-        Number of folds of each; None = all.
-    seed : int
-    """
-
+    # methods that SmoothNDCG is compared with
     baselines: tuple[str, ...] = (
         "SmoothAP",
         "SoftNDCG",
@@ -52,17 +26,19 @@ class Settings(SeededSettings):
         "FRank",
         "CoordinateAscent",
     )
+    # of SmoothNDCG and SmoothAP: weights of the penalty towards the regression start
     l2: tuple[float, ...] = (1e-4, 1e-3, 1e-2, 1e-1)
+    # sigma_first, sigma_last: ends of the annealing
     sigma_first: float = 64.0
     sigma_last: float = 1 / 64
-    iterations: int = 50
-    truncations: tuple[int | None, ...] = (1, 3, 5, 10, 20, None)
-    extensions: bool = True
-    path_l2: tuple[float, ...] = (1e-4, 1e-3, 1e-2, 1e-1)
-    starts: tuple[float, ...] = (64.0, 8.0, 1.0, 1 / 8)
-    alone: tuple[float, ...] = (16.0, 1.0, 1 / 8, 1 / 64)
-    collections: int | None = None
-    folds: int | None = None
+    iterations: int = 50  # of conjugate gradients in a round
+    truncations: tuple[int | None, ...] = (1, 3, 5, 10, 20, None)  # cut-offs k to train with
+    extensions: bool = True  # whether networks, trees and a kernel map are trained
+    path_l2: tuple[float, ...] = (1e-4, 1e-3, 1e-2, 1e-1)  # penalties of the paths of smoothing
+    starts: tuple[float, ...] = (64.0, 8.0, 1.0, 1 / 8)  # smoothings to begin an annealing at
+    alone: tuple[float, ...] = (16.0, 1.0, 1 / 8, 1 / 64)  # smoothings to train at without annealing
+    collections: int | None = None  # number of collections to run; None = all that the data folder holds
+    folds: int | None = None  # number of folds of each; None = all
 
     @property
     def rounds(self) -> int:

@@ -23,59 +23,34 @@ _N_QUERIES = 20
 
 @dataclass(frozen=True)
 class Theory:
-    """Numbers that show whether the statements hold.
+    """Numbers that show whether the statements hold."""
 
-    Parameters
-    ----------
-    steps, errors, bounds : list of float
-        gap^2 / sigma, where gap is the smallest difference of two scores of a list; means over lists of
-        abs(SmoothNDCG - nDCG) and of its bound.
-    is_bounded : bool
-        Whether no error is above its bound.
-    rate : float
-        Slope of -log(error) over gap^2 / sigma from 16 to 24, smallest of the lists: 1 or more by Sect. 5.1.
-    scaled_gradient : float
-        Largest difference of gradient(c s, c^2 sigma) and gradient(s, sigma) / c, relative: then the largest
-        gradient grows as 1 / sqrt(sigma), Sect. 5.2.
-    moved : float
-        Largest distance to w0, over the length of w0, of trainings at sigma = 2^40 from random starts whose
-        distance from w0 is that of 0: Sect. 5.3.
-    unregularised : float
-        Largest difference of SmoothNDCG between these starts.
-    rescaled_value : float
-        Largest difference of the losses at (sigma, lambda) of w and at (c^2 sigma, lambda / c^2) of c w, with
-        the penalty towards 0: Sect. 5.4.
-    own_gradient, rescaled_gradient : float
-        Largest component of the first gradient at its minimum w, and of the second, times c, at c w.
-    """
-
+    # steps, errors, bounds: gap^2 / sigma, where gap is the smallest difference of two scores of a list;
+    # means over lists of abs(SmoothNDCG - nDCG) and of its bound
     steps: list[float]
     errors: list[float]
     bounds: list[float]
-    is_bounded: bool
+    is_bounded: bool  # whether no error is above its bound
+    # slope of -log(error) over gap^2 / sigma from 16 to 24, smallest of the lists: 1 or more by Sect. 5.1.
     rate: float
+    # largest difference of gradient(c s, c^2 sigma) and gradient(s, sigma) / c, relative: then the largest
+    # gradient grows as 1 / sqrt(sigma), Sect. 5.2.
     scaled_gradient: float
+    # largest distance to w0, over the length of w0, of trainings at sigma = 2^40 from random starts whose
+    # distance from w0 is that of 0: Sect. 5.3.
     moved: float
-    unregularised: float
+    unregularised: float  # largest difference of SmoothNDCG between these starts
+    # largest difference of the losses at (sigma, lambda) of w and at (c^2 sigma, lambda / c^2) of c w, with
+    # the penalty towards 0: Sect. 5.4.
     rescaled_value: float
     rescaled_gradient: float
+    # own_gradient, rescaled_gradient: largest component of the first gradient at its minimum w, and of the
+    # second, times c, at c w
     own_gradient: float
 
 
 def check_theory(train: Queries, seed: int) -> Theory:
-    """Compute all numbers; trainings have the first 20 queries.
-
-    Parameters
-    ----------
-    train : Queries
-        Training queries of a fold.
-    seed : int
-        Of scores and starts.
-
-    Returns
-    -------
-    Theory
-    """
+    """Compute all numbers; trainings have the first 20 training queries, ``seed`` is of scores and starts."""
     rng = np.random.default_rng(seed)
     lists = [rng.permutation(len(_LABELS)) + 0.3 * rng.random(len(_LABELS)) for _ in range(20)]
     few = train.take(range(min(_N_QUERIES, train.n_queries)))

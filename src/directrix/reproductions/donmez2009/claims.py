@@ -9,13 +9,15 @@ import numpy as np
 
 from directrix.experiments.significance import Significance, paired_t
 from directrix.reports.report import Claim
-from directrix.reproductions.claims import LEVEL, Scored, ahead, fact, p_value, verdict
+from directrix.reproductions.claims import LEVEL, Scored, ahead, p_value, verdict
 from directrix.reproductions.donmez2009.methods import COMPARED
 from directrix.reproductions.donmez2009.optimality import optimality_claims
 from directrix.reproductions.donmez2009.pairs import MATCHED, EqualPairs, PairCounts, Sized, equal_pairs
 from directrix.reproductions.donmez2009.protocol import CollectionResults, Results
 from directrix.reproductions.donmez2009.settings import MEASURES
+from directrix.reproductions.paper import paper
 
+_PAPER = paper("donmez2009")
 _TABLES = {"nDCG": "Sect. 7", "AP": "Table 1", "RR": "Table 2"}  # of constructions
 _FROM, _TO = 10.0**-2.5, 10.0**-0.5  # one or two orders of magnitude below, rounded
 _BEST = (  # measure that is tested, what is trained for, and what it is ahead of
@@ -33,8 +35,7 @@ def claims(results: Results) -> tuple[Claim, ...]:
     return (
         *(
             ahead(
-                f"{name}: RankNetWeightPairs outperforms the other constructions for {measure}",
-                _TABLES[measure],
+                *_PAPER.statement("constructions", name=name, measure=measure, source=_TABLES[measure]),
                 *one.constructions(measure),
             )
             for name, one in collections
@@ -56,30 +57,24 @@ def _pairs(counts: list[PairCounts]) -> Iterator[Claim]:
         f"{name}: " + " > ".join(f"{m} {by[m]:,.0f}" for m in sorted(by, key=by.__getitem__, reverse=True))
         for name, by in means.items()
     )
-    yield fact(
-        "nDCG has more effective pairs than nDCG@10, which has more than MAP, which has more than MRR",
-        "Sect. 7.2",
-        f"Pairs per epoch, two-layer nets. {listed}.",
-        holds=all(by[a] > by[b] for by in means.values() for a, b in pairwise(MEASURES)),
-    )
+    holds = all(by[a] > by[b] for by in means.values() for a, b in pairwise(MEASURES))
+    yield _PAPER.fact("more-pairs", holds=holds, pairs=listed)
     shares = {one.collection: one.binary_share for one in counts if one.measure == "RR"}
-    yield fact(
-        "For MRR the effective pairs are around one to two orders of magnitude below the pairs of a relevant "
-        "and an irrelevant document",
-        "Sect. 7.2",
-        "; ".join(f"{name} {share:.1%}" for name, share in shares.items())
-        + f" of these pairs; it holds from {_FROM:.1%} to {_TO:.1%}.",
+    yield _PAPER.fact(
+        "mrr-pairs",
         holds=all(_FROM <= share <= _TO for share in shares.values()),
+        shares="; ".join(f"{name} {share:.1%}" for name, share in shares.items()),
+        least=_FROM,
+        most=_TO,
     )
 
 
 def _matching(name: str, results: CollectionResults) -> Iterator[Claim]:
     values = results.matching("mlp").values
     for target, trained, others in _BEST:
-        is_best = "is best" if trained == target else f"is better than training for {target} itself"
+        key = "matched" if trained == target else "not-matched"
         yield ahead(
-            f"{name}: tested on {target}, training for {trained} {is_best}",
-            "Tables 3 and 4",
+            *_PAPER.statement(key, name=name, target=target, trained=trained),
             *(
                 Scored(f"training for {m}", values[m][target], float(np.nanmean(values[m][target])))
                 for m in (trained, *others)
@@ -92,13 +87,14 @@ def _matching(name: str, results: CollectionResults) -> Iterator[Claim]:
         if trained != "RR"
     ]
     behind = [test for test in tests if test.difference > 0.0]
-    n_ahead = sum(test.difference < 0.0 and test.p < LEVEL for test in tests)
-    yield Claim(
-        f"{name}: training for MRR gives the lowest value of every measure",
-        "Tables 3 and 4",
+    yield _PAPER.claim(
+        "mrr-lowest",
         verdict(*tests),
-        f"It is behind in {len(behind)} of {len(tests)} comparisons, in {sum(t.p < LEVEL for t in behind)} "
-        f"of these with p < .05; it is ahead with p < .05 in {n_ahead}.",
+        name=name,
+        n_behind=len(behind),
+        n=len(tests),
+        n_clear=sum(test.p < LEVEL for test in behind),
+        n_ahead=sum(test.difference < 0.0 and test.p < LEVEL for test in tests),
     )
 
 
@@ -110,14 +106,9 @@ def _equal(runs: tuple[Sized, ...], target: str) -> Claim:
         test, n = _over_sizes(pairs), len(pairs)
         tests.append(test)
         listed.append(f"than for {other} {test.difference:+.4f}, {p_value(test.p)}, {n} size{'s' * (n != 1)}")
-    return Claim(
-        f"With about as many effective pairs, training for {target} gives the best {target}",
-        MATCHED[target],
-        verdict(*tests),
-        "Artificial data, two-layer nets, mean over sizes: "
-        + ("; ".join(listed) or "no sizes with about as many pairs")
-        + ".",
-    )
+    leads = "; ".join(listed) or "no sizes with about as many pairs"
+    source = MATCHED[target]
+    return _PAPER.claim("equal-pairs", verdict(*tests), target=target, source=source, leads=leads)
 
 
 def _over_sizes(rows: list[EqualPairs]) -> Significance:
@@ -133,8 +124,6 @@ def _shrinks(runs: tuple[Sized, ...], target: str) -> Claim:
     sizes = sorted({run.size for run in runs})
     leads = {n: tests["nDCG", n] - tests[target, n] for n in (sizes[0], sizes[-1])}
     return ahead(
-        f"More training data reduce the lead of training for nDCG over training for {target}, tested on "
-        f"{target}",
-        "Sect. 7.2",
+        *_PAPER.statement("lead-shrinks", target=target),
         *(Scored(f"lead with {n} queries", lead, float(np.nanmean(lead))) for n, lead in leads.items()),
     )

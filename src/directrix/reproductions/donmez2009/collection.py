@@ -18,17 +18,9 @@ ARTIFICIAL = "artificial"
 
 @dataclass(frozen=True, eq=False)
 class MeasuredCollection(Collection):
-    """Queries in folds, and the measures of their labels.
+    """Queries in folds, and the measures of their labels."""
 
-    Parameters
-    ----------
-    name : str
-    splits : tuple of Split
-    rel : int
-        Least label that is relevant to AP and RR: 2 where labels go to 4, as in the paper, else 1.
-    """
-
-    rel: int
+    rel: int  # least label that is relevant to AP and RR: 2 where labels go to 4, as in the paper, else 1
 
     @property
     def measures(self) -> dict[str, str]:

@@ -11,7 +11,9 @@ from directrix.reports.report import Curve, Figure, Panel, PerQuery
 from directrix.reproductions.donmez2009.pairs import MATCHED, Sized
 from directrix.reproductions.donmez2009.protocol import Key, Results
 from directrix.reproductions.donmez2009.settings import MEASURES, NETS
+from directrix.reproductions.paper import paper
 
+_PAPER = paper("donmez2009")
 _STEP = "step size η"
 
 
@@ -19,48 +21,22 @@ def figures(results: Results) -> tuple[Figure, ...]:
     """Draw all figures for which weights were tested."""
     converged = results.of_kind("converged")
     drawn = [
-        *(
-            Figure(
-                f"fig{number}-{measure.lower().replace('@', '-')}",
-                f"Figure {number}: {measure} on the training queries when the weights learned for it are "
-                "moved",
-                _directions(converged, measure),
-                f"Four random directions and the highest of all: {measure} against the length of the step "
-                "from the learned weights, which are at 0. At a local optimum no line rises above its left "
-                "end.",
-            )
-            for number, measure in enumerate(MEASURES, start=1)
-        ),
-        Figure(
-            "fig5-effective-pairs",
-            "Figure 5: effective training pairs against test values, artificial data, two-layer nets",
-            tuple(_sizes(results.sized, target) for target in MATCHED if results.sized),
-            "Four lines, one for each measure that is trained for: test value against the number of "
-            "effective pairs per epoch, on a logarithmic axis; more queries make more pairs. The line of MRR "
-            "begins farthest to the left.",
-        ),
-        Figure(
-            "fig6-random-weights",
-            "Figure 6: nDCG on the training queries when random weights are moved",
-            _directions(results.of_kind("random"), "nDCG"),
-            "Four random directions and the highest of all, from weights before any training: some lines "
-            "rise.",
-        ),
-        Figure(
-            "one-weight",
-            "One weight at a time: the highest change of the measure on the training queries",
-            _one_weight(results),
-            "For each measure the highest change that moving a single weight up or down by the step makes; 0 "
-            'or below at every step would be "the gradient vanishes".',
-        ),
-        Figure(
-            "pairs-by-epoch",
-            "Effective pairs epoch after epoch, two-layer nets",
-            _epochs(results),
-            "For each measure that is trained for the share of pairs of different labels that exert a force, "
-            "against the epoch: level for nDCG and AP, lower and moving for nDCG@10, lowest for RR.",
-        ),
+        _PAPER.figure(
+            "directions",
+            _directions(converged, measure),
+            number=number,
+            file=measure.lower().replace("@", "-"),
+            measure=measure,
+        )
+        for number, measure in enumerate(MEASURES, start=1)
     ]
+    panels = {
+        "fig5-effective-pairs": [_sizes(results.sized, target) for target in MATCHED if results.sized],
+        "fig6-random-weights": _directions(results.of_kind("random"), "nDCG"),
+        "one-weight": _one_weight(results),
+        "pairs-by-epoch": _epochs(results),
+    }
+    drawn += [_PAPER.figure(name, of) for name, of in panels.items()]
     return tuple(figure for figure in drawn if figure.panels)
 
 

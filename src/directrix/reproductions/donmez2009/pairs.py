@@ -19,49 +19,26 @@ _ALIKE = 2.0  # numbers of pairs are about equal if their ratio is below this
 
 
 class PairCounts(NamedTuple):
-    """Effective pairs of a training: training documents that exert a force on each other.
-
-    Parameters
-    ----------
-    collection, model, measure : str
-    by_epoch : sequence of int
-        Number of effective pairs at the start and after every epoch.
-    mean : float
-        Their mean.
-    share : float
-        ``mean`` over the number of all pairs with different labels, including those of queries without
-        relevant documents.
-    binary_share : float
-        ``mean`` over the number of all pairs of a relevant and an irrelevant document.
-    """
+    """Effective pairs of a training: training documents that exert a force on each other."""
 
     collection: str
     model: str
     measure: str
-    by_epoch: Sequence[int]
-    mean: float
+    by_epoch: Sequence[int]  # number of effective pairs at the start and after every epoch
+    mean: float  # their mean
+    # `mean` over the number of all pairs with different labels, including those of queries without relevant
+    # documents
     share: float
-    binary_share: float
+    binary_share: float  # `mean` over the number of all pairs of a relevant and an irrelevant document
 
 
 class Sized(NamedTuple):
-    """A training of the two-layer net on some of the artificial queries.
+    """A training of the two-layer net on some of the artificial queries."""
 
-    Parameters
-    ----------
-    size : int
-        Number of training queries.
-    trained : str
-        Measure.
-    pairs : float
-        Number of effective pairs, mean over epochs.
-    test : mapping of str to float (n_queries,)
-        Values of every measure on the test queries.
-    """
-
-    size: int
-    trained: str
-    pairs: float
+    size: int  # number of training queries
+    trained: str  # measure
+    pairs: float  # number of effective pairs, mean over epochs
+    # mapping of str to float (n_queries,): values of every measure on the test queries
     test: Mapping[str, Any]
 
     def mean(self, measure: str) -> float:
@@ -70,32 +47,19 @@ class Sized(NamedTuple):
 
 
 class EqualPairs(NamedTuple):
-    """Two trainings on about as many effective pairs.
+    """Two trainings on about as many effective pairs."""
 
-    Parameters
-    ----------
-    target : str
-        Measure that is tested.
-    matched, other : Sized
-        Trained for ``target``, and for another measure.
-    test : Significance
-        Of ``target``, ``matched`` minus ``other``.
-    """
-
-    target: str
+    target: str  # measure that is tested
+    # matched, other: trained for `target`, and for another measure
     matched: Sized
     other: Sized
-    test: Significance
+    test: Significance  # of `target`, `matched` minus `other`
 
 
 def n_pairs(q: Queries, rel: int | None = None) -> int:
     """Count the pairs of documents of one query with different labels, or of which one is relevant.
 
-    Parameters
-    ----------
-    q : Queries
-    rel : int, optional
-        Least relevant label; None = labels as they are.
+    ``rel`` is the least relevant label; None = labels as they are.
 
     Examples
     --------
@@ -141,17 +105,8 @@ def sized(cells: Mapping[Any, Any]) -> tuple[Sized, ...]:
 def equal_pairs(runs: Sequence[Sized], target: str) -> tuple[EqualPairs, ...]:
     """Compare trainings for a measure with trainings for others on about as many effective pairs.
 
-    Parameters
-    ----------
-    runs : sequence of Sized
-    target : str
-        Measure that is tested.
-
-    Returns
-    -------
-    tuple of EqualPairs
-        For every training for ``target`` and every other measure the training whose number of pairs is
-        nearest by ratio, if the ratio is below 2.
+    Returned is for every training for ``target``, the measure that is tested, and every other measure the
+    training whose number of pairs is nearest by ratio, if the ratio is below 2.
     """
     rows = []
     for matched in (run for run in runs if run.trained == target):

@@ -25,17 +25,10 @@ Key = tuple[str, str, str, str]
 
 @dataclass(frozen=True, eq=False)
 class CollectionResults:
-    """Trainings that are compared on the test queries of one collection.
-
-    Parameters
-    ----------
-    collection : MeasuredCollection
-    compared : CrossValidation
-        Of `entries`.
-    """
+    """Trainings that are compared on the test queries of one collection."""
 
     collection: MeasuredCollection
-    compared: CrossValidation
+    compared: CrossValidation  # of `entries`
 
     def constructions(self, measure: str) -> list[Scored]:
         """Return the two-layer nets of all constructions, trained for a measure and tested on it."""
@@ -66,24 +59,14 @@ class CollectionResults:
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """All results.
-
-    Parameters
-    ----------
-    settings : Settings
-    collections : mapping of str to CollectionResults
-    certificates : mapping
-        Of `certificate_cells`: from kind, collection, net and measure to a certificate or gain.
-    pairs : tuple of PairCounts
-    sized : tuple of Sized
-        By measure, then size.
-    """
+    """All results."""
 
     settings: Settings
     collections: Mapping[str, CollectionResults]
+    # of `certificate_cells`: from kind, collection, net and measure to a certificate or gain
     certificates: Mapping[Key, Any]
     pairs: tuple[PairCounts, ...]
-    sized: tuple[Sized, ...]
+    sized: tuple[Sized, ...]  # by measure, then size
 
     def of_kind(self, *kinds: str) -> dict[Key, Any]:
         """Return the certificates of some kinds, one kind after the other."""

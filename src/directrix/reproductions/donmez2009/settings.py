@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from directrix.reproductions.reproduction import SeededSettings
+from directrix.reproductions.base import SeededSettings
 
 NETS = {"linear": "single-layer", "mlp": "two-layer"}
 """Models, and what tables call them."""
@@ -29,24 +29,17 @@ def short(measure: str) -> str:
 
 @dataclass(frozen=True)
 class Artificial:
-    """Size of the artificial data: labels 0 to 4 by a random cubic polynomial, see `make_cubic`.
+    """Size of the artificial data: labels 0 to 4 by a random cubic polynomial, see `make_cubic`."""
 
-    Parameters
-    ----------
-    n_features, docs_per_query, n_monomials : int
-        10 features have 285 monomials.
-    n_train, n_valid, n_test : int
-        Numbers of queries.
-    sizes : tuple of int
-        Numbers of training queries, ascending, for the study of effective pairs.
-    """
-
+    # n_features, docs_per_query, n_monomials: 10 features have 285 monomials
     n_features: int = 10
     docs_per_query: int = 50
     n_monomials: int = 285
+    # n_train, n_valid, n_test: numbers of queries
     n_train: int = 300
     n_valid: int = 200
     n_test: int = 1000
+    # numbers of training queries, ascending, for the study of effective pairs
     sizes: tuple[int, ...] = (25, 50, 100, 200, 400, 800, 1600)
 
 
@@ -56,41 +49,22 @@ PAPER_SIZE = Artificial(300, 50, 2000, 10_000, 5_000, 10_000, (100, 300, 1000, 3
 
 @dataclass(frozen=True)
 class Settings(SeededSettings):
-    """What results depend on besides the data.
+    """What results depend on besides the data."""
 
-    Parameters
-    ----------
-    rates : tuple of float
-        Learning rates; validation queries choose.
-    epochs, steps : int
-        Maximum numbers of passes over the queries and of steps of a training.
-    patience : int
-        A training stops after this number of epochs without a better value on the validation queries.
-    hidden : int
-        Units of the hidden layer of the two-layer net.
-    folds : int
-        Number of folds to keep of OHSUMED.
-    mq2008_folds : int
-        Of MQ2008, which has seven times as many queries.
-    eps, delta : float
-        Of the test of local optimality: 459 directions for .01 and .01.
-    polish_moves : int
-        Maximum number of moves along rising directions.
-    artificial : Artificial
-    seed : int
-        Of everything random.
-    """
-
-    rates: tuple[float, ...] = (1e-3, 1e-2, 1e-1)
+    # seed: of everything random
+    rates: tuple[float, ...] = (1e-3, 1e-2, 1e-1)  # learning rates; validation queries choose
+    # epochs, steps: maximum numbers of passes over the queries and of steps of a training
     epochs: int = 300
     steps: int = 45_000
+    # a training stops after this number of epochs without a better value on the validation queries
     patience: int = 40
-    hidden: int = 10
-    folds: int = 5
-    mq2008_folds: int = 2
+    hidden: int = 10  # units of the hidden layer of the two-layer net
+    folds: int = 5  # number of folds to keep of OHSUMED
+    mq2008_folds: int = 2  # of MQ2008, which has seven times as many queries
+    # eps, delta: of the test of local optimality: 459 directions for .01 and .01
     eps: float = 0.01
     delta: float = 0.01
-    polish_moves: int = 300
+    polish_moves: int = 300  # maximum number of moves along rising directions
     artificial: Artificial = field(default_factory=Artificial)
 
     @property

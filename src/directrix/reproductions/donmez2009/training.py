@@ -27,26 +27,17 @@ _EARLY = (7, 12)  # epochs whose weights Section 8 tests
 
 @dataclass
 class Watched:
-    """Values of a training after every epoch; epoch 0 is the start.
-
-    Parameters
-    ----------
-    rate : float
-    train, valid : list of float
-        The measure on the training and the validation queries after every epoch.
-    pairs : list of int
-        Numbers of pairs of training documents with a force between them.
-    best : dict of str to (int, float64 array)
-        Epoch and parameters where ``train`` and ``valid`` were highest.
-    kept : dict of int to float64 array
-        Parameters after the epochs of ``keep``.
-    """
+    """Values of a training after every epoch; epoch 0 is the start."""
 
     rate: float
+    # train, valid: the measure on the training and the validation queries after every epoch
     train: list[float] = field(default_factory=list)
     valid: list[float] = field(default_factory=list)
+    # numbers of pairs of training documents with a force between them
     pairs: list[int] = field(default_factory=list)
+    # dict of str to (int, float64 array): epoch and parameters where `train` and `valid` were highest
     best: dict[str, tuple[int, Float64Array]] = field(default_factory=dict)
+    # dict of int to float64 array: parameters after the epochs of `keep`
     kept: dict[int, Float64Array] = field(default_factory=dict)
 
     def best_of(self, part: str) -> float:

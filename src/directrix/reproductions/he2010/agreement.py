@@ -21,16 +21,10 @@ _SMOOTH = {MAP: "alpha", NDCG: "alpha", "SoftRank": "sigma"}
 
 @dataclass(frozen=True, eq=False)
 class TradeOff:
-    """Training MAP of ApproxRank-MAP against alpha.
+    """Training MAP of ApproxRank-MAP against alpha."""
 
-    Parameters
-    ----------
-    alphas : float64 (n_alphas,)
-    one, many : float64 (n_alphas, n_folds)
-        From one random start, and the best of several by the surrogate.
-    """
-
-    alphas: Float64Array
+    alphas: Float64Array  # (n_alphas,)
+    # one, many: (n_alphas, n_folds): from one random start, and the best of several by the surrogate
     one: Float64Array
     many: Float64Array
 
@@ -46,61 +40,36 @@ def trade_off(compared: CrossValidation) -> TradeOff:
 
 
 class Point(NamedTuple):
-    """A surrogate with its parameters.
+    """A surrogate with its parameters."""
 
-    Parameters
-    ----------
-    name : str
-        "ApproxRank-MAP alpha=100".
-    coefficient : float
-        Mean of eps* over the folds.
-    train, test : float
-        Mean over folds of the measure.
-    """
-
-    name: str
-    coefficient: float
+    name: str  # "ApproxRank-MAP alpha=100"
+    coefficient: float  # mean of eps* over the folds
+    # train, test: mean over folds of the measure
     train: float
     test: float
 
 
 class Agreement(NamedTuple):
-    """Whether a stronger tendency correlation goes with a higher measure.
-
-    Parameters
-    ----------
-    measure : str
-    points : tuple of Point
-    kendall, spearman : dict of str to (float, float)
-        For "train" and "test" queries the rank correlation of minus eps* with the measure, and its two-sided
-        p-value; NaN with fewer than three points, or if one side is constant. The p-values take surrogates
-        as independent, which one surrogate at several parameters is not: they are too small.
-    by_fold : dict of str to float64 (n_folds,)
-        Kendall's tau for "train" and "test" in every fold, with eps* of its training queries.
-    """
+    """Whether a stronger tendency correlation goes with a higher measure."""
 
     measure: str
     points: tuple[Point, ...]
+    # kendall, spearman: dict of str to (float, float): for "train" and "test" queries the rank correlation of
+    # minus eps* with the measure, and its two-sided p-value; NaN with fewer than three points, or if one side
+    # is constant. The p-values take surrogates as independent, which one surrogate at several parameters is
+    # not: they are too small.
     kendall: dict[str, tuple[float, float]]
     spearman: dict[str, tuple[float, float]]
+    # dict of str to float64 (n_folds,): Kendall's tau for "train" and "test" in every fold, with eps* of its
+    # training queries
     by_fold: dict[str, Float64Array]
 
 
 def agreement(coefficients: Coefficients, compared: CrossValidation, measure: str) -> Agreement:
-    """Correlate eps* with a measure over all surrogates of AP, or of nDCG.
+    """Correlate eps* with "AP", "nDCG@5" or "nDCG@10" over all surrogates of AP, or of nDCG.
 
-    Parameters
-    ----------
-    coefficients : mapping of family to mapping of surrogate to float64 (n_folds,)
-    compared : CrossValidation
-    measure : str
-        "AP", "nDCG@5" or "nDCG@10".
-
-    Returns
-    -------
-    Agreement
-        Smooth surrogates with each parameter that was trained; structural ones with the C that validation
-        chose.
+    Smooth surrogates are there with each parameter that was trained; structural ones with the C that
+    validation chose.
     """
     from scipy.stats import kendalltau, spearmanr
 

@@ -4,68 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from directrix.experiments.crossval_result import CrossValidation
 from directrix.experiments.significance import paired_t
 from directrix.reports.report import Claim
-from directrix.reproductions.claims import Ordering, ahead, check_ordering, fact, p_value, scored, verdict
+from directrix.reproductions.claims import Ordering, ahead, check_ordering, p_value, scored, verdict
 from directrix.reproductions.he2010.agreement import Agreement, Coefficients, TradeOff
-from directrix.reproductions.he2010.coefficients import STRUCTURAL, Sweep, parameter
-from directrix.reproductions.he2010.methods import LISTNET, MAP, NDCG
+from directrix.reproductions.he2010.coefficients import BOUNDS, STRUCTURAL, Sweep, parameter
+from directrix.reproductions.he2010.methods import MAP, NDCG
 from directrix.reproductions.he2010.protocol import MEASURES, Results
-from directrix.reproductions.he2010.published import BOUNDS
+from directrix.reproductions.paper import paper
 
 _SMALL = 0.25  # a coefficient is "very strong" below this share of the smallest "big" one
 _WEAK = 0.1  # a coefficient is not arbitrarily strong above this share of the range of the measure
 _KNEE = 250.0  # alpha up to which training values rise, by the paper
-_GRADED = ("nDCG@5", "nDCG@10")
-_TENDENCY = {
-    "SoftRank": "eps* of SoftRank decreases as sigma decreases",
-    MAP: "eps* of ApproxRank-MAP decreases as alpha increases",
-    NDCG: "eps* of ApproxRank-NDCG decreases as alpha increases",
+_PAPER = paper("he2010")
+_DECREASES = {
+    "SoftRank": "decreases as sigma decreases",
+    MAP: "decreases as alpha increases",
+    NDCG: "decreases as alpha increases",
 }
-
-
-def _training(first: str, second: str, measure: str, *collections: str) -> Ordering:
-    return Ordering(first, second, measure, f"Table {MEASURES[measure].training}", collections, "training")
-
-
-def _test(first: str, second: str, measure: str) -> Ordering:
-    return Ordering(first, second, measure, f"Table {MEASURES[measure].test}")
-
-
-ORDERINGS = {
-    "training": (
-        _training(MAP, "SVMmap", "AP"),
-        _training(MAP, "PermuRank", "AP", "TD2003", "TD2004"),
-        _training(MAP, LISTNET, "AP"),
-        *(
-            _training(better, worse, measure)
-            for measure in _GRADED
-            for better in ("SoftRank", NDCG)
-            for worse in ("DORM", "SVMndcg", LISTNET)
-        ),
-    ),
-    "test": (
-        *(_test(LISTNET, worse, "AP") for worse in ("SVMmap", "PermuRank")),
-        *(
-            _test(*pair, measure)
-            for measure in _GRADED
-            for pair in (("SoftRank", LISTNET), (NDCG, LISTNET), (LISTNET, "DORM"), (LISTNET, "SVMndcg"))
-        ),
-    ),
-}
-"""Orderings of methods that the paper states, by part of the queries."""
-
-_STEPS = (  # entry, range of alpha, sign of the steps
-    ("with alpha below 250 training MAP with restarts increases with alpha", "many", (50.0, _KNEE), 1),
-    ("with alpha below 250 training MAP from one start increases with alpha", "one", (50.0, _KNEE), 1),
-    ("training MAP with restarts keeps increasing for alpha in [50, 400]", "many", (50.0, 400.0), 1),
-    ("training MAP from one start decreases for alpha in [250, 400]", "one", (_KNEE, 400.0), -1),
-)
 
 
 def claims(results: Results) -> tuple[Claim, ...]:
@@ -101,34 +62,39 @@ def _theorems(apart: Mapping[str, Any], sweep: Sweep) -> Iterator[Claim]:
         bounds = [(value, bound) for value, bound in zip(values, limits, strict=True) if bound is not None]
         best = min(values)
         is_within = all(value <= bound + 1e-12 for value, bound in bounds)
-        yield fact(
-            f"{family} can have arbitrarily strong tendency correlation, within its bound",
-            source,
-            f"where no scores tie eps* goes down to {best:.1e} ({labels[values.index(best)]}); {len(bounds)} "
-            f"bound{'s' * (len(bounds) != 1)}, {'none' if is_within else 'at least one'} exceeded",
+        yield _PAPER.fact(
+            "within-bound",
             holds=best < 1e-3 and is_within,
+            family=family,
+            source=source,
+            best=best,
+            label=labels[values.index(best)],
+            n=len(bounds),
+            s="s" * (len(bounds) != 1),
+            exceeded="none" if is_within else "at least one",
         )
     shares = {n: e["coefficient"] / e["range"] for n, e in zip(STRUCTURAL, apart["structural"], strict=True)}
-    yield fact(
-        "SVMmap, DORM, PermuRank and SVMndcg cannot always have arbitrarily strong tendency correlation",
-        "Theorem 4",
-        "eps* as a share of the range of the measure: " + _listed(shares, ".2f"),
-        holds=min(shares.values()) > _WEAK,
-    )
+    yield _PAPER.fact("theorem-4", holds=min(shares.values()) > _WEAK, shares=_listed(shares, ".2f"))
 
 
 def _tendency(name: str, coefficients: Coefficients) -> Iterator[Claim]:
-    for family, text in _TENDENCY.items():
+    for family, decreases in _DECREASES.items():
         folds = np.array(list(coefficients[family].values()))  # from blunt to sharp
         steps, mean = np.diff(folds, axis=0), folds.mean(axis=1)
-        yield fact(
-            f"{name}: {text}",
-            "Table 3",
-            f"mean over folds {mean[0]:.3f} to {mean[-1]:.3f} in {len(mean) - 1} steps, of which "
-            f"{int((np.diff(mean) <= 0).sum())} fall; of all folds {int((steps <= 0).sum())}/{steps.size}",
+        yield _PAPER.fact(
+            "decreases",
             holds=bool((np.diff(mean) <= 0.0).all()),
+            name=name,
+            family=family,
+            decreases=decreases,
+            mean=mean,
+            last=mean[-1],
+            n=len(mean) - 1,
+            n_falls=int((np.diff(mean) <= 0).sum()),
+            n_fold_falls=int((steps <= 0).sum()),
+            n_fold_steps=steps.size,
         )
-    sharpest = {family: float(list(coefficients[family].values())[-1].mean()) for family in _TENDENCY}
+    sharpest = {family: float(list(coefficients[family].values())[-1].mean()) for family in _DECREASES}
     large = {name: coefficients["structural"][name] for name in STRUCTURAL}
     others = {"AP": coefficients[MAP], "nDCG": coefficients[NDCG]}
     margin = min(
@@ -136,71 +102,68 @@ def _tendency(name: str, coefficients: Coefficients) -> Iterator[Claim]:
         for name in large
     )
     means = {name: float(values.mean()) for name, values in large.items()}
-    yield fact(
-        f"{name}: eps* of SVMmap, DORM, PermuRank and SVMndcg is big",
-        "Table 3",
-        f"{_listed(means, '.3f')}; above ApproxRank at alpha = 100 in every fold by at least {margin:.3f}",
-        holds=bool(margin > 0.0),
-    )
+    yield _PAPER.fact("big", holds=margin > 0.0, name=name, means=_listed(means, ".3f"), margin=margin)
     least = min(means.values())
-    yield fact(
-        f"{name}: with proper parameters the three have very strong tendency correlation",
-        "Table 3",
-        f"eps* at the sharpest: {_listed(sharpest, '.3f')}, a quarter of {least:.3f} is needed; none is 0, "
-        "because documents with equal features tie",
-        holds=max(sharpest.values()) < _SMALL * least,
-    )
+    is_strong = max(sharpest.values()) < _SMALL * least
+    yield _PAPER.fact("strong", holds=is_strong, name=name, sharpest=_listed(sharpest, ".3f"), least=least)
     steep = np.array([v.mean() for label, v in coefficients["beta"].items() if label != "beta=1"])
-    yield fact(
-        f"{name}: results are not very sensitive to beta",
-        "Sect. 6.2",
-        f"eps* at alpha = 100, beta >= 10: {steep.min():.4f} to {steep.max():.4f}",
-        holds=bool(np.ptp(steep) < 0.01),
-    )
+    holds = bool(np.ptp(steep) < 0.01)
+    yield _PAPER.fact("beta", holds=holds, name=name, least=steep.min(), most=steep.max())
 
 
 def _trade_off(name: str, trade: TradeOff) -> Iterator[Claim]:
     alphas = trade.alphas
     means = {"one": trade.one.mean(axis=1), "many": trade.many.mean(axis=1)}
     one, many = means.values()
-    for text, start, (low, high), sign in _STEPS:
-        inside = (alphas >= low) & (alphas <= high)
+    for stated in _PAPER.published["steps"]:
+        inside = (alphas >= stated["low"]) & (alphas <= stated["high"])
         if inside.sum() < 2:
             continue
-        x, y = alphas[inside], means[start][inside]
-        n_steps, n_as_stated = len(y) - 1, int((np.diff(y) * sign > 0.0).sum())
-        yield fact(
-            f"{name}: {text}",
-            "Sect. 6.3",
-            f"{y[0]:.4f} at alpha = {x[0]:g}, {y[-1]:.4f} at {x[-1]:g}, highest at {x[y.argmax()]:g}; "
-            f"{n_as_stated} of {n_steps} steps in this direction",
+        x, y = alphas[inside], means[stated["start"]][inside]
+        n_steps, n_as_stated = len(y) - 1, int((np.diff(y) * stated["sign"] > 0.0).sum())
+        yield _PAPER.fact(
+            "steps",
             holds=n_as_stated == n_steps,
+            name=name,
+            text=stated["text"],
+            x=x,
+            y=y,
+            last_x=x[-1],
+            last_y=y[-1],
+            highest=x[y.argmax()],
+            n_as_stated=n_as_stated,
+            n_steps=n_steps,
         )
     at = int((alphas <= _KNEE).sum()) - 1
     if 0 < at < len(one) - 1:
         first, last = (int((trade.one[at] > trade.one[end]).sum()) for end in (0, -1))
-        yield fact(
-            f"{name}: there is a trade-off: as alpha grows training MAP from one start rises, then falls",
-            "Sect. 6.3",
-            f"{one[0]:.4f} at alpha = {alphas[0]:g}, {one[at]:.4f} at {alphas[at]:g}, {one[-1]:.4f} at "
-            f"{alphas[-1]:g}; that at {alphas[at]:g} is above the first in {first} of {trade.one.shape[1]} "
-            f"folds, above the last in {last}",
+        yield _PAPER.fact(
+            "trade-off",
             holds=bool(one[at] > max(one[0], one[-1])),
+            name=name,
+            one=one[[0, at, -1]],
+            alphas=alphas[[0, at, -1]],
+            first=first,
+            last=last,
+            n_folds=trade.one.shape[1],
         )
     inside = (alphas >= 50.0) & (alphas <= 400.0)
     test = paired_t(trade.many[inside].mean(axis=0), trade.one[inside].mean(axis=0))
     gains = 100.0 * (many[inside] / one[inside] - 1.0)
-    yield Claim(
-        f"{name}: training MAP with restarts is better than without",
-        "Sect. 6.3",
+    yield _PAPER.claim(
+        "restarts",
         verdict(test),
-        f"by {gains.min():.1f} to {gains.max():.1f} %, alpha in [50, 400]; paired t-test over the {test.n} "
-        f"folds: {p_value(test.p)}; the paper says much better, 8.28 % on TD2003 at alpha = 300",
+        name=name,
+        least=gains.min(),
+        most=gains.max(),
+        test=test,
+        p=p_value(test.p),
     )
 
 
-def _ordered(name: str, compared: CrossValidation, part: str) -> Iterator[Claim]:
-    for ordering in ORDERINGS[part]:
+def _ordered(name: str, compared: CrossValidation, part: Literal["test", "training"]) -> Iterator[Claim]:
+    for stated in _PAPER.published[part]:
+        ordering = Ordering(**stated, part=part)
         if not ordering.collections or name in ordering.collections:
             yield check_ordering(ordering, name, compared, MEASURES[ordering.measure].name)
 
@@ -208,14 +171,8 @@ def _ordered(name: str, compared: CrossValidation, part: str) -> Iterator[Claim]
 def _best(name: str, compared: CrossValidation) -> Claim:
     """Compare ApproxRank-MAP with the best of the others."""
     others = [entry for entry in compared.entries if not entry.startswith(MAP)]
-    rivals = [scored(compared, entry, "AP") for entry in others]
-    second = max(rivals, key=lambda rival: rival.mean)
-    claim = ahead(
-        f"{name}: test MAP of {MAP} is the best",
-        "Table 7",
-        scored(compared, MAP, "AP"),
-        second,
-    )
+    second = max((scored(compared, entry, "AP") for entry in others), key=lambda rival: rival.mean)
+    claim = ahead(*_PAPER.statement("best", name=name), scored(compared, MAP, "AP"), second)
     return replace(claim, evidence=f"best of the others: {second.name}; {claim.evidence}")
 
 
@@ -223,13 +180,16 @@ def _agreement(name: str, agreement: Agreement) -> Claim:
     test, training = (
         paired_t(agreement.by_fold[side], 0.0 * agreement.by_fold[side]) for side in ("test", "train")
     )
-    return Claim(
-        f"{name}: the stronger the tendency correlation, the higher test {MEASURES[agreement.measure].name}",
-        "Theorem 1, Sect. 6.5",
+    return _PAPER.claim(
+        "agreement",
         verdict(test),
-        f"Kendall's tau over {len(agreement.points)} surrogates, mean of {test.n} folds "
-        f"{test.difference:+.2f} (t-test of the folds against 0: {p_value(test.p)}); on training queries "
-        f"{training.difference:+.2f} ({p_value(training.p)})",
+        name=name,
+        measure=MEASURES[agreement.measure].name,
+        n=len(agreement.points),
+        test=test,
+        p=p_value(test.p),
+        training=training,
+        p_training=p_value(training.p),
     )
 
 

@@ -13,30 +13,23 @@ from directrix.experiments.splits import Split
 from directrix.experiments.tendency import tendency
 from directrix.experiments.tendency_on_data import random_models, surrogate_tendencies
 from directrix.laws.bounds import ap_bound, ndcg_bound, rank_bound
+from directrix.reproductions.paper import paper
 from directrix.surrogates.names import surrogate as parse_surrogate
 
 STRUCTURAL = {"SVMmap": "SVMMap", "DORM": "Dorm", "PermuRank": "PermuRank", "SVMndcg": "SVMNdcg"}
+BOUNDS: dict[float, float] = {one["sigma"]: one["bound"] for one in paper("he2010").published["bounds"]}
+"""Published bounds of SoftRank's coefficient by sigma."""
 _GAP, _DOCS, _QUERIES = 0.1, 200, 5  # the example after Theorem 2: N = 200, delta = .1, three labels
 _SHARES = (0.70, 0.16, 0.14)  # of the labels, about those of OHSUMED
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """Parameters over which coefficients are computed.
+    """Parameters over which coefficients are computed."""
 
-    Parameters
-    ----------
-    models : int
-        Random linear models; the paper's 100.
-    norm : float
-        Length of their weights.
-    sigmas, alphas, betas : tuple of float
-        Of SoftRank; of ApproxRank, with ``beta``; of ApproxRank-MAP at the alpha of 100.
-    beta : float
-    """
-
-    models: int = 100
-    norm: float = 1.0
+    models: int = 100  # random linear models; the paper's 100
+    norm: float = 1.0  # length of their weights
+    # sigmas, alphas, betas: of SoftRank; of ApproxRank, with `beta`; of ApproxRank-MAP at the alpha of 100
     sigmas: tuple[float, ...] = (0.3, 0.1, 0.05, 0.03, 0.02, 0.01, 0.005, 0.001)
     alphas: tuple[float, ...] = (10.0, *(50.0 * i for i in range(1, 9)), 800.0, 1600.0, 10000.0)
     betas: tuple[float, ...] = (1.0, 10.0, 50.0, 100.0, 200.0)

@@ -4,54 +4,36 @@ from __future__ import annotations
 
 import numpy as np
 
-from directrix.reports.rankings import compared_by_query
 from directrix.reports.report import Curve, Figure, Panel, PerQuery
+from directrix.reproductions.collection import by_query
 from directrix.reproductions.he2010.agreement import Agreement, Coefficients, TradeOff
 from directrix.reproductions.he2010.coefficients import parameter
 from directrix.reproductions.he2010.methods import MAP, NDCG, ONE_START
 from directrix.reproductions.he2010.protocol import MEASURES, Results
+from directrix.reproductions.paper import paper
 
 
 def figures(results: Results) -> tuple[Figure, ...]:
     """Draw all figures."""
     collections = results.collections.items()
-    return (
-        Figure(
-            "coefficients",
-            "Tendency correlation over parameters (Tables 10 and 11), mean over folds; dashed: structural "
-            "SVMs.",
-            tuple(panel for name, one in collections for panel in _coefficients(name, one.coefficients)),
-            "Lines of SoftRank and ApproxRank fall as they get sharper; dashed levels of SVMmap, PermuRank, "
-            "SVMndcg and DORM stay high.",
-        ),
-        Figure(
-            "trade-off",
-            "Training MAP of ApproxRank-MAP against alpha, from one random start and with restarts (Sect. "
-            "6.3).",
-            tuple(_trade_off(name, one.trade_off) for name, one in collections),
-            "Two lines over alpha; the one with restarts is above the other.",
-        ),
-        Figure(
-            "agreement",
-            "Test measure of each surrogate over its coefficient; not in the paper.",
-            tuple(_agreement(name, agreement) for name, one in collections for agreement in one.agreements),
-            "One point for each surrogate: coefficient to the right, measure upwards.",
-        ),
-    )
+    panels = {
+        "coefficients": [
+            panel for name, one in collections for panel in _coefficients(name, one.coefficients)
+        ],
+        "trade-off": [_trade_off(name, one.trade_off) for name, one in collections],
+        "agreement": [
+            _agreement(name, agreement) for name, one in collections for agreement in one.agreements
+        ],
+    }
+    return tuple(paper("he2010").figure(name, drawn) for name, drawn in panels.items())
 
 
 def per_query(results: Results) -> tuple[PerQuery, ...]:
     """Show every measure of the same rankings."""
-    return tuple(
-        part
-        for name, one in results.collections.items()
-        for part in compared_by_query(
-            name,
-            one.compared,
-            one.collection.splits,
-            [entry for entry in one.compared.entries if entry != ONE_START],
-            {measure: measure for measure in MEASURES},
-        )
+    return by_query(
+        results.collections.values(),
+        lambda compared: [entry for entry in compared.entries if entry != ONE_START],
+        {measure: measure for measure in MEASURES},
     )
 
 

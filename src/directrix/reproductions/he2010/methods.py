@@ -23,34 +23,19 @@ _ANY_DIRECTION = 10.0  # spread of Restarts: the first start does not matter to 
 
 @dataclass(frozen=True)
 class Grids:
-    """Settings among which validation chooses.
+    """Settings among which validation chooses."""
 
-    Parameters
-    ----------
-    alphas : tuple of float
-        Of ApproxRank, in 1 / units of score.
-    sigmas : tuple of float
-        Of SoftRank, in units of score.
-    beta : float
-        Of ApproxRank-MAP; the paper's 100.
-    C : tuple of float
-        Of the structural SVMs.
-    restarts, soft_restarts : int
-        Random starts of ApproxRank, and of SoftRank; the one with the lowest loss is kept.
-    epochs : int
-        Of gradient ascent, one query at a time, for each start.
-    folds : int
-        Number of folds, from the first.
-    """
-
+    # of ApproxRank, in 1 / units of score
     alphas: tuple[float, ...] = (10.0, *(50.0 * i for i in range(1, 9)), 800.0, 1600.0)
-    sigmas: tuple[float, ...] = (0.1, 0.03, 0.01)
-    beta: float = 100.0
-    C: tuple[float, ...] = (0.01, 0.1, 1.0, 10.0, 100.0)
+    sigmas: tuple[float, ...] = (0.1, 0.03, 0.01)  # of SoftRank, in units of score
+    beta: float = 100.0  # of ApproxRank-MAP; the paper's 100
+    C: tuple[float, ...] = (0.01, 0.1, 1.0, 10.0, 100.0)  # of the structural SVMs
+    # restarts, soft_restarts: random starts of ApproxRank, and of SoftRank; the one with the lowest loss is
+    # kept
     restarts: int = 30
     soft_restarts: int = 5
-    epochs: int = 50
-    folds: int = 5
+    epochs: int = 50  # of gradient ascent, one query at a time, for each start
+    folds: int = 5  # number of folds, from the first
 
 
 QUICK_GRIDS = Grids(
@@ -66,17 +51,10 @@ QUICK_GRIDS = Grids(
 
 @dataclass(frozen=True)
 class RandomStart:
-    """Run a trainer from weights of length 1 in a random direction, and ignore the start that is given.
-
-    Parameters
-    ----------
-    trainer : Trainer
-    random_state : int
-        Of the direction.
-    """
+    """Run a trainer from weights of length 1 in a random direction, and ignore the start that is given."""
 
     trainer: Trainer
-    random_state: int = 0
+    random_state: int = 0  # of the direction
 
     def minimise(
         self,
@@ -114,16 +92,8 @@ def _method(name: str, surrogate: type[Any], **more: Any) -> Method:
 def entries(grids: Grids, seed: int) -> list[Entry]:
     """Return the rows of Tables 4 to 9, and ApproxRank-MAP from one start.
 
-    Parameters
-    ----------
-    grids : Grids
-    seed : int
-        Of starts and of gradient ascent.
-
-    Returns
-    -------
-    list of Entry
-        MAP methods and ListNet are trained for and chosen by AP, the others by nDCG@10.
+    MAP methods and ListNet are trained for and chosen by AP, the others by nDCG@10; ``seed`` is of starts and
+    of gradient ascent.
     """
     ascent = {"epochs": grids.epochs, "random_state": seed}
     many, one = ({**ascent, "restarts": n} for n in (grids.restarts, 1))

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from directrix.experiments.crossval_result import CrossValidation
-from directrix.reproductions.collection import Collection, read_collections
+from directrix.reproductions.base import SeededSettings
+from directrix.reproductions.collection import Collection, Compared, read_collections
 from directrix.reproductions.he2010.agreement import Agreement, Coefficients, TradeOff, agreement, trade_off
 from directrix.reproductions.he2010.coefficients import QUICK_SWEEP, Sweep, apart_cell, fold_cells
 from directrix.reproductions.he2010.methods import QUICK_GRIDS, Grids, entries
-from directrix.reproductions.reproduction import SeededSettings
 from directrix.reproductions.runner import Cells, Runner
 from directrix.types import Float64Array
 
@@ -23,16 +23,10 @@ _KEPT = 10  # documents of a test query
 
 
 class Shown(NamedTuple):
-    """A measure in the paper.
-
-    Parameters
-    ----------
-    name : str
-    training, test : int
-        Numbers of its tables of training and of test queries.
-    """
+    """A measure in the paper."""
 
     name: str
+    # training, test: numbers of its tables of training and of test queries
     training: int
     test: int
 
@@ -43,19 +37,10 @@ MEASURES = {"AP": Shown("MAP", 4, 7), "nDCG@5": Shown("NDCG@5", 5, 8), "nDCG@10"
 
 @dataclass(frozen=True)
 class Settings(SeededSettings):
-    """What results depend on besides the data.
+    """What results depend on besides the data."""
 
-    Parameters
-    ----------
-    sweep : Sweep
-        Of coefficients.
-    grids : Grids
-        Of training.
-    seed : int
-    """
-
-    sweep: Sweep = field(default_factory=Sweep)
-    grids: Grids = field(default_factory=Grids)
+    sweep: Sweep = field(default_factory=Sweep)  # of coefficients
+    grids: Grids = field(default_factory=Grids)  # of training
 
 
 QUICK = Settings(QUICK_SWEEP, QUICK_GRIDS)
@@ -63,42 +48,22 @@ QUICK = Settings(QUICK_SWEEP, QUICK_GRIDS)
 
 
 @dataclass(frozen=True, eq=False)
-class CollectionResults:
-    """Results on one collection.
+class CollectionResults(Compared):
+    """Results on one collection: ``compared`` has `entries`, all measures under the convention letor3."""
 
-    Parameters
-    ----------
-    collection : Collection
-    compared : CrossValidation
-        Of `entries`, all measures under the convention letor3.
-    coefficients : mapping of family to mapping of surrogate to float64 (n_folds,)
-        eps* on the training queries, see `Sweep.families`.
-    trade_off : TradeOff
-    agreements : tuple of Agreement
-        One for each measure.
-    """
-
-    collection: Collection
-    compared: CrossValidation
+    # mapping of family to mapping of surrogate to float64 (n_folds,): eps* on the training queries, see
+    # `Sweep.families`
     coefficients: Coefficients
     trade_off: TradeOff
-    agreements: tuple[Agreement, ...]
+    agreements: tuple[Agreement, ...]  # one for each measure
 
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """All results.
-
-    Parameters
-    ----------
-    settings : Settings
-    apart : dict
-        Of `directrix.reproductions.he2010.coefficients.apart`.
-    collections : mapping of str to CollectionResults
-    """
+    """All results."""
 
     settings: Settings
-    apart: Mapping[str, Any]
+    apart: Mapping[str, Any]  # of `directrix.reproductions.he2010.coefficients.apart`
     collections: Mapping[str, CollectionResults]
 
 
@@ -152,5 +117,4 @@ def _coefficients(collection: Collection, sweep: Sweep, cells: Cells) -> dict[st
 
 def seconds(results: Results) -> dict[str, float]:
     """Return the time that all trainings took."""
-    trainings = [one.compared for one in results.collections.values()]
-    return {"training": sum(compared.seconds(entry) for compared in trainings for entry in compared.entries)}
+    return {"training": sum(one.seconds for one in results.collections.values())}

@@ -1,17 +1,15 @@
 """Qin, Liu and Li (2010), section 6: surrogates by approximated positions, ApproxAP and ApproxNDCG."""
 
+from directrix.reproductions.base import Reproduction
+from directrix.reproductions.paper import paper
 from directrix.reproductions.qin2010.claims import claims
 from directrix.reproductions.qin2010.figures import figures, per_query
 from directrix.reproductions.qin2010.protocol import QUICK, Settings, read, run, seconds
 from directrix.reproductions.qin2010.tables import tables
-from directrix.reproductions.qin2010.text import PAPER, TITLE, differs, how, missing, summary
-from directrix.reproductions.reproduction import Reproduction
-
-__all__ = ["REPRODUCTION"]
+from directrix.reproductions.qin2010.text import details, summary
 
 REPRODUCTION = Reproduction(
-    title=TITLE,
-    paper=PAPER,
+    paper=paper("qin2010"),
     full=Settings(),
     quick=QUICK,
     read=read,
@@ -20,10 +18,8 @@ REPRODUCTION = Reproduction(
     tables=tables,
     figures=figures,
     summary=summary,
-    how=how,
-    missing=missing,
     per_query=per_query,
-    differs=differs,
+    details=details,
     seconds=seconds,
 )
 """OHSUMED and MQ2008 take three to four minutes of one core, most of it for Algorithm 1 and SoftRank."""

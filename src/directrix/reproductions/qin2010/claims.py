@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -14,46 +14,26 @@ from directrix.reproductions.claims import (
     Ordering,
     check_ordering,
     comparable,
-    fact,
     p_value,
     scored,
     verdict,
     wins,
 )
+from directrix.reproductions.paper import paper
 from directrix.reproductions.qin2010.curves import ErrorCurve
-from directrix.reproductions.qin2010.methods import MAP, NDCG_10, NDCG_ALL, SHORT, ndcg_at
+from directrix.reproductions.qin2010.methods import MAP, SHORT
 from directrix.reproductions.qin2010.protocol import CollectionResults, Results
-from directrix.reproductions.qin2010.published import (
-    AP_BOUND,
-    EPS,
-    EPS_BOUND,
-    NDCG_BOUND,
-    POSITIONS,
-    SCORES,
-)
-from directrix.reproductions.text import elsewhere
 from directrix.surrogates.positions import soft_ranks
 
-_MAP_DATA = ("TD2003", "TD2004", "OHSUMED", "MQ2008")
-ORDERINGS = (
-    Ordering("ApproxAP", "AdaRank.MAP", MAP, "Sect. 6.3, Table 2", _MAP_DATA),
-    Ordering("ApproxAP", "SVMmap", MAP, "Sect. 6.3, Table 2", _MAP_DATA),
-    Ordering("AdaRank.MAP", "SVMmap", MAP, "Sect. 6.3", ("TD2004",)),
-    Ordering("SVMmap", "AdaRank.MAP", MAP, "Sect. 6.3", ("TD2003",)),
-    Ordering("ApproxNDCG", "SoftRank", NDCG_ALL, "Sect. 6.4", ("OHSUMED",)),
-    Ordering("ApproxNDCG", "SoftRank", ndcg_at(1).name, "Sect. 6.4, Fig. 4: top positions", ("OHSUMED",)),
-    Ordering("ApproxNDCG", "SoftRank", NDCG_10, "Sect. 6.4, Fig. 4", ("OHSUMED",)),
-    Ordering("ApproxNDCG", "AdaRank.NDCG", NDCG_ALL, "Sect. 6.4", ("OHSUMED",)),
-    Ordering("ApproxNDCG", "AdaRank.NDCG", NDCG_10, "Sect. 6.4, Fig. 4", ("OHSUMED",)),
-    Ordering("SoftRank", "AdaRank.NDCG", NDCG_ALL, "Sect. 6.4", ("OHSUMED",)),
-    Ordering("ApproxAP", "ApproxNDCG", MAP, "Sect. 6.5, Table 3", ("TD2004", "OHSUMED", "MQ2008")),
+_PAPER = paper("qin2010")
+_FULL = {short: name for name, short in SHORT.items()}
+ORDERINGS, COMPARABLE = (
+    tuple(Ordering(**{**one, "measure": _FULL[one["measure"]]}) for one in _PAPER.published[kind])
+    for kind in ("orderings", "comparable")
 )
-"""Orderings of methods that the paper states."""
-COMPARABLE = (
-    Ordering("ApproxAP", "ApproxNDCG", MAP, "Sect. 6.5, Table 3", ("TD2003",)),
-    Ordering("ApproxAP", "ApproxNDCG", NDCG_ALL, "Sect. 6.5, Fig. 5", ("OHSUMED",)),
-)
-"""Pairs of methods that the paper calls comparable."""
+"""Orderings of methods that the paper states, and pairs that it calls comparable."""
+SCORES, POSITIONS = (np.array(_PAPER.published[name]) for name in ("scores", "positions"))
+"""Table 1: scores of five documents, and their soft ranks at alpha = 100."""
 _ORIGINAL = {True: ("TD2003", "TD2004"), False: ("OHSUMED",)}
 """Collections of the paper's MAP, and of its NDCG."""
 
@@ -65,77 +45,72 @@ def claims(results: Results) -> tuple[Claim, ...]:
         _table_1(),
         _bounds_of_table_1(),
         *(claim for name, one in collections.items() for claim in _of_curves(name, one.curves)),
-        *(
-            _ordering(name, collections[name], ordering)
-            for ordering in ORDERINGS
-            for name in ordering.collections
-            if name in collections
-        ),
+        *(_ordering(name, collections[name], one) for one, name in stated_on(collections, ORDERINGS)),
         *(
             comparable(
-                f"{name}: {pair.first} and {pair.second} are comparable in {SHORT[pair.measure]}",
-                pair.source,
+                *_PAPER.statement("comparable", name=name, pair=pair, measure=SHORT[pair.measure]),
                 scored(collections[name].compared, pair.first, pair.measure),
                 scored(collections[name].compared, pair.second, pair.measure),
             )
-            for pair in COMPARABLE
-            for name in pair.collections
-            if name in collections
+            for pair, name in stated_on(collections, COMPARABLE)
         ),
     )
+
+
+def stated_on(present: Container[str], orderings: Iterable[Ordering]) -> list[tuple[Ordering, str]]:
+    """Return every ordering with every collection on which it can be checked."""
+    return [(one, name) for one in orderings for name in one.collections if name in present]
+
+
+def _elsewhere(source: str, collection: str, original: Sequence[str]) -> str:
+    """Add to the source of a statement the collections it is about, if the checked one is not among them."""
+    return source if collection in original else f"{source}, of {' and '.join(original)}"
 
 
 def _ordering(name: str, results: CollectionResults, ordering: Ordering) -> Claim:
     first, second, measure, source, collections, _ = ordering
     original = [one for one in collections if one in _ORIGINAL[measure == MAP]]
-    placed = ordering._replace(source=elsewhere(source, name, original))
+    placed = ordering._replace(source=_elsewhere(source, name, original))
     claim = check_ordering(placed, name, results.compared, SHORT[measure])
     values = [results.compared.values(method, measure) for method in (first, second)]
     return Claim(claim.text, claim.source, claim.verdict, f"{claim.evidence}; {wins(*values)}")
 
 
 def _table_1() -> Claim:
-    ours = soft_ranks(SCORES, alpha=100.0)
+    published, ours = _PAPER.published, soft_ranks(SCORES, alpha=100.0)
     eps = float(np.abs(ours - np.array([2, 4, 1, 5, 3])).max())
     bound = rank_bound(SCORES, 100.0)
-    same = np.allclose(ours, POSITIONS, rtol=0, atol=5.1e-6) and round(eps, 5) == EPS
-    return fact(
-        "The position approximation of Table 1, its largest error .00118 and its bound .00471",
-        "Table 1, Sect. 5.1",
-        f"largest error {eps:.5f}, bound {bound:.5f}",
-        holds=bool(same and round(bound, 5) == EPS_BOUND and eps < bound),
-    )
+    same = np.allclose(ours, POSITIONS, rtol=0, atol=5.1e-6) and round(eps, 5) == published["eps"]
+    holds = bool(same and round(bound, 5) == published["eps_bound"] and eps < bound)
+    return _PAPER.fact("table-1", holds=holds, eps=eps, bound=bound)
 
 
 def _bounds_of_table_1() -> Claim:
-    ap, ndcg = ap_bound(EPS, n_relevant=1, beta=100.0), ndcg_bound(EPS)
-    return fact(
-        "In this example at beta = 100 with one relevant document, the error of ApproxAP is below .0024, "
-        "that of ApproxNDCG below .00085",
-        "Sect. 5.2",
-        f"bounds {ap:.5f} and {ndcg:.5f}",
-        holds=round(ap, 4) == AP_BOUND and round(ndcg, 5) == NDCG_BOUND,
-    )
+    published = _PAPER.published
+    ap, ndcg = ap_bound(published["eps"], n_relevant=1, beta=100.0), ndcg_bound(published["eps"])
+    holds = round(ap, 4) == published["ap_bound"] and round(ndcg, 5) == published["ndcg_bound"]
+    return _PAPER.fact("table-1-bounds", holds=holds, ap=ap, ndcg=ndcg)
 
 
 def _of_curves(name: str, curves: Mapping[str, Mapping[float, ErrorCurve]]) -> Iterator[Claim]:
     for figure, source in (
-        ("ApproxAP by alpha", elsewhere("Fig. 1", name, ["TD2004"])),
-        ("ApproxNDCG by alpha", elsewhere("Fig. 3", name, ["OHSUMED"])),
+        ("ApproxAP by alpha", _elsewhere("Fig. 1", name, ["TD2004"])),
+        ("ApproxNDCG by alpha", _elsewhere("Fig. 3", name, ["OHSUMED"])),
     ):
-        surrogate, by_alpha = figure.split()[0], curves[figure]
-        text, three = f"{name}: {surrogate} is accurate above 95 % for all alpha", "three alpha, not named"
-        yield _accurate(text, f"{source}: {three}", by_alpha, 0.95)
+        by_alpha = curves[figure]
+        values = {"name": name, "surrogate": figure.split()[0], "source": source}
+        yield _accurate("accurate", by_alpha, 0.95, values)
         if 100.0 in by_alpha:
-            sharp = {100.0: by_alpha[100.0]}
-            yield _accurate(f"{name}: {surrogate} above 98 % at alpha = 100", source, sharp, 0.98)
-        yield falls(f"{name}: the error of {surrogate} falls as alpha grows", source, by_alpha)
-    source = elsewhere("Fig. 2", name, ["TD2004"])
-    yield falls(f"{name}: the error of ApproxAP falls as beta grows", source, curves["ApproxAP by beta"])
+            yield _accurate("sharp", {100.0: by_alpha[100.0]}, 0.98, values)
+        yield falls(*_PAPER.statement("falls", parameter="alpha", **values), by_alpha)
+    values = {"name": name, "surrogate": "ApproxAP", "source": _elsewhere("Fig. 2", name, ["TD2004"])}
+    yield falls(*_PAPER.statement("falls", parameter="beta", **values), curves["ApproxAP by beta"])
     yield _bounds_hold(name, curves)
 
 
-def _accurate(text: str, source: str, curves: Mapping[float, ErrorCurve], accuracy: float) -> Claim:
+def _accurate(
+    key: str, curves: Mapping[float, ErrorCurve], accuracy: float, values: Mapping[str, str]
+) -> Claim:
     """Check the accuracy in every epoch; the evidence says from which epoch it holds."""
     since = {value: curve.above(accuracy) for value, curve in curves.items()}
     shown = [
@@ -144,7 +119,7 @@ def _accurate(text: str, source: str, curves: Mapping[float, ErrorCurve], accura
         for value, curve in curves.items()
     ]
     holds = all(first == 1 for first in since.values())
-    return fact(f"{text}, in every epoch", source, "; ".join(shown), holds=holds)
+    return _PAPER.fact(key, holds=holds, by_alpha="; ".join(shown), **values)
 
 
 def falls(text: str, source: str, curves: Mapping[float, ErrorCurve]) -> Claim:
@@ -166,9 +141,6 @@ def _bounds_hold(name: str, curves: Mapping[str, Mapping[float, ErrorCurve]]) ->
     bounds = [one for by in curves.values() for curve in by.values() for one in curve.bounds.values()]
     broken = sum(one.broken for one in bounds)
     shares = [float(one.covered.mean()) for one in bounds]
-    return fact(
-        f"{name}: no error is above the bound of its theorem, for all queries and epochs that it covers",
-        "Thms 3, 5, 6, Cor. 4",
-        f"{broken} above; a theorem covers {min(shares):.0%} to {max(shares):.0%} of the queries",
-        holds=broken == 0,
+    return _PAPER.fact(
+        "bounds", holds=broken == 0, name=name, broken=broken, least=min(shares), most=max(shares)
     )

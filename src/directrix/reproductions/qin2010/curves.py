@@ -26,20 +26,11 @@ _BETA, _ALPHA = 10.0, 100.0  # what stays fixed in Figures 1 and 2
 
 @dataclass(frozen=True)
 class Study:
-    """Parameters of the curves.
+    """Parameters of the curves."""
 
-    Parameters
-    ----------
-    alphas : tuple of float
-        Of Figures 1 and 3, rising. The paper has three and does not name them.
-    betas : tuple of float
-        Of Figure 2, rising.
-    epochs : int
-    rate : float
-    """
-
+    # of Figures 1 and 3, rising. The paper has three and does not name them.
     alphas: tuple[float, ...] = (10.0, 20.0, 50.0, 100.0, 200.0)
-    betas: tuple[float, ...] = (1.0, 10.0, 20.0, 50.0, 100.0)
+    betas: tuple[float, ...] = (1.0, 10.0, 20.0, 50.0, 100.0)  # of Figure 2, rising
     epochs: int = 200
     rate: float = 0.01
 
@@ -54,41 +45,22 @@ class Study:
 
 @dataclass(frozen=True, eq=False)
 class Bounded:
-    """The queries that a theorem covers, epoch by epoch.
+    """The queries that a theorem covers, epoch by epoch."""
 
-    Parameters
-    ----------
-    covered : float64 (n_epochs,)
-        Their share.
-    bound, error : float64 (n_epochs,)
-        Mean bound and mean error over them; NaN where there are none.
-    broken : int
-        Number of errors above their bound.
-    """
-
-    covered: Float64Array
+    covered: Float64Array  # (n_epochs,): their share
+    # bound, error: (n_epochs,): mean bound and mean error over them; NaN where there are none
     bound: Float64Array
     error: Float64Array
-    broken: int
+    broken: int  # number of errors above their bound
 
 
 @dataclass(frozen=True, eq=False)
 class ErrorCurve:
-    """The errors of one training.
+    """The errors of one training."""
 
-    Parameters
-    ----------
-    rho : float64 (n_epochs,)
-        Mean error over the queries after every epoch.
-    by_query : float64 (n_queries,)
-        Mean error over the epochs.
-    bounds : mapping of str to Bounded
-        By the way the error of the soft ranks is bounded, see `directrix.laws.bounds.bounds_of`.
-    seconds : float
-    """
-
-    rho: Float64Array
-    by_query: Float64Array
+    rho: Float64Array  # (n_epochs,): mean error over the queries after every epoch
+    by_query: Float64Array  # (n_queries,): mean error over the epochs
+    # by the way the error of the soft ranks is bounded, see `directrix.laws.bounds.bounds_of`
     bounds: Mapping[str, Bounded]
     seconds: float
 
@@ -102,20 +74,9 @@ class ErrorCurve:
 def error_curves(
     train: Mapping[str, Queries], study: Study, runner: Runner, *, seed: int
 ) -> dict[str, dict[str, dict[float, ErrorCurve]]]:
-    """Train every surrogate of every figure on every collection.
+    """Train every surrogate of every figure on every collection; ``seed`` is of the order of the queries.
 
-    Parameters
-    ----------
-    train : mapping of collection to Queries
-    study : Study
-    runner : Runner
-    seed : int
-        Of the order of the queries.
-
-    Returns
-    -------
-    dict
-        From collection, figure and value of the parameter to the curve.
+    The curves are by collection, figure and value of the parameter.
     """
     cells = {}
     for name, q in train.items():

@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from directrix.reports.rankings import compared_by_query
 from directrix.reports.report import Curve, Figure, Panel, PerQuery
+from directrix.reproductions.collection import by_query
+from directrix.reproductions.paper import paper
 from directrix.reproductions.qin2010.curves import FIGURES, ErrorCurve
 from directrix.reproductions.qin2010.methods import MAP, NDCG_10, PUBLISHED_METHODS, ndcg_at
 from directrix.reproductions.qin2010.protocol import CollectionResults, Results
 
+_PAPER = paper("qin2010")
 _DRAWN = 0.2  # a bound is drawn in the epochs in which it covers this share of the queries
 
 
@@ -29,16 +31,10 @@ def figures(results: Results) -> tuple[Figure, ...]:
 
 def per_query(results: Results) -> tuple[PerQuery, ...]:
     """Show AP and NDCG@10 of the paper's methods on every test query, with the first documents."""
-    return tuple(
-        part
-        for name, one in results.collections.items()
-        for part in compared_by_query(
-            name,
-            one.compared,
-            one.collection.splits,
-            [method for method in PUBLISHED_METHODS if method in one.compared.entries],
-            {MAP: "AP", NDCG_10: "NDCG@10"},
-        )
+    return by_query(
+        results.collections.values(),
+        lambda compared: [method for method in PUBLISHED_METHODS if method in compared.entries],
+        {MAP: "AP", NDCG_10: "NDCG@10"},
     )
 
 
@@ -63,17 +59,8 @@ def _errors(name: str, curves: Mapping[str, Mapping[float, ErrorCurve]]) -> Figu
         panels.append(
             Panel(f"Fig. {number}: {surrogate}{fixed}", tuple(lines), "epoch", "mean error", y_scale="log")
         )
-    alt = (
-        "Mean error of the surrogate over the training queries against the epoch, on a logarithmic scale, "
-        "one line for each value of the parameter"
-    )
-    return Figure(
-        f"errors-{name.lower()}",
-        f"Figures 1 to 3: error of approximation while training, {name}, fold 1",
-        tuple(panels),
-        alt
-        + ("; dashed, where it covers enough queries, the mean bound of the theorem." if has_bounds else "."),
-    )
+    drawn = "; dashed, where it covers enough queries, the mean bound of the theorem" if has_bounds else ""
+    return _PAPER.figure("errors", panels, name=name, file=name.lower(), bounds=drawn)
 
 
 def _ndcg(results: CollectionResults, number: int, methods: Sequence[str]) -> Figure:
@@ -83,9 +70,4 @@ def _ndcg(results: CollectionResults, number: int, methods: Sequence[str]) -> Fi
         for method in methods
     ]
     panel = Panel("OHSUMED, means of the test folds", tuple(lines), "cut-off k", "NDCG@k")
-    return Figure(
-        f"ndcg-figure-{number}",
-        f"Figure {number}: ranking accuracy in terms of NDCG",
-        (panel,),
-        f"NDCG@1 to NDCG@10 of {', '.join(methods)} on OHSUMED, one line for each.",
-    )
+    return _PAPER.figure("ndcg", [panel], number=number, methods=", ".join(methods))

@@ -37,25 +37,15 @@ SHORT = {
 
 @dataclass(frozen=True)
 class Grids:
-    """Settings that validation chooses among.
+    """Settings that validation chooses among."""
 
-    Parameters
-    ----------
-    epochs : int
-        T of Algorithm 1.
-    rate : float
-        Its eta.
-    ap_alpha, ap_beta, ndcg_alpha : tuple of float
-        Of ApproxAP and ApproxNDCG (Sect. 6.3 and 6.4).
-    others : mapping of entry to grid
-        In place of the library's grid, by name of the entry.
-    """
-
-    epochs: int = 200
-    rate: float = 0.01
+    epochs: int = 200  # T of Algorithm 1
+    rate: float = 0.01  # its eta
+    # ap_alpha, ap_beta, ndcg_alpha: of ApproxAP and ApproxNDCG (Sect. 6.3 and 6.4).
     ap_alpha: tuple[float, ...] = (10.0, 20.0, 50.0, 100.0)
     ap_beta: tuple[float, ...] = (1.0, 10.0, 20.0, 50.0, 100.0)
     ndcg_alpha: tuple[float, ...] = (10.0, 20.0, 50.0, 100.0, 150.0, 200.0, 250.0, 300.0)
+    # mapping of entry to grid: in place of the library's grid, by name of the entry
     others: Mapping[str, Mapping[str, Sequence[Any]]] = field(default_factory=dict)
 
 

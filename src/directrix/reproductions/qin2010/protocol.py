@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from directrix.experiments.crossval_result import CrossValidation
-from directrix.reproductions.collection import Collection, read_collections
+from directrix.reproductions.base import SeededSettings
+from directrix.reproductions.collection import Collection, Compared, read_collections
 from directrix.reproductions.qin2010.curves import ErrorCurve, Study, error_curves
 from directrix.reproductions.qin2010.methods import Grids, entries, measures
-from directrix.reproductions.reproduction import SeededSettings
 from directrix.reproductions.runner import Runner
 
 COLLECTIONS = {
@@ -25,26 +24,13 @@ COLLECTIONS = {
 
 @dataclass(frozen=True)
 class Settings(SeededSettings):
-    """What results depend on besides the data.
+    """What results depend on besides the data."""
 
-    Parameters
-    ----------
-    grids : Grids
-        Of the trainings that are compared.
-    study : Study
-        Of the errors of approximation.
-    n_folds : int, optional
-        Number of folds of a quick run; None = all.
-    keep_top : int
-        Number of documents to keep of every test query.
-    seed : int
-        Of the order of the queries in training.
-    """
-
-    grids: Grids = field(default_factory=Grids)
-    study: Study = field(default_factory=Study)
-    n_folds: int | None = None
-    keep_top: int = 10
+    # seed: of the order of the queries in training
+    grids: Grids = field(default_factory=Grids)  # of the trainings that are compared
+    study: Study = field(default_factory=Study)  # of the errors of approximation
+    n_folds: int | None = None  # number of folds of a quick run; None = all
+    keep_top: int = 10  # number of documents to keep of every test query
 
 
 _FEW: dict[str, Mapping[str, Any]] = {
@@ -66,32 +52,16 @@ QUICK = Settings(
 
 
 @dataclass(frozen=True, eq=False)
-class CollectionResults:
-    """Results on one collection.
+class CollectionResults(Compared):
+    """Results on one collection: ``compared`` has all rows of the tables."""
 
-    Parameters
-    ----------
-    collection : Collection
-    compared : CrossValidation
-        All rows of the tables.
-    curves : mapping of figure and parameter to ErrorCurve
-        On the training queries of the first fold.
-    """
-
-    collection: Collection
-    compared: CrossValidation
+    # mapping of figure and parameter to ErrorCurve: on the training queries of the first fold
     curves: Mapping[str, Mapping[float, ErrorCurve]]
 
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """All results.
-
-    Parameters
-    ----------
-    settings : Settings
-    collections : dict of str to CollectionResults
-    """
+    """All results, by the name of the collection."""
 
     settings: Settings
     collections: Mapping[str, CollectionResults]
@@ -126,5 +96,5 @@ def seconds(results: Results) -> dict[str, float]:
     for name, one in results.collections.items():
         # figures 1 and 2 share a curve
         curves = {id(curve): curve.seconds for by in one.curves.values() for curve in by.values()}
-        times[name] = sum(map(one.compared.seconds, one.compared.entries)) + sum(curves.values())
+        times[name] = one.seconds + sum(curves.values())
     return times

@@ -1,17 +1,15 @@
 """Yue, Finley, Radlinski and Joachims (2007), sections 4 and 5: SVMmap on runs as features, TREC-7."""
 
-from directrix.reproductions.reproduction import Reproduction
+from directrix.reproductions.base import Reproduction
+from directrix.reproductions.paper import paper
 from directrix.reproductions.yue2007.claims import claims
 from directrix.reproductions.yue2007.figures import figures, per_query
 from directrix.reproductions.yue2007.protocol import QUICK, Settings, more, read, run, seconds
 from directrix.reproductions.yue2007.tables import tables
-from directrix.reproductions.yue2007.text import MISSING, PAPER, TITLE, differs, how, summary
-
-__all__ = ["REPRODUCTION"]
+from directrix.reproductions.yue2007.text import details, summary
 
 REPRODUCTION = Reproduction(
-    title=TITLE,
-    paper=PAPER,
+    paper=paper("yue2007"),
     full=Settings(),
     quick=QUICK,
     read=read,
@@ -20,10 +18,8 @@ REPRODUCTION = Reproduction(
     tables=tables,
     figures=figures,
     summary=summary,
-    how=how,
-    missing=lambda _: MISSING,
     per_query=per_query,
-    differs=differs,
+    details=details,
     seconds=seconds,
     more=more,
 )

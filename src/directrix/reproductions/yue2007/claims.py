@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from directrix.experiments.significance import Paired, Significance, paired
 from directrix.reports.report import Claim, Verdict
 from directrix.reproductions.claims import verdict
+from directrix.reproductions.paper import paper
 from directrix.reproductions.yue2007.protocol import Results
-from directrix.reproductions.yue2007.published import TABLES
-from directrix.reproductions.yue2007.results import BEST_RUN, SVM_MAP, DataSetResult, SystemResult
-from directrix.reproductions.yue2007.runs import ALL, OWN, WITHOUT_BEST
+from directrix.reproductions.yue2007.results import SVM_MAP, DataSetResult, SystemResult
+
+_PAPER = paper("yue2007")
 
 
 def better(first: SystemResult, second: SystemResult) -> Verdict:
@@ -40,47 +41,12 @@ def _compared(first: SystemResult, second: SystemResult) -> Paired:
     return kept or paired(first.values, second.values)
 
 
-class Statement(NamedTuple):
-    """A statement on the order of two systems.
-
-    Parameters
-    ----------
-    text : str
-    first, second : str
-        Names of systems; "" = the method with the highest MAP besides SVMmap.
-    rule : callable
-        Takes the two systems and returns the verdict.
-    data_sets : tuple of str
-        Data sets in place of those that the paper says it of.
-    """
-
-    text: str
-    first: str
-    second: str
-    rule: Callable[[SystemResult, SystemResult], Verdict]
-    data_sets: tuple[str, ...] = (*OWN, ALL, WITHOUT_BEST)
-
-
-STATEMENTS = (
-    Statement("SVMmap is better than the best run", SVM_MAP, BEST_RUN, better, OWN),
-    Statement("SVMmap is above the best run, but not significantly", SVM_MAP, BEST_RUN, _slightly, (ALL,)),
-    Statement(
-        "SVMmap is not significantly below the best run, which it lacks",
-        SVM_MAP,
-        BEST_RUN,
-        _not_below,
-        (WITHOUT_BEST,),
-    ),
-    Statement("SVMroc is below SVMmap, but not significantly", SVM_MAP, "SVMroc", _slightly, OWN),
-    Statement("SVMmap is better than SVMroc", SVM_MAP, "SVMroc", better, (ALL, WITHOUT_BEST)),
-    *(
-        Statement(f"SVMmap is better than {name}", SVM_MAP, name, better)
-        for name in ("SVMacc", "SVMacc2", "SVMacc3", "SVMacc4")
-    ),
-    Statement("SVMroc is better than SVMacc", "SVMroc", "SVMacc", better),
-    Statement("SVMmap still has the highest MAP of all models", SVM_MAP, "", _highest, (WITHOUT_BEST,)),
-)
-"""Statements of the paper."""
+_RULES: dict[str, Callable[[SystemResult, SystemResult], Verdict]] = {
+    "better": better,
+    "slightly": _slightly,
+    "not below": _not_below,
+    "highest": _highest,
+}
 
 
 def claims(results: Results) -> tuple[Claim, ...]:
@@ -88,22 +54,28 @@ def claims(results: Results) -> tuple[Claim, ...]:
     return tuple(
         _checked(statement, one)
         for one in results.data_sets
-        for statement in STATEMENTS
-        if one.name in statement.data_sets
+        for statement in _PAPER.published["statements"]
+        if one.name in statement.get("data_sets", [one.name])
     )
 
 
-def _checked(statement: Statement, data_set: DataSetResult) -> Claim:
+def _checked(statement: Mapping[str, Any], data_set: DataSetResult) -> Claim:
     systems = {system.name: system for system in (*data_set.methods, *data_set.base)}
     strongest = max(data_set.methods[1:], key=lambda method: method.mean)
-    a, b = systems[statement.first], systems.get(statement.second, strongest)
+    a, b = systems[statement["first"]], systems.get(statement["second"], strongest)
     pair = _compared(a, b)
-    of_runs, of_methods = (number for number, table in TABLES.items() if data_set.name in table.data_sets)
-    level = f", level on {pair.ties}" if pair.ties else ""
-    return Claim(
-        f"{data_set.name}: {statement.text}",
-        f"Table {of_runs if b.run else of_methods}",
-        statement.rule(a, b),
-        f"MAP {a.run or a.name} {a.mean:.4f}, {b.run or b.name} {b.mean:.4f}; higher on {pair.wins} topics, "
-        f"lower on {pair.losses}{level}; p = {pair.p:.2g}",
+    of_runs, of_methods = (
+        table["number"] for table in _PAPER.published["tables"] if data_set.name in table["data_sets"]
+    )
+    return _PAPER.claim(
+        "order",
+        _RULES[statement["rule"]](a, b),
+        name=data_set.name,
+        text=statement["text"],
+        number=of_runs if b.run else of_methods,
+        names=[system.run or system.name for system in (a, b)],
+        a=a,
+        b=b,
+        pair=pair,
+        level=f", level on {pair.ties}" if pair.ties else "",
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from directrix.reports.report import Curve, Figure, Panel, PerQuery
+from directrix.reproductions.paper import paper
 from directrix.reproductions.yue2007.protocol import Results
 
 
@@ -23,12 +24,7 @@ def figures(results: Results) -> tuple[Figure, ...]:
         )
         for one in results.data_sets
     )
-    title = "MAP of the test topics at each C, whatever validation chose; not in the paper."
-    alt = (
-        "A panel for each data set, a line for each method: MAP over C, low where C is too small or too "
-        "large."
-    )
-    return (Figure("map-by-c", title, panels, alt),)
+    return (paper("yue2007").figure("map-by-c", panels),)
 
 
 def per_query(results: Results) -> tuple[PerQuery, ...]:

@@ -21,20 +21,12 @@ from directrix.types import Float64Array, Result
 
 
 class Method(NamedTuple):
-    """One of the methods of the paper.
+    """One of the methods of the paper."""
 
-    Parameters
-    ----------
-    name : str
-        As the paper has it.
-    form : {"score", "percentile", "minmax"}
-        What is thresholded: the score, or what remains of it in its query.
-    loss : {"map", "roc", "accuracy", "balanced accuracy"}
-        What the SVM bounds.
-    """
-
-    name: str
+    name: str  # as the paper has it
+    # what is thresholded: the score, or what remains of it in its query
     form: Form
+    # what the SVM bounds
     loss: Literal["map", "roc", "accuracy", "balanced accuracy"]
 
     @property
@@ -55,33 +47,20 @@ METHODS = (
 
 @dataclass(frozen=True)
 class Grid:
-    """What training depends on besides the data.
+    """What training depends on besides the data."""
 
-    Parameters
-    ----------
-    hinge_c : tuple of float
-        Ascending C of SVMmap and SVMroc, in the paper's units: 1/2 |w|^2 + C/n sum xi. Below the
-        smallest the ranking hardly changes.
-    accuracy_c : tuple of float
-        Ascending C of SVMacc, SVMacc3 and SVMacc4: 1/2 |w|^2 + C sum xi^2 over the documents.
-    balanced_c : tuple of float
-        Ascending C of SVMacc2, where relevant documents weigh more; likewise.
-    accuracy_loss : {"squared_hinge", "hinge"}
-        Of all classifiers: squared, which can be minimised to the end, or as published.
-    bins : int
-        Thresholds per run.
-    epsilon : float
-        Gap of the mean hinge at which the cutting planes stop.
-    max_iter : int
-        Maximum number of iterations of the classifiers: steps of Newton's method, or passes for the hinge.
-    """
-
+    # ascending C of SVMmap and SVMroc, in the paper's units: 1/2 |w|^2 + C/n sum xi. Below the smallest the
+    # ranking hardly changes.
     hinge_c: tuple[float, ...] = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
+    # ascending C of SVMacc, SVMacc3 and SVMacc4: 1/2 |w|^2 + C sum xi^2 over the documents
     accuracy_c: tuple[float, ...] = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
+    # ascending C of SVMacc2, where relevant documents weigh more; likewise
     balanced_c: tuple[float, ...] = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
+    # of all classifiers: squared, which can be minimised to the end, or as published
     accuracy_loss: Literal["squared_hinge", "hinge"] = "squared_hinge"
-    bins: int = 50
-    epsilon: float = 1e-3
+    bins: int = 50  # thresholds per run
+    epsilon: float = 1e-3  # gap of the mean hinge at which the cutting planes stop
+    # maximum number of iterations of the classifiers: steps of Newton's method, or passes for the hinge
     max_iter: int = 200
 
     def c_of(self, method: Method) -> tuple[float, ...]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from directrix.data.trec.scores import RunScores
 from directrix.experiments.cells import Cell
-from directrix.reproductions.reproduction import SeededSettings
+from directrix.reproductions.base import SeededSettings
 from directrix.reproductions.runner import Runner
 from directrix.reproductions.yue2007.methods import METHODS, QUICK_GRID, Grid, features_of, train_path
 from directrix.reproductions.yue2007.results import DataSetResult, result_of
@@ -22,24 +22,14 @@ from directrix.reproductions.yue2007.trials import Trial, balanced_trials
 
 @dataclass(frozen=True)
 class Settings(SeededSettings):
-    """What results depend on besides the data.
+    """What results depend on besides the data."""
 
-    Parameters
-    ----------
-    trials : int
-        Number of splits of the topics; a multiple of 10 uses 50 topics equally often.
-    n_train, n_valid : int
-        Topics to train and to validate on; the others test.
-    grid : Grid
-        Of the training.
-    seed : int
-        Of the splits and of the classification.
-    """
-
-    trials: int = 50
+    # seed: of the splits and of the classification
+    trials: int = 50  # number of splits of the topics; a multiple of 10 uses 50 topics equally often
+    # n_train, n_valid: topics to train and to validate on; the others test
     n_train: int = 10
     n_valid: int = 5
-    grid: Grid = field(default_factory=Grid)
+    grid: Grid = field(default_factory=Grid)  # of the training
 
 
 QUICK = Settings(trials=2, grid=QUICK_GRID)
@@ -48,13 +38,7 @@ QUICK = Settings(trials=2, grid=QUICK_GRID)
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """All results.
-
-    Parameters
-    ----------
-    settings : Settings
-    data_sets : tuple of DataSetResult
-    """
+    """All results."""
 
     settings: Settings
     data_sets: tuple[DataSetResult, ...]

@@ -15,29 +15,16 @@ from directrix.types import Float64Array, Int64Array
 
 SVM_MAP = METHODS[0].name
 _PLACES = ("Best run", "2nd best", "3rd best")
-BEST_RUN = _PLACES[0]
 
 
 @dataclass(frozen=True, eq=False)
 class SystemResult:
-    """One method or run on one data set.
+    """One method or run on one data set."""
 
-    Parameters
-    ----------
-    name : str
-        Of the method; "Best run", "2nd best", "3rd best".
-    values : float64 (n_topics,)
-        Mean average precision of each topic over the trials that test it.
-    against : Paired, or None
-        SVMmap compared with it, topic by topic; None for SVMmap itself.
-    run : str
-        Name of the run, "" for a method.
-    """
-
-    name: str
-    values: Float64Array
-    against: Paired | None
-    run: str = ""
+    name: str  # of the method; "Best run", "2nd best", "3rd best"
+    values: Float64Array  # (n_topics,): mean average precision of each topic over the trials that test it
+    against: Paired | None  # SVMmap compared with it, topic by topic; None for SVMmap itself
+    run: str = ""  # name of the run, "" for a method
 
     @property
     def mean(self) -> float:
@@ -57,36 +44,19 @@ class SystemResult:
 
 @dataclass(frozen=True, eq=False)
 class DataSetResult:
-    """All methods and the best runs on one data set.
+    """All methods and the best runs on one data set."""
 
-    Parameters
-    ----------
-    name : str
-        "basic", "plain + basic", "all", "all without the best".
-    n_runs : int
-        Number of runs that features were made of.
-    topics : tuple of str
-        Topics that a trial tested: all of them if the trials are balanced.
-    methods, base : tuple of SystemResult
-        The trained methods, SVMmap first; the three best runs.
-    chosen : dict of str to dict of float to int
-        For each method, how often validation chose which C.
-    by_c : dict of str to dict of float to float
-        For each method, MAP of the test topics at each C, whatever validation chose; the mean over trials.
-    seconds : dict of str to float
-        For each method, processor time of all trials.
-    not_converged : dict of str to int
-        For each method, number of trainings that ended before their criterion was met.
-    """
-
-    name: str
-    n_runs: int
-    topics: tuple[str, ...]
+    name: str  # "basic", "plain + basic", "all", "all without the best"
+    n_runs: int  # number of runs that features were made of
+    topics: tuple[str, ...]  # topics that a trial tested: all of them if the trials are balanced
+    # methods, base: the trained methods, SVMmap first; the three best runs
     methods: tuple[SystemResult, ...]
     base: tuple[SystemResult, ...]
-    chosen: dict[str, dict[float, int]]
+    chosen: dict[str, dict[float, int]]  # for each method, how often validation chose which C
+    # for each method, MAP of the test topics at each C, whatever validation chose; the mean over trials
     by_c: dict[str, dict[float, float]]
-    seconds: dict[str, float]
+    seconds: dict[str, float]  # for each method, processor time of all trials
+    # for each method, number of trainings that ended before their criterion was met
     not_converged: dict[str, int]
 
     def to_dict(self) -> dict[str, Any]:
@@ -96,24 +66,10 @@ class DataSetResult:
 
 
 def result_of(name: str, runs: Runs, grid: Grid, trials: Sequence[Any]) -> DataSetResult:
-    r"""Return the results on a data set.
+    r"""Return the results on a data set, from the trials on it and the grid that methods were trained with.
 
     The value of a topic is the mean of its average precision over the trials that test it, and MAP the
     mean over topics. In balanced trials that is the mean over all trials of their MAP, too.
-
-    Parameters
-    ----------
-    name : str
-        Of the data set.
-    runs : Runs
-    grid : Grid
-        That the methods were trained with.
-    trials : sequence
-        Results of the trials on the data set.
-
-    Returns
-    -------
-    DataSetResult
     """
     tested = np.unique(np.concatenate([trial["test"] for trial in trials]))
     values = {method.name: _by_topic(trials, method.name, tested) for method in METHODS}

@@ -1,4 +1,7 @@
-"""The runs and judgements of TREC-7, as the four data sets of the experiment."""
+"""The runs and judgements of TREC-7, as the four data sets of the experiment.
+
+"basic" and "plain + basic" are in place of those that the authors made of retrieval functions of their own.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +21,6 @@ from directrix.errors import InputError
 from directrix.measures.precision import AP
 from directrix.types import Float64Array
 
-OWN = ("basic", "plain + basic")
-"""Data sets in place of those that the authors made of retrieval functions of their own."""
 ALL, WITHOUT_BEST = "all", "all without the best"
 _PREFIXES = {"basic": ("basic-",), "plain + basic": ("basic-", "plain-"), ALL: ("",)}  # of names of runs
 _QRELS, _RUNS = "trec7/qrels.trec7.txt", "trec7/runs"
@@ -28,25 +29,16 @@ _DEPTH = 1000  # documents of a run that count, as in the paper
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """The data of the experiment.
+    """The data of the experiment."""
 
-    Parameters
-    ----------
-    topics : tuple of str
-        In the order of all data sets.
-    data_sets : dict of str to RunScores
-        Documents in the union of what the runs retrieved, with the score of each run.
-    single : dict of str to dict of str to float64 (n_topics,)
-        For each data set the runs that it is compared with, by falling MAP: name of the file, and average
-        precision of every topic. "all without the best" is compared with all runs, as in the paper.
-    digest : str
-        SHA-256 of the bytes of all files and their names.
-    """
-
-    topics: tuple[str, ...]
+    topics: tuple[str, ...]  # in the order of all data sets
+    # documents in the union of what the runs retrieved, with the score of each run
     data_sets: dict[str, RunScores]
+    # dict of str to dict of str to float64 (n_topics,): for each data set the runs that it is compared with,
+    # by falling MAP: name of the file, and average precision of every topic. "all without the best" is
+    # compared with all runs, as in the paper.
     single: dict[str, dict[str, Float64Array]]
-    digest: str
+    digest: str  # SHA-256 of the bytes of all files and their names
 
 
 def read_runs(folder: Path) -> Runs:

@@ -12,14 +12,9 @@ from directrix.types import Int64Array
 
 
 class Trial(NamedTuple):
-    """Positions of the queries of one split, in ascending order.
+    """Positions of the queries of one split, in ascending order."""
 
-    Parameters
-    ----------
-    train, valid, test : int64 (n,)
-        Disjoint; together all queries.
-    """
-
+    # train, valid, test: (n,): disjoint; together all queries
     train: Int64Array
     valid: Int64Array
     test: Int64Array

@@ -6,27 +6,25 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from directrix.errors import InputError
 from directrix.reports.report import Claim, Figure, PerQuery, Report, Section
-from directrix.reports.tables import Table
+from directrix.reproductions.paper import Paper
 from directrix.reproductions.request import Request
 from directrix.reproductions.runner import Runner
-from directrix.reproductions.text import QUICK_RUN
+
+_QUICK_RUN = (
+    "**This is a quick run**: few settings and folds, and short trainings. It shows that everything works; "
+    "its numbers are not results."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class SeededSettings:
-    """All that results depend on besides the data; each paper adds fields of its own.
+    """All that results depend on besides the data; each paper adds fields of its own."""
 
-    Parameters
-    ----------
-    seed : int
-        Of everything random.
-    """
-
-    seed: int = 0
+    seed: int = 0  # of everything random
 
 
 class Data(Protocol):
@@ -35,22 +33,6 @@ class Data(Protocol):
     @property
     def digest(self) -> str:
         """SHA-256 of all that results depend on."""
-
-
-class TableGroup(NamedTuple):
-    """Tables under one heading.
-
-    Parameters
-    ----------
-    title : str
-    tables : tuple of Table
-    text : tuple of str
-        Paragraphs of Markdown before the tables.
-    """
-
-    title: str
-    tables: tuple[Table, ...] = ()
-    text: tuple[str, ...] = ()
 
 
 S = TypeVar("S", bound=SeededSettings)
@@ -64,38 +46,36 @@ class Reproduction(Generic[S, D, R]):
 
     Parameters
     ----------
-    title : str
-        Heading of the page.
-    paper : str
-        Citation and question of the paper; Markdown.
+    paper : Paper
+        Its page, captions and published values.
     full, quick : SeededSettings
         Settings of a full and of a quick run. Settings with a field ``trials`` have random splits.
     read : callable
         Reads the data, by name, from a folder.
     run : callable
         Runs all trainings and returns the results, which hold the settings too.
-    claims, tables, figures, summary, how, missing, differs, per_query : callable
-        Parts of the `Report`, made of the results; the summary of the results and the claims.
+    claims, tables, figures, summary, per_query : callable
+        Parts of the `Report`, made of the results; tables in sections, the summary of the results and the
+        claims.
+    details : callable
+        Values for the placeholders in the sections "how", "differs" and "missing" of the page.
     seconds : callable
         How long trainings took, by name.
     more : callable
         Further keys of ``tables.json``.
     """
 
-    title: str
-    paper: str
+    paper: Paper
     full: S
     quick: S
     read: Callable[[Path, S], Mapping[str, D]]
     run: Callable[[Mapping[str, D], S, Runner], R]
     claims: Callable[[R], Sequence[Claim]]
-    tables: Callable[[R], Sequence[TableGroup]]
+    tables: Callable[[R], Sequence[Section]]
     figures: Callable[[R], Sequence[Figure]]
     summary: Callable[[R, Sequence[Claim]], Sequence[str]]
-    how: Callable[[R], Sequence[str]]
-    missing: Callable[[R], Sequence[tuple[str, str]]]
     per_query: Callable[[R], Sequence[PerQuery]]
-    differs: Callable[[R], Sequence[str]] = lambda _: ()
+    details: Callable[[R], Mapping[str, Any]]
     seconds: Callable[[R], Mapping[str, float]] = lambda _: {}
     more: Callable[[R], Mapping[str, Any]] = lambda _: {}
 
@@ -123,17 +103,7 @@ class Reproduction(Generic[S, D, R]):
         return replace(self.quick if request.quick else self.full, **given)
 
     def reproduce(self, request: Request, settings: S | None = None) -> Report:
-        """Run what is not finished yet, and report all of it.
-
-        Parameters
-        ----------
-        request : Request
-        settings : SeededSettings, optional
-            Default: those of the request.
-
-        Returns
-        -------
-        Report
+        """Run what is not finished yet, and report all of it; settings are by default those of the request.
 
         Raises
         ------
@@ -156,23 +126,24 @@ class Reproduction(Generic[S, D, R]):
 
     def report(self, results: R, request: Request, record: Mapping[str, Any]) -> Report:
         """Return the report of finished results; ``record`` is the content of ``settings.json``."""
-        groups = self.tables(results)
         claims = tuple(self.claims(results))
         summary = self.summary(results, claims)
+        details = self.details(results)
+        sections = tuple(self.tables(results))
         return Report(
             name=request.name,
-            title=self.title,
-            paper=self.paper,
-            summary=(QUICK_RUN, *summary) if request.quick else tuple(summary),
-            tables=tuple(table for group in groups for table in group.tables),
+            title=self.paper.title,
+            paper=self.paper.citation,
+            summary=(_QUICK_RUN, *summary) if request.quick else tuple(summary),
+            tables=tuple(table for section in sections for table in section.tables),
             figures=tuple(self.figures(results)),
             claims=claims,
-            missing=tuple(self.missing(results)),
-            how=tuple(self.how(results)),
+            missing=self.paper.pairs("missing", **details),
+            how=self.paper.section("how", **details),
             settings=record,
             command=request.command,
             per_query=tuple(self.per_query(results)),
-            sections=tuple(Section(group.title, len(group.tables), group.text) for group in groups),
-            differs=tuple(self.differs(results)),
+            sections=sections,
+            differs=self.paper.section("differs", **details),
             more=self.more(results),
         )
