@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
+from directrix.cli import options
 from directrix.cli.files import check_writable
-from directrix.cli.options import Format, FormatOption, SeedOption
 from directrix.cli.output import print_json, print_rows, progress_bar, remark
 from directrix.errors import InputError
 
@@ -23,15 +23,14 @@ if TYPE_CHECKING:
 _MEASURE = "nDCG@10"
 _BASELINE = "Regression"
 _AUTO = "auto"
+_FOLDER = Path("demo")
 _SHORT = {"epochs": 50}
 
 
 def demo(
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="Folder for the model and the report.")
-    ] = Path("demo"),
-    seed: SeedOption = 0,
-    form: FormatOption = Format.table,
+    output: Annotated[Path, Option("--output", "-o", help="Folder for the model and the report.")] = _FOLDER,
+    seed: options.SeedOption = 0,
+    form: options.FormatOption = options.Format.table,
 ) -> None:
     """Train several methods on built-in data; print their results and tests of significance."""
     from directrix import __version__
@@ -146,11 +145,11 @@ def _against_baseline(name: str, values: dict[str, Float64Array]) -> dict[str, A
     return {"difference": result.difference, "p": result.p}
 
 
-def _print(rows: list[dict[str, Any]], form: Format) -> None:
-    if form is Format.json:
+def _print(rows: list[dict[str, Any]], form: options.Format) -> None:
+    if form is options.Format.json:
         print_json({"measure": _MEASURE, "baseline": _BASELINE, "rows": rows})
         return
-    if form is Format.tsv:
+    if form is options.Format.tsv:
         print_rows(list(rows[0]), [list(row.values()) for row in rows], form)
         return
     from directrix.reports.compare import stars

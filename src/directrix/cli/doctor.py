@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
-from directrix.cli.options import Format, FormatOption
+from directrix.cli import options
 from directrix.cli.output import print_json, print_rows, progress_lines, remark
 from directrix.data.formats import inputs
 
@@ -19,14 +20,11 @@ _EXTRAS = {"lightgbm": "lightgbm", "matplotlib": "plot", "piqp": "qp", "pyarrow"
 
 
 def doctor(
-    files: Annotated[
-        list[Path] | None,
-        typer.Argument(help=f"Data files: {inputs()}.", show_default=False),
-    ] = None,
+    files: Annotated[list[Path] | None, Argument(help=f"Data files: {inputs()}.")] = None,
     compile_: Annotated[
-        bool, typer.Option("--compile", help="Compile all kernels now and keep them for later runs.")
+        bool, Option("--compile", help="Compile all kernels now and keep them for later runs.")
     ] = False,
-    form: FormatOption = Format.table,
+    form: options.FormatOption = options.Format.table,
 ) -> None:
     """Examine data files and the queries they share; without files, show the installation."""
     if compile_ and files:
@@ -34,7 +32,7 @@ def doctor(
     if not files:
         done = {"compile": _compile()} if compile_ else {}
         facts, kernels = environment(), _kernels()
-        if form is Format.json:
+        if form is options.Format.json:
             print_json({**facts, "kernels": kernels, **done})
             return
         rows = [[name, str(value)] for name, value in facts.items()]
@@ -44,7 +42,7 @@ def doctor(
     from directrix.data.formats import read_file
 
     result = audit({str(path): read_file(path, missing="nan") for path in files})
-    if form is Format.json:
+    if form is options.Format.json:
         print_json(result.to_dict())
         return
     columns = [_facts(file) for file in result.files]

@@ -5,20 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
-from directrix.cli.options import (
-    Format,
-    FormatOption,
-    JudgedArgument,
-    MeasuresOption,
-    Missing,
-    MissingOption,
-    RankingsArgument,
-    convention_named,
-    measure_names,
-    usage,
-)
+from directrix.cli import options
 from directrix.cli.output import print_json, print_rows, remark
 
 if TYPE_CHECKING:
@@ -30,29 +19,24 @@ _ALL = "all"
 
 
 def evaluate(
-    data: JudgedArgument,
-    rankings: RankingsArgument,
-    measures: MeasuresOption = None,
-    per_query: Annotated[
-        bool, typer.Option("--per-query", help="Print the value of every query too.")
-    ] = False,
+    data: options.JudgedArgument,
+    rankings: options.RankingsArgument,
+    measures: options.MeasuresOption = None,
+    per_query: Annotated[bool, Option("--per-query", help="Print the value of every query too.")] = False,
     convention: Annotated[
         str | None,
-        typer.Option(
-            help="Compute measures as another tool does: letor3, trec_eval, sklearn, ..., or as all do.",
-            show_default=False,
-        ),
+        Option(help="Compute measures as another tool does: letor3, trec_eval, sklearn, ..., or as all do."),
     ] = None,
-    missing: MissingOption = Missing.error,
-    form: FormatOption = Format.table,
+    missing: options.MissingOption = options.Missing.error,
+    form: options.FormatOption = options.Format.table,
 ) -> None:
     """Evaluate score files and models on labelled data, or TREC runs on qrels."""
     from directrix.cli.scores import judged_rankings
 
     all_tools = convention == _ALL
-    with usage():
-        names = measure_names(measures)
-        tool = None if all_tools else convention_named(convention)
+    with options.usage():
+        names = options.measure_names(measures)
+        tool = None if all_tools else options.convention_named(convention)
     judged = judged_rankings(data, rankings, missing)
     evaluations = [
         _all_conventions(names, r) if all_tools else _one_convention(names, r, tool) for r in judged
@@ -65,7 +49,7 @@ def evaluate(
         {"convention": name, "rows": [_row(file, values[name], names, ids) for file, values, ids in files]}
         for name in evaluations[0]
     ]
-    if form is Format.json:
+    if form is options.Format.json:
         print_json(results if all_tools else results[0])
         return
     head = (["convention"] if all_tools else []) + ["name"] + (["query"] if per_query else []) + names

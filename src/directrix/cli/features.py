@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from directrix.cli.files import check_writable
 from directrix.cli.output import progress_bar, remark
@@ -29,56 +30,31 @@ class RunForm(StrEnum):
 def features(
     runs: Annotated[
         list[Path],
-        typer.Argument(
-            metavar="RUN...",
-            help="TREC runs, plain or compressed; one group of columns each.",
-            show_default=False,
-        ),
+        Argument(metavar="RUN...", help="TREC runs, plain or compressed; one group of columns each."),
     ],
-    qrels: Annotated[Path, typer.Option(help="TREC qrels.", show_default=False)],
-    output: Annotated[
-        Path,
-        typer.Option(
-            "--output", "-o", help="LETOR file to write; .gz .bz2 .xz compress it.", show_default=False
-        ),
-    ],
-    _word: Annotated[
-        bool,
-        typer.Option("--runs", help="Optional word before the runs: --runs A.gz B.gz.", show_default=False),
-    ] = False,
+    qrels: Annotated[Path, Option(help="TREC qrels.")],
+    output: Annotated[Path, Option("--output", "-o", help="LETOR file to write; .gz .bz2 .xz compress it.")],
+    _word: Annotated[bool, Option("--runs", help="Optional word before the runs: --runs A.gz B.gz.")] = False,
     bins: Annotated[
         int | None,
-        typer.Option(
-            min=0,
-            help="Number of thresholds per run; 0 writes the values themselves. Default 50.",
-            show_default=False,
-        ),
+        Option(min=0, help="Number of thresholds per run; 0 writes the values themselves. Default 50."),
     ] = None,
     form: Annotated[
         RunForm | None,
-        typer.Option(
-            help="Values of a run: scores, or percentiles or min-max values within a topic. Default score.",
-            show_default=False,
+        Option(
+            help="Values of a run: scores, or percentiles or min-max values within a topic. Default score."
         ),
     ] = None,
-    depth: Annotated[int, typer.Option(min=1, help="Number of documents per run and topic to use.")] = 1000,
-    topics: Annotated[
-        str | None, typer.Option(help=f"Topics to write: {TOPICS_HELP}. Default all.", show_default=False)
-    ] = None,
+    depth: Annotated[int, Option(min=1, help="Number of documents per run and topic to use.")] = 1000,
+    topics: Annotated[str | None, Option(help=f"Topics to write: {TOPICS_HELP}. Default all.")] = None,
     train_topics: Annotated[
-        str | None,
-        typer.Option(
-            help="Topics from which thresholds are computed, in the same form. Default all.",
-            show_default=False,
-        ),
+        str | None, Option(help="Topics from which thresholds are computed, in the same form. Default all.")
     ] = None,
     thresholds: Annotated[
-        Path | None,
-        typer.Option(help="File for the thresholds. Default OUTPUT.thresholds.json.", show_default=False),
+        Path | None, Option(help="File for the thresholds. Default OUTPUT.thresholds.json.")
     ] = None,
     thresholds_from: Annotated[
-        Path | None,
-        typer.Option(help="Thresholds written by this command for the same runs.", show_default=False),
+        Path | None, Option(help="Thresholds written by this command for the same runs.")
     ] = None,
 ) -> None:
     """Turn TREC runs into queries whose features say which thresholds the score of each run exceeds.

@@ -6,32 +6,25 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
+from directrix.cli import options
 from directrix.cli.files import as_wide_as, check_writable, read_data
-from directrix.cli.options import Missing, MissingOption, ModelArgument
 from directrix.cli.output import remark
 from directrix.data.formats import inputs
 
 
 def predict(
-    model: ModelArgument,
-    data: Annotated[
-        Path,
-        typer.Argument(help=f"Data to score: {inputs()}.", show_default=False),
-    ],
+    model: options.ModelArgument,
+    data: Annotated[Path, Argument(help=f"Data to score: {inputs()}.")],
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="File to write. Default: standard output.", show_default=False),
+        Path | None, Option("--output", "-o", help="File to write. Default: standard output.")
     ] = None,
     run: Annotated[
         str | None,
-        typer.Option(
-            metavar="TAG",
-            help="Write a TREC run with this tag instead of one score per line.",
-            show_default=False,
-        ),
+        Option(metavar="TAG", help="Write a TREC run with this tag instead of one score per line."),
     ] = None,
-    missing: MissingOption = Missing.error,
+    missing: options.MissingOption = options.Missing.error,
 ) -> None:
     """Score every row of a file: one score per line in the order of the file, or a TREC run."""
     from directrix.cli.scores import run_lines, score_lines

@@ -7,21 +7,11 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Option
 
+from directrix.cli import options
 from directrix.cli.files import as_wide_as, check_writable
 from directrix.cli.memory import read_or_open
-from directrix.cli.options import (
-    DataArgument,
-    Format,
-    FormatOption,
-    Missing,
-    MissingOption,
-    SeedOption,
-    SettingsOption,
-    parse_settings,
-    usage,
-)
 from directrix.cli.output import print_json, print_rows, progress_bar, remark
 
 if TYPE_CHECKING:
@@ -30,60 +20,47 @@ if TYPE_CHECKING:
 
 
 def train(
-    train: DataArgument,
+    train: options.DataArgument,
     valid: Annotated[
-        Path | None,
-        typer.Option(
-            help="Validation data. Default: cross-validation on the training queries.", show_default=False
-        ),
+        Path | None, Option(help="Validation data. Default: cross-validation on the training queries.")
     ] = None,
     measure: Annotated[
-        str, typer.Option("--measure", "-m", help="Measure to train for and to select by.")
+        str, Option("--measure", "-m", help="Measure to train for and to select by.")
     ] = "nDCG@10",
-    method: Annotated[str, typer.Option(help="A method listed by `directrix methods`, or auto.")] = "auto",
-    output: Annotated[Path, typer.Option("--output", "-o", help="Model file to write.")] = Path("model.json"),
-    settings: SettingsOption = None,
+    method: Annotated[str, Option(help="A method listed by `directrix methods`, or auto.")] = "auto",
+    output: Annotated[Path, Option("--output", "-o", help="Model file to write.")] = Path("model.json"),
+    settings: options.SettingsOption = None,
     scale: Annotated[
         str | None,
-        typer.Option(
-            help="Scaling of the features: query-minmax, query-standard, query-percentile, minmax, standard.",
-            show_default=False,
+        Option(
+            help="Scaling of the features: query-minmax, query-standard, query-percentile, minmax, standard."
         ),
     ] = None,
-    seed: SeedOption = 0,
+    seed: options.SeedOption = 0,
     models: Annotated[
         list[str] | None,
-        typer.Option(
-            "--model",
-            help="Only methods with this model: linear, mlp, stumps or trees; repeatable.",
-            show_default=False,
-        ),
+        Option("--model", help="Only methods with this model: linear, mlp, stumps or trees; repeatable."),
     ] = None,
     folds: Annotated[
         int | None,
-        typer.Option(
+        Option(
             min=1,
             help="Number of folds without --valid; 1 holds out a fifth. Default 5; 1 from 1,000 queries on.",
-            show_default=False,
         ),
     ] = None,
     time_budget: Annotated[
-        float | None,
-        typer.Option(
-            min=0.001, help="Seconds after which no further candidate is trained.", show_default=False
-        ),
+        float | None, Option(min=0.001, help="Seconds after which no further candidate is trained.")
     ] = None,
-    missing: MissingOption = Missing.error,
+    missing: options.MissingOption = options.Missing.error,
     stream: Annotated[
         bool | None,
-        typer.Option(
+        Option(
             "--stream/--no-stream",
             help="Read the features of a Parquet or Arrow file from disk as they are needed (linear models "
             "only). Default: if they would take more than 40 % of the available memory.",
-            show_default=False,
         ),
     ] = None,
-    form: FormatOption = Format.table,
+    form: options.FormatOption = options.Format.table,
 ) -> None:
     """Train a ranker for the measure you report, and write it as JSON.
 
@@ -92,7 +69,7 @@ def train(
     """
     from directrix.rankers.selection.search import run_search
 
-    with usage():
+    with options.usage():
         plan = _plan(settings, scale, measure, method, models)
     check_writable(output, train, valid)
     start = time.perf_counter()
@@ -114,15 +91,15 @@ def _plan(
     """Return the plan of the search, with the settings that options fix."""
     from directrix.rankers.selection.search import plan_search
 
-    options = {"random_state": "--seed"} | ({} if scale is None else {"scale": "--scale"})
-    fixed = parse_settings(settings, options)
+    by_option = {"random_state": "--seed"} | ({} if scale is None else {"scale": "--scale"})
+    fixed = options.parse_settings(settings, by_option)
     if scale is not None:
         fixed["scale"] = scale
     return plan_search(method, measure, fixed, models)
 
 
 def _validation_data(
-    path: Path, train: Path, queries: Queries, missing: Missing, *, stream: bool | None
+    path: Path, train: Path, queries: Queries, missing: options.Missing, *, stream: bool | None
 ) -> Queries:
     from directrix.data.formats import format_of
 
@@ -130,9 +107,9 @@ def _validation_data(
     return as_wide_as(read_or_open(path, missing, stream=stream), queries.n_features, path, str(train))
 
 
-def _print(result: Search, form: Format) -> None:
+def _print(result: Search, form: options.Format) -> None:
     name = result.ranker.measure_.name
-    if form is not Format.json:
+    if form is not options.Format.json:
         columns = ["candidate", f"{name} valid", f"{name} train", "steps", "status", "seconds", ""]
         rows = [
             [
