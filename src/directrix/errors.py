@@ -77,15 +77,8 @@ class NotConverged(UserWarning):
 
 
 def warn(message: str, category: type[Warning] = UserWarning, *, stacklevel: int = 2) -> None:
-    """Issue a warning that points at the caller of the function that calls this.
+    """Warn what happened and what to do about it, by default at the caller of the function that calls this.
 
-    Parameters
-    ----------
-    message : str
-        What happened and what to do about it.
-    category : type of Warning
-        Class of the warning.
-    stacklevel : int
-        1 = the caller of ``warn``, 2 = its caller, and so on.
+    ``stacklevel``: 1 = the caller of ``warn``, 2 = its caller, and so on.
     """
     warnings.warn(message, category, stacklevel=stacklevel + 1)  # noqa: TID251

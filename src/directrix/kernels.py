@@ -44,15 +44,11 @@ _warnings_given: set[str] = set()
 
 
 def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
-    """Compile a function as all kernels: serial, without the GIL, with NumPy's division, kept on disk.
+    """Compile a function of arrays and numbers: serial, without the GIL, with NumPy's division, kept on disk.
 
-    Parameters
-    ----------
-    function : callable
-        Takes arrays and numbers. Must be defined at the top level of a module in a folder ``_kernels``: its
-        name is part of the file name, and a change of any source in these folders makes the code stale.
-    **options
-        Options of ``numba.njit``: ``fastmath``, ``forceinline``.
+    It must be defined at the top level of a module in a folder ``_kernels``: its name is part of the file
+    name, and a change of any source in these folders makes the code stale. The options are those of
+    ``numba.njit``: ``fastmath``, ``forceinline``.
     """
     if function is None:
         return partial(kernel, **options)
@@ -167,44 +163,31 @@ def _stamp() -> str:
 
 
 class Place(NamedTuple):
-    """Folders that hold compiled code, one for each layer.
-
-    Parameters
-    ----------
-    folder : str
-        Their path, with a star for the part that differs between layers.
-    writable : bool
-        Whether all of them can be written, or created.
-    files, size : int
-        Number of files for this processor, and their bytes.
-    """
+    """Folders that hold compiled code, one for each layer."""
 
     folder: str
+    """Their path, with a star for the part that differs between layers."""
     writable: bool
+    """Whether all of them can be written, or created."""
     files: int
+    """Number of files for this processor."""
     size: int
+    """Bytes of these files."""
 
 
 class Survey(NamedTuple):
-    """Compiled code on disk: that of the kernels as they are now, and stale files.
-
-    Parameters
-    ----------
-    processor : str
-        Its name in LLVM. Code for another processor, or for other settings of Numba, is not used.
-    kernels, compiled : int
-        Number of kernels, and how many of them are kept for this processor.
-    places : list of Place
-        In the order of reading; code is written to the first that is writable.
-    stale : list of Path
-        Files that are no longer read: of other sources, or another version of Numba.
-    """
+    """Compiled code on disk: that of the kernels as they are now, and stale files."""
 
     processor: str
+    """Its name in LLVM. Code for another processor, or for other settings of Numba, is not used."""
     kernels: int
+    """Number of kernels."""
     compiled: int
+    """Number of kernels that are kept for this processor."""
     places: list[Place]
+    """In the order of reading; code is written to the first that is writable."""
     stale: list[Path]
+    """Files that are no longer read: of other sources, or another version of Numba."""
 
 
 def survey() -> Survey:

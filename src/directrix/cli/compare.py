@@ -102,7 +102,7 @@ def _values(name: str, ranking: JudgedRanking, tool: Convention | None) -> dict[
     """Return the value of each query; NaN where the measure is undefined."""
     from directrix.measures.evaluation import evaluate
 
-    values = evaluate([name], **ranking.arrays(), convention=tool, per_query=True)
+    values = evaluate([name], **ranking.arrays, convention=tool, per_query=True)
     return dict(zip(ranking.query_ids, values[name].tolist(), strict=True))
 
 

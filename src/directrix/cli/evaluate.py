@@ -61,7 +61,7 @@ def evaluate(
 def _all_conventions(names: list[str], ranking: JudgedRanking) -> ConventionEvaluations:
     from directrix.measures.evaluation import evaluate_conventions
 
-    return evaluate_conventions(names, **ranking.arrays(), per_query=True)
+    return evaluate_conventions(names, **ranking.arrays, per_query=True)
 
 
 def _one_convention(
@@ -71,7 +71,7 @@ def _one_convention(
     from directrix.measures.evaluation import ConventionEvaluations
     from directrix.measures.evaluation import evaluate as values_of
 
-    values = values_of(names, **ranking.arrays(), convention=tool, per_query=True)
+    values = values_of(names, **ranking.arrays, convention=tool, per_query=True)
     result = ConventionEvaluations({"default" if tool is None else tool.name: values})
     result.left_out = {}
     return result

@@ -62,18 +62,20 @@ def features(
     The documents of a topic are the union of the top documents of the runs; only judged topics are written.
     Thresholds depend on the judgements: use --train-topics to compute them from training topics only.
     """
+    from directrix.data.trec.thresholds import RunThresholds, write_runs
+
     _check_options(bins, form, train_topics, thresholds, thresholds_from)
     target = thresholds or Path(f"{output}.thresholds.json")
     _check_outputs(output, target, [*runs, qrels], thresholds_from)
     kind: Form = (form or RunForm.score).value
-    used = _saved_thresholds(thresholds_from)
+    used = None if thresholds_from is None else RunThresholds.read(thresholds_from)
     with progress_bar("runs") as report:
         scores = _read(runs, qrels, depth, report)
         written = _chosen(scores, topics, "--topics")
         if used is None and bins != 0:
             used = _thresholds(scores, 50 if bins is None else bins, kind, train_topics)
         report(len(runs), len(runs), output.name)
-        _write(written, output, used, kind)
+        write_runs(written, output, used, kind)
     if used is not None and thresholds_from is None:
         used.write(target)
         remark(f"saved: {target} (thresholds, for --thresholds-from)")
@@ -114,20 +116,8 @@ def _read(runs: list[Path], qrels: Path, depth: int, report: Callable[[int, int,
     return scores
 
 
-def _write(scores: RunScores, output: Path, thresholds: RunThresholds | None, kind: Form) -> None:
-    from directrix.data.trec.thresholds import write_runs
-
-    write_runs(scores, output, thresholds, kind)
-
-
 def _chosen(scores: RunScores, topics: str | None, option: str) -> RunScores:
     return scores if topics is None else scores.take(positions_of(topics, scores.query_ids, option))
-
-
-def _saved_thresholds(path: Path | None) -> RunThresholds | None:
-    from directrix.data.trec.thresholds import RunThresholds
-
-    return None if path is None else RunThresholds.read(path)
 
 
 def _thresholds(scores: RunScores, bins: int, kind: Form, train_topics: str | None) -> RunThresholds:

@@ -16,11 +16,8 @@ if TYPE_CHECKING:
 def check_writable(path: Path, *inputs: Path | None) -> None:
     """Refuse an output that cannot be written, or that is also an input, before the work begins.
 
-    Raises
-    ------
-    InputError
-        If ``path`` is a folder, its folder does not exist, it is the same file as one of ``inputs``, or it
-        would be one of the files of an input that is a folder.
+    Raises `InputError` if ``path`` is a folder, its folder does not exist, it is the same file as one of
+    ``inputs``, or it would be one of the files of an input that is a folder.
     """
     if path.is_dir():
         raise InputError(f"{path} is a folder; give the name of a file in it, e.g. -o {path / 'out'}.")
@@ -57,10 +54,7 @@ def read_data(path: Path, missing: Missing = Missing.error) -> Queries:
 def as_wide_as(q: Queries, n_features: int, path: Path, other: str) -> Queries:
     """Return the data of ``path`` with ``n_features`` columns: a sparse file may leave out the last ones.
 
-    Raises
-    ------
-    InputError
-        If the data have more features.
+    Raises `InputError` if the data have more features.
     """
     if q.n_features > n_features:
         raise InputError(

@@ -21,12 +21,8 @@ def read_or_open(path: Path, missing: Missing, *, stream: bool | None) -> Querie
     """Read a data file into memory, or open it and leave its features on disk.
 
     ``stream=None`` leaves the features of a Parquet or Arrow file on disk if they would take more than 40 %
-    of the available memory, with a remark.
-
-    Raises
-    ------
-    InputError
-        If a text file is to be streamed, or missing values are to be replaced in a streamed file.
+    of the available memory, with a remark. Raises `InputError` if a text file is to be streamed, or missing
+    values are to be replaced in a streamed file.
     """
     from directrix.data.arrow.files import ArrowFiles
     from directrix.data.formats import format_of, open_file

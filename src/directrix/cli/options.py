@@ -66,16 +66,8 @@ LatexFormatOption = Annotated[LatexFormat, Option("--format", "-f", help="Output
 def parse_settings(texts: Sequence[str] | None, options: dict[str, str]) -> dict[str, Any]:
     """Read the ``key=value`` texts of ``--set``; values are Python literals, anything else stays text.
 
-    Parameters
-    ----------
-    texts : sequence of str, or None
-    options : dict
-        Settings that have an option of their own, and its name: ``{"random_state": "--seed"}``.
-
-    Raises
-    ------
-    InputError
-        If a text has no ``=``, a key appears twice, or a key has an option of its own.
+    Raises `InputError` if a text has no ``=``, a key appears twice, or a key has an option of its own, as
+    ``options`` says: ``{"random_state": "--seed"}``.
     """
     settings: dict[str, Any] = {}
     for text in texts or ():

@@ -14,12 +14,8 @@ TOPICS_HELP = (
 def positions_of(text: str, topics: tuple[str, ...], option: str) -> list[int]:
     """Return the positions of the topics that a text names, ascending.
 
-    A range may contain topics that do not exist; every other topic must exist.
-
-    Raises
-    ------
-    InputError
-        If a topic does not exist, no topic is named, or a file cannot be read.
+    A range may contain topics that do not exist. Raises `InputError` if any other topic does not exist, no
+    topic is named, or a file cannot be read.
     """
     position = {topic: i for i, topic in enumerate(topics)}
     chosen, missing = set(), []

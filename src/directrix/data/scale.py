@@ -101,7 +101,7 @@ class Scale:
         One copy of the features, O(n_docs n_features).
         """
         if isinstance(features, StoredFeatures):
-            return features.scaled(self, qptr)
+            return features.scaled(self.apply, qptr)
         if sp.issparse(features):
             return self._apply_csr(features)
         if self.center is None or self.width is None:

@@ -14,33 +14,12 @@ from directrix.types import Array, Float64Array, FloatArray, Int64Array
 def check_ranking(
     scores: Any, labels: Any, qptr: Any, *, allow_infinite: bool = False
 ) -> tuple[FloatArray, Float64Array, Int64Array]:
-    """Check what measures and surrogates take; arrays that have the right form are not copied.
+    """Check what measures and surrogates take, in one pass; arrays of the right form are not copied.
 
-    Parameters
-    ----------
-    scores : array (n_docs,)
-        float32 is kept, everything else becomes float64.
-    labels : array (n_docs,)
-        Finite, >= 0.
-    qptr : array of integers (n_queries + 1,)
-        Starts at 0, never decreases, ends at ``n_docs``.
-    allow_infinite : bool
-        Whether a score may be infinite; -inf marks a document that was not retrieved.
-
-    Returns
-    -------
-    scores : float32 or float64 (n_docs,), contiguous
-    labels : float64 (n_docs,), contiguous
-    qptr : int64 (n_queries + 1,), contiguous
-
-    Raises
-    ------
-    InputError
-        With the row and the query of the first value that cannot be used.
-
-    Notes
-    -----
-    One pass over each array.
+    Return contiguous arrays: scores (n_docs,) as float32 if they are, else as float64; labels (n_docs,) as
+    float64, finite and >= 0; query boundaries (n_queries + 1,) as int64, see `check_qptr`. With
+    ``allow_infinite`` a score may be infinite: -inf marks a document that was not retrieved. The
+    `InputError` names the row and the query of the first value that cannot be used.
     """
     scores = _numbers(scores, "scores")
     scores = np.ascontiguousarray(scores, dtype=None if scores.dtype == np.float32 else np.float64)

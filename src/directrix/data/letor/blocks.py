@@ -14,14 +14,7 @@ class FileBlocks:
     """Blocks of a plain file, readable in any order and from any thread.
 
     Block ``b`` holds the lines that start at bytes ``[b * size, (b + 1) * size)``; so the
-    blocks depend on the file alone.
-
-    Parameters
-    ----------
-    path : Path
-        A regular file.
-    size : int
-        Bytes from which a block takes its lines.
+    blocks depend on the file, which must be a regular one, alone.
     """
 
     def __init__(self, path: Path, size: int = BLOCK_BYTES) -> None:

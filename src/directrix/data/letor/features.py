@@ -22,14 +22,9 @@ _BATCH = 16  # blocks of a compressed file that are held as text at the same tim
 
 
 def parse_file(path: Path, parser: BlockParser, n_features: int | None) -> tuple[list[Block], Array | None]:
-    """Parse all blocks of a file.
+    """Parse all blocks of a file, in their order.
 
-    Returns
-    -------
-    blocks : list of Block
-        In the order of the file.
-    dense : array, or None
-        If given, it holds the features of the blocks with a `place`, from that row on.
+    The array, if there is one, holds the features of the blocks with a `place`, from that row on.
     """
     compressed = open_compressed(path)
     if compressed is not None:
@@ -79,7 +74,8 @@ def _parse_plain(
         run_chunks(count, len(text))
         np.cumsum(counts, out=counts)
         try:
-            dense = parser.new_array((int(starts[-1]), max(first.width, n_features or 0)))
+            shape = int(starts[-1]), max(first.width, n_features or 0)
+            dense = np.zeros(shape, parser.dtype)  # takes memory only where it is written to
         except (MemoryError, ValueError):
             dense = None  # CSR may still fit, block by block
     done = {0: first}

@@ -50,11 +50,8 @@ class _Rows(NamedTuple):
 def read_documents(path: Path, width: Callable[[list[str]], int], column: Column) -> Documents:
     """Read all lines that are not blank; ``width`` gives the number of columns from the words of the first.
 
-    Raises
-    ------
-    InputError
-        If the file cannot be read, or with all lines that have another number of columns, a value that is
-        no finite number, or a document that its query already has.
+    Raises `InputError` if the file cannot be read, or with all lines that have another number of columns, a
+    value that is no finite number, or a document that its query already has.
     """
     rows = _read_rows(path, width, column)
     values = _finite(path, rows, column)
