@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 
 
 class InputError(ValueError):
@@ -45,11 +46,7 @@ class InputError(ValueError):
     def __reduce__(self) -> tuple[object, ...]:
         """Let a worker process hand it over with what to type in a shell."""
         problem, python, shell = self._given
-        return _input_error, (type(self), problem, python, shell)
-
-
-def _input_error(kind: type[InputError], problem: str, python: str, shell: str | None) -> InputError:
-    return kind(problem, python=python, shell=shell)
+        return partial(type(self), problem, python=python, shell=shell), ()
 
 
 class MissingExtra(ImportError):

@@ -13,7 +13,7 @@ import os
 import pickle
 import sys
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache, cached_property, partial
 from importlib import import_module
@@ -198,12 +198,15 @@ def survey() -> Survey:
     places, names, stale = [], set(), []
     for rank in range(max((len(store.folders) for store in stores), default=0)):
         folders = sorted({store.folders[rank] for store in stores})
-        files = [path for folder in folders for path in _files(folder)]
+        # for this version of Python, Numba's own files included
+        files = [path for f in folders for path in f.glob("*.nb[ic]") if f".{_PYTHON}." in path.name]
         usable = [path for path in files if current in path.name]
         names |= {path.name[: path.name.index(current)] for path in usable}
         stale += [path for path in files if f".{_stamp()}." not in path.name]
-        writable = all(map(_can_write, folders))
-        places.append(Place(_starred(folders[0]), writable, len(usable), size_of(usable)))
+        folder = folders[0]
+        is_inside = _PACKAGE in folder.parents
+        starred = _PACKAGE / "*" / "_kernels" / folder.name if is_inside else folder.parent / "_kernels_*"
+        places.append(Place(str(starred), all(map(_can_write, folders)), len(usable), size_of(usable)))
     compiled = sum(store.name in names for store in stores)
     return Survey(codegen.magic_tuple()[1], len(KERNELS), compiled, places, stale)
 
@@ -215,11 +218,6 @@ def remove_stale() -> int:
         with suppress(OSError):
             path.unlink()
     return sum(not path.exists() for path in before)
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    """Files of compiled code for this version of Python, Numba's files included."""
-    return (path for path in folder.glob("*.nb[ic]") if f".{_PYTHON}." in path.name)
 
 
 def size_of(paths: Iterable[Path]) -> int:
@@ -237,11 +235,3 @@ def _can_write(folder: Path) -> bool:
             folder = folder.parent
         return folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
     return False
-
-
-def _starred(folder: Path) -> str:
-    return str(
-        _PACKAGE / "*" / "_kernels" / folder.name
-        if _PACKAGE in folder.parents
-        else folder.parent / "_kernels_*"
-    )

@@ -85,23 +85,16 @@ Status = Literal["converged", "stopped", "max_iter", "line_search", "not_finite"
 
 
 class Step(NamedTuple):
-    """One iteration or epoch, as a callback and the trace see it.
-
-    Parameters
-    ----------
-    iteration : int
-        0 = the start.
-    loss : float
-        What the trainer lowers: value of the objective; under `SGD` and `Adam` the mean of the losses that
-        the epoch met on its way, under `Anneal` the value at the round's smoothing, and of trainers with
-        ``Result.own_loss`` their own loss.
-    params : float64 (n_params,)
-        Parameters at this step; a view that must not be changed or kept without a copy.
-    """
+    """One iteration or epoch, as a callback and the trace see it."""
 
     iteration: int
+    """0 = the start."""
     loss: float
+    """What the trainer lowers: value of the objective; under `SGD` and `Adam` the mean of the losses that the
+    epoch met on its way, under `Anneal` the value at the round's smoothing, and of trainers with
+    ``Result.own_loss`` their own loss."""
     params: Float64Array
+    """Parameters at this step, (n_params,); a view that must not be changed or kept without a copy."""
 
 
 Callback: TypeAlias = Callable[[Step], bool | None]
@@ -110,43 +103,31 @@ Callback: TypeAlias = Callable[[Step], bool | None]
 
 @dataclass(frozen=True)
 class Result:
-    """Where a trainer stopped, and why.
-
-    Parameters
-    ----------
-    params : float64 (n_params,)
-        The chosen parameters.
-    value : float
-        Loss at ``params``: of the objective as it was given, or the trainer's own, see ``own_loss``.
-    status : {"converged", "stopped", "max_iter", "line_search", "not_finite"}
-        "converged": the trainer's own criterion was met. "stopped": a callback (early
-        stopping) asked for it. "max_iter": the budget was used up. "line_search": no step
-        along the search direction lowers the loss, usually because it is flat to rounding; of
-        `CuttingPlane`, the gap does not fall any more.
-        "not_finite": the loss or its gradient became NaN or infinite; ``params`` are the last before that.
-    message : str
-        The same in words, with the remedy where there is one.
-    counts : dict
-        How often things were done: ``iterations``, ``evaluations``, ...
-    trace : list of dict
-        One row per step, the start included: ``iteration`` and ``loss``, as in `Step`; ``score`` under
-        `BestSoFar`, ``restart`` under `Restarts`, ``smoothing`` under `Anneal`, and ``restarts`` (so far)
-        under ``SGD(restart_after=)``; ``dual`` (so far) under `CuttingPlane`.
-    own_loss : bool
-        Whether ``value`` is a loss of the trainer's own: coordinate ascent, AdaRank, RankBoost, FRank and
-        SVMAcc, whose loss does not use the surrogate, and `CuttingPlane` with a ``C``.
-    dual : float, or None
-        A proven lower bound of the loss, at any parameters; None if the trainer proves none.
-    """
+    """Where a trainer stopped, and why."""
 
     params: Float64Array
+    """The chosen parameters, (n_params,)."""
     value: float
+    """Loss at ``params``: of the objective as it was given, or the trainer's own, see ``own_loss``."""
     status: Status
+    """Why it stopped. "converged": the trainer's own criterion was met. "stopped": a callback (early
+    stopping) asked for it. "max_iter": the budget was used up. "line_search": no step along the search
+    direction lowers the loss, usually because it is flat to rounding; of `CuttingPlane`, the gap does not
+    fall any more. "not_finite": the loss or its gradient became NaN or infinite; ``params`` are the last
+    before that."""
     message: str
+    """The same in words, with the remedy where there is one."""
     counts: dict[str, int] = field(default_factory=dict)
+    """How often things were done: ``iterations``, ``evaluations``, ..."""
     trace: list[dict[str, Any]] = field(default_factory=list)
+    """One row per step, the start included: ``iteration`` and ``loss``, as in `Step`; ``score`` under
+    `BestSoFar`, ``restart`` under `Restarts`, ``smoothing`` under `Anneal`, and ``restarts`` (so far) under
+    ``SGD(restart_after=)``; ``dual`` (so far) under `CuttingPlane`."""
     own_loss: bool = False
+    """Whether ``value`` is a loss of the trainer's own: coordinate ascent, AdaRank, RankBoost, FRank and
+    SVMAcc, whose loss does not use the surrogate, and `CuttingPlane` with a ``C``."""
     dual: float | None = None
+    """A proven lower bound of the loss, at any parameters; None if the trainer proves none."""
 
     @property
     def gap(self) -> float | None:

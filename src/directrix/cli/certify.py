@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from typer import Option
 
@@ -11,9 +11,6 @@ from directrix.cli import options
 from directrix.cli.files import as_wide_as, check_writable, read_data
 from directrix.cli.output import print_json, print_rows, progress_bar, remark
 from directrix.errors import InputError
-
-if TYPE_CHECKING:
-    from directrix.experiments.optimality.certificate import Certificate
 
 _STEPS = "0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9,1"
 
@@ -87,7 +84,7 @@ def _certify(ranker: Any, queries: Any, measure: Any, settings: dict[str, Any], 
 
     with progress_bar("certifying") as progress:
         certificate = test(ranker, queries, measure, seed=seed, progress=progress, **settings)
-    _print_remarks(certificate)
+    remark(certificate.text())
     return {"polished": False, **certificate.to_dict()}
 
 
@@ -99,7 +96,7 @@ def _polish(
     with progress_bar("polishing") as progress:
         polished = polish(ranker, queries, measure, seed=seed, progress=progress, **settings)
     polished.ranker.save(output)
-    _print_remarks(polished.certificate)
+    remark(polished.certificate.text())
     remark(f"saved: {output} ({polished.moves} moves); evaluate it on other data too")
     counts = {"start": polished.start, "moves": polished.moves, "tests": polished.tests}
     return {"polished": True, **polished.certificate.to_dict(), **counts}
@@ -129,11 +126,6 @@ def _check_polish(output: Path | None, n_measures: int, *, polish: bool, other_t
         )
 
 
-def _print_remarks(certificate: Certificate) -> None:
-    for line in certificate.text().splitlines():
-        remark(line)
-
-
 def _table(rows: list[dict[str, Any]], form: options.Format) -> tuple[list[str], list[list[Any]]]:
     head = ["model", "measure", "value", "directions", "rising", "level", "largest rise", "step"]
     head += ["confidence", "local optimum"]
@@ -144,9 +136,8 @@ def _table(rows: list[dict[str, Any]], form: options.Format) -> tuple[list[str],
         if form is options.Format.table:  # four decimals would hide it
             line[6] = f"{row['largest_rise']:.1e}"
             line[7] = "" if line[7] is None else f"{line[7]:g}"
-        single = (
-            row["directions"] != "random"
-        )  # nothing is random: no confidence, no claim about other directions
+        # where nothing is random there is no confidence, and no claim about other directions
+        single = row["directions"] != "random"
         verdict = ("of single weights" if single else "yes") if row["is_local_optimum"] else "no"
         lines.append([*line, "" if single else row["confidence"], verdict])
     if rows[0]["exact"]:

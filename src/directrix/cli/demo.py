@@ -35,6 +35,7 @@ def demo(
     """Train several methods on built-in data; print their results and tests of significance."""
     from directrix import __version__
     from directrix.data.atomic import replacing
+    from directrix.measures.names import measure
     from directrix.reports.demo import demo_page
 
     path = _model_path(output)
@@ -58,8 +59,8 @@ def demo(
             ranker = fit()
             seconds = time.perf_counter() - start
             scores[name] = ranker.predict_queries(test)
-            values[name] = _values(scores[name], test)
-            means = {measure: float(by_query.mean()) for measure, by_query in values[name].items()}
+            values[name] = {m: measure(m)(scores[name], test.labels, test.qptr) for m in (_MEASURE, "AP")}
+            means = {m: float(by_query.mean()) for m, by_query in values[name].items()}
             test_result = _against_baseline(name, {key: entry[_MEASURE] for key, entry in values.items()})
             rows.append({"method": name, **means, "seconds": seconds, **test_result})
     _print(rows, form)
@@ -128,13 +129,6 @@ def _trainings(train: Queries, valid: Queries, seed: int) -> list[tuple[str, Cal
     ]
 
 
-def _values(scores: FloatArray, queries: Queries) -> dict[str, Float64Array]:
-    """Return both measures of every query."""
-    from directrix.measures.names import measure
-
-    return {name: measure(name)(scores, queries.labels, queries.qptr) for name in (_MEASURE, "AP")}
-
-
 def _against_baseline(name: str, values: dict[str, Float64Array]) -> dict[str, Any]:
     """Return the mean difference over queries and the p-value of the two-sided paired t-test."""
     if name == _BASELINE:
@@ -154,16 +148,11 @@ def _print(rows: list[dict[str, Any]], form: options.Format) -> None:
         return
     from directrix.reports.compare import stars
 
-    lines = [
-        [
-            row["method"],
-            f"{row[_MEASURE]:.3f}",
-            f"{row['AP']:.3f}",
-            f"{row['seconds']:.1f}",
-            "-" if row["p"] is None else f"{row['difference']:+.3f} {stars(row['p'])}",
-        ]
-        for row in rows
-    ]
+    lines = []
+    for row in rows:
+        line = [row["method"], f"{row[_MEASURE]:.3f}", f"{row['AP']:.3f}", f"{row['seconds']:.1f}"]
+        against = "-" if row["p"] is None else f"{row['difference']:+.3f} {stars(row['p'])}"
+        lines.append([*line, against])
     print_rows(["method", _MEASURE, "AP", "seconds", f"against {_BASELINE}"], lines, form)
 
 

@@ -119,17 +119,11 @@ def _kernel_rows(cache: dict[str, Any]) -> list[list[str]]:
     rows = [["kernels", f"{cache['kernels']}, compiled for {cache['processor']}: {cache['compiled']}"]]
     for place in cache["places"]:
         writable = "writable" if place["writable"] else "not writable"
-        rows.append(
-            [
-                "kept in",
-                f"{place['folder']} ({writable}, {place['files']} files, {_megabytes(place['size'])})",
-            ]
-        )
+        contents = f"{writable}, {place['files']} files, {_megabytes(place['size'])}"
+        rows.append(["kept in", f"{place['folder']} ({contents})"])
     if cache["stale_files"]:
-        size = _megabytes(cache["stale_size"])
-        rows.append(
-            ["stale", f"{cache['stale_files']} files, {size}; directrix doctor --compile removes them"]
-        )
+        contents = f"{cache['stale_files']} files, {_megabytes(cache['stale_size'])}"
+        rows.append(["stale", f"{contents}; directrix doctor --compile removes them"])
     return rows
 
 

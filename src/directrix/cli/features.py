@@ -66,7 +66,10 @@ def features(
 
     _check_options(bins, form, train_topics, thresholds, thresholds_from)
     target = thresholds or Path(f"{output}.thresholds.json")
-    _check_outputs(output, target, [*runs, qrels], thresholds_from)
+    if target.resolve() == output.resolve():
+        raise typer.BadParameter(f"--thresholds {target} is the file of -o too; give another name.")
+    check_writable(output, *runs, qrels, thresholds_from)
+    check_writable(target, *runs, qrels)
     kind: Form = (form or RunForm.score).value
     used = None if thresholds_from is None else RunThresholds.read(thresholds_from)
     with progress_bar("runs") as report:
@@ -90,13 +93,6 @@ def _check_options(bins: int | None, form: Any, topics: Any, thresholds: Any, th
         )
     if bins == 0 and any(given is not None for given in (topics, thresholds)):
         raise typer.BadParameter("--bins 0 uses no thresholds: leave out --train-topics and --thresholds.")
-
-
-def _check_outputs(output: Path, target: Path, inputs: list[Path], thresholds_from: Path | None) -> None:
-    if target.resolve() == output.resolve():
-        raise typer.BadParameter(f"--thresholds {target} is the file of -o too; give another name.")
-    check_writable(output, *inputs, thresholds_from)
-    check_writable(target, *inputs)
 
 
 def _read(runs: list[Path], qrels: Path, depth: int, report: Callable[[int, int, str], None]) -> RunScores:

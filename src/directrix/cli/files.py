@@ -24,24 +24,18 @@ def check_writable(path: Path, *inputs: Path | None) -> None:
     if not path.absolute().parent.is_dir():
         raise InputError(f"the folder of {path} does not exist; type `mkdir -p {path.parent}` first.")
     form = named(path)
-    for source in inputs:
-        if source is not None and form is not None and form.is_table and _is_within(path, source):
+    for source in filter(None, inputs):
+        is_read_with = source.is_dir() and source.samefile(path.absolute().parent)
+        if form is not None and form.is_table and is_read_with:
             raise InputError(
                 f"{path} is in the folder {source}, whose files are read together, so it would become or "
                 f"replace one of them; write it elsewhere, e.g. {source.absolute().parent / path.name}."
             )
-    if not path.is_file():
-        return
-    for source in inputs:
-        if source is not None and source.exists() and source.samefile(path):
+        if path.is_file() and source.exists() and source.samefile(path):
             raise InputError(
                 f"{path} is the same file as the input {source}, which would be lost; give another name for "
                 f"the output, e.g. {path.with_name('new-' + path.name)}."
             )
-
-
-def _is_within(path: Path, folder: Path) -> bool:
-    return folder.is_dir() and folder.samefile(path.absolute().parent)
 
 
 def read_data(path: Path, missing: Missing = Missing.error) -> Queries:

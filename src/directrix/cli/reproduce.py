@@ -47,7 +47,8 @@ def reproduce(
     """
     with options.usage():
         options.check_jobs(jobs)
-        _check_page(page)
+        if page is not None and page.exists() and not page.is_dir():
+            raise InputError(f"--page {page} is a file; give the folder for the page.")
         paper = reproduction(name)
     from directrix.reports.figures import need_plot
     from directrix.reports.write import document, publish, text_of, write_report
@@ -78,11 +79,6 @@ def reproduce(
     else:
         typer.echo(text_of(report))
     remark(f"written: {folder}/tables.txt, tables.json, tables.tex, tables, figures, page.md, report.html")
-
-
-def _check_page(page: Path | None) -> None:
-    if page is not None and page.exists() and not page.is_dir():
-        raise InputError(f"--page {page} is a file; give the folder for the page.")
 
 
 def _command(name: str, trials: int | None, *, quick: bool, seed: int) -> str:

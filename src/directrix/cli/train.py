@@ -121,18 +121,8 @@ def _print(result: Search, form: options.Format) -> None:
         ]
         print_rows(columns, rows, form)
         return
-    candidates = [
-        {
-            "method": c.method,
-            "settings": dict(c.settings),
-            "valid": c.valid,
-            "train": c.train,
-            "steps": c.steps,
-            "status": c.status,
-            "seconds": c.seconds,
-        }
-        for c in result.candidates
-    ]
+    fields = ("method", "settings", "valid", "train", "steps", "status", "seconds")
+    candidates = [{name: getattr(c, name) for name in fields} for c in result.candidates]
     print_json(
         {
             "measure": name,

@@ -11,6 +11,7 @@ import numpy as np
 
 from directrix.data.files import open_data, readable
 from directrix.data.queries import Queries
+from directrix.data.trec.rows import number
 from directrix.errors import InputError
 
 _LINE = 1 << 12  # enough of a line to count its columns
@@ -27,17 +28,11 @@ def is_qrels(path: Path) -> bool:
                 words = list(itertools.takewhile(lambda word: not word.startswith(b"#"), line.split()))
                 if words:
                     is_letor = any(word.startswith(b"qid:") for word in words[1:2])
-                    return len(words) in (3, 4) and not is_letor and _is_number(words[-1])
+                    last = number(words[-1].decode("utf-8", "backslashreplace"))
+                    return len(words) in (3, 4) and not is_letor and math.isfinite(last)
     except InputError:
         pass
     return False
-
-
-def _is_number(word: bytes) -> bool:
-    try:
-        return math.isfinite(float(word)) and b"_" not in word
-    except ValueError:
-        return False
 
 
 def qrels_lines(q: Queries) -> Iterator[bytes]:

@@ -99,7 +99,7 @@ def _finite(path: Path, rows: _Rows, column: Column) -> Float64Array:
             numbers = np.fromiter(map(float, rows.values), dtype=np.float64, count=len(rows.values))
             if np.isfinite(numbers).all():
                 return numbers
-    values = [_number(text) for text in rows.values]
+    values = [number(text) for text in rows.values]
     bad = [
         Problem(number, f"the {column.name} is {text[:40]!r}; a finite number is needed", column.shape)
         for text, value, number in zip(rows.values, values, rows.where, strict=True)
@@ -109,7 +109,8 @@ def _finite(path: Path, rows: _Rows, column: Column) -> Float64Array:
     return np.array(values)
 
 
-def _number(text: str) -> float:
+def number(text: str) -> float:
+    """Return the number that a word of a file is, or NaN."""
     try:
         return float(text) if text.isascii() and "_" not in text else math.nan
     except ValueError:
