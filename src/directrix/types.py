@@ -29,7 +29,6 @@ class Measure(Protocol):
 
     def __call__(self, scores: FloatArray, labels: Float64Array, qptr: Int64Array) -> Float64Array:
         """Value of every query, shape (n_queries,)."""
-        ...
 
 
 @runtime_checkable
@@ -42,13 +41,11 @@ class Surrogate(Protocol):
 
         smooth, convex, convexifiable, bound, shift_invariant, unit_interval, tends_to_measure, value_free.
         """
-        ...
 
     def value_and_grad(
         self, scores: FloatArray, labels: Float64Array, qptr: Int64Array
     ) -> tuple[Float64Array, FloatArray]:
         """Each query's value (n_queries,) and its gradient over its documents (n_docs,)."""
-        ...
 
 
 class Model(Protocol):
@@ -56,11 +53,9 @@ class Model(Protocol):
 
     def forward(self, params: Float64Array, X: Any) -> tuple[FloatArray, Any]:
         """Return scores (n_docs,) and whatever ``backward`` needs."""
-        ...
 
     def backward(self, cache: Any, dscores: FloatArray) -> Float64Array:
         """Gradient with respect to the parameters."""
-        ...
 
 
 class Objective(Protocol):
@@ -73,12 +68,10 @@ class Objective(Protocol):
         self, params: Float64Array, queries: Int64Array | None = None
     ) -> tuple[float, Float64Array]:
         """Loss and gradient over all queries, or over the given ones."""
-        ...
 
     @property
     def n_queries(self) -> int:
         """Number of queries that the loss is a mean over."""
-        ...
 
 
 Status = Literal["converged", "stopped", "max_iter", "line_search", "not_finite"]
@@ -142,4 +135,3 @@ class Trainer(Protocol):
         self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
     ) -> Result:
         """Minimise from ``start``; ``callback(step)`` may return True to stop."""
-        ...

@@ -8,8 +8,9 @@ from typing import Annotated, Any
 from typer import Option
 
 from directrix.cli import options
-from directrix.cli.files import as_wide_as, check_writable, read_data
+from directrix.cli.files import as_wide_as, check_writable
 from directrix.cli.output import print_json, print_rows, progress_bar, remark
+from directrix.data.formats import read_file
 from directrix.errors import InputError
 
 _STEPS = "0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9,1"
@@ -65,7 +66,8 @@ def certify(
     if output is not None:
         check_writable(output, model, data)
     ranker = load(model)
-    queries = as_wide_as(read_data(data, missing), ranker.n_features_in_, data, f"the model {model}")
+    queries = read_file(data, missing=missing.value)
+    queries = as_wide_as(queries, ranker.n_features_in_, data, f"the model {model}")
     rows: list[dict[str, Any]] = []
     for goal in goals or [ranker.measure_]:
         rows.append(

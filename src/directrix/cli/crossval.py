@@ -13,8 +13,8 @@ import typer
 from typer import Argument, Option
 
 from directrix.cli import options
-from directrix.cli.files import read_data
 from directrix.cli.output import print_json, print_rows, progress_lines, remark
+from directrix.data.formats import read_file
 from directrix.errors import InputError
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def _splits(data: Path, missing: options.Missing, folds: int, seed: int) -> tupl
 
     if data.is_dir():
         return letor_splits(data, missing=missing.value)
-    return k_fold_splits(read_data(data, missing), folds, seed=seed)
+    return k_fold_splits(read_file(data, missing=missing.value), folds, seed=seed)
 
 
 def _open_folder(output: Path, splits: tuple[Split, ...], entries: list[Entry], plan: dict[str, Any]) -> Path:

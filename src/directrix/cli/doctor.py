@@ -10,7 +10,7 @@ from typer import Argument, Option
 
 from directrix.cli import options
 from directrix.cli.output import print_json, print_rows, progress_lines, remark
-from directrix.data.formats import inputs
+from directrix.data.formats import inputs, read_file
 
 if TYPE_CHECKING:
     from directrix.data.audits import FileAudit
@@ -39,7 +39,6 @@ def doctor(
         print_rows(["what", "value"], rows + _kernel_rows(kernels), form)
         return
     from directrix.data.audits import audit
-    from directrix.data.formats import read_file
 
     result = audit({str(path): read_file(path, missing="nan") for path in files})
     if form is options.Format.json:

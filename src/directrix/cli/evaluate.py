@@ -38,9 +38,7 @@ def evaluate(
         names = options.measure_names(measures)
         tool = None if all_tools else options.convention_named(convention)
     judged = judged_rankings(data, rankings, missing)
-    evaluations = [
-        _all_conventions(names, r) if all_tools else _one_convention(names, r, tool) for r in judged
-    ]
+    evaluations = [_values(names, ranking, tool, all_tools=all_tools) for ranking in judged]
     for text in dict.fromkeys(text for values in evaluations for text in _left_out(values)):
         remark(f"note: {text}")
     queries = [ranking.query_ids if per_query else None for ranking in judged]
@@ -58,21 +56,16 @@ def evaluate(
         remark("convention: default (--convention all shows the values of other tools)")
 
 
-def _all_conventions(names: list[str], ranking: JudgedRanking) -> ConventionEvaluations:
-    from directrix.measures.evaluation import evaluate_conventions
-
-    return evaluate_conventions(names, **ranking.arrays, per_query=True)
-
-
-def _one_convention(
-    names: list[str], ranking: JudgedRanking, tool: Convention | None
+def _values(
+    names: list[str], ranking: JudgedRanking, tool: Convention | None, *, all_tools: bool
 ) -> ConventionEvaluations:
-    """Return the values under one convention in the form of `_all_conventions`."""
-    from directrix.measures.evaluation import ConventionEvaluations
-    from directrix.measures.evaluation import evaluate as values_of
+    """Return the values under one convention, or under all, by the name of the convention."""
+    from directrix.measures import evaluation
 
-    values = values_of(names, **ranking.arrays, convention=tool, per_query=True)
-    result = ConventionEvaluations({"default" if tool is None else tool.name: values})
+    if all_tools:
+        return evaluation.evaluate_conventions(names, **ranking.arrays, per_query=True)
+    values = evaluation.evaluate(names, **ranking.arrays, convention=tool, per_query=True)
+    result = evaluation.ConventionEvaluations({"default" if tool is None else tool.name: values})
     result.left_out = {}
     return result
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from directrix.cli.options import Missing
 from directrix.data.formats import named
 from directrix.errors import InputError
 
@@ -36,13 +35,6 @@ def check_writable(path: Path, *inputs: Path | None) -> None:
                 f"{path} is the same file as the input {source}, which would be lost; give another name for "
                 f"the output, e.g. {path.with_name('new-' + path.name)}."
             )
-
-
-def read_data(path: Path, missing: Missing = Missing.error) -> Queries:
-    """Read labelled data; see `directrix.read_letor` and `directrix.data.read_parquet`."""
-    from directrix.data.formats import read_file
-
-    return read_file(path, missing=missing.value)
 
 
 def as_wide_as(q: Queries, n_features: int, path: Path, other: str) -> Queries:

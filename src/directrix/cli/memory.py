@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from directrix.cli.files import read_data
 from directrix.cli.options import Missing
 from directrix.cli.output import remark
+from directrix.data.formats import format_of, open_file, read_file
 from directrix.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,14 +25,13 @@ def read_or_open(path: Path, missing: Missing, *, stream: bool | None) -> Querie
     values are to be replaced in a streamed file.
     """
     from directrix.data.arrow.files import ArrowFiles
-    from directrix.data.formats import format_of, open_file
 
     if stream is False or (stream is None and not format_of(path).is_table):
-        return read_data(path, missing)
+        return read_file(path, missing=missing.value)
     available = available_memory()
     # the size in the header: a file that will be read may have its rows in any order
     if stream is None and ArrowFiles(path).n_bytes <= _SHARE * available:
-        return read_data(path, missing)
+        return read_file(path, missing=missing.value)
     q = open_file(path)
     n_bytes = q.n_docs * q.n_features * q.features.itemsize
     if missing is not Missing.error:

@@ -9,9 +9,9 @@ import typer
 from typer import Argument, Option
 
 from directrix.cli import options
-from directrix.cli.files import as_wide_as, check_writable, read_data
+from directrix.cli.files import as_wide_as, check_writable
 from directrix.cli.output import remark
-from directrix.data.formats import inputs
+from directrix.data.formats import inputs, read_file
 
 
 def predict(
@@ -36,7 +36,8 @@ def predict(
     if output is not None:
         check_writable(output, model, data)
     ranker = load(model)
-    q = as_wide_as(read_data(data, missing), ranker.n_features_in_, data, f"the model {model}")
+    q = read_file(data, missing=missing.value)
+    q = as_wide_as(q, ranker.n_features_in_, data, f"the model {model}")
     scores = ranker.predict_queries(q)
     text = score_lines(q.restore(scores)) if run is None else run_lines(q, scores, run)
     if output is None:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from directrix.cli.files import as_wide_as, read_data
+from directrix.cli.files import as_wide_as
 from directrix.cli.options import Missing
 from directrix.data.files import open_data, readable
-from directrix.data.formats import QRELS
+from directrix.data.formats import QRELS, read_file
 from directrix.data.problems import Problem, raise_problems
 from directrix.data.trec.files import Run, read_trec_qrels, read_trec_run, run_text
 from directrix.data.trec.join import join_trec
@@ -101,7 +101,7 @@ def judged_rankings(data: Path, rankings: list[Path], missing: Missing) -> list[
         from directrix.rankers.model_file import load  # scikit-learn: a second that score files do not need
 
         models[path] = load(path)
-    q = read_data(data, missing)
+    q = read_file(data, missing=missing.value)
     ids = tuple(map(str, q.query_ids))
     doc_ids = None if q.doc_ids is None else np.array(document_names(q), dtype=object)
     judged = []

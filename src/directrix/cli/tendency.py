@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Option
 
 from directrix.cli import options
-from directrix.cli.files import read_data
 from directrix.cli.output import print_json, print_rows, progress_bar, remark
+from directrix.data.formats import read_file
 from directrix.errors import InputError
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def tendency(
         positive(norm, "norm")
         chosen = [with_value(text) for text in dict.fromkeys(surrogates or EVERY_SURROGATE)]
         goal = None if measure is None else parse_measure(measure)
-    queries = read_data(data, missing)
+    queries = read_file(data, missing=missing.value)
     if not surrogates:
         chosen = _defined_for(chosen, queries)
     with progress_bar("tendency") as report:

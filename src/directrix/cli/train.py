@@ -13,6 +13,7 @@ from directrix.cli import options
 from directrix.cli.files import as_wide_as, check_writable
 from directrix.cli.memory import read_or_open
 from directrix.cli.output import print_json, print_rows, progress_bar, remark
+from directrix.data.formats import format_of
 
 if TYPE_CHECKING:
     from directrix.data.queries import Queries
@@ -101,8 +102,6 @@ def _plan(
 def _validation_data(
     path: Path, train: Path, queries: Queries, missing: options.Missing, *, stream: bool | None
 ) -> Queries:
-    from directrix.data.formats import format_of
-
     stream = stream if format_of(path).is_table else None
     return as_wide_as(read_or_open(path, missing, stream=stream), queries.n_features, path, str(train))
 

@@ -33,21 +33,17 @@ class Rows(Protocol):
     @property
     def name(self) -> str:
         """The file, for messages."""
-        ...
 
     @property
     def shape(self) -> tuple[int, int]:
         """Numbers of rows and of columns."""
-        ...
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """float32 or float64."""
-        ...
 
     def read(self, first: int, last: int, out: Array) -> None:
         """Fill ``out`` (last - first, n_features) with the rows first <= i < last."""
-        ...
 
 
 class Extent(NamedTuple):

@@ -110,7 +110,7 @@ def check_group(group: Any, n_docs: int) -> Int64Array:
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
-def check_features(X: Any, *, allow_nan: bool = False) -> Any:
+def check_features(X: Any) -> Any:
     """Return features as C-contiguous float32 or float64 (n_docs, n_features), or as canonical CSR.
 
     float32 and float64 are kept, other numbers become float64. The input is never changed.
@@ -118,7 +118,7 @@ def check_features(X: Any, *, allow_nan: bool = False) -> Any:
     features = _csr(X) if sp.issparse(X) else _dense(X)
     values: Any = features.data if sp.issparse(X) else features
     if not has_finite_sum(values):
-        bad = np.isinf(values) if allow_nan else ~np.isfinite(values)
+        bad = ~np.isfinite(values)
         if bad.any():
             _raise_not_finite(X, features, bad)
     return features

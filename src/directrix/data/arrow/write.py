@@ -68,6 +68,7 @@ def writing(path: Path) -> Iterator[Callable[[Queries], None]]:
 class _Sink:
     def __init__(self, pa: Any, file: Any, stack: contextlib.ExitStack, path: Path) -> None:
         self._pa, self._file, self._stack, self._path = pa, file, stack, path
+        self._is_parquet = path.suffix == ".parquet"
         self._writer: Any = None
         self._schema: Any = None
         self._kept: list[tuple[Array, Float64Array, Array, Array | None]] = []
@@ -105,10 +106,6 @@ class _Sink:
         batch = pa.record_batch(columns, schema=self._schema)
         options = {"row_group_size": batch.num_rows} if self._is_parquet else {}
         self._writer.write_batch(batch, **options)
-
-    @property
-    def _is_parquet(self) -> bool:
-        return self._path.suffix == ".parquet"
 
     def _qids(self, qids: Array) -> Any:
         wanted = self._schema.field("qid").type
