@@ -51,10 +51,12 @@ def share(value: Any, name: str, owner: str = "") -> float:
     return number(value, name, owner, above=0.0, below=1.0, example=0.05)
 
 
-def whole(value: Any, name: str, owner: str = "", *, least: int = 1, example: int = 10) -> int:
-    """Return an integer, least <= value < 2^31, as a Python integer, or raise `InputError`."""
+def whole(
+    value: Any, name: str, owner: str = "", *, least: int = 1, below: float = 2**31, example: int = 10
+) -> int:
+    """Return an integer, least <= value < below, as a Python integer, or raise `InputError`."""
     integer = isinstance(value, Integral) and not isinstance(value, bool)
-    if integer and least <= value < 2**31:
+    if integer and least <= value < below:
         return int(value)
     wanted = f"an integer >= {least}{' and < 2^31' if integer and value > least else ''}"
     raise _refusal(value, name, owner, wanted, f"{max(least, example)}")
@@ -62,10 +64,7 @@ def whole(value: Any, name: str, owner: str = "", *, least: int = 1, example: in
 
 def seed_number(value: Any, name: str = "seed") -> int:
     """Return a seed, an integer >= 0 of any size, as a Python integer, or raise `InputError`."""
-    integer = isinstance(value, Integral) and not isinstance(value, bool)
-    if integer and value >= 0:
-        return int(value)
-    raise _refusal(value, name, "", "an integer >= 0", "0")
+    return whole(value, name, least=0, below=inf, example=0)
 
 
 def _refusal(value: Any, name: str, owner: str, wanted: str, example: str) -> InputError:

@@ -21,7 +21,7 @@ def certify(
     data: options.DataArgument,
     measures: Annotated[
         list[str] | None,
-        Option(
+        options.without_default(
             "--measure",
             "-m",
             help="Measure to test; repeat for several. Default: the one the model was trained for.",
@@ -43,7 +43,7 @@ def certify(
         bool, Option("--polish", help="Follow rising directions until a test finds none; requires -o.")
     ] = False,
     output: Annotated[
-        Path | None, Option("--output", "-o", help="Model file to write with --polish.")
+        Path | None, options.without_default("--output", "-o", help="Model file to write with --polish.")
     ] = None,
     seed: options.SeedOption = 0,
     missing: options.MissingOption = options.Missing.error,

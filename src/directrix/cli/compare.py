@@ -50,7 +50,8 @@ def compare(
         Correction, Option(help="Adjustment for the number of pairs; auto = Holm, or part of Tukey's tests.")
     ] = Correction.auto,
     against: Annotated[
-        Path | None, Option(help="Compare all others with this one only. Default: all pairs.")
+        Path | None,
+        options.without_default(help="Compare all others with this one only. Default: all pairs."),
     ] = None,
     alpha: Annotated[float, Option(help="Significance level; intervals have confidence 1 - alpha.")] = 0.05,
     seed: options.SeedOption = 0,

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from typer import Argument
 
 from directrix.cli import options
 from directrix.cli.files import check_writable
@@ -15,8 +14,8 @@ from directrix.data.formats import inputs, named, outputs
 
 
 def convert(
-    source: Annotated[Path, Argument(metavar="IN", help=f"{inputs()}; text plain or compressed.")],
-    target: Annotated[Path, Argument(metavar="OUT", help=f"{outputs()}.")],
+    source: Annotated[Path, options.argument(metavar="IN", help=f"{inputs()}; text plain or compressed.")],
+    target: Annotated[Path, options.argument(metavar="OUT", help=f"{outputs()}.")],
     missing: options.MissingOption = options.Missing.error,
 ) -> None:
     """Convert a data file to another format, or its labels to TREC qrels.

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer import Argument, Option
+from typer import Option
 
 from directrix.cli import options
 from directrix.cli.output import print_json, print_rows, progress_lines, remark
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from directrix.experiments.crossval_result import CrossValidation
     from directrix.experiments.splits import Split
     from directrix.experiments.tuning import Entry
+    from directrix.measures.convention import Convention
 
 
 class Search(StrEnum):
@@ -33,14 +34,17 @@ class Search(StrEnum):
 
 def crossval(
     data: Annotated[
-        Path, Argument(metavar="FOLDS", help="Folder with Fold1, Fold2, ... of LETOR, or one data file.")
+        Path,
+        options.argument(metavar="FOLDS", help="Folder with Fold1, Fold2, ... of LETOR, or one data file."),
     ],
     methods: Annotated[
-        list[str], Option("--method", help="A method listed by `directrix methods`; repeatable.")
+        list[str],
+        options.without_default("--method", help="A method listed by `directrix methods`; repeatable."),
     ],
     measures: options.MeasuresOption = None,
     select: Annotated[
-        str | None, Option(help="Measure to train for and to select by. Default: the first measure.")
+        str | None,
+        options.without_default(help="Measure to train for and to select by. Default: the first measure."),
     ] = None,
     convention: options.ConventionOption = None,
     settings: options.SettingsOption = None,
@@ -49,11 +53,13 @@ def crossval(
     ] = Search.grid,
     candidates: Annotated[
         int | None,
-        Option(
+        options.without_default(
             min=1, help="Number of settings that random (default 10) and halving search sample per method."
         ),
     ] = None,
-    folds: Annotated[int | None, Option(min=3, help="Number of folds of a single file; default 5.")] = None,
+    folds: Annotated[
+        int | None, options.without_default(min=3, help="Number of folds of a single file; default 5.")
+    ] = None,
     seed: options.SeedOption = 0,
     jobs: options.JobsOption = -1,
     output: Annotated[
@@ -68,8 +74,6 @@ def crossval(
     with other methods adds them.
     """
     from directrix.experiments.crossval import cross_validate
-    from directrix.experiments.rules import Rules
-    from directrix.experiments.tuning import candidates_of, check_candidates
 
     with options.usage():
         options.check_jobs(jobs)
@@ -78,9 +82,7 @@ def crossval(
         select = select or names[0]
         tool = options.convention_named(convention)
         entries, fixed = _entries(methods, settings)
-        goal = Rules(tool).trained_for(select)
-        for entry in entries:  # what is wrong with the settings is an error before any data are read
-            check_candidates(candidates_of(entry, goal, search.value, candidates, seed), goal)
+        _check_candidates(entries, tool, select, search, candidates, seed)
     splits = _splits(data, missing, folds or 5, seed)
     plan = {
         "select": select,
@@ -130,6 +132,18 @@ def _entries(methods: list[str], settings: list[str] | None) -> tuple[list[Entry
         Entry(one.name, one, {name: value for name, value in fixed.items() if name in one.settings})
         for one in chosen
     ], fixed
+
+
+def _check_candidates(
+    entries: list[Entry], tool: Convention | None, select: str, search: Search, count: int | None, seed: int
+) -> None:
+    """Raise what is wrong with the settings before any data are read."""
+    from directrix.experiments.rules import Rules
+    from directrix.experiments.tuning import candidates_of, check_candidates
+
+    goal = Rules(tool).trained_for(select)
+    for entry in entries:
+        check_candidates(candidates_of(entry, goal, search.value, count, seed), goal)
 
 
 def _splits(data: Path, missing: options.Missing, folds: int, seed: int) -> tuple[Split, ...]:

@@ -169,12 +169,9 @@ def _findings(ranker: StoredRanker, train: Queries, seed: int) -> list[str]:
             f"{gap:.4f} on the training queries"
         )
     certificate = certify(ranker, train, _MEASURE, relative=True, seed=seed)
-    if certificate.n_rising:
-        ending = f", by at most {certificate.largest_rise:.4f}"
-    else:
-        ending = f" ({certificate.confidence:.0%})"
+    rise, confidence = f", by at most {certificate.largest_rise:.4f}", f" ({certificate.confidence:.0%})"
     findings.append(
         f"local optimum: {certificate.n_rising} of {certificate.n_directions} random directions raise "
-        f"{_MEASURE} on the training queries{ending}"
+        f"{_MEASURE} on the training queries{rise if certificate.n_rising else confidence}"
     )
     return findings

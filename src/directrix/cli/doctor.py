@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer import Argument, Option
+from typer import Option
 
 from directrix.cli import options
 from directrix.cli.output import print_json, print_rows, progress_lines, remark
@@ -20,7 +20,7 @@ _EXTRAS = {"lightgbm": "lightgbm", "matplotlib": "plot", "piqp": "qp", "pyarrow"
 
 
 def doctor(
-    files: Annotated[list[Path] | None, Argument(help=f"Data files: {inputs()}.")] = None,
+    files: Annotated[list[Path] | None, options.argument(help=f"Data files: {inputs()}.")] = None,
     compile_: Annotated[
         bool, Option("--compile", help="Compile all kernels now and keep them for later runs.")
     ] = False,

@@ -25,7 +25,9 @@ def evaluate(
     per_query: Annotated[bool, Option("--per-query", help="Print the value of every query too.")] = False,
     convention: Annotated[
         str | None,
-        Option(help="Compute measures as another tool does: letor3, trec_eval, sklearn, ..., or as all do."),
+        options.without_default(
+            help="Compute measures as another tool does: letor3, trec_eval, sklearn, ..., or as all do."
+        ),
     ] = None,
     missing: options.MissingOption = options.Missing.error,
     form: options.FormatOption = options.Format.table,

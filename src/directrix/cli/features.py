@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer import Argument, Option
+from typer import Option
 
+from directrix.cli import options
 from directrix.cli.files import check_writable
 from directrix.cli.output import progress_bar, remark
 from directrix.cli.topics import TOPICS_HELP, positions_of
@@ -30,31 +31,40 @@ class RunForm(StrEnum):
 def features(
     runs: Annotated[
         list[Path],
-        Argument(metavar="RUN...", help="TREC runs, plain or compressed; one group of columns each."),
+        options.argument(metavar="RUN...", help="TREC runs, plain or compressed; one group of columns each."),
     ],
-    qrels: Annotated[Path, Option(help="TREC qrels.")],
-    output: Annotated[Path, Option("--output", "-o", help="LETOR file to write; .gz .bz2 .xz compress it.")],
+    qrels: Annotated[Path, options.without_default(help="TREC qrels.")],
+    output: Annotated[
+        Path, options.without_default("--output", "-o", help="LETOR file to write; .gz .bz2 .xz compress it.")
+    ],
     _word: Annotated[bool, Option("--runs", help="Optional word before the runs: --runs A.gz B.gz.")] = False,
     bins: Annotated[
         int | None,
-        Option(min=0, help="Number of thresholds per run; 0 writes the values themselves. Default 50."),
+        options.without_default(
+            min=0, help="Number of thresholds per run; 0 writes the values themselves. Default 50."
+        ),
     ] = None,
     form: Annotated[
         RunForm | None,
-        Option(
+        options.without_default(
             help="Values of a run: scores, or percentiles or min-max values within a topic. Default score."
         ),
     ] = None,
     depth: Annotated[int, Option(min=1, help="Number of documents per run and topic to use.")] = 1000,
-    topics: Annotated[str | None, Option(help=f"Topics to write: {TOPICS_HELP}. Default all.")] = None,
+    topics: Annotated[
+        str | None, options.without_default(help=f"Topics to write: {TOPICS_HELP}. Default all.")
+    ] = None,
     train_topics: Annotated[
-        str | None, Option(help="Topics from which thresholds are computed, in the same form. Default all.")
+        str | None,
+        options.without_default(
+            help="Topics from which thresholds are computed, in the same form. Default all."
+        ),
     ] = None,
     thresholds: Annotated[
-        Path | None, Option(help="File for the thresholds. Default OUTPUT.thresholds.json.")
+        Path | None, options.without_default(help="File for the thresholds. Default OUTPUT.thresholds.json.")
     ] = None,
     thresholds_from: Annotated[
-        Path | None, Option(help="Thresholds written by this command for the same runs.")
+        Path | None, options.without_default(help="Thresholds written by this command for the same runs.")
     ] = None,
 ) -> None:
     """Turn TREC runs into queries whose features say which thresholds the score of each run exceeds.

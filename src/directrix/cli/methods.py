@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from typer import Argument
-
 from directrix.cli import options
 from directrix.cli.output import print_json, print_rows, remark
 
 
 def methods(
-    name: Annotated[str | None, Argument(help="Method to show in full.")] = None,
+    name: Annotated[str | None, options.argument(help="Method to show in full.")] = None,
     form: options.FormatOption = options.Format.table,
 ) -> None:
     """List the methods of train, or show one with its settings, grid, cost and source."""

@@ -6,11 +6,12 @@ import ast
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer import Argument, Option
+from typer import Option
 
 from directrix.data.formats import inputs
 from directrix.errors import InputError
@@ -32,23 +33,31 @@ Format = StrEnum("Format", ["table", "json", "tsv"])
 LatexFormat = StrEnum("LatexFormat", ["table", "json", "tsv", "latex"])
 """How to print a result that may go into a paper."""
 
-DataArgument = Annotated[Path, Argument(help=f"Labelled data: {inputs()}; text plain or compressed.")]
-JudgedArgument = Annotated[Path, Argument(help="Labelled data, or TREC qrels for TREC runs.")]
-ModelArgument = Annotated[Path, Argument(help="Model file written by `directrix train`.")]
+argument = partial(typer.Argument, show_default=False)
+"""An argument; none has a default that ``--help`` could show."""
+
+without_default = partial(typer.Option, show_default=False)
+"""An option of which ``--help`` shows no default; early versions of Typer print "None"."""
+
+DataArgument = Annotated[Path, argument(help=f"Labelled data: {inputs()}; text plain or compressed.")]
+JudgedArgument = Annotated[Path, argument(help="Labelled data, or TREC qrels for TREC runs.")]
+ModelArgument = Annotated[Path, argument(help="Model file written by `directrix train`.")]
 RankingsArgument = Annotated[
     list[Path],
-    Argument(metavar="SCORES|MODEL...", help="Files with one score per line, model files, or TREC runs."),
+    argument(metavar="SCORES|MODEL...", help="Files with one score per line, model files, or TREC runs."),
 ]
 MeasuresOption = Annotated[
     list[str] | None,
-    Option("--measure", "-m", help="Measure to report; repeat for several. Default: nDCG@10 and AP."),
+    without_default(
+        "--measure", "-m", help="Measure to report; repeat for several. Default: nDCG@10 and AP."
+    ),
 ]
 ConventionOption = Annotated[
-    str | None, Option(help="Compute measures as another tool does: letor3, trec_eval, sklearn, ...")
+    str | None, without_default(help="Compute measures as another tool does: letor3, trec_eval, sklearn, ...")
 ]
 SettingsOption = Annotated[
     list[str] | None,
-    Option(
+    without_default(
         "--set",
         metavar="KEY=VALUE",
         help="Fix a setting instead of searching over its values, e.g. alpha=50; repeatable.",

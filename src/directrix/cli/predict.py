@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from typer import Argument, Option
 
 from directrix.cli import options
 from directrix.cli.files import as_wide_as, check_writable
@@ -16,13 +15,16 @@ from directrix.data.formats import inputs, read_file
 
 def predict(
     model: options.ModelArgument,
-    data: Annotated[Path, Argument(help=f"Data to score: {inputs()}.")],
+    data: Annotated[Path, options.argument(help=f"Data to score: {inputs()}.")],
     output: Annotated[
-        Path | None, Option("--output", "-o", help="File to write. Default: standard output.")
+        Path | None,
+        options.without_default("--output", "-o", help="File to write. Default: standard output."),
     ] = None,
     run: Annotated[
         str | None,
-        Option(metavar="TAG", help="Write a TREC run with this tag instead of one score per line."),
+        options.without_default(
+            metavar="TAG", help="Write a TREC run with this tag instead of one score per line."
+        ),
     ] = None,
     missing: options.MissingOption = options.Missing.error,
 ) -> None:

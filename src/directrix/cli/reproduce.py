@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from typer import Argument, Option
+from typer import Option
 
 from directrix.cli import options
 from directrix.cli.doctor import environment
@@ -20,14 +20,16 @@ Form = StrEnum("Form", ["table", "json"])
 
 
 def reproduce(
-    name: Annotated[str, Argument(help=f"The paper: {', '.join(PAPERS)}.")],
-    data: Annotated[Path, Option(help="Folder that holds letor/ and trec7/.")],
+    name: Annotated[str, options.argument(help=f"The paper: {', '.join(PAPERS)}.")],
+    data: Annotated[Path, options.without_default(help="Folder that holds letor/ and trec7/.")],
     output: Annotated[
         Path | None,
-        Option("--output", "-o", help="Folder for everything that is written; default: the name."),
+        options.without_default(
+            "--output", "-o", help="Folder for everything that is written; default: the name."
+        ),
     ] = None,
     trials: Annotated[
-        int | None, Option(min=1, help="Number of random splits, for papers that use them.")
+        int | None, options.without_default(min=1, help="Number of random splits, for papers that use them.")
     ] = None,
     quick: Annotated[
         bool,
@@ -36,7 +38,7 @@ def reproduce(
     seed: options.SeedOption = 0,
     jobs: options.JobsOption = -1,
     page: Annotated[
-        Path | None, Option(help="Folder of a site that also gets NAME.md and its pictures.")
+        Path | None, options.without_default(help="Folder of a site that also gets NAME.md and its pictures.")
     ] = None,
     form: Annotated[Form, Option("--format", "-f", help="How to print the tables.")] = Form.table,
 ) -> None:

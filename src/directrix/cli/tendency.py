@@ -19,7 +19,7 @@ def tendency(
     data: options.DataArgument,
     surrogates: Annotated[
         list[str] | None,
-        Option(
+        options.without_default(
             "--surrogate",
             "-s",
             help='Surrogate, e.g. "ApproxAP(alpha=100)"; repeat for several. Default: all, with several '
@@ -27,7 +27,10 @@ def tendency(
         ),
     ] = None,
     measure: Annotated[
-        str | None, Option("--measure", "-m", help="Measure. Default: the one each surrogate approximates.")
+        str | None,
+        options.without_default(
+            "--measure", "-m", help="Measure. Default: the one each surrogate approximates."
+        ),
     ] = None,
     models: Annotated[int, Option(min=2, help="Number of random linear models.")] = 100,
     norm: Annotated[float, Option(help="Norm of their weights, which sets the unit of scores.")] = 1.0,

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 def train(
     train: options.DataArgument,
     valid: Annotated[
-        Path | None, Option(help="Validation data. Default: cross-validation on the training queries.")
+        Path | None,
+        options.without_default(help="Validation data. Default: cross-validation on the training queries."),
     ] = None,
     measure: Annotated[
         str, Option("--measure", "-m", help="Measure to train for and to select by.")
@@ -33,29 +34,32 @@ def train(
     settings: options.SettingsOption = None,
     scale: Annotated[
         str | None,
-        Option(
+        options.without_default(
             help="Scaling of the features: query-minmax, query-standard, query-percentile, minmax, standard."
         ),
     ] = None,
     seed: options.SeedOption = 0,
     models: Annotated[
         list[str] | None,
-        Option("--model", help="Only methods with this model: linear, mlp, stumps or trees; repeatable."),
+        options.without_default(
+            "--model", help="Only methods with this model: linear, mlp, stumps or trees; repeatable."
+        ),
     ] = None,
     folds: Annotated[
         int | None,
-        Option(
+        options.without_default(
             min=1,
             help="Number of folds without --valid; 1 holds out a fifth. Default 5; 1 from 1,000 queries on.",
         ),
     ] = None,
     time_budget: Annotated[
-        float | None, Option(min=0.001, help="Seconds after which no further candidate is trained.")
+        float | None,
+        options.without_default(min=0.001, help="Seconds after which no further candidate is trained."),
     ] = None,
     missing: options.MissingOption = options.Missing.error,
     stream: Annotated[
         bool | None,
-        Option(
+        options.without_default(
             "--stream/--no-stream",
             help="Read the features of a Parquet or Arrow file from disk as they are needed (linear models "
             "only). Default: if they would take more than 40 % of the available memory.",

@@ -42,6 +42,11 @@ def object_array(values: Iterable[Any]) -> Array:
     return out
 
 
+def in_utf8(identifier: object) -> str:
+    """Text of an identifier; bytes that are no UTF-8 are escaped as the reader of TREC files escapes them."""
+    return str(identifier).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
 def run_starts(values: Array) -> Int64Array:
     """Positions at which a run of equal values begins."""
     changes = values[1:] != values[:-1]

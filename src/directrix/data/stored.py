@@ -180,20 +180,17 @@ class StoredFeatures:
     def read(self, first: int, last: int, out: Array | None = None) -> Array:
         """Return the rows first <= i < last, in ``out`` if it is given and there is no scale."""
         if self.scale is None or self.qptr is None:
-            rows = np.empty((last - first, self.shape[1]), self.dtype) if out is None else out[: last - first]
-            self._read(first, last, rows)
-            return rows
+            return self._read(first, last, out)
         # a scale may need whole queries
         a = int(np.searchsorted(self.qptr, first, side="right")) - 1
         b = max(a, int(np.searchsorted(self.qptr, last)))
         lo, hi = int(self.qptr[a]), int(self.qptr[b])
-        if out is None or len(out) < hi - lo:
-            out = np.empty((hi - lo, self.shape[1]), self.dtype)
-        rows = out[: hi - lo]
-        self._read(lo, hi, rows)
+        rows = self._read(lo, hi, out)
         return self.scale(rows, self.qptr[a : b + 1] - lo)[first - lo : last - lo]
 
-    def _read(self, first: int, last: int, out: Array) -> None:
+    def _read(self, first: int, last: int, out: Array | None) -> Array:
+        if out is None or len(out) < last - first:
+            out = np.empty((last - first, self.shape[1]), self.dtype)
         runs = np.array([[0, self.source.shape[0]]]) if self.runs is None else self.runs
         ends = np.cumsum(np.diff(runs)[:, 0])
         run, row = int(np.searchsorted(ends, first, side="right")), first
@@ -202,6 +199,7 @@ class StoredFeatures:
             begin = int(runs[run, 1] - ends[run]) + row
             self.source.read(begin, begin + end - row, out[row - first : end - first])
             run, row = run + 1, end
+        return out[: last - first]
 
     def blocks(self, qptr: Int64Array) -> Iterator[tuple[int, Array]]:
         """All rows in order, as (first row, block of whole queries); see `spans`."""

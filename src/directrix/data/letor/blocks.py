@@ -44,16 +44,13 @@ class FileBlocks:
         return text[start:] if start else text
 
     def _rest_of_line(self, offset: int) -> bytes:
-        parts, step = [], 1 << 14
-        while part := self._read(offset, step):
-            newline = part.find(b"\n")
-            if newline >= 0:
-                parts.append(part[: newline + 1])
-                break
-            parts.append(part)
-            offset += len(part)
-            step = min(2 * step, 1 << 24)
-        return b"".join(parts)
+        length = 1 << 14
+        while True:
+            text = self._read(offset, length)
+            end = text.find(b"\n") + 1
+            if end or len(text) < length:
+                return text[:end] if end else text
+            length *= 2
 
     def _read(self, offset: int, length: int) -> bytes:
         parts: list[bytes] = []

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from directrix.data.files import open_data, readable
+from directrix.data.grouping import in_utf8
 from directrix.data.queries import Queries
 from directrix.data.trec.rows import number
 from directrix.errors import InputError
@@ -51,9 +52,5 @@ def document_names(q: Queries) -> list[str]:
     rows = q.rows.tolist()
     if q.doc_ids is None:
         return [str(row) for row in rows]
-    return [f"row{row}" if name is None else _word(name) for name, row in zip(q.doc_ids, rows, strict=True)]
-
-
-def _word(name: object) -> str:
-    # bytes that are no UTF-8 are escaped as the reader of TREC files escapes them
-    return "_".join(str(name).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace").split())
+    names = zip(q.doc_ids, rows, strict=True)
+    return [f"row{row}" if name is None else "_".join(in_utf8(name).split()) for name, row in names]
