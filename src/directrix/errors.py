@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 
 
 class InputError(ValueError):
@@ -45,11 +46,7 @@ class InputError(ValueError):
     def __reduce__(self) -> tuple[object, ...]:
         """Let a worker process hand it over with what to type in a shell."""
         problem, python, shell = self._given
-        return _input_error, (type(self), problem, python, shell)
-
-
-def _input_error(kind: type[InputError], problem: str, python: str, shell: str | None) -> InputError:
-    return kind(problem, python=python, shell=shell)
+        return partial(type(self), problem, python=python, shell=shell), ()
 
 
 class MissingExtra(ImportError):
@@ -77,15 +74,8 @@ class NotConverged(UserWarning):
 
 
 def warn(message: str, category: type[Warning] = UserWarning, *, stacklevel: int = 2) -> None:
-    """Issue a warning that points at the caller of the function that calls this.
+    """Warn what happened and what to do about it, by default at the caller of the function that calls this.
 
-    Parameters
-    ----------
-    message : str
-        What happened and what to do about it.
-    category : type of Warning
-        Class of the warning.
-    stacklevel : int
-        1 = the caller of ``warn``, 2 = its caller, and so on.
+    ``stacklevel``: 1 = the caller of ``warn``, 2 = its caller, and so on.
     """
     warnings.warn(message, category, stacklevel=stacklevel + 1)  # noqa: TID251

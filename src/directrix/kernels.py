@@ -13,7 +13,7 @@ import os
 import pickle
 import sys
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache, cached_property, partial
 from importlib import import_module
@@ -44,15 +44,11 @@ _warnings_given: set[str] = set()
 
 
 def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
-    """Compile a function as all kernels: serial, without the GIL, with NumPy's division, kept on disk.
+    """Compile a function of arrays and numbers: serial, without the GIL, with NumPy's division, kept on disk.
 
-    Parameters
-    ----------
-    function : callable
-        Takes arrays and numbers. Must be defined at the top level of a module in a folder ``_kernels``: its
-        name is part of the file name, and a change of any source in these folders makes the code stale.
-    **options
-        Options of ``numba.njit``: ``fastmath``, ``forceinline``.
+    It must be defined at the top level of a module in a folder ``_kernels``: its name is part of the file
+    name, and a change of any source in these folders makes the code stale. The options are those of
+    ``numba.njit``: ``fastmath``, ``forceinline``.
     """
     if function is None:
         return partial(kernel, **options)
@@ -167,44 +163,31 @@ def _stamp() -> str:
 
 
 class Place(NamedTuple):
-    """Folders that hold compiled code, one for each layer.
-
-    Parameters
-    ----------
-    folder : str
-        Their path, with a star for the part that differs between layers.
-    writable : bool
-        Whether all of them can be written, or created.
-    files, size : int
-        Number of files for this processor, and their bytes.
-    """
+    """Folders that hold compiled code, one for each layer."""
 
     folder: str
+    """Their path, with a star for the part that differs between layers."""
     writable: bool
+    """Whether all of them can be written, or created."""
     files: int
+    """Number of files for this processor."""
     size: int
+    """Bytes of these files."""
 
 
 class Survey(NamedTuple):
-    """Compiled code on disk: that of the kernels as they are now, and stale files.
-
-    Parameters
-    ----------
-    processor : str
-        Its name in LLVM. Code for another processor, or for other settings of Numba, is not used.
-    kernels, compiled : int
-        Number of kernels, and how many of them are kept for this processor.
-    places : list of Place
-        In the order of reading; code is written to the first that is writable.
-    stale : list of Path
-        Files that are no longer read: of other sources, or another version of Numba.
-    """
+    """Compiled code on disk: that of the kernels as they are now, and stale files."""
 
     processor: str
+    """Its name in LLVM. Code for another processor, or for other settings of Numba, is not used."""
     kernels: int
+    """Number of kernels."""
     compiled: int
+    """Number of kernels that are kept for this processor."""
     places: list[Place]
+    """In the order of reading; code is written to the first that is writable."""
     stale: list[Path]
+    """Files that are no longer read: of other sources, or another version of Numba."""
 
 
 def survey() -> Survey:
@@ -215,12 +198,15 @@ def survey() -> Survey:
     places, names, stale = [], set(), []
     for rank in range(max((len(store.folders) for store in stores), default=0)):
         folders = sorted({store.folders[rank] for store in stores})
-        files = [path for folder in folders for path in _files(folder)]
+        # for this version of Python, Numba's own files included
+        files = [path for f in folders for path in f.glob("*.nb[ic]") if f".{_PYTHON}." in path.name]
         usable = [path for path in files if current in path.name]
         names |= {path.name[: path.name.index(current)] for path in usable}
         stale += [path for path in files if f".{_stamp()}." not in path.name]
-        writable = all(map(_can_write, folders))
-        places.append(Place(_starred(folders[0]), writable, len(usable), size_of(usable)))
+        folder = folders[0]
+        is_inside = _PACKAGE in folder.parents
+        starred = _PACKAGE / "*" / "_kernels" / folder.name if is_inside else folder.parent / "_kernels_*"
+        places.append(Place(str(starred), all(map(_can_write, folders)), len(usable), size_of(usable)))
     compiled = sum(store.name in names for store in stores)
     return Survey(codegen.magic_tuple()[1], len(KERNELS), compiled, places, stale)
 
@@ -232,11 +218,6 @@ def remove_stale() -> int:
         with suppress(OSError):
             path.unlink()
     return sum(not path.exists() for path in before)
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    """Files of compiled code for this version of Python, Numba's files included."""
-    return (path for path in folder.glob("*.nb[ic]") if f".{_PYTHON}." in path.name)
 
 
 def size_of(paths: Iterable[Path]) -> int:
@@ -254,11 +235,3 @@ def _can_write(folder: Path) -> bool:
             folder = folder.parent
         return folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
     return False
-
-
-def _starred(folder: Path) -> str:
-    return str(
-        _PACKAGE / "*" / "_kernels" / folder.name
-        if _PACKAGE in folder.parents
-        else folder.parent / "_kernels_*"
-    )

@@ -22,23 +22,11 @@ def number(  # noqa: PLR0913
     most: float = inf,
     example: float,
 ) -> float:
-    """Return a number within limits as a Python number; integers remain integers.
+    """Return a number with ``above < value < below`` and ``least <= value <= most`` as a Python number.
 
-    Parameters
-    ----------
-    value : object
-        What was given.
-    name, owner : str
-        The parameter, and the class or function that has it, as the message calls them.
-    above, least, below, most : float
-        Limits: ``above < value < below`` and ``least <= value <= most``.
-    example : float
-        A value that the message suggests.
-
-    Raises
-    ------
-    InputError
-        If it is not a number, is NaN or infinite, or is outside of a limit.
+    Integers remain integers. Raises `InputError` if it is not a number, is NaN or infinite, or is outside of
+    a limit; the message calls the parameter ``name``, the class or function that has it ``owner``, and
+    suggests ``example``.
     """
     given: Any = value if isinstance(value, Real) and not isinstance(value, bool) else nan
     if above < given < below and least <= given <= most:
@@ -51,55 +39,32 @@ def number(  # noqa: PLR0913
 def positive(value: Any, name: str, owner: str = "", least: float = 0.0) -> float:
     """Return a steepness, smoothing or label as a Python number > 0.
 
-    ``least`` is the smallest that is taken: `SMALLEST` for a number that is divided by.
-
-    Raises
-    ------
-    InputError
-        If it is not one, or so large (1e30) or small that float32 could not hold what is computed with it.
+    ``least`` is the smallest that is taken: `SMALLEST` for a number that is divided by. Raises `InputError`
+    if it is not one, or so large (1e30) or small that float32 could not hold what is computed with it.
     """
     limits = {"least": least} if least else {"above": 0.0}
     return number(value, name, owner, **limits, most=_LARGEST, example=10.0)
 
 
 def share(value: Any, name: str, owner: str = "") -> float:
-    """Return a number between 0 and 1, but neither of them, as a Python number.
-
-    Raises
-    ------
-    InputError
-        If it is not one.
-    """
+    """Return a number between 0 and 1, but neither of them, as a Python number, or raise `InputError`."""
     return number(value, name, owner, above=0.0, below=1.0, example=0.05)
 
 
-def whole(value: Any, name: str, owner: str = "", *, least: int = 1, example: int = 10) -> int:
-    """Return an integer, least <= value < 2^31, as a Python integer.
-
-    Raises
-    ------
-    InputError
-        If it is not one.
-    """
+def whole(
+    value: Any, name: str, owner: str = "", *, least: int = 1, below: float = 2**31, example: int = 10
+) -> int:
+    """Return an integer, least <= value < below, as a Python integer, or raise `InputError`."""
     integer = isinstance(value, Integral) and not isinstance(value, bool)
-    if integer and least <= value < 2**31:
+    if integer and least <= value < below:
         return int(value)
     wanted = f"an integer >= {least}{' and < 2^31' if integer and value > least else ''}"
     raise _refusal(value, name, owner, wanted, f"{max(least, example)}")
 
 
 def seed_number(value: Any, name: str = "seed") -> int:
-    """Return a seed, an integer >= 0 of any size, as a Python integer.
-
-    Raises
-    ------
-    InputError
-        If it is not one.
-    """
-    integer = isinstance(value, Integral) and not isinstance(value, bool)
-    if integer and value >= 0:
-        return int(value)
-    raise _refusal(value, name, "", "an integer >= 0", "0")
+    """Return a seed, an integer >= 0 of any size, as a Python integer, or raise `InputError`."""
+    return whole(value, name, least=0, below=inf, example=0)
 
 
 def _refusal(value: Any, name: str, owner: str, wanted: str, example: str) -> InputError:

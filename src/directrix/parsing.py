@@ -11,39 +11,22 @@ NOT_A_CALL = (SyntaxError, ValueError, MemoryError, RecursionError)
 
 
 class Call(NamedTuple):
-    """A call that was read from text.
-
-    Parameters
-    ----------
-    name : str
-        Empty if the text calls something without a name of its own, e.g. ``module.Name()``.
-    arguments : list
-        Values without a field, in order.
-    fields : dict
-        Values by field.
-    """
+    """A call that was read from text."""
 
     name: str
+    """Empty if the text calls something without a name of its own, e.g. ``module.Name()``."""
     arguments: list[Any]
+    """Values without a field, in order."""
     fields: dict[str, Any]
+    """Values by field."""
 
 
 def parse_call(text: str, value: Callable[[ast.expr], Any] = ast.literal_eval) -> Call:
-    """Read ``NAME``, or ``NAME(value, field=value)``.
+    """Read ``NAME``, or ``NAME(value, field=value)``; raises `NOT_A_CALL` if the text has another form.
 
-    Parameters
-    ----------
-    text : str
-    value : callable
-        Turns the syntax tree of each value into the value; the default accepts Python literals.
+    ``value`` turns the syntax tree of each value into the value, and may raise too; the default accepts
+    Python literals.
 
-    Raises
-    ------
-    SyntaxError, ValueError, MemoryError, RecursionError
-        If the text has another form (`NOT_A_CALL`); and whatever ``value`` raises.
-
-    Examples
-    --------
     >>> parse_call("ApproxNDCG(50, k=10)")
     Call(name='ApproxNDCG', arguments=[50], fields={'k': 10})
     """

@@ -91,21 +91,12 @@ COMMANDS = (
 )
 """Commands in the order of ``directrix --help``; each is a function of the same name in ``directrix.cli``."""
 
-_TRAINERS_AT_THE_TOP = (
-    "Adam",
-    "Anneal",
-    "CG",
-    "CoordinateAscent",
-    "CuttingPlane",
-    "LBFGS",
-    "Restarts",
-    "SGD",
-)
+_TOP_TRAINERS = ("Adam", "Anneal", "CG", "CoordinateAscent", "CuttingPlane", "LBFGS", "Restarts", "SGD")
 
 PUBLIC = {
     **MEASURES,
     **SURROGATES,
-    **{name: TRAINERS[name] for name in _TRAINERS_AT_THE_TOP},
+    **{name: TRAINERS[name] for name in _TOP_TRAINERS},
     **RANKERS,
     "InputError": "errors",
     "MissingExtra": "errors",
@@ -197,7 +188,7 @@ NAMESPACES = {
         "quantile_thresholds": "models.stumps",
     },
     "trainers": {
-        **{name: home for name, home in TRAINERS.items() if name not in _TRAINERS_AT_THE_TOP},
+        **{name: home for name, home in TRAINERS.items() if name not in _TOP_TRAINERS},
         "regression_start": "trainers.regression",
     },
 }
@@ -220,14 +211,8 @@ def exports(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a module whose names are loaded on first use.
 
-    Parameters
-    ----------
-    module : str
-        Full name of the module, ``__name__``.
-    names : dict
-        Public name to the module below ``directrix`` that defines it.
-    modules : tuple of str
-        Submodules reached as attributes without an import of their own; not part of ``__all__``.
+    ``module`` is its ``__name__``; ``names`` maps a public name to the module that defines it, below
+    ``directrix``; ``modules`` are reached as attributes without an import, and are not part of ``__all__``.
     """
 
     def load(name: str) -> Any:

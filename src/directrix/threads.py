@@ -73,19 +73,9 @@ def get_threads() -> int:
 
 
 def query_chunks(qptr: Int64Array, docs_per_chunk: int) -> Int64Array:
-    """Cut queries into runs of about ``docs_per_chunk`` documents.
+    """Cut queries into chunks of about ``docs_per_chunk`` documents, and of whole queries, at least one.
 
-    Parameters
-    ----------
-    qptr : int64 (n_queries + 1,)
-        Query boundaries.
-    docs_per_chunk : int >= 1
-        Target size; a chunk holds whole queries, at least one.
-
-    Returns
-    -------
-    int64 (n_chunks + 1,)
-        Chunk ``c`` is the queries ``bounds[c] <= q < bounds[c + 1]``.
+    Chunk ``c`` is the queries ``bounds[c] <= q < bounds[c + 1]`` of the result (n_chunks + 1,).
     """
     n_queries = len(qptr) - 1
     wanted = np.arange(0, max(qptr[-1], 1), docs_per_chunk)  # queries without documents need a chunk too
@@ -96,15 +86,8 @@ def query_chunks(qptr: Int64Array, docs_per_chunk: int) -> Int64Array:
 def run_chunks(work: Callable[[int], None], n_chunks: int) -> None:
     """Call ``work(c)`` for every chunk ``0 <= c < n_chunks``, on ``get_threads()`` threads.
 
-    Parameters
-    ----------
-    work : callable
-        Must write only to places that belong to its chunk, and release the GIL to gain speed.
-    n_chunks : int
-        Number of chunks.
+    It must write only to places that belong to its chunk, and release the GIL to gain speed.
 
-    Notes
-    -----
     The calling thread works too. Threads take the next chunk from one counter, which balances the
     load. The first exception stops the other threads after their chunk and is raised here.
     A call from within ``work`` runs serially, because its thread already works on a chunk.

@@ -13,22 +13,6 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checka
 import numpy as np
 import numpy.typing as npt
 
-__all__ = [
-    "Array",
-    "Callback",
-    "Float64Array",
-    "FloatArray",
-    "Int64Array",
-    "Measure",
-    "Model",
-    "Objective",
-    "Result",
-    "Status",
-    "Step",
-    "Surrogate",
-    "Trainer",
-]
-
 Array: TypeAlias = npt.NDArray[Any]
 FloatArray: TypeAlias = npt.NDArray[np.floating[Any]]
 """float32 or float64; results follow the dtype of the scores."""
@@ -45,7 +29,6 @@ class Measure(Protocol):
 
     def __call__(self, scores: FloatArray, labels: Float64Array, qptr: Int64Array) -> Float64Array:
         """Value of every query, shape (n_queries,)."""
-        ...
 
 
 @runtime_checkable
@@ -58,13 +41,11 @@ class Surrogate(Protocol):
 
         smooth, convex, convexifiable, bound, shift_invariant, unit_interval, tends_to_measure, value_free.
         """
-        ...
 
     def value_and_grad(
         self, scores: FloatArray, labels: Float64Array, qptr: Int64Array
     ) -> tuple[Float64Array, FloatArray]:
         """Each query's value (n_queries,) and its gradient over its documents (n_docs,)."""
-        ...
 
 
 class Model(Protocol):
@@ -72,11 +53,9 @@ class Model(Protocol):
 
     def forward(self, params: Float64Array, X: Any) -> tuple[FloatArray, Any]:
         """Return scores (n_docs,) and whatever ``backward`` needs."""
-        ...
 
     def backward(self, cache: Any, dscores: FloatArray) -> Float64Array:
         """Gradient with respect to the parameters."""
-        ...
 
 
 class Objective(Protocol):
@@ -89,35 +68,26 @@ class Objective(Protocol):
         self, params: Float64Array, queries: Int64Array | None = None
     ) -> tuple[float, Float64Array]:
         """Loss and gradient over all queries, or over the given ones."""
-        ...
 
     @property
     def n_queries(self) -> int:
         """Number of queries that the loss is a mean over."""
-        ...
 
 
 Status = Literal["converged", "stopped", "max_iter", "line_search", "not_finite"]
 
 
 class Step(NamedTuple):
-    """One iteration or epoch, as a callback and the trace see it.
-
-    Parameters
-    ----------
-    iteration : int
-        0 = the start.
-    loss : float
-        What the trainer lowers: value of the objective; under `SGD` and `Adam` the mean of the losses that
-        the epoch met on its way, under `Anneal` the value at the round's smoothing, and of trainers with
-        ``Result.own_loss`` their own loss.
-    params : float64 (n_params,)
-        Parameters at this step; a view that must not be changed or kept without a copy.
-    """
+    """One iteration or epoch, as a callback and the trace see it."""
 
     iteration: int
+    """0 = the start."""
     loss: float
+    """What the trainer lowers: value of the objective; under `SGD` and `Adam` the mean of the losses that the
+    epoch met on its way, under `Anneal` the value at the round's smoothing, and of trainers with
+    ``Result.own_loss`` their own loss."""
     params: Float64Array
+    """Parameters at this step, (n_params,); a view that must not be changed or kept without a copy."""
 
 
 Callback: TypeAlias = Callable[[Step], bool | None]
@@ -126,43 +96,31 @@ Callback: TypeAlias = Callable[[Step], bool | None]
 
 @dataclass(frozen=True)
 class Result:
-    """Where a trainer stopped, and why.
-
-    Parameters
-    ----------
-    params : float64 (n_params,)
-        The chosen parameters.
-    value : float
-        Loss at ``params``: of the objective as it was given, or the trainer's own, see ``own_loss``.
-    status : {"converged", "stopped", "max_iter", "line_search", "not_finite"}
-        "converged": the trainer's own criterion was met. "stopped": a callback (early
-        stopping) asked for it. "max_iter": the budget was used up. "line_search": no step
-        along the search direction lowers the loss, usually because it is flat to rounding; of
-        `CuttingPlane`, the gap does not fall any more.
-        "not_finite": the loss or its gradient became NaN or infinite; ``params`` are the last before that.
-    message : str
-        The same in words, with the remedy where there is one.
-    counts : dict
-        How often things were done: ``iterations``, ``evaluations``, ...
-    trace : list of dict
-        One row per step, the start included: ``iteration`` and ``loss``, as in `Step`; ``score`` under
-        `BestSoFar`, ``restart`` under `Restarts`, ``smoothing`` under `Anneal`, and ``restarts`` (so far)
-        under ``SGD(restart_after=)``; ``dual`` (so far) under `CuttingPlane`.
-    own_loss : bool
-        Whether ``value`` is a loss of the trainer's own: coordinate ascent, AdaRank, RankBoost, FRank and
-        SVMAcc, whose loss does not use the surrogate, and `CuttingPlane` with a ``C``.
-    dual : float, or None
-        A proven lower bound of the loss, at any parameters; None if the trainer proves none.
-    """
+    """Where a trainer stopped, and why."""
 
     params: Float64Array
+    """The chosen parameters, (n_params,)."""
     value: float
+    """Loss at ``params``: of the objective as it was given, or the trainer's own, see ``own_loss``."""
     status: Status
+    """Why it stopped. "converged": the trainer's own criterion was met. "stopped": a callback (early
+    stopping) asked for it. "max_iter": the budget was used up. "line_search": no step along the search
+    direction lowers the loss, usually because it is flat to rounding; of `CuttingPlane`, the gap does not
+    fall any more. "not_finite": the loss or its gradient became NaN or infinite; ``params`` are the last
+    before that."""
     message: str
+    """The same in words, with the remedy where there is one."""
     counts: dict[str, int] = field(default_factory=dict)
+    """How often things were done: ``iterations``, ``evaluations``, ..."""
     trace: list[dict[str, Any]] = field(default_factory=list)
+    """One row per step, the start included: ``iteration`` and ``loss``, as in `Step`; ``score`` under
+    `BestSoFar`, ``restart`` under `Restarts`, ``smoothing`` under `Anneal`, and ``restarts`` (so far) under
+    ``SGD(restart_after=)``; ``dual`` (so far) under `CuttingPlane`."""
     own_loss: bool = False
+    """Whether ``value`` is a loss of the trainer's own: coordinate ascent, AdaRank, RankBoost, FRank and
+    SVMAcc, whose loss does not use the surrogate, and `CuttingPlane` with a ``C``."""
     dual: float | None = None
+    """A proven lower bound of the loss, at any parameters; None if the trainer proves none."""
 
     @property
     def gap(self) -> float | None:
@@ -177,4 +135,3 @@ class Trainer(Protocol):
         self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
     ) -> Result:
         """Minimise from ``start``; ``callback(step)`` may return True to stop."""
-        ...

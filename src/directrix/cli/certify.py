@@ -3,70 +3,51 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
-import typer
+from typer import Option
 
-from directrix.cli.files import as_wide_as, check_writable, read_data
-from directrix.cli.options import (
-    DataArgument,
-    Format,
-    FormatOption,
-    Missing,
-    MissingOption,
-    ModelArgument,
-    SeedOption,
-    measure_names,
-    usage,
-)
+from directrix.cli import options
+from directrix.cli.files import as_wide_as, check_writable
 from directrix.cli.output import print_json, print_rows, progress_bar, remark
+from directrix.data.formats import read_file
 from directrix.errors import InputError
-
-if TYPE_CHECKING:
-    from directrix.experiments.optimality.certificate import Certificate
 
 _STEPS = "0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9,1"
 
 
 def certify(
-    model: ModelArgument,
-    data: DataArgument,
+    model: options.ModelArgument,
+    data: options.DataArgument,
     measures: Annotated[
         list[str] | None,
-        typer.Option(
+        options.without_default(
             "--measure",
             "-m",
             help="Measure to test; repeat for several. Default: the one the model was trained for.",
-            show_default=False,
         ),
     ] = None,
-    eps: Annotated[
-        float, typer.Option(help="Largest share of rising directions that may go unnoticed.")
-    ] = 0.01,
-    delta: Annotated[float, typer.Option(help="Largest probability of a wrong certificate.")] = 0.01,
-    steps: Annotated[str, typer.Option(help="Step sizes, separated by commas.")] = _STEPS,
+    eps: Annotated[float, Option(help="Largest share of rising directions that may go unnoticed.")] = 0.01,
+    delta: Annotated[float, Option(help="Largest probability of a wrong certificate.")] = 0.01,
+    steps: Annotated[str, Option(help="Step sizes, separated by commas.")] = _STEPS,
     relative: Annotated[
-        bool, typer.Option("--relative", help="Multiply step sizes by the norm of the weights.")
+        bool, Option("--relative", help="Multiply step sizes by the norm of the weights.")
     ] = False,
     exact: Annotated[
-        bool,
-        typer.Option(
-            "--exact", help="Linear models: also search every direction exactly, at all step sizes."
-        ),
+        bool, Option("--exact", help="Linear models: also search every direction exactly, at all step sizes.")
     ] = False,
     one_weight: Annotated[
-        bool, typer.Option("--one-weight", help="Change one weight at a time, not in random directions.")
+        bool, Option("--one-weight", help="Change one weight at a time, not in random directions.")
     ] = False,
     polish: Annotated[
-        bool, typer.Option("--polish", help="Follow rising directions until a test finds none; requires -o.")
+        bool, Option("--polish", help="Follow rising directions until a test finds none; requires -o.")
     ] = False,
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="Model file to write with --polish.", show_default=False),
+        Path | None, options.without_default("--output", "-o", help="Model file to write with --polish.")
     ] = None,
-    seed: SeedOption = 0,
-    missing: MissingOption = Missing.error,
-    form: FormatOption = Format.table,
+    seed: options.SeedOption = 0,
+    missing: options.MissingOption = options.Missing.error,
+    form: options.FormatOption = options.Format.table,
 ) -> None:
     """Test whether the weights of a model are a local optimum of a measure on the training data.
 
@@ -77,15 +58,16 @@ def certify(
     from directrix.measures.names import measure
     from directrix.rankers.model_file import load
 
-    with usage():
-        goals = [measure(name) for name in measure_names(measures, default=())]
+    with options.usage():
+        goals = [measure(name) for name in options.measure_names(measures, default=())]
         n_directions(eps, delta)
         chosen = {"eps": eps, "delta": delta, "steps": check_steps(_numbers(steps)), "relative": relative}
         _check_polish(output, len(goals), polish=polish, other_test=exact or one_weight)
     if output is not None:
         check_writable(output, model, data)
     ranker = load(model)
-    queries = as_wide_as(read_data(data, missing), ranker.n_features_in_, data, f"the model {model}")
+    queries = read_file(data, missing=missing.value)
+    queries = as_wide_as(queries, ranker.n_features_in_, data, f"the model {model}")
     rows: list[dict[str, Any]] = []
     for goal in goals or [ranker.measure_]:
         rows.append(
@@ -93,30 +75,30 @@ def certify(
         )
         if polish and output is not None:
             rows.append(_polish(ranker, queries, goal, chosen, seed, output))
-    if form is Format.json:
+    if form is options.Format.json:
         print_json({"model": str(model), "data": str(data), "rows": rows})
     else:
         print_rows(*_table(rows, form), form)
 
 
-def _certify(ranker: Any, queries: Any, measure: Any, options: dict[str, Any], seed: int) -> dict[str, Any]:
+def _certify(ranker: Any, queries: Any, measure: Any, settings: dict[str, Any], seed: int) -> dict[str, Any]:
     from directrix.experiments.optimality import certify as test
 
     with progress_bar("certifying") as progress:
-        certificate = test(ranker, queries, measure, seed=seed, progress=progress, **options)
-    _print_remarks(certificate)
+        certificate = test(ranker, queries, measure, seed=seed, progress=progress, **settings)
+    remark(certificate.text())
     return {"polished": False, **certificate.to_dict()}
 
 
 def _polish(
-    ranker: Any, queries: Any, measure: Any, options: dict[str, Any], seed: int, output: Path
+    ranker: Any, queries: Any, measure: Any, settings: dict[str, Any], seed: int, output: Path
 ) -> dict[str, Any]:
     from directrix.experiments.optimality import polish
 
     with progress_bar("polishing") as progress:
-        polished = polish(ranker, queries, measure, seed=seed, progress=progress, **options)
+        polished = polish(ranker, queries, measure, seed=seed, progress=progress, **settings)
     polished.ranker.save(output)
-    _print_remarks(polished.certificate)
+    remark(polished.certificate.text())
     remark(f"saved: {output} ({polished.moves} moves); evaluate it on other data too")
     counts = {"start": polished.start, "moves": polished.moves, "tests": polished.tests}
     return {"polished": True, **polished.certificate.to_dict(), **counts}
@@ -146,24 +128,18 @@ def _check_polish(output: Path | None, n_measures: int, *, polish: bool, other_t
         )
 
 
-def _print_remarks(certificate: Certificate) -> None:
-    for line in certificate.text().splitlines():
-        remark(line)
-
-
-def _table(rows: list[dict[str, Any]], form: Format) -> tuple[list[str], list[list[Any]]]:
+def _table(rows: list[dict[str, Any]], form: options.Format) -> tuple[list[str], list[list[Any]]]:
     head = ["model", "measure", "value", "directions", "rising", "level", "largest rise", "step"]
     head += ["confidence", "local optimum"]
     names = ("measure", "value", "n_directions", "n_rising", "n_level", "largest_rise", "largest_step")
     lines = []
     for row in rows:
         line = ["polished" if row["polished"] else "given", *(row[name] for name in names)]
-        if form is Format.table:  # four decimals would hide it
+        if form is options.Format.table:  # four decimals would hide it
             line[6] = f"{row['largest_rise']:.1e}"
             line[7] = "" if line[7] is None else f"{line[7]:g}"
-        single = (
-            row["directions"] != "random"
-        )  # nothing is random: no confidence, no claim about other directions
+        # where nothing is random there is no confidence, and no claim about other directions
+        single = row["directions"] != "random"
         verdict = ("of single weights" if single else "yes") if row["is_local_optimum"] else "no"
         lines.append([*line, "" if single else row["confidence"], verdict])
     if rows[0]["exact"]:
@@ -171,5 +147,5 @@ def _table(rows: list[dict[str, Any]], form: Format) -> tuple[list[str], list[li
             head += [f"lines rising {where}", f"rise {where}"]
             for line, row in zip(lines, rows, strict=True):
                 rise = row["exact"][k]["largest_rise"]
-                line += [row["exact"][k]["n_rising"], f"{rise:.1e}" if form is Format.table else rise]
+                line += [row["exact"][k]["n_rising"], f"{rise:.1e}" if form is options.Format.table else rise]
     return head, lines

@@ -4,23 +4,12 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Option
 
-from directrix.cli.options import (
-    ConventionOption,
-    Format,
-    JudgedArgument,
-    LatexFormat,
-    LatexFormatOption,
-    Missing,
-    MissingOption,
-    RankingsArgument,
-    SeedOption,
-    convention_named,
-    usage,
-)
+from directrix.cli import options
 from directrix.cli.output import print_json, print_rows, remark
 from directrix.errors import InputError
 
@@ -53,25 +42,22 @@ class Correction(StrEnum):
 
 
 def compare(
-    data: JudgedArgument,
-    rankings: RankingsArgument,
-    name: Annotated[str, typer.Option("--measure", "-m", help="Measure to compare by.")] = "nDCG@10",
-    test: Annotated[Test, typer.Option(help="Statistical test of a pair.")] = Test.paired_t,
+    data: options.JudgedArgument,
+    rankings: options.RankingsArgument,
+    name: Annotated[str, Option("--measure", "-m", help="Measure to compare by.")] = "nDCG@10",
+    test: Annotated[Test, Option(help="Statistical test of a pair.")] = Test.paired_t,
     correction: Annotated[
-        Correction,
-        typer.Option(help="Adjustment for the number of pairs; auto = Holm, or part of Tukey's tests."),
+        Correction, Option(help="Adjustment for the number of pairs; auto = Holm, or part of Tukey's tests.")
     ] = Correction.auto,
     against: Annotated[
         Path | None,
-        typer.Option(help="Compare all others with this one only. Default: all pairs.", show_default=False),
+        options.without_default(help="Compare all others with this one only. Default: all pairs."),
     ] = None,
-    alpha: Annotated[
-        float, typer.Option(help="Significance level; intervals have confidence 1 - alpha.")
-    ] = 0.05,
-    seed: SeedOption = 0,
-    convention: ConventionOption = None,
-    missing: MissingOption = Missing.error,
-    form: LatexFormatOption = LatexFormat.table,
+    alpha: Annotated[float, Option(help="Significance level; intervals have confidence 1 - alpha.")] = 0.05,
+    seed: options.SeedOption = 0,
+    convention: options.ConventionOption = None,
+    missing: options.MissingOption = options.Missing.error,
+    form: options.LatexFormatOption = options.LatexFormat.table,
 ) -> None:
     """Test which of several rankings of the same queries differ by more than chance.
 
@@ -82,16 +68,20 @@ def compare(
     from directrix.measures.names import measure
 
     files = list(map(str, rankings))
-    with usage():
+    with options.usage():
         _check(files, against, alpha)
         measure(name)
-        tool = convention_named(convention)
+        tool = options.convention_named(convention)
     judged = judged_rankings(data, rankings, missing)
     values = _by_query(files, [_values(name, ranking, tool) for ranking in judged])
-    options: dict[str, Any] = {"test": test.value, "correction": correction.value, "alpha": alpha}
-    with usage():
+    with options.usage():
         result = compare_values(
-            values, **options, against=None if against is None else str(against), seed=seed
+            values,
+            test=test.value,
+            correction=correction.value,
+            alpha=alpha,
+            against=None if against is None else str(against),
+            seed=seed,
         )
     _print(result, name, "default" if tool is None else tool.name, form)
 
@@ -113,7 +103,7 @@ def _values(name: str, ranking: JudgedRanking, tool: Convention | None) -> dict[
     """Return the value of each query; NaN where the measure is undefined."""
     from directrix.measures.evaluation import evaluate
 
-    values = evaluate([name], **ranking.arrays(), convention=tool, per_query=True)
+    values = evaluate([name], **ranking.arrays, convention=tool, per_query=True)
     return dict(zip(ranking.query_ids, values[name].tolist(), strict=True))
 
 
@@ -132,17 +122,17 @@ def _by_query(files: list[str], values: list[dict[str, float]]) -> dict[str, Flo
     }
 
 
-def _print(result: Comparisons, name: str, convention: str, form: LatexFormat) -> None:
+def _print(result: Comparisons, name: str, convention: str, form: options.LatexFormat) -> None:
     from directrix.reports.compare import comparison_tables
 
-    if form is LatexFormat.json:
+    if form is options.LatexFormat.json:
         print_json({"measure": name, "convention": convention, **result.to_dict()})
-    elif form is LatexFormat.tsv:
+    elif form is options.LatexFormat.tsv:
         rows = [pair.to_dict() for pair in result.pairs]
         flat = [{**row, "low": row["interval"][0], "high": row["interval"][1]} for row in rows]
         heads = [head for head in flat[0] if head != "interval"]
-        print_rows(heads, [[row[head] for head in heads] for row in flat], Format.tsv)
-    elif form is LatexFormat.latex:
+        print_rows(heads, [[row[head] for head in heads] for row in flat], options.Format.tsv)
+    elif form is options.LatexFormat.latex:
         parts = (table.latex() for table in comparison_tables(result, name, pairs=True))
         typer.echo("\n\n".join([r"% needs \usepackage{booktabs}", *parts]))
     else:

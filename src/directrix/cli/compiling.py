@@ -15,31 +15,38 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numba
+import numpy as np
+import scipy.sparse as sp
+from joblib import Parallel, delayed
+
+from directrix import kernels
+from directrix.data.letor.read import read_letor
+from directrix.data.queries import Queries
+from directrix.data.synthetic import make_linear
 from directrix.errors import InputError, MissingExtra
+from directrix.measures.base import RankingMeasure
+from directrix.measures.dcg import NDCG
+from directrix.measures.line_search import line_search
+from directrix.measures.names import measure, measures
+from directrix.objectives.build import linear_objective
+from directrix.rankers.methods import methods
+from directrix.rankers.stumps import StumpRanker
+from directrix.registry import SURROGATES, load_class
+from directrix.surrogates.approx_measure import ApproxMeasure
+from directrix.surrogates.positions import soft_ranks
+from directrix.threads import get_threads
 
 
 def compile_all(report: Callable[[int, int, str], None]) -> tuple[int, int]:
     """Take all steps, in as many processes as there are threads, and pass each to ``report``.
 
-    Returns
-    -------
-    compiled, found : int
-        Numbers of kernel signatures that were compiled and that were read from disk, over all processes.
-
-    Raises
-    ------
-    InputError
-        If compilation is turned off, or compiled code cannot be kept.
+    Return the numbers of kernel signatures that were compiled and that were read from disk, over all
+    processes. Raise `InputError` if compilation is turned off, or compiled code cannot be kept.
     """
-    import numba
-    from joblib import Parallel, delayed
-
-    from directrix.kernels import survey
-    from directrix.threads import get_threads
-
     if getattr(numba.config, "DISABLE_JIT", 0):
         raise InputError("NUMBA_DISABLE_JIT turns compilation off. Type: unset NUMBA_DISABLE_JIT")
-    places = survey().places
+    places = kernels.survey().places
     if not any(place.writable for place in places):
         raise InputError(
             f"compiled kernels cannot be kept: {' and '.join(place.folder for place in places)} cannot be "
@@ -65,30 +72,19 @@ def compile_step(name: str) -> tuple[str, int, int]:
 
 
 def _counts() -> tuple[int, int]:
-    from directrix.kernels import KERNELS
-
-    stats = [made.stats for made in KERNELS]
+    stats = [made.stats for made in kernels.KERNELS]
     return sum(s.cache_misses.total() for s in stats), sum(s.cache_hits.total() for s in stats)
 
 
 def steps() -> dict[str, Callable[[], None]]:
     """Return the steps by name; surrogates that share kernels are one step, so that each is compiled once."""
-    from directrix.measures.names import measures
-    from directrix.rankers.methods import methods
-    from directrix.registry import SURROGATES
-
     families: dict[str, list[str]] = {}
     for name, home in SURROGATES.items():  # approx, approx_pairs, ... share the kernels of soft ranks
         families.setdefault(home.rsplit(".", 1)[1].split("_")[0], []).append(name)
-    by_name: dict[str, Callable[[], None]] = {
-        f"surrogates {family}": partial(_for_all, _surrogate, names) for family, names in families.items()
-    }
-    by_name["measures"] = partial(_for_all, _measure, measures())
-    for method in methods():
-        if method.is_installed:
-            by_name[f"method {method.name}"] = partial(_method, method)
     return {
-        **by_name,
+        **{f"surrogates {name}": partial(_for_all, _surrogate, family) for name, family in families.items()},
+        "measures": partial(_for_all, _measure, measures()),
+        **{f"method {method.name}": partial(_method, method) for method in methods() if method.is_installed},
         "your measures": _own_measure,
         "soft ranks": _soft_ranks,
         "stumps": _stumps,
@@ -103,12 +99,6 @@ def _for_all(work: Callable[[str], None], names: Iterable[str]) -> None:
 
 def _queries() -> list[Any]:
     """Return six queries of five documents: dense and CSR, float32 and float64."""
-    import numpy as np
-    import scipy.sparse as sp
-
-    from directrix.data.queries import Queries
-    from directrix.data.synthetic import make_linear
-
     q, _ = make_linear(6, 5, 3, seed=0)
     return [
         Queries.from_arrays(form(q.features.astype(dtype)), q.labels, group=[5] * 6)
@@ -118,11 +108,6 @@ def _queries() -> list[Any]:
 
 
 def _surrogate(name: str) -> None:
-    import numpy as np
-
-    from directrix.objectives.build import linear_objective
-    from directrix.registry import SURROGATES, load_class
-
     surrogate = load_class(SURROGATES, name)()
     for q in _queries():
         surrogate.value_and_grad(np.linspace(1.0, 0.0, q.n_docs, dtype=q.features.dtype), q.labels, q.qptr)
@@ -138,11 +123,6 @@ def _surrogate(name: str) -> None:
 
 def _measure(name: str) -> None:
     """Use writable arrays, as users pass, and read-only ones, as in `Queries`: Numba compiles both."""
-    import numpy as np
-
-    from directrix.measures.line_search import line_search
-    from directrix.measures.names import measure
-
     q = _queries()[1]
     scores, labels, qptr = np.linspace(1.0, 0.0, q.n_docs), q.labels.copy(), q.qptr.copy()
     fixed = scores.copy()
@@ -161,10 +141,6 @@ def _measure(name: str) -> None:
 
 def _own_measure() -> None:
     """Use a measure that has terms alone, as those of `directrix.define_measure`."""
-    import numpy as np
-
-    from directrix.measures.base import RankingMeasure
-    from directrix.measures.dcg import NDCG
 
     class Own(NDCG):
         of_ranking = RankingMeasure.of_ranking
@@ -174,8 +150,6 @@ def _own_measure() -> None:
 
 
 def _method(method: Any) -> None:
-    from directrix.measures.names import measure
-
     shortest = {name: 1 for name in ("max_iter", "epochs", "rounds", "n_trees") if name in method.settings}
     for q in _queries():
         with suppress(InputError, MissingExtra):  # a scale that would fill CSR features; no solver
@@ -184,11 +158,6 @@ def _method(method: Any) -> None:
 
 
 def _soft_ranks() -> None:
-    import numpy as np
-
-    from directrix.surrogates.approx_measure import ApproxMeasure
-    from directrix.surrogates.positions import soft_ranks
-
     rbp = ApproxMeasure("RBP")
     for dtype in (np.float32, np.float64):
         scores: Any = np.linspace(1.0, 0.0, 5).astype(dtype)
@@ -199,10 +168,6 @@ def _soft_ranks() -> None:
 
 def _stumps() -> None:
     """Use few thresholds, and more than 255 per feature, which take two bytes per value."""
-    import numpy as np
-
-    from directrix.rankers.stumps import StumpRanker
-
     for q in _queries():
         for n in (3, 300):
             grid = np.linspace(0.0, 1.0, n)
@@ -211,10 +176,6 @@ def _stumps() -> None:
 
 
 def _reading() -> None:
-    import numpy as np
-
-    from directrix.data.letor.read import read_letor
-
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "queries.txt"
         path.write_text("1 qid:1 1:0.5 2:1 # docid = a\n0 qid:1 2:0.25\n")

@@ -7,22 +7,16 @@ from typing import Annotated
 
 import typer
 
+from directrix.cli import options
 from directrix.cli.files import check_writable
-from directrix.cli.options import Missing, MissingOption
 from directrix.cli.output import remark
 from directrix.data.formats import inputs, named, outputs
 
 
 def convert(
-    source: Annotated[
-        Path,
-        typer.Argument(metavar="IN", help=f"{inputs()}; text plain or compressed.", show_default=False),
-    ],
-    target: Annotated[
-        Path,
-        typer.Argument(metavar="OUT", help=f"{outputs()}.", show_default=False),
-    ],
-    missing: MissingOption = Missing.error,
+    source: Annotated[Path, options.argument(metavar="IN", help=f"{inputs()}; text plain or compressed.")],
+    target: Annotated[Path, options.argument(metavar="OUT", help=f"{outputs()}.")],
+    missing: options.MissingOption = options.Missing.error,
 ) -> None:
     """Convert a data file to another format, or its labels to TREC qrels.
 

@@ -3,38 +3,25 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Option
 
-from directrix.cli.files import read_data
-from directrix.cli.options import (
-    ConventionOption,
-    JobsOption,
-    LatexFormat,
-    LatexFormatOption,
-    MeasuresOption,
-    Missing,
-    MissingOption,
-    SeedOption,
-    SettingsOption,
-    check_jobs,
-    convention_named,
-    measure_names,
-    parse_settings,
-    usage,
-)
-from directrix.cli.output import print_json, progress_lines, remark
+from directrix.cli import options
+from directrix.cli.output import print_json, print_rows, progress_lines, remark
+from directrix.data.formats import read_file
 from directrix.errors import InputError
 
 if TYPE_CHECKING:
     from directrix.experiments.crossval_result import CrossValidation
     from directrix.experiments.splits import Split
     from directrix.experiments.tuning import Entry
-    from directrix.experiments.tuning import Search as SearchName
+    from directrix.measures.convention import Convention
 
 
 class Search(StrEnum):
@@ -48,80 +35,87 @@ class Search(StrEnum):
 def crossval(
     data: Annotated[
         Path,
-        typer.Argument(
-            metavar="FOLDS",
-            help="Folder with Fold1, Fold2, ... of LETOR, or one data file.",
-            show_default=False,
-        ),
+        options.argument(metavar="FOLDS", help="Folder with Fold1, Fold2, ... of LETOR, or one data file."),
     ],
     methods: Annotated[
         list[str],
-        typer.Option(
-            "--method", help="A method listed by `directrix methods`; repeatable.", show_default=False
-        ),
+        options.without_default("--method", help="A method listed by `directrix methods`; repeatable."),
     ],
-    measures: MeasuresOption = None,
+    measures: options.MeasuresOption = None,
     select: Annotated[
         str | None,
-        typer.Option(
-            help="Measure to train for and to select by. Default: the first measure.", show_default=False
-        ),
+        options.without_default(help="Measure to train for and to select by. Default: the first measure."),
     ] = None,
-    convention: ConventionOption = None,
-    settings: SettingsOption = None,
+    convention: options.ConventionOption = None,
+    settings: options.SettingsOption = None,
     search: Annotated[
-        Search,
-        typer.Option(help="Train the whole grid, a random part of it, or use successive halving."),
+        Search, Option(help="Train the whole grid, a random part of it, or use successive halving.")
     ] = Search.grid,
     candidates: Annotated[
         int | None,
-        typer.Option(
-            min=1,
-            help="Number of settings that random (default 10) and halving search sample per method.",
-            show_default=False,
+        options.without_default(
+            min=1, help="Number of settings that random (default 10) and halving search sample per method."
         ),
     ] = None,
     folds: Annotated[
-        int | None,
-        typer.Option(min=3, help="Number of folds of a single file; default 5.", show_default=False),
+        int | None, options.without_default(min=3, help="Number of folds of a single file; default 5.")
     ] = None,
-    seed: SeedOption = 0,
-    jobs: JobsOption = -1,
+    seed: options.SeedOption = 0,
+    jobs: options.JobsOption = -1,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Folder of the finished trainings, to resume from.")
+        Path, Option("--output", "-o", help="Folder of the finished trainings, to resume from.")
     ] = Path("crossval"),
-    missing: MissingOption = Missing.error,
-    form: LatexFormatOption = LatexFormat.table,
+    missing: options.MissingOption = options.Missing.error,
+    form: options.LatexFormatOption = options.LatexFormat.table,
 ) -> None:
     """Compare methods on folds: select settings on validation queries, report results on test queries.
 
     Every finished training is kept in the folder: the same command resumes an interrupted run, and a command
     with other methods adds them.
     """
-    with usage():
-        check_jobs(jobs)
-        if folds is not None and data.is_dir():
-            raise InputError(
-                f"--folds {folds}: the folder {data} has folds; leave out --folds, or give a file."
-            )
-        names = measure_names(measures)
-        tool = convention_named(convention)
+    from directrix.experiments.crossval import cross_validate
+
+    with options.usage():
+        options.check_jobs(jobs)
+        _check_folds(folds, data)
+        names = options.measure_names(measures)
+        select = select or names[0]
+        tool = options.convention_named(convention)
         entries, fixed = _entries(methods, settings)
-        plan: dict[str, Any] = {
-            "select": select or names[0],
-            "convention": "default" if tool is None else tool.name,
-            "search": search.value,
-            "candidates": candidates,
-            "seed": seed,
-        }
-        _check_candidates(entries, plan)
-    splits = _splits(data, missing, 5 if folds is None else folds, seed)
-    path = _open_folder(output, splits, entries, {**plan, "measures": names, "set": fixed})
-    result = _run(splits, entries, names, plan, path, jobs)
-    _print(result, plan["select"], form)
-    for text in _notes(result):
-        remark(f"note: {text}")
+        _check_candidates(entries, tool, select, search, candidates, seed)
+    splits = _splits(data, missing, folds or 5, seed)
+    plan = {
+        "select": select,
+        "convention": "default" if tool is None else tool.name,
+        "search": search.value,
+        "candidates": candidates,
+        "seed": seed,
+        "measures": names,
+        "set": json.loads(json.dumps(fixed, default=repr)),
+    }
+    path = _open_folder(output, splits, entries, plan)
+    with progress_lines("trainings") as progress:
+        result = cross_validate(
+            splits,
+            entries,
+            names,
+            select=select,
+            convention=tool,
+            search=search.value,
+            n_candidates=candidates,
+            path=path,
+            seed=seed,
+            n_jobs=jobs,
+            progress=progress,
+        )
+    _print(result, select, form)
+    _note_failures(result)
     remark(f"finished trainings: {path}")
+
+
+def _check_folds(folds: int | None, data: Path) -> None:
+    if folds is not None and data.is_dir():
+        raise InputError(f"--folds {folds}: the folder {data} has folds; leave out --folds, or give a file.")
 
 
 def _entries(methods: list[str], settings: list[str] | None) -> tuple[list[Entry], dict[str, Any]]:
@@ -129,7 +123,7 @@ def _entries(methods: list[str], settings: list[str] | None) -> tuple[list[Entry
     from directrix.experiments.tuning import Entry
     from directrix.rankers.methods import method
 
-    fixed = parse_settings(settings, {"random_state": "--seed"})
+    fixed = options.parse_settings(settings, {"random_state": "--seed"})
     chosen = list({found.name: found for found in map(method, methods)}.values())
     for name in fixed:
         if not any(name in one.settings for one in chosen):
@@ -140,29 +134,27 @@ def _entries(methods: list[str], settings: list[str] | None) -> tuple[list[Entry
     ], fixed
 
 
-def _check_candidates(entries: list[Entry], plan: dict[str, Any]) -> None:
+def _check_candidates(
+    entries: list[Entry], tool: Convention | None, select: str, search: Search, count: int | None, seed: int
+) -> None:
     """Raise what is wrong with the settings before any data are read."""
     from directrix.experiments.crossval import Rules
     from directrix.experiments.tuning import candidates_of, check_candidates
 
-    tool = None if plan["convention"] == "default" else plan["convention"]
-    measure = Rules(tool).trained_for(plan["select"])
-    how: tuple[SearchName, int | None, int] = plan["search"], plan["candidates"], plan["seed"]
+    goal = Rules(tool).trained_for(select)
     for entry in entries:
-        check_candidates(candidates_of(entry, measure, *how), measure)
+        check_candidates(candidates_of(entry, goal, search.value, count, seed), goal)
 
 
-def _splits(data: Path, missing: Missing, folds: int, seed: int) -> tuple[Split, ...]:
+def _splits(data: Path, missing: options.Missing, folds: int, seed: int) -> tuple[Split, ...]:
     from directrix.experiments.splits import k_fold_splits, letor_splits
 
     if data.is_dir():
         return letor_splits(data, missing=missing.value)
-    return k_fold_splits(read_data(data, missing), folds, seed=seed)
+    return k_fold_splits(read_file(data, missing=missing.value), folds, seed=seed)
 
 
-def _open_folder(
-    output: Path, splits: tuple[Split, ...], entries: list[Entry], settings: dict[str, Any]
-) -> Path:
+def _open_folder(output: Path, splits: tuple[Split, ...], entries: list[Entry], plan: dict[str, Any]) -> Path:
     """Open the folder of the run; a folder of a run with other data or settings is an error."""
     from directrix.cli.doctor import environment
     from directrix.reports.folder import open_folder
@@ -172,8 +164,7 @@ def _open_folder(
     fixed = {
         "data": f"sha256:{digest.hexdigest()}",
         "folds": [split.name for split in splits],
-        **settings,
-        "set": json.loads(json.dumps(settings["set"], default=repr)),
+        **plan,
         "directrix": installation["directrix"],
     }
     methods = [entry.name for entry in entries]
@@ -182,46 +173,21 @@ def _open_folder(
     )
 
 
-def _run(
-    splits: tuple[Split, ...],
-    entries: list[Entry],
-    names: list[str],
-    plan: dict[str, Any],
-    path: Path,
-    jobs: int,
-) -> CrossValidation:
-    from directrix.experiments.crossval import cross_validate
-
-    with progress_lines("trainings") as progress:
-        return cross_validate(
-            splits,
-            entries,
-            names,
-            select=plan["select"],
-            convention=None if plan["convention"] == "default" else plan["convention"],
-            search=plan["search"],
-            n_candidates=plan["candidates"],
-            path=path,
-            seed=plan["seed"],
-            n_jobs=jobs,
-            progress=progress,
-        )
-
-
-def _print(result: CrossValidation, select: str, form: LatexFormat) -> None:
+def _print(result: CrossValidation, select: str, form: options.LatexFormat) -> None:
     from directrix.reports.crossval import crossval_tables
 
-    if form is LatexFormat.json:
+    if form is options.LatexFormat.json:
         _print_json(result, select)
         return
     scores, chosen = crossval_tables(result, select)
-    if form is LatexFormat.tsv:
-        typer.echo("\t".join(["method", "measure", "mean", *result.folds, "selected", "seconds"]))
+    if form is options.LatexFormat.tsv:
+        rows = []
         for row in result.to_dict()["rows"]:
-            values = ["" if value is None else repr(value) for value in (row["mean"], *row["folds"])]
             selected = json.dumps(row["selected"], default=repr)
-            typer.echo("\t".join([row["method"], row["measure"], *values, selected, str(row["seconds"])]))
-    elif form is LatexFormat.latex:
+            rows.append([row["method"], row["measure"], row["mean"], *row["folds"], selected, row["seconds"]])
+        head = ["method", "measure", "mean", *result.folds, "selected", "seconds"]
+        print_rows(head, rows, options.Format.tsv)
+    elif form is options.LatexFormat.latex:
         typer.echo("\n\n".join([r"% needs \usepackage{booktabs}", scores.latex(), chosen.latex()]))
     else:
         typer.echo(f"{scores.text()}\n\n\n{chosen.text()}")
@@ -250,16 +216,13 @@ def _print_json(result: CrossValidation, select: str) -> None:
     )
 
 
-def _notes(result: CrossValidation) -> list[str]:
-    """Return a note for every method and fold in which candidates failed."""
-    notes = []
-    for entry in result.entries:
-        for fold in result.folds:
-            candidates = result.candidates(entry, fold)
-            failed = [candidate for candidate in candidates if candidate.status == "failed"]
-            if failed:
-                notes.append(
-                    f"{entry}, {fold}: {len(failed)} of {len(candidates)} candidates could not be trained: "
-                    f"{failed[0].message}"
-                )
-    return notes
+def _note_failures(result: CrossValidation) -> None:
+    """Print a note for every method and fold in which candidates failed."""
+    for entry, fold in itertools.product(result.entries, result.folds):
+        candidates = result.candidates(entry, fold)
+        failed = [candidate for candidate in candidates if candidate.status == "failed"]
+        if failed:
+            remark(
+                f"note: {entry}, {fold}: {len(failed)} of {len(candidates)} candidates could not be trained: "
+                f"{failed[0].message}"
+            )

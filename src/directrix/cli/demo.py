@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
+from directrix.cli import options
 from directrix.cli.files import check_writable
-from directrix.cli.options import Format, FormatOption, SeedOption
 from directrix.cli.output import print_json, print_rows, progress_bar, remark
 from directrix.errors import InputError
 
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 _MEASURE = "nDCG@10"
 _BASELINE = "Regression"
 _AUTO = "auto"
+_FOLDER = Path("demo")
 _SHORT = {"epochs": 50}
 
 
 def demo(
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="Folder for the model and the report.")
-    ] = Path("demo"),
-    seed: SeedOption = 0,
-    form: FormatOption = Format.table,
+    output: Annotated[Path, Option("--output", "-o", help="Folder for the model and the report.")] = _FOLDER,
+    seed: options.SeedOption = 0,
+    form: options.FormatOption = options.Format.table,
 ) -> None:
     """Train several methods on built-in data; print their results and tests of significance."""
     from directrix import __version__
     from directrix.data.atomic import replacing
+    from directrix.measures.names import measure
     from directrix.reports.demo import demo_page
 
     path = _model_path(output)
@@ -59,8 +59,8 @@ def demo(
             ranker = fit()
             seconds = time.perf_counter() - start
             scores[name] = ranker.predict_queries(test)
-            values[name] = _values(scores[name], test)
-            means = {measure: float(by_query.mean()) for measure, by_query in values[name].items()}
+            values[name] = {m: measure(m)(scores[name], test.labels, test.qptr) for m in (_MEASURE, "AP")}
+            means = {m: float(by_query.mean()) for m, by_query in values[name].items()}
             test_result = _against_baseline(name, {key: entry[_MEASURE] for key, entry in values.items()})
             rows.append({"method": name, **means, "seconds": seconds, **test_result})
     _print(rows, form)
@@ -129,13 +129,6 @@ def _trainings(train: Queries, valid: Queries, seed: int) -> list[tuple[str, Cal
     ]
 
 
-def _values(scores: FloatArray, queries: Queries) -> dict[str, Float64Array]:
-    """Return both measures of every query."""
-    from directrix.measures.names import measure
-
-    return {name: measure(name)(scores, queries.labels, queries.qptr) for name in (_MEASURE, "AP")}
-
-
 def _against_baseline(name: str, values: dict[str, Float64Array]) -> dict[str, Any]:
     """Return the mean difference over queries and the p-value of the two-sided paired t-test."""
     if name == _BASELINE:
@@ -146,25 +139,20 @@ def _against_baseline(name: str, values: dict[str, Float64Array]) -> dict[str, A
     return {"difference": result.difference, "p": result.p}
 
 
-def _print(rows: list[dict[str, Any]], form: Format) -> None:
-    if form is Format.json:
+def _print(rows: list[dict[str, Any]], form: options.Format) -> None:
+    if form is options.Format.json:
         print_json({"measure": _MEASURE, "baseline": _BASELINE, "rows": rows})
         return
-    if form is Format.tsv:
+    if form is options.Format.tsv:
         print_rows(list(rows[0]), [list(row.values()) for row in rows], form)
         return
     from directrix.reports.compare import stars
 
-    lines = [
-        [
-            row["method"],
-            f"{row[_MEASURE]:.3f}",
-            f"{row['AP']:.3f}",
-            f"{row['seconds']:.1f}",
-            "-" if row["p"] is None else f"{row['difference']:+.3f} {stars(row['p'])}",
-        ]
-        for row in rows
-    ]
+    lines = []
+    for row in rows:
+        line = [row["method"], f"{row[_MEASURE]:.3f}", f"{row['AP']:.3f}", f"{row['seconds']:.1f}"]
+        against = "-" if row["p"] is None else f"{row['difference']:+.3f} {stars(row['p'])}"
+        lines.append([*line, against])
     print_rows(["method", _MEASURE, "AP", "seconds", f"against {_BASELINE}"], lines, form)
 
 
@@ -181,12 +169,9 @@ def _findings(ranker: StoredRanker, train: Queries, seed: int) -> list[str]:
             f"{gap:.4f} on the training queries"
         )
     certificate = certify(ranker, train, _MEASURE, relative=True, seed=seed)
-    if certificate.n_rising:
-        ending = f", by at most {certificate.largest_rise:.4f}"
-    else:
-        ending = f" ({certificate.confidence:.0%})"
+    rise, confidence = f", by at most {certificate.largest_rise:.4f}", f" ({certificate.confidence:.0%})"
     findings.append(
         f"local optimum: {certificate.n_rising} of {certificate.n_directions} random directions raise "
-        f"{_MEASURE} on the training queries{ending}"
+        f"{_MEASURE} on the training queries{rise if certificate.n_rising else confidence}"
     )
     return findings

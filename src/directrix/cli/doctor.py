@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Option
 
-from directrix.cli.options import Format, FormatOption
+from directrix.cli import options
 from directrix.cli.output import print_json, print_rows, progress_lines, remark
-from directrix.data.formats import inputs
+from directrix.data.formats import inputs, read_file
 
 if TYPE_CHECKING:
     from directrix.data.audits import FileAudit
@@ -19,14 +20,11 @@ _EXTRAS = {"lightgbm": "lightgbm", "matplotlib": "plot", "piqp": "qp", "pyarrow"
 
 
 def doctor(
-    files: Annotated[
-        list[Path] | None,
-        typer.Argument(help=f"Data files: {inputs()}.", show_default=False),
-    ] = None,
+    files: Annotated[list[Path] | None, options.argument(help=f"Data files: {inputs()}.")] = None,
     compile_: Annotated[
-        bool, typer.Option("--compile", help="Compile all kernels now and keep them for later runs.")
+        bool, Option("--compile", help="Compile all kernels now and keep them for later runs.")
     ] = False,
-    form: FormatOption = Format.table,
+    form: options.FormatOption = options.Format.table,
 ) -> None:
     """Examine data files and the queries they share; without files, show the installation."""
     if compile_ and files:
@@ -34,17 +32,16 @@ def doctor(
     if not files:
         done = {"compile": _compile()} if compile_ else {}
         facts, kernels = environment(), _kernels()
-        if form is Format.json:
+        if form is options.Format.json:
             print_json({**facts, "kernels": kernels, **done})
             return
         rows = [[name, str(value)] for name, value in facts.items()]
         print_rows(["what", "value"], rows + _kernel_rows(kernels), form)
         return
     from directrix.data.audits import audit
-    from directrix.data.formats import read_file
 
     result = audit({str(path): read_file(path, missing="nan") for path in files})
-    if form is Format.json:
+    if form is options.Format.json:
         print_json(result.to_dict())
         return
     columns = [_facts(file) for file in result.files]
@@ -121,17 +118,11 @@ def _kernel_rows(cache: dict[str, Any]) -> list[list[str]]:
     rows = [["kernels", f"{cache['kernels']}, compiled for {cache['processor']}: {cache['compiled']}"]]
     for place in cache["places"]:
         writable = "writable" if place["writable"] else "not writable"
-        rows.append(
-            [
-                "kept in",
-                f"{place['folder']} ({writable}, {place['files']} files, {_megabytes(place['size'])})",
-            ]
-        )
+        contents = f"{writable}, {place['files']} files, {_megabytes(place['size'])}"
+        rows.append(["kept in", f"{place['folder']} ({contents})"])
     if cache["stale_files"]:
-        size = _megabytes(cache["stale_size"])
-        rows.append(
-            ["stale", f"{cache['stale_files']} files, {size}; directrix doctor --compile removes them"]
-        )
+        contents = f"{cache['stale_files']} files, {_megabytes(cache['stale_size'])}"
+        rows.append(["stale", f"{contents}; directrix doctor --compile removes them"])
     return rows
 
 

@@ -5,20 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
-from directrix.cli.options import (
-    Format,
-    FormatOption,
-    JudgedArgument,
-    MeasuresOption,
-    Missing,
-    MissingOption,
-    RankingsArgument,
-    convention_named,
-    measure_names,
-    usage,
-)
+from directrix.cli import options
 from directrix.cli.output import print_json, print_rows, remark
 
 if TYPE_CHECKING:
@@ -30,33 +19,28 @@ _ALL = "all"
 
 
 def evaluate(
-    data: JudgedArgument,
-    rankings: RankingsArgument,
-    measures: MeasuresOption = None,
-    per_query: Annotated[
-        bool, typer.Option("--per-query", help="Print the value of every query too.")
-    ] = False,
+    data: options.JudgedArgument,
+    rankings: options.RankingsArgument,
+    measures: options.MeasuresOption = None,
+    per_query: Annotated[bool, Option("--per-query", help="Print the value of every query too.")] = False,
     convention: Annotated[
         str | None,
-        typer.Option(
-            help="Compute measures as another tool does: letor3, trec_eval, sklearn, ..., or as all do.",
-            show_default=False,
+        options.without_default(
+            help="Compute measures as another tool does: letor3, trec_eval, sklearn, ..., or as all do."
         ),
     ] = None,
-    missing: MissingOption = Missing.error,
-    form: FormatOption = Format.table,
+    missing: options.MissingOption = options.Missing.error,
+    form: options.FormatOption = options.Format.table,
 ) -> None:
     """Evaluate score files and models on labelled data, or TREC runs on qrels."""
     from directrix.cli.scores import judged_rankings
 
     all_tools = convention == _ALL
-    with usage():
-        names = measure_names(measures)
-        tool = None if all_tools else convention_named(convention)
+    with options.usage():
+        names = options.measure_names(measures)
+        tool = None if all_tools else options.convention_named(convention)
     judged = judged_rankings(data, rankings, missing)
-    evaluations = [
-        _all_conventions(names, r) if all_tools else _one_convention(names, r, tool) for r in judged
-    ]
+    evaluations = [_values(names, ranking, tool, all_tools=all_tools) for ranking in judged]
     for text in dict.fromkeys(text for values in evaluations for text in _left_out(values)):
         remark(f"note: {text}")
     queries = [ranking.query_ids if per_query else None for ranking in judged]
@@ -65,7 +49,7 @@ def evaluate(
         {"convention": name, "rows": [_row(file, values[name], names, ids) for file, values, ids in files]}
         for name in evaluations[0]
     ]
-    if form is Format.json:
+    if form is options.Format.json:
         print_json(results if all_tools else results[0])
         return
     head = (["convention"] if all_tools else []) + ["name"] + (["query"] if per_query else []) + names
@@ -74,21 +58,16 @@ def evaluate(
         remark("convention: default (--convention all shows the values of other tools)")
 
 
-def _all_conventions(names: list[str], ranking: JudgedRanking) -> ConventionEvaluations:
-    from directrix.measures.evaluation import evaluate_conventions
-
-    return evaluate_conventions(names, **ranking.arrays(), per_query=True)
-
-
-def _one_convention(
-    names: list[str], ranking: JudgedRanking, tool: Convention | None
+def _values(
+    names: list[str], ranking: JudgedRanking, tool: Convention | None, *, all_tools: bool
 ) -> ConventionEvaluations:
-    """Return the values under one convention in the form of `_all_conventions`."""
-    from directrix.measures.evaluation import ConventionEvaluations
-    from directrix.measures.evaluation import evaluate as values_of
+    """Return the values under one convention, or under all, by the name of the convention."""
+    from directrix.measures import evaluation
 
-    values = values_of(names, **ranking.arrays(), convention=tool, per_query=True)
-    result = ConventionEvaluations({"default" if tool is None else tool.name: values})
+    if all_tools:
+        return evaluation.evaluate_conventions(names, **ranking.arrays, per_query=True)
+    values = evaluation.evaluate(names, **ranking.arrays, convention=tool, per_query=True)
+    result = evaluation.ConventionEvaluations({"default" if tool is None else tool.name: values})
     result.left_out = {}
     return result
 

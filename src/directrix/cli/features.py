@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Option
 
+from directrix.cli import options
 from directrix.cli.files import check_writable
 from directrix.cli.output import progress_bar, remark
 from directrix.cli.topics import TOPICS_HELP, positions_of
@@ -29,56 +31,40 @@ class RunForm(StrEnum):
 def features(
     runs: Annotated[
         list[Path],
-        typer.Argument(
-            metavar="RUN...",
-            help="TREC runs, plain or compressed; one group of columns each.",
-            show_default=False,
-        ),
+        options.argument(metavar="RUN...", help="TREC runs, plain or compressed; one group of columns each."),
     ],
-    qrels: Annotated[Path, typer.Option(help="TREC qrels.", show_default=False)],
+    qrels: Annotated[Path, options.without_default(help="TREC qrels.")],
     output: Annotated[
-        Path,
-        typer.Option(
-            "--output", "-o", help="LETOR file to write; .gz .bz2 .xz compress it.", show_default=False
-        ),
+        Path, options.without_default("--output", "-o", help="LETOR file to write; .gz .bz2 .xz compress it.")
     ],
-    _word: Annotated[
-        bool,
-        typer.Option("--runs", help="Optional word before the runs: --runs A.gz B.gz.", show_default=False),
-    ] = False,
+    _word: Annotated[bool, Option("--runs", help="Optional word before the runs: --runs A.gz B.gz.")] = False,
     bins: Annotated[
         int | None,
-        typer.Option(
-            min=0,
-            help="Number of thresholds per run; 0 writes the values themselves. Default 50.",
-            show_default=False,
+        options.without_default(
+            min=0, help="Number of thresholds per run; 0 writes the values themselves. Default 50."
         ),
     ] = None,
     form: Annotated[
         RunForm | None,
-        typer.Option(
-            help="Values of a run: scores, or percentiles or min-max values within a topic. Default score.",
-            show_default=False,
+        options.without_default(
+            help="Values of a run: scores, or percentiles or min-max values within a topic. Default score."
         ),
     ] = None,
-    depth: Annotated[int, typer.Option(min=1, help="Number of documents per run and topic to use.")] = 1000,
+    depth: Annotated[int, Option(min=1, help="Number of documents per run and topic to use.")] = 1000,
     topics: Annotated[
-        str | None, typer.Option(help=f"Topics to write: {TOPICS_HELP}. Default all.", show_default=False)
+        str | None, options.without_default(help=f"Topics to write: {TOPICS_HELP}. Default all.")
     ] = None,
     train_topics: Annotated[
         str | None,
-        typer.Option(
-            help="Topics from which thresholds are computed, in the same form. Default all.",
-            show_default=False,
+        options.without_default(
+            help="Topics from which thresholds are computed, in the same form. Default all."
         ),
     ] = None,
     thresholds: Annotated[
-        Path | None,
-        typer.Option(help="File for the thresholds. Default OUTPUT.thresholds.json.", show_default=False),
+        Path | None, options.without_default(help="File for the thresholds. Default OUTPUT.thresholds.json.")
     ] = None,
     thresholds_from: Annotated[
-        Path | None,
-        typer.Option(help="Thresholds written by this command for the same runs.", show_default=False),
+        Path | None, options.without_default(help="Thresholds written by this command for the same runs.")
     ] = None,
 ) -> None:
     """Turn TREC runs into queries whose features say which thresholds the score of each run exceeds.
@@ -86,18 +72,23 @@ def features(
     The documents of a topic are the union of the top documents of the runs; only judged topics are written.
     Thresholds depend on the judgements: use --train-topics to compute them from training topics only.
     """
+    from directrix.data.trec.thresholds import RunThresholds, write_runs
+
     _check_options(bins, form, train_topics, thresholds, thresholds_from)
     target = thresholds or Path(f"{output}.thresholds.json")
-    _check_outputs(output, target, [*runs, qrels], thresholds_from)
+    if target.resolve() == output.resolve():
+        raise typer.BadParameter(f"--thresholds {target} is the file of -o too; give another name.")
+    check_writable(output, *runs, qrels, thresholds_from)
+    check_writable(target, *runs, qrels)
     kind: Form = (form or RunForm.score).value
-    used = _saved_thresholds(thresholds_from)
+    used = None if thresholds_from is None else RunThresholds.read(thresholds_from)
     with progress_bar("runs") as report:
         scores = _read(runs, qrels, depth, report)
         written = _chosen(scores, topics, "--topics")
         if used is None and bins != 0:
             used = _thresholds(scores, 50 if bins is None else bins, kind, train_topics)
         report(len(runs), len(runs), output.name)
-        _write(written, output, used, kind)
+        write_runs(written, output, used, kind)
     if used is not None and thresholds_from is None:
         used.write(target)
         remark(f"saved: {target} (thresholds, for --thresholds-from)")
@@ -112,13 +103,6 @@ def _check_options(bins: int | None, form: Any, topics: Any, thresholds: Any, th
         )
     if bins == 0 and any(given is not None for given in (topics, thresholds)):
         raise typer.BadParameter("--bins 0 uses no thresholds: leave out --train-topics and --thresholds.")
-
-
-def _check_outputs(output: Path, target: Path, inputs: list[Path], thresholds_from: Path | None) -> None:
-    if target.resolve() == output.resolve():
-        raise typer.BadParameter(f"--thresholds {target} is the file of -o too; give another name.")
-    check_writable(output, *inputs, thresholds_from)
-    check_writable(target, *inputs)
 
 
 def _read(runs: list[Path], qrels: Path, depth: int, report: Callable[[int, int, str], None]) -> RunScores:
@@ -138,20 +122,8 @@ def _read(runs: list[Path], qrels: Path, depth: int, report: Callable[[int, int,
     return scores
 
 
-def _write(scores: RunScores, output: Path, thresholds: RunThresholds | None, kind: Form) -> None:
-    from directrix.data.trec.thresholds import write_runs
-
-    write_runs(scores, output, thresholds, kind)
-
-
 def _chosen(scores: RunScores, topics: str | None, option: str) -> RunScores:
     return scores if topics is None else scores.take(positions_of(topics, scores.query_ids, option))
-
-
-def _saved_thresholds(path: Path | None) -> RunThresholds | None:
-    from directrix.data.trec.thresholds import RunThresholds
-
-    return None if path is None else RunThresholds.read(path)
 
 
 def _thresholds(scores: RunScores, bins: int, kind: Form, train_topics: str | None) -> RunThresholds:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from directrix.cli.options import Missing
 from directrix.data.formats import named
 from directrix.errors import InputError
 
@@ -16,51 +15,32 @@ if TYPE_CHECKING:
 def check_writable(path: Path, *inputs: Path | None) -> None:
     """Refuse an output that cannot be written, or that is also an input, before the work begins.
 
-    Raises
-    ------
-    InputError
-        If ``path`` is a folder, its folder does not exist, it is the same file as one of ``inputs``, or it
-        would be one of the files of an input that is a folder.
+    Raises `InputError` if ``path`` is a folder, its folder does not exist, it is the same file as one of
+    ``inputs``, or it would be one of the files of an input that is a folder.
     """
     if path.is_dir():
         raise InputError(f"{path} is a folder; give the name of a file in it, e.g. -o {path / 'out'}.")
     if not path.absolute().parent.is_dir():
         raise InputError(f"the folder of {path} does not exist; type `mkdir -p {path.parent}` first.")
     form = named(path)
-    for source in inputs:
-        if source is not None and form is not None and form.is_table and _is_within(path, source):
+    for source in filter(None, inputs):
+        is_read_with = source.is_dir() and source.samefile(path.absolute().parent)
+        if form is not None and form.is_table and is_read_with:
             raise InputError(
                 f"{path} is in the folder {source}, whose files are read together, so it would become or "
                 f"replace one of them; write it elsewhere, e.g. {source.absolute().parent / path.name}."
             )
-    if not path.is_file():
-        return
-    for source in inputs:
-        if source is not None and source.exists() and source.samefile(path):
+        if path.is_file() and source.exists() and source.samefile(path):
             raise InputError(
                 f"{path} is the same file as the input {source}, which would be lost; give another name for "
                 f"the output, e.g. {path.with_name('new-' + path.name)}."
             )
 
 
-def _is_within(path: Path, folder: Path) -> bool:
-    return folder.is_dir() and folder.samefile(path.absolute().parent)
-
-
-def read_data(path: Path, missing: Missing = Missing.error) -> Queries:
-    """Read labelled data; see `directrix.read_letor` and `directrix.data.read_parquet`."""
-    from directrix.data.formats import read_file
-
-    return read_file(path, missing=missing.value)
-
-
 def as_wide_as(q: Queries, n_features: int, path: Path, other: str) -> Queries:
     """Return the data of ``path`` with ``n_features`` columns: a sparse file may leave out the last ones.
 
-    Raises
-    ------
-    InputError
-        If the data have more features.
+    Raises `InputError` if the data have more features.
     """
     if q.n_features > n_features:
         raise InputError(

@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import Annotated, Any
 
 import typer
+from typer import Option
 from typer.core import TyperGroup
 
 from directrix import __version__
@@ -63,12 +64,10 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def _main(
     version: Annotated[
-        bool,
-        typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_version),
+        bool, Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_version)
     ] = False,
     threads: Annotated[
-        int | None,
-        typer.Option(min=1, help="Number of threads. Default: DIRECTRIX_NUM_THREADS, else all cores."),
+        int | None, Option(min=1, help="Number of threads. Default: DIRECTRIX_NUM_THREADS, else all cores.")
     ] = None,
 ) -> None:
     if threads is not None:

@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from directrix.cli.files import read_data
 from directrix.cli.options import Missing
 from directrix.cli.output import remark
+from directrix.data.formats import format_of, open_file, read_file
 from directrix.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,22 +21,17 @@ def read_or_open(path: Path, missing: Missing, *, stream: bool | None) -> Querie
     """Read a data file into memory, or open it and leave its features on disk.
 
     ``stream=None`` leaves the features of a Parquet or Arrow file on disk if they would take more than 40 %
-    of the available memory, with a remark.
-
-    Raises
-    ------
-    InputError
-        If a text file is to be streamed, or missing values are to be replaced in a streamed file.
+    of the available memory, with a remark. Raises `InputError` if a text file is to be streamed, or missing
+    values are to be replaced in a streamed file.
     """
     from directrix.data.arrow.files import ArrowFiles
-    from directrix.data.formats import format_of, open_file
 
     if stream is False or (stream is None and not format_of(path).is_table):
-        return read_data(path, missing)
+        return read_file(path, missing=missing.value)
     available = available_memory()
     # the size in the header: a file that will be read may have its rows in any order
     if stream is None and ArrowFiles(path).n_bytes <= _SHARE * available:
-        return read_data(path, missing)
+        return read_file(path, missing=missing.value)
     q = open_file(path)
     n_bytes = q.n_docs * q.n_features * q.features.itemsize
     if missing is not Missing.error:

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
-from directrix.cli.options import Format, FormatOption, usage
+from directrix.cli import options
 from directrix.cli.output import print_json, print_rows, remark
 
 
 def methods(
-    name: Annotated[str | None, typer.Argument(help="Method to show in full.", show_default=False)] = None,
-    form: FormatOption = Format.table,
+    name: Annotated[str | None, options.argument(help="Method to show in full.")] = None,
+    form: options.FormatOption = options.Format.table,
 ) -> None:
     """List the methods of train, or show one with its settings, grid, cost and source."""
     from directrix.rankers.methods import method, methods
 
-    with usage():
+    with options.usage():
         chosen = methods() if name is None else (method(name),)
-    if form is Format.json:
+    if form is options.Format.json:
         print_json([m.describe() for m in chosen])
     elif name is not None:
         entries = chosen[0].describe()
@@ -28,7 +26,7 @@ def methods(
         columns = ("name", "model", "trainer", "grid", "use_when")
         rows = [[_text(m.summary()[column]) for column in columns] for m in chosen]
         print_rows(["method", "model", "trainer", "grid", "use when"], rows, form)
-        if form is Format.table:
+        if form is options.Format.table:
             remark("`directrix methods NAME` shows settings, cost and source")
 
 

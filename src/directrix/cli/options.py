@@ -6,10 +6,12 @@ import ast
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Option
 
 from directrix.data.formats import inputs
 from directrix.errors import InputError
@@ -25,87 +27,56 @@ class Missing(StrEnum):
     zero = "zero"
 
 
-class Format(StrEnum):
-    """How to print a result."""
+Format = StrEnum("Format", ["table", "json", "tsv"])
+"""How to print a result."""
 
-    table = "table"
-    json = "json"
-    tsv = "tsv"
+LatexFormat = StrEnum("LatexFormat", ["table", "json", "tsv", "latex"])
+"""How to print a result that may go into a paper."""
 
+argument = partial(typer.Argument, show_default=False)
+"""An argument; none has a default that ``--help`` could show."""
 
-class LatexFormat(StrEnum):
-    """How to print a result that may go into a paper."""
+without_default = partial(typer.Option, show_default=False)
+"""An option of which ``--help`` shows no default; early versions of Typer print "None"."""
 
-    table = "table"
-    json = "json"
-    tsv = "tsv"
-    latex = "latex"
-
-
-DataArgument = Annotated[
-    Path,
-    typer.Argument(help=f"Labelled data: {inputs()}; text plain or compressed.", show_default=False),
-]
-JudgedArgument = Annotated[
-    Path, typer.Argument(help="Labelled data, or TREC qrels for TREC runs.", show_default=False)
-]
-ModelArgument = Annotated[
-    Path, typer.Argument(help="Model file written by `directrix train`.", show_default=False)
-]
+DataArgument = Annotated[Path, argument(help=f"Labelled data: {inputs()}; text plain or compressed.")]
+JudgedArgument = Annotated[Path, argument(help="Labelled data, or TREC qrels for TREC runs.")]
+ModelArgument = Annotated[Path, argument(help="Model file written by `directrix train`.")]
 RankingsArgument = Annotated[
     list[Path],
-    typer.Argument(
-        metavar="SCORES|MODEL...",
-        help="Files with one score per line, model files, or TREC runs.",
-        show_default=False,
-    ),
+    argument(metavar="SCORES|MODEL...", help="Files with one score per line, model files, or TREC runs."),
 ]
 MeasuresOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--measure",
-        "-m",
-        help="Measure to report; repeat for several. Default: nDCG@10 and AP.",
-        show_default=False,
+    without_default(
+        "--measure", "-m", help="Measure to report; repeat for several. Default: nDCG@10 and AP."
     ),
 ]
 ConventionOption = Annotated[
-    str | None,
-    typer.Option(
-        help="Compute measures as another tool does: letor3, trec_eval, sklearn, ...", show_default=False
-    ),
+    str | None, without_default(help="Compute measures as another tool does: letor3, trec_eval, sklearn, ...")
 ]
 SettingsOption = Annotated[
     list[str] | None,
-    typer.Option(
+    without_default(
         "--set",
         metavar="KEY=VALUE",
         help="Fix a setting instead of searching over its values, e.g. alpha=50; repeatable.",
-        show_default=False,
     ),
 ]
-SeedOption = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of all random numbers.")]
-JobsOption = Annotated[int, typer.Option(help="Number of parallel trainings; -1 = one per core.")]
+SeedOption = Annotated[int, Option(min=0, max=2**32 - 1, help="Seed of all random numbers.")]
+JobsOption = Annotated[int, Option(help="Number of parallel trainings; -1 = one per core.")]
 MissingOption = Annotated[
-    Missing, typer.Option(help="How to treat the feature values nan and NULL: as an error, or as 0.")
+    Missing, Option(help="How to treat the feature values nan and NULL: as an error, or as 0.")
 ]
-FormatOption = Annotated[Format, typer.Option("--format", "-f", help="Output format.")]
-LatexFormatOption = Annotated[LatexFormat, typer.Option("--format", "-f", help="Output format.")]
+FormatOption = Annotated[Format, Option("--format", "-f", help="Output format.")]
+LatexFormatOption = Annotated[LatexFormat, Option("--format", "-f", help="Output format.")]
 
 
 def parse_settings(texts: Sequence[str] | None, options: dict[str, str]) -> dict[str, Any]:
     """Read the ``key=value`` texts of ``--set``; values are Python literals, anything else stays text.
 
-    Parameters
-    ----------
-    texts : sequence of str, or None
-    options : dict
-        Settings that have an option of their own, and its name: ``{"random_state": "--seed"}``.
-
-    Raises
-    ------
-    InputError
-        If a text has no ``=``, a key appears twice, or a key has an option of its own.
+    Raises `InputError` if a text has no ``=``, a key appears twice, or a key has an option of its own, as
+    ``options`` says: ``{"random_state": "--seed"}``.
     """
     settings: dict[str, Any] = {}
     for text in texts or ():

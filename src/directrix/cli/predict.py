@@ -7,31 +7,26 @@ from typing import Annotated
 
 import typer
 
-from directrix.cli.files import as_wide_as, check_writable, read_data
-from directrix.cli.options import Missing, MissingOption, ModelArgument
+from directrix.cli import options
+from directrix.cli.files import as_wide_as, check_writable
 from directrix.cli.output import remark
-from directrix.data.formats import inputs
+from directrix.data.formats import inputs, read_file
 
 
 def predict(
-    model: ModelArgument,
-    data: Annotated[
-        Path,
-        typer.Argument(help=f"Data to score: {inputs()}.", show_default=False),
-    ],
+    model: options.ModelArgument,
+    data: Annotated[Path, options.argument(help=f"Data to score: {inputs()}.")],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="File to write. Default: standard output.", show_default=False),
+        options.without_default("--output", "-o", help="File to write. Default: standard output."),
     ] = None,
     run: Annotated[
         str | None,
-        typer.Option(
-            metavar="TAG",
-            help="Write a TREC run with this tag instead of one score per line.",
-            show_default=False,
+        options.without_default(
+            metavar="TAG", help="Write a TREC run with this tag instead of one score per line."
         ),
     ] = None,
-    missing: MissingOption = Missing.error,
+    missing: options.MissingOption = options.Missing.error,
 ) -> None:
     """Score every row of a file: one score per line in the order of the file, or a TREC run."""
     from directrix.cli.scores import run_lines, score_lines
@@ -43,7 +38,8 @@ def predict(
     if output is not None:
         check_writable(output, model, data)
     ranker = load(model)
-    q = as_wide_as(read_data(data, missing), ranker.n_features_in_, data, f"the model {model}")
+    q = read_file(data, missing=missing.value)
+    q = as_wide_as(q, ranker.n_features_in_, data, f"the model {model}")
     scores = ranker.predict_queries(q)
     text = score_lines(q.restore(scores)) if run is None else run_lines(q, scores, run)
     if output is None:

@@ -7,59 +7,50 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Option
 
+from directrix.cli import options
 from directrix.cli.doctor import environment
-from directrix.cli.options import JobsOption, SeedOption, check_jobs, usage
 from directrix.cli.output import print_json, progress_lines, remark
 from directrix.errors import InputError
 from directrix.reproductions import PAPERS, reproduction
 
-
-class Form(StrEnum):
-    """How to print the tables."""
-
-    table = "table"
-    json = "json"
+Form = StrEnum("Form", ["table", "json"])
+"""How to print the tables."""
 
 
 def reproduce(
-    name: Annotated[str, typer.Argument(help=f"The paper: {', '.join(PAPERS)}.", show_default=False)],
-    data: Annotated[Path, typer.Option(help="Folder that holds letor/ and trec7/.", show_default=False)],
+    name: Annotated[str, options.argument(help=f"The paper: {', '.join(PAPERS)}.")],
+    data: Annotated[Path, options.without_default(help="Folder that holds letor/ and trec7/.")],
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            help="Folder for everything that is written; default: the name.",
-            show_default=False,
+        options.without_default(
+            "--output", "-o", help="Folder for everything that is written; default: the name."
         ),
     ] = None,
     trials: Annotated[
-        int | None,
-        typer.Option(min=1, help="Number of random splits, for papers that use them.", show_default=False),
+        int | None, options.without_default(min=1, help="Number of random splits, for papers that use them.")
     ] = None,
     quick: Annotated[
         bool,
-        typer.Option(
-            "--quick", help="Few trials and settings: checks that everything works; gives no results."
-        ),
+        Option("--quick", help="Few trials and settings: checks that everything works; gives no results."),
     ] = False,
-    seed: SeedOption = 0,
-    jobs: JobsOption = -1,
+    seed: options.SeedOption = 0,
+    jobs: options.JobsOption = -1,
     page: Annotated[
-        Path | None,
-        typer.Option(help="Folder of a site that also gets NAME.md and its pictures.", show_default=False),
+        Path | None, options.without_default(help="Folder of a site that also gets NAME.md and its pictures.")
     ] = None,
-    form: Annotated[Form, typer.Option("--format", "-f", help="How to print the tables.")] = Form.table,
+    form: Annotated[Form, Option("--format", "-f", help="How to print the tables.")] = Form.table,
 ) -> None:
     """Repeat the experiment of a paper, and print its tables and claims; a stopped run is resumed.
 
     The folder gets the tables as text, JSON, LaTeX and CSV, figures, page.md, report.html to open in a
     browser, every finished part (cells.jsonl) and settings.json.
     """
-    with usage():
-        check_jobs(jobs)
-        _check_page(page)
+    with options.usage():
+        options.check_jobs(jobs)
+        if page is not None and page.exists() and not page.is_dir():
+            raise InputError(f"--page {page} is a file; give the folder for the page.")
         paper = reproduction(name)
     from directrix.reports.figures import need_plot
     from directrix.reports.write import document, publish, text_of, write_report
@@ -79,7 +70,7 @@ def reproduce(
         progress=progress_lines,
         trials=trials,
     )
-    with usage():
+    with options.usage():
         paper.settings(request)
     report = paper.reproduce(request)
     write_report(folder, report)
@@ -90,11 +81,6 @@ def reproduce(
     else:
         typer.echo(text_of(report))
     remark(f"written: {folder}/tables.txt, tables.json, tables.tex, tables, figures, page.md, report.html")
-
-
-def _check_page(page: Path | None) -> None:
-    if page is not None and page.exists() and not page.is_dir():
-        raise InputError(f"--page {page} is a file; give the folder for the page.")
 
 
 def _command(name: str, trials: int | None, *, quick: bool, seed: int) -> str:

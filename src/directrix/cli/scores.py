@@ -9,49 +9,33 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from directrix.cli.files import as_wide_as, read_data
+from directrix.cli.files import as_wide_as
 from directrix.cli.options import Missing
 from directrix.data.files import open_data, readable
-from directrix.data.formats import QRELS
+from directrix.data.formats import QRELS, read_file
 from directrix.data.problems import Problem, raise_problems
 from directrix.data.trec.files import Run, read_trec_qrels, read_trec_run, run_text
 from directrix.data.trec.join import join_trec
 from directrix.data.trec.qrels import document_names
 from directrix.errors import InputError
-from directrix.types import Array, Float64Array, Int64Array
+from directrix.types import Float64Array
 
 if TYPE_CHECKING:
     from directrix.data.queries import Queries
-    from directrix.rankers.base import Ranker
 
 
 class JudgedRanking(NamedTuple):
-    """A ranking with its labels; fields as in `directrix.data.trec.join.Judged`."""
+    """A ranking with its labels: the queries, and the arguments of `directrix.evaluate`."""
 
-    scores: Float64Array
-    labels: Float64Array
-    qptr: Int64Array
     query_ids: tuple[str, ...]
-    doc_ids: Array | None
-
-    def arrays(self) -> dict[str, Any]:
-        """Return the arguments of `directrix.evaluate`."""
-        return {
-            "scores": self.scores,
-            "labels": self.labels,
-            "qptr": self.qptr,
-            "doc_ids": self.doc_ids,
-        }
+    arrays: dict[str, Any]
 
 
 def read_scores(path: Path, n_docs: int, data: Path) -> Float64Array:
     """Read a file with one score per line, plain or compressed with gzip, bzip2 or xz.
 
-    Raises
-    ------
-    InputError
-        If the file cannot be read, a line is not one finite number, or the number of lines is not
-        ``n_docs``.
+    Raises `InputError` if the file cannot be read, a line is not one finite number, or the number of lines is
+    not ``n_docs``.
     """
     with readable(path), open_data(path) as file:
         content = file.read()
@@ -110,9 +94,14 @@ def judged_rankings(data: Path, rankings: list[Path], missing: Missing) -> list[
     if QRELS.recognises(data):
         qrels = read_trec_qrels(data)
         joined = [join_trec(read_trec_run(path), qrels) for path in rankings]
-        return [JudgedRanking(j.scores, j.labels, j.qptr, j.query_ids, j.doc_ids) for j in joined]
-    models = {path: _load(path) for path in rankings if is_model(path)}
-    q = read_data(data, missing)
+        fields = ("scores", "labels", "qptr", "doc_ids")
+        return [JudgedRanking(j.query_ids, {name: getattr(j, name) for name in fields}) for j in joined]
+    models = {}
+    for path in filter(is_model, rankings):
+        from directrix.rankers.model_file import load  # scikit-learn: a second that score files do not need
+
+        models[path] = load(path)
+    q = read_file(data, missing=missing.value)
     ids = tuple(map(str, q.query_ids))
     doc_ids = None if q.doc_ids is None else np.array(document_names(q), dtype=object)
     judged = []
@@ -122,17 +111,9 @@ def judged_rankings(data: Path, rankings: list[Path], missing: Missing) -> list[
             scores = models[path].predict_queries(as_wide_as(q, width, data, f"the model {path}"))
         else:
             scores = read_scores(path, q.n_docs, data)[q.rows]
-        judged.append(JudgedRanking(scores, q.labels, q.qptr, ids, doc_ids))
+        arrays = {"scores": scores, "labels": q.labels, "qptr": q.qptr, "doc_ids": doc_ids}
+        judged.append(JudgedRanking(ids, arrays))
     return judged
-
-
-def _load(path: Path) -> Ranker:
-    from directrix.rankers.model_file import (
-        load,  # imports scikit-learn: a second that score files do not need
-    )
-
-    ranker: Ranker = load(path)
-    return ranker
 
 
 def _number(line: str) -> float | None:

@@ -4,19 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
-from directrix.cli.files import read_data
-from directrix.cli.options import (
-    DataArgument,
-    Format,
-    FormatOption,
-    Missing,
-    MissingOption,
-    SeedOption,
-    usage,
-)
+from directrix.cli import options
 from directrix.cli.output import print_json, print_rows, progress_bar, remark
+from directrix.data.formats import read_file
 from directrix.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,31 +16,27 @@ if TYPE_CHECKING:
 
 
 def tendency(
-    data: DataArgument,
+    data: options.DataArgument,
     surrogates: Annotated[
         list[str] | None,
-        typer.Option(
+        options.without_default(
             "--surrogate",
             "-s",
             help='Surrogate, e.g. "ApproxAP(alpha=100)"; repeat for several. Default: all, with several '
             "parameters each.",
-            show_default=False,
         ),
     ] = None,
     measure: Annotated[
         str | None,
-        typer.Option(
-            "--measure",
-            "-m",
-            help="Measure. Default: the one each surrogate approximates.",
-            show_default=False,
+        options.without_default(
+            "--measure", "-m", help="Measure. Default: the one each surrogate approximates."
         ),
     ] = None,
-    models: Annotated[int, typer.Option(min=2, help="Number of random linear models.")] = 100,
-    norm: Annotated[float, typer.Option(help="Norm of their weights, which sets the unit of scores.")] = 1.0,
-    seed: SeedOption = 0,
-    missing: MissingOption = Missing.error,
-    form: FormatOption = Format.table,
+    models: Annotated[int, Option(min=2, help="Number of random linear models.")] = 100,
+    norm: Annotated[float, Option(help="Norm of their weights, which sets the unit of scores.")] = 1.0,
+    seed: options.SeedOption = 0,
+    missing: options.MissingOption = options.Missing.error,
+    form: options.FormatOption = options.Format.table,
 ) -> None:
     """Compute the tendency correlation of surrogates and measures over random models.
 
@@ -65,18 +53,18 @@ def tendency(
     from directrix.measures.names import measure as parse_measure
     from directrix.parameters import positive
 
-    with usage():
+    with options.usage():
         positive(norm, "norm")
         chosen = [with_value(text) for text in dict.fromkeys(surrogates or EVERY_SURROGATE)]
         goal = None if measure is None else parse_measure(measure)
-    queries = read_data(data, missing)
+    queries = read_file(data, missing=missing.value)
     if not surrogates:
         chosen = _defined_for(chosen, queries)
     with progress_bar("tendency") as report:
         weights = random_models(models, queries.n_features, norm=norm, seed=seed)
         results = surrogate_tendencies(chosen, queries, measure=goal, models=weights, progress=report)
     rows = [_row(surrogate, result, goal, queries) for surrogate, result in zip(chosen, results, strict=True)]
-    if form is Format.json:
+    if form is options.Format.json:
         settings = {"models": models, "norm": norm, "seed": seed, "queries": queries.n_queries}
         print_json({**settings, "rows": rows})
         return

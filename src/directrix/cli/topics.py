@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from directrix.data.files import open_data, readable
+from directrix.data.formats import read_file
 from directrix.errors import InputError
 
 TOPICS_HELP = (
@@ -14,12 +16,8 @@ TOPICS_HELP = (
 def positions_of(text: str, topics: tuple[str, ...], option: str) -> list[int]:
     """Return the positions of the topics that a text names, ascending.
 
-    A range may contain topics that do not exist; every other topic must exist.
-
-    Raises
-    ------
-    InputError
-        If a topic does not exist, no topic is named, or a file cannot be read.
+    A range may contain topics that do not exist. Raises `InputError` if any other topic does not exist, no
+    topic is named, or a file cannot be read.
     """
     position = {topic: i for i, topic in enumerate(topics)}
     chosen, missing = set(), []
@@ -47,13 +45,9 @@ def positions_of(text: str, topics: tuple[str, ...], option: str) -> list[int]:
 
 def _words(text: str) -> list[str]:
     if text.startswith("@"):
-        from directrix.data.files import open_data, readable
-
         path = Path(text[1:])
         with readable(path), open_data(path) as file:
             return [word for line in file for word in line.decode("utf-8", "backslashreplace").split()]
     if Path(text).is_file():
-        from directrix.data.formats import read_file
-
         return [str(query) for query in read_file(Path(text)).query_ids]
     return text.replace(",", " ").split()

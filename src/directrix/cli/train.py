@@ -7,22 +7,13 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Option
 
+from directrix.cli import options
 from directrix.cli.files import as_wide_as, check_writable
 from directrix.cli.memory import read_or_open
-from directrix.cli.options import (
-    DataArgument,
-    Format,
-    FormatOption,
-    Missing,
-    MissingOption,
-    SeedOption,
-    SettingsOption,
-    parse_settings,
-    usage,
-)
 from directrix.cli.output import print_json, print_rows, progress_bar, remark
+from directrix.data.formats import format_of
 
 if TYPE_CHECKING:
     from directrix.data.queries import Queries
@@ -30,60 +21,51 @@ if TYPE_CHECKING:
 
 
 def train(
-    train: DataArgument,
+    train: options.DataArgument,
     valid: Annotated[
         Path | None,
-        typer.Option(
-            help="Validation data. Default: cross-validation on the training queries.", show_default=False
-        ),
+        options.without_default(help="Validation data. Default: cross-validation on the training queries."),
     ] = None,
     measure: Annotated[
-        str, typer.Option("--measure", "-m", help="Measure to train for and to select by.")
+        str, Option("--measure", "-m", help="Measure to train for and to select by.")
     ] = "nDCG@10",
-    method: Annotated[str, typer.Option(help="A method listed by `directrix methods`, or auto.")] = "auto",
-    output: Annotated[Path, typer.Option("--output", "-o", help="Model file to write.")] = Path("model.json"),
-    settings: SettingsOption = None,
+    method: Annotated[str, Option(help="A method listed by `directrix methods`, or auto.")] = "auto",
+    output: Annotated[Path, Option("--output", "-o", help="Model file to write.")] = Path("model.json"),
+    settings: options.SettingsOption = None,
     scale: Annotated[
         str | None,
-        typer.Option(
-            help="Scaling of the features: query-minmax, query-standard, query-percentile, minmax, standard.",
-            show_default=False,
+        options.without_default(
+            help="Scaling of the features: query-minmax, query-standard, query-percentile, minmax, standard."
         ),
     ] = None,
-    seed: SeedOption = 0,
+    seed: options.SeedOption = 0,
     models: Annotated[
         list[str] | None,
-        typer.Option(
-            "--model",
-            help="Only methods with this model: linear, mlp, stumps or trees; repeatable.",
-            show_default=False,
+        options.without_default(
+            "--model", help="Only methods with this model: linear, mlp, stumps or trees; repeatable."
         ),
     ] = None,
     folds: Annotated[
         int | None,
-        typer.Option(
+        options.without_default(
             min=1,
             help="Number of folds without --valid; 1 holds out a fifth. Default 5; 1 from 1,000 queries on.",
-            show_default=False,
         ),
     ] = None,
     time_budget: Annotated[
         float | None,
-        typer.Option(
-            min=0.001, help="Seconds after which no further candidate is trained.", show_default=False
-        ),
+        options.without_default(min=0.001, help="Seconds after which no further candidate is trained."),
     ] = None,
-    missing: MissingOption = Missing.error,
+    missing: options.MissingOption = options.Missing.error,
     stream: Annotated[
         bool | None,
-        typer.Option(
+        options.without_default(
             "--stream/--no-stream",
             help="Read the features of a Parquet or Arrow file from disk as they are needed (linear models "
             "only). Default: if they would take more than 40 % of the available memory.",
-            show_default=False,
         ),
     ] = None,
-    form: FormatOption = Format.table,
+    form: options.FormatOption = options.Format.table,
 ) -> None:
     """Train a ranker for the measure you report, and write it as JSON.
 
@@ -92,7 +74,7 @@ def train(
     """
     from directrix.rankers.selection.search import run_search
 
-    with usage():
+    with options.usage():
         plan = _plan(settings, scale, measure, method, models)
     check_writable(output, train, valid)
     start = time.perf_counter()
@@ -114,25 +96,23 @@ def _plan(
     """Return the plan of the search, with the settings that options fix."""
     from directrix.rankers.selection.search import plan_search
 
-    options = {"random_state": "--seed"} | ({} if scale is None else {"scale": "--scale"})
-    fixed = parse_settings(settings, options)
+    by_option = {"random_state": "--seed"} | ({} if scale is None else {"scale": "--scale"})
+    fixed = options.parse_settings(settings, by_option)
     if scale is not None:
         fixed["scale"] = scale
     return plan_search(method, measure, fixed, models)
 
 
 def _validation_data(
-    path: Path, train: Path, queries: Queries, missing: Missing, *, stream: bool | None
+    path: Path, train: Path, queries: Queries, missing: options.Missing, *, stream: bool | None
 ) -> Queries:
-    from directrix.data.formats import format_of
-
     stream = stream if format_of(path).is_table else None
     return as_wide_as(read_or_open(path, missing, stream=stream), queries.n_features, path, str(train))
 
 
-def _print(result: Search, form: Format) -> None:
+def _print(result: Search, form: options.Format) -> None:
     name = result.ranker.measure_.name
-    if form is not Format.json:
+    if form is not options.Format.json:
         columns = ["candidate", f"{name} valid", f"{name} train", "steps", "status", "seconds", ""]
         rows = [
             [
@@ -144,18 +124,8 @@ def _print(result: Search, form: Format) -> None:
         ]
         print_rows(columns, rows, form)
         return
-    candidates = [
-        {
-            "method": c.method,
-            "settings": dict(c.settings),
-            "valid": c.valid,
-            "train": c.train,
-            "steps": c.steps,
-            "status": c.status,
-            "seconds": c.seconds,
-        }
-        for c in result.candidates
-    ]
+    fields = ("method", "settings", "valid", "train", "steps", "status", "seconds")
+    candidates = [{name: getattr(c, name) for name in fields} for c in result.candidates]
     print_json(
         {
             "measure": name,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import Any
@@ -159,12 +159,6 @@ def _look(name: str, q: Queries) -> tuple[FileAudit, Array]:
     return fact, rows
 
 
-def _blocks(q: Queries) -> Iterator[tuple[int, Array]]:
-    for first in range(0, q.n_docs, _ROWS):
-        part = q.features[first : first + _ROWS]
-        yield first, part.toarray() if sp.issparse(part) else part
-
-
 def _hashes(q: Queries) -> tuple[Array, Array, Array, Array, Array]:
     """Hash of every row and column; smallest and largest value and number of NaN of every column."""
     rows = np.zeros(q.n_docs, dtype=np.uint64)
@@ -172,7 +166,9 @@ def _hashes(q: Queries) -> tuple[Array, Array, Array, Array, Array]:
     low, high = np.full(q.n_features, np.inf), np.full(q.n_features, -np.inf)
     missing = np.zeros(q.n_features, dtype=np.int64)
     numbers = np.arange(q.n_features)
-    for first, part in _blocks(q):
+    for first in range(0, q.n_docs, _ROWS):
+        part = q.features[first : first + _ROWS]
+        part = part.toarray() if sp.issparse(part) else part
         low = np.fmin(low, np.fmin.reduce(part, axis=0))
         high = np.fmax(high, np.fmax.reduce(part, axis=0))
         missing += np.isnan(part).sum(axis=0)

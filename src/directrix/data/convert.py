@@ -21,25 +21,12 @@ class Counts(NamedTuple):
 
 
 def convert_file(source: Path, target: Path, missing: str = "error") -> Counts:
-    """Rewrite a data file in the format that the name of the target says.
+    """Rewrite a data file, or a folder of Parquet and Arrow files, in the format that the target's name says.
 
-    Parameters
-    ----------
-    source : path
-        A data file of any format that is read, or a folder of Parquet and Arrow files.
-    target : path
-        See `FORMATS` for the endings; any other is LETOR text. ``.gz``, ``.bz2`` and ``.xz`` compress text.
-        The file appears only when all of it is written.
-    missing : {"error", "zero", "nan"}
-        What missing features mean, see `read_letor`.
+    See `FORMATS` for the endings; any other is LETOR text. ``.gz``, ``.bz2`` and ``.xz`` compress text. The
+    file appears only when all of it is written. ``missing`` says what missing features mean, and errors are
+    raised, as by `read_letor` and `open_parquet`.
 
-    Raises
-    ------
-    InputError
-        If the source cannot be used, as `read_letor` and `open_parquet` do.
-
-    Notes
-    -----
     From and to Parquet and Arrow no more than a few blocks are in memory. Text that becomes other text is
     read whole, so that sparse features stay sparse; so are labels that become judgements.
 

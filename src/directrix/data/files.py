@@ -77,10 +77,7 @@ def readable(path: Path) -> Iterator[None]:
 def open_data(path: Path) -> IO[bytes]:
     """Open a file for reading, decompressed if its first bytes say gzip, bzip2 or xz.
 
-    Raises
-    ------
-    InputError
-        As `open_compressed`; other errors are those of the system, see `readable`.
+    Raises `InputError` as `open_compressed`; other errors are those of the system, see `readable`.
     """
     return open_compressed(path) or path.open("rb")
 
@@ -88,10 +85,8 @@ def open_data(path: Path) -> IO[bytes]:
 def open_compressed(path: Path) -> IO[bytes] | None:
     """Open a gzip, bzip2 or xz file, recognised by its first bytes; ``None`` for any other file.
 
-    Raises
-    ------
-    InputError
-        If ``path`` is a pipe or a device: the bytes that are read to recognise the file cannot be read again.
+    Raises `InputError` if it is a pipe or a device: the bytes that are read to recognise the file cannot be
+    read again.
     """
     mode = path.stat().st_mode
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):

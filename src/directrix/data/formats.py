@@ -26,40 +26,28 @@ class Format:
 
     Functions are given as ``module:function`` below ``directrix.data``. A text format needs the first two,
     one of them if it is only read or only written; a table, whose features can stay in its file, the others.
-
-    Parameters
-    ----------
-    name : str
-        As messages and ``--help`` show it.
-    suffixes : tuple of str
-        Endings of file names, the usual one first.
-    reader : str
-        ``(path, *, missing) -> Queries``.
-    lines : str
-        ``(Queries) -> iterable of bytes``: text to write; the queries may be a part of those of the file.
-    recogniser : str
-        ``(path) -> bool``: whether the content of a file, or of a folder, is of this format.
-    opener : str
-        ``(path) -> Queries`` with `StoredFeatures`.
-    parts : str
-        ``(path, missing) -> iterable of Queries``: consecutive rows, for conversion in bounded memory; the
-        last query of a part may continue in the next one. May raise `directrix.data.parts.StartAgain`.
-        Default: all at once.
-    writer : str
-        ``(path) -> context manager``, which gives a function that takes `Queries`; instead of ``lines``.
-    compressed : bool
-        Whether files may be compressed with gzip, bzip2 or xz.
     """
 
     name: str
+    """As messages and ``--help`` show it."""
     suffixes: tuple[str, ...]
+    """Endings of file names, the usual one first."""
     reader: str = ""
+    """``(path, *, missing) -> Queries``."""
     lines: str = ""
+    """``(Queries) -> iterable of bytes``: text to write; the queries may be a part of those of the file."""
     recogniser: str = ""
+    """``(path) -> bool``: whether the content of a file, or of a folder, is of this format."""
     opener: str = ""
+    """``(path) -> Queries`` with `StoredFeatures`."""
     parts: str = ""
+    """``(path, missing) -> iterable of Queries``: consecutive rows, for conversion in bounded memory; the
+    last query of a part may continue in the next one. May raise `directrix.data.parts.StartAgain`.
+    Default: all at once."""
     writer: str = ""
+    """``(path) -> context manager``, which gives a function that takes `Queries`; instead of ``lines``."""
     compressed: bool = True
+    """Whether files may be compressed with gzip, bzip2 or xz."""
 
     @property
     def is_written(self) -> bool:
@@ -149,10 +137,7 @@ def read_file(path: Path, *, missing: str = "error") -> Queries:
 def open_file(path: Path) -> Queries:
     """Open a table whose features stay in its file; see `open_parquet`.
 
-    Raises
-    ------
-    InputError
-        For text, whose rows have no fixed places in the file.
+    Raises `InputError` for text, whose rows have no fixed places in the file.
     """
     opener = format_of(path).opener
     if not opener:

@@ -15,29 +15,12 @@ _DOCS_PER_CHUNK = 4096
 
 
 def group_by_query(qid: Any) -> tuple[Int64Array, Int64Array, tuple[Hashable, ...]]:
-    """Group rows by query, stably; queries in order of first appearance.
+    """Group rows by the query of each, stably; queries in order of first appearance.
 
-    Parameters
-    ----------
-    qid : sequence of hashables (n_docs,)
-        Query of every row.
+    Return the row of the input at each grouped place, ``arange(n_docs)`` if already grouped; the boundaries
+    in the grouped order (n_queries + 1,); and the identifier of each query. Raises `InputError` if an
+    identifier is missing (None, NaN, NaT), not hashable, or ``qid`` is not one-dimensional.
 
-    Returns
-    -------
-    rows : int64 (n_docs,)
-        Row of the input at each grouped place; ``arange(n_docs)`` if already grouped.
-    qptr : int64 (n_queries + 1,)
-        Boundaries in the grouped order.
-    query_ids : tuple of hashable
-        One per query.
-
-    Raises
-    ------
-    InputError
-        If an identifier is missing (None, NaN, NaT), not hashable, or ``qid`` is not one-dimensional.
-
-    Notes
-    -----
     NumPy handles arrays of numbers, dates or text, O(n) if grouped, O(n log n) if not; a dictionary handles
     lists and object arrays.
     """
@@ -57,6 +40,11 @@ def object_array(values: Iterable[Any]) -> Array:
     out = np.empty(len(items), dtype=object)
     out[:] = items
     return out
+
+
+def in_utf8(identifier: object) -> str:
+    """Text of an identifier; bytes that are no UTF-8 are escaped as the reader of TREC files escapes them."""
+    return str(identifier).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def run_starts(values: Array) -> Int64Array:

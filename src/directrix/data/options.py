@@ -24,13 +24,7 @@ def as_shares(name: str, values: Any, fewest: int = 1) -> Float64Array:
 
 
 def generator(seed: Any) -> np.random.Generator:
-    """Return the random generator of a seed.
-
-    Raises
-    ------
-    InputError
-        If NumPy does not accept the seed: it is negative, or no integer.
-    """
+    """Return the random generator of a seed that NumPy accepts: not negative, and an integer."""
     try:
         return np.random.default_rng(seed)
     except (TypeError, ValueError) as error:

@@ -11,24 +11,16 @@ _SHOWN = 20
 
 
 class Problem(NamedTuple):
-    """One bad line: where, what arrived, and what to do about it.
-
-    Parameters
-    ----------
-    line : int
-        From 1.
-    what : str
-        What arrived and what is needed.
-    remedy : str
-        What to type next.
-    shell : str
-        What to type in a shell instead; "" = the same.
-    """
+    """One bad line: where, what arrived, and what to do about it."""
 
     line: int
+    """From 1."""
     what: str
+    """What arrived and what is needed."""
     remedy: str
+    """What to type next."""
     shell: str = ""
+    """What to type in a shell instead; "" = the same."""
 
 
 def raise_problems(path: object, problems: Sequence[Problem], n_problems: int | None = None) -> None:

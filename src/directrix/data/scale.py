@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from directrix.data.statistics import percentiles, statistics
 from directrix.data.stored import StoredFeatures
+from directrix.data.validate import has_finite_sum
 from directrix.errors import InputError
 from directrix.types import Array, Int64Array
 
@@ -101,7 +102,7 @@ class Scale:
         One copy of the features, O(n_docs n_features).
         """
         if isinstance(features, StoredFeatures):
-            return features.scaled(self, qptr)
+            return features.scaled(self.apply, qptr)
         if sp.issparse(features):
             return self._apply_csr(features)
         if self.center is None or self.width is None:
@@ -235,9 +236,8 @@ def _check_width(width: Array, where: str) -> None:
 
 
 def _check_finite(out: Array, given: Array, place: Callable[[tuple[int, ...]], str]) -> None:
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(np.sum(out, dtype=np.float64)):
-            return
+    if has_finite_sum(out):
+        return
     bad = ~np.isfinite(out) & np.isfinite(given)
     if bad.any():
         at = tuple(int(i) for i in np.unravel_index(np.argmax(bad), bad.shape))

@@ -81,7 +81,9 @@ def k_folds(q: Queries, k: int = 5, *, seed: int = 0) -> Iterator[tuple[Queries,
         raise InputError(
             f"k={k} folds of {q.n_queries} queries; k is 2 to the number of queries. Type e.g. k=2."
         )
-    return _folds(q, int(k), fold_numbers(q.n_queries, int(k), seed=seed))
+    numbers = fold_numbers(q.n_queries, int(k), seed=seed)
+    pairs = ((numbers != fold, numbers == fold) for fold in range(int(k)))
+    return ((q.take(np.flatnonzero(train)), q.take(np.flatnonzero(test))) for train, test in pairs)
 
 
 def fold_numbers(n_queries: int, k: int, *, seed: int = 0) -> Int64Array:
@@ -89,11 +91,6 @@ def fold_numbers(n_queries: int, k: int, *, seed: int = 0) -> Int64Array:
     numbers = np.empty(n_queries, dtype=np.int64)
     numbers[generator(seed).permutation(n_queries)] = np.arange(n_queries) % k
     return numbers
-
-
-def _folds(q: Queries, k: int, numbers: Int64Array) -> Iterator[tuple[Queries, Queries]]:
-    for fold in range(k):
-        yield q.take(np.flatnonzero(numbers != fold)), q.take(np.flatnonzero(numbers == fold))
 
 
 def letor_folds(folder: str | os.PathLike[str]) -> tuple[Fold, ...]:

@@ -15,12 +15,8 @@ from directrix.types import Array, Float64Array
 def statistics(kind: str, features: Any) -> tuple[Float64Array, Float64Array]:
     """Center and width of every feature, in float64; a width of 0 marks a constant one.
 
-    Parameters
-    ----------
-    kind : {"minmax", "standard"}
-        Minimum and range, or mean and standard deviation; of CSR the latter only.
-    features : float32 or float64 (n_docs, n_features), CSR, or `StoredFeatures`
-        Stored features are read once; their means and deviations differ from those in memory by rounding.
+    They are minimum and range for "minmax", mean and standard deviation for "standard", the only kind for
+    CSR. `StoredFeatures` are read once; their means and deviations differ from those in memory by rounding.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         if isinstance(features, StoredFeatures):
@@ -61,21 +57,9 @@ def percentiles(part: Array) -> Float64Array:
 
     .. math:: \frac{|\{j : x_j < x_i\}|}{n - 1}
 
-    0 for the smallest value and 1 for the largest if only one document has it; equal values get the same
-    share. All are 0 if all values are equal.
-
-    Parameters
-    ----------
-    part : array (n, n_features)
-        Documents of one query; NaN stays NaN and is not counted as smaller than any value.
-
-    Returns
-    -------
-    float64 (n, n_features)
-
-    Notes
-    -----
-    Every column is sorted, O(n log n) each.
+    over the n documents of one query. 0 for the smallest value and 1 for the largest if only one document
+    has it; equal values get the same share. All are 0 if all values are equal. NaN stays NaN and is not
+    counted as smaller than any value. Every column is sorted, O(n log n) each.
     """
     order = np.argsort(part, axis=0)
     values = np.take_along_axis(part, order, axis=0)

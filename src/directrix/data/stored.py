@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -33,42 +33,21 @@ class Rows(Protocol):
     @property
     def name(self) -> str:
         """The file, for messages."""
-        ...
 
     @property
     def shape(self) -> tuple[int, int]:
         """Numbers of rows and of columns."""
-        ...
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """float32 or float64."""
-        ...
 
     def read(self, first: int, last: int, out: Array) -> None:
         """Fill ``out`` (last - first, n_features) with the rows first <= i < last."""
-        ...
-
-
-class RowScale(Protocol):
-    """What `StoredFeatures.scaled` applies to rows that were read; see `directrix.data.scale.Scale`."""
-
-    def apply(self, features: Any, qptr: Int64Array) -> Any:
-        """Scale whole queries."""
-        ...
 
 
 class Extent(NamedTuple):
-    """Consecutive rows of a file.
-
-    Parameters
-    ----------
-    row : int
-        First row.
-    path : Path
-    offset : int
-        Byte of the file where that row begins.
-    """
+    """Consecutive rows of a file: the number of the first one, and the byte of the file where it begins."""
 
     row: int
     path: Path
@@ -79,16 +58,8 @@ class Extent(NamedTuple):
 class RawRows:
     """Rows whose bytes in the files are those they have in memory.
 
-    Parameters
-    ----------
-    name : str
-        For messages.
-    extents : tuple of Extent
-        In the order of the rows, without gaps.
-    shape : (n_docs, n_features)
-    dtype : float32 or float64
-    stamps : tuple of (path, bytes, nanoseconds)
-        Size and time of every file when it was opened; a file that has changed is refused.
+    ``name`` is for messages. The extents are in the order of the rows, without gaps. A file whose stamp is
+    not among ``stamps`` has changed since it was opened, and is refused.
     """
 
     name: str
@@ -100,10 +71,7 @@ class RawRows:
     def read(self, first: int, last: int, out: Array) -> None:
         """Read rows, with one system call per extent.
 
-        Raises
-        ------
-        InputError
-            If a file cannot be read, or is not the one that was opened.
+        Raises `InputError` if a file cannot be read, or is not the one that was opened.
         """
         width = self.shape[1] * self.dtype.itemsize
         if width == 0 or first == last:
@@ -134,23 +102,16 @@ class StoredFeatures:
     """The features of `Queries` that are in a file and stay there; made by `directrix.data.open_parquet`.
 
     It refuses to become a matrix: code that can work block by block uses `blocks`.
-
-    Parameters
-    ----------
-    source : Rows
-        The file.
-    runs : int64 (n_runs, 2), or None
-        Rows of the file that belong to these features, as runs first <= i < last; None = all.
-    scale : RowScale, or None
-        Applied to rows after they are read.
-    qptr : int64 (n_queries + 1,), or None
-        Query boundaries, for a scale.
     """
 
     source: Rows
+    """The file."""
     runs: Int64Array | None = None
-    scale: RowScale | None = None
+    """Rows of the file that belong to these features, (n_runs, 2), as runs first <= i < last; None = all."""
+    scale: Callable[[Array, Int64Array], Array] | None = None
+    """Applied to rows of whole queries, and their boundaries, after they are read."""
     qptr: Int64Array | None = None
+    """Query boundaries, for a scale."""
 
     ndim = 2
 
@@ -212,35 +173,25 @@ class StoredFeatures:
         firsts, lasts = chosen[np.append(0, cuts)], chosen[np.append(cuts, len(chosen)) - 1] + 1
         return replace(self, runs=np.column_stack([firsts, lasts]))
 
-    def scaled(self, scale: RowScale, qptr: Int64Array) -> StoredFeatures:
+    def scaled(self, scale: Callable[[Array, Int64Array], Array], qptr: Int64Array) -> StoredFeatures:
         """Return the same features, scaled as they are read; whole queries are then read."""
         return replace(self, scale=scale, qptr=qptr)
 
     def read(self, first: int, last: int, out: Array | None = None) -> Array:
         """Return the rows first <= i < last, in ``out`` if it is given and there is no scale."""
         if self.scale is None or self.qptr is None:
-            rows = np.empty((last - first, self.shape[1]), self.dtype) if out is None else out[: last - first]
-            self._read(first, last, rows)
-            return rows
+            return self._read(first, last, out)
         # a scale may need whole queries
         a = int(np.searchsorted(self.qptr, first, side="right")) - 1
         b = max(a, int(np.searchsorted(self.qptr, last)))
         lo, hi = int(self.qptr[a]), int(self.qptr[b])
-        has_room = out is not None and len(out) >= hi - lo
-        rows = (
-            out[: hi - lo] if out is not None and has_room else np.empty((hi - lo, self.shape[1]), self.dtype)
-        )
-        self._read(lo, hi, rows)
-        scaled: Array = self.scale.apply(rows, self.qptr[a : b + 1] - lo)
-        return scaled[first - lo : last - lo]
+        rows = self._read(lo, hi, out)
+        return self.scale(rows, self.qptr[a : b + 1] - lo)[first - lo : last - lo]
 
-    def _read(self, first: int, last: int, out: Array) -> None:
-        if self.runs is None:
-            self.source.read(first, last, out)
-        else:
-            self._read_runs(self.runs, first, last, out)
-
-    def _read_runs(self, runs: Int64Array, first: int, last: int, out: Array) -> None:
+    def _read(self, first: int, last: int, out: Array | None) -> Array:
+        if out is None or len(out) < last - first:
+            out = np.empty((last - first, self.shape[1]), self.dtype)
+        runs = np.array([[0, self.source.shape[0]]]) if self.runs is None else self.runs
         ends = np.cumsum(np.diff(runs)[:, 0])
         run, row = int(np.searchsorted(ends, first, side="right")), first
         while row < last:
@@ -248,6 +199,7 @@ class StoredFeatures:
             begin = int(runs[run, 1] - ends[run]) + row
             self.source.read(begin, begin + end - row, out[row - first : end - first])
             run, row = run + 1, end
+        return out[: last - first]
 
     def blocks(self, qptr: Int64Array) -> Iterator[tuple[int, Array]]:
         """All rows in order, as (first row, block of whole queries); see `spans`."""

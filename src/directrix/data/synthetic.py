@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -151,11 +152,7 @@ def _monomials(d: int, wanted: int, rng: np.random.Generator) -> Int64Array:
     """Draw monomials as three sorted indices out of 0..d, where d stands for the factor 1."""
     total = (d + 1) * (d + 2) * (d + 3) // 6 - 1  # multisets of three, without the constant
     if wanted >= total:
-        grid = np.array(
-            [(i, j, k) for i in range(d + 1) for j in range(i, d + 1) for k in range(j, d + 1)],
-            dtype=np.int64,
-        )
-        return grid[:-1]
+        return np.array(list(itertools.combinations_with_replacement(range(d + 1), 3))[:-1], dtype=np.int64)
     numbers = np.sort(rng.choice(total, size=wanted, replace=False))
     # the number of multisets with a first index below i, then with a second below j, inverts the count
     below = np.cumsum([0] + [(d + 1 - i) * (d + 2 - i) // 2 for i in range(d + 1)])

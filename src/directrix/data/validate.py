@@ -14,33 +14,12 @@ from directrix.types import Array, Float64Array, FloatArray, Int64Array
 def check_ranking(
     scores: Any, labels: Any, qptr: Any, *, allow_infinite: bool = False
 ) -> tuple[FloatArray, Float64Array, Int64Array]:
-    """Check what measures and surrogates take; arrays that have the right form are not copied.
+    """Check what measures and surrogates take, in one pass; arrays of the right form are not copied.
 
-    Parameters
-    ----------
-    scores : array (n_docs,)
-        float32 is kept, everything else becomes float64.
-    labels : array (n_docs,)
-        Finite, >= 0.
-    qptr : array of integers (n_queries + 1,)
-        Starts at 0, never decreases, ends at ``n_docs``.
-    allow_infinite : bool
-        Whether a score may be infinite; -inf marks a document that was not retrieved.
-
-    Returns
-    -------
-    scores : float32 or float64 (n_docs,), contiguous
-    labels : float64 (n_docs,), contiguous
-    qptr : int64 (n_queries + 1,), contiguous
-
-    Raises
-    ------
-    InputError
-        With the row and the query of the first value that cannot be used.
-
-    Notes
-    -----
-    One pass over each array.
+    Return contiguous arrays: scores (n_docs,) as float32 if they are, else as float64; labels (n_docs,) as
+    float64, finite and >= 0; query boundaries (n_queries + 1,) as int64, see `check_qptr`. With
+    ``allow_infinite`` a score may be infinite: -inf marks a document that was not retrieved. The
+    `InputError` names the row and the query of the first value that cannot be used.
     """
     scores = _numbers(scores, "scores")
     scores = np.ascontiguousarray(scores, dtype=None if scores.dtype == np.float32 else np.float64)
@@ -64,24 +43,22 @@ def check_qptr(qptr: Any, n_docs: int, of: str = "rows") -> Int64Array:
     given = _numbers(qptr, "qptr")
     pointers = np.ascontiguousarray(given, dtype=np.int64)
     remedy = "Type qptr = numpy.concatenate([[0], numpy.cumsum(sizes)]) for queries of these sizes."
+    falls = np.diff(pointers) < 0
     if not np.array_equal(pointers, given):
-        raise InputError(f"qptr has dtype {given.dtype} and values that are no integers; {remedy}")
-    if len(pointers) == 0 or pointers[0] != 0:
+        problem = f"has dtype {given.dtype} and values that are no integers;"
+    elif len(pointers) == 0 or pointers[0] != 0:
         first = "is empty" if len(pointers) == 0 else f"starts at {pointers[0]}"
-        raise InputError(f"qptr {first}; query boundaries start at 0. {remedy}")
-    steps = np.diff(pointers)
-    if len(steps) and steps.min() < 0:
-        q = int(np.argmax(steps < 0))
-        raise InputError(
-            f"qptr decreases from {pointers[q]} to {pointers[q + 1]} at query {q}; boundaries never "
-            f"decrease. {remedy}"
+        problem = f"{first}; query boundaries start at 0."
+    elif falls.any():
+        q = int(np.argmax(falls))
+        problem = (
+            f"decreases from {pointers[q]} to {pointers[q + 1]} at query {q}; boundaries never decrease."
         )
-    if pointers[-1] != n_docs:
-        raise InputError(
-            f"qptr ends at {pointers[-1]}, but there are {n_docs} {of}; the last boundary is their "
-            f"number. {remedy}"
-        )
-    return pointers
+    elif pointers[-1] != n_docs:
+        problem = f"ends at {pointers[-1]}, but there are {n_docs} {of}; the last boundary is their number."
+    else:
+        return pointers
+    raise InputError(f"qptr {problem} {remedy}")
 
 
 def check_labels(labels: Any, *, qptr: Int64Array | None = None) -> Float64Array:
@@ -133,25 +110,24 @@ def check_group(group: Any, n_docs: int) -> Int64Array:
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
-def check_features(X: Any, *, allow_nan: bool = False) -> Any:
+def check_features(X: Any) -> Any:
     """Return features as C-contiguous float32 or float64 (n_docs, n_features), or as canonical CSR.
 
     float32 and float64 are kept, other numbers become float64. The input is never changed.
     """
-    if sp.issparse(X):
-        features = _csr(X)
-        values = features.data
-    else:
-        features = _dense(X)
-        values = features
-    # a sum is finite only if every term is; it needs no memory, and after an overflow all values are checked
-    with np.errstate(over="ignore", invalid="ignore"):
-        is_suspect = values.size > 0 and not np.isfinite(np.sum(values, dtype=np.float64))
-    if is_suspect:
-        bad = np.isinf(values) if allow_nan else ~np.isfinite(values)
+    features = _csr(X) if sp.issparse(X) else _dense(X)
+    values: Any = features.data if sp.issparse(X) else features
+    if not has_finite_sum(values):
+        bad = ~np.isfinite(values)
         if bad.any():
             _raise_not_finite(X, features, bad)
     return features
+
+
+def has_finite_sum(values: Array) -> bool:
+    """Return whether the sum is finite: then every value is. It needs no memory."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(np.sum(values, dtype=np.float64)))
 
 
 def _raise_not_finite(X: Any, features: Any, bad: Array) -> None:
@@ -201,10 +177,9 @@ def _dense(X: Any) -> Array:
             f"features: the rows have different lengths ({error}); {shape}. Pad or fix them."
         ) from error
     if array.ndim != 2:
-        remedy = (
-            "X.reshape(-1, 1) for one feature, X.reshape(1, -1) for one document" if array.ndim == 1 else ""
-        )
-        raise InputError(f"features have shape {array.shape}; {shape}. Type {remedy or 'X.reshape(...)'}.")
+        one = "X.reshape(-1, 1) for one feature, X.reshape(1, -1) for one document"
+        remedy = one if array.ndim == 1 else "X.reshape(...)"
+        raise InputError(f"features have shape {array.shape}; {shape}. Type {remedy}.")
     if array.dtype == object or array.dtype.kind not in "fiub":
         array = _from_objects(X, array)
     if array.dtype not in (np.float32, np.float64):

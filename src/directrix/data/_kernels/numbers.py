@@ -6,9 +6,6 @@ and correctly (Clinger 1990). Other numbers of up to 19 digits are multiplied by
 bits of the power of five; the product is short of the true one by less than two units of its
 high half, so it rounds correctly unless the border lies within these two units, once in about
 500 numbers (the first step of Eisel and Lemire, doi:10.1002/spe.2984).
-
-Numba's cache looks at the file of the outermost kernel only: after a change here, delete
-``_kernels/__pycache__`` or the old code goes on running.
 """
 
 import math

@@ -9,6 +9,7 @@ import numpy as np
 
 from directrix.data.arrow.layout import Layout
 from directrix.data.grouping import object_array
+from directrix.data.validate import has_finite_sum
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array
 
@@ -80,9 +81,8 @@ class Columns:
         return self._checked(rows, place)
 
     def _checked(self, rows: Array, place: Place) -> Array:
-        with np.errstate(over="ignore", invalid="ignore"):
-            if np.isfinite(rows.sum(dtype=np.float64)):  # a sum is finite only if every term is
-                return rows
+        if has_finite_sum(rows):
+            return rows
         bad = ~np.isfinite(rows) if self._missing == "error" else np.isinf(rows)
         if bad.any():
             self._refuse(rows, bad, place)

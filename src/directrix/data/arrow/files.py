@@ -46,18 +46,9 @@ def _form(path: Path) -> str | None:
 
 
 class ArrowFiles:
-    """The files of one data set, of which only columns and sizes are read.
+    """The files that `directrix.data.read_parquet` takes as one data set; only columns and sizes are read.
 
-    Parameters
-    ----------
-    path : Path
-        A Parquet or Arrow IPC file (Feather version 2), or a folder whose files ``*.parquet``,
-        ``*.arrow`` and ``*.feather`` are read in the order of their names.
-
-    Raises
-    ------
-    InputError
-        If a file does not exist, is damaged, or has other columns than `directrix.data.read_parquet` needs.
+    Raises `InputError` if a file does not exist, is damaged, or has other columns than are needed.
     """
 
     def __init__(self, path: Path) -> None:

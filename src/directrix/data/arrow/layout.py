@@ -20,27 +20,18 @@ _INDEX = re.compile(r"__index_level_\d+__")  # a column in which pandas stores i
 
 @dataclass(frozen=True)
 class Layout:
-    """The columns of a data set.
-
-    Parameters
-    ----------
-    names : tuple of str
-        Names of the features, or their numbers from 0 if the file does not name them.
-    is_list : bool
-        Whether one column ``features`` holds them all as lists.
-    has_names : bool
-        Whether the file names them.
-    has_docs : bool
-        Whether there is a column ``docid``.
-    dtype : float32 or float64
-        float32 if all features fit into it exactly.
-    """
+    """The columns of a data set."""
 
     names: tuple[str, ...]
+    """Names of the features, or their numbers from 0 if the file does not name them."""
     is_list: bool
+    """Whether one column ``features`` holds them all as lists."""
     has_names: bool
+    """Whether the file names them."""
     has_docs: bool
+    """Whether there is a column ``docid``."""
     dtype: np.dtype[Any]
+    """float32 if all features fit into it exactly, else float64."""
 
     @property
     def given_names(self) -> tuple[str, ...] | None:

@@ -16,7 +16,7 @@ from directrix.data.arrow.files import import_arrow
 from directrix.data.arrow.layout import FEATURE_NAMES
 from directrix.data.atomic import replacing
 from directrix.data.formats import ARROW
-from directrix.data.grouping import object_array
+from directrix.data.grouping import in_utf8, object_array
 from directrix.data.letor.write import is_integer
 from directrix.data.queries import Queries
 from directrix.errors import InputError
@@ -68,6 +68,7 @@ def writing(path: Path) -> Iterator[Callable[[Queries], None]]:
 class _Sink:
     def __init__(self, pa: Any, file: Any, stack: contextlib.ExitStack, path: Path) -> None:
         self._pa, self._file, self._stack, self._path = pa, file, stack, path
+        self._is_parquet = path.suffix == ".parquet"
         self._writer: Any = None
         self._schema: Any = None
         self._kept: list[tuple[Array, Float64Array, Array, Array | None]] = []
@@ -99,16 +100,12 @@ class _Sink:
         rows = np.concatenate(features)
         columns = [self._qids(np.concatenate(qids)), pa.array(np.concatenate(labels))]
         if "docid" in self._schema.names:
-            texts = [None if d is None else _text(d) for d in np.concatenate(docs)]
+            texts = [None if d is None else in_utf8(d) for d in np.concatenate(docs)]
             columns.append(pa.array(texts, pa.string()))
         columns.append(pa.FixedSizeListArray.from_arrays(pa.array(rows.reshape(-1)), rows.shape[1]))
         batch = pa.record_batch(columns, schema=self._schema)
         options = {"row_group_size": batch.num_rows} if self._is_parquet else {}
         self._writer.write_batch(batch, **options)
-
-    @property
-    def _is_parquet(self) -> bool:
-        return self._path.suffix == ".parquet"
 
     def _qids(self, qids: Array) -> Any:
         wanted = self._schema.field("qid").type
@@ -136,7 +133,7 @@ class _Sink:
             ("features", pa.list_(value, rows.shape[1])),
         ]
         metadata = None if q.feature_names is None else {FEATURE_NAMES: json.dumps(list(q.feature_names))}
-        self._schema = pa.schema([pa.field(name, kind) for name, kind in fields], metadata=metadata)
+        self._schema = pa.schema(fields, metadata=metadata)
         if self._is_parquet:
             writer = pa.parquet.ParquetWriter(
                 self._file, self._schema, use_dictionary=["qid", "label"], compression="snappy"
@@ -154,9 +151,4 @@ def _qids_by_row(q: Queries) -> Array:
 
 
 def _is_text(qid: Any) -> bool:
-    return isinstance(qid, str) and _text(qid) == qid
-
-
-def _text(doc_id: object) -> str:
-    """What UTF-8 can hold of it; bytes that are no UTF-8 are escaped as by the reader of TREC files."""
-    return str(doc_id).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    return isinstance(qid, str) and in_utf8(qid) == qid

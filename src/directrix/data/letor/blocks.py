@@ -14,14 +14,7 @@ class FileBlocks:
     """Blocks of a plain file, readable in any order and from any thread.
 
     Block ``b`` holds the lines that start at bytes ``[b * size, (b + 1) * size)``; so the
-    blocks depend on the file alone.
-
-    Parameters
-    ----------
-    path : Path
-        A regular file.
-    size : int
-        Bytes from which a block takes its lines.
+    blocks depend on the file, which must be a regular one, alone.
     """
 
     def __init__(self, path: Path, size: int = BLOCK_BYTES) -> None:
@@ -51,16 +44,13 @@ class FileBlocks:
         return text[start:] if start else text
 
     def _rest_of_line(self, offset: int) -> bytes:
-        parts, step = [], 1 << 14
-        while part := self._read(offset, step):
-            newline = part.find(b"\n")
-            if newline >= 0:
-                parts.append(part[: newline + 1])
-                break
-            parts.append(part)
-            offset += len(part)
-            step = min(2 * step, 1 << 24)
-        return b"".join(parts)
+        length = 1 << 14
+        while True:
+            text = self._read(offset, length)
+            end = text.find(b"\n") + 1
+            if end or len(text) < length:
+                return text[:end] if end else text
+            length *= 2
 
     def _read(self, offset: int, length: int) -> bytes:
         parts: list[bytes] = []

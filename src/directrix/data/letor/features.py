@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,18 +18,14 @@ from directrix.errors import InputError
 from directrix.threads import run_chunks
 from directrix.types import Array, Int64Array
 
+_T = TypeVar("_T")
 _BATCH = 16  # blocks of a compressed file that are held as text at the same time
 
 
 def parse_file(path: Path, parser: BlockParser, n_features: int | None) -> tuple[list[Block], Array | None]:
-    """Parse all blocks of a file.
+    """Parse all blocks of a file, in their order.
 
-    Returns
-    -------
-    blocks : list of Block
-        In the order of the file.
-    dense : array, or None
-        If given, it holds the features of the blocks with a `place`, from that row on.
+    The array, if there is one, holds the features of the blocks with a `place`, from that row on.
     """
     compressed = open_compressed(path)
     if compressed is not None:
@@ -41,26 +37,27 @@ def parse_file(path: Path, parser: BlockParser, n_features: int | None) -> tuple
 
 def each_block(path: Path, parser: BlockParser) -> Iterator[Block]:
     """Parse a file from front to back, holding a few blocks at a time."""
-    compressed, is_start = open_compressed(path), True
+    compressed = open_compressed(path)
     with contextlib.ExitStack() as stack:
         if compressed is None:
             text = stack.enter_context(FileBlocks(path))
             source: Iterator[bytes] = (text.read(b) for b in range(len(text)))
         else:
             source = stream_blocks(stack.enter_context(compressed))
-        while batch := list(itertools.islice(source, _BATCH)):
-            yield from _parse_batch(batch, parser, is_start=is_start)
-            is_start = False
+        numbered = enumerate(source)
+        while batch := list(itertools.islice(numbered, _BATCH)):
+            yield from _each(lambda block: parser.parse(block[1], is_first=block[0] == 0), batch)
 
 
-def _parse_batch(texts: list[bytes], parser: BlockParser, *, is_start: bool) -> list[Block]:
-    done: dict[int, Block] = {}
+def _each(function: Callable[[Any], _T], items: Sequence[Any]) -> list[_T]:
+    """Call a function with every item, on threads."""
+    done: dict[int, _T] = {}
 
-    def work(b: int) -> None:
-        done[b] = parser.parse(texts[b], is_first=is_start and b == 0)
+    def work(i: int) -> None:
+        done[i] = function(items[i])
 
-    run_chunks(work, len(texts))
-    return [done[b] for b in range(len(texts))]
+    run_chunks(work, len(items))
+    return [done[i] for i in range(len(items))]
 
 
 def _parse_plain(
@@ -71,25 +68,18 @@ def _parse_plain(
     first = parser.parse(text.read(0), is_first=True)
     dense, starts = None, np.zeros(len(text) + 1, dtype=np.int64)
     if first.dense is not None:
-        counts = starts[1:]
-
-        def count(b: int) -> None:
-            counts[b] = parser.count_lines(text.read(b))
-
-        run_chunks(count, len(text))
-        np.cumsum(counts, out=counts)
+        np.cumsum(_each(lambda b: parser.count_lines(text.read(b)), range(len(text))), out=starts[1:])
         try:
-            dense = parser.new_array((int(starts[-1]), max(first.width, n_features or 0)))
+            shape = int(starts[-1]), max(first.width, n_features or 0)
+            dense = np.zeros(shape, parser.dtype)  # takes memory only where it is written to
         except (MemoryError, ValueError):
             dense = None  # CSR may still fit, block by block
-    done = {0: first}
 
-    def work(b: int) -> None:
+    def parse(b: int) -> Block:
         out = None if dense is None else dense[starts[b] : starts[b + 1]]
-        done[b] = parser.parse(text.read(b), is_first=b == 0, out=out, place=int(starts[b]))
+        return parser.parse(text.read(b), is_first=b == 0, out=out, place=int(starts[b]))
 
-    run_chunks(work, len(text))
-    return [done[b] for b in range(len(text))], dense
+    return _each(parse, range(len(text))), dense
 
 
 def assemble(
@@ -120,11 +110,7 @@ def assemble(
             python="Type sparse=True.",
             shell="A machine with more memory is needed.",
         ) from error
-
-    def copy(b: int) -> None:
-        blocks[b].copy_into(out[starts[b] : starts[b] + sizes[b]])
-
-    run_chunks(copy, len(blocks))
+    run_chunks(lambda b: blocks[b].copy_into(out[starts[b] : starts[b] + sizes[b]]), len(blocks))
     return out
 
 

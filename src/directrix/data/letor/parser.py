@@ -69,43 +69,25 @@ class Block:
             out[np.repeat(np.arange(len(out)), np.diff(indptr)), columns] = values
 
 
+@dataclass
 class BlockParser:
-    """Parses blocks of one file, from any number of threads.
+    """Parses blocks of one file, from any number of threads; for the options see `directrix.read_letor`.
 
-    Parameters
-    ----------
-    name : str
-        Of the file, for messages about memory.
-    dtype : float32 or float64
-        Of the features.
-    sparse : bool, or None
-        ``None`` lets each block choose; the file decides when all is known.
-    missing : {"error", "zero", "nan"}
-        Meaning of NULL and NaN.
-    index_base : {0, 1}
-        Lowest index.
-    want_qid : bool
-        Whether every line must have a qid, or none.
+    ``sparse=None`` lets each block choose; the file decides when all is known. Either every line must have a
+    qid, or none.
     """
 
-    def __init__(
-        self,
-        name: str,
-        dtype: np.dtype[Any],
-        missing: str,
-        index_base: int,
-        *,
-        sparse: bool | None,
-        want_qid: bool,
-    ) -> None:  # fmt: skip
-        self._name, self._dtype, self._sparse, self._missing = name, dtype, sparse, missing
-        self._base, self._want_qid = index_base, want_qid
-        self._limit = _FLOAT32_LIMIT if dtype == np.float32 else _FLOAT64_LIMIT
-        self._width = 0  # widest row so far: a guess for the next block, never a result
+    name: str  # of the file, for messages about memory
+    dtype: np.dtype[Any]
+    missing: str
+    index_base: int
+    sparse: bool | None
+    want_qid: bool
+    _width: int = 0  # widest row so far: a guess for the next block, never a result
 
-    def new_array(self, shape: tuple[int, int]) -> Array:
-        """Zeros for the features of many blocks; they take memory only when they are written to."""
-        return np.zeros(shape, dtype=self._dtype)
+    @property
+    def _limit(self) -> float:
+        return _FLOAT32_LIMIT if self.dtype == np.float32 else _FLOAT64_LIMIT
 
     def count_lines(self, text: bytes) -> int:
         """Return the number of lines, an upper bound of the number of rows."""
@@ -142,14 +124,16 @@ class BlockParser:
         return block
 
     def _wants_csr(self, n_cells: int, n_entries: int) -> bool:
-        return self._sparse is True or (self._sparse is None and n_cells > CELLS_PER_ENTRY * n_entries)
+        return self.sparse is True or (self.sparse is None and n_cells > CELLS_PER_ENTRY * n_entries)
 
     def _rows(self, n_lines: int, width: int) -> Array:
+        """Zeros in memory that goes back to the system as soon as they are released."""
         try:
-            return _zeros((n_lines, width), self._dtype)
+            memory = mmap.mmap(-1, max(n_lines * width * self.dtype.itemsize, 1))
+            return np.frombuffer(memory, self.dtype, n_lines * width).reshape(n_lines, width)
         except (MemoryError, OSError, OverflowError, ValueError) as error:
             raise InputError(
-                f"{self._name}: lines with {width:,} features do not fit into memory as dense rows.",
+                f"{self.name}: lines with {width:,} features do not fit into memory as dense rows.",
                 python="Type sparse=True.",
                 shell="A machine with more memory is needed.",
             ) from error
@@ -161,15 +145,15 @@ class BlockParser:
         labels, qids = np.zeros(n_lines), np.zeros(n_lines, dtype=np.int64)
         lines, spans = np.zeros(n_lines, dtype=np.int64), np.zeros((n_lines, 2), dtype=np.int64)
         n_values = n_colons if as_csr else 0
-        columns, values = np.zeros(n_values, dtype=np.int32), np.zeros(n_values, dtype=self._dtype)
+        columns, values = np.zeros(n_values, dtype=np.int32), np.zeros(n_values, dtype=self.dtype)
         indptr = np.zeros(n_lines + 1 if as_csr else 0, dtype=np.int64)
         hard = np.zeros((room, 4), dtype=np.int64)
         errors = np.zeros((kernel.MAX_ERRORS, 4), dtype=np.int64)
         totals = np.zeros(kernel.N_TOTALS, dtype=np.int64)
-        keep_missing = self._missing != "error"
+        keep_missing = self.missing != "error"
         kernel.parse_block(
-            np.frombuffer(text, dtype=np.uint8), self._base, self._limit, self._want_qid, keep_missing, width,
-            labels, qids, lines, spans, dense, as_csr, columns, values, indptr, hard, errors, totals,
+            np.frombuffer(text, dtype=np.uint8), self.index_base, self._limit, self.want_qid, keep_missing,
+            width, labels, qids, lines, spans, dense, as_csr, columns, values, indptr, hard, errors, totals,
         )  # fmt: skip
         n, n_entries = int(totals[kernel.ROWS]), int(totals[kernel.ENTRIES])
         doc_ids = None
@@ -190,7 +174,7 @@ class BlockParser:
             narrow=int(totals[kernel.NARROW]),
             last=int(totals[kernel.LAST]),
             is_terminated=True,
-            problems=[describe(line + 1, code, text[a:b], self._dtype.name) for line, code, a, b in shown],
+            problems=[describe(line + 1, code, text[a:b], self.dtype.name) for line, code, a, b in shown],
             n_problems=n_errors,
         )
         return block, hard, totals
@@ -212,18 +196,11 @@ class BlockParser:
                 block.labels[-1 - row] = value
             else:
                 stored[place if block.csr is not None else (row, place)] = value
-        if self._missing == "zero":
+        if self.missing == "zero":
             stored[np.isnan(stored)] = 0.0
 
     def _add(self, block: Block, code: int, text: bytes, span: tuple[int, int]) -> None:
         line = text.count(b"\n", 0, span[0]) + 1
         if all(line != problem.line for problem in block.problems):
             block.n_problems += 1
-            block.problems.append(describe(line, code, text[slice(*span)], self._dtype.name))
-
-
-def _zeros(shape: tuple[int, int], dtype: np.dtype[Any]) -> Array:
-    """Zeros in memory that goes back to the system as soon as they are released."""
-    n_bytes = shape[0] * shape[1] * dtype.itemsize
-    memory = mmap.mmap(-1, max(n_bytes, 1))
-    return np.frombuffer(memory, dtype=dtype, count=shape[0] * shape[1]).reshape(shape)
+            block.problems.append(describe(line, code, text[slice(*span)], self.dtype.name))

@@ -26,13 +26,8 @@ class LetorParts:
     """Rows of a LETOR file with dense float32 features, block by block.
 
     The first blocks tell how many features there are, and whether lines name documents. Where later lines
-    hold more, all of the file is read once, and the next iteration knows it.
-
-    Parameters
-    ----------
-    path : Path
-        As for `directrix.read_letor`.
-    missing : {"error", "zero", "nan"}
+    hold more, all of the file is read once, and the next iteration knows it. Path and ``missing`` are as for
+    `directrix.read_letor`.
     """
 
     def __init__(self, path: Path, missing: str) -> None:
@@ -47,13 +42,9 @@ class LetorParts:
     def __iter__(self) -> Iterator[Queries]:
         """All rows in order.
 
-        Raises
-        ------
-        InputError
-            At the end, for all that `directrix.read_letor` finds wrong with the file; parts after the first
-            bad line are not given.
-        StartAgain
-            At the end, if later lines hold more than the first ones; the parts from there on are not given.
+        Raises `InputError` at the end, for all that `directrix.read_letor` finds wrong with the file; parts
+        after the first bad line are not given. Raises `StartAgain` at the end, if later lines hold more than
+        the first ones; the parts from there on are not given.
         """
         expected = width, has_docs = self._width, self._has_docs
         seen: list[Block] = []

@@ -96,9 +96,8 @@ def read_letor(
     qptr, query_ids = check_blocks(path, blocks, side)
     doc_ids = doc_ids_of(blocks) if any(block.doc_ids is not None for block in blocks) else None
     labels = np.concatenate([block.labels for block in blocks])
-    _check_width(path, blocks, n_features)
-    width = max(block.width for block in blocks) if n_features is None else n_features
-    features = assemble(path, blocks, dense, (np.dtype(dtype), width), sparse=sparse)
+    form = np.dtype(dtype), _width(path, blocks, n_features)
+    features = assemble(path, blocks, dense, form, sparse=sparse)
     return Queries(features, labels, qptr, query_ids, doc_ids, None, np.arange(len(labels)))
 
 
@@ -172,13 +171,14 @@ def _check_last_line(path: Path, blocks: list[Block]) -> None:
         raise_problems(path, [Problem(line, what, f"{remedy}`echo >> {path.name}`.")])
 
 
-def _check_width(path: Path, blocks: list[Block], n_features: int | None) -> None:
+def _width(path: Path, blocks: list[Block], n_features: int | None) -> int:
     width = max(block.width for block in blocks)
     if n_features is not None and width > n_features:
         raise InputError(
             f"{path}: feature {width} occurs, but n_features={n_features}; "
             f"type n_features={width}, or leave it out."
         )
+    return width if n_features is None else n_features
 
 
 def _queries_of(path: Path, blocks: list[Block]) -> tuple[Int64Array, tuple[int, ...]]:

@@ -63,7 +63,7 @@ def runs_as_features(
     for given in [runs] if isinstance(runs, Run | str | os.PathLike) else runs:
         run = given if isinstance(given, Run) else read_trec_run(given)
         tags.append(run.tag)
-        files.append(run.tag if isinstance(given, Run) else _stem(given))
+        files.append(run.tag if isinstance(given, Run) else without_compression(Path(given)).stem)
         retrieved.append({})
         _check_float32(run)
         for position, topic in enumerate(run.query_ids):
@@ -144,10 +144,6 @@ def _check_float32(run: Run) -> None:
             f"run {run.tag!r}: the score of document {run.doc_ids[worst]!r} is {run.scores[worst]:g}; finite "
             f"scores of at most {_LARGEST:g} are needed, since float32 holds them. Divide the run's scores."
         )
-
-
-def _stem(path: str | os.PathLike[str]) -> str:
-    return without_compression(Path(path)).stem
 
 
 def _names(tags: list[str], files: list[str]) -> tuple[str, ...]:

@@ -90,7 +90,7 @@ def read_trec_run(path: str | os.PathLike[str]) -> Run:
         score that is no finite number, or a document that its query already has.
     """
     read = read_documents(Path(path), lambda words: 6, _SCORE)
-    return Run(read.first[5], *read[:4])
+    return Run(read[0][5], *read[1:])
 
 
 def read_trec_qrels(path: str | os.PathLike[str]) -> Qrels:
@@ -103,7 +103,7 @@ def read_trec_qrels(path: str | os.PathLike[str]) -> Qrels:
     InputError
         As `read_trec_run`, for labels.
     """
-    return Qrels(*read_documents(Path(path), lambda words: 3 if len(words) == 3 else 4, _LABEL)[:4])
+    return Qrels(*read_documents(Path(path), lambda words: 3 if len(words) == 3 else 4, _LABEL)[1:])
 
 
 def write_trec_run(run: Run, path: str | os.PathLike[str]) -> None:

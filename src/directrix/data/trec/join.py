@@ -17,19 +17,14 @@ from directrix.types import Array, Float64Array, Int64Array
 class Judged:
     """A run with its judgements, as measures take it.
 
-    Parameters
-    ----------
-    scores : float64 (n_docs,)
-        Of the run; -inf for a judged document that the run did not retrieve. It counts among
-        the relevant documents and in the ideal ranking, and earns nothing.
-    labels : float64 (n_docs,)
-        Judgement, 0 for unjudged documents and for negative judgements.
-    qptr, query_ids, doc_ids
-        As in `Run`; retrieved documents come first, in the order of the run.
+    The other fields are as in `Run`; retrieved documents come first, in the order of the run.
     """
 
     scores: Float64Array
+    """Of the run; -inf for a judged document that the run did not retrieve. It counts among the relevant
+    documents and in the ideal ranking, and earns nothing."""
     labels: Float64Array
+    """Judgement, 0 for unjudged documents and for negative judgements."""
     qptr: Int64Array
     query_ids: tuple[str, ...]
     doc_ids: Array

@@ -10,7 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from directrix.data.files import open_data, readable
+from directrix.data.grouping import in_utf8
 from directrix.data.queries import Queries
+from directrix.data.trec.rows import number
 from directrix.errors import InputError
 
 _LINE = 1 << 12  # enough of a line to count its columns
@@ -27,17 +29,11 @@ def is_qrels(path: Path) -> bool:
                 words = list(itertools.takewhile(lambda word: not word.startswith(b"#"), line.split()))
                 if words:
                     is_letor = any(word.startswith(b"qid:") for word in words[1:2])
-                    return len(words) in (3, 4) and not is_letor and _is_number(words[-1])
+                    last = number(words[-1].decode("utf-8", "backslashreplace"))
+                    return len(words) in (3, 4) and not is_letor and math.isfinite(last)
     except InputError:
         pass
     return False
-
-
-def _is_number(word: bytes) -> bool:
-    try:
-        return math.isfinite(float(word)) and b"_" not in word
-    except ValueError:
-        return False
 
 
 def qrels_lines(q: Queries) -> Iterator[bytes]:
@@ -56,9 +52,5 @@ def document_names(q: Queries) -> list[str]:
     rows = q.rows.tolist()
     if q.doc_ids is None:
         return [str(row) for row in rows]
-    return [f"row{row}" if name is None else _word(name) for name, row in zip(q.doc_ids, rows, strict=True)]
-
-
-def _word(name: object) -> str:
-    # bytes that are no UTF-8 are escaped as the reader of TREC files escapes them
-    return "_".join(str(name).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace").split())
+    names = zip(q.doc_ids, rows, strict=True)
+    return [f"row{row}" if name is None else "_".join(in_utf8(name).split()) for name, row in names]

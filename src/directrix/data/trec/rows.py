@@ -27,16 +27,6 @@ class Column(NamedTuple):
     shape: str
 
 
-class Documents(NamedTuple):
-    """Documents of a file, grouped by query, with one value each; and the words of its first line."""
-
-    query_ids: tuple[str, ...]
-    qptr: Int64Array
-    doc_ids: Array
-    values: Float64Array
-    first: list[str]
-
-
 class _Rows(NamedTuple):
     """Columns of a file: one list per column, since one per line would keep the garbage collector busy."""
 
@@ -47,14 +37,16 @@ class _Rows(NamedTuple):
     where: list[int]
 
 
-def read_documents(path: Path, width: Callable[[list[str]], int], column: Column) -> Documents:
+def read_documents(
+    path: Path, width: Callable[[list[str]], int], column: Column
+) -> tuple[list[str], tuple[str, ...], Int64Array, Array, Float64Array]:
     """Read all lines that are not blank; ``width`` gives the number of columns from the words of the first.
 
-    Raises
-    ------
-    InputError
-        If the file cannot be read, or with all lines that have another number of columns, a value that is
-        no finite number, or a document that its query already has.
+    Return these words, then the documents grouped by query: query identifiers, boundaries, document
+    identifiers and values.
+
+    Raises `InputError` if the file cannot be read, or with all lines that have another number of columns, a
+    value that is no finite number, or a document that its query already has.
     """
     rows = _read_rows(path, width, column)
     values = _finite(path, rows, column)
@@ -62,7 +54,7 @@ def read_documents(path: Path, width: Callable[[list[str]], int], column: Column
     doc_ids = object_array(rows.docs)[order]
     if any(len(set(doc_ids[first:last])) < last - first for first, last in pairwise(qptr.tolist())):
         _refuse_repeated(path, rows)
-    return Documents(tuple(map(str, query_ids)), qptr, doc_ids, values[order], rows.first)
+    return rows.first, tuple(map(str, query_ids)), qptr, doc_ids, values[order]
 
 
 def _read_rows(path: Path, width: Callable[[list[str]], int], column: Column) -> _Rows:
@@ -102,7 +94,7 @@ def _finite(path: Path, rows: _Rows, column: Column) -> Float64Array:
             numbers = np.fromiter(map(float, rows.values), dtype=np.float64, count=len(rows.values))
             if np.isfinite(numbers).all():
                 return numbers
-    values = [_number(text) for text in rows.values]
+    values = [number(text) for text in rows.values]
     bad = [
         Problem(number, f"the {column.name} is {text[:40]!r}; a finite number is needed", column.shape)
         for text, value, number in zip(rows.values, values, rows.where, strict=True)
@@ -112,7 +104,8 @@ def _finite(path: Path, rows: _Rows, column: Column) -> Float64Array:
     return np.array(values)
 
 
-def _number(text: str) -> float:
+def number(text: str) -> float:
+    """Return the number that a word of a file is, or NaN."""
     try:
         return float(text) if text.isascii() and "_" not in text else math.nan
     except ValueError:

@@ -26,24 +26,16 @@ _FORMAT = "directrix-thresholds/1"
 class RunThresholds:
     """Thresholds of several runs. The same value gives the same columns for other topics.
 
-    Parameters
-    ----------
-    form : {"score", "percentile", "minmax"}
-        The values that the thresholds divide, see `RunScores.queries`.
-    tags : tuple of str (n_runs,)
-        Names of the runs, in the order of the columns.
-    values : list of float64 arrays (n_runs,)
-        Ascending thresholds of each run.
-
-    Raises
-    ------
-    InputError
-        If the form is unknown, or the thresholds of a run are missing, not finite or not ascending.
+    Raises `InputError` if the form is unknown, or the thresholds of a run are missing, not finite or not
+    ascending.
     """
 
     form: Form
+    """The values that the thresholds divide, see `RunScores.queries`."""
     tags: tuple[str, ...]
+    """Names of the runs, in the order of the columns."""
     values: Sequence[Float64Array]
+    """Ascending thresholds of each run."""
 
     def __post_init__(self) -> None:
         rows = [np.array(row, dtype=np.float64) for row in self.values]
@@ -59,16 +51,9 @@ class RunThresholds:
 
     @classmethod
     def of(cls, scores: RunScores, bins: int = 50, form: Form = "score") -> RunThresholds:
-        """Return `RunScores.thresholds` for scores, and k / (bins + 1) for the forms with values in [0, 1].
+        """Return `RunScores.thresholds` of the training topics, at most ``bins`` >= 1 of them per run.
 
-        Parameters
-        ----------
-        scores : RunScores
-            Of the training topics.
-        bins : int >= 1
-            Maximum number of thresholds per run.
-        form : {"score", "percentile", "minmax"}
-            For the last two the thresholds are those of Yue et al. (2007), Section 5.2.1.
+        For the forms with values in [0, 1] they are k / (bins + 1), as in Yue et al. (2007), Section 5.2.1.
         """
         if form == "score":
             return cls(form, scores.tags, scores.thresholds(bins))
@@ -83,10 +68,7 @@ class RunThresholds:
     def steps(self, scores: RunScores) -> Array:
         """Number of thresholds below each value, int64 (n_docs, n_runs); 0 where not retrieved.
 
-        Raises
-        ------
-        InputError
-            If the runs are others, or in another order.
+        Raises `InputError` if the runs are others, or in another order.
         """
         if scores.tags != self.tags:
             pairs = enumerate(zip(scores.tags, self.tags, strict=False))
@@ -112,13 +94,7 @@ class RunThresholds:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> RunThresholds:
-        """Read what `write` wrote, and check it.
-
-        Raises
-        ------
-        InputError
-            If the file cannot be read, or holds something else.
-        """
+        """Read what `write` wrote; raises `InputError` if the file cannot be read or holds something else."""
         with readable(Path(path)), open_data(Path(path)) as file:
             text = file.read()
         try:
@@ -147,27 +123,13 @@ def write_runs(
     thresholds: RunThresholds | None = None,
     form: Form = "score",
 ) -> None:
-    """Write runs as LETOR text: their values in one of the forms, or 1 for each threshold that they exceed.
+    """Write runs as LETOR text: their values in ``form``, or 1 for each threshold that they exceed.
 
-    Parameters
-    ----------
-    scores : RunScores
-        Topics become query identifiers, documents become comments.
-    path : path
-        As for `write_letor`.
-    thresholds : RunThresholds, or None
-        Feature ``p`` is 1 where the value exceeds the p-th threshold, counted over all runs. Zeros are left
-        out, but the first row always holds the last feature, as ``p:0`` if it is 0. None writes the values.
-    form : {"score", "percentile", "minmax"}
-        Form of the values; with thresholds, theirs is used.
+    Topics become query identifiers, documents become comments. With thresholds, whose form is used, feature
+    ``p`` is 1 where the value exceeds the p-th of them, counted over all runs. Zeros are left out, but the
+    first row always holds the last feature, as ``p:0`` if it is 0. Raises `InputError` if a topic is no
+    integer, which the format needs, or as `write_letor`.
 
-    Raises
-    ------
-    InputError
-        If a topic is no integer, which the format needs, or a file cannot be written.
-
-    Notes
-    -----
     Only the number of exceeded thresholds is held, O(n_docs n_runs); rows are joined from texts made once.
     """
     topics = _integers(scores.query_ids)
