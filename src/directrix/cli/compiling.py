@@ -78,7 +78,7 @@ def steps() -> dict[str, Callable[[], None]]:
     from directrix.registry import SURROGATES
 
     families: dict[str, list[str]] = {}
-    for name, home in SURROGATES.items():  # approx, approx_pairs, ... share the kernels of soft ranks
+    for name, home in SURROGATES.items():  # approx and approx_measure share the kernels of soft ranks
         families.setdefault(home.rsplit(".", 1)[1].split("_")[0], []).append(name)
     by_name: dict[str, Callable[[], None]] = {
         f"surrogates {family}": partial(_for_all, _surrogate, names) for family, names in families.items()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from directrix.rankers.method import Method
-from directrix.surrogates import approx, approx_cascade, approx_pairs, lambdas, smooth, soft
+from directrix.surrogates import approx, lambdas, smooth, soft
 from directrix.trainers.anneal import Anneal
 from directrix.trainers.cg import CG
 from directrix.trainers.coordinate_ascent import CoordinateAscent
@@ -88,7 +88,7 @@ PUBLISHED = (
     ),
     _approx(
         name="ApproxRR",
-        surrogate=approx_cascade.ApproxRR,
+        surrogate=approx.ApproxRR,
         source=_FUTURE,
         use_when="only the first relevant document counts",
         from_measure=("rel",),
@@ -96,7 +96,7 @@ PUBLISHED = (
     ),
     _approx(
         name="ApproxERR",
-        surrogate=approx_cascade.ApproxERR,
+        surrogate=approx.ApproxERR,
         source=_FUTURE,
         use_when="users stop when satisfied; graded labels",
         from_measure=("l_max",),
@@ -104,7 +104,7 @@ PUBLISHED = (
     ),
     _approx(
         name="ApproxKendall",
-        surrogate=approx_pairs.ApproxKendall,
+        surrogate=approx.ApproxKendall,
         source=_FUTURE,
         use_when="the whole order counts",
         selection="tau",

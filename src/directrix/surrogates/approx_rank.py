@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Self
 
-from directrix.measures.base import RankingMeasure
-from directrix.parameters import positive, whole
-from directrix.surrogates.base import KernelSurrogate, refuse_doc_weight
+from directrix.parameters import positive
+from directrix.surrogates.base import SMOOTH, MeasureSurrogate, refuse_doc_weight
 from directrix.surrogates.positions import Sigmoid, sigmoid_code
 from directrix.types import Float64Array, Int64Array
 
-SMOOTH = frozenset({"smooth", "shift_invariant", "tends_to_measure"})
 
-
-class ApproxRank(KernelSurrogate):
-    """Base of the surrogates in `approx`; each class has fields of its own."""
+class ApproxRank(MeasureSurrogate):
+    """Base of the surrogates in `approx`; they tend to their measure as alpha and beta grow."""
 
     entries: ClassVar[tuple[str, ...]] = ("document",)
     family: ClassVar[str]
@@ -27,31 +23,13 @@ class ApproxRank(KernelSurrogate):
     sigmoid: Sigmoid
 
     def __post_init__(self) -> None:
-        class_name = type(self).__name__
-        for name in ("alpha", "beta", "rel"):
-            if hasattr(self, name):
-                object.__setattr__(self, name, positive(getattr(self, name), name, class_name))
-        for name in ("k", "l_max"):
-            if getattr(self, name, None) is not None:
-                object.__setattr__(self, name, whole(getattr(self, name), name, class_name))
+        super().__post_init__()
         sigmoid_code(self.sigmoid)
-        _ = self.measure  # checks what it has in common with the surrogate
-
-    @property
-    @abstractmethod
-    def measure(self) -> RankingMeasure:
-        """The exact measure that the surrogate tends to as alpha and beta grow."""
 
     def prepare(
         self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
     ) -> tuple[Float64Array]:
-        """Worth of every document to the measure, over the norm of its query.
-
-        Raises
-        ------
-        InputError
-            If a label is too large, or the surrogate gives document weights no meaning.
-        """
+        """Worth of every document to the measure, over the norm of its query."""
         if not self.weighs_docs:
             refuse_doc_weight(self, doc_weight)
         return (self.measure.document_values(labels, qptr, doc_weight),)

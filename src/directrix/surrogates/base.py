@@ -1,18 +1,29 @@
-"""What surrogates with a compiled kernel share: preparation, chunks, threads."""
+"""What surrogates with a compiled kernel share: parameters and their checks, preparation, chunks, threads."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import fields
+from functools import partial
+from importlib import import_module
 from typing import Any, ClassVar
 
 import numpy as np
 
 from directrix.data.validate import check_ranking
 from directrix.errors import InputError
+from directrix.measures.base import RankingMeasure
 from directrix.measures.terms import Terms, query_sums
+from directrix.parameters import SMALLEST, positive, whole
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Float64Array, FloatArray, Int64Array
 
+SMOOTH = frozenset({"smooth", "shift_invariant", "tends_to_measure"})
+_KERNELS = "directrix.surrogates._kernels"
+_POSITIVE = {"alpha": 0.0, "beta": 0.0, "rel": 0.0, "sigma": SMALLEST}
+"""Fields > 0 of surrogates, and the smallest value of each."""
+WHOLE_LIST = 2**31 - 1
+"""A cut-off for kernels where k is None."""
 DOCS_PER_CHUNK = 4096
 """Enough work to hide the cost of calling a kernel, little enough to share among threads."""
 
@@ -20,10 +31,14 @@ DOCS_PER_CHUNK = 4096
 class KernelSurrogate(ABC):
     """A surrogate whose value and gradient a Numba kernel fills for a chunk of queries.
 
-    A subclass computes what depends on the labels alone (`prepare`), and names its compiled chunk (`kernel`)
-    or, if that takes other arguments, calls it (`fill`). Objectives call `prepare` once per data set and
-    `fill` on every chunk, while its features are in the cache; `value_and_grad` calls both.
+    A subclass computes what depends on the labels alone (`from_labels`, or `prepare` if it uses document
+    weights), and names its compiled chunk (`compiled`) or, if that takes other arguments, calls it (`fill`).
+    Objectives call `prepare` once per data set and `fill` on every chunk, while its features are in the
+    cache; `value_and_grad` calls both.
     """
+
+    compiled: ClassVar[str] = ""
+    """Module and name of the compiled chunk in `directrix.surrogates._kernels`; see `kernel`."""
 
     entries: ClassVar[tuple[str, ...] | None] = None
     """For every array of `prepare`, what one entry belongs to: a "document", a "query", or the whole "data".
@@ -36,7 +51,6 @@ class KernelSurrogate(ABC):
     def traits(self) -> frozenset[str]:
         """Properties of the surrogate; `directrix.laws.check_surrogate` tests them."""
 
-    @abstractmethod
     def prepare(
         self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
     ) -> tuple[Any, ...]:
@@ -50,11 +64,34 @@ class KernelSurrogate(ABC):
         qptr : int64 (n_queries + 1,)
         doc_weight : float64 (n_docs,), or None
             Factors >= 0 on the contributions of the documents.
+
+        Raises
+        ------
+        InputError
+            If a label is too large, or there are document weights and the surrogate does not support them.
         """
+        refuse_doc_weight(self, doc_weight)
+        prepared: tuple[Any, ...] = self.from_labels(labels, qptr)
+        return prepared
+
+    def from_labels(self, labels: Float64Array, qptr: Int64Array) -> Any:
+        """Return what `prepare` does; for surrogates that do not support document weights."""
+        raise NotImplementedError(f"{type(self).__name__} needs from_labels() or prepare().")
+
+    def settings(self) -> tuple[Any, ...]:
+        """Return what the compiled chunk needs to know of the fields: its first arguments."""
+        return ()
 
     def kernel(self) -> Any:
-        """The compiled chunk: a function of the prepared arrays, scores, qptr, the chunk and the output."""
-        raise NotImplementedError(f"{type(self).__name__} needs kernel() or fill().")
+        """The compiled chunk: a function of the prepared arrays, scores, qptr, the chunk and the output.
+
+        It fills ``value[q]`` (float64) and the gradient of the documents (in 1 / units of score, of the dtype
+        of the scores) of the queries ``first <= q < last``.
+        """
+        module, _, name = self.compiled.partition(".")
+        if not name:
+            raise NotImplementedError(f"{type(self).__name__} needs kernel() or fill().")
+        return partial(getattr(import_module(f"{_KERNELS}.{module}"), name), *self.settings())
 
     def fill(
         self,
@@ -136,6 +173,29 @@ class KernelSurrogate(ABC):
             len(bounds) - 1,
         )
         return out
+
+
+class MeasureSurrogate(KernelSurrogate):
+    """A surrogate of one measure, with which it has the fields k, rel and l_max in common; checks them."""
+
+    measured: ClassVar[type[RankingMeasure]]
+    """Class of the measure."""
+
+    def __post_init__(self) -> None:
+        owner = type(self).__name__
+        for name, least in _POSITIVE.items():
+            if hasattr(self, name):
+                object.__setattr__(self, name, positive(getattr(self, name), name, owner, least))
+        for name in ("k", "l_max"):
+            if getattr(self, name, None) is not None:
+                object.__setattr__(self, name, whole(getattr(self, name), name, owner))
+        _ = self.measure  # checks what it has in common with the surrogate
+
+    @property
+    def measure(self) -> Any:
+        """The exact measure that the surrogate tends to, or bounds."""
+        common = {field.name for field in fields(self.measured)} & {"k", "rel", "l_max"}
+        return self.measured(**{name: getattr(self, name) for name in common if hasattr(self, name)})
 
 
 def writable(array: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.dcg import NDCG
 from directrix.measures.gains import gains
-from directrix.surrogates.base import KernelSurrogate, refuse_doc_weight
+from directrix.surrogates.base import KernelSurrogate
 from directrix.types import Float64Array, Int64Array
 
 Target = Literal["gains", "labels"]
@@ -32,10 +32,10 @@ class Loss(KernelSurrogate):
         """
         return NDCG()
 
-    def check(self, labels: Float64Array, doc_weight: Float64Array | None) -> None:
-        """Refuse labels that are too large for the measure, and document weights."""
-        refuse_doc_weight(self, doc_weight)
+    def prepare(self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None) -> Any:
+        """See `KernelSurrogate.prepare`; refuses labels that are too large for the measure."""
         self.measure.check_labels(float(labels.max(initial=0.0)))
+        return super().prepare(labels, qptr, doc_weight)
 
 
 def by_label(labels: Float64Array, qptr: Int64Array) -> tuple[Int64Array, Int64Array]:
