@@ -144,13 +144,7 @@ def texts_of_a_file() -> Iterator[None]:
 
 
 def register(kind: type[RankingMeasure]) -> None:
-    """Let `measure` know a class by its symbol and its own name.
-
-    Raises
-    ------
-    InputError
-        If a measure of directrix, or another one of the user, has one of these names.
-    """
+    """Let `measure` know a class by its symbol and its own name; `InputError` if another measure has one."""
     for name in (kind.symbol, kind.__name__):
         if name.lower() in _built_in():
             raise InputError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -14,18 +14,6 @@ from directrix.threads import query_chunks, run_chunks
 from directrix.types import Float64Array, FloatArray, Int64Array
 
 _LARGEST_SINGLE = float(np.finfo(np.float32).max)
-
-
-class _Measure(Protocol):
-    """What is asked of a measure; `directrix.measures.RankingMeasure` documents it."""
-
-    @property
-    def tie_rule(self) -> Ties: ...
-    @property
-    def label_key(self) -> Hashable: ...
-    def check_labels(self, highest: float) -> None: ...
-    def label_part(self, labels: Float64Array, qptr: Int64Array) -> Float64Array | None: ...
-    def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array: ...
 
 
 class IdsNeeded(InputError):
@@ -55,7 +43,7 @@ class Prepared:
 
     Parameters
     ----------
-    measures : sequence of measures
+    measures : sequence of `directrix.measures.RankingMeasure`
         All share one sort, but for those that break ties by document id, which have their own.
     labels : float (n_docs,)
         Relevance, >= 0.
@@ -65,7 +53,7 @@ class Prepared:
         For ``ties="trec"``; needed only where documents of a query tie.
     """
 
-    def __init__(self, measures: Sequence[_Measure], labels: Any, qptr: Any, doc_ids: Any = None) -> None:
+    def __init__(self, measures: Sequence[Any], labels: Any, qptr: Any, doc_ids: Any = None) -> None:
         self._measures = tuple(measures)
         self._qptr = check_qptr(qptr, np.size(labels), "labels")
         self._labels = check_labels(labels, qptr=self._qptr)

@@ -21,9 +21,8 @@ from typing import ClassVar, Self
 import numpy as np
 
 from directrix.measures.base import RankingMeasure
-from directrix.measures.cascade import ERR
+from directrix.measures.cascade import ERR, RR
 from directrix.measures.dcg import NDCG
-from directrix.measures.first_hit import RR
 from directrix.measures.pairs import KendallTau
 from directrix.measures.precision import AP, Precision
 from directrix.parameters import positive, whole
