@@ -71,12 +71,8 @@ class Objective:
         One read of the features. Sums run in the order of the parts: the same bits for any
         number of threads. Gradients of at most 128 MiB of parts (or four parts per thread) are kept at once.
         """
-        params, source, parts, n_queries = (
-            self._checked(params),
-            self.source,
-            self.source.parts,
-            self.n_queries,
-        )
+        params, source = self._checked(params), self.source
+        parts, n_queries = source.parts, self.n_queries
         if queries is not None:
             source, order = self.source.in_memory(self.source.checked(queries))
             n_queries, parts = len(order), self.kernel.batches(source, order)(0, len(order))

@@ -11,7 +11,7 @@ from directrix.errors import InputError
 from directrix.measures.names import measure as parse_measure
 from directrix.measures.terms import over_queries, query_sums
 from directrix.parameters import positive
-from directrix.surrogates.base import KernelSurrogate, terms_of
+from directrix.surrogates.base import SMOOTH, KernelSurrogate, terms_of
 from directrix.surrogates.positions import Sigmoid, sigmoid_code
 from directrix.types import Float64Array, FloatArray, Int64Array
 
@@ -69,7 +69,7 @@ class ApproxMeasure(KernelSurrogate):
     @property
     def traits(self) -> frozenset[str]:
         """smooth, shift_invariant, tends_to_measure."""
-        return frozenset({"smooth", "shift_invariant", "tends_to_measure"})
+        return SMOOTH
 
     @property
     def steepness(self) -> float:

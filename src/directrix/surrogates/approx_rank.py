@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, ClassVar, Self
 
 from directrix.parameters import positive
-from directrix.surrogates.base import SMOOTH, MeasureSurrogate, refuse_doc_weight
+from directrix.surrogates.base import MeasureSurrogate, refuse_doc_weight
 from directrix.surrogates.positions import Sigmoid, sigmoid_code
 from directrix.types import Float64Array, Int64Array
 
@@ -33,11 +33,6 @@ class ApproxRank(MeasureSurrogate):
         if not self.weighs_docs:
             refuse_doc_weight(self, doc_weight)
         return (self.measure.document_values(labels, qptr, doc_weight),)
-
-    @property
-    def traits(self) -> frozenset[str]:
-        """smooth, shift_invariant, tends_to_measure."""
-        return SMOOTH
 
     @property
     def steepness(self) -> float:

@@ -60,8 +60,8 @@ class KernelSurrogate(ABC):
 
         Parameters
         ----------
-        labels : float64 (n_docs,)
-        qptr : int64 (n_queries + 1,)
+        labels, qptr
+            As for `value_and_grad`.
         doc_weight : float64 (n_docs,), or None
             Factors >= 0 on the contributions of the documents.
 
@@ -83,11 +83,7 @@ class KernelSurrogate(ABC):
         return ()
 
     def kernel(self) -> Any:
-        """The compiled chunk: a function of the prepared arrays, scores, qptr, the chunk and the output.
-
-        It fills ``value[q]`` (float64) and the gradient of the documents (in 1 / units of score, of the dtype
-        of the scores) of the queries ``first <= q < last``.
-        """
+        """The compiled chunk: a function of the prepared arrays, scores, qptr, the chunk and the output."""
         module, _, name = self.compiled.partition(".")
         if not name:
             raise NotImplementedError(f"{type(self).__name__} needs kernel() or fill().")
@@ -112,24 +108,11 @@ class KernelSurrogate(ABC):
     def curvature(
         self, scores: FloatArray, prepared: Any, qptr: Int64Array, grad: FloatArray
     ) -> Float64Array:
-        """Positive diagonal by which boosting divides the gradient; see `spread_curvature`.
+        """Positive diagonal by which boosting divides the gradient, in 1 / units of score squared (n_docs,).
 
-        A surrogate whose second derivatives have a positive part that is cheap, such as sums of
-        delta p (1 - p) over pairs, returns that instead.
-
-        Parameters
-        ----------
-        scores : float (n_docs,)
-        prepared
-            As `prepare` returned it.
-        qptr : int64 (n_queries + 1,)
-        grad : float (n_docs,)
-            As `fill` left it for these scores.
-
-        Returns
-        -------
-        float64 (n_docs,)
-            >= 0, in 1 / units of score squared.
+        See `spread_curvature`. A surrogate whose second derivatives have a positive part that is cheap, such
+        as sums of delta p (1 - p) over pairs, returns that instead. ``prepared`` is as `prepare` returned it,
+        and ``grad`` as `fill` left it for these scores.
         """
         return spread_curvature(grad, qptr, self.steepness)
 
@@ -192,6 +175,11 @@ class MeasureSurrogate(KernelSurrogate):
         _ = self.measure  # checks what it has in common with the surrogate
 
     @property
+    def traits(self) -> frozenset[str]:
+        """smooth, shift_invariant, tends_to_measure."""
+        return SMOOTH
+
+    @property
     def measure(self) -> Any:
         """The exact measure that the surrogate tends to, or bounds."""
         common = {field.name for field in fields(self.measured)} & {"k", "rel", "l_max"}
@@ -236,18 +224,7 @@ def spread_curvature(grad: FloatArray, qptr: Int64Array, steepness: float) -> Fl
     the order 1/gamma: training does not depend on the unit of score.
 
     Steps do not shrink with the gradient: a loss with its minimum at finite scores, such as a squared
-    error, needs another curvature.
-
-    Parameters
-    ----------
-    grad : float (n_docs,)
-    qptr : int64 (n_queries + 1,)
-    steepness : float > 0
-        gamma, in 1 / units of score.
-
-    Returns
-    -------
-    float64 (n_docs,)
+    error, needs another curvature. ``steepness`` is gamma, > 0, in 1 / units of score.
     """
     sizes = np.diff(qptr)
     total = query_sums(np.abs(grad, dtype=np.float64), qptr)

@@ -39,14 +39,9 @@ class Loss(KernelSurrogate):
 
 
 def by_label(labels: Float64Array, qptr: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """Order the documents of every query by label.
+    """Order the documents of every query by ascending label, equal labels by input order.
 
-    Returns
-    -------
-    order : int64 (n_docs,)
-        Documents by query, then by ascending label; input order for equal labels.
-    level : int64 (n_docs,)
-        For every place of ``order`` the number of its label, from 0 on, counted over all queries.
+    Returns that order, and at every place of it the number of its label, from 0 on, over all queries.
     """
     query = np.repeat(np.arange(len(qptr) - 1), np.diff(qptr))
     order = np.lexsort((labels, query))
@@ -56,13 +51,7 @@ def by_label(labels: Float64Array, qptr: Int64Array) -> tuple[Int64Array, Int64A
 
 
 def targets(labels: Float64Array, target: str, owner: str) -> Float64Array:
-    """Gains 2^l - 1 or the labels themselves.
-
-    Raises
-    ------
-    InputError
-        If ``target`` is neither "gains" nor "labels".
-    """
+    """Gains 2^l - 1 or the labels themselves; `InputError` if ``target`` is neither "gains" nor "labels"."""
     if target not in ("gains", "labels"):
         raise InputError(f"{owner}(target={target!r}): type 'gains' for 2**label - 1, or 'labels'.")
     return gains(labels, "exp" if target == "gains" else "linear")

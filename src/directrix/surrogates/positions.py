@@ -23,13 +23,7 @@ _SIGMOIDS: dict[str, tuple[int, float]] = {
 
 
 def sigmoid_code(sigmoid: str) -> tuple[int, float]:
-    """Kind of the sigmoid in the kernels, and the factor on its steepness.
-
-    Raises
-    ------
-    InputError
-        If there is no such sigmoid.
-    """
+    """Kind of the sigmoid in the kernels, and the factor on its steepness; `InputError` if there is none."""
     if sigmoid not in _SIGMOIDS:
         known = ", ".join(map(repr, _SIGMOIDS))
         raise InputError(f"sigmoid={sigmoid!r}: there is no such sigmoid; type one of {known}.")

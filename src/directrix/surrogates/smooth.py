@@ -139,11 +139,6 @@ class SmoothAP(SmoothRank):
                 "type 'product' (the paper's Eq. 9) or 'direct'."
             )
 
-    @property
-    def traits(self) -> frozenset[str]:
-        """smooth, shift_invariant, tends_to_measure."""
-        return SMOOTH
-
     def from_labels(self, labels: Float64Array, qptr: Int64Array) -> Prepared:
         """Relevance, and 1/rank."""
         longest = int(np.diff(qptr).max(initial=0))

@@ -16,39 +16,23 @@ _UNUSED = 1e-7  # share of its group below which a plane has no part in the solu
 
 
 class Minimum(NamedTuple):
-    """The lowest point of a model, and what it proves.
-
-    Parameters
-    ----------
-    params : float64 (n_params,)
-        u.
-    dual : float
-        Value of the dual at the solver's answer, made feasible: a lower bound of the loss, also where that
-        answer is poor.
-    highest : float64 (n_groups,)
-        The value of the highest plane of every group at u.
-    """
+    """The lowest point of a model, and what it proves."""
 
     params: Float64Array
+    """u (n_params,)."""
     dual: float
+    """Value of the dual at the solver's answer, made feasible: a lower bound of the loss, however poor."""
     highest: Float64Array
+    """The value of the highest plane of every group at u (n_groups,)."""
 
 
 class Bundle:
     r"""Planes in groups, one group for each part of the loss with separate planes.
 
     The model is :math:`\lambda\lVert u\rVert^2 + \sum_g m_g \max_{k \in g} (a_k + g_k \cdot u)`, below the
-    penalised loss everywhere. Products of the gradients are computed once for each pair.
+    penalised loss everywhere, with u of ``n_params`` numbers and m = ``mass`` (n_groups,). Products of the
+    gradients are computed once for each pair.
 
-    Parameters
-    ----------
-    n_params : int
-        Length of u.
-    mass : float64 (n_groups,)
-        m.
-
-    Notes
-    -----
     O(n_planes (n_params + n_planes)) memory; a plane costs O(n_planes n_params) time.
     """
 

@@ -140,7 +140,7 @@ class CuttingPlane:
         check_solver()
 
         def train(convex: Objective, params: Float64Array, callback: Callback | None = None) -> Result:
-            proof = self._proof(convex, params, callback)
+            proof = Proof(convex, params, self.epsilon, self.max_iter, callback)
             return self._run(self._slacks(proof), proof)
 
         if "convex" in objective.surrogate.traits:
@@ -205,7 +205,7 @@ class CuttingPlane:
         last: Proof | None = None
         for strength in strengths:
             penalty = L2(strength, objective.penalty.center)
-            proof = self._proof(objective.penalised(penalty), start, None)
+            proof = Proof(objective.penalised(penalty), start, self.epsilon, self.max_iter)
             if last is None or slacks is None:
                 slacks = self._slacks(proof)
             elif last.has_loss:
@@ -229,14 +229,6 @@ class CuttingPlane:
                 f"C, or set l2=0. C={self.C:g} is l2={_strength_of(self.C):g}."
             )
         return objective.penalised(L2(_strength_of(self.C), objective.penalty.center))
-
-    def _proof(
-        self,
-        objective: Objective,
-        start: Float64Array,
-        callback: Callback | None,
-    ) -> Proof:
-        return Proof(objective, start, self.epsilon, self.max_iter, callback)
 
     def _slacks(self, proof: Proof) -> Slacks:
         return EachSlack(proof) if self.slack == "each" else OneSlack(proof, self.step)

@@ -14,17 +14,7 @@ from directrix.types import Callback, Float64Array, Objective, Result
 
 
 class Descent(Progress):
-    """One training under way, with the number of evaluations.
-
-    Parameters
-    ----------
-    objective : Objective
-        Loss and gradient over all queries.
-    start, callback
-        As in `Progress`.
-    max_iter : int >= 1
-        The budget of iterations, for the message.
-    """
+    """One training under way, with the number of evaluations; ``max_iter`` is for the message."""
 
     def __init__(
         self, objective: Objective, start: Float64Array, callback: Callback | None, max_iter: int
@@ -70,13 +60,7 @@ def descend(
     start: Float64Array,
     callback: Callback | None,
 ) -> Result:
-    """Run ``loop`` on a new `Descent` until it returns SciPy's status, or a step or evaluation ends it.
-
-    Raises
-    ------
-    InputError
-        If the objective is ``value_free``; the message has the trainer's name.
-    """
+    """Run ``loop`` on a new `Descent` until it returns SciPy's status, or a step or evaluation ends it."""
     check_values(objective, type(trainer).__name__)
     descent = Descent(objective, start, callback, trainer.max_iter)
     with descent:

@@ -11,13 +11,7 @@ from directrix.types import Float64Array, Int64Array
 
 
 def check_solver() -> Any:
-    """Return the solver's module.
-
-    Raises
-    ------
-    MissingExtra
-        If it is not installed.
-    """
+    """Return the solver's module, or raise `MissingExtra` if it is not installed."""
     try:
         import piqp
     except ImportError:
@@ -31,23 +25,12 @@ def solve(gram: Float64Array, linear: Float64Array, group: Int64Array, mass: Flo
     .. math:: \max_{\alpha \ge 0} \; a \cdot \alpha - \tfrac12 \alpha^\top G \alpha
               \quad\text{with}\quad \sum_{k \in g} \alpha_k = m_g \text{ for every group } g
 
-    Parameters
-    ----------
-    gram : float64 (n, n)
-        G, positive semi-definite.
-    linear : float64 (n,)
-        a.
-    group : int64 (n,)
-        Group of every variable.
-    mass : float64 (n_groups,)
-        m > 0, indexed by group.
+    with G = ``gram``, positive semi-definite (n, n); a = ``linear`` (n,); the ``group`` of every variable
+    (n,); and m = ``mass`` > 0, indexed by group.
 
-    Returns
-    -------
-    float64 (n,)
-        Feasible whatever the solver says: clipped at 0 and scaled to the masses, the even spread for a
-        group of which nothing is left. Where the solver fails it is a feasible guess, so that what is
-        computed from it is a lower bound all the same; the caller sees that by the bound, which is poor.
+    The answer is feasible whatever the solver says: clipped at 0 and scaled to the masses, the even spread
+    for a group of which nothing is left. Where the solver fails it is a feasible guess, so that what is
+    computed from it is a lower bound all the same; the caller sees that by the bound, which is poor.
     """
     piqp = check_solver()
     share = mass[group]

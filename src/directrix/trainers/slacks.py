@@ -51,13 +51,8 @@ class Slacks(ABC):
 class OneSlack(Slacks):
     """One plane per step, below the whole loss (Joachims, Finley & Yu 2009, Algorithm 3).
 
-    Parameters
-    ----------
-    proof : Proof
-        Whose loss it is.
-    step : float, 0 < step <= 1
-        Where the next plane is taken: this fraction of the way from the best parameters to the model's
-        minimum.
+    The next plane is taken at a fraction ``step``, in (0, 1], of the way from the best parameters to the
+    model's minimum.
     """
 
     def __init__(self, proof: Proof, step: float) -> None:
@@ -103,11 +98,6 @@ class EachSlack(Slacks):
     """Planes below the loss of every query (Yue, Finley, Radlinski & Joachims 2007, Algorithm 1).
 
     Its step is a pass over the queries, and one more evaluation for the value of the loss.
-
-    Parameters
-    ----------
-    proof : Proof
-        Whose loss it is.
     """
 
     def __init__(self, proof: Proof) -> None:
