@@ -68,10 +68,10 @@ from directrix.threads import get_threads as get_threads
 from directrix.threads import set_threads as set_threads
 from directrix.trainers.adam import Adam as Adam
 from directrix.trainers.anneal import Anneal as Anneal
-from directrix.trainers.cg import CG as CG
 from directrix.trainers.coordinate_ascent import CoordinateAscent as CoordinateAscent
 from directrix.trainers.cutting_plane import CuttingPlane as CuttingPlane
-from directrix.trainers.lbfgs import LBFGS as LBFGS
+from directrix.trainers.full_gradients import CG as CG
+from directrix.trainers.full_gradients import LBFGS as LBFGS
 from directrix.trainers.restarts import Restarts as Restarts
 from directrix.trainers.sgd import SGD as SGD
 from directrix import data as data

@@ -187,7 +187,7 @@ def _soft_ranks() -> None:
     import numpy as np
 
     from directrix.surrogates.approx_measure import ApproxMeasure
-    from directrix.surrogates.positions import soft_ranks
+    from directrix.surrogates.approx_rank import soft_ranks
 
     rbp = ApproxMeasure("RBP")
     for dtype in (np.float32, np.float64):

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from directrix.errors import InputError
 from directrix.surrogates.approx import ApproxAP, ApproxNDCG
-from directrix.surrogates.positions import soft_ranks
+from directrix.surrogates.approx_rank import soft_ranks
 from directrix.types import Float64Array, FloatArray, Int64Array, Surrogate
 
 BOUNDS = ("gap", "ranks", "relevant")

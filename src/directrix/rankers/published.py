@@ -7,8 +7,8 @@ from functools import partial
 from directrix.rankers.method import Method
 from directrix.surrogates import approx, lambdas, smooth, soft
 from directrix.trainers.anneal import Anneal
-from directrix.trainers.cg import CG
 from directrix.trainers.coordinate_ascent import CoordinateAscent
+from directrix.trainers.full_gradients import CG
 from directrix.trainers.sgd import SGD
 
 _QIN = "Qin, Liu & Li (2010), doi:10.1007/s10791-009-9124-x"

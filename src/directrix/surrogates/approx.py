@@ -26,9 +26,8 @@ from directrix.measures.dcg import NDCG
 from directrix.measures.pairs import KendallTau
 from directrix.measures.precision import AP, Precision
 from directrix.parameters import positive, whole
-from directrix.surrogates.approx_rank import ApproxRank
+from directrix.surrogates.approx_rank import ApproxRank, Sigmoid
 from directrix.surrogates.base import SMOOTH, refuse_doc_weight
-from directrix.surrogates.positions import Sigmoid
 from directrix.types import Float64Array, Int64Array
 
 

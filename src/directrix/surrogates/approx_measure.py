@@ -11,8 +11,8 @@ from directrix.errors import InputError
 from directrix.measures.names import measure as parse_measure
 from directrix.measures.terms import over_queries, query_sums
 from directrix.parameters import positive
+from directrix.surrogates.approx_rank import Sigmoid, sigmoid_code
 from directrix.surrogates.base import SMOOTH, KernelSurrogate, terms_of
-from directrix.surrogates.positions import Sigmoid, sigmoid_code
 from directrix.types import Float64Array, FloatArray, Int64Array
 
 

@@ -14,10 +14,10 @@ from directrix.objectives.objective import Objective
 from directrix.objectives.penalty import L2
 from directrix.parameters import number, whole
 from directrix.threads import one_blas_thread
+from directrix.trainers.bundle import check_solver
 from directrix.trainers.proof import Proof
 from directrix.trainers.requirements import convex_objective
 from directrix.trainers.rounds import in_rounds
-from directrix.trainers.simplex_qp import check_solver
 from directrix.trainers.slacks import EachSlack, OneSlack, Slacks
 from directrix.types import Callback, Float64Array, Result
 

@@ -32,7 +32,7 @@ from directrix.reproductions.qin2010.published import (
     SCORES,
 )
 from directrix.reproductions.text import elsewhere
-from directrix.surrogates.positions import soft_ranks
+from directrix.surrogates.approx_rank import soft_ranks
 
 _MAP_DATA = ("TD2003", "TD2004", "OHSUMED", "MQ2008")
 ORDERINGS = (

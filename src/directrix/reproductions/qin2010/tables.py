@@ -24,7 +24,7 @@ from directrix.reproductions.qin2010.protocol import CollectionResults, Results
 from directrix.reproductions.qin2010.published import LETOR_3, MEAN_AP, NDCG_N, POSITIONS, SCORES
 from directrix.reproductions.reproduction import TableGroup
 from directrix.reproductions.text import shown
-from directrix.surrogates.positions import soft_ranks
+from directrix.surrogates.approx_rank import soft_ranks
 from directrix.types import Float64Array
 
 _EPOCHS = (1, 10, 50, 100, 200)
