@@ -39,15 +39,10 @@ _PATTERN = re.compile(
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class UndefinedMeasure(RankingMeasure):
-    """A measure of a model file that is not defined here: the model predicts, but has no score.
-
-    Parameters
-    ----------
-    text : str
-        What the file says.
-    """
+    """A measure of a model file that is not defined here: the model predicts, but has no score."""
 
     text: str
+    """What the file says."""
 
     def __repr__(self) -> str:
         return self.text

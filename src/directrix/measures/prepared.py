@@ -41,16 +41,9 @@ class IdsNeeded(InputError):
 class Prepared:
     """Measures with everything that depends on the labels alone already done.
 
-    Parameters
-    ----------
-    measures : sequence of `directrix.measures.RankingMeasure`
-        All share one sort, but for those that break ties by document id, which have their own.
-    labels : float (n_docs,)
-        Relevance, >= 0.
-    qptr : int64 (n_queries + 1,)
-        Query boundaries.
-    doc_ids : sequence of str (n_docs,), or None
-        For ``ties="trec"``; needed only where documents of a query tie.
+    The measures, of the class `directrix.measures.RankingMeasure`, share one sort, but for those that break
+    ties by document id, which have their own. ``doc_ids`` are for ``ties="trec"``, and needed only where
+    documents of a query tie.
     """
 
     def __init__(self, measures: Sequence[Any], labels: Any, qptr: Any, doc_ids: Any = None) -> None:

@@ -22,19 +22,7 @@ from directrix.types import Float64Array, Surrogate
 class ScoreObjective:
     r"""Loss :math:`-\sum_q v_q S_q(s) / \sum_q v_q`, its gradient, and a positive diagonal for Newton steps.
 
-    Parameters
-    ----------
-    queries : Queries
-        Training data.
-    surrogate : Surrogate
-        What to maximise.
-    query_weight, doc_weight
-        As in `make_objective`.
-
-    Raises
-    ------
-    InputError
-        As `make_objective`.
+    Arguments and errors are those of `make_objective`.
     """
 
     def __init__(

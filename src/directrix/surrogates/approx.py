@@ -16,7 +16,7 @@ sigmoid's band for large alpha; memory O(n) a query.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from directrix.measures.pairs import KendallTau
 from directrix.measures.precision import AP, Precision
 from directrix.parameters import positive, whole
 from directrix.surrogates.approx_rank import ApproxRank, Sigmoid
-from directrix.surrogates.base import SMOOTH, refuse_doc_weight
+from directrix.surrogates.base import SMOOTH
 from directrix.types import Float64Array, Int64Array
 
 
@@ -145,9 +145,7 @@ class ApproxAP(ApproxRank):
     rel: float = 1
     sigmoid: Sigmoid = "logistic"
 
-    def prepare(
-        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
-    ) -> tuple[Float64Array]:
+    def prepare(self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None) -> Any:
         """Relevance over the number of relevant documents, each counted with its weight."""
         # A relevant document of weight 0 earns nothing, but is counted above others.
         least = None if doc_weight is None else np.maximum(doc_weight, 1e-100)
@@ -240,9 +238,6 @@ class ApproxKendall(ApproxRank):
         """Return a copy with alpha = 1/smoothing."""
         return replace(self, alpha=1.0 / positive(smoothing, "smoothing", "ApproxKendall.at"))
 
-    def prepare(
-        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
-    ) -> tuple[Float64Array]:
+    def from_labels(self, labels: Float64Array, qptr: Int64Array) -> tuple[Float64Array]:
         """Return the labels."""
-        refuse_doc_weight(self, doc_weight)
         return (np.array(labels, dtype=np.float64),)

@@ -11,8 +11,7 @@ import numpy as np
 from directrix.data.validate import check_ranking
 from directrix.errors import InputError
 from directrix.parameters import positive
-from directrix.surrogates.base import DOCS_PER_CHUNK, MeasureSurrogate, refuse_doc_weight, writable
-from directrix.threads import query_chunks, run_chunks
+from directrix.surrogates.base import MeasureSurrogate, in_chunks, writable
 from directrix.types import Float64Array, FloatArray, Int64Array
 
 Sigmoid = Literal["logistic", "tanh", "arctan", "erf"]
@@ -71,31 +70,24 @@ def soft_ranks(
     >>> soft_ranks(np.array([4.20074, 3.12378, 4.40918, 1.55258, 4.13330]), alpha=100).round(5)
     array([2.00118, 4.     , 1.     , 5.     , 2.99882])
     """
+    from directrix.surrogates._kernels.approx import pull_chunk
+
     alpha = positive(alpha, "alpha", "soft_ranks")
     scores = np.asarray(scores)
     bounds = np.array([0, len(scores)]) if qptr is None else qptr
     scores, _, bounds = check_ranking(scores, np.zeros(len(scores)), bounds)
     kind, factor = sigmoid_code(sigmoid)
     scores, bounds = writable(scores), writable(bounds)
-    weights, ranks, grad = np.ones(len(scores)), np.zeros(len(scores)), np.zeros_like(scores)
-    chunks = query_chunks(bounds, DOCS_PER_CHUNK)
-
-    def work(c: int) -> None:
-        from directrix.surrogates._kernels.approx import pull_chunk
-
-        chunk = int(chunks[c]), int(chunks[c + 1])
-        pull_chunk(kind, factor * alpha, scores, weights, bounds, *chunk, ranks, grad, False)  # noqa: FBT003
-
-    run_chunks(work, len(chunks) - 1)
+    data = scores, np.ones(len(scores)), bounds
+    ranks, no_grad = np.zeros(len(scores)), (np.zeros_like(scores), False)
+    in_chunks(lambda *chunk: pull_chunk(kind, factor * alpha, *data, *chunk, ranks, *no_grad), bounds)
     return ranks
 
 
 class ApproxRank(MeasureSurrogate):
     """Base of the surrogates in `approx`; they tend to their measure as alpha and beta grow."""
 
-    entries: ClassVar[tuple[str, ...]] = ("document",)
     family: ClassVar[str]
-    weighs_docs: ClassVar[bool] = False
     alpha: float
     beta: float = 1.0
     sigmoid: Sigmoid
@@ -103,14 +95,6 @@ class ApproxRank(MeasureSurrogate):
     def __post_init__(self) -> None:
         super().__post_init__()
         sigmoid_code(self.sigmoid)
-
-    def prepare(
-        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
-    ) -> tuple[Float64Array]:
-        """Worth of every document to the measure, over the norm of its query."""
-        if not self.weighs_docs:
-            refuse_doc_weight(self, doc_weight)
-        return (self.measure.document_values(labels, qptr, doc_weight),)
 
     @property
     def steepness(self) -> float:

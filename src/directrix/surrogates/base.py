@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import fields
 from functools import partial
 from importlib import import_module
@@ -24,7 +25,7 @@ _POSITIVE = {"alpha": 0.0, "beta": 0.0, "rel": 0.0, "sigma": SMALLEST}
 """Fields > 0 of surrogates, and the smallest value of each."""
 WHOLE_LIST = 2**31 - 1
 """A cut-off for kernels where k is None."""
-DOCS_PER_CHUNK = 4096
+_DOCS_PER_CHUNK = 4096
 """Enough work to hide the cost of calling a kernel, little enough to share among threads."""
 
 
@@ -149,20 +150,19 @@ class KernelSurrogate(ABC):
         self, scores: FloatArray, prepared: Any, qptr: Int64Array
     ) -> tuple[Float64Array, FloatArray]:
         """Return value and gradient of all queries, filled in chunks on several threads."""
-        bounds = query_chunks(qptr, DOCS_PER_CHUNK)
         out = np.zeros(len(qptr) - 1), np.zeros_like(scores)
-        run_chunks(
-            lambda c: self.fill(scores, prepared, qptr, (int(bounds[c]), int(bounds[c + 1])), out),
-            len(bounds) - 1,
-        )
+        in_chunks(lambda first, last: self.fill(scores, prepared, qptr, (first, last), out), qptr)
         return out
 
 
 class MeasureSurrogate(KernelSurrogate):
     """A surrogate of one measure, with which it has the fields k, rel and l_max in common; checks them."""
 
+    entries: ClassVar[tuple[str, ...] | None] = ("document",)
     measured: ClassVar[type[RankingMeasure]]
     """Class of the measure."""
+    weighs_docs: ClassVar[bool] = False
+    """Whether document weights are factors on what the documents are worth to the measure."""
 
     def __post_init__(self) -> None:
         owner = type(self).__name__
@@ -179,11 +179,27 @@ class MeasureSurrogate(KernelSurrogate):
         """smooth, shift_invariant, tends_to_measure."""
         return SMOOTH
 
+    def prepare(self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None) -> Any:
+        """See `KernelSurrogate.prepare`; here the worth of every document over the norm of its query."""
+        if not self.weighs_docs:
+            return super().prepare(labels, qptr, doc_weight)
+        return (self.measure.document_values(labels, qptr, doc_weight),)
+
+    def from_labels(self, labels: Float64Array, qptr: Int64Array) -> Any:
+        """Worth of every document to the measure, over the norm of its query."""
+        return (self.measure.document_values(labels, qptr),)
+
     @property
     def measure(self) -> Any:
         """The exact measure that the surrogate tends to, or bounds."""
         common = {field.name for field in fields(self.measured)} & {"k", "rel", "l_max"}
         return self.measured(**{name: getattr(self, name) for name in common if hasattr(self, name)})
+
+
+def in_chunks(work: Callable[[int, int], None], qptr: Int64Array) -> None:
+    """Call ``work(first, last)`` for chunks of all queries first <= q < last, on several threads."""
+    bounds = query_chunks(qptr, _DOCS_PER_CHUNK)
+    run_chunks(lambda c: work(int(bounds[c]), int(bounds[c + 1])), len(bounds) - 1)
 
 
 def writable(array: Any) -> Any:

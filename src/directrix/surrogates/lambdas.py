@@ -18,8 +18,7 @@ from directrix.measures.names import measure as parse_measure
 from directrix.measures.order import Ranking
 from directrix.measures.terms import Form
 from directrix.parameters import SMALLEST, positive
-from directrix.surrogates.base import DOCS_PER_CHUNK, KernelSurrogate, terms_of, writable
-from directrix.threads import query_chunks, run_chunks
+from directrix.surrogates.base import KernelSurrogate, in_chunks, terms_of, writable
 from directrix.types import Float64Array, FloatArray, Int64Array
 
 Construction = Literal[
@@ -206,11 +205,6 @@ class Lambda(KernelSurrogate):
         scores, labels, qptr = check_ranking(scores, labels, qptr)
         scores, qptr = writable(scores), writable(qptr)
         prepared, pairs = self.from_labels(labels, qptr), np.zeros(len(qptr) - 1, dtype=np.int64)
-        bounds = query_chunks(qptr, DOCS_PER_CHUNK)
-
-        def work(c: int) -> None:
-            chunk = int(bounds[c]), int(bounds[c + 1])
-            count_chunk(self._spec(), scores, prepared.worth, prepared.discount, qptr, chunk, pairs)
-
-        run_chunks(work, len(bounds) - 1)
+        arrays = prepared.worth, prepared.discount
+        in_chunks(lambda *chunk: count_chunk(self._spec(), scores, *arrays, qptr, chunk, pairs), qptr)
         return pairs

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -19,18 +19,13 @@ Target = Literal["gains", "labels"]
 class Loss(KernelSurrogate):
     """Base of the losses in `listwise`, `pairwise` and `pointwise`."""
 
+    measure: ClassVar[RankingMeasure] = NDCG()
+    """nDCG: the measure that is reported by default; the loss tends neither to it nor to any other."""
+
     @property
     def traits(self) -> frozenset[str]:
         """smooth, convex, shift_invariant, unless a loss states others."""
         return frozenset({"smooth", "convex", "shift_invariant"})
-
-    @property
-    def measure(self) -> RankingMeasure:
-        """nDCG: the measure that is reported by default.
-
-        The loss tends neither to it nor to any other measure.
-        """
-        return NDCG()
 
     def prepare(self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None) -> Any:
         """See `KernelSurrogate.prepare`; refuses labels that are too large for the measure."""

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from directrix.measures.base import RankingMeasure
 from directrix.measures.pairs import KendallTau
 from directrix.measures.terms import query_sums
 from directrix.surrogates.loss import Loss, by_label
@@ -18,11 +19,8 @@ Levels = tuple[Int64Array, Float64Array]
 class _Pairwise(Loss):
     """Minus the mean loss over a query's pairs of different labels."""
 
-    @property
-    def measure(self) -> KendallTau:
-        """Kendall's tau-b, which counts the same pairs; not a limit."""
-        return KendallTau()
-
+    measure: ClassVar[RankingMeasure] = KendallTau()
+    """Kendall's tau-b, which counts the same pairs; not a limit."""
     entries: ClassVar[tuple[str, ...]] = ("document", "query")
 
     def from_labels(self, labels: Float64Array, qptr: Int64Array) -> Levels:

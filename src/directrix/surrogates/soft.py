@@ -9,7 +9,6 @@ from directrix.measures.base import RankingMeasure
 from directrix.measures.dcg import NDCG
 from directrix.parameters import positive
 from directrix.surrogates.base import SMOOTH, WHOLE_LIST, MeasureSurrogate
-from directrix.types import Float64Array, Int64Array
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ class SoftNDCG(MeasureSurrogate):
     """
 
     compiled: ClassVar[str] = "soft.soft_ndcg_chunk"
-    entries: ClassVar[tuple[str, ...]] = ("document",)
+    weighs_docs: ClassVar[bool] = True
     measured: ClassVar[type[RankingMeasure]] = NDCG
     sigma: float = 1.0
     k: int | None = None
@@ -75,12 +74,6 @@ class SoftNDCG(MeasureSurrogate):
         As smoothing -> 0 the value tends to nDCG wherever no scores tie.
         """
         return replace(self, sigma=positive(smoothing, "smoothing", "SoftNDCG.at"))
-
-    def prepare(
-        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
-    ) -> tuple[Float64Array]:
-        """Gains over the ideal DCG@k."""
-        return (self.measure.document_values(labels, qptr, doc_weight),)
 
     def settings(self) -> tuple[Any, ...]:
         """Sigma, and the cut-off as a number."""
