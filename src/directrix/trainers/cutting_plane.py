@@ -109,7 +109,7 @@ class CuttingPlane:
             number(self.C, "C", "CuttingPlane", above=0.0, example=100.0)
         number(self.step, "step", "CuttingPlane", above=0.0, most=1.0, example=0.1)
 
-    @one_blas_thread()  # see `descend`
+    @one_blas_thread()  # see `FullGradients`
     def minimise(self, objective: Any, start: Float64Array, *, callback: Callback | None = None) -> Result:
         """Minimise from ``start``, on which the minimum does not depend.
 

@@ -13,7 +13,7 @@ from directrix.types import Callback, Float64Array, Int64Array, Objective, Resul
 Seed = int | np.random.Generator | None
 
 
-@one_blas_thread()  # see `descend`
+@one_blas_thread()  # see `FullGradients`
 def over_epochs(
     objective: Objective,
     start: Float64Array,

@@ -61,25 +61,6 @@ class Descent(Progress):
         )
 
 
-@one_blas_thread()  # once for all: threads of BLAS that come back after every gradient slow the next one
-def descend(
-    trainer: Any,
-    loop: Callable[[Descent], int],
-    objective: Objective,
-    start: Float64Array,
-    callback: Callback | None,
-) -> Result:
-    """Run ``loop`` on a new `Descent` until it returns SciPy's status, or a step or evaluation ends it."""
-    check_values(objective, type(trainer).__name__)
-    descent = Descent(objective, start, callback, trainer.max_iter)
-    with descent:
-        if not len(descent.params):  # SciPy has no answer to that
-            descent.evaluate(descent.params)
-            descent.end("converged", "there are no parameters")
-        descent.end_with(loop(descent))
-    return descent.result({"evaluations": descent.evaluations})
-
-
 @dataclass(frozen=True)
 class FullGradients:
     """Base of `LBFGS` and `CG`: their budget and tolerances."""
@@ -96,6 +77,24 @@ class FullGradients:
         whole(self.max_iter, "max_iter", owner)
         for name in ("tol", "ftol"):
             number(getattr(self, name), name, owner, least=0.0, example=1e-6)
+
+    @one_blas_thread()  # once for all: threads of BLAS that come back after every gradient slow the next one
+    def _descend(
+        self,
+        loop: Callable[[Descent], int],
+        objective: Objective,
+        start: Float64Array,
+        callback: Callback | None,
+    ) -> Result:
+        """Run ``loop`` until it returns SciPy's status, or a step or an evaluation ends it."""
+        check_values(objective, type(self).__name__)
+        descent = Descent(objective, start, callback, self.max_iter)
+        with descent:
+            if not len(descent.params):  # SciPy has no answer to that
+                descent.evaluate(descent.params)
+                descent.end("converged", "there are no parameters")
+            descent.end_with(loop(descent))
+        return descent.result({"evaluations": descent.evaluations})
 
 
 @dataclass(frozen=True)
@@ -171,7 +170,7 @@ class LBFGS(FullGradients):
             )
             return int(outcome.status)
 
-        return descend(self, loop, objective, start, callback)
+        return self._descend(loop, objective, start, callback)
 
 
 @dataclass(frozen=True)
@@ -253,4 +252,4 @@ class CG(FullGradients):
                     code = 1  # along a conjugate direction it failed; the gradient's is tried next
             return code
 
-        return descend(self, loop, objective, start, callback)
+        return self._descend(loop, objective, start, callback)
