@@ -58,7 +58,7 @@ class ApproxNDCG(ApproxRank):
     discount is convex. With a cut-off, many tied documents just above it can exceed 1.
     """
 
-    family: ClassVar[str] = "separable"
+    compiled: ClassVar[str] = "approx.separable_chunk"
     measured: ClassVar[type[RankingMeasure]] = NDCG
     weighs_docs: ClassVar[bool] = True
     alpha: float = 10.0
@@ -96,7 +96,7 @@ class ApproxPrecision(ApproxRank):
         The smooth step.
     """
 
-    family: ClassVar[str] = "separable"
+    compiled: ClassVar[str] = "approx.separable_chunk"
     measured: ClassVar[type[RankingMeasure]] = Precision
     weighs_docs: ClassVar[bool] = True
     k: int = 5
@@ -137,7 +137,7 @@ class ApproxAP(ApproxRank):
     costs no more than the first: the band of beta is a few ranks wide.
     """
 
-    family: ClassVar[str] = "ap"
+    compiled: ClassVar[str] = "approx.ap_chunk"
     measured: ClassVar[type[RankingMeasure]] = AP
     weighs_docs: ClassVar[bool] = True
     alpha: float = 10.0
@@ -173,7 +173,7 @@ class ApproxRR(ApproxRank):
         The smooth step.
     """
 
-    family: ClassVar[str] = "cascade"
+    compiled: ClassVar[str] = "approx.cascade_chunk"
     measured: ClassVar[type[RankingMeasure]] = RR
     alpha: float = 10.0
     beta: float = 10.0
@@ -200,7 +200,7 @@ class ApproxERR(ApproxRank):
         The smooth step.
     """
 
-    family: ClassVar[str] = "cascade"
+    compiled: ClassVar[str] = "approx.cascade_chunk"
     measured: ClassVar[type[RankingMeasure]] = ERR
     alpha: float = 10.0
     beta: float = 10.0
@@ -229,7 +229,7 @@ class ApproxKendall(ApproxRank):
     Lies in [-1, 1].
     """
 
-    family: ClassVar[str] = "kendall"
+    compiled: ClassVar[str] = "approx.kendall_chunk"
     measured: ClassVar[type[RankingMeasure]] = KendallTau
     alpha: float = 10.0
     sigmoid: Sigmoid = "logistic"

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -87,7 +86,6 @@ def soft_ranks(
 class ApproxRank(MeasureSurrogate):
     """Base of the surrogates in `approx`; they tend to their measure as alpha and beta grow."""
 
-    family: ClassVar[str]
     alpha: float
     beta: float = 1.0
     sigmoid: Sigmoid
@@ -120,8 +118,6 @@ class ApproxRank(MeasureSurrogate):
         shape, k = self._shape()
         return shape, kind, float(k), factor * self.alpha, factor * self.beta
 
-    def kernel(self) -> Any:
-        """The compiled chunk."""
-        from directrix.surrogates._kernels import approx as kernels
-
-        return partial(getattr(kernels, f"{self.family}_chunk"), self.spec())
+    def settings(self) -> tuple[Any, ...]:
+        """See `spec`."""
+        return (self.spec(),)
