@@ -6,10 +6,10 @@ from functools import partial
 from typing import Any
 
 from directrix.rankers.method import Method
-from directrix.surrogates import approx, approx_cascade, approx_pairs, lambdas, smooth, soft
+from directrix.surrogates import approx, lambdas, smooth, soft
 from directrix.trainers.anneal import Anneal
-from directrix.trainers.cg import CG
 from directrix.trainers.coordinate_ascent import CoordinateAscent
+from directrix.trainers.full_gradients import CG
 from directrix.trainers.sgd import SGD
 
 _QIN = "Qin, Liu & Li (2010), doi:10.1007/s10791-009-9124-x"
@@ -30,9 +30,9 @@ _APPROX: tuple[tuple[type[Any], str, str, tuple[str, ...], str], ...] = (
     (approx.ApproxNDCG, "Eq. 21", "the default: graded labels, nDCG or any measure of the top", (), "nDCG"),
     (approx.ApproxAP, "Eq. 22", "average precision, labels that are relevant or not", ("rel",), "AP"),
     (approx.ApproxPrecision, _FUTURE, "precision at a fixed cut-off", ("k", "rel"), "P@10"),
-    (approx_cascade.ApproxRR, _FUTURE, "only the first relevant document counts", ("rel",), "RR"),
-    (approx_cascade.ApproxERR, _FUTURE, "users stop when satisfied; graded labels", ("l_max",), "ERR"),
-    (approx_pairs.ApproxKendall, _FUTURE, "the whole order counts", (), "tau"),
+    (approx.ApproxRR, _FUTURE, "only the first relevant document counts", ("rel",), "RR"),
+    (approx.ApproxERR, _FUTURE, "users stop when satisfied; graded labels", ("l_max",), "ERR"),
+    (approx.ApproxKendall, _FUTURE, "the whole order counts", (), "tau"),
 )
 _smooth = partial(
     Method.of,

@@ -18,8 +18,7 @@ from directrix.measures.names import measure as parse_measure
 from directrix.measures.order import Ranking
 from directrix.measures.terms import Form
 from directrix.parameters import SMALLEST, positive
-from directrix.surrogates.base import DOCS_PER_CHUNK, KernelSurrogate, refuse_doc_weight, terms_of, writable
-from directrix.threads import query_chunks, run_chunks
+from directrix.surrogates.base import KernelSurrogate, in_chunks, terms_of, writable
 from directrix.types import Float64Array, FloatArray, Int64Array
 
 Construction = Literal[
@@ -137,17 +136,8 @@ class Lambda(KernelSurrogate):
         bounded = {"unit_interval"} if self.measure.highest <= 1.0 else set()
         return frozenset({"value_free", "shift_invariant"} | bounded)
 
-    def prepare(
-        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
-    ) -> _Prepared:
-        """Check the labels, and turn them into what the measure sees of them.
-
-        Raises
-        ------
-        InputError
-            If a label is too large for the measure, or documents have weights.
-        """
-        refuse_doc_weight(self, doc_weight)
+    def from_labels(self, labels: Float64Array, qptr: Int64Array) -> _Prepared:
+        """Check the labels, and turn them into what the measure sees of them."""
         terms = terms_of(self, labels, qptr)
         sizes, depth, longest = np.diff(qptr), self.measure.depth, len(terms.discount)
         share = np.array(terms.discount)
@@ -214,12 +204,7 @@ class Lambda(KernelSurrogate):
 
         scores, labels, qptr = check_ranking(scores, labels, qptr)
         scores, qptr = writable(scores), writable(qptr)
-        prepared, pairs = self.prepare(labels, qptr), np.zeros(len(qptr) - 1, dtype=np.int64)
-        bounds = query_chunks(qptr, DOCS_PER_CHUNK)
-
-        def work(c: int) -> None:
-            chunk = int(bounds[c]), int(bounds[c + 1])
-            count_chunk(self._spec(), scores, prepared.worth, prepared.discount, qptr, chunk, pairs)
-
-        run_chunks(work, len(bounds) - 1)
+        prepared, pairs = self.from_labels(labels, qptr), np.zeros(len(qptr) - 1, dtype=np.int64)
+        arrays = prepared.worth, prepared.discount
+        in_chunks(lambda *chunk: count_chunk(self._spec(), scores, *arrays, qptr, chunk, pairs), qptr)
         return pairs
