@@ -44,6 +44,7 @@ SURROGATES = {
     "SmoothAP": "surrogates.smooth",
     "SoftNDCG": "surrogates.soft",
     "Lambda": "surrogates.lambdas",
+    "YetiRank": "surrogates.yeti",
     "RankNet": "surrogates.pairwise",
     "RankSVM": "surrogates.pairwise",
     "ListNet": "surrogates.listwise",

@@ -6,7 +6,6 @@ from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
 from directrix.data.queries import Queries
@@ -16,10 +15,12 @@ from directrix.measures.dcg import NDCG
 from directrix.models.trees import Trees, lightgbm
 from directrix.objectives.scores import ScoreObjective
 from directrix.rankers.base import Training
+from directrix.rankers.inputs import surrogate_of
 from directrix.rankers.named_trainers import seed_of
 from directrix.rankers.persistence import check, naming
 from directrix.rankers.stored import SHARED_CONSTRAINTS, StoredRanker
 from directrix.rankers.training import judge_of
+from directrix.surrogates.yeti import YetiRank
 from directrix.trainers.boosting import Boosting
 from directrix.types import Float64Array, Result, Surrogate
 
@@ -38,8 +39,9 @@ class BoostedRanker(StoredRanker):
     Parameters
     ----------
     surrogate : Surrogate or str, optional
-        What is maximised, e.g. ``ApproxNDCG()``, which is the default, or the text of it. Or "lambdarank":
-        LightGBM's own objective, LambdaMART (Burges 2010), to compare with.
+        What is maximised, e.g. ``ApproxNDCG()``, or the text of it. Default `YetiRank`, which ranks best
+        where features interact (docs/decisions/0139). Or "lambdarank": LightGBM's own objective, LambdaMART
+        (Burges 2010), to compare with.
     n_trees : int >= 1
         Maximum number of trees.
     learning_rate : float > 0
@@ -62,7 +64,7 @@ class BoostedRanker(StoredRanker):
         With an ``eval_set``: stop after this number of trees without a better value on it.
         Default: no early stop, only the best number of trees is kept.
     random_state : int, RandomState or None
-        For the two shares.
+        For the two shares, and the noise of a surrogate that draws some; None is 0.
 
     Attributes
     ----------
@@ -145,7 +147,7 @@ class BoostedRanker(StoredRanker):
                 "query_weight=, or choose a surrogate: BoostedRanker('ApproxNDCG')."
             )
         settings = {name: getattr(self, name) for name in self.saved_parameters if name != "scale"}
-        seed = seed_of(check_random_state(None) if self.random_state is None else self.random_state)
+        seed = seed_of(0 if self.random_state is None else self.random_state)
         trainer = Boosting(**settings, seed=int(seed))
         judge = None if judged is None else judge_of(measure, judged)
         result, self.trees_ = trainer.grow(data, objective, valid=judged, judge=judge, callback=callback)
@@ -156,7 +158,9 @@ class BoostedRanker(StoredRanker):
 
     def _surrogate(self) -> Any:
         is_own = isinstance(self.surrogate, str) and self.surrogate.strip().lower() == _LAMBDARANK
-        return _LAMBDARANK if is_own else super()._surrogate()
+        return (
+            _LAMBDARANK if is_own else surrogate_of(YetiRank() if self.surrogate is None else self.surrogate)
+        )
 
     def _measure_of(self, surrogate: Any) -> RankingMeasure:
         # nDCG weighs the pairs of lambdarank

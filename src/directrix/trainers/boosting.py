@@ -50,7 +50,7 @@ class Boosting:
     patience : int >= 1, or None
         With validation queries: stop after this number of trees without a new best.
     seed : int >= 0
-        Of the random choice of documents and features.
+        Of the random choice of documents and features, and of the noise of a surrogate that draws some.
 
     References
     ----------
@@ -197,7 +197,7 @@ class _Run(Progress):
     def _at(self, scores: Float64Array) -> tuple[float, Float64Array, Float64Array]:
         if self.objective is None:
             return np.nan, np.zeros(0), np.zeros(0)
-        return self.objective.value_grad_curvature(scores)
+        return self.objective.value_grad_curvature(scores, self.trainer.seed, self.iterations)
 
     def _judged(self) -> dict[str, float]:
         """The validation score of the trees so far, a column of the trace."""
