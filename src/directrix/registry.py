@@ -141,6 +141,7 @@ NAMESPACES = {
         "letor_folds": "data.split",
         "make_cubic": "data.synthetic",
         "make_linear": "data.synthetic",
+        "make_web": "data.synthetic",
         "open_parquet": "data.arrow.read",
         "read_parquet": "data.arrow.read",
         "runs_as_features": "data.trec.features",

@@ -50,9 +50,9 @@ class BoostedRanker(StoredRanker):
         Leaves of a tree.
     min_data_in_leaf : int >= 1
         Documents in every leaf.
-    l2 : float >= 0
-        Shrinks leaves of few documents: a leaf of l2 documents of average curvature is halved. With
-        "lambdarank" LightGBM's ``lambda_l2``, in units of its own second derivatives.
+    l2 : float >= 0, optional
+        Shrinks leaves of few documents: a leaf of l2 documents of average curvature is halved. Default 20.
+        With "lambdarank" LightGBM's ``lambda_l2``, in units of its own second derivatives; default 0.
     subsample : float in (0, 1]
         Share of the documents that each tree is grown on.
     feature_fraction : float in (0, 1]
@@ -61,8 +61,8 @@ class BoostedRanker(StoredRanker):
         Bring features to a common scale first, see `Scale`. The last two do not change trees; the kinds by
         query make the features of queries comparable, and ``predict`` need ``qid``.
     patience : int >= 1, optional
-        With an ``eval_set``: stop after this number of trees without a better value on it.
-        Default: no early stop, only the best number of trees is kept.
+        With an ``eval_set``: stop after this number of trees without a better value on it. None: no early
+        stop, only the best number of trees is kept.
     random_state : int, RandomState or None
         For the two shares, and the noise of a surrogate that draws some; None is 0.
 
@@ -104,7 +104,8 @@ class BoostedRanker(StoredRanker):
     missing_shows: ClassVar[bool] = False
     saved_parameters: ClassVar[dict[str, str]] = {
         **dict.fromkeys(("n_trees", "learning_rate", "num_leaves", "min_data_in_leaf"), "number"),
-        **dict.fromkeys(("l2", "subsample", "feature_fraction"), "number"),
+        **dict.fromkeys(("subsample", "feature_fraction"), "number"),
+        "l2": "number or null",
         "scale": "text or null",
         "patience": "number or null",
     }
@@ -114,7 +115,7 @@ class BoostedRanker(StoredRanker):
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
         "num_leaves": [Interval(Integral, 2, 131072, closed="both")],
         "min_data_in_leaf": [Interval(Integral, 1, None, closed="left")],
-        "l2": [Interval(Real, 0, None, closed="left")],
+        "l2": [Interval(Real, 0, None, closed="left"), None],
         "subsample": [Interval(Real, 0, 1, closed="right")],
         "feature_fraction": [Interval(Real, 0, 1, closed="right")],
         "patience": [Interval(Integral, 1, None, closed="left"), None],
@@ -122,15 +123,15 @@ class BoostedRanker(StoredRanker):
 
     surrogate: Surrogate | str | None = None
     _: KW_ONLY
-    n_trees: int = 300
+    n_trees: int = 500
     learning_rate: float = 0.1
-    num_leaves: int = 15
+    num_leaves: int = 31
     min_data_in_leaf: int = 20
-    l2: float = 0.0
+    l2: float | None = None
     subsample: float = 1.0
     feature_fraction: float = 1.0
     scale: str | None = None
-    patience: int | None = None
+    patience: int | None = 50
     random_state: Any = None
 
     def _minimise(self, training: Training, surrogate: Any) -> tuple[Boosting, Result]:

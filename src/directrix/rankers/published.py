@@ -49,7 +49,7 @@ _lambdas = partial(
     keeps_best=True,
     selection="nDCG@10",
 )
-_TREES = {"n_trees": 300, "patience": 50, "subsample": 0.8, "feature_fraction": 0.8}
+_TREES = {"n_trees": 300, "patience": 50, "l2": 0.0, "subsample": 0.8, "feature_fraction": 0.8}
 _boosted = partial(
     Method,
     model="trees",
@@ -148,6 +148,8 @@ PUBLISHED = (
         source="Gulin, Kuralenok & Pavlov (2011), JMLR W&CP 14; Lyzhin et al. (2023), arXiv:2204.01500",
         cost="O(R n log n) for R rankings, and a tree",
         use_when="trees for any measure: features that interact, on any scale",
+        grid={"num_leaves": (7, 31, 63), "l2": (20.0, 100.0)},
+        fixed={"n_trees": 1000, "patience": 50},
         from_measure=("measure",),
         selection="nDCG@10",
     ),
