@@ -150,7 +150,6 @@ PUBLISHED = (
         use_when="trees for any measure: features that interact, on any scale",
         grid={"num_leaves": (7, 31, 63), "l2": (20.0, 100.0)},
         fixed={"n_trees": 1000, "patience": 50},
-        from_measure=("measure",),
         selection="nDCG@10",
     ),
     _boosted(
