@@ -109,8 +109,10 @@ def cross_validate(  # noqa: PLR0913 - all but the first three are optional and 
     rules.warn(list(reported), list(reported.values()))
     study = _Study(rules, reported, select or wanted[0], search, n_candidates, seed, keep_top)
     plans = {entry.name: study.plan(entry) for entry in contenders}
+    trained = [trial.ranker(job.goal) for trials, job in plans.values() for trial in trials]
+    missing = any(ranker.takes_missing for ranker in trained)
     for split in splits:
-        _check_data(split, {job.goal for _, job in plans.values()})
+        _check_data(split, {job.goal for _, job in plans.values()}, allow_missing=missing)
     with ExitStack() as stack:
         if path is None:
             path = Path(stack.enter_context(tempfile.TemporaryDirectory()), "cells.jsonl")
@@ -172,18 +174,18 @@ def _check_names(splits: Sequence[Split], entries: Sequence[Entry], measures: Ma
             )
 
 
-def _check_data(split: Split, goals: Iterable[RankingMeasure]) -> None:
+def _check_data(split: Split, goals: Iterable[RankingMeasure], *, allow_missing: bool) -> None:
     try:
         check_trainable(split.train)
-        check_finite(split.train, "the training data")
+        check_finite(split.train, "the training data", allow_missing=allow_missing)
         if split.valid is not None:
-            check_valid(split.valid, split.train)
+            check_valid(split.valid, split.train, allow_missing=allow_missing)
         if split.test.n_features != split.train.n_features:
             raise InputError(
                 f"the test data have {split.test.n_features} features, the training data "
                 f"{split.train.n_features}; both must have the same ones."
             )
-        check_finite(split.test, "the test data")
+        check_finite(split.test, "the test data", allow_missing=allow_missing)
         for goal in goals:
             for part in (split.train, split.valid):
                 if part is not None:

@@ -105,6 +105,11 @@ class AutoRanker(Ranker):
         self._name_features(q)
         return self
 
+    @property
+    def takes_missing(self) -> bool:
+        """Whether a feature may be missing: the search leaves out the methods that need it."""
+        return True
+
     def trained(self) -> Ranker:
         """The chosen ranker."""
         check_is_fitted(self)

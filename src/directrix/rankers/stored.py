@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from directrix.data.queries import Queries
-from directrix.data.scale import SCALES, Scale, fit_scale
+from directrix.data.scale import FILLING, SCALES, Scale, fit_scale
 from directrix.errors import InputError, NotConverged, warn
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.base import Ranker, Training
@@ -43,8 +43,16 @@ class StoredRanker(Ranker):
     missing_shows: ClassVar[bool] = True
     """Whether a feature that is NaN makes the score NaN; otherwise features are checked before."""
 
+    takes_nan: ClassVar[bool] = False
+    """Whether the model itself takes missing values, without a scale."""
+
     surrogate: Any
     scale: Any
+
+    @property
+    def takes_missing(self) -> bool:
+        """Whether a feature may be missing (NaN): the scale fills it, or trees take it as it is."""
+        return self.takes_nan if self.scale is None else self.scale in FILLING
 
     def _surrogate(self) -> Any:
         """The surrogate as an object."""
@@ -99,7 +107,8 @@ class StoredRanker(Ranker):
                 "give data with the same features in the same order."
             )
         if not self.missing_shows:
-            check_finite(q, "the data")
+            allowed = self.takes_nan if self.scale_ is None else self.scale_.fills
+            check_finite(q, "the data", allow_missing=allowed)
         return _scaled(q, self.scale_)
 
     @abstractmethod
