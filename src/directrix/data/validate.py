@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -201,10 +202,10 @@ def _dense(X: Any) -> Array:
 
 def _from_objects(X: Any, array: Array) -> Array:
     if array.dtype.kind == "O":
-        try:
+        with suppress(TypeError, ValueError):
             return array.astype(np.float64)
-        except (TypeError, ValueError):
-            pass
+        with suppress(TypeError, ValueError, AttributeError):  # pandas has a missing value of its own
+            return np.asarray(X.to_numpy(dtype=np.float64, na_value=np.nan))
     row, column = next((i for i in np.ndindex(array.shape) if not _is_number(array[i])), (0, 0))
     raise InputError(
         f"features have dtype {array.dtype}; {_plain(array[row, column])!r} at row {row}, column "

@@ -200,14 +200,15 @@ def missing_values(q: Queries) -> int:
     return 0 if has_finite_sum(values) else int(np.isnan(values).sum())
 
 
-def check_scores(scores: Float64Array, q: Queries) -> None:
-    """Raise `InputError` at the first score that is NaN or infinite."""
+def check_scores(scores: Float64Array, q: Queries, *, allow_missing: bool = False) -> None:
+    """Raise `InputError` at the first score that is NaN or infinite: at the feature that made it so, if any."""
     bad = np.flatnonzero(~np.isfinite(scores))
     if bad.size:
+        check_finite(q, "the data", allow_missing=allow_missing)
         raise InputError(
-            f"the score of row {q.rows[bad[0]]} is {scores[bad[0]]:g}, because one of its features is "
-            f"missing or too large; {bad.size:,} of {len(scores):,} scores are not finite.",
-            **_FILL,
+            f"the score of row {q.rows[bad[0]]} is {scores[bad[0]]:g}, because its features are too large; "
+            f"{bad.size:,} of {len(scores):,} scores are not finite.",
+            **_CLIP,
         )
 
 

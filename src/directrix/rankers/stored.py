@@ -54,6 +54,11 @@ class StoredRanker(Ranker):
         """Whether a feature may be missing (NaN): the scale fills it, or trees take it as it is."""
         return self.takes_nan if self.scale is None else self.scale in FILLING
 
+    @property
+    def _may_be_missing(self) -> bool:
+        """The same of the fitted model."""
+        return self.takes_nan if self.scale_ is None else self.scale_.fills
+
     def _surrogate(self) -> Any:
         """The surrogate as an object."""
         return surrogate_of(self.surrogate)
@@ -95,7 +100,7 @@ class StoredRanker(Ranker):
             If there are other features than in training, or they are missing or too large.
         """
         scores = self._scored(self._ready(q))
-        check_scores(scores, q)
+        check_scores(scores, q, allow_missing=self._may_be_missing)
         return scores
 
     def _ready(self, q: Queries) -> Queries:
@@ -106,9 +111,8 @@ class StoredRanker(Ranker):
                 f"the data have {q.n_features} features, the model was trained on {self.n_features_in_}; "
                 "give data with the same features in the same order."
             )
-        if not self.missing_shows:
-            allowed = self.takes_nan if self.scale_ is None else self.scale_.fills
-            check_finite(q, "the data", allow_missing=allowed)
+        if not self.missing_shows or (self.scale_ is not None and not self.scale_.fills):
+            check_finite(q, "the data", allow_missing=self._may_be_missing)
         return _scaled(q, self.scale_)
 
     @abstractmethod
