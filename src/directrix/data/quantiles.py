@@ -5,17 +5,19 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtri
 
 from directrix.data.statistics import block_rows
 from directrix.data.stored import StoredFeatures
 from directrix.data.validate import has_finite_sum
 from directrix.errors import InputError
+from directrix.threads import run_chunks
 from directrix.types import Array, Float64Array
 
 MAX_KNOTS = 256
 """Of one feature."""
 _SAMPLE = 1 << 16  # documents
+_BLOCK = 1 << 13  # documents, so that the float64 copy stays small
 Rows = tuple[tuple[float, ...], ...]
 
 
@@ -51,11 +53,12 @@ def _knots(values: Array) -> tuple[Float64Array, Float64Array]:
         return np.zeros(1), np.zeros(1)
     n = len(values)
     values, counts = np.unique(values, return_counts=True)
-    up_to = np.cumsum(counts)
-    scores = ndtri((up_to - counts / 2) / n)
-    if len(values) > MAX_KNOTS:  # at equal steps of the score: a tail of few documents keeps its knots
-        shares = ndtr(np.linspace(scores[0], scores[-1], MAX_KNOTS))
-        chosen = np.unique(np.searchsorted(up_to, shares * n))
+    scores = ndtri((np.cumsum(counts) - counts / 2) / n)
+    if len(values) > MAX_KNOTS:
+        # first and last value of equal steps of the score: tails keep knots, and no line crosses a jump
+        cells = np.ceil((scores - scores[0]) * (MAX_KNOTS / 2 / (scores[-1] - scores[0])))
+        cuts = np.flatnonzero(np.diff(np.clip(cells, 1, MAX_KNOTS / 2)))
+        chosen = np.unique(np.concatenate([[0], cuts, cuts + 1, [len(values) - 1]]))
         values, scores = values[chosen], scores[chosen]
     return values.astype(np.float64), scores
 
@@ -71,9 +74,13 @@ def knot_scores(features: Array, knots: Rows, scores: Rows) -> Array:
         )
     out = np.empty_like(features, order="C")
     pairs = [(np.array(x), np.array(z)) for x, z in zip(knots, scores, strict=True)]
-    for first in range(0, len(features), 8192):  # blocks, so that the float64 copy stays small
-        columns = np.ascontiguousarray(features[first : first + 8192].T, dtype=np.float64)
+
+    def fill(block: int) -> None:
+        rows = slice(block * _BLOCK, (block + 1) * _BLOCK)
+        columns = np.array(features[rows].T, dtype=np.float64, order="C")
         for column, (x, z) in zip(columns, pairs, strict=True):
             column[:] = np.where(np.isnan(column), 0.0, np.interp(column, x, z))
-        out[first : first + 8192] = columns.T
+        out[rows] = columns.T
+
+    run_chunks(fill, -(-len(features) // _BLOCK))
     return out

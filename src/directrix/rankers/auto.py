@@ -107,7 +107,7 @@ class AutoRanker(Ranker):
 
     @property
     def takes_missing(self) -> bool:
-        """Whether a feature may be missing (NaN): some candidate takes it, and the search leaves out others."""
+        """Whether a feature may be missing (NaN): some candidate takes it; the others are then left out."""
         try:
             return plan_search(self.method, self.measure, {}, self.models).takes_missing
         except ValueError:  # parameters that fit refuses

@@ -201,7 +201,7 @@ def missing_values(q: Queries) -> int:
 
 
 def check_scores(scores: Float64Array, q: Queries, *, allow_missing: bool = False) -> None:
-    """Raise `InputError` at the first score that is NaN or infinite: at the feature that made it so, if any."""
+    """Raise `InputError` at the first score that is NaN or infinite, or at the feature that made it so."""
     bad = np.flatnonzero(~np.isfinite(scores))
     if bad.size:
         check_finite(q, "the data", allow_missing=allow_missing)
