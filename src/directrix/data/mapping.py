@@ -80,7 +80,7 @@ def _map_rows(
     check_scaled(out[rows], features[rows], lambda at: f"row {rows.start + at[0]}, column {at[1]}")
 
 
-def by_query(kind: str, features: Array, qptr: Int64Array) -> Array:
+def mapped_by_query(kind: str, features: Array, qptr: Int64Array) -> Array:
     """Scale the rows of every query by their own statistics."""
     out = np.empty_like(features, order="C")
     for query, (first, last) in enumerate(zip(qptr[:-1].tolist(), qptr[1:].tolist(), strict=True)):

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import scipy.sparse as sp
 
-from directrix.data.mapping import by_query, check_scaled, check_width, inverse, mapped
+from directrix.data.mapping import check_scaled, check_width, inverse, mapped, mapped_by_query
 from directrix.data.quantiles import MAX_KNOTS, fit_knots, knot_scores
 from directrix.data.statistics import signed_log, statistics
 from directrix.data.stored import StoredFeatures
@@ -18,10 +18,10 @@ from directrix.types import Int64Array
 
 Kind = Literal["query-minmax", "query-standard", "query-percentile", "minmax", "standard", "log", "quantile"]
 SCALES: tuple[Kind, ...] = get_args(Kind)
-FILLING: tuple[Kind, ...] = ("minmax", "standard", "log", "quantile")
-"""The kinds that put a number in the place of a missing value."""
 _NUMBERS = ("center", "width", "fill")
 _FIELDS = {"minmax": _NUMBERS, "standard": _NUMBERS[:2], "log": _NUMBERS[:2], "quantile": ("knots", "scores")}
+FILLING = tuple(_FIELDS)
+"""The kinds that replace a missing value by a number."""
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,9 @@ class Scale:
     "query-percentile" is the share of the query's other documents with a smaller value.
 
     "quantile" is :math:`\Phi^{-1}(F(x))`, with the distribution function F of the feature in the training
-    data and :math:`\Phi`, that of the normal distribution (van der Waerden 1952). Equal values get the middle
-    of their ranks. F is exact at the knots, at most 256 per feature, two for each 128th of the results, and
-    linear between them; a value beyond the last knot is clipped, so that no result exceeds 4.2 in size.
+    data and :math:`\Phi`, that of the normal distribution (rankits; Beasley et al. 2009). Equal values get
+    the middle of their ranks. F is exact at the knots, at most 256 per feature, two for each 128th of the
+    results, and linear between them; a value beyond the last knot is clipped, so no result exceeds 4.2 in size.
 
     A missing value (NaN) becomes the mean of its feature in the training data under "standard" and "log" (0
     for both) and "minmax", and 0, the median, under "quantile". The kinds by query keep it missing.
@@ -72,7 +72,7 @@ class Scale:
 
     References
     ----------
-    Van der Waerden (1952), Order tests for the two-sample problem, doi:10.1016/S1385-7258(52)50063-5.
+    Beasley, Erickson & Allison (2009), rankits: c = 1/2, doi:10.1007/s10519-009-9281-0.
     """
 
     kind: Kind
@@ -97,7 +97,8 @@ class Scale:
             return
         for name in names:
             values = getattr(self, name)
-            if not (_is_row(values, 0.0 if name == "width" else -np.inf) or (name, values) == ("fill", None)):
+            left_out = values is None and name == "fill"
+            if not left_out and not _is_row(values, 0.0 if name == "width" else -np.inf):
                 raise InputError(
                     f"Scale({self.kind!r}) with {name} = {_shown(values)}; a list with one finite number for "
                     f"each feature of the training data is needed (widths >= 0). {remedy}"
@@ -130,7 +131,7 @@ class Scale:
 
     @property
     def fills(self) -> bool:
-        """Whether it puts a number in the place of a missing value."""
+        """Whether it replaces a missing value by a number."""
         return self.kind in FILLING and (self.kind != "minmax" or self.fill is not None)
 
     def apply(self, features: Any, qptr: Int64Array) -> Any:
@@ -159,7 +160,7 @@ class Scale:
         if sp.issparse(features):
             return self._apply_csr(features)
         if self.n_features is None:
-            return by_query(self.kind, features, qptr)
+            return mapped_by_query(self.kind, features, qptr)
         self._check_columns(features)
         if self.knots is not None and self.scores is not None:
             return knot_scores(features, self.knots, self.scores)

@@ -20,9 +20,7 @@ from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
 from directrix.rankers.inputs import (
     Weights,
-    check_finite,
-    check_trainable,
-    check_valid,
+    check_training,
     one_set,
     per_document,
     per_query,
@@ -129,12 +127,9 @@ class Ranker(NestedParameters, ABC):
         q = self._grouped(X, y, qid, group, reset=not self._continues())
         validation = one_set(eval_set, eval_qid, eval_group)
         valid = None if validation is None else self._grouped(*validation, reset=False, prefix="eval_")
-        check_finite(q, "the training data", allow_missing=self.takes_missing)
-        if valid is not None:
-            check_finite(valid, "the validation data", allow_missing=self.takes_missing)
+        check_training(q, valid, allow_missing=self.takes_missing)
         by_document = per_document(sample_weight, q, "sample_weight")
         by_query = per_query(query_weight, q, "query_weight")
-        check_trainable(q)
         goal = None if measure is None else parse_measure(measure)
         return self._train(Training(q, valid, goal, (by_document, by_query)))
 
@@ -172,10 +167,7 @@ class Ranker(NestedParameters, ABC):
         """
         if isinstance(q.features, StoredFeatures) and not self.reads_files:
             raise q.features.refusal(f"training {type(self).__name__}")
-        check_finite(q, "the training data", allow_missing=self.takes_missing)
-        if valid is not None:
-            check_valid(valid, q, allow_missing=self.takes_missing)
-        check_trainable(q)
+        check_training(q, valid, allow_missing=self.takes_missing)
         goal = None if measure is None else parse_measure(measure)
         return self._train(Training(q, valid, goal, (doc_weight, query_weight), callback))
 

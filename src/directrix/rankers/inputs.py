@@ -147,6 +147,14 @@ def check_trainable(q: Queries) -> None:
         )
 
 
+def check_training(q: Queries, valid: Queries | None, *, allow_missing: bool) -> None:
+    """Raise `InputError` for training or validation data that no ranker can use, or this one."""
+    check_finite(q, "the training data", allow_missing=allow_missing)
+    if valid is not None:
+        check_valid(valid, q, allow_missing=allow_missing)
+    check_trainable(q)
+
+
 def check_valid(valid: Queries, q: Queries, *, allow_missing: bool = False) -> None:
     """Raise `InputError` for validation data with other features, or as `check_finite`."""
     if valid.n_features != q.n_features:
