@@ -49,7 +49,7 @@ class Scale:
     "quantile" is :math:`\Phi^{-1}(F(x))`, with the distribution function F of the feature in the training
     data and :math:`\Phi`, that of the normal distribution (rankits; Beasley et al. 2009). Equal values get
     the middle of their ranks. F is exact at the knots, at most 256 per feature, two for each 128th of the
-    results, and linear between them; a value beyond the last knot is clipped, so no result exceeds 4.2 in size.
+    results, and linear between them; values beyond the last knot are clipped, so no result exceeds 4.2.
 
     A missing value (NaN) becomes the mean of its feature in the training data under "standard" and "log" (0
     for both) and "minmax", and 0, the median, under "quantile". The kinds by query keep it missing.
