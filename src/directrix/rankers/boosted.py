@@ -57,9 +57,10 @@ class BoostedRanker(StoredRanker):
         Share of the documents that each tree is grown on.
     feature_fraction : float in (0, 1]
         Share of the features that each tree may split on.
-    scale : {"query-minmax", "query-standard", "query-percentile", "minmax", "standard"} or None
-        Bring features to a common scale first, see `Scale`. The last two do not change trees; the kinds by
-        query make the features of queries comparable, and ``predict`` need ``qid``.
+    scale : str or None
+        As in `LinearRanker`. Kinds by the training data keep the order of values, so trees hardly change; the
+        kinds by query make the features of queries comparable. None lets trees split off missing values
+        (NaN) themselves; of a feature that was never missing in training they count as 0.
     patience : int >= 1, optional
         With an ``eval_set``: stop after this number of trees without a better value on it. None: no early
         stop, only the best number of trees is kept.
@@ -102,6 +103,7 @@ class BoostedRanker(StoredRanker):
 
     model_type: ClassVar[str] = "trees"
     missing_shows: ClassVar[bool] = False
+    takes_nan: ClassVar[bool] = True
     saved_parameters: ClassVar[dict[str, str]] = {
         **dict.fromkeys(("n_trees", "learning_rate", "num_leaves", "min_data_in_leaf"), "number"),
         **dict.fromkeys(("subsample", "feature_fraction"), "number"),

@@ -41,9 +41,9 @@ class MLPRanker(GradientRanker):
         ``Adam(learning_rate=1e-2, batch=10)``, whose own number of steps then counts, not ``max_iter``.
     l2 : float >= 0
         Weight of the penalty on weights and biases, in units of the measure per square of them.
-    scale : {"query-minmax", "query-standard", "query-percentile", "minmax", "standard"} or None
-        Features are brought to a common scale first, see `Scale`. Random first weights suit features
-        of mean 0 and deviation 1, hence "standard" (which only divides sparse ones). Features that lie in
+    scale : str or None
+        As in `LinearRanker`. Random first weights suit features of mean 0 and deviation 1, hence "standard"
+        (which only divides sparse ones); "log" or "quantile" if tails are heavy. Features that lie in
         [0, 1] within each query, such as LETOR's, give better rankings without: None.
     max_iter : int >= 0
         Iterations (epochs of "adam" and "sgd"); 0 keeps the random start.

@@ -267,7 +267,7 @@ def _varies(features: Any) -> bool:
     """Whether any column holds two different values."""
     if sp.issparse(features):
         return bool((features.max(axis=0) != features.min(axis=0)).nnz)
-    return any(not np.array_equal(row, features[0]) for row in features)
+    return any(not np.array_equal(row, features[0], equal_nan=True) for row in features)
 
 
 def _check_labels(data: Queries) -> None:
