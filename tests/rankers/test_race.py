@@ -64,10 +64,10 @@ def test_settings_take_turns_the_best_method_first():
 
 
 def test_without_a_budget_there_is_no_limit():
-    assert fair_share(math.inf, 5, is_tree_heat=False) == math.inf
-    assert fair_share(100.0, 1, is_tree_heat=False) == 100.0
-    assert fair_share(100.0, 19, is_tree_heat=False) == 10.0
-    assert fair_share(100.0, 19, is_tree_heat=True) == 50.0
+    assert fair_share(math.inf, 5, is_first_trees=False) == math.inf
+    assert fair_share(100.0, 1, is_first_trees=False) == 100.0
+    assert fair_share(100.0, 19, is_first_trees=False) == 10.0
+    assert fair_share(100.0, 19, is_first_trees=True) == 50.0
 
 
 class Clock:

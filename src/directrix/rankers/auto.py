@@ -32,8 +32,8 @@ class AutoRanker(Ranker):
     method : str
         "auto", or the name of one method, whose grid is then searched; see `methods`.
     models : list of str, optional
-        Only methods with these models: "linear", "mlp", "stumps", "trees", e.g. for an engine that runs
-        linear ones; default all that are installed.
+        Only methods with these models: "linear", "mlp", "stumps", "trees", e.g. with ``single`` for an engine
+        that runs linear ones; default all that are installed.
     folds : int >= 1, optional
         Without an ``eval_set``: every candidate is judged by cross-validation in this number of folds, and
         the chosen one is trained again on all queries; 1 holds back a fifth. Default: 5, and 1 from 1,000

@@ -49,7 +49,7 @@ class Race:
         several = [name for name in names if any(trial.method.name == name for trial in others)]
         racing = several
         if len(names) > 1:
-            racing = survivors([trained.candidate for trained in self._tried], several)
+            racing = survivors([trained.candidate for trained in self._tried], several) or several
             done = {trained.candidate.method for trained in self._tried}
             self.left_out = [name for name in several if name in done and name not in racing]
         rest = round_robin(others, racing)
@@ -71,7 +71,10 @@ class Race:
             if self._n_begun and left <= 0.0:
                 self.n_untried += len(following)
                 return
-            share = fair_share(left, len(following) + n_later, is_tree_heat=n_later > 0 and _turn(trial) == 1)
+            is_first_trees = (
+                n_later > 0 and _turn(trial) == 1 and (not number or _turn(trials[number - 1]) != 1)
+            )
+            share = fair_share(left, len(following) + n_later, is_first_trees=is_first_trees)
             self.clock.start(self._n_begun, trial.method.name, share)
             self._n_begun += 1
             try:
@@ -159,10 +162,10 @@ def round_robin(trials: Iterable[Trial], names: Sequence[str]) -> list[Trial]:
     return [trial for _, trial in numbered]
 
 
-def fair_share(left: float, n_following: int, *, is_tree_heat: bool) -> float:
+def fair_share(left: float, n_following: int, *, is_first_trees: bool) -> float:
     """Return the seconds of those that are left that the next of the trials to come may take.
 
     Nearly twice an even share, all for the last trial; at least half of all for the first trees, which need
     it most.
     """
-    return max(2.0 * left / (n_following + 1), left / 2.0 if is_tree_heat else 0.0)
+    return max(2.0 * left / (n_following + 1), left / 2.0 if is_first_trees else 0.0)
