@@ -32,7 +32,7 @@ def trained(method, scores, folds=FOLDS, outcome=""):
 
 
 def noisy(seed, noise=1.0):
-    return TRUTH + noise * np.random.default_rng(seed).normal(size=TRUTH.shape)
+    return TRUTH + noise * np.random.default_rng(100 + seed).normal(size=TRUTH.shape)
 
 
 def test_rankers_with_errors_of_their_own_help_each_other():
@@ -62,7 +62,7 @@ def test_a_lead_that_may_be_chance_keeps_the_single_ranker():
 
 def test_the_lead_is_of_queries_that_did_not_select():
     """With many candidates of pure noise the best mixture of a part is ahead on this part alone."""
-    tried = [trained(str(i), np.random.default_rng(i).normal(size=TRUTH.shape)) for i in range(30)]
+    tried = [trained(str(i), np.random.default_rng(100 + i).normal(size=TRUTH.shape)) for i in range(30)]
     found = [blend(tried, FOLDS, NDCG, seed=seed) for seed in range(10)]
     assert sum(one is not None for one in found) <= 4  # a lead above one standard error: one in six by chance
 
@@ -164,3 +164,14 @@ def test_the_time_of_trainings_on_all_queries_counts(monkeypatch):
     assert (
         search_module._Final(race, TRAIN, (None, None), is_refitted=False).seconds_beyond_budget(mixed) == 0.0
     )
+
+
+MINE = dx.define_measure("BlendGain", gain=np.log1p, discount=lambda ranks: 1.0 / ranks, norm="ideal")
+
+
+def test_a_measure_of_the_user_and_weights_of_documents_and_queries():
+    quick = {**QUICK, "n_trees": 5, "max_iter": 3}
+    weights = (np.linspace(0.5, 1.5, TRAIN.n_docs), np.linspace(1.0, 2.0, TRAIN.n_queries))
+    found = search(TRAIN, VALID, measure="BlendGain@3", settings=quick, weights=weights)
+    assert repr(found.ranker.measure_) == repr(MINE @ 3)
+    assert len({c.method for c in found.candidates}) > 2
