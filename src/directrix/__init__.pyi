@@ -34,6 +34,7 @@ from directrix.measures.precision import Recall as Recall
 from directrix.objectives.build import linear_objective as linear_objective
 from directrix.rankers.auto import AutoRanker as AutoRanker
 from directrix.rankers.boosted import BoostedRanker as BoostedRanker
+from directrix.rankers.ensemble import EnsembleRanker as EnsembleRanker
 from directrix.rankers.linear import LinearRanker as LinearRanker
 from directrix.rankers.methods import method as method
 from directrix.rankers.methods import methods as methods

@@ -80,6 +80,7 @@ TRAINERS = {
 RANKERS = {
     "AutoRanker": "rankers.auto",
     "BoostedRanker": "rankers.boosted",
+    "EnsembleRanker": "rankers.ensemble",
     "LinearRanker": "rankers.linear",
     "MLPRanker": "rankers.mlp",
     "StumpRanker": "rankers.stumps",

@@ -13,7 +13,7 @@ def test_it_prints_the_candidates_and_says_what_it_chose(run, files, tmp_path):
     result = run("train", files.train, "--valid", files.valid, *way, "-o", tmp_path / "m.json")
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
-    assert lines[0].split()[:3] == ["candidate", "nDCG@5", "valid"]
+    assert lines[0].split()[:4] == ["candidate", "nDCG@5", "valid", "error"]
     assert len(lines) == 1 + 3 * 2  # alpha x l2
     assert sum("chosen" in line for line in lines) == 1
     assert "by nDCG@5 on 7 validation queries" in result.stderr
@@ -40,10 +40,13 @@ def test_json_holds_every_candidate_and_the_gap(run, files, tmp_path):
         *("--set", "alpha=5", "-o", out, "-f", "json"),
     )
     found = json.loads(result.stdout)
-    assert list(found) == ["measure", "selection", "why", "chosen", "gap", "above_minimum", "candidates"]
+    keys = ["measure", "selection", "why", "chosen", "members", "gap", "above_minimum", "candidates"]
+    assert list(found) == keys
+    assert found["members"] == []
     assert found["above_minimum"] is None
     assert {c["method"] for c in found["candidates"]} == {"ApproxAP"}
     assert {c["settings"]["alpha"] for c in found["candidates"]} == {5}
+    assert all(c["error"] > 0.0 and c["outcome"] == "" for c in found["candidates"])
     best = max(c["valid"] for c in found["candidates"])
     assert found["candidates"][found["chosen"]]["valid"] == best
     ranker = dx.load(out)
@@ -55,6 +58,32 @@ def test_json_holds_every_candidate_and_the_gap(run, files, tmp_path):
     value, _ = ranker.surrogate_.value_and_grad(scores, train.labels, train.qptr)
     gap = np.abs(value - ranker.surrogate_.measure(scores, train.labels, train.qptr)).mean()
     np.testing.assert_allclose(found["gap"], gap, rtol=1e-12, atol=0)
+
+
+def test_it_prints_the_members_of_an_ensemble_and_single_keeps_one(run, tmp_path):
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(3200, 6))
+    total = X[:, :3].sum(axis=1) + np.where(X[:, 3] * X[:, 4] > 0.0, 2.5, 0.0) + 2.0 * (X[:, 5] > 1.0)
+    labels = np.digitize(total + rng.normal(size=3200), [1.0, 2.5, 4.0])
+    q = dx.Queries.from_arrays(X, labels, group=[20] * 160)
+    for name, part in (("train", range(80)), ("valid", range(80, 160))):
+        dx.write_letor(q.take(part), tmp_path / name)
+    quick = ("max_iter=20", "epochs=3", "cg_iter=1", "n_trees=40", "sigma_first=1", "sigma_last=0.5")
+    arguments = [word for text in quick for word in ("--set", text)]
+    arguments += ["--model", "linear", "--model", "trees", "--valid", tmp_path / "valid"]
+    arguments += ["-o", tmp_path / "m.json"]
+    result = run("train", tmp_path / "train", *arguments)
+    assert result.exit_code == 0, result.stderr
+    members = [line for line in result.stdout.splitlines() if " member 0." in line]
+    assert f"chosen: an ensemble of {len(members)} candidates by nDCG@10 on 80 valid" in result.stderr
+    assert "why: nDCG@10 0." in result.stderr
+    assert "only one setting was tried" in result.stderr
+    assert isinstance(dx.load(tmp_path / "m.json"), dx.EnsembleRanker)
+    as_json = json.loads(run("train", tmp_path / "train", *arguments, "-f", "json").stdout)
+    assert len(as_json["members"]) == len(members)
+    single = run("train", tmp_path / "train", *arguments, "--single")
+    assert sum(line.endswith(" chosen") for line in single.stdout.splitlines()) == 1
+    assert not isinstance(dx.load(tmp_path / "m.json"), dx.EnsembleRanker)
 
 
 def test_the_same_command_writes_the_same_file(run, files, tmp_path):

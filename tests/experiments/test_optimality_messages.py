@@ -47,7 +47,7 @@ def test_models_without_weights_are_refused():
     X, y, qid = np.random.default_rng(0).random((40, 2)), np.tile([0, 1], 20), np.repeat(np.arange(4), 10)
     q = dx.Queries.from_arrays(X, y, qid=qid)
     ranker = dx.StumpRanker("ListNet", max_iter=2).fit_queries(q)
-    with pytest.raises(InputError, match="a StumpRanker has no weights that can be moved a little"):
+    with pytest.raises(InputError, match="the StumpRanker has no weights that can be moved a little"):
         certify(ranker, q)
 
 

@@ -9,7 +9,7 @@ import pytest
 import directrix as dx
 from directrix.data.synthetic import make_linear
 from directrix.rankers.selection.choose import preferred, why_chosen
-from directrix.rankers.selection.search import plan_search, round_robin
+from directrix.rankers.selection.search import plan_search
 from directrix.rankers.selection.search import search as search_any
 from directrix.rankers.selection.trial import Candidate
 
@@ -84,37 +84,6 @@ def test_weights_follow_their_queries_into_the_folds():
     assert found.ranker.coef_.tobytes() == again.fit_queries(NOISY, query_weight=heavy).coef_.tobytes()
 
 
-class Slow:
-    """A clock that is a minute later at every look."""
-
-    now = 0.0
-
-    def monotonic(self):
-        self.now += 60.0
-        return self.now
-
-
-def test_the_time_budget_ends_the_search_but_not_its_first_candidate(monkeypatch):
-    import directrix.rankers.selection.trial as module
-
-    clock = Slow()
-    monkeypatch.setattr(module.time, "monotonic", clock.monotonic)
-    found = search(TRAIN, VALID, settings=FIXED, time_budget=30.0)
-    assert len(found.candidates) == 1
-    assert found.candidates[0].steps > 1
-    assert found.remarks == ("the time budget of 30 s was used up: 1 of 2 candidates were not trained",)
-
-
-def test_a_candidate_that_the_budget_cuts_is_dropped(monkeypatch):
-    import directrix.rankers.selection.trial as module
-
-    clock = Slow()
-    monkeypatch.setattr(module.time, "monotonic", clock.monotonic)
-    found = search(TRAIN, VALID, settings=FIXED, time_budget=60.0 * 4)
-    assert len(found.candidates) == 1
-    assert clock.now == 60.0 * 6  # at the start, before the second candidate, at four of its steps
-
-
 def candidate(method, values, **settings):
     values = np.array(values, dtype=float)
     mean = float(np.nanmean(values)) if not np.isnan(values).all() else float("nan")
@@ -165,21 +134,6 @@ def test_only_models_that_are_allowed_are_tried():
     with pytest.raises(dx.InputError, match="no candidate has one of these") as refused:
         models(["stumps"])
     assert "--model linear" in refused.value.in_shell
-
-
-def test_with_a_time_budget_methods_take_turns():
-    trials = dx.method("auto").candidates(dx.NDCG(k=10), {})
-    names = [part.name for part, _ in round_robin(trials)]
-    methods = list(dict.fromkeys(part.name for part, _ in trials))
-    assert names[: len(methods)] == methods
-    assert sorted(map(repr, round_robin(trials))) == sorted(map(repr, trials))
-    for name in methods:
-        own = [chosen for part, chosen in round_robin(trials) if part.name == name]
-        assert own == [chosen for part, chosen in trials if part.name == name]
-    found = search_any(
-        TRAIN, VALID, settings={"max_iter": 1, "epochs": 1, "cg_iter": 1, "n_trees": 1}, time_budget=60
-    )
-    assert [c.method for c in found.candidates[: len(methods)]] == methods
 
 
 def test_auto_tries_several_methods_and_chooses_one():

@@ -61,6 +61,9 @@ SETTINGS = {
         {"hidden": (3, 2), "activation": "tanh", "trainer": "adam", "max_iter": 3},
     ],
     "BoostedRanker": [{"n_trees": 5, "min_data_in_leaf": 2}],
+    "EnsembleRanker": [
+        {"members": [dx.LinearRanker(max_iter=5), dx.StumpRanker(max_iter=5)], "weights": [3, 1]}
+    ],
 }
 """Quick settings of every ranker, for the checks."""
 
@@ -169,8 +172,9 @@ def test_searches_and_pipelines_take_every_ranker(data, small):
     pipe = make_pipeline(StandardScaler(), ranker).fit(X, y, qid=qid)
     Z = StandardScaler().fit_transform(X)
     np.testing.assert_allclose(pipe.predict(X), small().fit(Z, y, qid=qid).predict(Z), rtol=1e-9, atol=1e-9)
-    name = "measure" if isinstance(ranker, dx.AutoRanker) else "surrogate"
-    grid = {name: ["AP", "nDCG@3"] if name == "measure" else [None, "ApproxAP(alpha=5.0)"]}
+    name = next(name for name in ("surrogate", "weights", "measure") if name in ranker.get_params())
+    values = {"surrogate": [None, "ApproxAP(alpha=5.0)"], "weights": [[1, 2], None], "measure": ["AP", "RR"]}
+    grid = {name: values[name]}
     search = GridSearchCV(ranker, grid, cv=GroupKFold(2), error_score="raise").fit(X, y, qid=qid, groups=qid)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
     assert search.best_estimator_.score(X, y, qid=qid) > 0.5
@@ -213,7 +217,8 @@ def test_a_validation_set_reaches_every_ranker(data, small):
     if isinstance(ranker, dx.AutoRanker):
         assert ranker.search_.selection == "4 validation queries"
     else:
-        assert {"score", "loss"} <= set(ranker.result_.trace[0])
+        for one in getattr(ranker, "members_", [ranker]):
+            assert {"score", "loss"} <= set(one.result_.trace[0])
     with pytest.raises(ValueError, match="3 features"):
         small().fit(X, y, qid=qid, eval_set=(X[:, :3], y), eval_qid=qid)
 

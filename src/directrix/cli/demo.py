@@ -115,7 +115,9 @@ def _trainings(train: Queries, valid: Queries, seed: int) -> list[tuple[str, Cal
 
     def auto() -> StoredRanker:
         settings = {**_SHORT, "cg_iter": 10}
-        result = search(train, valid, measure=goal, models=["linear"], settings=settings, seed=seed)
+        result = search(
+            train, valid, measure=goal, models=["linear"], settings=settings, seed=seed, single=True
+        )
         ranker: StoredRanker = result.ranker
         return ranker
 

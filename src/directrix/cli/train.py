@@ -55,8 +55,11 @@ def train(
     ] = None,
     time_budget: Annotated[
         float | None,
-        options.without_default(min=0.001, help="Seconds after which no further candidate is trained."),
+        options.without_default(
+            min=0.001, help="Seconds for all candidates; one that takes more than its share is stopped."
+        ),
     ] = None,
+    single: Annotated[bool, Option("--single", help="Keep one candidate, never an ensemble.")] = False,
     missing: options.MissingOption = options.Missing.error,
     stream: Annotated[
         bool | None,
@@ -70,8 +73,9 @@ def train(
 ) -> None:
     """Train a ranker for the measure you report, and write it as JSON.
 
-    Trains every setting in the grid of the method and keeps the one with the best measure on the validation
-    queries. The candidates are printed to standard output, remarks and progress to standard error.
+    Trains settings in the grid of the method and keeps the one with the best measure on the validation
+    queries, or of several methods an ensemble, if it is ahead of each by more than chance. The candidates are
+    printed to standard output, remarks and progress to standard error.
     """
     from directrix.rankers.selection.search import run_search
 
@@ -83,7 +87,14 @@ def train(
     validation = None if valid is None else _validation_data(valid, train, queries, missing, stream=stream)
     with progress_bar(f"training {method} for {measure}") as progress:
         result = run_search(
-            plan, queries, validation, folds=folds, time_budget=time_budget, seed=seed, progress=progress
+            plan,
+            queries,
+            validation,
+            folds=folds,
+            time_budget=time_budget,
+            seed=seed,
+            single=single,
+            progress=progress,
         )
     result.ranker.save(output)
     _print(result, form)
@@ -114,25 +125,27 @@ def _validation_data(
 def _print(result: Search, form: options.Format) -> None:
     name = result.ranker.measure_.name
     if form is not options.Format.json:
-        columns = ["candidate", f"{name} valid", f"{name} train", "steps", "status", "seconds", ""]
+        columns = ["candidate", f"{name} valid", "error", f"{name} train", "steps", "status", "seconds", ""]
         rows = [
             [
-                *(c.label, c.valid, c.train, c.steps, c.status),
+                *(c.label, c.valid, c.error, c.train, c.steps, c.status),
                 f"{c.seconds:.1f}",
-                "chosen" if c is result.chosen else "",
+                result.part_of(c),
             ]
             for c in result.candidates
         ]
         print_rows(columns, rows, form)
         return
-    fields = ("method", "settings", "valid", "train", "steps", "status", "seconds")
+    fields = ("method", "settings", "valid", "error", "train", "steps", "status", "seconds", "outcome")
     candidates = [{name: getattr(c, name) for name in fields} for c in result.candidates]
+    places = {id(c): i for i, c in enumerate(result.candidates)}
     print_json(
         {
             "measure": name,
             "selection": result.selection,
             "why": result.why,
-            "chosen": result.candidates.index(result.chosen),
+            "chosen": places[id(result.chosen)],
+            "members": [{"candidate": places[id(c)], "weight": weight} for c, weight in result.members],
             "gap": result.gap,
             "above_minimum": result.ranker.result_.gap,
             "candidates": candidates,
@@ -143,7 +156,9 @@ def _print(result: Search, form: options.Format) -> None:
 def _print_remarks(result: Search) -> None:
     for text in result.remarks:
         remark(f"note: {text}")
-    remark(f"chosen: {result.chosen.label} by {result.ranker.measure_.name} on {result.selection}")
+    count = len(result.members)
+    chosen = f"an ensemble of {count} candidates" if count else result.chosen.label
+    remark(f"chosen: {chosen} by {result.ranker.measure_.name} on {result.selection}")
     remark(f"why: {result.why}")
     if not math.isnan(result.gap):
         surrogate = result.ranker.surrogate_

@@ -58,7 +58,6 @@ def try_candidate(fold: StoredSplit, trial: Trial, job: Job, n_queries: int) -> 
     try:
         folds, _ = selection_folds(train, split.valid, _UNWEIGHTED, None, job.seed)
         trained = run_trial(trial, folds, target, clock)
-        assert trained is not None  # there is no time budget
         ranker = trained.rankers[-1]
         if is_whole and folds[0].train is not train:  # inner folds chose
             ranker = refit(trained, train, _UNWEIGHTED, target, clock)

@@ -23,6 +23,8 @@ from directrix.types import Float64Array
 class AutoRanker(Ranker):
     """Try the strong methods that suit a measure, and keep what is best on validation queries.
 
+    That is one ranker, or an ensemble of several if it is ahead of each by more than chance.
+
     Parameters
     ----------
     measure : measure or str
@@ -30,21 +32,23 @@ class AutoRanker(Ranker):
     method : str
         "auto", or the name of one method, whose grid is then searched; see `methods`.
     models : list of str, optional
-        Only methods with these models: "linear", "mlp", "stumps", "trees", e.g. for an engine that runs
-        linear ones; default all that are installed.
+        Only methods with these models: "linear", "mlp", "stumps", "trees", e.g. with ``single`` for an engine
+        that runs linear ones; default all that are installed.
     folds : int >= 1, optional
         Without an ``eval_set``: every candidate is judged by cross-validation in this number of folds, and
         the chosen one is trained again on all queries; 1 holds back a fifth. Default: 5, and 1 from 1,000
         queries on.
     time_budget : float > 0, optional
-        Seconds after which no further candidate is tried.
+        Seconds for all candidates: each that takes more than its share is stopped and judged as it stands.
+    single : bool
+        Keep one ranker, never an ensemble.
     random_state : int, RandomState or None
         Of the folds, and of trainers that draw at random; None is 0.
 
     Attributes
     ----------
     ranker_ : Ranker
-        The chosen one, fitted.
+        The chosen one, fitted; an `EnsembleRanker` if several were.
     search_ : Search
         All candidates with their figures, and why one was chosen.
     measure_, result_, n_features_in_, feature_names_in_
@@ -71,6 +75,7 @@ class AutoRanker(Ranker):
         "models": [list, tuple, set, None],
         "folds": [Interval(Integral, 1, None, closed="left"), None],
         "time_budget": [Interval(Real, 0, None, closed="neither"), None],
+        "single": ["boolean"],
         "random_state": ["random_state"],
     }
 
@@ -80,6 +85,7 @@ class AutoRanker(Ranker):
     models: Collection[str] | None = None
     folds: int | None = None
     time_budget: float | None = None
+    single: bool = False
     random_state: Any = None
 
     def _train(self, training: Training) -> Self:
@@ -98,6 +104,7 @@ class AutoRanker(Ranker):
             folds=self.folds,
             time_budget=self.time_budget,
             weights=weights,
+            single=bool(self.single),
             seed=0 if self.random_state is None else int(seed_of(self.random_state)),
         )
         self.ranker_ = self.search_.ranker

@@ -186,6 +186,14 @@ class Ranker(NestedParameters, ABC):
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
+    def _features_json(self) -> dict[str, Any]:
+        """Number and names of the features, as a model file holds them."""
+        names = getattr(self, "feature_names_in_", None)
+        return {
+            "count": self.n_features_in_,
+            "names": None if names is None else [str(name) for name in names],
+        }
+
     def _continues(self) -> bool:
         """Whether ``fit`` starts from the parameters of the last one."""
         return bool(getattr(self, "warm_start", False)) and hasattr(self, "result_")

@@ -159,8 +159,10 @@ def decompose(ranker: Ranker, q: Queries) -> tuple[Model, Float64Array, Queries,
     trained = ranker.trained()
     if not isinstance(trained, GradientRanker) or not trained.moves_smoothly:
         raise InputError(
-            f"a {type(trained).__name__} has no weights that can be moved a little; a fitted LinearRanker or "
-            "MLPRanker is needed, e.g. LinearRanker('ApproxNDCG').fit(X, y, qid=qid)."
+            f"the {type(trained).__name__} has no weights that can be moved a little; a fitted LinearRanker "
+            "or MLPRanker is needed.",
+            python="Type e.g. LinearRanker('ApproxNDCG').fit(X, y, qid=qid).",
+            shell="Type e.g. `directrix train --model linear --single`.",
         )
     queries = trained._ready(q)
     return trained._model(), trained._params.copy(), queries, trained

@@ -41,5 +41,9 @@ KINDS: Mapping[str, RankerKind] = {
     "mlp": RankerKind("MLPRanker"),
     "stumps": RankerKind("StumpRanker"),
     "trees": RankerKind("BoostedRanker", needs="lightgbm"),
+    "ensemble": RankerKind("EnsembleRanker"),
 }
-"""The rankers, by the name of their model: in methods, in ``models=``, and in model files."""
+"""The rankers, by the name of their model in model files."""
+
+MODELS = tuple(name for name in KINDS if name != "ensemble")
+"""The models that a method trains: in methods, and in ``models=``."""

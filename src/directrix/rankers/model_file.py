@@ -5,17 +5,20 @@ from __future__ import annotations
 import math
 import os
 import re
+from collections.abc import Iterable
 from typing import Any, get_args
 
 import numpy as np
 
 from directrix.data.scale import Scale
 from directrix.errors import InputError
+from directrix.measures.base import RankingMeasure
 from directrix.measures.names import UndefinedMeasure, texts_of_a_file
 from directrix.measures.names import measure as parse_measure
-from directrix.rankers.kinds import KINDS
+from directrix.rankers.ensemble import EnsembleRanker
+from directrix.rankers.kinds import KINDS, MODELS
 from directrix.rankers.named_trainers import trainer_from
-from directrix.rankers.persistence import SAVE_AGAIN, check, naming, read_model_file
+from directrix.rankers.persistence import PARTS, SAVE_AGAIN, check, naming, read_model_file
 from directrix.rankers.stored import StoredRanker
 from directrix.rankers.training import sharpened
 from directrix.registry import SURROGATES
@@ -61,38 +64,77 @@ def load(path: str | os.PathLike[str]) -> Any:
     InputError
         If the file cannot be read, is of a newer format, or any entry is missing or wrong.
     """
-    content = read_model_file(path)
-    model, features, training = content["model"], content["features"], content["training"]
+    return _restored(path, read_model_file(path))
+
+
+def _restored(path: Any, content: dict[str, Any], known: Iterable[str] = KINDS) -> Any:
+    """The fitted ranker; ``path`` says in messages which file, and which member of an ensemble."""
+    model, features = content["model"], content["features"]
     check(path, '"model"', model, {"type": "text"})
-    if model["type"] not in KINDS:
+    if model["type"] not in known:
         raise InputError(
             f'{path}: "model" has type {model["type"]!r}; this version of directrix reads '
-            f"{', '.join(map(repr, KINDS))}. Update with `pip install -U directrix`."
+            f"{', '.join(map(repr, known))}. Update with `pip install -U directrix`."
         )
-    kind = KINDS[model["type"]].load()
     check(path, '"features"', features, {"count": "number", "names": "list or null"})
-    check(path, '"training"', training, _TRAINING)
-    check(path, '"result" of "training"', training["result"], _RESULT)
-    check(path, '"parameters" of "training"', training["parameters"], kind.saved_parameters)
     if type(features["count"]) is not int or not 1 <= features["count"] < 2**31:
         raise InputError(
             f'{path}: "count" of "features" is {features["count"]}, must be a whole number from 1 to '
             f"{2**31 - 1}. {SAVE_AGAIN}"
         )
-    ranker = _unfitted(path, kind, training)
-    params = ranker._restore_model(path, model, features["count"])
+    restore = _restored_ensemble if model["type"] == "ensemble" else _restored_model
+    ranker = restore(path, content)
     ranker.n_features_in_ = features["count"]
     if features["names"] is not None:
         ranker.feature_names_in_ = _names(path, features["names"], features["count"])
-    with naming(path, '"measure" of "training"'):
-        ranker.measure_ = parse_measure(training["measure"])
-    ranker.scale_ = _scale(path, content["scale"], features["count"])
+    return ranker
+
+
+def _restored_model(path: Any, content: dict[str, Any]) -> Any:
+    model, training, n_features = content["model"], content["training"], content["features"]["count"]
+    kind = KINDS[model["type"]].load()
+    check(path, '"training"', training, _TRAINING)
+    check(path, '"result" of "training"', training["result"], _RESULT)
+    check(path, '"parameters" of "training"', training["parameters"], kind.saved_parameters)
+    ranker = _unfitted(path, kind, training)
+    params = ranker._restore_model(path, model, n_features)
+    ranker.measure_ = _measure(path, training)
+    ranker.scale_ = _scale(path, content["scale"], n_features)
     surrogate = _surrogate(path, ranker, training)
     if surrogate is not None:
         ranker.surrogate_ = surrogate
     ranker.training_ = training
     ranker.result_ = _result(path, training["result"], params)
     return ranker
+
+
+def _restored_ensemble(path: Any, content: dict[str, Any]) -> EnsembleRanker:
+    model, training = content["model"], content["training"]
+    check(path, '"model"', model, {"members": "list"})
+    check(path, '"training"', training, {name: _TRAINING[name] for name in ("measure", "versions", "data")})
+    parts = []
+    for number, member in enumerate(model["members"], start=1):
+        place = f"{path}: member {number}"
+        check(path, '"members"', {str(number): member}, {str(number): "object"})
+        check(place, "the member", member, {"weight": "number", "spread": "number", **PARTS})
+        for name in ("weight", "spread"):
+            if not member[name] > 0.0:
+                raise InputError(f'{place}: "{name}" is {member[name]}, must be above 0. {SAVE_AGAIN}')
+        ranker = _restored(place, member, MODELS)
+        if ranker.n_features_in_ != content["features"]["count"]:
+            raise InputError(
+                f'{place}: "count" of "features" is {ranker.n_features_in_}, that of the ensemble is '
+                f"{content['features']['count']}; they must be equal. {SAVE_AGAIN}"
+            )
+        parts.append((ranker, float(member["weight"]), float(member["spread"])))
+    if not parts:
+        raise InputError(f'{path}: "members" is empty; an ensemble has one at least. {SAVE_AGAIN}')
+    return EnsembleRanker.restored(parts, _measure(path, training), training)
+
+
+def _measure(path: Any, training: dict[str, Any]) -> RankingMeasure:
+    with naming(path, '"measure" of "training"'):
+        return parse_measure(training["measure"])
 
 
 def _names(path: Any, names: list[Any], count: int) -> Array:

@@ -30,7 +30,7 @@ from directrix.types import Float64Array
 
 FORMAT = "directrix/1"
 
-_PARTS = {"model": "object", "features": "object", "scale": "object or null", "training": "object"}
+PARTS = {"model": "object", "features": "object", "scale": "object or null", "training": "object"}
 SAVE_AGAIN = "Save the model again with ranker.save(path), or train it again with `directrix train`."
 
 
@@ -75,7 +75,7 @@ def read_model_file(path: str | os.PathLike[str]) -> dict[str, Any]:
             f"{path}: has format {stated!r}, this version of directrix reads {FORMAT!r}. "
             "Update with `pip install -U directrix`, or train the model again here."
         )
-    check(path, "the file", content, _PARTS)
+    check(path, "the file", content, PARTS)
     return content
 
 

@@ -127,18 +127,17 @@ class StoredRanker(Ranker):
         InputError
             If the file cannot be written.
         """
+        write_model_file(path, self.to_json())
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what the model file holds, in JSON types."""
         check_is_fitted(self)
-        names = getattr(self, "feature_names_in_", None)
-        content = {
+        return {
             "model": {"type": self.model_type, **self._model_json()},
-            "features": {
-                "count": self.n_features_in_,
-                "names": None if names is None else [str(name) for name in names],
-            },
+            "features": self._features_json(),
             "scale": None if self.scale_ is None else self.scale_.to_json(),
             "training": self.training_,
         }
-        write_model_file(path, content)
 
     @abstractmethod
     def _model_json(self) -> dict[str, Any]:

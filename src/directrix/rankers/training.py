@@ -126,6 +126,12 @@ def judge_of(measure: Measure, q: Queries) -> Callable[[Float64Array], float]:
     return lambda scores: mean_over_queries(ready(scores)[0])
 
 
+def spread_within_queries(scores: Float64Array, q: Queries) -> float:
+    """Root mean square over queries of the standard deviation of the scores of a query."""
+    centred = scores - np.repeat(query_means(scores, q), np.diff(q.qptr))
+    return float(np.sqrt(query_means(centred * centred, q).mean()))
+
+
 def query_means(per_doc: Float64Array, q: Queries) -> Float64Array:
     """Mean over the documents of every query."""
     means: Float64Array = np.add.reduceat(per_doc, q.qptr[:-1]) / np.diff(q.qptr)

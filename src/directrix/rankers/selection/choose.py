@@ -11,50 +11,76 @@ from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.selection.trial import Candidate, Fold
+from directrix.types import Float64Array
 
 
 def preferred(candidates: Sequence[Candidate]) -> Candidate:
     """Return the earliest method whose best candidate is within one standard error of the best of all.
 
     The error is that of the mean difference over the validation queries, query by query. Of the candidates
-    of a method the best counts; of equals the earliest.
+    of a method the best counts; of equals the earliest. Dropped candidates do not count.
     """
+    candidates = [c for c in candidates if c.outcome != "dropped"]
     best = max(candidates, key=lambda c: c.or_worst)
     for name in dict.fromkeys(c.method for c in candidates):
         of_method = max((c for c in candidates if c.method == name), key=lambda c: c.or_worst)
-        difference, error = _difference(best, of_method)
-        if difference <= error and math.isnan(of_method.valid) == math.isnan(best.valid):
+        behind, error = difference(best, of_method)
+        if behind <= error and math.isnan(of_method.valid) == math.isnan(best.valid):
             return of_method
     return best
 
 
 def why_chosen(chosen: Candidate, candidates: Sequence[Candidate], measure: RankingMeasure) -> str:
     """Compare with the best candidate of the other methods, query by query."""
-    others = [c for c in candidates if c.method != chosen.method and not math.isnan(c.valid)]
+    others = [
+        c
+        for c in candidates
+        if c.method != chosen.method and not math.isnan(c.valid) and c.outcome != "dropped"
+    ]
     if not others or math.isnan(chosen.valid):
         count = len(candidates)
         among = f"the best of {count} settings" if count > 1 else "the only candidate"
         return f"{measure.name} {chosen.valid:.4f}, {among} of {chosen.method}"
     second = max(others, key=lambda c: c.valid)
-    difference, error = _difference(chosen, second)
+    ahead, error = difference(chosen, second)
     n = int((~np.isnan(chosen.values - second.values)).sum())
-    apart = f"{abs(difference):.4f} +- {error:.4f} over {n} queries"
-    if difference < 0.0:
+    apart = f"{abs(ahead):.4f} +- {error:.4f} over {n} queries"
+    if ahead < 0.0:
         return (
             f"{measure.name} {chosen.valid:.4f}; {second.label} is ahead by {apart}, less than one standard "
             f"error, and {chosen.method} comes first in the order of preference"
         )
     text = f"{measure.name} {chosen.valid:.4f}, ahead of the best other method, {second.label}, by {apart}"
-    return text if difference > 2.0 * error else f"{text}; a difference this small may be chance"
+    return text if ahead > 2.0 * error else f"{text}; a difference this small may be chance"
 
 
-def _difference(one: Candidate, other: Candidate) -> tuple[float, float]:
+def why_blended(
+    members: Sequence[tuple[Candidate, float]],
+    valid: float,
+    single: Candidate,
+    lead: tuple[float, float, int],
+    measure: RankingMeasure,
+) -> str:
+    """Say what an ensemble consists of, and by how much it is ahead of the best single candidate."""
+    parts = " + ".join(f"{weight:.2f} {candidate.label}" for candidate, weight in members)
+    ahead, error, n = lead
+    return (
+        f"{measure.name} {valid:.4f}, an ensemble of {parts}; ahead of the best single candidate, "
+        f"{single.label}, by {ahead:.4f} +- {error:.4f} over {n} queries that selected neither"
+    )
+
+
+def difference(one: Candidate, other: Candidate) -> tuple[float, float]:
     """Mean difference over the validation queries, and its standard error."""
-    difference = one.values - other.values
-    difference = difference[~np.isnan(difference)]
-    if len(difference) < 2 or one is other:
-        return (0.0, 0.0) if one is other or not len(difference) else (float(difference[0]), 0.0)
-    return float(difference.mean()), float(difference.std(ddof=1) / len(difference) ** 0.5)
+    return (0.0, 0.0) if one is other else mean_and_error(one.values - other.values)
+
+
+def mean_and_error(values: Float64Array) -> tuple[float, float]:
+    """Mean of the values that are defined, and its standard error, which is 0 for less than two of them."""
+    values = values[~np.isnan(values)]
+    if len(values) < 2:
+        return (float(values[0]) if len(values) else 0.0), 0.0
+    return float(values.mean()), float(values.std(ddof=1) / len(values) ** 0.5)
 
 
 def remarks_on_data(folds: list[Fold], measure: RankingMeasure, best: Candidate) -> Iterator[str]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -14,20 +12,21 @@ from directrix.data.weights import weights_of
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
+from directrix.rankers.ensemble import EnsembleRanker
 from directrix.rankers.inputs import Weights, check_measurable, check_trainable
-from directrix.rankers.kinds import KINDS
+from directrix.rankers.kinds import MODELS
 from directrix.rankers.method import Method, Trial
 from directrix.rankers.methods import method as method_named
 from directrix.rankers.selection import choose
+from directrix.rankers.selection.blend import Blend, blend
+from directrix.rankers.selection.race import Race
 from directrix.rankers.selection.trial import (
     Candidate,
     Clock,
-    Fold,
     Progress,
     Target,
     Trained,
     refit,
-    run_trial,
     selection_folds,
 )
 from directrix.rankers.training import surrogate_gap
@@ -52,20 +51,23 @@ class Search:
     Parameters
     ----------
     ranker : Ranker
-        Fitted with the chosen settings.
+        Fitted with the chosen settings, or an `EnsembleRanker` of ``members``.
     chosen : Candidate
-        See `preferred`: the best on the validation queries, unless an earlier method is as good.
+        The best single candidate, unless an earlier method is as good: see `preferred`.
     candidates : tuple of Candidate
         All that were tried, in order.
     selection : str
         On which queries the choice was made, in words.
     why : str
-        By how much the chosen candidate is ahead of the best of another method, in words.
+        By how much the chosen candidate is ahead of the best of another method, or the ensemble of the best
+        single candidate, with the standard error, in words.
     gap : float
         Mean over the training queries of abs(surrogate - its measure), at the end: how far what was
         optimised is from what it replaces; NaN where no surrogate of a measure was optimised.
     remarks : tuple of str
         What the caller should know: that no query could teach an order, or none could choose.
+    members : tuple of (Candidate, float)
+        The members of the ensemble with their weights, the heaviest first; empty for a single ranker.
     """
 
     ranker: Any
@@ -75,6 +77,14 @@ class Search:
     why: str
     gap: float
     remarks: tuple[str, ...] = ()
+    members: tuple[tuple[Candidate, float], ...] = ()
+
+    def part_of(self, candidate: Candidate) -> str:
+        """Return "chosen", "member .25" (with its weight), "dropped", "cut short", or ""."""
+        for member, weight in self.members:
+            if member is candidate:
+                return f"member {weight:.2f}"
+        return "chosen" if candidate is self.chosen and not self.members else candidate.outcome
 
 
 def search(  # noqa: PLR0913
@@ -89,9 +99,13 @@ def search(  # noqa: PLR0913
     time_budget: float | None = None,
     weights: Weights = (None, None),
     seed: int = 0,
+    single: bool = False,
     progress: Progress | None = None,
 ) -> Search:
-    """Train every setting of a method's grid and keep the one that the measure prefers.
+    """Train the settings of a method's grid and keep the one that the measure prefers, or an ensemble.
+
+    Of several methods each is tried with the setting in the middle of its grid, and the best third with all
+    settings. An ensemble of the best candidates is returned if it is ahead of all by more than chance.
 
     Parameters
     ----------
@@ -112,13 +126,15 @@ def search(  # noqa: PLR0913
     folds : int >= 1, optional
         1 holds back a fifth of the queries. Default: 5, and 1 from 1,000 queries on.
     time_budget : float > 0, optional
-        Seconds after which no further candidate is tried and the current one is dropped; the first one is
-        always finished. Every method has its first setting tried before any has its second.
-        What is chosen then depends on the speed of the machine.
+        Seconds for all candidates; training the chosen one again on all queries comes on top. A candidate
+        that takes more than its share (twice an even part of what is left; for the first trees half) is
+        stopped and judged as it stands. What is chosen then depends on the speed of the machine.
     weights : (doc_weight, query_weight), optional
         As in ``fit_queries``.
     seed : int
         Of the split, and of trainers that draw at random.
+    single : bool
+        Return one candidate, never an ensemble.
     progress : callable, optional
         ``progress(done, total, text)`` at every step of every candidate.
 
@@ -134,12 +150,21 @@ def search(  # noqa: PLR0913
 
     Notes
     -----
-    Deterministic without a time budget: the same data and seed give the same bits. Cost: the number of
-    candidates times folds times one ``fit``.
+    Deterministic without a time budget: the same data and seed give the same bits. Cost: at most the number
+    of candidates times folds times one ``fit``, and without ``valid`` one ``fit`` of each member. Which
+    candidates are dropped says docs/decisions/0137, when an ensemble is kept 0136.
     """
     plan = plan_search(method, measure, settings or {}, models)
     return run_search(
-        plan, q, valid, folds=folds, time_budget=time_budget, weights=weights, seed=seed, progress=progress
+        plan,
+        q,
+        valid,
+        folds=folds,
+        time_budget=time_budget,
+        weights=weights,
+        seed=seed,
+        single=single,
+        progress=progress,
     )
 
 
@@ -172,58 +197,76 @@ def run_search(  # noqa: PLR0913
     time_budget: float | None = None,
     weights: Weights = (None, None),
     seed: int = 0,
+    single: bool = False,
     progress: Progress | None = None,
 ) -> Search:
     """Train and judge what is planned; see `search`."""
     check_trainable(q)
     weights = _checked(weights, q)
     trials, without_weights = _supporting_weights(plan.trials, weights)
-    if time_budget is not None:
-        trials = round_robin(trials)
     parts, selection = selection_folds(q, valid, weights, folds, seed)
     for part in (parts[0].train, parts[0].judge):
         check_measurable(plan.measure, part)
-    target, clock = Target(plan.measure, seed=seed), Clock(time_budget, len(trials), progress)
-    tried, failed, n_untried = _run_trials(trials, parts, target, clock)
+    race = Race(trials, parts, Target(plan.measure, seed=seed), Clock(time_budget, len(trials), progress))
+    tried = race.run()
     candidates = tuple(trained.candidate for trained in tried)
     best = tried[candidates.index(choose.preferred(candidates))]
-    ranker = best.rankers[-1]
-    if valid is None and parts[0].train is not q:
-        clock.start_refit(best.candidate.method)
-        ranker = refit(best, q, weights, target, clock)
-    gap = math.nan if best.trial.method.surrogate is None else surrogate_gap(ranker, q)
+    final = _Final(race, q, weights, is_refitted=valid is None and parts[0].train is not q)
+    mixed = (
+        None
+        if single or len({t.method.name for t in trials}) < 2
+        else blend(tried, parts, plan.measure, seed)
+    )
+    too_long = 0.0 if mixed is None else final.seconds_beyond_budget(mixed)
+    if mixed is not None and not too_long:
+        ranker, gap = final.ensemble(mixed), math.nan
+        members = tuple((trained.candidate, weight) for trained, weight in mixed.members)
+        why = choose.why_blended(members, mixed.valid, mixed.single, mixed.lead, plan.measure)
+    else:
+        ranker, members = final.ranker(best), ()
+        gap = math.nan if best.trial.method.surrogate is None else surrogate_gap(ranker, q)
+        why = choose.why_chosen(best.candidate, candidates, plan.measure)
     texts = (
         *choose.remarks_on_data(parts, plan.measure, best.candidate),
         *choose.remarks_on_gains(plan.measure, gap),
-        *choose.remarks_on_trials(without_weights, failed, n_untried, len(trials), time_budget),
+        *choose.remarks_on_trials(without_weights, race.failed, race.n_untried, len(trials), time_budget),
+        *race.remarks(),
     )
-    why = choose.why_chosen(best.candidate, candidates, plan.measure)
-    return Search(ranker, best.candidate, candidates, selection, why, gap, texts)
+    if too_long:
+        texts += (f"an ensemble was left out: to train its members on all queries takes {too_long:.0f} s",)
+    return Search(ranker, best.candidate, candidates, selection, why, gap, texts, members)
 
 
-def _run_trials(
-    trials: Sequence[Trial], folds: list[Fold], target: Target, clock: Clock
-) -> tuple[list[Trained], dict[str, InputError], int]:
-    """Return what was trained, the first error of each method, and the number of trials without time."""
-    tried: list[Trained] = []
-    failed: dict[str, InputError] = {}
-    n_untried = len(trials)
-    for number, trial in enumerate(trials):
-        if number and clock.is_late:
-            break
-        clock.start(number, trial.method.name)
-        try:
-            trained = run_trial(trial, folds, target, clock)
-        except InputError as error:  # data that no method can train on were refused before
-            failed.setdefault(trial.method.name, error)
-        else:
-            if trained is None:
-                break
-            tried.append(trained._replace(rankers=trained.rankers[-1:]))  # the others are not needed
-        n_untried -= 1
-    if not tried:
-        raise next(iter(failed.values()))
-    return tried, failed, n_untried
+@dataclass(frozen=True)
+class _Final:
+    """The last step of a search: trains what was chosen on all queries, if it was not yet."""
+
+    race: Race
+    q: Queries
+    weights: Weights
+    is_refitted: bool
+
+    def ranker(self, trained: Trained) -> Any:
+        """Return the fitted ranker of one candidate."""
+        if not self.is_refitted:
+            return trained.rankers[-1]
+        self.race.clock.start_refit(trained.candidate.method)
+        return refit(trained, self.q, self.weights, self.race.target, self.race.clock)
+
+    def ensemble(self, mixed: Blend) -> EnsembleRanker:
+        """Return the ensemble of fitted members."""
+        members = [self.ranker(trained) for trained, _ in mixed.members]
+        shares = [weight for _, weight in mixed.members]
+        return EnsembleRanker.of_fitted(members, shares, self.q, self.race.target.measure)
+
+    def seconds_beyond_budget(self, mixed: Blend) -> float:
+        """Seconds that training the members again takes, if the time budget does not have them; else 0."""
+        if not self.is_refitted:
+            return 0.0
+        folds = self.race.folds
+        each = sum(fold.train.n_queries for fold in folds)
+        seconds = sum(t.candidate.seconds * self.q.n_queries / each for t, _ in mixed.members)
+        return seconds if seconds > self.race.clock.left else 0.0
 
 
 def _with_models(trials: list[Trial], models: Collection[str] | None) -> list[Trial]:
@@ -231,13 +274,13 @@ def _with_models(trials: list[Trial], models: Collection[str] | None) -> list[Tr
     if models is None:
         return trials
     models = [models] if isinstance(models, str) else models
-    unknown = sorted(set(models) - set(KINDS))
+    unknown = sorted(set(models) - set(MODELS))
     matching = [trial for trial in trials if trial.method.model in models]
     if unknown or not matching:
         raise InputError(
             f"models={sorted(models)}: "
             + (f"there is no model {unknown[0]!r}" if unknown else "no candidate has one of these models")
-            + f"; models are {', '.join(KINDS)}.",
+            + f"; models are {', '.join(MODELS)}.",
             python="Type e.g. models=['linear'].",
             shell="Type e.g. --model linear.",
         )
@@ -251,13 +294,6 @@ def _supporting_weights(trials: Sequence[Trial], weights: Weights) -> tuple[Sequ
         return trials, []
     names = {trial.method.name for trial in supporting}
     return supporting, list(dict.fromkeys(t.method.name for t in trials if t.method.name not in names))
-
-
-def round_robin(trials: Sequence[Trial]) -> list[Trial]:
-    """Return the first setting of every method, then the second of every method, and so on."""
-    turns: defaultdict[str, Iterator[int]] = defaultdict(itertools.count)
-    numbered = [(next(turns[trial.method.name]), trial) for trial in trials]
-    return [trial for _, trial in sorted(numbered, key=lambda pair: pair[0])]
 
 
 def _checked(weights: Weights, q: Queries) -> Weights:

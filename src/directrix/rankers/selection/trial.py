@@ -16,7 +16,7 @@ from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.inputs import Weights
 from directrix.rankers.method import Trial
-from directrix.rankers.training import mean_over_queries, values_of
+from directrix.rankers.training import mean_over_queries, spread_within_queries, values_of
 from directrix.types import Array, Float64Array, Step
 
 _FEWEST_TO_SPLIT = 10
@@ -104,7 +104,11 @@ class Candidate:
     seconds : float
         Duration of training and judging.
     values : float64 (n_queries,)
-        The measure on every validation query, NaN where it is undefined.
+        The measure on every validation query, NaN where it is undefined; of a dropped candidate on the first
+        of them.
+    outcome : str
+        "" for a whole training, "cut short" if the time budget ended it and it was judged as it stood, or
+        "dropped" if it was too far behind and not all folds were tried.
     """
 
     method: str
@@ -115,11 +119,18 @@ class Candidate:
     status: str
     seconds: float = field(compare=False)
     values: Float64Array = field(compare=False, repr=False)
+    outcome: str = ""
 
     @property
     def or_worst(self) -> float:
         """``valid``, and less than anything where the measure is undefined."""
         return -math.inf if math.isnan(self.valid) else self.valid
+
+    @property
+    def error(self) -> float:
+        """Standard error of ``valid``, over the validation queries; NaN for less than two of them."""
+        defined = self.values[~np.isnan(self.values)]
+        return math.nan if len(defined) < 2 else float(defined.std(ddof=1) / len(defined) ** 0.5)
 
     @property
     def label(self) -> str:
@@ -129,53 +140,82 @@ class Candidate:
 
 
 class Trained(NamedTuple):
-    """A trial that was trained: its figures, and its fitted rankers, one per fold."""
+    """A trial that was trained: its figures, its fitted rankers, one per fold, and their scores.
+
+    The scores are those of the validation queries, in units of their spread on the training queries; all 0
+    if a ranker of a fold orders nothing there.
+    """
 
     trial: Trial
     candidate: Candidate
     rankers: tuple[Any, ...]
+    scores: Float64Array
 
 
 class Clock:
-    """Reports the progress of ``total`` trials, and stops a training after a time budget in seconds."""
+    """Reports the progress of ``total`` trials, and stops trainings after their share of a time budget."""
 
     def __init__(self, budget: float | None = None, total: int = 1, progress: Progress | None = None) -> None:
         self._end = math.inf if budget is None else time.monotonic() + budget
-        self._total, self._progress = total, progress
+        self._stop = self._fold_stop = self._end
+        self.total, self._progress = total, progress
         self._number, self._text = 0, ""
         self.was_cut = False
 
     @property
-    def is_late(self) -> bool:
-        """Whether the budget is used up."""
-        return time.monotonic() > self._end
+    def left(self) -> float:
+        """Seconds that are left of the budget, < 0 if it is used up; infinity without one."""
+        return self._end if math.isinf(self._end) else self._end - time.monotonic()
 
-    def start(self, number: int, text: str) -> None:
-        """Begin a trial."""
-        self._number, self._text = number, text
+    def start(self, number: int, text: str, share: float = math.inf) -> None:
+        """Begin a trial, which may take ``share`` seconds."""
+        self._number, self._text, self.was_cut = number, text, False
+        self._stop = self._end if math.isinf(share) else min(time.monotonic() + share, self._end)
         self._report("")
 
+    def start_fold(self, folds_left: int) -> None:
+        """Begin a fold, which may take an even part of what is left of the trial's share."""
+        if not math.isinf(self._stop):
+            now = time.monotonic()
+            self._fold_stop = now + (self._stop - now) / folds_left
+
     def start_refit(self, text: str) -> None:
-        """Begin the last training, which no budget stops."""
-        self._end = math.inf
-        self.start(self._total, f"{text}, on all queries")
+        """Begin a training on all queries, which no budget stops."""
+        self._end = self._fold_stop = math.inf
+        self.start(self.total, f"{text}, on all queries")
 
     def watch(self, step: Step) -> bool:
-        """Report a step; True if the training must stop. The first trial is always finished."""
+        """Report a step; True if the training must stop."""
         self._report(f", step {step.iteration}")
-        self.was_cut = self._number > 0 and self.is_late
-        return self.was_cut
+        is_over = not math.isinf(self._fold_stop) and time.monotonic() > self._fold_stop
+        self.was_cut |= is_over
+        return is_over
 
     def _report(self, more: str) -> None:
         if self._progress is not None:
-            self._progress(self._number, self._total, self._text + more)
+            self._progress(self._number, self.total, self._text + more)
 
 
-def run_trial(trial: Trial, folds: list[Fold], target: Target, clock: Clock) -> Trained | None:
-    """Train and judge one trial; None if the time budget was used up before it was finished."""
+def run_trial(
+    trial: Trial,
+    folds: list[Fold],
+    target: Target,
+    clock: Clock,
+    is_hopeless: Callable[[Float64Array], bool] | None = None,
+) -> Trained:
+    """Train and judge one trial.
+
+    A training that used up its share of the time budget is judged as it stands. After each fold but the last
+    ``is_hopeless(values)``, of the values so far, says whether to drop the trial.
+    """
     begun, measure = time.perf_counter(), target.measure
-    rankers, values, trained, steps = [], [], [], []
-    for fold in folds:
+    values: list[Float64Array] = []
+    rankers, trained, steps, scores, outcome = [], [], [], [], ""
+    for number, fold in enumerate(folds):
+        if number and is_hopeless is not None and is_hopeless(np.concatenate(values)):
+            outcome = "dropped"
+            break
+        clock.start_fold(len(folds) - number)
         ranker = target.ranker(trial)
         ranker.fit_queries(
             fold.train,
@@ -185,12 +225,13 @@ def run_trial(trial: Trial, folds: list[Fold], target: Target, clock: Clock) -> 
             query_weight=fold.weights[1],
             callback=clock.watch,
         )
-        if clock.was_cut:
-            return None
         rankers.append(ranker)
-        values.append(values_of(measure, ranker.predict_queries(fold.judge), fold.judge))
-        trained.append(mean_over_queries(values_of(measure, ranker.predict_queries(fold.train), fold.train)))
+        on_train, on_judge = ranker.predict_queries(fold.train), ranker.predict_queries(fold.judge)
+        values.append(values_of(measure, on_judge, fold.judge))
+        trained.append(mean_over_queries(values_of(measure, on_train, fold.train)))
         steps.append(_steps(ranker.result_.counts))
+        spread = spread_within_queries(on_train, fold.train)
+        scores.append(on_judge / spread if spread > 0.0 else np.zeros(len(on_judge)))
     judged = np.concatenate(values)
     candidate = Candidate(
         trial.method.name,
@@ -201,13 +242,15 @@ def run_trial(trial: Trial, folds: list[Fold], target: Target, clock: Clock) -> 
         ranker.result_.status,
         time.perf_counter() - begun,
         judged,
+        outcome or ("cut short" if clock.was_cut else ""),
     )
-    return Trained(trial, candidate, tuple(rankers))
+    return Trained(trial, candidate, tuple(rankers), np.concatenate(scores))
 
 
 def refit(trained: Trained, q: Queries, weights: Weights, target: Target, clock: Clock) -> Any:
     """Train the ranker of a trial on all queries, with as many steps as it had on the folds."""
-    steps = trained.candidate.steps if trained.trial.method.keeps_best else math.inf
+    limited = trained.trial.method.keeps_best or trained.candidate.outcome == "cut short"
+    steps = trained.candidate.steps if limited else math.inf
 
     def watch(step: Step) -> bool:
         return clock.watch(step) or step.iteration >= steps

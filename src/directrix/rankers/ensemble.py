@@ -1,0 +1,196 @@
+"""A ranker that adds the scores of several."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from directrix.data.queries import Queries
+from directrix.errors import InputError
+from directrix.measures.base import RankingMeasure
+from directrix.rankers.base import Ranker, Training
+from directrix.rankers.persistence import write_model_file
+from directrix.rankers.stored import StoredRanker
+from directrix.rankers.training import spread_within_queries
+from directrix.types import Float64Array, Result
+
+
+@dataclass(eq=False, repr=False)
+class EnsembleRanker(Ranker):
+    r"""Scores :math:`f(x) = \sum_j w_j \, s_j(x) / \sigma_j`: the weighted mean of several rankers.
+
+    Each score is divided by its spread on the training queries, so that the weights compare:
+
+    .. math:: \sigma_j^2 = \frac{1}{Q} \sum_q \frac{1}{n_q} \sum_{i \in q} (s_j(x_i) - \bar s_{jq})^2
+
+    Parameters
+    ----------
+    members : list of rankers
+        `LinearRanker`, `MLPRanker`, `StumpRanker`, `BoostedRanker`; ``fit`` trains copies of them.
+    weights : floats >= 0 (n_members,), optional
+        One weight per member; they are divided by their sum. Default: equal weights.
+
+    Attributes
+    ----------
+    members_ : tuple of rankers
+        Fitted; those with a weight and a spread above 0 only (of spreads that are all 0: the first).
+    weights_, spreads_ : float64 (n_members,)
+        :math:`w_j`, which sum to 1, and :math:`\sigma_j`, in units of the score of each member.
+    result_ : Result
+        ``params`` are ``weights_``; the trainings are in the ``result_`` of each member.
+    measure_, n_features_in_, feature_names_in_
+        As in `LinearRanker`.
+
+    See Also
+    --------
+    search : Chooses members and weights on validation queries.
+
+    Notes
+    -----
+    Cost: the sum of the costs of its members, in ``fit`` and in ``predict``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from directrix import EnsembleRanker, LinearRanker
+    >>> X, y, qid = np.array([[0.0], [1.0]] * 20), [0, 1] * 20, np.arange(40) // 4
+    >>> ranker = EnsembleRanker([LinearRanker(), LinearRanker("ListNet")], weights=[3, 1]).fit(X, y, qid=qid)
+    >>> ranker.score(X, y, qid=qid), ranker.weights_
+    (1.0, array([0.75, 0.25]))
+    """
+
+    model_type: ClassVar[str] = "ensemble"
+    saved_parameters: ClassVar[dict[str, str]] = {}
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "members": [list, tuple],
+        "weights": ["array-like", None],
+    }
+
+    members: Sequence[Any] = ()
+    _: KW_ONLY
+    weights: Sequence[float] | None = None
+
+    @classmethod
+    def of_fitted(
+        cls, members: Sequence[Any], weights: Sequence[float], q: Queries, measure: RankingMeasure
+    ) -> Self:
+        """Return the ensemble of rankers that are fitted on ``q``."""
+        ensemble = cls([clone(member) for member in members], weights=[float(w) for w in weights])
+        return ensemble._joined(members, q, measure)
+
+    @classmethod
+    def restored(
+        cls, parts: Sequence[tuple[Any, float, float]], measure: RankingMeasure, record: dict[str, Any]
+    ) -> Self:
+        """Return the ensemble that a model file holds: fitted members, each with weight and spread."""
+        members, weights, _ = zip(*parts, strict=True)
+        ensemble = cls([clone(member) for member in members], weights=list(weights))
+        ensemble._set_model(parts, measure, record)
+        return ensemble
+
+    def _train(self, training: Training) -> Self:
+        q, valid, measure, (by_document, by_query), callback = training
+        self._checked_weights()
+        members = [
+            clone(member).fit_queries(
+                q, valid, measure=measure, doc_weight=by_document, query_weight=by_query, callback=callback
+            )
+            for member in self.members
+        ]
+        return self._joined(members, q, measure or members[0].measure_)
+
+    def _joined(self, members: Sequence[Any], q: Queries, measure: RankingMeasure) -> Self:
+        spreads = np.array([spread_within_queries(m.predict_queries(q), q) for m in members])
+        weights = np.where(spreads > 0.0, self._checked_weights(), 0.0)
+        parts = [
+            (member, weight / weights.sum(), spread)
+            for member, weight, spread in zip(members, weights, spreads, strict=True)
+            if weight > 0.0
+        ]
+        self._name_features(q)
+        record = {name: members[0].training_[name] for name in ("versions", "data")}
+        self._set_model(parts or [(members[0], 1.0, 1.0)], measure, {"measure": repr(measure), **record})
+        return self
+
+    def _set_model(
+        self, parts: Sequence[tuple[Any, float, float]], measure: RankingMeasure, record: dict[str, Any]
+    ) -> None:
+        """Set what ``fit`` sets: ``parts`` has each fitted member with its weight and its spread."""
+        self.members_ = tuple(member for member, _, _ in parts)
+        self.weights_ = np.array([weight for _, weight, _ in parts])
+        self.spreads_ = np.array([spread for _, _, spread in parts])
+        self.measure_, self.training_ = measure, record
+        self.result_ = Result(
+            self.weights_,
+            math.nan,
+            self.members_[0].result_.status,
+            f"An ensemble of {len(parts)}; each member has its own result.",
+            {"members": len(parts)},
+        )
+
+    def _checked_weights(self) -> Float64Array:
+        """The weights as an array; members and weights are checked."""
+        for i, member in enumerate(self.members):
+            if not isinstance(member, StoredRanker):
+                raise InputError(
+                    f"members[{i}] is a {type(member).__name__}; rankers of one model are needed, e.g. "
+                    "EnsembleRanker([LinearRanker(), MLPRanker()])."
+                )
+        n = len(self.members)
+        try:
+            weights = np.ones(n) if self.weights is None else np.array(self.weights, dtype=np.float64)
+        except (TypeError, ValueError):
+            weights = np.array([])
+        usable = weights.shape == (n,) and bool(np.isfinite(weights).all()) and bool((weights >= 0.0).all())
+        if not usable or not weights.any():
+            raise InputError(
+                f"weights={self.weights!r} for {n} members: one number >= 0 per member is needed, and one "
+                "above 0; give a list of rankers and leave weights out for equal weights."
+            )
+        return weights
+
+    @property
+    def scale_(self) -> Any:
+        """The scale of a member that needs to know the query of every row, if one does."""
+        check_is_fitted(self, "members_")
+        scales = (member.scale_ for member in self.members_)
+        return next((scale for scale in scales if scale is not None and scale.center is None), None)
+
+    def predict_queries(self, q: Queries) -> Float64Array:
+        """Return the score of every document of `Queries`, in their order."""
+        check_is_fitted(self)
+        total = np.zeros(q.n_docs)
+        for member, weight, spread in zip(self.members_, self.weights_, self.spreads_, strict=True):
+            total += (weight / spread) * member.predict_queries(q)
+        return total
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write all members into one JSON file; `directrix.load` reads it back.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be written.
+        """
+        write_model_file(path, self.to_json())
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what the model file holds, in JSON types."""
+        check_is_fitted(self)
+        members = [
+            {"weight": float(weight), "spread": float(spread), **member.to_json()}
+            for member, weight, spread in zip(self.members_, self.weights_, self.spreads_, strict=True)
+        ]
+        return {
+            "model": {"type": self.model_type, "members": members},
+            "features": self._features_json(),
+            "scale": None,
+            "training": self.training_,
+        }

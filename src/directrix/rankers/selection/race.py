@@ -1,0 +1,171 @@
+"""The order in which a search trains its trials, which of them it drops, and how long each may take."""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+from directrix.errors import InputError
+from directrix.rankers.method import Trial
+from directrix.rankers.selection.blend import eligible
+from directrix.rankers.selection.choose import difference, mean_and_error
+from directrix.rankers.selection.trial import Candidate, Clock, Fold, Target, Trained, run_trial
+from directrix.types import Float64Array
+
+_FEWEST_TO_DROP = 10  # queries: from fewer the standard error itself is not known
+
+
+class Race:
+    """Trains the trials of a search, and drops those that are behind.
+
+    Parameters
+    ----------
+    trials : sequence of Trial
+        In the order of preference.
+    folds, target, clock
+        As in `run_trial`.
+    """
+
+    def __init__(self, trials: Sequence[Trial], folds: list[Fold], target: Target, clock: Clock) -> None:
+        self.trials, self.folds, self.target, self.clock = trials, folds, target, clock
+        self.failed: dict[str, InputError] = {}
+        """The first error of each method that could not be trained with every setting."""
+        self.n_untried = 0
+        """Number of trials for which no time was left."""
+        self.left_out: list[str] = []
+        """Methods of which one setting was tried, because others are ahead."""
+        self._tried: list[Trained] = []
+        self._n_begun = 0
+
+    def run(self) -> list[Trained]:
+        """Return what was trained, in the order of preference; only the best of a method keep their rankers.
+
+        Raises the first `InputError` if none could be trained.
+        """
+        names = list(dict.fromkeys(trial.method.name for trial in self.trials))
+        first, others = heats(self.trials) if len(names) > 1 else ([], self.trials)
+        self._run(first, -(-len(others) // 3))
+        several = [name for name in names if any(trial.method.name == name for trial in others)]
+        racing = several
+        if len(names) > 1:
+            racing = survivors([trained.candidate for trained in self._tried], several) or several
+            done = {trained.candidate.method for trained in self._tried}
+            self.left_out = [name for name in several if name in done and name not in racing]
+        rest = round_robin(others, racing)
+        self.clock.total = len(first) + len(rest)
+        self._run(rest, 0)
+        if not self._tried:
+            raise next(iter(self.failed.values()))
+        place = {id(trial): number for number, trial in enumerate(self.trials)}
+        return sorted(self._tried, key=lambda trained: place[id(trained.trial)])
+
+    def remarks(self) -> Iterator[str]:
+        """Yield a remark on the methods of which one setting was tried."""
+        if self.left_out:
+            yield f"{', '.join(self.left_out)}: only one setting was tried, because other methods are ahead"
+
+    def _run(self, trials: Sequence[Trial], n_later: int) -> None:
+        for number, trial in enumerate(trials):
+            left, following = self.clock.left, trials[number:]
+            if self._n_begun and left <= 0.0:
+                self.n_untried += len(following)
+                return
+            is_first_trees = (
+                n_later > 0 and _turn(trial) == 1 and (not number or _turn(trials[number - 1]) != 1)
+            )
+            share = fair_share(left, len(following) + n_later, is_first_trees=is_first_trees)
+            self.clock.start(self._n_begun, trial.method.name, share)
+            self._n_begun += 1
+            try:
+                trained = run_trial(trial, self.folds, self.target, self.clock, self._is_hopeless)
+            except InputError as error:  # data that no method can train on were refused before
+                self.failed.setdefault(trial.method.name, error)
+                continue
+            self._tried.append(trained)
+            kept = eligible(self._tried)
+            self._tried = [
+                t if any(t is one for one in kept) else t._replace(rankers=(), scores=t.scores[:0])
+                for t in self._tried
+            ]
+            if len(self.folds) > 1:  # they are trained again on all queries
+                self._tried = [t._replace(rankers=()) for t in self._tried]
+
+    def _is_hopeless(self, values: Float64Array) -> bool:
+        """Whether a candidate is behind the best one by more than two standard errors, query by query.
+
+        ``values`` are of the first of the validation queries.
+        """
+        whole = [t.candidate for t in self._tried if t.candidate.outcome != "dropped"]
+        if not whole or len(values) < _FEWEST_TO_DROP:
+            return False
+        best = max(whole, key=lambda c: c.or_worst)
+        behind, error = mean_and_error(best.values[: len(values)] - values)
+        return behind > 2.0 * error
+
+
+def heats(trials: Sequence[Trial]) -> tuple[list[Trial], list[Trial]]:
+    """Return the trial of each method that represents it, in the order to run them, and the rest.
+
+    The middle of the grid represents a method. What needs no steps comes first, then trees, then the order
+    of preference.
+    """
+    of_method: defaultdict[str, list[Trial]] = defaultdict(list)
+    for trial in trials:
+        of_method[trial.method.name].append(trial)
+    first = sorted((_middle(group) for group in of_method.values()), key=_turn)  # stable
+    return first, [trial for trial in trials if not any(trial is one for one in first)]
+
+
+def _turn(trial: Trial) -> int:
+    return 0 if trial.method.fixed.get("max_iter") == 0 else 1 if trial.method.model == "trees" else 2
+
+
+def _middle(trials: Sequence[Trial]) -> Trial:
+    """The trial with the middle value of every setting; of two middle values the earlier."""
+    for name in trials[0].settings:
+        values: list[object] = []
+        for trial in trials:
+            if trial.settings[name] not in values:
+                values.append(trial.settings[name])
+        middle = values[(len(values) - 1) // 2]
+        trials = [trial for trial in trials if trial.settings[name] == middle]
+    return trials[0]
+
+
+def survivors(candidates: Sequence[Candidate], names: Iterable[str]) -> list[str]:
+    """Return the methods whose other settings are tried, the best first: a third of ``names``, rounded up.
+
+    These are the best one, and of those within one standard error of it the earliest in ``names``, which is
+    the order of preference; see docs/decisions/0137. ``candidates`` are those that represent the methods.
+    """
+    ranked = sorted((c for c in candidates if c.outcome != "dropped"), key=lambda c: -c.or_worst)  # stable
+    order = list(names)
+    racing = [c for c in ranked if c.method in order]
+    if not racing:
+        return []
+    near = []
+    for c in racing:
+        behind, error = difference(racing[0], c)
+        if behind <= error:
+            near.append(c)
+    near.sort(key=lambda c: (c is not racing[0], order.index(c.method)))
+    kept = near[: -(-len(order) // 3)]
+    return [c.method for c in racing if c in kept]
+
+
+def round_robin(trials: Iterable[Trial], names: Sequence[str]) -> list[Trial]:
+    """Return the first setting of every named method, in the order of names, then the second, and so on."""
+    turns: defaultdict[str, Iterator[int]] = defaultdict(itertools.count)
+    numbered = [(next(turns[t.method.name]), t) for t in trials if t.method.name in names]
+    numbered.sort(key=lambda pair: (pair[0], names.index(pair[1].method.name)))
+    return [trial for _, trial in numbered]
+
+
+def fair_share(left: float, n_following: int, *, is_first_trees: bool) -> float:
+    """Return the seconds of those that are left that the next of the trials to come may take.
+
+    Nearly twice an even share, all for the last trial; at least half of all for the first trees, which need
+    it most.
+    """
+    return max(2.0 * left / (n_following + 1), left / 2.0 if is_first_trees else 0.0)

@@ -1,0 +1,177 @@
+"""Ensembles of a search: selected greedily, kept only if ahead by more than chance."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import directrix as dx
+from directrix.rankers.selection import search as search_module
+from directrix.rankers.selection.blend import blend, eligible
+from directrix.rankers.selection.search import search
+from directrix.rankers.selection.trial import Candidate, Clock, Fold, Trained
+
+RNG = np.random.default_rng(0)
+TRUTH = RNG.normal(size=(60, 20))
+LABELS = np.digitize(TRUTH, [0.5, 1.0, 1.5]).astype(float)
+JUDGE = dx.Queries.from_arrays(np.zeros((1200, 1)), LABELS.ravel(), group=[20] * 60)
+FOLDS = [Fold(JUDGE.take(range(60)), (None, None), JUDGE)]
+NDCG = dx.NDCG(k=10)
+
+
+def trained(method, scores, folds=FOLDS, outcome=""):
+    scores = np.asarray(scores, dtype=float).ravel()
+    values = np.concatenate(
+        [
+            NDCG(scores[i : i + fold.judge.n_docs], fold.judge.labels, fold.judge.qptr)
+            for i, fold in zip(np.cumsum([0, *(f.judge.n_docs for f in folds)])[:-1], folds, strict=True)
+        ]
+    )
+    made = Candidate(method, {}, float(values.mean()), 0.5, 1, "converged", 1.0, values, outcome)
+    return Trained(SimpleNamespace(method=method), made, (), scores)
+
+
+def noisy(seed, noise=1.0):
+    return TRUTH + noise * np.random.default_rng(100 + seed).normal(size=TRUTH.shape)
+
+
+def test_rankers_with_errors_of_their_own_help_each_other():
+    tried = [trained(name, noisy(i + 1)) for i, name in enumerate("ABC")]
+    found = blend(tried, FOLDS, NDCG, seed=0)
+    assert {t.candidate.method for t, _ in found.members} == set("ABC")
+    weights = [weight for _, weight in found.members]
+    assert sum(weights) == pytest.approx(1.0)
+    assert weights == sorted(weights, reverse=True)
+    lead, error, n_queries = found.lead
+    assert lead > 2.0 * error > 0.0
+    assert n_queries == 60
+    assert found.single.valid == max(t.candidate.valid for t in tried)
+    mixed = sum(weight * t.scores for t, weight in found.members)
+    assert found.valid == pytest.approx(NDCG(mixed, JUDGE.labels, JUDGE.qptr).mean(), rel=1e-12)
+
+
+def test_a_lead_that_may_be_chance_keeps_the_single_ranker():
+    same = noisy(1)
+    assert blend([trained("A", same), trained("B", same)], FOLDS, NDCG, seed=0) is None
+    assert blend([trained("A", noisy(1, 0.3)), trained("B", noisy(2, 9.0))], FOLDS, NDCG, seed=0) is None
+    assert blend([trained("A", same)], FOLDS, NDCG, seed=0) is None
+    assert blend([trained("A", same), trained("B", 0.0 * TRUTH)], FOLDS, NDCG, seed=0) is None
+    own = [Fold(JUDGE, (None, None), JUDGE)]  # the training queries choose
+    assert blend([trained(name, noisy(i)) for i, name in enumerate("ABC")], own, NDCG, seed=0) is None
+
+
+def test_the_lead_is_of_queries_that_did_not_select():
+    """With many candidates of pure noise the best mixture of a part is ahead on this part alone."""
+    tried = [trained(str(i), np.random.default_rng(100 + i).normal(size=TRUTH.shape)) for i in range(30)]
+    found = [blend(tried, FOLDS, NDCG, seed=seed) for seed in range(10)]
+    assert sum(one is not None for one in found) <= 4  # a lead above one standard error: one in six by chance
+
+
+def test_folds_are_one_set_of_queries():
+    folds = [Fold(JUDGE.take([59]), (None, None), JUDGE.take(part)) for part in (range(25), range(25, 60))]
+    tried = [trained(name, noisy(i + 1), folds) for i, name in enumerate("ABC")]
+    one = blend([trained(name, noisy(i + 1)) for i, name in enumerate("ABC")], FOLDS, NDCG, seed=0)
+    two = blend(tried, folds, NDCG, seed=0)
+    assert two.lead == one.lead
+    assert two.valid == one.valid
+
+
+def test_two_candidates_of_a_method_may_be_members_and_no_dropped_one():
+    tried = [trained("A", noisy(i, 0.5 + i)) for i in range(4)]
+    tried.append(trained("B", noisy(9), outcome="dropped"))
+    assert eligible(tried) == tried[:2]
+    assert eligible([]) == []
+
+
+QUICK = {"max_iter": 20, "epochs": 3, "cg_iter": 1, "n_trees": 40, "sigma_first": 1.0, "sigma_last": 0.5}
+
+
+def steps_and_lines(n_queries, n_docs=20):
+    """Labels of a linear part, for linear models, and an interaction and a step, for trees."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(n_queries * n_docs, 6))
+    total = X[:, :3].sum(axis=1) + np.where(X[:, 3] * X[:, 4] > 0.0, 2.5, 0.0) + 2.0 * (X[:, 5] > 1.0)
+    labels = np.digitize(total + rng.normal(size=len(X)), [1.0, 2.5, 4.0]).astype(float)
+    return dx.Queries.from_arrays(X, labels, group=[n_docs] * n_queries)
+
+
+MIXED = steps_and_lines(160)
+TRAIN, VALID = MIXED.take(range(80)), MIXED.take(range(80, 160))
+
+
+@pytest.fixture(scope="module")
+def found():
+    return search(TRAIN, VALID, settings=QUICK)
+
+
+def test_a_search_returns_the_ensemble(found, tmp_path):
+    assert isinstance(found.ranker, dx.EnsembleRanker)
+    assert found.ranker.measure_ == NDCG
+    assert all(any(c is one for one in found.candidates) for c, _ in found.members)
+    np.testing.assert_allclose(found.ranker.weights_, [w for _, w in found.members], rtol=1e-12)
+    for member, (chosen, _) in zip(found.ranker.members_, found.members, strict=True):
+        value = NDCG(member.predict_queries(VALID), VALID.labels, VALID.qptr).mean()
+        assert value == pytest.approx(chosen.valid, rel=1e-12)
+    value = NDCG(found.ranker.predict_queries(VALID), VALID.labels, VALID.qptr).mean()
+    assert f"nDCG@10 {value:.4f}, an ensemble of " in found.why
+    assert "over 80 queries that selected neither" in found.why
+    assert all(found.part_of(c) == f"member {w:.2f}" and c.label in found.why for c, w in found.members)
+    assert np.isnan(found.gap)
+    found.ranker.save(tmp_path / "m.json")
+    loaded = dx.load(tmp_path / "m.json")
+    assert loaded.predict_queries(VALID).tobytes() == found.ranker.predict_queries(VALID).tobytes()
+
+
+def test_the_same_seed_gives_the_same_bits(found):
+    again = search(TRAIN, VALID, settings=QUICK)
+    assert again.members == found.members
+    assert again.ranker.predict_queries(VALID).tobytes() == found.ranker.predict_queries(VALID).tobytes()
+
+
+def test_single_keeps_one(found):
+    one = search(TRAIN, VALID, settings=QUICK, single=True)
+    assert not isinstance(one.ranker, dx.EnsembleRanker)
+    assert one.members == ()
+    assert one.chosen == found.chosen
+    assert one.part_of(one.chosen) == "chosen"
+
+
+def test_members_have_models_that_are_allowed():
+    linear = search(TRAIN, VALID, settings=QUICK, models=["linear", "trees"])
+    assert linear.members
+    assert {dx.method(c.method).model for c, _ in linear.members} <= {"linear", "trees"}
+
+
+def test_members_are_trained_again_on_all_queries(monkeypatch):
+    way = {"settings": QUICK, "folds": 2, "models": ["linear", "trees"]}
+    folded = search(MIXED, **way)
+    assert folded.members
+    assert {m.training_["data"]["queries"] for m in folded.ranker.members_} == {160}
+    monkeypatch.setattr(search_module._Final, "seconds_beyond_budget", lambda *_: 7.0)
+    late = search(MIXED, **way)
+    assert not late.members
+    assert "an ensemble was left out: to train its members on all queries takes 7 s" in late.remarks
+
+
+def test_the_time_of_trainings_on_all_queries_counts(monkeypatch):
+    monkeypatch.setattr(Clock, "left", property(lambda self: 10.0))
+    race = SimpleNamespace(folds=[Fold(TRAIN.take(range(40)), (None, None), VALID)] * 2, clock=Clock())
+    mixed = SimpleNamespace(members=((trained("A", noisy(1)), 0.5), (trained("B", noisy(2)), 0.5)))
+    final = search_module._Final(race, TRAIN, (None, None), is_refitted=True)
+    assert final.seconds_beyond_budget(mixed) == 0.0  # a second for two folds of half of the queries: 2 x 1 s
+    monkeypatch.setattr(Clock, "left", property(lambda self: 1.5))
+    assert final.seconds_beyond_budget(mixed) == pytest.approx(2.0)
+    assert (
+        search_module._Final(race, TRAIN, (None, None), is_refitted=False).seconds_beyond_budget(mixed) == 0.0
+    )
+
+
+MINE = dx.define_measure("BlendGain", gain=np.log1p, discount=lambda ranks: 1.0 / ranks, norm="ideal")
+
+
+def test_a_measure_of_the_user_and_weights_of_documents_and_queries():
+    quick = {**QUICK, "n_trees": 5, "max_iter": 3}
+    weights = (np.linspace(0.5, 1.5, TRAIN.n_docs), np.linspace(1.0, 2.0, TRAIN.n_queries))
+    found = search(TRAIN, VALID, measure="BlendGain@3", settings=quick, weights=weights)
+    assert repr(found.ranker.measure_) == repr(MINE @ 3)
+    assert len({c.method for c in found.candidates}) > 2

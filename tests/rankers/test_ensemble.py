@@ -1,0 +1,115 @@
+"""EnsembleRanker: the weighted mean of rankers, in one file."""
+
+import copy
+import json
+
+import numpy as np
+import pytest
+
+import directrix as dx
+from directrix.data.synthetic import make_linear
+
+Q, _ = make_linear(30, 10, 5, seed=1)
+TRAIN, TEST = Q.take(range(20)), Q.take(range(20, 30))
+
+
+def members():
+    return [
+        dx.LinearRanker("ListNet", max_iter=3, scale="standard"),
+        dx.StumpRanker(max_iter=4),
+        dx.MLPRanker(hidden=(3,), max_iter=3, random_state=0),
+    ]
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return dx.EnsembleRanker(members(), weights=[2, 1, 1]).fit_queries(TRAIN, measure="AP")
+
+
+def test_scores_are_the_weighted_mean_of_scores_in_units_of_their_spread(fitted):
+    total = np.zeros(TEST.n_docs)
+    for member, weight in zip(members(), (0.5, 0.25, 0.25), strict=True):
+        member.fit_queries(TRAIN, measure="AP")
+        scores = member.predict_queries(TRAIN).reshape(20, 10)
+        spread = np.sqrt(scores.var(axis=1).mean())
+        total += weight * member.predict_queries(TEST) / spread
+    np.testing.assert_allclose(fitted.predict_queries(TEST), total, rtol=1e-12, atol=1e-12)
+    assert fitted.measure_ == dx.AP()
+
+
+def test_a_member_that_orders_nothing_is_left_out():
+    flat = dx.LinearRanker(start="zero", max_iter=0)
+    found = dx.EnsembleRanker([flat, dx.LinearRanker()], weights=[3, 1]).fit_queries(TRAIN)
+    assert len(found.members_) == 1
+    assert found.weights_.tolist() == [1.0]
+    alone = dx.EnsembleRanker([flat]).fit_queries(TRAIN)
+    assert not alone.predict_queries(TEST).any()
+
+
+def test_one_file_holds_all_and_predicts_the_same_bits(fitted, tmp_path):
+    fitted.save(tmp_path / "m.json")
+    loaded = dx.load(tmp_path / "m.json")
+    assert isinstance(loaded, dx.EnsembleRanker)
+    assert loaded.predict_queries(TEST).tobytes() == fitted.predict_queries(TEST).tobytes()
+    assert loaded.measure_ == dx.AP()
+    loaded.save(tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_bytes() == (tmp_path / "m.json").read_bytes()
+    again = loaded.fit_queries(TRAIN, measure="AP")
+    np.testing.assert_allclose(again.predict_queries(TEST), fitted.predict_queries(TEST), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda m: m["model"].pop("members"), '"members" is missing'),
+        (lambda m: m["model"]["members"].clear(), '"members" is empty'),
+        (lambda m: m["model"]["members"].append(3), '"4" is number, must be object'),
+        (lambda m: m["model"]["members"][1].pop("spread"), 'member 2: the member .*"spread" is missing'),
+        (lambda m: m["model"]["members"][1].update(weight=-1.0), 'member 2: "weight" is -1.0'),
+        (lambda m: m["model"]["members"][0]["features"].update(count=4), "member 1: "),
+        (lambda m: m["model"]["members"].append(copy.deepcopy(m)), "member 4: .*missing"),
+        (
+            lambda m: m["model"]["members"].append({**copy.deepcopy(m), "weight": 1, "spread": 1}),
+            "member 4: .*'ensemble'",
+        ),
+        (lambda m: m["training"].pop("measure"), '"measure" is missing'),
+    ],
+)
+def test_a_wrong_entry_is_named(fitted, tmp_path, change, message):
+    path = tmp_path / "m.json"
+    fitted.save(path)
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(content))
+    with pytest.raises(dx.InputError, match=message):
+        dx.load(path)
+
+
+def test_a_scale_by_query_needs_queries():
+    one = dx.LinearRanker(scale="query-standard", max_iter=2)
+    ranker = dx.EnsembleRanker([dx.LinearRanker(max_iter=2), one]).fit_queries(TRAIN)
+    with pytest.raises(dx.InputError, match="without their queries"):
+        ranker.predict(TEST.features)
+    assert ranker.predict(TEST.features, group=np.diff(TEST.qptr)).shape == (100,)
+
+
+@pytest.mark.parametrize(
+    ("given", "weights", "message"),
+    [
+        ([], None, "0 members"),
+        ([dx.LinearRanker()], [1, 2], "1 members"),
+        ([dx.LinearRanker()], [0], "above 0"),
+        ([dx.LinearRanker()], [-1], ">= 0"),
+        ([dx.LinearRanker()], ["much"], "one number"),
+        ([dx.AutoRanker()], None, r"members\[0\] is a AutoRanker"),
+    ],
+)
+def test_wrong_members_and_weights_are_refused(given, weights, message):
+    with pytest.raises(dx.InputError, match=message):
+        dx.EnsembleRanker(given, weights=weights).fit_queries(TRAIN)
+
+
+def test_it_cannot_be_certified(fitted):
+    with pytest.raises(dx.InputError, match="EnsembleRanker has no weights") as refused:
+        dx.certify(fitted, TEST)
+    assert "--single" in refused.value.in_shell

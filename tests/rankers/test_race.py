@@ -1,0 +1,137 @@
+"""The race of a search: the order of the trials, which are dropped, and what a time budget cuts short."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import directrix as dx
+from directrix.data.synthetic import make_linear
+from directrix.rankers.selection import trial as trial_module
+from directrix.rankers.selection.race import fair_share, heats, round_robin, survivors
+from directrix.rankers.selection.search import search
+from directrix.rankers.selection.trial import Candidate
+
+Q, _ = make_linear(60, 10, 4, seed=2)
+TRAIN, VALID = Q.take(range(40)), Q.take(range(40, 60))
+APPROX = {"alpha": 3.0, "max_iter": 15}
+
+
+def candidate(method, values, outcome=""):
+    values = np.array(values, dtype=float)
+    return Candidate(method, {}, float(np.nanmean(values)), 0.5, 1, "converged", 0.0, values, outcome)
+
+
+def test_what_is_cheap_comes_first_then_trees_and_the_middle_of_a_grid_represents_a_method():
+    trials = dx.method("auto").candidates(dx.NDCG(k=10), {})
+    first, others = heats(trials)
+    names = [trial.method.name for trial in first]
+    assert names[0] == "Regression"
+    models = [trial.method.model for trial in first]
+    n_trees = models.count("trees")
+    assert models[1 : 1 + n_trees] == ["trees"] * n_trees
+    rest = [part.name for part in dx.method("auto").parts(dx.NDCG(k=10)) if part.model != "trees"]
+    assert names[1 + n_trees :] == [name for name in rest if name != "Regression"]
+    approx = next(trial for trial in first if trial.method.name == "ApproxNDCG")
+    assert approx.settings == {"alpha": 10.0, "l2": 1e-4, "max_iter": 100}
+    assert sorted(map(repr, [*first, *others])) == sorted(map(repr, trials))
+
+
+def test_the_best_method_survives_and_the_earliest_that_are_as_good():
+    rng = np.random.default_rng(0)
+    base = rng.random(50)
+    noise = rng.normal(0, 0.3, (4, 50))
+    noise -= noise.mean(axis=1, keepdims=True)
+    made = [
+        candidate("A", base - 0.5),  # far behind
+        candidate("B", base + noise[0] - 0.03),
+        candidate("C", base + noise[1] - 0.02),
+        candidate("D", base + noise[2] - 0.01),
+        candidate("E", base + noise[3]),  # the best
+        candidate("F", base + 9.0, "dropped"),
+    ]
+    assert survivors(made, "ABCDEFG") == ["E", "C", "B"]
+    assert survivors(made, "ABCDEF") == ["E", "B"]
+    assert survivors(made, ["A", "E"]) == ["E"]
+    assert survivors(made, ["F"]) == []
+
+
+def test_settings_take_turns_the_best_method_first():
+    trials = dx.method("auto").candidates(dx.NDCG(k=10), {})
+    turns = [trial.method.name for trial in round_robin(trials, ["MLP", "ApproxNDCG"])]
+    assert turns == ["MLP", "ApproxNDCG"] * 6
+
+
+def test_without_a_budget_there_is_no_limit():
+    assert fair_share(math.inf, 5, is_first_trees=False) == math.inf
+    assert fair_share(100.0, 1, is_first_trees=False) == 100.0
+    assert fair_share(100.0, 19, is_first_trees=False) == 10.0
+    assert fair_share(100.0, 19, is_first_trees=True) == 50.0
+
+
+class Clock:
+    """Seconds that pass at every look."""
+
+    def __init__(self, step):
+        self.now, self.step = 0.0, step
+
+    def monotonic(self):
+        self.now += self.step
+        return self.now
+
+
+@pytest.mark.parametrize("folds", [None, 2])
+def test_a_candidate_that_takes_more_than_its_share_is_judged_as_it_stands(monkeypatch, folds):
+    monkeypatch.setattr(trial_module.time, "monotonic", Clock(1.0).monotonic)
+    valid = VALID if folds is None else None
+    settings = {"alpha": 3.0, "l2": 1e-4, "max_iter": 15, "start": "zero"}
+    found = search(
+        TRAIN, valid, method="ApproxNDCG", settings=settings, folds=folds, time_budget=9.0, progress=None
+    )
+    (cut,) = found.candidates
+    assert cut.outcome == found.part_of(replace(cut)) == "cut short"
+    assert found.part_of(cut) == "chosen"
+    assert 1 <= cut.steps < 15
+    again = dx.method("ApproxNDCG").ranker(**{**settings, "max_iter": cut.steps})
+    assert found.ranker.coef_.tobytes() == again.fit_queries(TRAIN).coef_.tobytes()
+    if folds is None:
+        value = dx.NDCG(k=10)(found.ranker.predict_queries(VALID), VALID.labels, VALID.qptr).mean()
+        np.testing.assert_allclose(cut.valid, value, rtol=1e-12, atol=0)
+    else:
+        assert cut.values.shape == (40,)
+
+
+def test_what_no_time_is_left_for_is_not_tried(monkeypatch):
+    monkeypatch.setattr(trial_module.time, "monotonic", Clock(60.0).monotonic)
+    found = search(TRAIN, VALID, method="ApproxNDCG", settings=APPROX, time_budget=30.0)
+    assert [c.outcome for c in found.candidates] == ["cut short"]
+    assert found.remarks == ("the time budget of 30 s was used up: 1 of 2 candidates were not trained",)
+
+
+def test_a_setting_that_is_far_behind_after_a_fold_is_dropped():
+    bad = replace(
+        dx.method("ApproxNDCG"), grid={"max_iter": (15, 0)}, fixed={"start": "zero"}, name="ApproxNDCG"
+    )
+    found = search(Q, method=bad, folds=3)
+    good, dropped = found.candidates
+    assert (good.outcome, dropped.outcome) == ("", "dropped")
+    assert (len(good.values), len(dropped.values)) == (60, 20)
+    assert found.chosen is good
+    assert [found.part_of(c) for c in found.candidates] == ["chosen", "dropped"]
+    few = search(Q, method=bad, folds=10)  # six queries in a fold are too few: dropped after the second
+    assert len(few.candidates[1].values) == 12
+
+
+def test_methods_that_are_behind_have_one_setting_tried():
+    quick = {"max_iter": 5, "epochs": 1, "cg_iter": 1, "n_trees": 2, "sigma_last": 1.0, "sigma_first": 2.0}
+    found = search(TRAIN, VALID, settings=quick, single=True)
+    methods = [c.method for c in found.candidates]
+    order = [part.name for part in dx.method("auto").parts(dx.NDCG(k=10))]
+    assert list(dict.fromkeys(methods)) == order
+    (remark,) = [text for text in found.remarks if text.endswith("because other methods are ahead")]
+    left_out = remark.split(":")[0].split(", ")
+    assert all(methods.count(name) == 1 for name in left_out)
+    several = [name for name in order if len(dx.method(name).candidates(dx.NDCG(k=10), {})) > 1]
+    assert len(left_out) >= len(several) - -(-len(several) // 3)
+    assert any(methods.count(name) > 1 for name in several)
