@@ -40,7 +40,7 @@ class Composed:
 
     def drawing(self, order: Int64Array) -> Self:
         """Return the kernel for steps over the queries in this order, which decides what a model draws."""
-        return replace(self, seed=crc32(order)) if getattr(self.model, "dropout", 0.0) else self
+        return replace(self, seed=crc32(order.tobytes())) if getattr(self.model, "dropout", 0.0) else self
 
     @cached_property
     def _filled(self) -> KernelSurrogate:

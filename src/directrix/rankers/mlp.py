@@ -156,7 +156,8 @@ class MLPRanker(GradientRanker):
 
     def _restore_model(self, path: Any, model: dict[str, Any], n_features: int) -> Float64Array:
         check(path, '"model"', model, {"activation": "text", "dropout": "number or absent", "layers": "list"})
-        parts, inputs, count = [], n_features, len(model["layers"])
+        parts: list[Float64Array] = []
+        inputs, count = n_features, len(model["layers"])
         self.residual, self.dropout = False, model.get("dropout", 0.0)  # of files without them
         if not count:
             raise InputError(f'{path}: "layers" is empty; an output layer is needed. Train the model again.')
