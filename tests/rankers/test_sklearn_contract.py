@@ -304,7 +304,7 @@ def test_parameters_of_what_fit_refuses_can_be_listed():
     [
         (dx.LinearRanker(max_iter=5), {"surrogate__alpha": [1.0, 50.0], "trainer__max_iter": [2, 20]}),
         (
-            dx.MLPRanker("ApproxNDCG(alpha=5)", hidden=(3,), trainer="lbfgs", random_state=0),
+            dx.MLPRanker("ApproxNDCG(alpha=5)", hidden=(3,), trainer="lbfgs", patience=None, random_state=0),
             {"surrogate__k": [None, 3], "trainer__max_iter": [1, 4], "l2": [1e-3]},
         ),
         (

@@ -45,7 +45,7 @@ class MLPRanker(GradientRanker):
         Share of the hidden units that a step of "adam" or "sgd" leaves out. Other trainers, validation and
         ``predict`` use all of them.
     trainer : {"adam", "sgd", "lbfgs", "cg"} or Trainer
-        "adam": batches of 32 queries, steps that get smaller, averaged weights. "sgd": query by query.
+        "adam": batches of 8 queries, steps that get smaller, averaged weights. "sgd": query by query.
         "lbfgs", "cg": full gradients. Or an object such as
         ``Adam(learning_rate=1e-2, batch=10)``, whose own number of steps then counts, not ``max_iter``.
     l2 : float >= 0

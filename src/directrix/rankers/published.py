@@ -152,7 +152,7 @@ PUBLISHED = (
         source="Cao et al. (2007), doi:10.1145/1273496.1273513, with shares of gains and a residual network",
         cost="O(n), and two passes through the network",
         use_when="features that interact, also where there are few queries",
-        grid={"hidden": ((128, 128),), "l2": (0.0, 1e-4, 1e-3)},
+        grid={"hidden": ((128, 128),), "l2": (1e-4, 1e-3)},
         fixed={"target": "shares"},
         keeps_best=True,
     ),

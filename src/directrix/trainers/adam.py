@@ -66,9 +66,9 @@ class Adam:
     budget: ClassVar[str] = "epochs"
     models: ClassVar[tuple[type, ...]] = (object,)
 
-    learning_rate: float = 1e-3
+    learning_rate: float = 3e-3
     epochs: int = 100
-    batch: int = 32
+    batch: int = 8
     betas: tuple[float, float] = (0.9, 0.999)
     eps: float = 1e-8
     schedule: Schedule = "cosine"
