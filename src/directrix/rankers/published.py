@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from directrix.rankers.method import Method
-from directrix.surrogates import approx, lambdas, listwise, smooth, soft
+from directrix.surrogates import approx, lambdas, listwise, smooth, soft, yeti
 from directrix.trainers.anneal import Anneal
 from directrix.trainers.coordinate_ascent import CoordinateAscent
 from directrix.trainers.full_gradients import CG
@@ -50,7 +50,7 @@ _lambdas = partial(
     keeps_best=True,
     selection="nDCG@10",
 )
-_TREES = {"n_trees": 300, "patience": 50, "subsample": 0.8, "feature_fraction": 0.8}
+_TREES = {"n_trees": 300, "patience": 50, "l2": 0.0, "subsample": 0.8, "feature_fraction": 0.8}
 _boosted = partial(
     Method,
     model="trees",
@@ -155,6 +155,16 @@ PUBLISHED = (
         grid={"hidden": ((128, 128),), "l2": (1e-4, 1e-3)},
         fixed={"target": "shares"},
         keeps_best=True,
+    ),
+    _boosted(
+        name="YetiRank",
+        surrogate=yeti.YetiRank,
+        source="Gulin, Kuralenok & Pavlov (2011), JMLR W&CP 14; Lyzhin et al. (2023), arXiv:2204.01500",
+        cost="O(R n log n) for R rankings, and a tree",
+        use_when="trees for any measure: features that interact, on any scale",
+        grid={"num_leaves": (7, 31, 63), "l2": (20.0, 100.0)},
+        fixed={"n_trees": 1000, "patience": 50},
+        selection="nDCG@10",
     ),
     _boosted(
         name="BoostedNDCG",
