@@ -27,7 +27,9 @@ _AUTO = Auto(
     source="the grids of the methods that suit the measure",
     cost="the sum of the costs of its methods",
     use_when="you do not want to choose: trains strong methods, keeps the best",
-    tries={measure: tuple(_BY_NAME[name] for name in names) for measure, names in _SUITS.items()},
+    tries={
+        measure: tuple(_BY_NAME[name] for name in (*names, "Network")) for measure, names in _SUITS.items()
+    },
 )
 _METHODS = (_AUTO, *_BY_NAME.values())
 _FOLDED = {m.name.lower(): m for m in _METHODS}
