@@ -11,14 +11,15 @@ from directrix.rankers.published import PUBLISHED
 
 _BY_NAME: dict[str, Method] = {m.name: m for m in (*PUBLISHED, *BASELINES)}
 
+_NONLINEAR = ("MLP", "Network", "YetiRank")
 _SUITS = {
-    "NDCG": ("ApproxNDCG", "SmoothNDCG", "LambdaRank", "MLP", "LambdaRank-MLP", "YetiRank", "Regression"),
-    "AP": ("ApproxAP", "ApproxNDCG", "SmoothAP", "LambdaRank", "MLP", "YetiRank", "Regression"),
-    "Precision": ("ApproxNDCG", "ApproxPrecision", "LambdaRank", "MLP", "YetiRank", "Regression"),
-    "RR": ("ApproxNDCG", "ApproxRR", "LambdaRank", "MLP", "YetiRank", "Regression"),
-    "ERR": ("ApproxNDCG", "ApproxERR", "LambdaRank", "MLP", "YetiRank", "Regression"),
-    "KendallTau": ("ApproxKendall", "ApproxNDCG", "MLP", "YetiRank", "Regression"),
-    "others": ("ApproxNDCG", "SmoothNDCG", "MLP", "YetiRank", "Regression"),
+    "NDCG": ("ApproxNDCG", "SmoothNDCG", "LambdaRank", *_NONLINEAR, "Regression"),
+    "AP": ("ApproxAP", "ApproxNDCG", "SmoothAP", "LambdaRank", *_NONLINEAR, "Regression"),
+    "Precision": ("ApproxNDCG", "ApproxPrecision", "LambdaRank", *_NONLINEAR, "Regression"),
+    "RR": ("ApproxNDCG", "ApproxRR", "LambdaRank", *_NONLINEAR, "Regression"),
+    "ERR": ("ApproxNDCG", "ApproxERR", "LambdaRank", *_NONLINEAR, "Regression"),
+    "KendallTau": ("ApproxKendall", "ApproxNDCG", *_NONLINEAR, "Regression"),
+    "others": ("ApproxNDCG", "SmoothNDCG", *_NONLINEAR, "Regression"),
 }
 """What "auto" tries, by class of measure, in an order of preference; see docs/decisions/0041."""
 
@@ -27,9 +28,7 @@ _AUTO = Auto(
     source="the grids of the methods that suit the measure",
     cost="the sum of the costs of its methods",
     use_when="you do not want to choose: trains strong methods, keeps the best",
-    tries={
-        measure: tuple(_BY_NAME[name] for name in (*names, "Network")) for measure, names in _SUITS.items()
-    },
+    tries={measure: tuple(_BY_NAME[name] for name in names) for measure, names in _SUITS.items()},
 )
 _METHODS = (_AUTO, *_BY_NAME.values())
 _FOLDED = {m.name.lower(): m for m in _METHODS}
