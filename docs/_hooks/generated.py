@@ -37,6 +37,7 @@ SHARED = {  # members that all names of a layer inherit, shown once
         "surrogates.approx_rank.ApproxRank": "at",
         "surrogates.smooth.SmoothRank": "at",
         "surrogates.base.KernelSurrogate": "value_and_grad, prepare, fill",
+        "surrogates.base.MeasureSurrogate": "measure",
     },
     "rankers": {
         "rankers.base.Ranker": "fit, fit_queries, predict, score",

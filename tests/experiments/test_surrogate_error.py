@@ -11,7 +11,7 @@ from directrix.models.mlp import MLPModel
 from directrix.objectives.build import linear_objective, make_objective
 from directrix.surrogates.approx import ApproxAP, ApproxNDCG, ApproxPrecision
 from directrix.surrogates.pairwise import RankNet
-from directrix.trainers.lbfgs import LBFGS
+from directrix.trainers.full_gradients import LBFGS
 from directrix.trainers.sgd import SGD
 
 TABLE_1 = np.array([4.20074, 3.12378, 4.40918, 1.55258, 4.13330])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from directrix.trainers import simplex_qp
+from directrix.trainers import bundle as module
 from directrix.trainers.bundle import Bundle
 
 
@@ -53,7 +53,7 @@ def test_one_plane_and_two_have_closed_forms():
 def test_the_program_agrees_with_scipy():
     value, grad, group, mass = planes(7, n=9)
     gram = grad @ grad.T
-    alpha = simplex_qp.solve(gram, value, group, mass)
+    alpha = module.solve(gram, value, group, mass)
     sums = np.array([alpha[group == g].sum() for g in range(3)])
     np.testing.assert_allclose(sums, mass, rtol=1e-12)
     assert (alpha >= 0.0).all()
@@ -85,9 +85,9 @@ def test_an_answer_of_any_kind_gives_a_lower_bound(monkeypatch, answer):
     given = planes(3)
     exact = filled(*given).minimum(0.1)
     monkeypatch.setattr(Broken, "answer", answer)
-    monkeypatch.setattr(simplex_qp, "check_solver", lambda: Broken)
+    monkeypatch.setattr(module, "check_solver", lambda: Broken)
     value, grad, group, mass = given
-    alpha = simplex_qp.solve(grad @ grad.T, value, group, mass)
+    alpha = module.solve(grad @ grad.T, value, group, mass)
     assert (alpha >= 0.0).all()
     np.testing.assert_allclose(np.bincount(group, weights=alpha), mass, rtol=1e-12)
     low = filled(*given).minimum(0.1)

@@ -34,7 +34,7 @@ from directrix.rankers.methods import methods
 from directrix.rankers.stumps import StumpRanker
 from directrix.registry import SURROGATES, load_class
 from directrix.surrogates.approx_measure import ApproxMeasure
-from directrix.surrogates.positions import soft_ranks
+from directrix.surrogates.approx_rank import soft_ranks
 from directrix.threads import get_threads
 
 
@@ -79,7 +79,7 @@ def _counts() -> tuple[int, int]:
 def steps() -> dict[str, Callable[[], None]]:
     """Return the steps by name; surrogates that share kernels are one step, so that each is compiled once."""
     families: dict[str, list[str]] = {}
-    for name, home in SURROGATES.items():  # approx, approx_pairs, ... share the kernels of soft ranks
+    for name, home in SURROGATES.items():  # approx and approx_measure share the kernels of soft ranks
         families.setdefault(home.rsplit(".", 1)[1].split("_")[0], []).append(name)
     return {
         **{f"surrogates {name}": partial(_for_all, _surrogate, family) for name, family in families.items()},

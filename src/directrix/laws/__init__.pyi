@@ -7,6 +7,6 @@ from directrix.laws.bounds import smooth_ndcg_bound as smooth_ndcg_bound
 from directrix.laws.bounds import smooth_rescaled as smooth_rescaled
 from directrix.laws.check import LawBroken as LawBroken
 from directrix.laws.check import check_surrogate as check_surrogate
-from directrix.surrogates.positions import soft_ranks as soft_ranks
+from directrix.surrogates.approx_rank import soft_ranks as soft_ranks
 
 __all__: list[str]

@@ -16,7 +16,7 @@ from directrix.errors import InputError
 from directrix.measures.gains import discounts, gains
 from directrix.parameters import number, positive, whole
 from directrix.surrogates.approx import ApproxAP, ApproxNDCG
-from directrix.surrogates.positions import soft_ranks
+from directrix.surrogates.approx_rank import soft_ranks
 from directrix.types import Float64Array, FloatArray, Int64Array, Surrogate
 
 BOUNDS = ("gap", "ranks", "relevant")

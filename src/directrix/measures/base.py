@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, fields, replace
+from importlib import import_module
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -56,6 +57,8 @@ class RankingMeasure(metaclass=_CutByAt):
     """Allowed values of fields that only this class has."""
     form: ClassVar[Form | None] = None
     """How documents earn, see `Terms`; None: the measure has no terms."""
+    compiled: ClassVar[str] = ""
+    """Module and name of the kernel of `of_ranking` in `directrix.measures._kernels`; "": none."""
     highest: ClassVar[float] = 1.0
     """Largest possible value of a query."""
 
@@ -271,12 +274,22 @@ class RankingMeasure(metaclass=_CutByAt):
         """Whatever depends on the labels alone, one number per query; None if nothing does."""
         return None
 
+    def settings(self, ranking: Ranking, part: Float64Array | None) -> tuple[Any, ...]:
+        """Return the arguments of the measure's kernel, before the array of values that it fills."""
+        raise NotImplementedError(f"{type(self).__name__} must define settings(ranking, part)")
+
     def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
         """Value of every query of a ranking, with the queries' share of `label_part`.
 
-        Computed from the terms, which are those of the labels in the order of the ranking. The measures of
-        directrix have faster kernels of their own.
+        Computed by the measure's kernel, or from the terms, which are those of the labels in the order of the
+        ranking. The measures of directrix have kernels, which are faster.
         """
+        if self.compiled:
+            module, name = self.compiled.split(".")
+            value = np.empty(len(ranking.qptr) - 1)
+            kernel = getattr(import_module(f"directrix.measures._kernels.{module}"), name)
+            kernel(*self.settings(ranking, part), value)
+            return value
         if self.form is None:
             raise TypeError(f"{type(self).__name__} must define its terms and `form`, or `of_ranking`")
         return value_of(self.form, self.terms(ranking.labels, ranking.qptr), ranking, self.fill)

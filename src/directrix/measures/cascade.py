@@ -1,9 +1,9 @@
-"""Measures of a user who reads down the list and may stop: ERR and RBP."""
+"""Measures of a user who reads down the list and may stop: RR, Success, ERR and RBP."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -14,6 +14,59 @@ from directrix.measures.order import Ranking, Ties
 from directrix.measures.precision import BinaryMeasure
 from directrix.measures.terms import Form
 from directrix.types import Float64Array
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class RR(BinaryMeasure):
+    r"""Reciprocal rank of the first relevant document, 0 past k; its mean over queries is MRR.
+
+    Parameters
+    ----------
+    k, rel, ties, empty
+        As for `AP`.
+
+    Examples
+    --------
+    >>> RR()([0.4, 0.9, 0.1], [1.0, 0.0, 1.0], [0, 3])
+    array([0.5])
+    """
+
+    symbol: ClassVar[str] = "RR"
+    compiled: ClassVar[str] = "precision.first_hit"
+    form: ClassVar[Form] = "first_hit"
+    k: int | None = None
+    rel: float = 1
+    ties: Ties = "expected"
+    empty: Empty = "zero"
+    _reciprocal: ClassVar[bool] = True
+
+    def discounts(self, n: int) -> Float64Array:
+        """One over the rank; for `Success` 1."""
+        return reciprocal_ranks(n) if self._reciprocal else np.ones(n)
+
+    def settings(self, ranking: Ranking, part: Float64Array | None) -> tuple[Any, ...]:
+        """See `RankingMeasure.settings`."""
+        n_rel = self.n_relevant(ranking, part)
+        return *ranking, self.level, self.depth, n_rel, self._reciprocal, self.fill
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Success(RR):
+    """Whether a relevant document is among the first k (under ties: the chance of it).
+
+    Parameters
+    ----------
+    k, rel, ties, empty
+        As for `AP`.
+
+    Examples
+    --------
+    >>> Success(k=1)([0.5, 0.5], [1.0, 0.0], [0, 2])
+    array([0.5])
+    """
+
+    symbol: ClassVar[str] = "Success"
+    _reciprocal: ClassVar[bool] = False
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -44,6 +97,7 @@ class ERR(RankingMeasure):
     """
 
     symbol: ClassVar[str] = "ERR"
+    compiled: ClassVar[str] = "cascade.expected_reciprocal_rank"
     form: ClassVar[Form] = "cascade"
     k: int | None = None
     l_max: float = 4
@@ -72,13 +126,9 @@ class ERR(RankingMeasure):
         """One over the rank."""
         return reciprocal_ranks(n)
 
-    def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
-        """Value of every query of a ranking."""
-        from directrix.measures._kernels.cascade import expected_reciprocal_rank
-
-        value = np.empty(len(ranking.qptr) - 1)
-        expected_reciprocal_rank(*ranking, self.depth, float(self.l_max), self.fill, value)
-        return value
+    def settings(self, ranking: Ranking, part: Float64Array | None) -> tuple[Any, ...]:
+        """See `RankingMeasure.settings`."""
+        return *ranking, self.depth, float(self.l_max), self.fill
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -105,6 +155,7 @@ class RBP(BinaryMeasure):
     """
 
     symbol: ClassVar[str] = "RBP"
+    compiled: ClassVar[str] = "precision.discounted_hits"
     form: ClassVar[Form] = "sum"
     k: int | None = None
     p: float = 0.8
@@ -122,11 +173,7 @@ class RBP(BinaryMeasure):
         chance: Float64Array = (1.0 - self.p) * self.p ** np.arange(float(n))
         return chance
 
-    def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
-        """Value of every query of a ranking."""
-        from directrix.measures._kernels.precision import discounted_hits
-
-        value = np.empty(len(ranking.qptr) - 1)
-        n_rel, persistence = self.n_relevant(ranking, part), float(self.p)
-        discounted_hits(*ranking, self.level, self.depth, n_rel, persistence, self.fill, value)
-        return value
+    def settings(self, ranking: Ranking, part: Float64Array | None) -> tuple[Any, ...]:
+        """See `RankingMeasure.settings`."""
+        n_rel = self.n_relevant(ranking, part)
+        return *ranking, self.level, self.depth, n_rel, float(self.p), self.fill

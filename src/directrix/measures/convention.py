@@ -4,18 +4,11 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any
 
 from directrix.errors import InputError
 
 Fields = tuple[tuple[str, Any], ...]
-
-
-class _Named(Protocol):
-    """What a convention looks at in a measure."""
-
-    symbol: ClassVar[str]
-    at: ClassVar[str]
 
 
 @dataclass(frozen=True)
@@ -43,7 +36,7 @@ class Convention:
     note: str = ""
     measures: tuple[str, ...] | None = None
 
-    def has(self, measure: _Named) -> bool:
+    def has(self, measure: Any) -> bool:
         """Return whether the tool has this measure: only then does it print a number to compare with.
 
         Examples

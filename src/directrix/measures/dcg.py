@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from directrix.types import Float64Array, Int64Array
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class _Discounted(RankingMeasure):
+    compiled: ClassVar[str] = "dcg.dcg"
     form: ClassVar[Form] = "sum"
     k: int | None = None
     gain: Gain = "exp"
@@ -40,13 +41,11 @@ class _Discounted(RankingMeasure):
         """Discount of the ranks 1..n."""
         return discounts(n, self.discount)
 
-    def _values(self, ranking: Ranking, ideal: Float64Array) -> Float64Array:
-        from directrix.measures._kernels.dcg import dcg
-
-        value = np.empty(len(ranking.qptr) - 1)
+    def settings(self, ranking: Ranking, part: Float64Array | None) -> tuple[Any, ...]:
+        """See `RankingMeasure.settings`; ``part`` is what every query is divided by."""
+        ideal = self.label_part(ranking.labels, ranking.qptr) if part is None else part
         table = self.discounts(self._longest(ranking.qptr))
-        dcg(*ranking, table, self.gain == "exp", self.depth, ideal, self.fill, value)
-        return value
+        return *ranking, table, self.gain == "exp", self.depth, ideal, self.fill
 
     def _longest(self, qptr: Int64Array) -> int:
         return min(int(np.diff(qptr).max(initial=0)), self.depth)
@@ -107,10 +106,6 @@ class NDCG(_Discounted):
         """State the measure as a sum, with the norm that evaluation has: powers of 2 may differ in a bit."""
         return super().terms(labels, qptr)._replace(norm=self.label_part(labels, qptr))
 
-    def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
-        """Value of every query of a ranking; ``part`` is the ideal DCG."""
-        return self._values(ranking, self.label_part(ranking.labels, ranking.qptr) if part is None else part)
-
     def _ideal(self, labels: Float64Array, qptr: Int64Array, *, exponential: bool) -> Float64Array:
         from directrix.measures._kernels.dcg import ideal_dcg
 
@@ -139,6 +134,6 @@ class DCG(_Discounted):
         """0: the value of a query without gains."""
         return 0.0
 
-    def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
-        """Value of every query of a ranking."""
-        return self._values(ranking, np.ones(len(ranking.qptr) - 1))
+    def label_part(self, labels: Float64Array, qptr: Int64Array) -> Float64Array:
+        """1 for every query: nothing is divided by."""
+        return np.ones(len(qptr) - 1)

@@ -29,10 +29,6 @@ class Definition(NamedTuple):
     norm: Norm | None
     form: Form
 
-    def same_as(self, other: Definition) -> bool:
-        """Return whether both are equal; functions are if their code and all that it refers to are equal."""
-        return all(_same(mine, theirs) for mine, theirs in zip(self, other, strict=True))
-
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class DefinedMeasure(RankingMeasure):
@@ -197,7 +193,7 @@ def define_measure(
     definition = Definition(name, terms, gain, discount, slope, norm, form)
     _check(definition)
     earlier = getattr(defined(name), "definition", None)
-    if earlier is not None and definition.same_as(earlier):
+    if earlier is not None and all(map(_same, definition, earlier)):
         return defined(name)
     document = f"{name}: a measure made by `directrix.define_measure`."
     members = {"symbol": name, "form": form, "definition": definition, "__doc__": document}
@@ -238,6 +234,7 @@ def _registered(kind: Any) -> Any:
 
 
 def _same(one: Any, other: Any, compared: frozenset[tuple[int, int]] = frozenset()) -> bool:
+    """Whether both are equal; functions are if their code and all that it refers to are equal."""
     pair = id(one), id(other)
     if one is other or pair in compared:  # a function that calls itself refers to itself
         return True

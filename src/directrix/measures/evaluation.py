@@ -26,33 +26,21 @@ _NO_IDS = "ties are broken by document id, some documents tie, and they have no 
 
 
 class Evaluation(dict[str, Any]):
-    """What `evaluate` returns: a dict from the names of the measures to their values.
-
-    Attributes
-    ----------
-    mean : dict of str to float
-        Mean over the queries that the measure did not skip; NaN if it skipped all.
-    skipped : dict of str to int
-        Number of queries that the measure skipped.
-    query_ids : tuple of hashable
-        The queries, in the order of the arrays that ``per_query=True`` gives.
-    """
+    """What `evaluate` returns: a dict from the names of the measures to their values."""
 
     mean: dict[str, float]
+    """Mean over the queries that the measure did not skip; NaN if it skipped all."""
     skipped: dict[str, int]
+    """Number of queries that the measure skipped."""
     query_ids: tuple[Hashable, ...]
+    """The queries, in the order of the arrays that ``per_query=True`` gives."""
 
 
 class ConventionEvaluations(dict[str, Evaluation]):
-    """What `evaluate_conventions` returns: a dict from the names of the conventions to `Evaluation`.
-
-    Attributes
-    ----------
-    left_out : dict of str to dict of str to str
-        For a convention, the measures that were not evaluated, and why.
-    """
+    """What `evaluate_conventions` returns: a dict from the names of the conventions to `Evaluation`."""
 
     left_out: dict[str, dict[str, str]]
+    """For a convention, the measures that were not evaluated, and why."""
 
 
 def evaluate(  # noqa: PLR0913 - all but the first three are optional and by name

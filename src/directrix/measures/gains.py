@@ -20,25 +20,10 @@ Discount = Literal["log2", "letor3"]
 
 
 def gains(labels: Float64Array, gain: Gain = "exp") -> Float64Array:
-    r"""Gain of every label.
+    r"""Gain of every label >= 0.
 
-    Parameters
-    ----------
-    labels : float64 (n_docs,)
-        Labels, >= 0.
-    gain : {"exp", "linear"}
-        ``"exp"``: :math:`2^l - 1` (Burges et al. 2005); ``"linear"``: :math:`l`
-        (Järvelin & Kekäläinen 2002).
-
-    Returns
-    -------
-    float64 (n_docs,)
-        Gains, >= 0.
-
-    Raises
-    ------
-    InputError
-        If a label is above 1000: its exponential gain would be infinite.
+    ``"exp"``: :math:`2^l - 1` (Burges et al. 2005), `InputError` for a label above 1000, whose gain would be
+    infinite; ``"linear"``: :math:`l` (Järvelin & Kekäläinen 2002).
 
     Examples
     --------
@@ -68,21 +53,11 @@ def check_squared_gains(labels: Float64Array) -> None:
 
 
 def discounts(n: int, discount: Discount = "log2") -> Float64Array:
-    r"""Discount of the ranks 1..n, read-only.
+    r"""Discount of the ranks 1..n, in (0, 1], read-only.
 
-    Parameters
-    ----------
-    n : int >= 0
-        Number of ranks.
-    discount : {"log2", "letor3"}
-        ``"log2"``: :math:`D(p) = 1/\log_2(1 + p)`. ``"letor3"``: :math:`D(1) = 1` and
-        :math:`D(p) = 1/\log_2 p` from 2 on (so D(2) = 1 too), as in the script
-        Eval-Score-3.0 of LETOR 3.0 and in Järvelin & Kekäläinen (2002).
-
-    Returns
-    -------
-    float64 (n,)
-        In (0, 1].
+    ``"log2"``: :math:`D(p) = 1/\log_2(1 + p)`. ``"letor3"``: :math:`D(1) = 1` and :math:`D(p) = 1/\log_2 p`
+    from 2 on (so D(2) = 1 too), as in the script Eval-Score-3.0 of LETOR 3.0 and in Järvelin & Kekäläinen
+    (2002).
 
     Examples
     --------

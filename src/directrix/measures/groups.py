@@ -12,26 +12,17 @@ from directrix.types import Array, Float64Array, Int64Array
 
 
 class Sums(NamedTuple):
-    """A measure of query q: ``constant[q] + scale[q]`` times what its documents earn.
-
-    Parameters
-    ----------
-    form : int
-        How a document earns, see `directrix.measures._kernels.line_search`.
-    worth : float64 (n_docs,)
-    cutoff : int64 (n_queries,)
-    table : float64 (longest + 1,)
-        Sums of the discounts of the first ranks.
-    scale, constant : float64 (n_queries,)
-        NaN in ``constant``: the measure skips the query.
-    """
+    """A measure of query q: ``constant[q] + scale[q]`` times what its documents earn."""
 
     form: int
+    """How a document earns, see `directrix.measures._kernels.line_search`."""
     worth: Float64Array
     cutoff: Int64Array
     table: Float64Array
+    """Sums of the discounts of the first ranks (longest + 1,)."""
     scale: Float64Array
     constant: Float64Array
+    """NaN: the measure skips the query (n_queries,)."""
 
 
 def sums_of(form: Form, terms: Terms, qptr: Int64Array, fill: float) -> Sums:
@@ -44,21 +35,14 @@ def sums_of(form: Form, terms: Terms, qptr: Int64Array, fill: float) -> Sums:
 
 
 class Groups(NamedTuple):
-    """Groups of tied documents of every query, in some order.
-
-    Parameters
-    ----------
-    qptr : int64 (n_queries + 1,)
-        Groups of every query.
-    arrays : tuple
-        s, u, size, worth, factor, dptr, as the kernels of the line search take them.
-    passed : float64
-        For the cascade: the chances to get past the first documents of each group.
-    """
+    """Groups of tied documents of every query, in some order."""
 
     qptr: Int64Array
+    """Groups of every query (n_queries + 1,)."""
     arrays: tuple[Any, ...]
+    """s, u, size, worth, factor, dptr, as the kernels of the line search take them."""
     passed: Float64Array
+    """For the cascade: the chances to get past the first documents of each group."""
 
 
 def _grouped(
@@ -93,22 +77,9 @@ def line_groups(
 ) -> Groups:
     """Sort the documents of every query far to the left of a line, and join those tied for every t.
 
-    Parameters
-    ----------
-    s, u : float64 (n_docs,)
-        Scores are s + t u.
-    qptr : int64 (n_queries + 1,)
-    sums : Sums
-        Of the measure.
-    second : array (n_docs,), optional
-        Order of tied documents; None = input order.
-    tied : bool
-        Whether tied documents share their ranks; otherwise each is a group.
-
-    Returns
-    -------
-    Groups
-        By ascending u, then descending s.
+    Scores are s + t u, and groups come by ascending u, then descending s. Documents that tie come in the
+    order of ``second``, or of the input; if they are ``tied`` they share their ranks, otherwise each is a
+    group.
     """
     query = np.repeat(np.arange(len(qptr) - 1), np.diff(qptr))
     order = np.lexsort((-s, u, query) if second is None else (second, -s, u, query))

@@ -25,36 +25,18 @@ _SAME = 1e-9  # a value that differs by more from what was counted is that of an
 
 
 class LinePoint(NamedTuple):
-    """A point on a line, and how far it can move.
-
-    Parameters
-    ----------
-    t : float
-        Where on the line.
-    value : float
-        Weighted mean over queries of the measure there.
-    interval : (float, float)
-        The open interval around ``t`` in which no query's value changes; the ends may be infinite.
-    """
+    """A point on a line, and how far it can move."""
 
     t: float
+    """Where on the line."""
     value: float
+    """Weighted mean over queries of the measure there."""
     interval: tuple[float, float]
+    """The open interval around ``t`` in which no query's value changes; the ends may be infinite."""
 
 
 class LineSearch:
-    """`line_search` on many lines of scores of the same documents.
-
-    Parameters
-    ----------
-    measure, labels, qptr, query_weight, doc_ids
-        As in `line_search`.
-
-    Raises
-    ------
-    InputError
-        If the measure is no such sum, the labels or weights do not suit it, or it skips all queries.
-    """
+    """`line_search` on many lines of scores of the same documents; arguments and errors are its."""
 
     def __init__(
         self,

@@ -39,15 +39,10 @@ _PATTERN = re.compile(
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class UndefinedMeasure(RankingMeasure):
-    """A measure of a model file that is not defined here: the model predicts, but has no score.
-
-    Parameters
-    ----------
-    text : str
-        What the file says.
-    """
+    """A measure of a model file that is not defined here: the model predicts, but has no score."""
 
     text: str
+    """What the file says."""
 
     def __repr__(self) -> str:
         return self.text
@@ -144,13 +139,7 @@ def texts_of_a_file() -> Iterator[None]:
 
 
 def register(kind: type[RankingMeasure]) -> None:
-    """Let `measure` know a class by its symbol and its own name.
-
-    Raises
-    ------
-    InputError
-        If a measure of directrix, or another one of the user, has one of these names.
-    """
+    """Let `measure` know a class by its symbol and its own name; `InputError` if another measure has one."""
     for name in (kind.symbol, kind.__name__):
         if name.lower() in _built_in():
             raise InputError(

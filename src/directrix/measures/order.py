@@ -17,25 +17,19 @@ Ties = Literal["expected", "order", "trec", "worst"]
 
 
 class Ranking(NamedTuple):
-    """Labels in the order of the ranking, with the groups of tied scores.
-
-    Parameters
-    ----------
-    labels : float64 (n_docs,)
-        Labels of every query by descending score.
-    ends : int64 (n_docs,)
-        At the first document of a tied group: where the group ends. Under every rule but
-        ``"expected"`` each document is a group of its own.
-    retrieved : int64 (n_queries,)
-        Documents with a score above -inf; only these can earn anything.
-    qptr : int64 (n_queries + 1,)
-        Query boundaries, from 0.
-    """
+    """Labels in the order of the ranking, with the groups of tied scores."""
 
     labels: Float64Array
+    """Labels of every query by descending score (n_docs,)."""
     ends: Int64Array
+    """At the first document of a tied group: where the group ends (n_docs,).
+
+    Under every rule but ``"expected"`` each document is a group of its own.
+    """
     retrieved: Int64Array
+    """Documents with a score above -inf; only these can earn anything (n_queries,)."""
     qptr: Int64Array
+    """Query boundaries, from 0 (n_queries + 1,)."""
 
     def under(self, ties: Ties) -> Ranking:
         """Return the ranking, sorted with its groups, under a rule: nothing is sorted by score again."""
@@ -51,27 +45,12 @@ class Ranking(NamedTuple):
 
 
 def rank(scores: Float64Array, labels: Float64Array, qptr: Int64Array, ties: Ties = "expected") -> Ranking:
-    """Sort every query by descending score.
+    """Sort every query by descending score, which is finite, or -inf for a document that was not retrieved.
 
-    Parameters
-    ----------
-    scores : float64 (n_docs,)
-        Finite, or -inf for a document that was not retrieved.
-    labels : float64 (n_docs,)
-        Labels, >= 0.
-    qptr : int64 (n_queries + 1,)
-        Query boundaries, starting at 0.
-    ties : {"expected", "order", "trec", "worst"}
-        What becomes of tied documents: one group; input order; input order too, so the
-        caller must have brought them into `trec_order`; lowest label first.
+    Tied documents are one group under ``ties="expected"``, in input order under "order" and "trec" (so the
+    caller must have brought them into `trec_order`), and lowest label first under "worst".
 
-    Returns
-    -------
-    Ranking
-
-    Notes
-    -----
-    O(n log n) a query; the arrays are not checked.
+    O(n log n) per query; the arrays are not checked, and ``qptr`` starts at 0.
     """
     from directrix.measures._kernels.order import rank_documents
 
@@ -85,23 +64,8 @@ def rank(scores: Float64Array, labels: Float64Array, qptr: Int64Array, ties: Tie
 def trec_order(doc_ids: Any, qptr: Int64Array) -> Int64Array:
     """Rows such that, within every query, document ids descend.
 
-    A stable sort by score after it breaks ties as trec_eval does (``strcmp``, descending).
-
-    Parameters
-    ----------
-    doc_ids : sequence of str (n_docs,), or None
-        Identifiers; ids that are not strings are compared as their text.
-    qptr : int64 (n_queries + 1,)
-        Query boundaries.
-
-    Returns
-    -------
-    int64 (n_docs,)
-
-    Raises
-    ------
-    InputError
-        If there are no ids, or not one for each document.
+    A stable sort by score after it breaks ties as trec_eval does (``strcmp``, descending). Identifiers that
+    are not strings are compared as their text; `InputError` if there are none, or not one for each document.
     """
     if doc_ids is None:
         raise InputError(

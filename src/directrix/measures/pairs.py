@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -34,6 +34,7 @@ class ROCArea(RankingMeasure):
     """
 
     symbol: ClassVar[str] = "ROCArea"
+    compiled: ClassVar[str] = "pairs.roc_area"
     form: ClassVar[Form] = "pairs"
     rel: float = 1
     ties: Ties = "expected"
@@ -47,13 +48,9 @@ class ROCArea(RankingMeasure):
         n_relevant = query_sums(worth, qptr)
         return n_relevant * (np.diff(qptr) - n_relevant)
 
-    def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
-        """Value of every query of a ranking."""
-        from directrix.measures._kernels.pairs import roc_area
-
-        value = np.empty(len(ranking.qptr) - 1)
-        roc_area(ranking.labels, ranking.ends, ranking.qptr, float(self.rel), value)
-        return value
+    def settings(self, ranking: Ranking, part: Float64Array | None) -> tuple[Any, ...]:
+        """See `RankingMeasure.settings`."""
+        return ranking.labels, ranking.ends, ranking.qptr, float(self.rel)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -77,11 +74,8 @@ class KendallTau(RankingMeasure):
     """
 
     symbol: ClassVar[str] = "KendallTau"
+    compiled: ClassVar[str] = "pairs.kendall_tau_b"
 
-    def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
-        """Value of every query of a ranking."""
-        from directrix.measures._kernels.pairs import kendall_tau_b
-
-        value = np.empty(len(ranking.qptr) - 1)
-        kendall_tau_b(ranking.labels, ranking.ends, ranking.qptr, value)
-        return value
+    def settings(self, ranking: Ranking, part: Float64Array | None) -> tuple[Any, ...]:
+        """See `RankingMeasure.settings`."""
+        return ranking.labels, ranking.ends, ranking.qptr

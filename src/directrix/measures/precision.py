@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -82,6 +82,7 @@ class AP(BinaryMeasure):
     """
 
     symbol: ClassVar[str] = "AP"
+    compiled: ClassVar[str] = "precision.average_precision"
     form: ClassVar[Form] = "precision"
     choices: ClassVar[dict[str, tuple[str, ...]]] = {"denominator": ("relevant", "capped")}
     k: int | None = None
@@ -99,14 +100,10 @@ class AP(BinaryMeasure):
         total = query_sums(worth, qptr)
         return np.minimum(total, self.depth) if self.denominator == "capped" else total
 
-    def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
-        """Value of every query of a ranking."""
-        from directrix.measures._kernels.precision import average_precision
-
-        value = np.empty(len(ranking.qptr) - 1)
+    def settings(self, ranking: Ranking, part: Float64Array | None) -> tuple[Any, ...]:
+        """See `RankingMeasure.settings`."""
         n_rel, capped = self.n_relevant(ranking, part), self.denominator == "capped"
-        average_precision(*ranking, self.level, self.depth, n_rel, capped, self.fill, value)
-        return value
+        return *ranking, self.level, self.depth, n_rel, capped, self.fill
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -239,6 +236,7 @@ class IPrec(BinaryMeasure):
     """
 
     symbol: ClassVar[str] = "IPrec"
+    compiled: ClassVar[str] = "precision.interpolated_precision"
     at: ClassVar[str] = "recall"
     choices: ClassVar[dict[str, tuple[str, ...]]] = {"ties": ("worst", "order", "trec")}
     recall: float = 0.0
@@ -251,12 +249,8 @@ class IPrec(BinaryMeasure):
         if not self._is_number(self.recall) or not 0.0 <= self.recall <= 1.0:
             raise self._refuse("recall", self.recall, "must lie in [0, 1]", 0.1)
 
-    def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
-        """Value of every query of a ranking."""
-        from directrix.measures._kernels.precision import interpolated_precision
-
-        value = np.empty(len(ranking.qptr) - 1)
+    def settings(self, ranking: Ranking, part: Float64Array | None) -> tuple[Any, ...]:
+        """See `RankingMeasure.settings`."""
         labels, _, retrieved, qptr = ranking
         n_rel, recall = self.n_relevant(ranking, part), float(self.recall)
-        interpolated_precision(labels, retrieved, qptr, self.level, n_rel, recall, self.fill, value)
-        return value
+        return labels, retrieved, qptr, self.level, n_rel, recall, self.fill

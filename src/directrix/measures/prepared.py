@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -14,18 +14,6 @@ from directrix.threads import query_chunks, run_chunks
 from directrix.types import Float64Array, FloatArray, Int64Array
 
 _LARGEST_SINGLE = float(np.finfo(np.float32).max)
-
-
-class _Measure(Protocol):
-    """What is asked of a measure; `directrix.measures.RankingMeasure` documents it."""
-
-    @property
-    def tie_rule(self) -> Ties: ...
-    @property
-    def label_key(self) -> Hashable: ...
-    def check_labels(self, highest: float) -> None: ...
-    def label_part(self, labels: Float64Array, qptr: Int64Array) -> Float64Array | None: ...
-    def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array: ...
 
 
 class IdsNeeded(InputError):
@@ -53,19 +41,12 @@ class IdsNeeded(InputError):
 class Prepared:
     """Measures with everything that depends on the labels alone already done.
 
-    Parameters
-    ----------
-    measures : sequence of measures
-        All share one sort, but for those that break ties by document id, which have their own.
-    labels : float (n_docs,)
-        Relevance, >= 0.
-    qptr : int64 (n_queries + 1,)
-        Query boundaries.
-    doc_ids : sequence of str (n_docs,), or None
-        For ``ties="trec"``; needed only where documents of a query tie.
+    The measures, of the class `directrix.measures.RankingMeasure`, share one sort, but for those that break
+    ties by document id, which have their own. ``doc_ids`` are for ``ties="trec"``, and needed only where
+    documents of a query tie.
     """
 
-    def __init__(self, measures: Sequence[_Measure], labels: Any, qptr: Any, doc_ids: Any = None) -> None:
+    def __init__(self, measures: Sequence[Any], labels: Any, qptr: Any, doc_ids: Any = None) -> None:
         self._measures = tuple(measures)
         self._qptr = check_qptr(qptr, np.size(labels), "labels")
         self._labels = check_labels(labels, qptr=self._qptr)

@@ -46,20 +46,11 @@ def runs(bounds: list[int], first: int, last: int, docs_at_once: int) -> list[tu
 
 
 class Batches:
-    """The queries ``order`` as parts.
+    """The queries at the positions ``order`` of the ``whole``, as parts.
 
-    Parameters
-    ----------
-    order : int64 (n,)
-        Positions of queries.
-    whole : Part
-        All queries.
-    entries : Labels
-        What the arrays of ``whole.prepared`` have entries for.
-    rows : callable
-        First and last rows of some queries -> their rows as the model takes them.
-    docs_at_once : int
-        A batch with more documents is shared among threads.
+    ``entries`` says what the arrays of ``whole.prepared`` have entries for; ``rows`` turns first and last
+    rows of some queries into their rows as the model takes them. A batch of more than ``docs_at_once``
+    documents is shared among threads.
     """
 
     def __init__(

@@ -83,7 +83,7 @@ class Fused(Composed):
             n, grad, still = len(part.order), np.empty(len(params)), params.copy()
             loss = self._descend(part, part.order, n, 0.0, 0.0, still, still, grad)
             return -n * loss, grad
-        if self.surrogate.family != "separable":
+        if self.surrogate.compiled != "approx.separable_chunk":
             return super().value_and_grad(part, params)
         from directrix.objectives._kernels.fused import fused_separable
 
@@ -116,6 +116,6 @@ class Fused(Composed):
     def _descend(self, whole: Part, order: Int64Array, batch: int, *steps: Any) -> float:
         from directrix.objectives._kernels.sgd import FAMILIES, sgd_epoch
 
-        family, spec = FAMILIES[self.surrogate.family], self.surrogate.spec()
+        family, spec = FAMILIES[self.surrogate.compiled], self.surrogate.spec()
         data = whole.rows, *whole.prepared, whole.qptr, whole.weight
         return float(sgd_epoch(family, spec, *data, order, batch, *steps))

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -35,20 +36,14 @@ class Objective:
     """Loss of a model's parameters on given data; fulfils `directrix.types.Objective`.
 
     Made by `linear_objective` or `make_objective`.
-
-    Parameters
-    ----------
-    source : Source
-        The data in parts.
-    kernel : Composed
-        Surrogate and model, and how they evaluate a part.
-    penalty : L2
-        Added to the loss.
     """
 
     source: Source
+    """The data in parts."""
     kernel: Composed
+    """Surrogate and model, and how they evaluate a part."""
     penalty: L2
+    """Added to the loss."""
 
     def value_and_grad(
         self, params: Float64Array, queries: Int64Array | None = None
@@ -71,12 +66,8 @@ class Objective:
         One read of the features. Sums run in the order of the parts: the same bits for any
         number of threads. Gradients of at most 128 MiB of parts (or four parts per thread) are kept at once.
         """
-        params, source, parts, n_queries = (
-            self._checked(params),
-            self.source,
-            self.source.parts,
-            self.n_queries,
-        )
+        params, source = self._checked(params), self.source
+        parts, n_queries = source.parts, self.n_queries
         if queries is not None:
             source, order = self.source.in_memory(self.source.checked(queries))
             n_queries, parts = len(order), self.kernel.batches(source, order)(0, len(order))
@@ -90,9 +81,8 @@ class Objective:
         value, grad = 0.0, np.zeros(len(params))
         for first in range(0, len(parts), at_once):
             some = parts[first : first + at_once]
-            for part_value, part_grad in source.gradients(
-                lambda part: self.kernel.value_and_grad(part, params), some
-            ):
+            work = partial(self.kernel.value_and_grad, params=params)
+            for part_value, part_grad in source.gradients(work, some):
                 value += part_value
                 grad += part_grad
         scale = -1.0 / n_queries
@@ -128,11 +118,7 @@ class Objective:
         once. A batch of more than about 2 MiB of features is shared among threads, whatever their number.
         """
         self._check_epoch(params, batch)
-
-        def steps(source: Memory, order: Int64Array) -> float:
-            return self._steps(source, params, order, batch, step)
-
-        return self.source.epoch(self.source.checked(order), steps)
+        return self.source.epoch(self.source.checked(order), partial(self._steps, params, batch, step))
 
     def sgd_epoch(
         self, params: Float64Array, order: Int64Array, learning_rate: float, batch: int = 1
@@ -149,17 +135,17 @@ class Objective:
 
         def steps(source: Memory, order: Int64Array) -> float:
             loss = self.kernel.sgd_epoch(source, params, order, batch, learning_rate, self.penalty)
-            return self._steps(source, params, order, batch, step) if loss is None else loss
+            return self._steps(params, batch, step, source, order) if loss is None else loss
 
         return self.source.epoch(self.source.checked(order), steps)
 
     def _steps(
         self,
-        source: Memory,
         params: Float64Array,
-        order: Int64Array,
         batch: int,
         step: Callable[[Float64Array], None],
+        source: Memory,
+        order: Int64Array,
     ) -> float:
         losses, batches = [], self.kernel.batches(source, order)
         with one_blas_thread():

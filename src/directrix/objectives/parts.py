@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple
 
 import scipy.sparse as sp
 
@@ -44,11 +44,7 @@ class LazyParts(Sequence[Part]):
     def __len__(self) -> int:
         return len(self.bounds)
 
-    @overload
-    def __getitem__(self, index: int) -> Part: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Part]: ...
-    def __getitem__(self, index: int | slice) -> Part | Sequence[Part]:
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return LazyParts(self.make, self.bounds[index])
         return self.make(*self.bounds[index])

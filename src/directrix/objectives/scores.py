@@ -22,19 +22,7 @@ from directrix.types import Float64Array, Surrogate
 class ScoreObjective:
     r"""Loss :math:`-\sum_q v_q S_q(s) / \sum_q v_q`, its gradient, and a positive diagonal for Newton steps.
 
-    Parameters
-    ----------
-    queries : Queries
-        Training data.
-    surrogate : Surrogate
-        What to maximise.
-    query_weight, doc_weight
-        As in `make_objective`.
-
-    Raises
-    ------
-    InputError
-        As `make_objective`.
+    Arguments and errors are those of `make_objective`.
     """
 
     def __init__(
@@ -54,29 +42,20 @@ class ScoreObjective:
         centred: Float64Array = gain - np.repeat(query_sums(gain, self._qptr) / np.maximum(sizes, 1), sizes)
         return centred
 
-    def value_grad_curvature(self, scores: Float64Array) -> tuple[float, Float64Array, Float64Array]:
-        """Loss, gradient and curvature at the scores of all documents.
+    def value_grad_curvature(
+        self, scores: Float64Array, *draw: int
+    ) -> tuple[float, Float64Array, Float64Array]:
+        """Loss, gradient (n_docs,) and curvature (n_docs,) at the scores of all documents.
 
-        Parameters
-        ----------
-        scores : float64 (n_docs,)
+        The gradient is in 1 / units of score; the curvature, >= 0, in 1 / units of score squared, is
+        ``KernelSurrogate.curvature`` times the queries' weights. ``draw`` are numbers >= 0 that choose the
+        noise of a surrogate with the trait ``random``.
 
-        Returns
-        -------
-        loss : float
-        grad : float64 (n_docs,)
-            In 1 / units of score.
-        curvature : float64 (n_docs,)
-            >= 0, in 1 / units of score squared: ``KernelSurrogate.curvature`` times the queries' weights.
-
-        Notes
-        -----
         A surrogate that has no slope where all scores are equal (SmoothRank) would never leave that point:
         gradient and curvature there are those of a regression on the gains, in the surrogate's unit of score.
         """
-        surrogate, qptr = self._surrogate, self._qptr
-        value, grad = surrogate.fill_all(scores, self._prepared, qptr)
-        curvature = surrogate.curvature(scores, self._prepared, qptr, grad)
+        surrogate, qptr = self._surrogate.redraw(*draw), self._qptr
+        value, grad, curvature = surrogate.value_grad_curvature(scores, self._prepared, qptr)
         if not scores.any() and not grad.any():
             grad = self._centred_gains()
             curvature = spread_curvature(grad, qptr, surrogate.steepness)

@@ -32,29 +32,19 @@ class Source(ABC):
     """Queries in parts that fit in a cache, each with what the surrogate prepared of its labels.
 
     Made by `cut`.
-
-    Parameters
-    ----------
-    queries : Queries
-    surrogate : KernelSurrogate
-        Prepares the labels, at whatever smoothing.
-    model : Model
-    query_weight : float64 (n_queries,)
-        Of mean 1.
-    doc_weight : float64 (n_docs,), or None
-    convexified_at : float64 (n_params,), or None
-        Parameters at whose scores the surrogate is convexified; see `Objective.convexified`.
-    parts : sequence of Part
-        All queries, in order.
     """
 
     queries: Queries
     surrogate: KernelSurrogate
+    """Prepares the labels, at whatever smoothing."""
     model: Model
     query_weight: Float64Array
+    """Of mean 1."""
     doc_weight: Float64Array | None = None
     convexified_at: Float64Array | None = None
+    """Parameters at whose scores the surrogate is convexified; see `Objective.convexified`."""
     parts: Sequence[Part] = ()
+    """All queries, in order."""
 
     @classmethod
     def cut(cls, *fields: Any) -> Self:

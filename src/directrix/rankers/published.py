@@ -6,10 +6,10 @@ from functools import partial
 from typing import Any
 
 from directrix.rankers.method import Method
-from directrix.surrogates import approx, approx_cascade, approx_pairs, lambdas, smooth, soft
+from directrix.surrogates import approx, lambdas, smooth, soft, yeti
 from directrix.trainers.anneal import Anneal
-from directrix.trainers.cg import CG
 from directrix.trainers.coordinate_ascent import CoordinateAscent
+from directrix.trainers.full_gradients import CG
 from directrix.trainers.sgd import SGD
 
 _QIN = "Qin, Liu & Li (2010), doi:10.1007/s10791-009-9124-x"
@@ -30,9 +30,9 @@ _APPROX: tuple[tuple[type[Any], str, str, tuple[str, ...], str], ...] = (
     (approx.ApproxNDCG, "Eq. 21", "the default: graded labels, nDCG or any measure of the top", (), "nDCG"),
     (approx.ApproxAP, "Eq. 22", "average precision, labels that are relevant or not", ("rel",), "AP"),
     (approx.ApproxPrecision, _FUTURE, "precision at a fixed cut-off", ("k", "rel"), "P@10"),
-    (approx_cascade.ApproxRR, _FUTURE, "only the first relevant document counts", ("rel",), "RR"),
-    (approx_cascade.ApproxERR, _FUTURE, "users stop when satisfied; graded labels", ("l_max",), "ERR"),
-    (approx_pairs.ApproxKendall, _FUTURE, "the whole order counts", (), "tau"),
+    (approx.ApproxRR, _FUTURE, "only the first relevant document counts", ("rel",), "RR"),
+    (approx.ApproxERR, _FUTURE, "users stop when satisfied; graded labels", ("l_max",), "ERR"),
+    (approx.ApproxKendall, _FUTURE, "the whole order counts", (), "tau"),
 )
 _smooth = partial(
     Method.of,
@@ -49,7 +49,7 @@ _lambdas = partial(
     keeps_best=True,
     selection="nDCG@10",
 )
-_TREES = {"n_trees": 300, "patience": 50, "subsample": 0.8, "feature_fraction": 0.8}
+_TREES = {"n_trees": 300, "patience": 50, "l2": 0.0, "subsample": 0.8, "feature_fraction": 0.8}
 _boosted = partial(
     Method,
     model="trees",
@@ -141,6 +141,16 @@ PUBLISHED = (
         use_when="features that interact, and enough queries",
         grid={"hidden": ((10,), (50,)), "l2": (1e-4, 1e-3, 1e-2), "max_iter": (100,)},
         keeps_best=True,
+    ),
+    _boosted(
+        name="YetiRank",
+        surrogate=yeti.YetiRank,
+        source="Gulin, Kuralenok & Pavlov (2011), JMLR W&CP 14; Lyzhin et al. (2023), arXiv:2204.01500",
+        cost="O(R n log n) for R rankings, and a tree",
+        use_when="trees for any measure: features that interact, on any scale",
+        grid={"num_leaves": (7, 31, 63), "l2": (20.0, 100.0)},
+        fixed={"n_trees": 1000, "patience": 50},
+        selection="nDCG@10",
     ),
     _boosted(
         name="BoostedNDCG",

@@ -15,16 +15,19 @@ sigmoid's band for large alpha; memory O(n) a query.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from directrix.measures.base import RankingMeasure
+from directrix.measures.cascade import ERR, RR
 from directrix.measures.dcg import NDCG
+from directrix.measures.pairs import KendallTau
 from directrix.measures.precision import AP, Precision
-from directrix.parameters import whole
-from directrix.surrogates.approx_rank import SMOOTH, ApproxRank
-from directrix.surrogates.positions import Sigmoid
+from directrix.parameters import positive, whole
+from directrix.surrogates.approx_rank import ApproxRank, Sigmoid
+from directrix.surrogates.base import SMOOTH
 from directrix.types import Float64Array, Int64Array
 
 
@@ -55,7 +58,8 @@ class ApproxNDCG(ApproxRank):
     discount is convex. With a cut-off, many tied documents just above it can exceed 1.
     """
 
-    family: ClassVar[str] = "separable"
+    compiled: ClassVar[str] = "approx.separable_chunk"
+    measured: ClassVar[type[RankingMeasure]] = NDCG
     weighs_docs: ClassVar[bool] = True
     alpha: float = 10.0
     k: int | None = None
@@ -66,11 +70,6 @@ class ApproxNDCG(ApproxRank):
     def traits(self) -> frozenset[str]:
         """smooth, shift_invariant, tends_to_measure; unit_interval without a cut-off."""
         return SMOOTH | {"unit_interval"} if self.k is None else SMOOTH
-
-    @property
-    def measure(self) -> NDCG:
-        """nDCG@k."""
-        return NDCG(k=self.k)
 
     def _shape(self) -> tuple[int, float]:
         return (1, 0.0) if self.k is None else (2, float(self.k))
@@ -97,7 +96,8 @@ class ApproxPrecision(ApproxRank):
         The smooth step.
     """
 
-    family: ClassVar[str] = "separable"
+    compiled: ClassVar[str] = "approx.separable_chunk"
+    measured: ClassVar[type[RankingMeasure]] = Precision
     weighs_docs: ClassVar[bool] = True
     k: int = 5
     alpha: float = 10.0
@@ -108,11 +108,6 @@ class ApproxPrecision(ApproxRank):
     def __post_init__(self) -> None:
         whole(self.k, "k", "ApproxPrecision")
         super().__post_init__()
-
-    @property
-    def measure(self) -> Precision:
-        """P@k."""
-        return Precision(k=self.k, rel=self.rel)
 
     def _shape(self) -> tuple[int, float]:
         return 3, float(self.k)
@@ -142,22 +137,107 @@ class ApproxAP(ApproxRank):
     costs no more than the first: the band of beta is a few ranks wide.
     """
 
-    family: ClassVar[str] = "ap"
+    compiled: ClassVar[str] = "approx.ap_chunk"
+    measured: ClassVar[type[RankingMeasure]] = AP
     weighs_docs: ClassVar[bool] = True
     alpha: float = 10.0
     beta: float = 10.0
     rel: float = 1
     sigmoid: Sigmoid = "logistic"
 
-    @property
-    def measure(self) -> AP:
-        """AP."""
-        return AP(rel=self.rel)
-
-    def prepare(
-        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
-    ) -> tuple[Float64Array]:
+    def prepare(self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None) -> Any:
         """Relevance over the number of relevant documents, each counted with its weight."""
         # A relevant document of weight 0 earns nothing, but is counted above others.
         least = None if doc_weight is None else np.maximum(doc_weight, 1e-100)
         return super().prepare(labels, qptr, least)
+
+
+@dataclass(frozen=True)
+class ApproxRR(ApproxRank):
+    r"""Smooth reciprocal rank.
+
+    .. math:: \sum_j \frac{r_j}{\hat\pi_j} \prod_{i \ne j}
+              \big(1 - r_i\, \sigma(\beta(\hat\pi_j - \hat\pi_i))\big)
+
+    Named as future work by Qin, Liu, Li 2010; ours by their rule for truncations.
+
+    Parameters
+    ----------
+    alpha : float > 0
+        Steepness of the soft ranks, in 1 / units of score.
+    beta : float > 0
+        Steepness of the truncation, in 1 / ranks.
+    rel : float > 0
+        Smallest label that counts as relevant.
+    sigmoid : {"logistic", "tanh", "arctan", "erf"}
+        The smooth step.
+    """
+
+    compiled: ClassVar[str] = "approx.cascade_chunk"
+    measured: ClassVar[type[RankingMeasure]] = RR
+    alpha: float = 10.0
+    beta: float = 10.0
+    rel: float = 1
+    sigmoid: Sigmoid = "logistic"
+
+
+@dataclass(frozen=True)
+class ApproxERR(ApproxRank):
+    r"""Smooth expected reciprocal rank, with :math:`R_i = (2^{l_i} - 1) / 2^{l_{max}}`.
+
+    .. math:: \sum_i \frac{R_i}{\hat\pi_i} \prod_{j \ne i}
+              \big(1 - R_j\, \sigma(\beta(\hat\pi_i - \hat\pi_j))\big)
+
+    Parameters
+    ----------
+    alpha : float > 0
+        Steepness of the soft ranks, in 1 / units of score.
+    beta : float > 0
+        Steepness of the truncation, in 1 / ranks.
+    l_max : int >= 1
+        The highest label; a document of that label satisfies with probability 1 - 2^-l_max.
+    sigmoid : {"logistic", "tanh", "arctan", "erf"}
+        The smooth step.
+    """
+
+    compiled: ClassVar[str] = "approx.cascade_chunk"
+    measured: ClassVar[type[RankingMeasure]] = ERR
+    alpha: float = 10.0
+    beta: float = 10.0
+    l_max: int = 4
+    sigmoid: Sigmoid = "logistic"
+
+
+@dataclass(frozen=True)
+class ApproxKendall(ApproxRank):
+    r"""Smooth Kendall tau-b between scores and labels.
+
+    .. math:: \frac{\sum_{l_i > l_j} (2 \sigma(\alpha(s_i - s_j)) - 1)}
+              {\sqrt{P\, n (n - 1) / 2}}
+
+    with P the number of pairs of different labels.
+
+    Parameters
+    ----------
+    alpha : float > 0
+        Steepness, in 1 / units of score.
+    sigmoid : {"logistic", "tanh", "arctan", "erf"}
+        The smooth step.
+
+    Notes
+    -----
+    Lies in [-1, 1].
+    """
+
+    compiled: ClassVar[str] = "approx.kendall_chunk"
+    measured: ClassVar[type[RankingMeasure]] = KendallTau
+    alpha: float = 10.0
+    sigmoid: Sigmoid = "logistic"
+
+    def at(self, smoothing: float) -> Self:
+        """Return a copy with alpha = 1/smoothing."""
+        return replace(self, alpha=1.0 / positive(smoothing, "smoothing", "ApproxKendall.at"))
+
+    def from_labels(self, labels: Float64Array, qptr: Int64Array) -> tuple[Float64Array]:
+        """Return the labels."""
+        return (np.array(labels, dtype=np.float64),)

@@ -11,8 +11,8 @@ from directrix.errors import InputError
 from directrix.measures.names import measure as parse_measure
 from directrix.measures.terms import over_queries, query_sums
 from directrix.parameters import positive
-from directrix.surrogates.base import KernelSurrogate, refuse_doc_weight, terms_of
-from directrix.surrogates.positions import Sigmoid, sigmoid_code
+from directrix.surrogates.approx_rank import Sigmoid, sigmoid_code
+from directrix.surrogates.base import SMOOTH, KernelSurrogate, terms_of
 from directrix.types import Float64Array, FloatArray, Int64Array
 
 
@@ -69,7 +69,7 @@ class ApproxMeasure(KernelSurrogate):
     @property
     def traits(self) -> frozenset[str]:
         """smooth, shift_invariant, tends_to_measure."""
-        return frozenset({"smooth", "shift_invariant", "tends_to_measure"})
+        return SMOOTH
 
     @property
     def steepness(self) -> float:
@@ -80,18 +80,8 @@ class ApproxMeasure(KernelSurrogate):
         """Return a copy with alpha = 1/smoothing."""
         return replace(self, alpha=1.0 / positive(smoothing, "smoothing", "ApproxMeasure.at"))
 
-    def prepare(
-        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
-    ) -> tuple[Float64Array]:
-        """Worth of every document to the measure, over the norm of its query.
-
-        Raises
-        ------
-        InputError
-            If the measure cannot be computed for the labels, the number of ranks that count is not k, or
-            there are document weights.
-        """
-        refuse_doc_weight(self, doc_weight)
+    def from_labels(self, labels: Float64Array, qptr: Int64Array) -> tuple[Float64Array]:
+        """Worth of every document to the measure, over the norm of its query."""
         terms = terms_of(self, labels, qptr)
         return (over_queries(terms.worth, terms.norm, qptr),)
 

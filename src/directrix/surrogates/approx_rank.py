@@ -1,65 +1,98 @@
-"""What all surrogates of ApproxRank share: fields and their checks, kernels, weights."""
+"""Soft ranks, and what all surrogates of ApproxRank share: fields and their checks, kernels, weights."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import replace
-from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, Literal, Self
 
-from directrix.measures.base import RankingMeasure
-from directrix.parameters import positive, whole
-from directrix.surrogates.base import KernelSurrogate, refuse_doc_weight
-from directrix.surrogates.positions import Sigmoid, sigmoid_code
-from directrix.types import Float64Array, Int64Array
+import numpy as np
 
-SMOOTH = frozenset({"smooth", "shift_invariant", "tends_to_measure"})
+from directrix.data.validate import check_ranking
+from directrix.errors import InputError
+from directrix.parameters import positive
+from directrix.surrogates.base import MeasureSurrogate, in_chunks, writable
+from directrix.types import Float64Array, FloatArray, Int64Array
+
+Sigmoid = Literal["logistic", "tanh", "arctan", "erf"]
+_SIGMOIDS: dict[str, tuple[int, float]] = {
+    "logistic": (0, 1.0),
+    "tanh": (0, 2.0),  # (1 + tanh z)/2 = logistic(2 z)
+    "arctan": (1, 1.0),
+    "erf": (2, 1.0),
+}
 
 
-class ApproxRank(KernelSurrogate):
-    """Base of the surrogates in `approx`; each class has fields of its own."""
+def sigmoid_code(sigmoid: str) -> tuple[int, float]:
+    """Kind of the sigmoid in the kernels, and the factor on its steepness; `InputError` if there is none."""
+    if sigmoid not in _SIGMOIDS:
+        known = ", ".join(map(repr, _SIGMOIDS))
+        raise InputError(f"sigmoid={sigmoid!r}: there is no such sigmoid; type one of {known}.")
+    return _SIGMOIDS[sigmoid]
 
-    entries: ClassVar[tuple[str, ...]] = ("document",)
-    family: ClassVar[str]
-    weighs_docs: ClassVar[bool] = False
+
+def soft_ranks(
+    scores: FloatArray, qptr: Int64Array | None = None, *, alpha: float = 10.0, sigmoid: Sigmoid = "logistic"
+) -> Float64Array:
+    r"""Soft ranks :math:`\hat\pi_i = 1 + \sum_{j \ne i} \sigma(\alpha (s_j - s_i))`.
+
+    Parameters
+    ----------
+    scores : float (n_docs,)
+        Higher is ranked first.
+    qptr : int64 (n_queries + 1,), or None
+        Query boundaries; None = one query.
+    alpha : float > 0
+        Steepness, in 1 / units of score.
+    sigmoid : {"logistic", "tanh", "arctan", "erf"}
+        The smooth step.
+
+    Returns
+    -------
+    float64 (n_docs,)
+        1 <= rank <= number of documents of the query; ranks of a query add up to n (n + 1)/2.
+
+    Raises
+    ------
+    InputError
+        If the arrays do not fit together, alpha is not > 0, or the sigmoid is unknown.
+
+    Notes
+    -----
+    O(n log n + n b) time for a band of b documents, O(n) memory.
+
+    References
+    ----------
+    Qin, Liu, Li (2010), Eq. (20) and Table 1, doi:10.1007/s10791-009-9124-x.
+
+    Examples
+    --------
+    >>> soft_ranks(np.array([4.20074, 3.12378, 4.40918, 1.55258, 4.13330]), alpha=100).round(5)
+    array([2.00118, 4.     , 1.     , 5.     , 2.99882])
+    """
+    from directrix.surrogates._kernels.approx import pull_chunk
+
+    alpha = positive(alpha, "alpha", "soft_ranks")
+    scores = np.asarray(scores)
+    bounds = np.array([0, len(scores)]) if qptr is None else qptr
+    scores, _, bounds = check_ranking(scores, np.zeros(len(scores)), bounds)
+    kind, factor = sigmoid_code(sigmoid)
+    scores, bounds = writable(scores), writable(bounds)
+    data = scores, np.ones(len(scores)), bounds
+    ranks, no_grad = np.zeros(len(scores)), (np.zeros_like(scores), False)
+    in_chunks(lambda *chunk: pull_chunk(kind, factor * alpha, *data, *chunk, ranks, *no_grad), bounds)
+    return ranks
+
+
+class ApproxRank(MeasureSurrogate):
+    """Base of the surrogates in `approx`; they tend to their measure as alpha and beta grow."""
+
     alpha: float
     beta: float = 1.0
     sigmoid: Sigmoid
 
     def __post_init__(self) -> None:
-        class_name = type(self).__name__
-        for name in ("alpha", "beta", "rel"):
-            if hasattr(self, name):
-                object.__setattr__(self, name, positive(getattr(self, name), name, class_name))
-        for name in ("k", "l_max"):
-            if getattr(self, name, None) is not None:
-                object.__setattr__(self, name, whole(getattr(self, name), name, class_name))
+        super().__post_init__()
         sigmoid_code(self.sigmoid)
-        _ = self.measure  # checks what it has in common with the surrogate
-
-    @property
-    @abstractmethod
-    def measure(self) -> RankingMeasure:
-        """The exact measure that the surrogate tends to as alpha and beta grow."""
-
-    def prepare(
-        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
-    ) -> tuple[Float64Array]:
-        """Worth of every document to the measure, over the norm of its query.
-
-        Raises
-        ------
-        InputError
-            If a label is too large, or the surrogate gives document weights no meaning.
-        """
-        if not self.weighs_docs:
-            refuse_doc_weight(self, doc_weight)
-        return (self.measure.document_values(labels, qptr, doc_weight),)
-
-    @property
-    def traits(self) -> frozenset[str]:
-        """smooth, shift_invariant, tends_to_measure."""
-        return SMOOTH
 
     @property
     def steepness(self) -> float:
@@ -85,8 +118,6 @@ class ApproxRank(KernelSurrogate):
         shape, k = self._shape()
         return shape, kind, float(k), factor * self.alpha, factor * self.beta
 
-    def kernel(self) -> Any:
-        """The compiled chunk."""
-        from directrix.surrogates._kernels import approx as kernels
-
-        return partial(getattr(kernels, f"{self.family}_chunk"), self.spec())
+    def settings(self) -> tuple[Any, ...]:
+        """See `spec`."""
+        return (self.spec(),)

@@ -1,29 +1,45 @@
-"""What surrogates with a compiled kernel share: preparation, chunks, threads."""
+"""What surrogates with a compiled kernel share: parameters and their checks, preparation, chunks, threads."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from collections.abc import Callable
+from dataclasses import fields
+from functools import partial
+from importlib import import_module
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from directrix.data.validate import check_ranking
 from directrix.errors import InputError
+from directrix.measures.base import RankingMeasure
 from directrix.measures.terms import Terms, query_sums
+from directrix.parameters import SMALLEST, positive, whole
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Float64Array, FloatArray, Int64Array
 
-DOCS_PER_CHUNK = 4096
+SMOOTH = frozenset({"smooth", "shift_invariant", "tends_to_measure"})
+_KERNELS = "directrix.surrogates._kernels"
+_POSITIVE = {"alpha": 0.0, "beta": 0.0, "rel": 0.0, "sigma": SMALLEST}
+"""Fields > 0 of surrogates, and the smallest value of each."""
+WHOLE_LIST = 2**31 - 1
+"""A cut-off for kernels where k is None."""
+_DOCS_PER_CHUNK = 4096
 """Enough work to hide the cost of calling a kernel, little enough to share among threads."""
 
 
 class KernelSurrogate(ABC):
     """A surrogate whose value and gradient a Numba kernel fills for a chunk of queries.
 
-    A subclass computes what depends on the labels alone (`prepare`), and names its compiled chunk (`kernel`)
-    or, if that takes other arguments, calls it (`fill`). Objectives call `prepare` once per data set and
-    `fill` on every chunk, while its features are in the cache; `value_and_grad` calls both.
+    A subclass computes what depends on the labels alone (`from_labels`, or `prepare` if it uses document
+    weights), and names its compiled chunk (`compiled`) or, if that takes other arguments, calls it (`fill`).
+    Objectives call `prepare` once per data set and `fill` on every chunk, while its features are in the
+    cache; `value_and_grad` calls both.
     """
+
+    compiled: ClassVar[str] = ""
+    """Module and name of the compiled chunk in `directrix.surrogates._kernels`; see `kernel`."""
 
     entries: ClassVar[tuple[str, ...] | None] = None
     """For every array of `prepare`, what one entry belongs to: a "document", a "query", or the whole "data".
@@ -36,7 +52,6 @@ class KernelSurrogate(ABC):
     def traits(self) -> frozenset[str]:
         """Properties of the surrogate; `directrix.laws.check_surrogate` tests them."""
 
-    @abstractmethod
     def prepare(
         self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
     ) -> tuple[Any, ...]:
@@ -46,15 +61,34 @@ class KernelSurrogate(ABC):
 
         Parameters
         ----------
-        labels : float64 (n_docs,)
-        qptr : int64 (n_queries + 1,)
+        labels, qptr
+            As for `value_and_grad`.
         doc_weight : float64 (n_docs,), or None
             Factors >= 0 on the contributions of the documents.
+
+        Raises
+        ------
+        InputError
+            If a label is too large, or there are document weights and the surrogate does not support them.
         """
+        refuse_doc_weight(self, doc_weight)
+        prepared: tuple[Any, ...] = self.from_labels(labels, qptr)
+        return prepared
+
+    def from_labels(self, labels: Float64Array, qptr: Int64Array) -> Any:
+        """Return what `prepare` does; for surrogates that do not support document weights."""
+        raise NotImplementedError(f"{type(self).__name__} needs from_labels() or prepare().")
+
+    def settings(self) -> tuple[Any, ...]:
+        """Return what the compiled chunk needs to know of the fields: its first arguments."""
+        return ()
 
     def kernel(self) -> Any:
         """The compiled chunk: a function of the prepared arrays, scores, qptr, the chunk and the output."""
-        raise NotImplementedError(f"{type(self).__name__} needs kernel() or fill().")
+        module, _, name = self.compiled.partition(".")
+        if not name:
+            raise NotImplementedError(f"{type(self).__name__} needs kernel() or fill().")
+        return partial(getattr(import_module(f"{_KERNELS}.{module}"), name), *self.settings())
 
     def fill(
         self,
@@ -96,6 +130,17 @@ class KernelSurrogate(ABC):
         """
         return spread_curvature(grad, qptr, self.steepness)
 
+    def redraw(self, *numbers: int) -> Self:
+        """Return a copy with the noise that follows from these numbers; itself if it draws none."""
+        return self
+
+    def value_grad_curvature(
+        self, scores: FloatArray, prepared: Any, qptr: Int64Array
+    ) -> tuple[Float64Array, FloatArray, FloatArray]:
+        """Return what `fill_all` and `curvature` do, for surrogates that compute them together."""
+        value, grad = self.fill_all(scores, prepared, qptr)
+        return value, grad, self.curvature(scores, prepared, qptr, grad)
+
     def value_and_grad(
         self, scores: FloatArray, labels: Float64Array, qptr: Int64Array
     ) -> tuple[Float64Array, FloatArray]:
@@ -129,13 +174,56 @@ class KernelSurrogate(ABC):
         self, scores: FloatArray, prepared: Any, qptr: Int64Array
     ) -> tuple[Float64Array, FloatArray]:
         """Return value and gradient of all queries, filled in chunks on several threads."""
-        bounds = query_chunks(qptr, DOCS_PER_CHUNK)
         out = np.zeros(len(qptr) - 1), np.zeros_like(scores)
-        run_chunks(
-            lambda c: self.fill(scores, prepared, qptr, (int(bounds[c]), int(bounds[c + 1])), out),
-            len(bounds) - 1,
-        )
+        in_chunks(lambda first, last: self.fill(scores, prepared, qptr, (first, last), out), qptr)
         return out
+
+
+class MeasureSurrogate(KernelSurrogate):
+    """A surrogate of one measure, with which it has the fields k, rel and l_max in common; checks them."""
+
+    entries: ClassVar[tuple[str, ...] | None] = ("document",)
+    measured: ClassVar[type[RankingMeasure]]
+    """Class of the measure."""
+    weighs_docs: ClassVar[bool] = False
+    """Whether document weights are factors on what the documents are worth to the measure."""
+
+    def __post_init__(self) -> None:
+        owner = type(self).__name__
+        for name, least in _POSITIVE.items():
+            if hasattr(self, name):
+                object.__setattr__(self, name, positive(getattr(self, name), name, owner, least))
+        for name in ("k", "l_max"):
+            if getattr(self, name, None) is not None:
+                object.__setattr__(self, name, whole(getattr(self, name), name, owner))
+        _ = self.measure  # checks what it has in common with the surrogate
+
+    @property
+    def traits(self) -> frozenset[str]:
+        """smooth, shift_invariant, tends_to_measure."""
+        return SMOOTH
+
+    def prepare(self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None) -> Any:
+        """See `KernelSurrogate.prepare`; here the worth of every document over the norm of its query."""
+        if not self.weighs_docs:
+            return super().prepare(labels, qptr, doc_weight)
+        return (self.measure.document_values(labels, qptr, doc_weight),)
+
+    def from_labels(self, labels: Float64Array, qptr: Int64Array) -> Any:
+        """Worth of every document to the measure, over the norm of its query."""
+        return (self.measure.document_values(labels, qptr),)
+
+    @property
+    def measure(self) -> Any:
+        """The exact measure that the surrogate tends to, or bounds."""
+        common = {field.name for field in fields(self.measured)} & {"k", "rel", "l_max"}
+        return self.measured(**{name: getattr(self, name) for name in common if hasattr(self, name)})
+
+
+def in_chunks(work: Callable[[int, int], None], qptr: Int64Array) -> None:
+    """Call ``work(first, last)`` for chunks of all queries first <= q < last, on several threads."""
+    bounds = query_chunks(qptr, _DOCS_PER_CHUNK)
+    run_chunks(lambda c: work(int(bounds[c]), int(bounds[c + 1])), len(bounds) - 1)
 
 
 def writable(array: Any) -> Any:
@@ -176,18 +264,7 @@ def spread_curvature(grad: FloatArray, qptr: Int64Array, steepness: float) -> Fl
     the order 1/gamma: training does not depend on the unit of score.
 
     Steps do not shrink with the gradient: a loss with its minimum at finite scores, such as a squared
-    error, needs another curvature.
-
-    Parameters
-    ----------
-    grad : float (n_docs,)
-    qptr : int64 (n_queries + 1,)
-    steepness : float > 0
-        gamma, in 1 / units of score.
-
-    Returns
-    -------
-    float64 (n_docs,)
+    error, needs another curvature. ``steepness`` is gamma, > 0, in 1 / units of score.
     """
     sizes = np.diff(qptr)
     total = query_sums(np.abs(grad, dtype=np.float64), qptr)

@@ -3,15 +3,14 @@ r"""DORM (Le, Smola 2007): a hinge over all rankings, with a linear assignment a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
 from directrix.errors import InputError
+from directrix.measures.base import RankingMeasure
 from directrix.measures.dcg import NDCG
-from directrix.parameters import whole
-from directrix.surrogates.base import KernelSurrogate, refuse_doc_weight, writable
+from directrix.surrogates.base import WHOLE_LIST, MeasureSurrogate, writable
 from directrix.types import Float64Array, FloatArray, Int64Array
 
 
@@ -27,7 +26,7 @@ class _Prepared(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Dorm(KernelSurrogate):
+class Dorm(MeasureSurrogate):
     r"""DORM's bound of nDCG@k: one minus a hinge over all rankings.
 
     .. math:: 1 - \max_\pi \Big[ 1 - \mathrm{nDCG@}k(\pi)
@@ -76,13 +75,14 @@ class Dorm(KernelSurrogate):
     (array([0.63092975]), array([ 0.36907025, -0.36907025]))
     """
 
+    compiled: ClassVar[str] = "dorm.dorm_chunk"
     entries: ClassVar[tuple[str, ...]] = ("document", "document", "document", "data", "document", "data")
+    measured: ClassVar[type[RankingMeasure]] = NDCG
     k: int | None = None
     ties: Literal["score", "mean"] = "score"
 
     def __post_init__(self) -> None:
-        if self.k is not None:
-            object.__setattr__(self, "k", whole(self.k, "k", "Dorm"))
+        super().__post_init__()
         if self.ties not in ("score", "mean"):
             raise InputError(
                 f"Dorm(ties={self.ties!r}): there is no such rule for equal labels; type 'score' (by score) "
@@ -94,22 +94,8 @@ class Dorm(KernelSurrogate):
         """bound, shift_invariant; convex with ties="mean", else convexifiable."""
         return frozenset({"bound", "shift_invariant", "convex" if self.ties == "mean" else "convexifiable"})
 
-    @property
-    def measure(self) -> NDCG:
-        """nDCG@k."""
-        return NDCG(k=self.k)
-
-    def prepare(
-        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
-    ) -> _Prepared:
-        """Gains over the ideal DCG@k, the documents by label, and c.
-
-        Raises
-        ------
-        InputError
-            If a label is too large for its gain, or documents have weights.
-        """
-        refuse_doc_weight(self, doc_weight)
+    def from_labels(self, labels: Float64Array, qptr: Int64Array) -> _Prepared:
+        """Gains over the ideal DCG@k, the documents by label, and c."""
         worth = self.measure.document_values(labels, qptr)
         sizes = np.diff(qptr)
         by_label = np.lexsort((-labels, np.repeat(np.arange(len(sizes)), sizes)))
@@ -135,12 +121,9 @@ class Dorm(KernelSurrogate):
         """
         return prepared if self.ties == "mean" else _fixed_at(scores, prepared, qptr)
 
-    def kernel(self) -> Any:
-        """The compiled chunk."""
-        from directrix.surrogates._kernels.dorm import dorm_chunk
-
-        k = 2**31 - 1 if self.k is None else self.k
-        return partial(dorm_chunk, k)
+    def settings(self) -> tuple[Any, ...]:
+        """The cut-off as a number."""
+        return (self.k or WHOLE_LIST,)
 
 
 def _fixed_at(scores: FloatArray, prepared: _Prepared, qptr: Int64Array) -> _Prepared:

@@ -6,7 +6,6 @@ All three compare the list of scores with one list made of the labels, in O(n) p
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -41,6 +40,7 @@ class ListNet(Loss):
     Cao, Qin, Liu, Tsai & Li (2007), top-one probabilities with phi = exp, doi:10.1145/1273496.1273513.
     """
 
+    compiled: ClassVar[str] = "listwise.listnet_chunk"
     entries: ClassVar[tuple[str, ...]] = ("document",)
     target: Target = "labels"
     temperature: float = 1.0
@@ -49,28 +49,13 @@ class ListNet(Loss):
         object.__setattr__(self, "temperature", positive(self.temperature, "temperature", "ListNet"))
         targets(np.zeros(0), self.target, "ListNet")
 
-    def prepare(
-        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
-    ) -> tuple[Float64Array]:
-        """P of every document.
-
-        Raises
-        ------
-        InputError
-            If a label is too large, or there are document weights.
-        """
-        self.check(labels, doc_weight)
+    def from_labels(self, labels: Float64Array, qptr: Int64Array) -> tuple[Float64Array]:
+        """P of every document."""
         y, sizes = targets(labels, self.target, "ListNet"), np.diff(qptr)
         top = _tops(y, qptr)
         with np.errstate(over="ignore"):
             p: Float64Array = np.exp((y - np.repeat(top, sizes)) / self.temperature)
         return (p / np.repeat(query_sums(p, qptr), sizes),)
-
-    def kernel(self) -> Any:
-        """The compiled chunk."""
-        from directrix.surrogates._kernels.listwise import listnet_chunk
-
-        return listnet_chunk
 
     def curvature(
         self, scores: FloatArray, prepared: tuple[Float64Array], qptr: Int64Array, grad: FloatArray
@@ -112,6 +97,7 @@ class ListMLE(Loss):
     "Statistical Consistency of Top-k Ranking".
     """
 
+    compiled: ClassVar[str] = "listwise.listmle_chunk"
     entries: ClassVar[tuple[str, ...]] = ("document", "document", "document")
     k: int | None = None
 
@@ -119,17 +105,10 @@ class ListMLE(Loss):
         if self.k is not None:
             object.__setattr__(self, "k", whole(self.k, "k", "ListMLE"))
 
-    def prepare(
-        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
+    def from_labels(
+        self, labels: Float64Array, qptr: Int64Array
     ) -> tuple[Int64Array, Int64Array, Float64Array]:
-        """Order of every query by ascending label; in that order, the ends of levels and the factors c.
-
-        Raises
-        ------
-        InputError
-            If a label is too large, or there are document weights.
-        """
-        self.check(labels, doc_weight)
+        """Order of every query by ascending label; in that order, the ends of levels and the factors c."""
         order, level = by_label(labels, qptr)
         sizes, in_level = np.diff(qptr), np.bincount(level)
         first = np.repeat(qptr[:-1], sizes)
@@ -138,12 +117,6 @@ class ListMLE(Loss):
         places = np.inf if self.k is None else float(self.k)
         factor = np.clip((places - better) / in_level[level], 0.0, 1.0)
         return (order - first).astype(np.int64), end.astype(np.int64), factor
-
-    def kernel(self) -> Any:
-        """The compiled chunk."""
-        from directrix.surrogates._kernels.listwise import listmle_chunk
-
-        return listmle_chunk
 
 
 @dataclass(frozen=True)
@@ -174,6 +147,7 @@ class RankCosine(Loss):
     doi:10.1016/j.ipm.2007.07.016.
     """
 
+    compiled: ClassVar[str] = "listwise.rank_cosine_chunk"
     entries: ClassVar[tuple[str, ...]] = ("document",)
     target: Target = "gains"
     centred: bool = False
@@ -187,17 +161,8 @@ class RankCosine(Loss):
         """smooth; shift_invariant if centred."""
         return frozenset({"smooth", "shift_invariant"} if self.centred else {"smooth"})
 
-    def prepare(
-        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
-    ) -> tuple[Float64Array]:
-        """Compute y over its norm, centred if ``centred``; 0 where the norm is 0.
-
-        Raises
-        ------
-        InputError
-            If a label is too large, or there are document weights.
-        """
-        self.check(labels, doc_weight)
+    def from_labels(self, labels: Float64Array, qptr: Int64Array) -> tuple[Float64Array]:
+        """Compute y over its norm, centred if ``centred``; 0 where the norm is 0."""
         y, sizes = targets(labels, self.target, "RankCosine"), np.diff(qptr)
         top = _tops(y, qptr)
         y = y / np.repeat(np.where(top > 0.0, top, 1.0), sizes)  # squares of large gains would overflow
@@ -207,11 +172,9 @@ class RankCosine(Loss):
         unit: Float64Array = y / np.repeat(np.where(norm > 1e-14 * sizes, norm, np.inf), sizes)
         return (unit,)
 
-    def kernel(self) -> Any:
-        """The compiled chunk."""
-        from directrix.surrogates._kernels.listwise import rank_cosine_chunk
-
-        return partial(rank_cosine_chunk, self.centred)
+    def settings(self) -> tuple[Any, ...]:
+        """Whether scores are centred."""
+        return (self.centred,)
 
 
 def _tops(y: Float64Array, qptr: Int64Array) -> Float64Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.dcg import NDCG
 from directrix.measures.gains import gains
-from directrix.surrogates.base import KernelSurrogate, refuse_doc_weight
+from directrix.surrogates.base import KernelSurrogate
 from directrix.types import Float64Array, Int64Array
 
 Target = Literal["gains", "labels"]
@@ -19,34 +19,24 @@ Target = Literal["gains", "labels"]
 class Loss(KernelSurrogate):
     """Base of the losses in `listwise`, `pairwise` and `pointwise`."""
 
+    measure: ClassVar[RankingMeasure] = NDCG()
+    """nDCG: the measure that is reported by default; the loss tends neither to it nor to any other."""
+
     @property
     def traits(self) -> frozenset[str]:
         """smooth, convex, shift_invariant, unless a loss states others."""
         return frozenset({"smooth", "convex", "shift_invariant"})
 
-    @property
-    def measure(self) -> RankingMeasure:
-        """nDCG: the measure that is reported by default.
-
-        The loss tends neither to it nor to any other measure.
-        """
-        return NDCG()
-
-    def check(self, labels: Float64Array, doc_weight: Float64Array | None) -> None:
-        """Refuse labels that are too large for the measure, and document weights."""
-        refuse_doc_weight(self, doc_weight)
+    def prepare(self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None) -> Any:
+        """See `KernelSurrogate.prepare`; refuses labels that are too large for the measure."""
         self.measure.check_labels(float(labels.max(initial=0.0)))
+        return super().prepare(labels, qptr, doc_weight)
 
 
 def by_label(labels: Float64Array, qptr: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """Order the documents of every query by label.
+    """Order the documents of every query by ascending label, equal labels by input order.
 
-    Returns
-    -------
-    order : int64 (n_docs,)
-        Documents by query, then by ascending label; input order for equal labels.
-    level : int64 (n_docs,)
-        For every place of ``order`` the number of its label, from 0 on, counted over all queries.
+    Returns that order, and at every place of it the number of its label, from 0 on, over all queries.
     """
     query = np.repeat(np.arange(len(qptr) - 1), np.diff(qptr))
     order = np.lexsort((labels, query))
@@ -56,13 +46,7 @@ def by_label(labels: Float64Array, qptr: Int64Array) -> tuple[Int64Array, Int64A
 
 
 def targets(labels: Float64Array, target: str, owner: str) -> Float64Array:
-    """Gains 2^l - 1 or the labels themselves.
-
-    Raises
-    ------
-    InputError
-        If ``target`` is neither "gains" nor "labels".
-    """
+    """Gains 2^l - 1 or the labels themselves; `InputError` if ``target`` is neither "gains" nor "labels"."""
     if target not in ("gains", "labels"):
         raise InputError(f"{owner}(target={target!r}): type 'gains' for 2**label - 1, or 'labels'.")
     return gains(labels, "exp" if target == "gains" else "linear")

@@ -50,8 +50,5 @@ def surrogate(text: str | Surrogate) -> Any:
     try:
         return kind(*call.arguments, **call.fields)
     except TypeError as error:
-        raise InputError(f"surrogate {text!r}: {error}. Known fields: {_field_list(kind)}.") from None
-
-
-def _field_list(kind: Any) -> str:
-    return ", ".join(f"{field.name}={field.default!r}" for field in fields(kind))
+        known = ", ".join(f"{field.name}={field.default!r}" for field in fields(kind))
+        raise InputError(f"surrogate {text!r}: {error}. Known fields: {known}.") from None

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from directrix.measures.base import RankingMeasure
 from directrix.measures.pairs import KendallTau
 from directrix.measures.terms import query_sums
 from directrix.surrogates.loss import Loss, by_label
@@ -18,24 +19,12 @@ Levels = tuple[Int64Array, Float64Array]
 class _Pairwise(Loss):
     """Minus the mean loss over a query's pairs of different labels."""
 
-    @property
-    def measure(self) -> KendallTau:
-        """Kendall's tau-b, which counts the same pairs; not a limit."""
-        return KendallTau()
-
+    measure: ClassVar[RankingMeasure] = KendallTau()
+    """Kendall's tau-b, which counts the same pairs; not a limit."""
     entries: ClassVar[tuple[str, ...]] = ("document", "query")
 
-    def prepare(
-        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
-    ) -> Levels:
-        """Rank of every document's label in its query, from 0, and 1/number of pairs of every query.
-
-        Raises
-        ------
-        InputError
-            If there are document weights.
-        """
-        self.check(labels, doc_weight)
+    def from_labels(self, labels: Float64Array, qptr: Int64Array) -> Levels:
+        """Rank of every document's label in its query, from 0, and 1/number of pairs of every query."""
         sizes = np.diff(qptr)
         order, level = by_label(labels, qptr)
         levels = np.empty(len(labels), dtype=np.int64)
@@ -73,11 +62,7 @@ class RankNet(_Pairwise):
     array([-0.43989019])
     """
 
-    def kernel(self) -> Any:
-        """The compiled chunk."""
-        from directrix.surrogates._kernels.pairwise import rank_net_chunk
-
-        return rank_net_chunk
+    compiled: ClassVar[str] = "pairwise.rank_net_chunk"
 
 
 @dataclass(frozen=True)
@@ -111,13 +96,9 @@ class RankSVM(_Pairwise):
     array([-0.33333333])
     """
 
+    compiled: ClassVar[str] = "pairwise.rank_svm_chunk"
+
     @property
     def traits(self) -> frozenset[str]:
         """smooth, convex, shift_invariant, bound (of Kendall's tau-b)."""
         return super().traits | {"bound"}
-
-    def kernel(self) -> Any:
-        """The compiled chunk."""
-        from directrix.surrogates._kernels.pairwise import rank_svm_chunk
-
-        return rank_svm_chunk

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -41,6 +40,7 @@ class Regression(Loss):
     Section 4 (reweighted classes), doi:10.1007/s10791-009-9110-3.
     """
 
+    compiled: ClassVar[str] = "pointwise.regression_chunk"
     entries: ClassVar[tuple[str, ...]] = ("document", "document")
     intercept: bool = True
 
@@ -72,11 +72,9 @@ class Regression(Loss):
         weight = share / same_class
         return gains(labels), weight if doc_weight is None else weight * doc_weight
 
-    def kernel(self) -> Any:
-        """The compiled chunk."""
-        from directrix.surrogates._kernels.pointwise import regression_chunk
-
-        return partial(regression_chunk, self.intercept)
+    def settings(self) -> tuple[Any, ...]:
+        """Whether queries have intercepts."""
+        return (self.intercept,)
 
     def curvature(
         self,

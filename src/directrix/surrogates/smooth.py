@@ -18,10 +18,8 @@ Cost: k n exponentials for the ranks 1..k, only those inside the band
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -29,36 +27,24 @@ from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.dcg import NDCG
 from directrix.measures.precision import AP
-from directrix.parameters import SMALLEST, positive, whole
-from directrix.surrogates.approx_rank import SMOOTH
-from directrix.surrogates.base import KernelSurrogate, refuse_doc_weight, writable
+from directrix.parameters import positive
+from directrix.surrogates.base import SMOOTH, MeasureSurrogate, writable
 from directrix.types import Float64Array, Int64Array
 
 _KINDS = {"dcg": 0, "product": 1, "direct": 2}
 Variant = Literal["product", "direct"]
 
 
-class _Prepared(NamedTuple):
-    """What depends on labels: a number for each document, and what each rank is worth."""
-
-    weights: Float64Array
-    discount: Float64Array
+Prepared = tuple[Float64Array, Float64Array]
+"""What depends on labels: a number for each document, and what each rank is worth."""
 
 
-class SmoothRank(KernelSurrogate):
-    """What `SmoothNDCG` and `SmoothAP` share."""
+class SmoothRank(MeasureSurrogate):
+    """What `SmoothNDCG` and `SmoothAP` share: they tend to their measure as sigma -> 0."""
 
-    sigma: float
-
+    compiled: ClassVar[str] = "smooth.smooth_chunk"
     entries: ClassVar[tuple[str, ...]] = ("document", "data")
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "sigma", positive(self.sigma, "sigma", type(self).__name__, SMALLEST))
-
-    @property
-    @abstractmethod
-    def measure(self) -> RankingMeasure:
-        """The exact measure that the surrogate tends to as sigma -> 0."""
+    sigma: float
 
     @property
     def steepness(self) -> float:
@@ -73,12 +59,9 @@ class SmoothRank(KernelSurrogate):
         smoothing = positive(smoothing, "smoothing", f"{type(self).__name__}.at")
         return replace(self, sigma=smoothing)  # type: ignore[type-var]
 
-    def kernel(self) -> Any:
-        """The compiled chunk."""
-        from directrix.surrogates._kernels.smooth import smooth_chunk
-
-        kind = _KINDS[getattr(self, "variant", "dcg")]
-        return partial(smooth_chunk, kind, float(self.sigma))
+    def settings(self) -> tuple[Any, ...]:
+        """Kind of the measure, and sigma."""
+        return _KINDS[getattr(self, "variant", "dcg")], float(self.sigma)
 
 
 @dataclass(frozen=True)
@@ -101,32 +84,23 @@ class SmoothNDCG(SmoothRank):
     lies in [0, 1].
     """
 
+    measured: ClassVar[type[RankingMeasure]] = NDCG
     sigma: float = 1.0
     k: int | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.k is not None:
-            object.__setattr__(self, "k", whole(self.k, "k", "SmoothNDCG"))
 
     @property
     def traits(self) -> frozenset[str]:
         """smooth, shift_invariant, tends_to_measure; unit_interval for k = 1."""
         return SMOOTH | {"unit_interval"} if self.k == 1 else SMOOTH
 
-    @property
-    def measure(self) -> NDCG:
-        """nDCG@k."""
-        return NDCG(k=self.k)
-
     def prepare(
         self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
-    ) -> _Prepared:
+    ) -> Prepared:
         """Gains over the ideal DCG@k, and the discounts."""
         longest = int(np.diff(qptr).max(initial=0))
         top = longest if self.k is None else min(longest, self.k)
         weights = self.measure.document_values(labels, qptr, doc_weight)
-        return _Prepared(weights, writable(self.measure.discounts(top)))
+        return weights, writable(self.measure.discounts(top))
 
 
 @dataclass(frozen=True)
@@ -152,39 +126,20 @@ class SmoothAP(SmoothRank):
     is no sum over documents.
     """
 
+    measured: ClassVar[type[RankingMeasure]] = AP
     sigma: float = 1.0
     rel: float = 1
     variant: Variant = "product"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "rel", positive(self.rel, "rel", "SmoothAP"))
         if self.variant not in ("product", "direct"):
             raise InputError(
                 f"SmoothAP(variant={self.variant!r}): there is no such variant; "
                 "type 'product' (the paper's Eq. 9) or 'direct'."
             )
 
-    @property
-    def traits(self) -> frozenset[str]:
-        """smooth, shift_invariant, tends_to_measure."""
-        return SMOOTH
-
-    @property
-    def measure(self) -> AP:
-        """AP."""
-        return AP(rel=self.rel)
-
-    def prepare(
-        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
-    ) -> _Prepared:
-        """Relevance, and 1/rank.
-
-        Raises
-        ------
-        InputError
-            If there are document weights.
-        """
-        refuse_doc_weight(self, doc_weight)
+    def from_labels(self, labels: Float64Array, qptr: Int64Array) -> Prepared:
+        """Relevance, and 1/rank."""
         longest = int(np.diff(qptr).max(initial=0))
-        return _Prepared(self.measure.worth(labels), self.measure.discounts(longest))
+        return self.measure.worth(labels), self.measure.discounts(longest)

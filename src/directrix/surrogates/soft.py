@@ -3,18 +3,16 @@ r"""SoftRank (Taylor, Guiver, Robertson, Minka 2008): expected measures under no
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, ClassVar, Self
 
+from directrix.measures.base import RankingMeasure
 from directrix.measures.dcg import NDCG
-from directrix.parameters import SMALLEST, positive, whole
-from directrix.surrogates.approx_rank import SMOOTH
-from directrix.surrogates.base import KernelSurrogate
-from directrix.types import Float64Array, Int64Array
+from directrix.parameters import positive
+from directrix.surrogates.base import SMOOTH, WHOLE_LIST, MeasureSurrogate
 
 
 @dataclass(frozen=True)
-class SoftNDCG(KernelSurrogate):
+class SoftNDCG(MeasureSurrogate):
     r"""Expected nDCG@k where scores are Gaussian and the pairs of a document independent.
 
     .. math:: \frac{1}{Z_k} \sum_j (2^{l_j} - 1) \sum_{r=0}^{k-1} \frac{p_j(r)}{\log_2(2 + r)}, \qquad
@@ -54,24 +52,16 @@ class SoftNDCG(KernelSurrogate):
     array([0.815465])
     """
 
-    entries: ClassVar[tuple[str, ...]] = ("document",)
+    compiled: ClassVar[str] = "soft.soft_ndcg_chunk"
+    weighs_docs: ClassVar[bool] = True
+    measured: ClassVar[type[RankingMeasure]] = NDCG
     sigma: float = 1.0
     k: int | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "sigma", positive(self.sigma, "sigma", "SoftNDCG", SMALLEST))
-        if self.k is not None:
-            object.__setattr__(self, "k", whole(self.k, "k", "SoftNDCG"))
 
     @property
     def traits(self) -> frozenset[str]:
         """smooth, shift_invariant, tends_to_measure; unit_interval without a cut-off."""
         return SMOOTH | {"unit_interval"} if self.k is None else SMOOTH
-
-    @property
-    def measure(self) -> NDCG:
-        """nDCG@k."""
-        return NDCG(k=self.k)
 
     @property
     def steepness(self) -> float:
@@ -85,15 +75,6 @@ class SoftNDCG(KernelSurrogate):
         """
         return replace(self, sigma=positive(smoothing, "smoothing", "SoftNDCG.at"))
 
-    def prepare(
-        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
-    ) -> tuple[Float64Array]:
-        """Gains over the ideal DCG@k."""
-        return (self.measure.document_values(labels, qptr, doc_weight),)
-
-    def kernel(self) -> Any:
-        """The compiled chunk."""
-        from directrix.surrogates._kernels.soft import soft_ndcg_chunk
-
-        k = 2**31 - 1 if self.k is None else self.k
-        return partial(soft_ndcg_chunk, float(self.sigma), k)
+    def settings(self) -> tuple[Any, ...]:
+        """Sigma, and the cut-off as a number."""
+        return float(self.sigma), self.k or WHOLE_LIST

@@ -20,17 +20,67 @@ maximising rankings, so that the gradient does not depend on the order of docume
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
+from directrix.measures.base import RankingMeasure
 from directrix.measures.dcg import NDCG
 from directrix.measures.pairs import ROCArea
 from directrix.measures.precision import AP
 from directrix.measures.terms import over_queries, query_sums
-from directrix.surrogates.base import writable
-from directrix.surrogates.interleaving import Earnings, Interleaved, Known
-from directrix.types import Float64Array
+from directrix.surrogates.base import MeasureSurrogate, writable
+from directrix.types import Float64Array, Int64Array
+
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
+Earnings: TypeAlias = tuple[Float64Array, Float64Array, Float64Array]
+
+
+class Interleaved(MeasureSurrogate):
+    """Base of surrogates whose rankings interleave the lists of relevant and of irrelevant documents."""
+
+    compiled: ClassVar[str] = "structural.interleave_chunk"
+    entries: ClassVar[tuple[str, ...]] = ("document", "document", "data", "query", "query")
+    rel: float
+
+    @property
+    def traits(self) -> frozenset[str]:
+        """convex, bound, shift_invariant."""
+        return frozenset({"convex", "bound", "shift_invariant"})
+
+    def from_labels(self, labels: Float64Array, qptr: Int64Array) -> tuple[Any, ...]:
+        """Relevance (0 or 1), gains, discounts, 2c of every query, and its value if all margins are kept."""
+        relevant = labels >= self.rel
+        gain, discount, perfect = self.earnings(labels, relevant, qptr)
+        return relevant.astype(np.int64), gain, discount, 2.0 * self.margin(relevant, qptr), perfect
+
+    @abstractmethod
+    def earnings(self, labels: Float64Array, relevant: BoolArray, qptr: Int64Array) -> Earnings:
+        """Return gains, discounts and values.
+
+        What the k-th relevant document from above earns, at each query's start + k (n_docs,); the factor on
+        it at each rank, decreasing and convex (longest,); each query's value if all margins are kept.
+        """
+
+    def margin(self, relevant: BoolArray, qptr: Int64Array) -> Float64Array:
+        """Return the constant c of every query: 1/(R (n - R)), or 0."""
+        n_relevant = _counts(relevant, qptr)
+        pairs = n_relevant * (np.diff(qptr) - n_relevant)
+        return np.divide(1.0, pairs, out=np.zeros_like(pairs), where=pairs > 0.0)
+
+
+def _counts(relevant: BoolArray, qptr: Int64Array) -> Float64Array:
+    """Relevant documents of every query."""
+    return query_sums(relevant.astype(np.float64), qptr)
+
+
+def _places(qptr: Int64Array) -> Int64Array:
+    """The documents of every query, counted from 0."""
+    places: Int64Array = np.arange(qptr[-1]) - np.repeat(qptr[:-1], np.diff(qptr))
+    return places
 
 
 @dataclass(frozen=True)
@@ -65,17 +115,13 @@ class SVMMap(Interleaved):
     array([0.27579365])
     """
 
+    measured: ClassVar[type[RankingMeasure]] = AP
     rel: float = 1
 
-    @property
-    def measure(self) -> AP:
-        """AP."""
-        return AP(rel=self.rel)
-
-    def earnings(self, known: Known) -> Earnings:
+    def earnings(self, labels: Float64Array, relevant: BoolArray, qptr: Int64Array) -> Earnings:
         """See `Interleaved.earnings`."""
-        n_relevant, sizes = known.n_relevant, known.sizes
-        gain = (known.ranks + 1.0) / np.repeat(np.maximum(n_relevant, 1.0), sizes)
+        n_relevant, sizes = _counts(relevant, qptr), np.diff(qptr)
+        gain = (_places(qptr) + 1.0) / np.repeat(np.maximum(n_relevant, 1.0), sizes)
         longest = int(sizes.max(initial=0))
         return gain, self.measure.discounts(longest), (n_relevant > 0.0).astype(np.float64)
 
@@ -106,8 +152,9 @@ class PermuRank(SVMMap):
     (array([0.]), array([-0.66666667,  1.33333333, -0.66666667]))
     """
 
-    def margin(self, share: Float64Array, sizes: Float64Array) -> Float64Array:
+    def margin(self, relevant: BoolArray, qptr: Int64Array) -> Float64Array:
         """2/(n (n - 1)) for every query."""
+        sizes = np.diff(qptr).astype(np.float64)
         return 2.0 / np.maximum(sizes * (sizes - 1.0), 2.0)
 
 
@@ -139,17 +186,13 @@ class SVMRoc(Interleaved):
     (array([0.75]), array([ 1.,  0., -1.]))
     """
 
+    measured: ClassVar[type[RankingMeasure]] = ROCArea
     rel: float = 1
 
-    @property
-    def measure(self) -> ROCArea:
-        """ROC area."""
-        return ROCArea(rel=self.rel)
-
-    def earnings(self, known: Known) -> Earnings:
+    def earnings(self, labels: Float64Array, relevant: BoolArray, qptr: Int64Array) -> Earnings:
         """See `Interleaved.earnings`."""
-        longest, share = float(known.sizes.max(initial=0)), known.share
-        return np.repeat(share, known.sizes), -np.arange(longest), np.ones(len(share))
+        sizes, share = np.diff(qptr), self.margin(relevant, qptr)
+        return np.repeat(share, sizes), -np.arange(float(sizes.max(initial=0))), np.ones(len(share))
 
 
 @dataclass(frozen=True)
@@ -188,18 +231,13 @@ class SVMNdcg(Interleaved):
     array([0.83092975])
     """
 
+    measured: ClassVar[type[RankingMeasure]] = NDCG
     rel: float = 1
 
-    @property
-    def measure(self) -> NDCG:
-        """NDCG."""
-        return NDCG()
-
-    def earnings(self, known: Known) -> Earnings:
+    def earnings(self, labels: Float64Array, relevant: BoolArray, qptr: Int64Array) -> Earnings:
         """See `Interleaved.earnings`."""
-        labels, relevant, sizes, qptr = known.labels, known.relevant, known.sizes, known.qptr
-        terms = self.measure.terms(labels, qptr)
+        sizes, terms = np.diff(qptr), self.measure.terms(labels, qptr)
         discount = writable(terms.discount)
         order = np.lexsort((labels, ~relevant, np.repeat(np.arange(len(sizes)), sizes)))
         gain = over_queries(np.where(relevant, terms.worth, 0.0)[order], terms.norm, qptr)
-        return gain, discount, np.minimum(query_sums(gain * discount[known.ranks], qptr), 1.0)
+        return gain, discount, np.minimum(query_sums(gain * discount[_places(qptr)], qptr), 1.0)

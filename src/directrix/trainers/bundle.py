@@ -1,54 +1,38 @@
-r"""Planes below a convex loss, and the minimum of their maximum with a penalty.
+r"""Planes below a convex loss, and the minimum of their maximum with a penalty, by PIQP.
 
 With :math:`u = w - w_c`, the distance to the penalty's centre, plane k is :math:`a_k + g_k \cdot u`.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from directrix.trainers.simplex_qp import solve
+from directrix.errors import MissingExtra
 from directrix.types import Float64Array, Int64Array
 
 _UNUSED = 1e-7  # share of its group below which a plane has no part in the solution
 
 
 class Minimum(NamedTuple):
-    """The lowest point of a model, and what it proves.
-
-    Parameters
-    ----------
-    params : float64 (n_params,)
-        u.
-    dual : float
-        Value of the dual at the solver's answer, made feasible: a lower bound of the loss, also where that
-        answer is poor.
-    highest : float64 (n_groups,)
-        The value of the highest plane of every group at u.
-    """
+    """The lowest point of a model, and what it proves."""
 
     params: Float64Array
+    """u (n_params,)."""
     dual: float
+    """Value of the dual at the solver's answer, made feasible: a lower bound of the loss, however poor."""
     highest: Float64Array
+    """The value of the highest plane of every group at u (n_groups,)."""
 
 
 class Bundle:
     r"""Planes in groups, one group for each part of the loss with separate planes.
 
     The model is :math:`\lambda\lVert u\rVert^2 + \sum_g m_g \max_{k \in g} (a_k + g_k \cdot u)`, below the
-    penalised loss everywhere. Products of the gradients are computed once for each pair.
+    penalised loss everywhere, with u of ``n_params`` numbers and m = ``mass`` (n_groups,). Products of the
+    gradients are computed once for each pair.
 
-    Parameters
-    ----------
-    n_params : int
-        Length of u.
-    mass : float64 (n_groups,)
-        m.
-
-    Notes
-    -----
     O(n_planes (n_params + n_planes)) memory; a plane costs O(n_planes n_params) time.
     """
 
@@ -108,3 +92,50 @@ class Bundle:
         gram = np.empty((capacity, capacity))
         gram[:n, :n] = self._gram[np.ix_(keep, keep)]
         self._gram, self._size = gram, n
+
+
+def check_solver() -> Any:
+    """Return the solver's module, or raise `MissingExtra` if it is not installed."""
+    try:
+        import piqp
+    except ImportError:
+        raise MissingExtra("qp", "CuttingPlane") from None
+    return piqp
+
+
+def solve(gram: Float64Array, linear: Float64Array, group: Int64Array, mass: Float64Array) -> Float64Array:
+    r"""Maximise a concave quadratic over a product of simplices.
+
+    .. math:: \max_{\alpha \ge 0} \; a \cdot \alpha - \tfrac12 \alpha^\top G \alpha
+              \quad\text{with}\quad \sum_{k \in g} \alpha_k = m_g \text{ for every group } g
+
+    with G = ``gram``, positive semi-definite (n, n); a = ``linear`` (n,); the ``group`` of every variable
+    (n,); and m = ``mass`` > 0, indexed by group.
+
+    The answer is feasible whatever the solver says: clipped at 0 and scaled to the masses, the even spread
+    for a group of which nothing is left. Where the solver fails it is a feasible guess, so that what is
+    computed from it is a lower bound all the same; the caller sees that by the bound, which is poor.
+    """
+    piqp = check_solver()
+    share = mass[group]
+    present, row = np.unique(group, return_inverse=True)
+    n = len(linear)
+    sums = np.zeros((len(present), n), order="F")
+    sums[row, np.arange(n)] = 1.0
+    solver = piqp.DenseSolver()
+    # Variables as shares of their group, so that the solver's tolerances are in units of the loss.
+    solver.setup(
+        np.asfortranarray(gram * share * share[:, None]),
+        -linear * share,
+        sums,
+        np.ones(len(present)),
+        x_l=np.zeros(n),
+    )
+    solver.solve()
+    x = np.array(solver.result.x, dtype=np.float64)
+    x = np.where(np.isfinite(x), np.maximum(x, 0.0), 0.0)
+    total = np.bincount(row, weights=x, minlength=len(present))
+    even = 1.0 / np.bincount(row, minlength=len(present))
+    lost = ~(total > 0.0)
+    shares: Float64Array = np.where(lost[row], even[row], x / np.where(lost, 1.0, total)[row])
+    return shares * share

@@ -14,10 +14,10 @@ from directrix.objectives.objective import Objective
 from directrix.objectives.penalty import L2
 from directrix.parameters import number, whole
 from directrix.threads import one_blas_thread
+from directrix.trainers.bundle import check_solver
 from directrix.trainers.proof import Proof
 from directrix.trainers.requirements import convex_objective
 from directrix.trainers.rounds import in_rounds
-from directrix.trainers.simplex_qp import check_solver
 from directrix.trainers.slacks import EachSlack, OneSlack, Slacks
 from directrix.types import Callback, Float64Array, Result
 
@@ -109,7 +109,7 @@ class CuttingPlane:
             number(self.C, "C", "CuttingPlane", above=0.0, example=100.0)
         number(self.step, "step", "CuttingPlane", above=0.0, most=1.0, example=0.1)
 
-    @one_blas_thread()  # see `descend`
+    @one_blas_thread()  # see `FullGradients`
     def minimise(self, objective: Any, start: Float64Array, *, callback: Callback | None = None) -> Result:
         """Minimise from ``start``, on which the minimum does not depend.
 
@@ -140,7 +140,7 @@ class CuttingPlane:
         check_solver()
 
         def train(convex: Objective, params: Float64Array, callback: Callback | None = None) -> Result:
-            proof = self._proof(convex, params, callback)
+            proof = Proof(convex, params, self.epsilon, self.max_iter, callback)
             return self._run(self._slacks(proof), proof)
 
         if "convex" in objective.surrogate.traits:
@@ -205,7 +205,7 @@ class CuttingPlane:
         last: Proof | None = None
         for strength in strengths:
             penalty = L2(strength, objective.penalty.center)
-            proof = self._proof(objective.penalised(penalty), start, None)
+            proof = Proof(objective.penalised(penalty), start, self.epsilon, self.max_iter)
             if last is None or slacks is None:
                 slacks = self._slacks(proof)
             elif last.has_loss:
@@ -229,14 +229,6 @@ class CuttingPlane:
                 f"C, or set l2=0. C={self.C:g} is l2={_strength_of(self.C):g}."
             )
         return objective.penalised(L2(_strength_of(self.C), objective.penalty.center))
-
-    def _proof(
-        self,
-        objective: Objective,
-        start: Float64Array,
-        callback: Callback | None,
-    ) -> Proof:
-        return Proof(objective, start, self.epsilon, self.max_iter, callback)
 
     def _slacks(self, proof: Proof) -> Slacks:
         return EachSlack(proof) if self.slack == "each" else OneSlack(proof, self.step)

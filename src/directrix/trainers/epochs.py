@@ -13,7 +13,7 @@ from directrix.types import Callback, Float64Array, Int64Array, Objective, Resul
 Seed = int | np.random.Generator | None
 
 
-@one_blas_thread()  # see `descend`
+@one_blas_thread()  # see `FullGradients`
 def over_epochs(
     objective: Objective,
     start: Float64Array,
@@ -25,26 +25,12 @@ def over_epochs(
 ) -> Result:
     """Call ``one_epoch`` until the epochs are done, the loss is not finite, or the callback stops.
 
-    Parameters
-    ----------
-    objective : Objective
-        For the loss before the first epoch and after the last.
-    start : float64 (n_params,)
-        First parameters; not changed.
-    one_epoch : callable
-        Takes the parameters, which it changes in place, the order of the queries, int64 (n_queries,), a new
-        random one every time, and the loss before; returns the mean of the losses before its steps.
-    epochs : int >= 1
-        Number of epochs.
-    rng : numpy Generator
-        Draws the orders.
-    callback : callable, optional
-        Called with a `Step` at the start and after every epoch; returning True stops.
+    ``one_epoch`` takes the parameters, which it changes in place, the order of the queries, a new random one
+    every time, drawn by ``rng``, and the loss before; it returns the mean of the losses before its steps. The
+    loss before the first epoch and after the last is that of ``objective``. The callback sees the start and
+    every epoch.
 
-    Returns
-    -------
-    Result
-        The last epoch and its loss; where a loss or a parameter is not finite, the last before that.
+    The result is the last epoch and its loss; where one is not finite, the last epoch before that.
     """
     params = np.array(start, dtype=np.float64)
     earlier = before = params.copy()
@@ -81,12 +67,7 @@ def in_batches(
 ) -> float:
     """One epoch: hand the mean gradient of every batch to ``step``, which moves ``params`` in place.
 
-    An objective with a method ``epoch`` does that itself.
-
-    Returns
-    -------
-    float
-        Mean of the losses before each step.
+    An objective with a method ``epoch`` does that itself. Returns the mean of the losses before each step.
     """
     epoch = getattr(objective, "epoch", None)
     if epoch is not None:

@@ -1,30 +1,29 @@
-"""What trainers that follow full gradients share: evaluations that are counted, and SciPy's ways to end."""
+"""Trainers that follow full gradients, by SciPy: L-BFGS and non-linear conjugate gradients."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
+from directrix.parameters import number, whole
 from directrix.threads import one_blas_thread
 from directrix.trainers.progress import Progress
 from directrix.trainers.requirements import check_values
 from directrix.types import Callback, Float64Array, Objective, Result
 
+_TRIALS = 20
+"""Evaluations in a line search; SciPy would try 100 on a loss that is flat to rounding."""
+
+
+class _Flat(Exception):
+    """Leave a line search that finds nothing."""
+
 
 class Descent(Progress):
-    """One training under way, with the number of evaluations.
-
-    Parameters
-    ----------
-    objective : Objective
-        Loss and gradient over all queries.
-    start, callback
-        As in `Progress`.
-    max_iter : int >= 1
-        The budget of iterations, for the message.
-    """
+    """One training under way, with the number of evaluations; ``max_iter`` is for the message."""
 
     def __init__(
         self, objective: Objective, start: Float64Array, callback: Callback | None, max_iter: int
@@ -62,26 +61,195 @@ class Descent(Progress):
         )
 
 
-@one_blas_thread()  # once for all: threads of BLAS that come back after every gradient slow the next one
-def descend(
-    trainer: Any,
-    loop: Callable[[Descent], int],
-    objective: Objective,
-    start: Float64Array,
-    callback: Callback | None,
-) -> Result:
-    """Run ``loop`` on a new `Descent` until it returns SciPy's status, or a step or evaluation ends it.
+@dataclass(frozen=True)
+class FullGradients:
+    """Base of `LBFGS` and `CG`: their budget and tolerances."""
 
-    Raises
-    ------
-    InputError
-        If the objective is ``value_free``; the message has the trainer's name.
+    budget: ClassVar[str] = "max_iter"
+    models: ClassVar[tuple[type, ...]] = (object,)
+
+    max_iter: int = 200
+    tol: float = 1e-6
+    ftol: float = 1e-9
+
+    def __post_init__(self) -> None:
+        owner = type(self).__name__
+        whole(self.max_iter, "max_iter", owner)
+        for name in ("tol", "ftol"):
+            number(getattr(self, name), name, owner, least=0.0, example=1e-6)
+
+    @one_blas_thread()  # once for all: threads of BLAS that come back after every gradient slow the next one
+    def _descend(
+        self,
+        loop: Callable[[Descent], int],
+        objective: Objective,
+        start: Float64Array,
+        callback: Callback | None,
+    ) -> Result:
+        """Run ``loop`` until it returns SciPy's status, or a step or an evaluation ends it."""
+        check_values(objective, type(self).__name__)
+        descent = Descent(objective, start, callback, self.max_iter)
+        with descent:
+            if not len(descent.params):  # SciPy has no answer to that
+                descent.evaluate(descent.params)
+                descent.end("converged", "there are no parameters")
+            descent.end_with(loop(descent))
+        return descent.result({"evaluations": descent.evaluations})
+
+
+@dataclass(frozen=True)
+class LBFGS(FullGradients):
+    """Limited-memory BFGS with a strong-Wolfe line search (SciPy's L-BFGS-B without bounds).
+
+    Parameters
+    ----------
+    max_iter : int >= 1
+        Iterations, each one evaluation of the loss or a few.
+    tol : float >= 0
+        Converged when no component of the gradient exceeds it.
+    ftol : float >= 0
+        Converged when an iteration lowers the loss by less than this, relative to max(abs(loss), 1).
+    memory : int >= 1
+        Pairs of steps and gradient changes that approximate the curvature.
+
+    References
+    ----------
+    Liu & Nocedal (1989), doi:10.1007/BF01589116.
     """
-    check_values(objective, type(trainer).__name__)
-    descent = Descent(objective, start, callback, trainer.max_iter)
-    with descent:
-        if not len(descent.params):  # SciPy has no answer to that
-            descent.evaluate(descent.params)
-            descent.end("converged", "there are no parameters")
-        descent.end_with(loop(descent))
-    return descent.result({"evaluations": descent.evaluations})
+
+    short_name: ClassVar[str] = "lbfgs"
+
+    memory: int = 10
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        whole(self.memory, "memory", "LBFGS")
+
+    def minimise(
+        self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
+    ) -> Result:
+        """Minimise from ``start``.
+
+        Parameters
+        ----------
+        objective : Objective
+            Loss and gradient over all queries.
+        start : float64 (n_params,)
+            First parameters.
+        callback : callable, optional
+            Called with a `Step` at the start and after every iteration; returning True stops.
+
+        Returns
+        -------
+        Result
+            ``counts`` has iterations and evaluations.
+
+        Raises
+        ------
+        InputError
+            If the objective is ``value_free`` (LambdaRank): a line search needs its losses.
+        """
+        from scipy.optimize import minimize
+
+        def loop(descent: Descent) -> int:
+            outcome = minimize(
+                descent.evaluate,
+                descent.params,
+                jac=True,
+                method="L-BFGS-B",
+                callback=lambda intermediate_result: descent.step(
+                    intermediate_result.x, float(intermediate_result.fun)
+                ),
+                options={
+                    "maxiter": self.max_iter,
+                    "gtol": self.tol,
+                    "ftol": self.ftol,
+                    "maxcor": self.memory,
+                    "maxfun": 25 * self.max_iter,  # SciPy's default of 15,000 would end long runs
+                },
+            )
+            return int(outcome.status)
+
+        return self._descend(loop, objective, start, callback)
+
+
+@dataclass(frozen=True)
+class CG(FullGradients):
+    r"""Conjugate gradients with the update of Polak and Ribière and a strong-Wolfe line search.
+
+    .. math:: d_t = -g_t + \max\Big(0, \frac{g_t \cdot (g_t - g_{t-1})}{g_{t-1} \cdot g_{t-1}}\Big)\, d_{t-1}
+
+    It is what SmoothRank trains with. `LBFGS` usually needs fewer evaluations.
+
+    Parameters
+    ----------
+    max_iter : int >= 1
+        Iterations, each a line search of two evaluations or a few.
+    tol : float >= 0
+        Converged when no component of the gradient exceeds it.
+    ftol : float >= 0
+        Converged when an iteration lowers the loss by less than this, relative to max(abs(loss), 1).
+    restart : int >= 1, or None
+        Restart along the gradient after this number of iterations; None = the number of parameters.
+        1 is steepest descent.
+
+    References
+    ----------
+    Nocedal & Wright (2006), Numerical Optimization, Section 5.2 (PR+, Eq. 5.45);
+    Chapelle & Wu (2010), Section 4.4, doi:10.1007/s10791-009-9110-3.
+    """
+
+    short_name: ClassVar[str] = "cg"
+
+    restart: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.restart is not None:
+            whole(self.restart, "restart", "CG")
+
+    def minimise(
+        self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
+    ) -> Result:
+        """Minimise from ``start``; parameters and result as in `LBFGS.minimise`.
+
+        A line search that fails is tried again along the gradient before it ends the training.
+        """
+        from scipy.optimize import minimize
+
+        def loop(descent: Descent) -> int:
+            trials = 0
+
+            def evaluate(params: Float64Array) -> tuple[float, Float64Array]:
+                nonlocal trials
+                trials += 1
+                if trials > _TRIALS:
+                    raise _Flat
+                return descent.evaluate(params)
+
+            def step(intermediate_result: Any) -> None:
+                nonlocal trials
+                trials = 0
+                before, loss = descent.loss, float(intermediate_result.fun)
+                descent.step(intermediate_result.x, loss)
+                if before - loss <= self.ftol * max(abs(before), abs(loss), 1.0):
+                    descent.end_with(0)
+
+            code = 1
+            while code == 1 and descent.iterations < self.max_iter:
+                trials, begin = 0, descent.iterations
+                cycle = min(self.restart or max(len(descent.params), 1), self.max_iter - begin)
+                # An accurate search (c2 = 0.1) is what conjugate gradients need: N&W, Section 5.2.
+                options = {"maxiter": cycle, "gtol": self.tol, "norm": np.inf, "c1": 1e-4, "c2": 0.1}
+                try:
+                    outcome = minimize(
+                        evaluate, descent.params, jac=True, method="CG", callback=step, options=options
+                    )
+                    code = int(outcome.status)
+                except _Flat:
+                    code = 2
+                if code == 2 and descent.iterations > begin:
+                    code = 1  # along a conjugate direction it failed; the gradient's is tried next
+            return code
+
+        return self._descend(loop, objective, start, callback)

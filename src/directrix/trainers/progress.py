@@ -18,21 +18,8 @@ class _Ended(Exception):
 class Progress:
     """One training under way; ``with progress:`` is the block that `step` and `end` may leave.
 
-    Parameters
-    ----------
-    start : float64 (n_params,)
-        First parameters; not changed.
-    callback : callable, or None
-        Called with a `Step`; returning True stops.
-
-    Attributes
-    ----------
-    params, loss
-        Those of the last step; of the start and NaN before the first.
-    trace : list of dict
-        One row per step.
-    status, message
-        Why it ended.
+    ``params`` and ``loss`` are those of the last step; of the start and NaN before the first. ``trace`` has
+    one row per step; ``status`` and ``message`` say why it ended.
     """
 
     status: Status

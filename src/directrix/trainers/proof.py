@@ -16,16 +16,8 @@ _FALL = 0.999  # factor by which the gap must fall within that number of steps
 class Proof(Progress):
     """One training under way, whose ``params`` and ``loss`` are the best so far.
 
-    Parameters
-    ----------
-    objective : Objective
-        With a penalty of a strength > 0.
-    start, callback
-        As in `Progress`.
-    epsilon : float > 0
-        The gap at which it has converged.
-    max_iter : int >= 1
-        Steps after the start.
+    The penalty has a strength > 0. It has converged at a gap of ``epsilon``; ``max_iter`` counts the steps
+    after the start.
     """
 
     def __init__(

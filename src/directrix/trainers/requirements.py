@@ -22,13 +22,7 @@ def check_trainer(trainer: Any, wrapper: str) -> None:
 
 
 def check_values(objective: Any, trainer: str) -> None:
-    """Refuse an objective whose gradient belongs to no loss; for trainers that compare losses.
-
-    Raises
-    ------
-    InputError
-        If the objective says that it is ``value_free``.
-    """
+    """Raise `InputError` for an objective whose gradient belongs to no loss, if a trainer compares losses."""
     if getattr(objective, "value_free", False):
         raise InputError(
             f"{trainer} compares losses, but the gradient of {getattr(objective, 'surrogate', objective)!r} "
@@ -40,10 +34,7 @@ def check_values(objective: Any, trainer: str) -> None:
 def unpenalised_objective(objective: Any, trainer: str, models: tuple[type, ...], example: str) -> Objective:
     """Return the objective if it has queries, a model of the given classes and no penalty.
 
-    Raises
-    ------
-    InputError
-        If it does not, or has a penalty: boosting and the measure itself do not use one.
+    Otherwise `InputError`: boosting and the measure itself do not use a penalty.
     """
     accepted = _objective_on_queries(objective, trainer, models, example)
     if accepted.penalty.strength > 0.0:
@@ -57,12 +48,7 @@ def unpenalised_objective(objective: Any, trainer: str, models: tuple[type, ...]
 def convex_objective(objective: Any, trainer: str) -> Objective:
     """Return the objective if it is convex in the parameters: a convex surrogate of a linear model.
 
-    A surrogate with the trait ``convexifiable`` is accepted too.
-
-    Raises
-    ------
-    InputError
-        If it is neither.
+    A surrogate with the trait ``convexifiable`` is accepted too; `InputError` for any other.
     """
     models, example = (LinearModel, StumpModel), 'linear_objective(queries, "RankSVM", l2=1e-3)'
     accepted = _objective_on_queries(objective, trainer, models, example)

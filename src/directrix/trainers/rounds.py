@@ -21,25 +21,11 @@ def in_rounds(
 ) -> Result:
     """Convexify, train the convex loss, and repeat there, until a round gains less than ``epsilon``.
 
-    Parameters
-    ----------
-    objective : Objective
-        With a method ``convexified(params)``: a convex loss nowhere below its own, and equal to it at the
-        parameters.
-    start : float64 (n_params,)
-        Where it is convexified first.
-    callback : callable, or None
-        Called with the start and after every round; returning True stops.
-    epsilon : float > 0
-        What a round must lower the loss by.
-    train : callable
-        Objective and start -> Result; a status other than "converged" ends the rounds with it.
+    ``objective.convexified(params)`` is a convex loss nowhere below its own, and equal to it at the
+    parameters. ``train`` minimises it from there; a status other than "converged" ends the rounds with it.
 
-    Returns
-    -------
-    Result
-        A step of its trace is a round, and losses are those of ``objective``, which never rise. ``counts``
-        add up over the rounds; ``rounds`` is their number.
+    A step of the result's trace, and for the callback, is a round, and losses are those of ``objective``,
+    which never rise. ``counts`` add up over the rounds; ``rounds`` is their number.
     """
     progress = Progress(start, callback)
     rounds: list[Result] = []

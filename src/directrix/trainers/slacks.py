@@ -47,17 +47,18 @@ class Slacks(ABC):
             proof.end("not_finite", "the loss became NaN or infinite; scale the features (scale 'standard')")
         return bare, grad, value
 
+    def _plane(self, proof: Proof, point: Float64Array) -> tuple[float, Float64Array]:
+        """Offer a point and return its plane."""
+        bare, grad, value = self._oracle(proof, point)
+        proof.offer(point, bare)
+        return value, grad
+
 
 class OneSlack(Slacks):
     """One plane per step, below the whole loss (Joachims, Finley & Yu 2009, Algorithm 3).
 
-    Parameters
-    ----------
-    proof : Proof
-        Whose loss it is.
-    step : float, 0 < step <= 1
-        Where the next plane is taken: this fraction of the way from the best parameters to the model's
-        minimum.
+    The next plane is taken at a fraction ``step``, in (0, 1], of the way from the best parameters to the
+    model's minimum.
     """
 
     def __init__(self, proof: Proof, step: float) -> None:
@@ -92,22 +93,11 @@ class OneSlack(Slacks):
         for plane in planes:
             self._add(*plane)
 
-    def _plane(self, proof: Proof, point: Float64Array) -> tuple[float, Float64Array]:
-        """Offer a point and return its plane."""
-        bare, grad, value = self._oracle(proof, point)
-        proof.offer(point, bare)
-        return value, grad
-
 
 class EachSlack(Slacks):
     """Planes below the loss of every query (Yue, Finley, Radlinski & Joachims 2007, Algorithm 1).
 
     Its step is a pass over the queries, and one more evaluation for the value of the loss.
-
-    Parameters
-    ----------
-    proof : Proof
-        Whose loss it is.
     """
 
     def __init__(self, proof: Proof) -> None:
@@ -121,14 +111,14 @@ class EachSlack(Slacks):
         """Pass over the queries until the proof ends."""
         n_queries = proof.unpenalised.n_queries
         if not proof.has_loss:
-            self._offer(proof, proof.params)
+            self._plane(proof, proof.params)
         low = Minimum(proof.params - proof.center, -np.inf, np.full(n_queries, -np.inf))
         if len(self.bundle):
             low = self._minimum(proof)
         while True:
             proof.record(low.dual)
             low = self._pass(proof, low)
-            self._offer(proof, proof.center + low.params)
+            self._plane(proof, proof.center + low.params)
             self.bundle.drop(max(_IDLE, 2 * n_queries))
 
     def _pass(self, proof: Proof, low: Minimum) -> Minimum:
@@ -140,6 +130,3 @@ class EachSlack(Slacks):
                 self._add(value, grad, q)
                 low = self._minimum(proof)
         return low
-
-    def _offer(self, proof: Proof, point: Float64Array) -> None:
-        proof.offer(point, self._oracle(proof, point)[0])

@@ -183,21 +183,8 @@ def _columns(q: Queries, model: Any) -> Any:
 def step_features(model: StumpModel, X: Any) -> Any:
     r"""The steps of a `StumpModel` as features :math:`[x_f > \theta_{f,t}]`, in the order of its parameters.
 
-    Parameters
-    ----------
-    model : StumpModel
-        With T steps.
-    X : array or CSR matrix (n_docs, n_features)
-
-    Returns
-    -------
-    CSR array, float64 (n_docs, T)
-        Ones only: memory and time are linear in them, and in n_docs n_features.
-
-    Raises
-    ------
-    InputError
-        If there are more than 2^31 - 1 ones.
+    A CSR array, float64 (n_docs, n_steps), of ones only: memory and time are linear in them, and in
+    n_docs n_features. More than 2^31 - 1 ones are an `InputError`.
     """
     above = model.bins(X).T.astype(np.int64)
     n_ones = int(above.sum())

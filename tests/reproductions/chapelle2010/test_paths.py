@@ -13,7 +13,7 @@ from directrix.reproductions.chapelle2010.protocol import paths_of, whole_path
 from directrix.reproductions.chapelle2010.settings import Settings
 from directrix.surrogates.smooth import SmoothNDCG
 from directrix.trainers.anneal import Anneal
-from directrix.trainers.cg import CG
+from directrix.trainers.full_gradients import CG
 from directrix.trainers.regression import regression_start
 from tests.experiments.letor_folder import letor_queries
 

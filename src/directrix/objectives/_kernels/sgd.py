@@ -16,7 +16,12 @@ from directrix.surrogates._kernels.approx_core import scratch, soft_rank_core
 from directrix.surrogates._kernels.borrowed import borrowed, keep
 
 SEPARABLE, AP, CASCADE, KENDALL = 0, 1, 2, 3
-FAMILIES = {"separable": SEPARABLE, "ap": AP, "cascade": CASCADE, "kendall": KENDALL}
+FAMILIES = {
+    "approx.separable_chunk": SEPARABLE,
+    "approx.ap_chunk": AP,
+    "approx.cascade_chunk": CASCADE,
+    "approx.kendall_chunk": KENDALL,
+}
 
 
 @kernel

@@ -17,8 +17,7 @@ from directrix.reproductions.chapelle2010.methods import CHOSEN_BY
 from directrix.reproductions.runner import Cells, Key
 from directrix.surrogates.smooth import SmoothNDCG
 from directrix.trainers.anneal import Anneal
-from directrix.trainers.cg import CG
-from directrix.trainers.lbfgs import LBFGS
+from directrix.trainers.full_gradients import CG, LBFGS
 from directrix.trainers.regression import regression_start
 from directrix.types import Float64Array, Int64Array, Objective, Result, Step
 

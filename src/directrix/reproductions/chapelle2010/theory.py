@@ -12,7 +12,7 @@ from directrix.laws.bounds import smooth_ndcg_bound, smooth_rescaled
 from directrix.measures.dcg import NDCG
 from directrix.objectives.build import linear_objective
 from directrix.surrogates.smooth import SmoothNDCG
-from directrix.trainers.lbfgs import LBFGS
+from directrix.trainers.full_gradients import LBFGS
 from directrix.trainers.regression import regression_start
 from directrix.types import Float64Array
 

@@ -23,7 +23,7 @@ from directrix.reproductions.paper import paper
 from directrix.reproductions.qin2010.curves import ErrorCurve
 from directrix.reproductions.qin2010.methods import MAP, SHORT
 from directrix.reproductions.qin2010.protocol import CollectionResults, Results
-from directrix.surrogates.positions import soft_ranks
+from directrix.surrogates.approx_rank import soft_ranks
 
 _PAPER = paper("qin2010")
 _FULL = {short: name for name, short in SHORT.items()}

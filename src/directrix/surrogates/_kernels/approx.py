@@ -162,11 +162,6 @@ def separable_chunk(spec, weights, scores, qptr, first, last, value, grad):
     spec : tuple (int, int, float, float, float)
         shape of phi, sigmoid, k, alpha, beta.
     weights : float64 (n_docs,)     see the module's table
-    scores : float (n_docs,)
-    qptr : int64 (n_queries + 1,)
-    first, last : int
-    value : float64 (n_queries,)    out
-    grad : float (n_docs,)          out, in 1 / units of score
     """
     n = longest_query(qptr, first, last)
     owned = (np.empty(n), *scratch(n, scores))

@@ -181,11 +181,6 @@ def dorm_chunk(k, labels, worth, by_label, discount, star, fixed, scores, qptr, 
     discount : float64 (longest,)  c of ranks 1, 2, ...
     star : float64 (n_docs,)       coefficients of the perfect order; read if ``fixed``
     fixed : bool                   False: the perfect order is the one at these scores
-    scores : float (n_docs,)
-    qptr : int64 (n_queries + 1,)
-    first, last : int
-    value : float64 (n_queries,)   out
-    grad : float (n_docs,)         out, in 1 / units of score
     """
     space = _space(scores, qptr, first, last)
     computed = np.empty(space[0].shape[1])

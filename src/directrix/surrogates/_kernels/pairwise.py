@@ -129,11 +129,6 @@ def rank_svm_chunk(levels, shares, scores, qptr, first, last, value, grad):
     ----------
     levels : int64 (n_docs,)        rank of the label in its query, from 0
     shares : float64 (n_queries,)   1 / number of pairs, 0 if there is none
-    scores : float (n_docs,)
-    qptr : int64 (n_queries + 1,)
-    first, last : int
-    value : float64 (n_queries,)    out
-    grad : float (n_docs,)          out
 
     Notes
     -----

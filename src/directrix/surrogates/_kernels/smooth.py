@@ -195,11 +195,6 @@ def smooth_chunk(kind, sigma, weights, discount, scores, qptr, first, last, valu
     ----------
     kind, sigma, discount          as in `smooth_query`
     weights : float64 (n_docs,)
-    scores : float (n_docs,)
-    qptr : int64 (n_queries + 1,)
-    first, last : int
-    value : float64 (n_queries,)   out
-    grad : float (n_docs,)         out, in 1 / units of score
     """
     n = longest_query(qptr, first, last)
     floats = np.empty((5, n + GAP), dtype=scores.dtype)

@@ -256,11 +256,6 @@ def soft_ndcg_chunk(sigma, k, gains, scores, qptr, first, last, value, grad):
     sigma : float > 0               standard deviation of a score
     k : int >= 1                    cut-off
     gains : float64 (n_docs,)       over the ideal DCG@k; documents with 0 are not evaluated
-    scores : float (n_docs,)
-    qptr : int64 (n_queries + 1,)
-    first, last : int
-    value : float64 (n_queries,)    out
-    grad : float (n_docs,)          out, in 1 / units of score
 
     Notes
     -----

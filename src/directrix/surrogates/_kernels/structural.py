@@ -145,7 +145,7 @@ def _query(s, relevant, gains, discount, twice, grad, floats, integers):
 
 @kernel
 def interleave_chunk(relevant, gains, discount, twice, perfect, scores, qptr, first, last, value, grad):
-    """Fill ``value[q]`` and the gradient of the documents of queries first <= q < last.
+    """Fill ``value[q]``, perfect - hinge, and the gradient of the documents of queries first <= q < last.
 
     Parameters
     ----------
@@ -154,11 +154,6 @@ def interleave_chunk(relevant, gains, discount, twice, perfect, scores, qptr, fi
     discount : float64 (longest,)     D of the module's table
     twice : float64 (n_queries,)      2c
     perfect : float64 (n_queries,)    value where no pair is in the wrong order
-    scores : float (n_docs,)
-    qptr : int64 (n_queries + 1,)
-    first, last : int
-    value : float64 (n_queries,)      out; perfect - hinge
-    grad : float (n_docs,)            out
 
     Notes
     -----
