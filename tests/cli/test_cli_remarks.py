@@ -144,7 +144,7 @@ def test_missing_values_are_filled_by_a_scale(run, files, tmp_path, scale):
     assert refused.exit_code == 1
     assert "row 3 of the training data: feature 2 is nan" in refused.stderr
     assert "--scale log" in refused.stderr
-    assert "--method BoostedNDCG" in refused.stderr
+    assert "--method YetiRank" in refused.stderr
     assert run("train", path, "--missing", "nan", "--scale", scale, *FEW, "-o", model).exit_code == 0
     assert dx.load(model).training_["data"]["missing"] == 1
     assert run("predict", model, path, "--missing", "nan").exit_code == 0

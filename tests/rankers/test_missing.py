@@ -59,7 +59,7 @@ def test_without_one_both_ways_out_are_named(name, scale):
         ranker.fit(HOLES, Y, qid=QID)
     with pytest.raises(dx.InputError, match=at) as error:
         ranker.fit(X, Y, qid=QID).predict(HOLES, qid=QID)
-    assert "--method BoostedNDCG" in error.value.in_shell
+    assert "--method YetiRank" in error.value.in_shell
     with pytest.raises(dx.InputError, match=r"row .* of the validation data: feature"):
         ranker.fit(X, Y, qid=QID, eval_set=(HOLES, Y), eval_qid=QID)
     assert not ranker.__sklearn_tags__().input_tags.allow_nan
@@ -77,6 +77,7 @@ def test_trees_split_missing_values_off(surrogate, tmp_path):
     assert make("BoostedRanker").fit(constant, labels, qid=QID).score(constant, labels, qid=QID) == 1.0
     nothing = make("BoostedRanker").fit(np.full((360, 1), np.nan), labels, qid=QID)
     assert nothing.predict(told).tolist() == [0.0] * 360
+    assert "nothing to split" in nothing.result_.message
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf])

@@ -119,7 +119,7 @@ _FILL = {
     "python": "Type scale='log' or scale='standard', which fill in the mean of the training data, or use "
     "trees, which take it as it is: BoostedRanker(); or read it as 0: missing='zero'.",
     "shell": "Type --scale log or --scale standard, which fill in the mean of the training data, or use "
-    "trees, which take it as it is: --method BoostedNDCG; or read it as 0: --missing zero.",
+    "trees, which take it as it is: --method YetiRank; or read it as 0: --missing zero.",
 }
 _CLIP = {
     "python": "Clip the column, e.g. numpy.clip(X, -1e30, 1e30), or drop these rows.",

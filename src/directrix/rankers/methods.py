@@ -11,15 +11,15 @@ from directrix.rankers.published import PUBLISHED
 
 _BY_NAME: dict[str, Method] = {m.name: m for m in (*PUBLISHED, *BASELINES)}
 
-_NONLINEAR = ("MLP", "Network", "YetiRank")
+_MORE = ("ApproxNDCG-Quantile", "MLP", "Network", "YetiRank", "Regression")
 _SUITS = {
-    "NDCG": ("ApproxNDCG", "SmoothNDCG", "LambdaRank", *_NONLINEAR, "Regression"),
-    "AP": ("ApproxAP", "ApproxNDCG", "SmoothAP", "LambdaRank", *_NONLINEAR, "Regression"),
-    "Precision": ("ApproxNDCG", "ApproxPrecision", "LambdaRank", *_NONLINEAR, "Regression"),
-    "RR": ("ApproxNDCG", "ApproxRR", "LambdaRank", *_NONLINEAR, "Regression"),
-    "ERR": ("ApproxNDCG", "ApproxERR", "LambdaRank", *_NONLINEAR, "Regression"),
-    "KendallTau": ("ApproxKendall", "ApproxNDCG", *_NONLINEAR, "Regression"),
-    "others": ("ApproxNDCG", "SmoothNDCG", *_NONLINEAR, "Regression"),
+    "NDCG": ("ApproxNDCG", "SmoothNDCG", "LambdaRank", *_MORE),
+    "AP": ("ApproxAP", "ApproxNDCG", "SmoothAP", "LambdaRank", *_MORE),
+    "Precision": ("ApproxNDCG", "ApproxPrecision", "LambdaRank", *_MORE),
+    "RR": ("ApproxNDCG", "ApproxRR", "LambdaRank", *_MORE),
+    "ERR": ("ApproxNDCG", "ApproxERR", "LambdaRank", *_MORE),
+    "KendallTau": ("ApproxKendall", "ApproxNDCG", *_MORE),
+    "others": ("ApproxNDCG", "SmoothNDCG", *_MORE),
 }
 """What "auto" tries, by class of measure, in an order of preference; see docs/decisions/0041."""
 

@@ -47,7 +47,7 @@ class YetiRank(SwapForces):
     noise : float, 1e-30 to 1e30
         epsilon, in units of score.
     draw : int >= 0
-        Number of the noise. Boosting draws anew for every tree; other trainers keep the draw.
+        Number of the noise. Boosting takes other noise for every tree; other trainers keep it.
 
     Notes
     -----
