@@ -28,10 +28,10 @@ from typing import Any
 
 import bench_letor as letor
 import numpy as np
+from directrix.reproductions.chapelle2010.published import PUBLISHED
 from joblib import Parallel, delayed
 
 import directrix as dx
-from directrix.reproductions.chapelle2010.published import PUBLISHED
 
 CELLS = Path(__file__).parent / "results" / "methods.jsonl"
 NAMES = ("AP", "nDCG@5", "nDCG@10", "nDCG")

@@ -72,6 +72,7 @@ def test_streaming_is_chosen_by_the_memory_that_is_there(run, tables, tmp_path, 
     arguments = ("--method", "Regression", "-o", tmp_path / "model.json")
     result = run("train", tables / "train.arrow", *arguments)
     assert (result.exit_code, "features stay in" in result.stderr) == (0, True)
+    assert run("train", tables / "train.arrow", "--missing", "nan", *arguments).exit_code == 0
     result = run("train", tables / "train.arrow", "--missing", "zero", *arguments)
     assert result.exit_code == 1
     assert "convert" in result.stderr

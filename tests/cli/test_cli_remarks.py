@@ -1,6 +1,8 @@
 """What is said when nothing can be learned, and mistakes that used to end in a traceback or in silence."""
 
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -129,6 +131,24 @@ def test_missing_values_can_be_taken_as_zero(run, files, data, tmp_path, value):
     assert run("convert", path, tmp_path / "c.txt", "--missing", "zero").exit_code == 0
     np.testing.assert_array_equal(dx.read_letor(tmp_path / "c.txt").features, dx.read_letor(zero).features)
     assert run("train", path, "--missing", "zero", *FEW, "-o", tmp_path / "m.json").exit_code == 0
+
+
+@pytest.mark.parametrize("scale", ["log", "quantile", "standard", "minmax"])
+def test_missing_values_are_filled_by_a_scale(run, files, tmp_path, scale):
+    path = tmp_path / "gaps.txt"
+    lines = Path(files.train).read_text().splitlines()
+    lines[3] = re.sub(r" 2:\S+", " 2:nan", lines[3])
+    path.write_text("\n".join(lines) + "\n")
+    model = tmp_path / "m.json"
+    refused = run("train", path, "--missing", "nan", *FEW, "-o", model)
+    assert refused.exit_code == 1
+    assert "row 3 of the training data: feature 2 is nan" in refused.stderr
+    assert "--scale log" in refused.stderr
+    assert "--method BoostedNDCG" in refused.stderr
+    assert run("train", path, "--missing", "nan", "--scale", scale, *FEW, "-o", model).exit_code == 0
+    assert dx.load(model).training_["data"]["missing"] == 1
+    assert run("predict", model, path, "--missing", "nan").exit_code == 0
+    assert run("evaluate", path, model, "--missing", "nan").exit_code == 0
 
 
 def test_a_measure_given_twice_is_one_column(run, files):

@@ -12,7 +12,7 @@ from directrix.data.scale import Scale
 
 X = np.array([[1.0, 5.0, 0.0], [3.0, 5.0, 4.0], [2.0, 7.0, 1.0], [2.0, 9.0, 3.0]])
 QPTR = np.array([0, 2, 4])
-KINDS = ["query-minmax", "query-standard", "query-percentile", "minmax", "standard"]
+KINDS = ["query-minmax", "query-standard", "query-percentile", "minmax", "standard", "log", "quantile"]
 
 
 def test_by_query():
@@ -106,7 +106,7 @@ def test_no_scale():
 def test_messages():
     with pytest.raises(dx.InputError, match=r"scale='robust'; choose one of 'query-minmax', .*, or None"):
         dx.data.fit_scale("robust", X)
-    for kind in ("minmax", "query-minmax", "query-standard", "query-percentile"):
+    for kind in ("minmax", "query-minmax", "query-standard", "query-percentile", "quantile"):
         with pytest.raises(dx.InputError, match=rf"scale='{kind}' moves zeros.*scale='standard'"):
             dx.data.fit_scale(kind, sp.csr_array(X)).apply(sp.csr_array(X), QPTR)
     with pytest.raises(dx.InputError, match=r"the features have 2 columns, but 3 when the scale was made"):
@@ -132,6 +132,24 @@ def test_messages():
         {"kind": "standard", "center": [True], "width": [1.0]},
         {"kind": 10**5000},
         {"kind": "query-minmax", "center": [0.0], "width": [1.0]},
+        {"kind": "minmax", "center": [0.0], "width": [1.0], "fill": [float("inf")]},
+        {"kind": "minmax", "center": [0.0], "width": [1.0], "fill": [0.0, 1.0]},
+        {"kind": "log", "center": [0.0], "width": [1.0], "fill": [0.0]},
+        {"kind": "log", "center": [0.0], "width": [1.0], "knots": [[0.0]]},
+        {"kind": "quantile", "center": [0.0], "width": [1.0]},
+        {"kind": "quantile"},
+        {"kind": "quantile", "knots": [], "scores": []},
+        {"kind": "quantile", "knots": [[0.0]]},
+        {"kind": "quantile", "knots": [[]], "scores": [[]]},
+        {"kind": "quantile", "knots": [[0.0], [1.0]], "scores": [[0.0]]},
+        {"kind": "quantile", "knots": [[0.0, 1.0]], "scores": [[0.0]]},
+        {"kind": "quantile", "knots": [[1.0, 0.0]], "scores": [[0.0, 1.0]]},
+        {"kind": "quantile", "knots": [[0.0, 1.0]], "scores": [[0.0, 0.0]]},
+        {"kind": "quantile", "knots": [[0.0, "1"]], "scores": [[0.0, 1.0]]},
+        {"kind": "quantile", "knots": [[0.0, float("nan")]], "scores": [[0.0, 1.0]]},
+        {"kind": "quantile", "knots": [[0.0, 10**400]], "scores": [[0.0, 1.0]]},
+        {"kind": "quantile", "knots": [0.0, 1.0], "scores": [0.0, 1.0]},
+        {"kind": "quantile", "knots": [list(range(257))], "scores": [list(range(257))]},
     ],
 )
 def test_broken_model_files(data):
@@ -152,7 +170,7 @@ def test_broken_model_files(data):
         ),
         (("minmax", (np.inf,), (1.0,)), "with center = (inf,)"),
         (("minmax", ("a",), (1.0,)), "with center = ('a',)"),
-        (("minmax", (0.0, 1.0), (1.0,)), "2 centers and 1 widths; both have one value per feature"),
+        (("minmax", (0.0, 1.0), (1.0,)), "2 centers and 1 widths; all have one value per feature"),
         (
             ("query-standard", (0.0,), (1.0,)),
             "width, which each query determines. Leave them out",
@@ -171,7 +189,7 @@ def test_a_width_without_a_reciprocal_is_divided_by(kind):
     assert got.tolist() == [[0, 0], [1, 1]]
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "query-percentile"])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("query-percentile", "log")])
 def test_ranges_beyond_the_largest_float_are_refused(kind):
     features = np.array([[0.0, -1e308], [1.0, 1e308]])
     with pytest.raises(dx.InputError, match=r"range or deviation of column 1 in .* is too large for a float"):
@@ -184,6 +202,8 @@ def test_values_that_scaling_would_make_infinite_are_refused():
     message = r"features: 1e\+30 at row 1, column 0 is too large for float32 once it is scaled"
     with pytest.raises(dx.InputError, match=message):
         scale.apply(np.array([[np.nan], [1e30]], dtype=np.float32), np.array([0, 2]))
+    with pytest.raises(dx.InputError, match=r"inf at row 1, column 0; finite numbers are needed.*clip"):
+        dx.data.fit_scale("quantile", small).apply(np.array([[np.nan], [np.inf]]), np.array([0, 2]))
     sparse = dx.data.fit_scale("standard", sp.csr_array(small))
     with pytest.raises(dx.InputError, match=r"1e\+30 at column 0 is too large"):
         sparse.apply(sp.csr_array(np.array([[1e30]], dtype=np.float32)), np.array([0, 1]))

@@ -1,6 +1,7 @@
 """Every surrogate keeps every law it claims, and each law is able to fail."""
 
 import dataclasses
+import itertools
 import re
 from itertools import pairwise
 
@@ -14,6 +15,7 @@ from directrix.registry import SURROGATES, classes
 from directrix.surrogates.base import spread_curvature
 from tests.reference import cases, references
 
+COUNTER = itertools.count()
 REFERENCES = references()
 CASES = cases()
 
@@ -238,9 +240,22 @@ def test_the_order_of_tied_documents_can_break_a_law():
         check_surrogate(_Mutant("ties", first_of_ties))
 
 
+@pytest.mark.parametrize(
+    ("draw", "message"),
+    [(lambda _: 0, "another draw gives the same forces"), (lambda _: next(COUNTER), "other bits")],
+)
+def test_the_law_of_draws_can_fail(draw, message):
+    class Drawn(_Without):
+        def redraw(self, *numbers):
+            return dataclasses.replace(self.inner, draw=draw(numbers))
+
+    with pytest.raises(LawBroken, match=f"- draws differ: .*{message}"):
+        check_surrogate(Drawn("", dx.YetiRank()))
+
+
 def test_every_law_has_a_mutant():
     laws = {law.__name__.lstrip("_").replace("_", " ") for law, _ in _LAWS} | {"gradient is the slope"}
-    assert set(MUTANTS) | {"boosting can divide by the curvature"} == laws
+    assert set(MUTANTS) | {"boosting can divide by the curvature", "draws differ"} == laws
 
 
 def test_every_surrogate_has_defaults():

@@ -16,7 +16,17 @@ from directrix.objectives.build import make_objective
 from directrix.objectives.penalty import L2
 from directrix.threads import one_blas_thread
 
-MODELS = [MLPModel(), MLPModel((3,), "tanh"), MLPModel((4, 5), "tanh"), MLPModel((6, 2, 3)), MLPModel(())]
+MODELS = [
+    MLPModel(),
+    MLPModel((3,), "tanh"),
+    MLPModel((4, 5), "tanh"),
+    MLPModel((6, 2, 3)),
+    MLPModel(()),
+    MLPModel((4,), residual=True),
+    MLPModel((4, 4, 3, 3), "tanh", residual=True),
+    MLPModel((5, 5, 2), residual=True),
+    MLPModel((), residual=True),
+]
 N_FEATURES = 7
 
 
@@ -39,9 +49,12 @@ def score(model, params, x):
         weights = params[at : at + n_in * width]
         bias = params[at + n_in * width : at + n_in * width + width]
         z = [sum(a[i] * weights[i * width + o] for i in range(n_in)) + bias[o] for o in range(width)]
-        a = [np.tanh(v) if model.activation == "tanh" else max(v, 0.0) for v in z]
+        phi = [np.tanh(v) if model.activation == "tanh" else max(v, 0.0) for v in z]
+        first, skips = at == 0, model.residual and n_in == width
+        a = [new + old for new, old in zip(phi, a, strict=True)] if skips and not first else phi
         at += n_in * width + width
-    return sum(v * w for v, w in zip(a, params[at:], strict=True))
+    inputs = [*a, *x] if model.residual else a
+    return sum(v * w for v, w in zip(inputs, params[at:], strict=True))
 
 
 @pytest.mark.parametrize("model", MODELS, ids=repr)
@@ -65,6 +78,45 @@ def test_gradient_is_the_slope_in_every_parameter(model, kind):
         step[p] = h
         slope = (model.forward(params + step, X)[0] - model.forward(params - step, X)[0]) @ g / (2 * h)
         np.testing.assert_allclose(grad[p], slope, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [MLPModel((6,), a, residual=r, dropout=0.4) for a in ("relu", "tanh") for r in (False, True)]
+    + [MLPModel((5, 5), "tanh", residual=True, dropout=0.4), MLPModel((5, 5), residual=True, dropout=0.4)],
+    ids=repr,
+)
+def test_gradient_is_the_slope_with_the_units_of_a_seed_dropped(model):
+    X, rng = rows()
+    X, params, g = row_slice(X, 0, len(X)), parameters(model, rng), rng.standard_normal(len(X))
+    grad = model.backward(model.forward(params, X, seed=3)[1], g)
+    for p in range(len(params)):
+        step = np.zeros(len(params))
+        step[p] = 1e-6
+        up, down = (model.forward(params + sign * step, X, seed=3)[0] for sign in (1, -1))
+        np.testing.assert_allclose(grad[p], (up - down) @ g / 2e-6, rtol=1e-6, atol=1e-7)
+
+
+def test_dropout_drops_its_share_and_keeps_the_mean():
+    """With output weights 1 and inputs of 1 the score is the number of units that are kept, rescaled."""
+    model, n = MLPModel((200,), dropout=0.3), 400
+    params = np.concatenate([np.full(200, 1.0), np.zeros(200), np.ones(200)])
+    X = np.ones((n, 1))
+    scores = model.forward(params, X, seed=(1, 2))[0]
+    kept = scores * 0.7 / 200
+    assert abs(kept.mean() - 0.7) < 4 * np.sqrt(0.21 / (200 * n))
+    assert 0.5 < kept.std() / np.sqrt(0.21 / 200) < 1.5
+    assert np.array_equal(scores, model.forward(params, X, seed=(1, 2))[0])
+    assert not np.array_equal(scores, model.forward(params, X, seed=(1, 3))[0])
+
+
+def test_without_a_seed_nothing_is_dropped():
+    X, rng = rows()
+    model = MLPModel((4, 4), residual=True, dropout=0.5)
+    params = parameters(model, rng)
+    scores = MLPModel((4, 4), residual=True).forward(params, X)[0]
+    assert np.array_equal(model.forward(params, X)[0], scores)
+    assert not np.array_equal(model.forward(params, X, seed=0)[0], scores)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -160,6 +212,35 @@ def test_same_bits_for_any_number_of_threads(hidden):
     for loss, grad in results[1:]:
         assert loss == results[0][0]
         assert np.array_equal(grad, results[0][1])
+
+
+@pytest.mark.parametrize("surrogate", ["ApproxNDCG", "SmoothNDCG(sigma=1.0)"])
+def test_an_epoch_drops_the_same_units_for_any_number_of_threads_and_others_in_the_next(surrogate):
+    q, model = problem(n_features=120), MLPModel((700, 700), residual=True, dropout=0.2)
+    objective = make_objective(q, surrogate, model)
+    params, rng = model.start(q.n_features, np.random.default_rng(0)), np.random.default_rng(1)
+    orders = [rng.permutation(60), rng.permutation(60)]
+    assert len(objective.kernel.batches(objective.source, orders[0])(0, 30)) > 1  # shared among threads
+
+    def grads(order):
+        kept = []
+        objective.epoch(params, order, 30, lambda grad: kept.append(grad.copy()))
+        return kept
+
+    found = []
+    for n in (1, 3):
+        before = dx.set_threads(n)
+        found.append([*grads(orders[0]), *grads(orders[1])])
+        dx.set_threads(before)
+    assert all(np.array_equal(one, two) for one, two in zip(*found, strict=True))
+    twice = grads(np.tile(orders[0][:30], 2))
+    assert not np.array_equal(*twice)  # the same queries in another batch
+    other = np.append(orders[0][:30], orders[0][:29:-1])
+    assert not np.array_equal(grads(other)[0], found[0][0])  # the same batch in another epoch
+    all_units = make_objective(q, surrogate, MLPModel((700, 700), residual=True))
+    mean = [o.value_and_grad(params, orders[0][:30])[1] for o in (objective, all_units)]
+    assert np.array_equal(*mean)
+    assert not np.array_equal(mean[0], found[0][0])
 
 
 def test_the_loss_has_its_slope_over_queries_and_over_some_of_them():
@@ -301,6 +382,7 @@ def test_wide_networks_take_fewer_rows_a_part():
         (lambda: MLPModel((2.5,)), r"hidden=\(2\.5,\)"),
         (lambda: MLPModel((True,)), r"hidden=\(True,\)"),
         (lambda: MLPModel(activation="sine"), r"activation='sine': type 'relu' or 'tanh'"),
+        (lambda: MLPModel(dropout=1.0), r"MLPModel\(dropout=1\.0\).*>= 0 and < 1"),
         (lambda: MLPModel((2,)).forward(np.zeros(3), np.zeros((1, 4))), r"shape \(3,\).*has 12 parameters"),
     ],
 )

@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import directrix as dx
+from directrix.data.scale import SCALES
 from directrix.data.synthetic import make_linear
 
 Q, TRUE = make_linear(30, 12, 5, seed=1)
@@ -73,7 +74,7 @@ def test_group_sizes_say_the_same_as_qid():
     assert by_size.score(X, Y, group=[12] * 30) == by_size.score(X, Y, qid=QID)
 
 
-@pytest.mark.parametrize("kind", ["query-minmax", "query-standard", "query-percentile", "minmax", "standard"])
+@pytest.mark.parametrize("kind", SCALES)
 def test_scaling_is_learnt_stored_and_applied(kind, tmp_path):
     skewed = X * [1.0, 1e4, 1e-4, 3.0, 7.0] + 5.0
     ranker = dx.LinearRanker(scale=kind, max_iter=30).fit(skewed, Y, qid=QID)

@@ -131,7 +131,7 @@ def test_cut_off_and_relevance_come_from_the_measure():
     ("measure", "first", "others"),
     [
         ("nDCG@10", "ApproxNDCG", ["SmoothNDCG", "LambdaRank"]),
-        ("AP", "ApproxAP", ["SmoothAP", "BoostedLambda"]),
+        ("AP", "ApproxAP", ["SmoothAP", "YetiRank"]),
         ("P@5", "ApproxNDCG", ["ApproxPrecision"]),
         ("RR", "ApproxNDCG", ["ApproxRR"]),
         ("ERR", "ApproxNDCG", ["ApproxERR"]),

@@ -24,13 +24,17 @@ def bumps(seed=0):
 X, Y = bumps()
 
 
+PERCEPTRON = {"hidden": (10,), "residual": False, "dropout": 0.0, "trainer": "lbfgs", "l2": 1e-3}
+
+
 def fitted(**settings):
-    settings = {"max_iter": 30, "random_state": 0, **settings}
+    settings = {**PERCEPTRON, "max_iter": 30, "random_state": 0, **settings}
     return dx.MLPRanker("ApproxNDCG(alpha=5.0)", **settings).fit(X, Y, qid=QID)
 
 
 @pytest.mark.parametrize(
-    "trainer", ["lbfgs", dx.Adam(learning_rate=0.02, epochs=40), dx.SGD(learning_rate=0.5, epochs=60)]
+    "trainer",
+    ["lbfgs", dx.Adam(learning_rate=0.02, epochs=60, batch=1), dx.SGD(learning_rate=0.5, epochs=60)],
 )
 @pytest.mark.parametrize("activation", ["tanh", "relu"])
 def test_it_learns_what_no_linear_ranker_can(trainer, activation):
@@ -49,7 +53,7 @@ def test_every_trainer_by_name_lowers_the_loss_and_repeats_itself(trainer):
     assert one.params_.tobytes() == two.params_.tobytes() != other.params_.tobytes()
 
 
-@pytest.mark.parametrize("trainer", ["lbfgs", "adam"])
+@pytest.mark.parametrize("trainer", ["lbfgs", "adam", "sgd"])
 def test_same_bits_for_any_number_of_threads(trainer):
     data = dx.data.make_cubic(n_queries=120, docs_per_query=100, n_features=40, seed=1)
     results = []
@@ -73,12 +77,30 @@ def test_the_loss_is_that_of_the_measure_and_a_penalty_on_scaled_features():
 
 
 def test_without_hidden_layers_it_is_a_linear_ranker():
-    settings = {"l2": 1e-3, "scale": "standard", "max_iter": 300}
+    settings = {"l2": 1e-3, "scale": "standard", "max_iter": 300, "trainer": "lbfgs"}
     linear = dx.LinearRanker("ApproxKendall", start="zero", **settings).fit(X, X[:, 1].clip(0), qid=QID)
     mine = dx.MLPRanker("ApproxKendall", hidden=(), random_state=0, **settings).fit(
         X, X[:, 1].clip(0), qid=QID
     )
     np.testing.assert_allclose(mine.params_, linear.coef_, rtol=0, atol=2e-3 * np.abs(linear.coef_).max())
+
+
+def test_as_it_comes_it_learns_what_a_perceptron_does_and_repeats_itself():
+    data = dx.data.make_cubic(n_queries=300, docs_per_query=20, n_features=8, seed=0)
+    train, valid, test = dx.data.split_queries(data, (0.6, 0.2, 0.2))
+    one, two = (dx.MLPRanker(random_state=0).fit_queries(train, valid, measure="nDCG@10") for _ in range(2))
+    value = dx.evaluate("nDCG@10", one.predict_queries(test), test.labels, qptr=test.qptr)["nDCG@10"]
+    assert value > 0.85
+    assert one.params_.tobytes() == two.params_.tobytes()
+    assert repr(one.surrogate_).startswith("ListNet(target='shares'")
+
+
+def test_dropout_acts_in_steps_alone():
+    with_it = fitted(dropout=0.5, max_iter=5)  # full gradients
+    assert with_it.params_.tobytes() == fitted(max_iter=5).params_.tobytes()
+    assert with_it.predict(X).tobytes() == fitted(max_iter=5).predict(X).tobytes()
+    kept, dropped = (fitted(dropout=p, trainer="adam", max_iter=2).params_ for p in (0.0, 0.5))
+    assert not np.array_equal(kept, dropped)
 
 
 def test_many_rows_are_scored_as_few_are():
@@ -90,9 +112,9 @@ def test_many_rows_are_scored_as_few_are():
 
 def test_sparse_features_are_divided_and_not_centred():
     sparse = fitted(max_iter=5)
-    other = dx.MLPRanker("ApproxNDCG(alpha=5.0)", max_iter=5, random_state=0)
+    other = dx.MLPRanker("ApproxNDCG(alpha=5.0)", max_iter=5, random_state=0, **PERCEPTRON)
     other.fit(sp.csr_array(X), Y, qid=QID)
-    by_hand = dx.MLPRanker("ApproxNDCG(alpha=5.0)", max_iter=5, random_state=0, scale=None)
+    by_hand = dx.MLPRanker("ApproxNDCG(alpha=5.0)", max_iter=5, random_state=0, scale=None, **PERCEPTRON)
     by_hand.fit(X / X.std(axis=0), Y, qid=QID)
     np.testing.assert_allclose(other.predict(sp.csr_array(X)), by_hand.predict(X / X.std(axis=0)), rtol=1e-6)
     assert not np.allclose(other.predict(X), sparse.predict(X))
@@ -100,7 +122,7 @@ def test_sparse_features_are_divided_and_not_centred():
 
 def test_validation_queries_choose_the_iteration():
     unseen, labels = bumps(1)
-    ranker = dx.MLPRanker("ApproxNDCG(alpha=5.0)", l2=0.0, max_iter=200, patience=5, random_state=0)
+    ranker = dx.MLPRanker("ApproxNDCG(alpha=5.0)", max_iter=200, patience=5, random_state=0)
     ranker.fit(X, Y, qid=QID, eval_set=(unseen, labels), eval_qid=QID)
     assert ranker.result_.counts["best"] == len(ranker.result_.trace) - 1 - 5
     best = max(row["score"] for row in ranker.result_.trace)
@@ -140,6 +162,8 @@ def test_a_generator_of_seeds_and_none():
         ({"activation": "sine"}, "'activation' parameter"),
         ({"trainer": "magic"}, "'trainer' parameter"),
         ({"l2": -1.0}, "'l2' parameter"),
+        ({"dropout": 1.0}, "'dropout' parameter"),
+        ({"residual": 2}, "'residual' parameter"),
     ],
 )
 def test_parameters_are_checked(settings, message):
@@ -153,6 +177,26 @@ def test_parameters_are_checked(settings, message):
 @pytest.fixture(scope="module")
 def ranker():
     return fitted(hidden=(4, 3), activation="tanh", max_iter=6)
+
+
+def test_a_network_with_a_linear_term_is_read_back(tmp_path):
+    ranker = fitted(hidden=(4, 4), residual=True, dropout=0.2, trainer="adam", max_iter=2)
+    ranker.save(tmp_path / "m.json")
+    loaded = dx.load(tmp_path / "m.json")
+    layers = json.loads((tmp_path / "m.json").read_text())["model"]["layers"]
+    assert [layer["inputs"] for layer in layers] == [3, 4, 4 + 3]
+    assert (loaded.hidden, loaded.residual, loaded.dropout) == ((4, 4), True, 0.2)
+    assert loaded.predict(X).tobytes() == ranker.predict(X).tobytes()
+    assert clone(loaded).fit(X, Y, qid=QID).params_.tobytes() == ranker.params_.tobytes()
+
+
+def test_a_file_of_a_version_without_dropout_is_a_perceptron(ranker, saved):
+    content = json.loads(saved.read_text())
+    del content["model"]["dropout"]
+    saved.write_text(json.dumps(content))
+    loaded = dx.load(saved)
+    assert (loaded.residual, loaded.dropout) == (False, 0.0)
+    assert loaded.predict(X).tobytes() == ranker.predict(X).tobytes()
 
 
 @pytest.fixture
@@ -173,7 +217,7 @@ def test_a_model_read_back_predicts_the_same_bits_and_trains_the_same_way(ranker
 
 def test_the_file_has_the_documented_form(ranker, saved):
     model = json.loads(saved.read_text())["model"]
-    assert list(model) == ["type", "activation", "layers"]
+    assert list(model) == ["type", "activation", "dropout", "layers"]
     shapes = [(layer["inputs"], layer["outputs"], layer["bias"] is None) for layer in model["layers"]]
     assert shapes == [(3, 4, False), (4, 3, False), (3, 1, True)]
     W = np.reshape(model["layers"][0]["weights"], (3, 4))
@@ -202,6 +246,8 @@ EDITS = {
     "no bias of a hidden layer": (lambda m: m["layers"][0].update(bias=None), r"\[0\].*with a bias"),
     "a weight less": (lambda m: m["layers"][0]["weights"].pop(), "11 numbers for 12 connections"),
     "a bias less": (lambda m: m["layers"][1]["bias"].pop(), "2 numbers for 3 outputs"),
+    "dropout is text": (lambda m: m.update(dropout="0.1"), '"dropout" is text'),
+    "dropout is 1": (lambda m: m.update(dropout=1.0), r"MLPModel\(dropout=1\.0\)"),
     "a weight is text": (lambda m: m["layers"][0]["weights"].__setitem__(2, "1"), r"\[2\] is '1'"),
 }
 

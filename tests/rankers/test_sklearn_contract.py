@@ -57,8 +57,8 @@ SETTINGS = {
     "StumpRanker": [{"max_iter": 10}, {"trainer": "frank", "thresholds": 4, "max_iter": 5}],
     "AutoRanker": [{"measure": "nDCG@5", "method": "Regression", "folds": 2}],
     "MLPRanker": [
-        {"hidden": (4,), "max_iter": 10},
-        {"hidden": (3, 2), "activation": "tanh", "trainer": "adam", "max_iter": 3},
+        {"hidden": (4,), "max_iter": 10, "trainer": "lbfgs"},
+        {"hidden": (3, 3), "activation": "tanh", "max_iter": 20},
     ],
     "BoostedRanker": [{"n_trees": 5, "min_data_in_leaf": 2}],
     "EnsembleRanker": [
@@ -309,7 +309,7 @@ def test_parameters_of_what_fit_refuses_can_be_listed():
     [
         (dx.LinearRanker(max_iter=5), {"surrogate__alpha": [1.0, 50.0], "trainer__max_iter": [2, 20]}),
         (
-            dx.MLPRanker("ApproxNDCG(alpha=5)", hidden=(3,), random_state=0),
+            dx.MLPRanker("ApproxNDCG(alpha=5)", hidden=(3,), trainer="lbfgs", patience=None, random_state=0),
             {"surrogate__k": [None, 3], "trainer__max_iter": [1, 4], "l2": [1e-3]},
         ),
         (

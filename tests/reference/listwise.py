@@ -20,6 +20,14 @@ def listnet(s, labels, target="labels", temperature=1.0):
     return sum(p * math.log(q) for p, q in zip(p_labels, p_scores, strict=True))
 
 
+def listnet_of_shares(s, labels):
+    """The same with shares of the gains: phi of the labels is 2^l - 1; all documents alike without any."""
+    y = targets(labels, "gains")
+    p_labels = [a / sum(y) if sum(y) else 1 / len(y) for a in y]
+    p_scores = [math.exp(a) / sum(math.exp(b) for b in s) for a in s]
+    return sum(p * math.log(q) for p, q in zip(p_labels, p_scores, strict=True) if p)
+
+
 def plackett_luce(s, order):
     """Xia et al. (2008): log likelihood of one order of the documents, best first."""
     return sum(math.log(math.exp(s[i]) / sum(math.exp(s[j]) for j in order[p:])) for p, i in enumerate(order))

@@ -17,6 +17,7 @@ PAIRS = {
         dx.ListNet("gains", temperature=2.0),
         lambda s, y: listwise.listnet(s, y, "gains", 2.0),
     ),
+    "ListNet of shares": (dx.ListNet("shares"), listwise.listnet_of_shares),
     "ListMLE": (dx.ListMLE(), listwise.listmle),
     "ListMLE@1": (dx.ListMLE(k=1), lambda s, y: listwise.listmle(s, y, 1)),
     "ListMLE@4": (dx.ListMLE(k=4), lambda s, y: listwise.listmle(s, y, 4)),
@@ -284,7 +285,7 @@ def test_lists_take_no_document_weights(surrogate):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: dx.ListNet("gain"), r"ListNet\(target='gain'\).*'gains'.*'labels'"),
+        (lambda: dx.ListNet("gain"), r"ListNet\(target='gain'\).*'gains'.*'shares'.*'labels'"),
         (lambda: dx.ListNet(temperature=0), r"ListNet\(temperature=0\).*number > 0"),
         (lambda: dx.ListMLE(k=0), r"ListMLE\(k=0\).*integer >= 1"),
         (lambda: dx.RankCosine("ranks"), r"RankCosine\(target='ranks'\)"),

@@ -1,5 +1,6 @@
 """Trainers reach known optima, say why they stop, and repeat themselves bit for bit."""
 
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -155,10 +156,13 @@ def test_sgd_stops_when_the_callback_says_so():
     assert (result.status, len(result.trace)) == ("stopped", 1 + 3)
 
 
+PlainAdam = partial(dx.Adam, schedule="constant", average=0.0)
+
+
 def test_adam_takes_the_steps_of_the_algorithm():
     """Two steps of Kingma & Ba (2015), Algorithm 1, line by line."""
     objective, rate, b1, b2, eps = Quadratic(), 0.1, 0.8, 0.95, 1e-3
-    result = dx.Adam(learning_rate=rate, epochs=2, batch=5, betas=(b1, b2), eps=eps).minimise(
+    result = PlainAdam(learning_rate=rate, epochs=2, batch=5, betas=(b1, b2), eps=eps).minimise(
         objective, np.zeros(5)
     )
     theta = m = v = np.zeros(5)
@@ -173,17 +177,48 @@ def test_adam_takes_the_steps_of_the_algorithm():
 def test_adam_moves_by_its_rate_whatever_the_size_of_the_gradient():
     objective = Quadratic()
     objective.center = np.array([1e3, -1e3, 1.0, -1.0, 1e-3])
-    step = dx.Adam(learning_rate=1e-5, epochs=1, batch=5).minimise(objective, np.zeros(5)).params
+    step = PlainAdam(learning_rate=1e-5, epochs=1, batch=5).minimise(objective, np.zeros(5)).params
     np.testing.assert_allclose(step, 1e-5 * np.sign(objective.center), rtol=1e-3)
 
 
 def test_adam_reaches_the_minimum_and_says_that_its_epochs_are_done():
     objective = Quadratic()
-    result = dx.Adam(learning_rate=0.01, epochs=400).minimise(objective, np.zeros(5))
+    result = PlainAdam(learning_rate=0.01, epochs=400, batch=1).minimise(objective, np.zeros(5))
     np.testing.assert_allclose(result.params, objective.center, rtol=0, atol=1e-4)
     assert (result.status, result.counts) == ("max_iter", {"epochs": 400})
     assert [row["iteration"] for row in result.trace] == list(range(401))
     assert result.value == objective.value_and_grad(result.params)[0]
+
+
+@pytest.mark.parametrize("average", [0.0, 0.9])
+def test_adam_averages_the_parameters_after_every_step_under_its_schedule(average):
+    """Against a loop over all past parameters; 3 epochs of 120 queries in batches of 2: 180 steps."""
+    objective, path, seen = Quadratic(), [], []
+    objective.n_queries = 120
+    trainer = dx.Adam(learning_rate=0.1, epochs=3, batch=2, average=average)
+    result = trainer.minimise(objective, np.zeros(5), callback=lambda step: seen.append(step.params.copy()))
+    theta = m = v = np.zeros(5)
+    for t in range(1, 181):
+        g = objective.scale * (theta - objective.center)
+        m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
+        rate = 0.1 * min(1, t / 18) * (1 + np.cos(np.pi * t / 180)) / 2
+        theta = theta - rate * (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.999**t)) + 1e-8)
+        path.append(theta)
+    for epoch in (1, 2, 3):
+        t = 60 * epoch
+        weights = average ** np.arange(t - 1, -1, -1.0)
+        expected = weights @ np.array(path[:t]) / weights.sum()
+        np.testing.assert_allclose(seen[epoch], expected, rtol=1e-9)
+    assert np.array_equal(result.params, seen[3])
+
+
+def test_the_schedule_rises_for_50_steps_at_most_and_falls_to_0():
+    factor = dx.Adam()._factor
+    np.testing.assert_allclose([factor(25, 1000), factor(50, 1000)], [0.5, 1.0], atol=0.01)
+    assert factor(500, 1000) == pytest.approx(0.5)
+    assert factor(1000, 1000) == 0.0
+    assert factor(1, 10) == pytest.approx(0.5 * (1 + np.cos(np.pi / 10)))  # a warm-up of 1 step of 10
+    assert dx.Adam(schedule="constant")._factor(7, 10) == 1.0
 
 
 def test_adam_reports_a_loss_that_is_not_finite_and_leaves_its_start_alone():
@@ -483,6 +518,8 @@ def test_regression_start_copes_with_one_class_only():
         (lambda: dx.SGD(batch=0), r"batch=0"),
         (lambda: dx.Adam(learning_rate=0.0), r"Adam\(learning_rate=0\.0\).*> 0; .*learning_rate=0\.001"),
         (lambda: dx.Adam(eps=-1.0), r"Adam\(eps=-1\.0\).*> 0; .*eps=1e-08"),
+        (lambda: dx.Adam(average=1.0), r"Adam\(average=1\.0\).*>= 0 and < 1"),
+        (lambda: dx.Adam(schedule="linear"), r"schedule='linear'.*'cosine' or 'constant'"),
         (lambda: dx.Adam(epochs=0), r"Adam\(epochs=0"),
         (lambda: dx.Adam(batch=0), r"Adam\(batch=0"),
         (lambda: dx.Adam(betas=(0.9,)), r"two numbers"),

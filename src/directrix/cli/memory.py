@@ -34,7 +34,7 @@ def read_or_open(path: Path, missing: Missing, *, stream: bool | None) -> Querie
         return read_file(path, missing=missing.value)
     q = open_file(path)
     n_bytes = q.n_docs * q.n_features * q.features.itemsize
-    if missing is not Missing.error:
+    if missing is Missing.zero:
         raise InputError(
             f"--missing {missing.value} cannot replace values of features that stay on disk; replace them "
             f"first: `directrix convert {path} new.arrow --missing {missing.value}`."

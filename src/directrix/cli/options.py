@@ -25,6 +25,7 @@ class Missing(StrEnum):
 
     error = "error"
     zero = "zero"
+    nan = "nan"
 
 
 Format = StrEnum("Format", ["table", "json", "tsv"])
@@ -66,7 +67,11 @@ SettingsOption = Annotated[
 SeedOption = Annotated[int, Option(min=0, max=2**32 - 1, help="Seed of all random numbers.")]
 JobsOption = Annotated[int, Option(help="Number of parallel trainings; -1 = one per core.")]
 MissingOption = Annotated[
-    Missing, Option(help="How to treat the feature values nan and NULL: as an error, or as 0.")
+    Missing,
+    Option(
+        help="How to treat the feature values nan and NULL: as an error, as 0, or as missing (nan): for "
+        "trees, and for --scale standard, log, quantile or minmax."
+    ),
 ]
 FormatOption = Annotated[Format, Option("--format", "-f", help="Output format.")]
 LatexFormatOption = Annotated[LatexFormat, Option("--format", "-f", help="Output format.")]

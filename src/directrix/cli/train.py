@@ -35,7 +35,8 @@ def train(
     scale: Annotated[
         str | None,
         options.without_default(
-            help="Scaling of the features: query-minmax, query-standard, query-percentile, minmax, standard."
+            help="Scaling of the features: standard, log, quantile or minmax, by the training data; "
+            "query-minmax, query-standard or query-percentile, by query."
         ),
     ] = None,
     seed: options.SeedOption = 0,

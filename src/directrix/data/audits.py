@@ -190,7 +190,9 @@ def _mix(bits: Array, place: Array) -> Array:
 def _remarks(file: FileAudit) -> list[str]:
     out = []
     if file.missing_values:
-        out.append(f"{file.name}: {file.missing_values} values are missing; only tree models take them.")
+        out.append(
+            f"{file.name}: {file.missing_values} values are missing; trees take them, and a scale fills them."
+        )
     if file.queries_with_one_label == file.n_queries:
         out.append(f"{file.name}: in every query all labels are the same, so nothing can be learnt from it.")
     elif file.queries_without_relevant:

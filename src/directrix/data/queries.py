@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -96,13 +96,14 @@ class Queries:
         group: Any = None,
         doc_ids: Iterable[object] | None = None,
         feature_names: Iterable[str] | None = None,
+        missing: Literal["error", "zero", "nan"] = "error",
     ) -> Queries:
         """Check arrays, group their rows by query, stably, and freeze the result.
 
         Parameters
         ----------
         X : array, frame or sparse matrix (n_docs, n_features)
-            Finite features. float32 and float64 are kept, other numbers become float64;
+            Features, not infinite. float32 and float64 are kept, other numbers become float64;
             pandas and polars frames give `feature_names` too.
         y : array (n_docs,)
             Labels, finite and >= 0.
@@ -116,6 +117,8 @@ class Queries:
             Identifiers of rows.
         feature_names : sequence of str, length n_features, or None
             Names of columns, each one once.
+        missing : {"error", "zero", "nan"}
+            What NaN in X means. "nan" keeps it, for trees and for models with a scale that fills it.
 
         Raises
         ------
@@ -134,7 +137,7 @@ class Queries:
         >>> q.query_ids, q.qptr, q.labels
         (('b', 'a'), array([0, 2, 3]), array([1., 2., 0.]))
         """
-        features = check_features(X)
+        features = check_features(X, missing)
         n_docs = int(features.shape[0])
         labels = check_labels(y)
         check_length(len(labels), n_docs, "y (labels)")

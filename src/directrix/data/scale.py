@@ -1,84 +1,138 @@
-"""Scaling of features: by query as LETOR does, or by statistics of the training data."""
+"""Scaling of features: by query as LETOR does, or as the training data say; and what fills missing values."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
 import scipy.sparse as sp
 
-from directrix.data.statistics import percentiles, statistics
+from directrix.data.mapping import check_scaled, check_width, inverse, mapped, mapped_by_query
+from directrix.data.quantiles import MAX_KNOTS, fit_knots, knot_scores
+from directrix.data.statistics import signed_log, statistics
 from directrix.data.stored import StoredFeatures
-from directrix.data.validate import has_finite_sum
 from directrix.errors import InputError
-from directrix.types import Array, Int64Array
+from directrix.types import Int64Array
 
-Kind = Literal["query-minmax", "query-standard", "query-percentile", "minmax", "standard"]
+Kind = Literal["query-minmax", "query-standard", "query-percentile", "minmax", "standard", "log", "quantile"]
 SCALES: tuple[Kind, ...] = get_args(Kind)
+_NUMBERS = ("center", "width", "fill")
+_FIELDS = {"minmax": _NUMBERS, "standard": _NUMBERS[:2], "log": _NUMBERS[:2], "quantile": ("knots", "scores")}
+FILLING = tuple(_FIELDS)
+"""The kinds that replace a missing value by a number."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    r"""A map of every feature: linear, :math:`(x - c) / d`, or percentiles.
+    r"""A map of every feature: linear, :math:`(x - c) / d`, or of logarithms, percentiles or normal scores.
 
-    ====================  ==============================  ==============================
-    kind                  c                               d
-    ====================  ==============================  ==============================
-    ``"query-minmax"``    minimum within the query        range within the query
-    ``"query-standard"``  mean within the query           standard deviation of the query
-    ``"minmax"``          minimum of the training data    range of the training data
-    ``"standard"``        mean of the training data       standard deviation of them
-    ====================  ==============================  ==============================
+    ====================  ================================  ================================
+    kind                  c                                 d
+    ====================  ================================  ================================
+    ``"query-minmax"``    minimum within the query          range within the query
+    ``"query-standard"``  mean within the query             standard deviation of the query
+    ``"minmax"``          minimum of the training data      range of the training data
+    ``"standard"``        mean of the training data         standard deviation of them
+    ``"log"``             mean of L(x) in the training data  standard deviation of L(x)
+    ====================  ================================  ================================
 
     "query-minmax" is LETOR's QueryLevelNorm. Where d is 0 the feature becomes 0 (within that
     query, or everywhere for the features that were constant in training).
 
-    "query-percentile", which is not linear, is the share of the query's other documents with a smaller value.
+    "log" is :math:`(L(x) - c) / d` with :math:`L(x) = \operatorname{sign}(x) \log(1 + |x|)`: L keeps signs
+    and zeros, is linear near 0, and brings 2e8 to 19.
+
+    "query-percentile" is the share of the query's other documents with a smaller value.
+
+    "quantile" is :math:`\Phi^{-1}(F(x))`, with the distribution function F of the feature in the training
+    data and :math:`\Phi`, that of the normal distribution (rankits; Beasley et al. 2009). Equal values get
+    the middle of their ranks. F is exact at the knots, at most 256 per feature, two for each 128th of the
+    results, and linear between them; values beyond the last knot are clipped, so no result exceeds 4.2.
+
+    A missing value (NaN) becomes the mean of its feature in the training data under "standard" and "log" (0
+    for both) and "minmax", and 0, the median, under "quantile". The kinds by query keep it missing.
 
     Parameters
     ----------
     kind : str
         See the table.
     center, width : tuple of float (n_features,), or None
-        c and d of the training data; ``None`` for the kinds by query. A width of 0 marks a
-        constant feature.
+        c and d of the training data; ``None`` for the other kinds. A width of 0 marks a constant feature.
+    fill : tuple of float (n_features,), or None
+        "minmax": mean of the training data. ``None`` keeps missing values.
+    knots, scores : tuple of tuples of float, or None
+        "quantile": ascending values of each feature, and what they become.
 
     Raises
     ------
     InputError
         If the kind is unknown, or has statistics that it does not take, or lacks those that it does.
+
+    References
+    ----------
+    Beasley, Erickson & Allison (2009), rankits: c = 1/2, doi:10.1007/s10519-009-9281-0.
     """
 
     kind: Kind
     center: tuple[float, ...] | None = None
     width: tuple[float, ...] | None = None
+    fill: tuple[float, ...] | None = None
+    knots: tuple[tuple[float, ...], ...] | None = None
+    scores: tuple[tuple[float, ...], ...] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.kind, str) or self.kind not in SCALES:
             raise InputError(f"scale={self.kind!r}; choose one of {', '.join(map(repr, SCALES))}, or None.")
-        if self.kind.startswith("query-"):
-            if self.center is not None or self.width is not None:
-                raise InputError(
-                    f"Scale({self.kind!r}) with center or width, which each query determines. Leave them out."
-                )
-            return
+        names = _FIELDS.get(self.kind, ())
+        for name in (*_NUMBERS, "knots", "scores"):
+            if name not in names and getattr(self, name) is not None:
+                why = "which each query determines" if not names else "which this kind does not have"
+                what = name if names else "center or width"
+                raise InputError(f"Scale({self.kind!r}) with {what}, {why}. Leave them out.")
         remedy = f"Take them with directrix.data.fit_scale({self.kind!r}, features)."
-        for name, lowest in (("center", -np.inf), ("width", 0.0)):
+        if self.kind == "quantile":
+            self._check_knots(remedy)
+            return
+        for name in names:
             values = getattr(self, name)
-            is_row = isinstance(values, tuple | list | np.ndarray)
-            if not is_row or not all(_is_finite(v) and v >= lowest for v in values):
+            left_out = values is None and name == "fill"
+            if not left_out and not _is_row(values, 0.0 if name == "width" else -np.inf):
                 raise InputError(
                     f"Scale({self.kind!r}) with {name} = {_shown(values)}; a list with one finite number for "
                     f"each feature of the training data is needed (widths >= 0). {remedy}"
                 )
-            object.__setattr__(self, name, tuple(float(v) for v in values))
-        if len(self.center or ()) != len(self.width or ()):
-            raise InputError(
-                f"Scale({self.kind!r}) with {len(self.center or ())} centers and {len(self.width or ())} "
-                f"widths; both have one value per feature. {remedy}"
-            )
+            object.__setattr__(self, name, None if values is None else tuple(float(v) for v in values))
+        lengths = [len(getattr(self, name)) for name in names if getattr(self, name) is not None]
+        if len(set(lengths)) > 1:
+            counts = " and ".join(f"{n} {name}s" for n, name in zip(lengths, names, strict=False))
+            raise InputError(f"Scale({self.kind!r}) with {counts}; all have one value per feature. {remedy}")
+
+    def _check_knots(self, remedy: str) -> None:
+        knots, scores = ([] if not isinstance(v, tuple | list) else v for v in (self.knots, self.scores))
+        for feature in range(max(len(knots), len(scores), 1)):
+            pair: list[Any] = [rows[feature] if feature < len(rows) else None for rows in (knots, scores)]
+            good = all(_is_row(row) and 1 <= len(row) <= MAX_KNOTS for row in pair)
+            if not good or len(pair[0]) != len(pair[1]) or any((np.diff(row) <= 0).any() for row in pair):
+                raise InputError(
+                    f"Scale('quantile') with knots {_shown(pair[0])} and scores {_shown(pair[1])} of feature "
+                    f"{feature + 1}; two ascending lists of 1 to {MAX_KNOTS} finite numbers, of the same "
+                    f"length, are needed. {remedy}"
+                )
+        for name, rows in (("knots", knots), ("scores", scores)):
+            object.__setattr__(self, name, tuple(tuple(float(v) for v in row) for row in rows))
+
+    @property
+    def n_features(self) -> int | None:
+        """Number of features of the training data; None for the kinds by query, which have no statistics."""
+        per_feature = self.knots if self.center is None else self.center
+        return None if per_feature is None else len(per_feature)
+
+    @property
+    def fills(self) -> bool:
+        """Whether it replaces a missing value by a number."""
+        return self.kind in FILLING and (self.kind != "minmax" or self.fill is not None)
 
     def apply(self, features: Any, qptr: Int64Array) -> Any:
         """Scale features.
@@ -94,8 +148,8 @@ class Scale:
         ------
         InputError
             If the number of features is not that of the training data; for CSR features unless the kind is
-            "standard", which then only divides by d, since subtracting would fill the matrix; or if a finite
-            value, or the range of a query, becomes infinite.
+            "standard" or "log", which then only divide by d, since subtracting would fill the matrix; or if a
+            finite value, or the range of a query, becomes infinite; or for infinite values with "quantile".
 
         Notes
         -----
@@ -105,33 +159,40 @@ class Scale:
             return features.scaled(self.apply, qptr)
         if sp.issparse(features):
             return self._apply_csr(features)
-        if self.center is None or self.width is None:
-            return _by_query(self.kind, features, qptr)
+        if self.n_features is None:
+            return mapped_by_query(self.kind, features, qptr)
         self._check_columns(features)
-        return _mapped(features, np.array(self.center), np.array(self.width))
+        if self.knots is not None and self.scores is not None:
+            return knot_scores(features, self.knots, self.scores)
+        fill = self.fill if self.kind == "minmax" else self.center
+        c, d = np.array(self.center), np.array(self.width)
+        return mapped(features, c, d, log=self.kind == "log", fill=fill)
 
     def _apply_csr(self, features: Any) -> Any:
-        if self.kind != "standard":
+        if self.kind not in ("standard", "log"):
             raise _moves_zeros(self.kind)
         self._check_columns(features)
-        factor = _inverse(np.array(self.width))
+        factor, c = inverse(np.array(self.width)), np.array(self.center)
+        data = signed_log(features.data) if self.kind == "log" else features.data
+        data = np.where(np.isnan(data), c[features.indices], data)
         with np.errstate(over="ignore", invalid="ignore"):
-            data = (features.data * factor[features.indices]).astype(features.dtype)
-        _check_finite(data, features.data, lambda at: f"column {features.indices[at[0]]}")
+            data = (data * factor[features.indices]).astype(features.dtype)
+        check_scaled(data, features.data, lambda at: f"column {features.indices[at[0]]}")
         return sp.csr_array((data, features.indices, features.indptr), shape=features.shape)
 
     def _check_columns(self, features: Any) -> None:
-        if self.center is not None and features.shape[1] != len(self.center):
+        if features.shape[1] != self.n_features:
             raise InputError(
-                f"the features have {features.shape[1]} columns, but {len(self.center)} when the scale was "
+                f"the features have {features.shape[1]} columns, but {self.n_features} when the scale was "
                 "made; both must agree. Give the same features in the same order as in training."
             )
 
     def to_json(self) -> dict[str, Any]:
         """Return the value as a dict of JSON types; `from_json` reads it back exactly."""
-        if self.center is None or self.width is None:
-            return {"kind": self.kind}
-        return {"kind": self.kind, "center": list(self.center), "width": list(self.width)}
+        given = {name: getattr(self, name) for name in _FIELDS.get(self.kind, ())}
+        if self.kind == "quantile":
+            given = {name: [list(row) for row in rows] for name, rows in given.items()}
+        return {"kind": self.kind, **{name: list(v) for name, v in given.items() if v is not None}}
 
     @classmethod
     def from_json(cls, data: Any) -> Scale:
@@ -149,7 +210,7 @@ class Scale:
                 "needed. Save the model again."
             )
         try:
-            return cls(kind, data.get("center"), data.get("width"))
+            return cls(kind, *(data.get(name) for name in (*_NUMBERS, "knots", "scores")))
         except InputError as error:
             raise InputError(f"the scale in the model file: {error} Save the model again.") from error
 
@@ -159,15 +220,21 @@ def fit_scale(kind: str | None, features: Any) -> Scale | None:
 
     Parameters
     ----------
-    kind : {"query-minmax", "query-standard", "query-percentile", "minmax", "standard"}, or None
-        ``None`` gives ``None``: no scaling.
+    kind : str or None
+        One of the kinds of `Scale`; ``None`` gives ``None``: no scaling.
     features : float32 or float64 (n_docs, n_features), or CSR, or `StoredFeatures`
-        Those of the training data; statistics are computed in float64.
+        Those of the training data; statistics are computed in float64, without missing values. Knots of
+        "quantile" are from at most 65,536 documents, drawn with a fixed seed.
 
     Raises
     ------
     InputError
         If the kind is unknown, or cannot be used with CSR features.
+
+    Notes
+    -----
+    One pass over the features; "quantile" sorts the drawn ones. `StoredFeatures` give the knots, and the
+    statistics of "log", of the same features in memory, bit by bit; those of "standard" differ by rounding.
     """
     if kind is None:
         return None
@@ -175,19 +242,23 @@ def fit_scale(kind: str | None, features: Any) -> Scale | None:
         raise InputError(f"scale={kind!r}; choose one of {', '.join(map(repr, SCALES))}, or None.")
     if kind.startswith("query-"):
         return Scale(kind)
-    if sp.issparse(features) and kind == "minmax":
+    if sp.issparse(features) and kind in ("minmax", "quantile"):
         raise _moves_zeros(kind)
-    center, width = statistics(kind, features)
-    _check_width(width, "the training data")
-    return Scale(kind, tuple(center.tolist()), tuple(width.tolist()))
+    if kind == "quantile":
+        knots, scores = fit_knots(features)
+        check_width(np.array([row[-1] - row[0] for row in knots]), "the training data")
+        return Scale(kind, knots=knots, scores=scores)
+    center, width, mean = (tuple(row.tolist()) for row in statistics(kind, features))
+    check_width(np.array(width), "the training data")
+    return Scale(kind, center, width, mean if kind == "minmax" else None)
 
 
 def _moves_zeros(kind: str) -> InputError:
     return InputError(
         f"scale={kind!r} moves zeros, so CSR features would become dense.",
-        python="Type scale='standard' (which only divides CSR features), scale=None, or read the file with "
-        "sparse=False.",
-        shell="Type --scale standard, or leave out --scale.",
+        python="Type scale='standard' or scale='log' (which only divide CSR features), scale=None, or read "
+        "the file with sparse=False.",
+        shell="Type --scale standard or --scale log, or leave out --scale.",
     )
 
 
@@ -200,81 +271,15 @@ def _shown(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
+def _is_row(values: Any, lowest: float = -np.inf) -> bool:
+    is_row = isinstance(values, tuple | list | np.ndarray)
+    return is_row and all(_is_finite(v) and v >= lowest for v in values)
+
+
 def _is_finite(value: object) -> bool:
     if isinstance(value, bool) or not isinstance(value, int | float | np.floating | np.integer):
         return False
     try:
-        return bool(np.isfinite(float(value)))
+        return math.isfinite(float(value))
     except OverflowError:
         return False
-
-
-def _inverse(width: Array) -> Array:
-    factor = np.zeros(len(width))
-    with np.errstate(over="ignore"):
-        np.divide(1.0, width, out=factor, where=width > 0)
-    return factor
-
-
-def _divided(values: Array, width: Array) -> Array:
-    """``values / width``, 0 where the width is 0."""
-    factor = _inverse(width)
-    tiny = np.isinf(factor)  # widths below 5.6e-309 have no reciprocal
-    out: Array = values * np.where(tiny, 0.0, factor)
-    if tiny.any():
-        out[:, tiny] = values[:, tiny] / width[tiny]
-    return out
-
-
-def _check_width(width: Array, where: str) -> None:
-    if np.isinf(width).any():
-        column = int(np.argmax(np.isinf(width)))
-        raise InputError(
-            f"features: the range or deviation of column {column} in {where} is too large for a float; "
-            f"values below 1e150 can be scaled. Divide the column first, e.g. X[:, {column}] /= 1e200."
-        )
-
-
-def _check_finite(out: Array, given: Array, place: Callable[[tuple[int, ...]], str]) -> None:
-    if has_finite_sum(out):
-        return
-    bad = ~np.isfinite(out) & np.isfinite(given)
-    if bad.any():
-        at = tuple(int(i) for i in np.unravel_index(np.argmax(bad), bad.shape))
-        raise InputError(
-            f"features: {given[at].item():g} at {place(at)} is too large for {out.dtype} once it is scaled; "
-            "values near those of the training data are needed. Clip the column, or use features in float64."
-        )
-
-
-def _mapped(features: Array, center: Array, width: Array) -> Array:
-    out = np.empty_like(features, order="C")
-    for first in range(0, len(features), 8192):  # blocks, so that the float64 copy stays small
-        _map_rows(features, out, slice(first, first + 8192), center, width)
-    return out
-
-
-def _map_rows(features: Array, out: Array, rows: slice, center: Array, width: Array) -> None:
-    with np.errstate(over="ignore", invalid="ignore"):
-        out[rows] = _divided(features[rows] - center, width)
-    _check_finite(out[rows], features[rows], lambda at: f"row {rows.start + at[0]}, column {at[1]}")
-
-
-def _by_query(kind: str, features: Array, qptr: Int64Array) -> Array:
-    out = np.empty_like(features, order="C")
-    for query, (first, last) in enumerate(zip(qptr[:-1].tolist(), qptr[1:].tolist(), strict=True)):
-        if first == last:
-            continue
-        if kind == "query-percentile":
-            out[first:last] = percentiles(features[first:last])
-            continue
-        part = features[first:last].astype(np.float64)
-        low, high = part.min(axis=0), part.max(axis=0)
-        with np.errstate(over="ignore", invalid="ignore"):
-            if kind == "query-minmax":
-                center, width = low, high - low
-            else:
-                center, width = part.mean(axis=0), np.where(low < high, part.std(axis=0), 0.0)
-        _check_width(width, f"query {query}")
-        _map_rows(features, out, slice(first, last), center, width)
-    return out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -12,44 +13,76 @@ from directrix.data.stored import StoredFeatures
 from directrix.types import Array, Float64Array
 
 
-def statistics(kind: str, features: Any) -> tuple[Float64Array, Float64Array]:
-    """Center and width of every feature, in float64; a width of 0 marks a constant one.
+def signed_log(values: Array) -> Float64Array:
+    """``sign(x) log(1 + |x|)``."""
+    return np.copysign(np.log1p(np.abs(values.astype(np.float64))), values)
 
-    They are minimum and range for "minmax", mean and standard deviation for "standard", the only kind for
-    CSR. `StoredFeatures` are read once; their means and deviations differ from those in memory by rounding.
+
+def statistics(kind: str, features: Any) -> tuple[Float64Array, Float64Array, Float64Array]:
+    """Center, width and mean of every feature, in float64; a width of 0 marks a constant one.
+
+    They are minimum and range for "minmax", mean and standard deviation for "standard", for "log" those of
+    `signed_log`; CSR has no "minmax". Missing values (NaN) do not count, and a feature without any value has
+    zeros. `StoredFeatures` are read once.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         if isinstance(features, StoredFeatures):
-            return _of_blocks(kind, features)
+            return _of_blocks(
+                kind, features.shape[1], features.spans(itertools.pairwise(block_rows(features)))
+            )
         if sp.issparse(features):
-            mean = np.asarray(features.mean(axis=0, dtype=np.float64)).ravel()
-            second = np.asarray(features.astype(np.float64).power(2).mean(axis=0)).ravel()
-            deviation = np.sqrt(np.maximum(second - mean**2, 0.0))
-            deviation[deviation <= 1e-7 * np.sqrt(second)] = 0.0
-            return mean, np.where(np.isinf(second), np.inf, deviation)  # the sum of squares overflowed
+            return _of_csr(signed_log(features.data) if kind == "log" else features.data, features)
         low, high = features.min(axis=0).astype(np.float64), features.max(axis=0).astype(np.float64)
+        if kind == "log" or np.isnan(low).any():
+            spans = itertools.pairwise(block_rows(features))
+            return _of_blocks(kind, features.shape[1], (features[a:b] for a, b in spans))
+        mean = features.mean(axis=0, dtype=np.float64)
         if kind == "minmax":
-            return low, high - low
+            return low, high - low, np.clip(mean, low, high)
         deviation = features.std(axis=0, dtype=np.float64)
-        return features.mean(axis=0, dtype=np.float64), np.where(low == high, 0.0, deviation)
+        return mean, np.where(low == high, 0.0, deviation), mean
 
 
-def _of_blocks(kind: str, features: StoredFeatures) -> tuple[Float64Array, Float64Array]:
+def block_rows(features: Any) -> list[int]:
+    """Boundaries of the blocks of rows by which features in a file, and the same in memory, are read."""
+    return np.append(np.arange(0, len(features), 1 << 16), len(features)).tolist()
+
+
+def _of_csr(data: Array, features: Any) -> tuple[Float64Array, Float64Array, Float64Array]:
+    missing = np.isnan(data)
+    n, gaps = features.shape[0], np.bincount(features.indices[missing], minlength=features.shape[1])
+    parts = np.where(missing, data.dtype.type(0.0), data), features.indices, features.indptr
+    filled = sp.csr_array(parts, shape=features.shape)
+    factor = n / np.maximum(n - gaps, 1)  # exactly 1 where nothing is missing
+    mean = np.asarray(filled.mean(axis=0, dtype=np.float64)).ravel() * factor
+    second = np.asarray(filled.astype(np.float64).power(2).mean(axis=0)).ravel() * factor
+    deviation = np.sqrt(np.maximum(second - mean**2, 0.0))
+    deviation[deviation <= 1e-7 * np.sqrt(second)] = 0.0
+    return mean, np.where(np.isinf(second), np.inf, deviation), mean  # the sum of squares overflowed
+
+
+def _of_blocks(kind: str, d: int, blocks: Iterable[Array]) -> tuple[Float64Array, Float64Array, Float64Array]:
     """Statistics of blocks, joined as Chan, Golub & LeVeque (1983) do, doi:10.2307/2683386."""
-    n, d = 0, features.shape[1]
-    low, high, mean, spread = np.full(d, np.inf), np.full(d, -np.inf), np.zeros(d), np.zeros(d)
-    bounds = np.append(np.arange(0, len(features), 1 << 16), len(features)).tolist()
-    for rows in features.spans(itertools.pairwise(bounds)):
-        low, high = np.minimum(low, rows.min(axis=0)), np.maximum(high, rows.max(axis=0))
-        if kind == "standard":
-            m = len(rows)
-            step = rows.mean(axis=0, dtype=np.float64) - mean
-            spread += rows.var(axis=0, dtype=np.float64) * m + step**2 * (n * m / (n + m))
-            mean += step * (m / (n + m))
-            n += m
+    n, mean, spread = np.zeros(d), np.zeros(d), np.zeros(d)
+    low, high = np.full(d, np.inf), np.full(d, -np.inf)
+    for given in blocks:
+        rows = signed_log(given) if kind == "log" else given
+        low, high = np.fmin(low, np.fmin.reduce(rows, axis=0)), np.fmax(high, np.fmax.reduce(rows, axis=0))
+        gaps = np.isnan(rows).sum(axis=0)
+        m = len(rows) - gaps
+        if gaps.any():
+            rows = np.where(
+                np.isnan(rows), np.nansum(rows, axis=0, dtype=np.float64) / np.maximum(m, 1), rows
+            )
+        step = rows.mean(axis=0, dtype=np.float64) - mean
+        both = np.maximum(n + m, 1)
+        spread += rows.var(axis=0, dtype=np.float64) * len(rows) + step**2 * (n * m / both)
+        mean += step * (m / both)
+        n += m
+    low, high = np.where(n > 0, low, 0.0), np.where(n > 0, high, 0.0)
     if kind == "minmax":
-        return low, high - low
-    return mean, np.where(low == high, 0.0, np.sqrt(spread / max(n, 1)))
+        return low, high - low, np.clip(mean, low, high)
+    return mean, np.where(low == high, 0.0, np.sqrt(spread / np.maximum(n, 1))), mean
 
 
 def percentiles(part: Array) -> Float64Array:

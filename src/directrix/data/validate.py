@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from directrix.data.options import check_missing
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array, FloatArray, Int64Array
 
@@ -110,17 +112,23 @@ def check_group(group: Any, n_docs: int) -> Int64Array:
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
-def check_features(X: Any) -> Any:
+def check_features(X: Any, missing: str = "error") -> Any:
     """Return features as C-contiguous float32 or float64 (n_docs, n_features), or as canonical CSR.
 
-    float32 and float64 are kept, other numbers become float64. The input is never changed.
+    float32 and float64 are kept, other numbers become float64. The input is never changed. NaN is an error,
+    or becomes 0 ("zero"), or stays ("nan"); infinite values are an error.
     """
-    features = _csr(X) if sp.issparse(X) else _dense(X)
+    check_missing(missing)
+    features: Any = _csr(X) if sp.issparse(X) else _dense(X)
     values: Any = features.data if sp.issparse(X) else features
     if not has_finite_sum(values):
-        bad = ~np.isfinite(values)
+        bad = ~np.isfinite(values) if missing == "error" else np.isinf(values)
         if bad.any():
             _raise_not_finite(X, features, bad)
+        if missing == "zero":
+            values = np.where(np.isnan(values), values.dtype.type(0.0), values)
+            parts = (values, features.indices, features.indptr) if sp.issparse(X) else None
+            return values if parts is None else sp.csr_array(parts, shape=features.shape)
     return features
 
 
@@ -140,8 +148,13 @@ def _raise_not_finite(X: Any, features: Any, bad: Array) -> None:
         value = features[row, column].item()
     raise InputError(
         f"features: {int(bad.sum()):,} values are NaN or infinite; the first is {value} at row {row}, column "
-        f"{column}{_name(X, column)}; finite numbers are needed. Fill them, e.g. numpy.nan_to_num(X), or "
-        "drop these rows."
+        f"{column}{_name(X, column)}; finite numbers are needed. "
+        + (
+            "If it is missing type missing='nan', for trees and models with a scale such as 'log', or "
+            "missing='zero'."
+            if np.isnan(value)
+            else f"Clip the column, e.g. numpy.clip(X[:, {column}], -1e30, 1e30), or drop these rows."
+        )
     )
 
 
@@ -189,10 +202,10 @@ def _dense(X: Any) -> Array:
 
 def _from_objects(X: Any, array: Array) -> Array:
     if array.dtype.kind == "O":
-        try:
+        with suppress(TypeError, ValueError):
             return array.astype(np.float64)
-        except (TypeError, ValueError):
-            pass
+        with suppress(TypeError, ValueError, AttributeError):  # pandas has a missing value of its own
+            return np.asarray(X.to_numpy(dtype=np.float64, na_value=np.nan))
     row, column = next((i for i in np.ndindex(array.shape) if not _is_number(array[i])), (0, 0))
     raise InputError(
         f"features have dtype {array.dtype}; {_plain(array[row, column])!r} at row {row}, column "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -32,7 +32,7 @@ from directrix.measures.evaluation import warn_lacking
 from directrix.measures.names import listed
 from directrix.measures.names import measure as parse_measure
 from directrix.parameters import whole
-from directrix.rankers.inputs import check_finite, check_measurable, check_trainable, check_valid
+from directrix.rankers.inputs import check_finite, check_measurable, check_training
 from directrix.rankers.method import Trial
 
 _PARTS = ("name", "model", "surrogate", "trainer", "fixed", "keeps")  # of a method, without its grid
@@ -110,7 +110,7 @@ def cross_validate(  # noqa: PLR0913 - all but the first three are optional and 
     study = _Study(rules, reported, select or wanted[0], search, n_candidates, seed, keep_top)
     plans = {entry.name: study.plan(entry) for entry in contenders}
     for split in splits:
-        _check_data(split, {job.goal for _, job in plans.values()})
+        _check_data(split, plans.values())
     with ExitStack() as stack:
         if path is None:
             path = Path(stack.enter_context(tempfile.TemporaryDirectory()), "cells.jsonl")
@@ -172,19 +172,17 @@ def _check_names(splits: Sequence[Split], entries: Sequence[Entry], measures: Ma
             )
 
 
-def _check_data(split: Split, goals: Iterable[RankingMeasure]) -> None:
+def _check_data(split: Split, plans: Collection[tuple[list[Trial], Job]]) -> None:
+    missing = any(trial.ranker(job.trained_for).takes_missing for trials, job in plans for trial in trials)
     try:
-        check_trainable(split.train)
-        check_finite(split.train, "the training data")
-        if split.valid is not None:
-            check_valid(split.valid, split.train)
+        check_training(split.train, split.valid, allow_missing=missing)
         if split.test.n_features != split.train.n_features:
             raise InputError(
                 f"the test data have {split.test.n_features} features, the training data "
                 f"{split.train.n_features}; both must have the same ones."
             )
-        check_finite(split.test, "the test data")
-        for goal in goals:
+        check_finite(split.test, "the test data", allow_missing=missing)
+        for goal in {job.goal for _, job in plans}:
             for part in (split.train, split.valid):
                 if part is not None:
                     check_measurable(goal, part)

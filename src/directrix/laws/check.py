@@ -43,13 +43,14 @@ def check_surrogate(surrogate: Surrogate, *, seed: int = 0, rtol: float = 1e-5) 
       the same gradient at those scores.
     - bound: it bounds its measure from below, on the hard queries too.
     - value_free: the forces are the gradient of no function, and the value is the measure.
+    - random: another draw gives other forces, the same one the same bits.
 
     Parameters
     ----------
     surrogate : Surrogate
         With the trait ``tends_to_measure`` it needs ``at(smoothing)`` and ``measure``;
         with ``bound`` or ``value_free``, ``measure``; with ``convexifiable``, ``prepare``, ``fill`` and
-        ``convexify(scores, prepared, qptr)``.
+        ``convexify(scores, prepared, qptr)``; with ``random``, ``redraw(*numbers)``.
     seed : int
         Seed of the random queries.
     rtol : float
@@ -144,6 +145,17 @@ def _nothing_is_nan(surrogate: Surrogate, rng: np.random.Generator) -> Iterator[
                 yield f"{case.name} in {dtype}: value {value}, gradient {grad}"
 
 
+def _draws_differ(surrogate: Any, rng: np.random.Generator) -> Iterator[str]:
+    qptr = np.array([0, 30], dtype=np.int64)
+    scores, labels = rng.standard_normal(30), np.arange(30.0) % 3
+    drawn = [surrogate.redraw(*numbers) for numbers in ((1, 2), (1, 2), (1, 3), (2, 2))]
+    first, again, *others = (one.value_and_grad(scores, labels, qptr)[1] for one in drawn)
+    if not np.array_equal(first, again):
+        yield "the same draw gives other bits"
+    if any(np.array_equal(first, other) for other in others):
+        yield "another draw gives the same forces"
+
+
 def _same_bits_for_any_threads(surrogate: Surrogate, rng: np.random.Generator) -> Iterator[str]:
     sizes = rng.integers(1, 60, size=400)
     qptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -174,6 +186,7 @@ _LAWS: list[tuple[Callable[[Any, np.random.Generator], Iterator[str]], str | Non
     (traits.convexifiable, "convexifiable"),
     (traits.bounds_its_measure_from_below, "bound"),
     (traits.value_is_the_measure, "value_free"),
+    (_draws_differ, "random"),
     (_nothing_is_nan, None),
     (_same_bits_for_any_threads, None),
 ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple, get_args
@@ -11,6 +10,7 @@ import numpy as np
 
 from directrix.errors import InputError
 from directrix.models.rows import SparseRows
+from directrix.parameters import number
 from directrix.types import Float64Array, FloatArray
 
 Activation = Literal["relu", "tanh"]
@@ -32,7 +32,10 @@ class MLPModel:
 
     .. math:: a_0 = x, \qquad a_l = \phi(W_l^\top a_{l-1} + b_l), \qquad s = w \cdot a_L
 
-    The output has no bias: it would move all documents of a query equally.
+    The output has no bias: it would move all documents of a query equally. With ``residual`` a layer as wide
+    as the hidden one before adds its inputs, and the score has a linear term:
+
+    .. math:: a_l = \phi(W_l^\top a_{l-1} + b_l) + a_{l-1}, \qquad s = w \cdot a_L + v \cdot x
 
     Parameters
     ----------
@@ -40,12 +43,19 @@ class MLPModel:
         Width of every hidden layer; () is the linear model.
     activation : {"relu", "tanh"}
         phi. The slope of "relu" at 0 is 0.
+    residual : bool
+        Add the two terms above; without hidden layers there is nothing to add.
+    dropout : float >= 0 and < 1
+        Share of the values of phi that is set to 0, the others divided by 1 - dropout (Srivastava et al.
+        2014, JMLR 15:1929-1958). Only where `forward` gets a seed, as in the steps of `SGD` and `Adam`: the
+        gradient of all queries, validation and prediction use all units.
 
     Notes
     -----
-    Parameters are one float64 vector: W_1 by rows (n_features, hidden[0]), b_1, W_2, b_2, ..., w.
-    They are rounded to the dtype of the features, in which the products run; gradients are summed in
-    float64 over blocks of 256 rows. A pass forward and back is about 6 n_params operations per row, by BLAS.
+    Parameters are one float64 vector: W_1 by rows (n_features, hidden[0]), b_1, W_2, b_2, ..., w, and with
+    ``residual`` v, which follows w in the weights of the output layer. They are rounded to the dtype of the
+    features, in which the products run; gradients are summed in float64 over blocks of 256 rows. A pass
+    forward and back is about 6 n_params operations per row, by BLAS.
 
     Examples
     --------
@@ -59,6 +69,8 @@ class MLPModel:
 
     hidden: tuple[int, ...] = (10,)
     activation: Activation = "relu"
+    residual: bool = False
+    dropout: float = 0.0
 
     def __post_init__(self) -> None:
         try:
@@ -73,6 +85,8 @@ class MLPModel:
         object.__setattr__(self, "hidden", tuple(int(n) for n in widths))
         if self.activation not in get_args(Activation):
             raise InputError(f"activation={self.activation!r}: type 'relu' or 'tanh'.")
+        object.__setattr__(self, "residual", bool(self.residual) and bool(self.hidden))
+        number(self.dropout, "dropout", "MLPModel", least=0.0, below=1.0, example=0.1)
 
     @property
     def floats_per_row(self) -> int:
@@ -81,7 +95,7 @@ class MLPModel:
 
     def n_params(self, n_features: int) -> int:
         """Number of parameters."""
-        return sum(n_in * n_out + n_out for n_in, n_out in pairwise(self._widths(n_features))) - 1
+        return sum((n_in + 1) * n_out for n_in, n_out in self._shapes(n_features)) - 1
 
     def start(self, n_features: int, rng: np.random.Generator) -> Float64Array:
         r"""Random first parameters: weights uniform, biases 0.
@@ -108,7 +122,7 @@ class MLPModel:
             )
         layers: list[Layer] = []
         at = 0
-        shapes = list(pairwise(self._widths(n_features)))
+        shapes = self._shapes(n_features)
         for n_in, n_out in shapes:
             weights = params[at : at + n_in * n_out].reshape(n_in, n_out)
             at += n_in * n_out
@@ -117,34 +131,76 @@ class MLPModel:
             at += n_out
         return layers
 
-    def forward(self, params: Float64Array, X: Any) -> tuple[FloatArray, Any]:
-        """Return the scores of the rows; see `LinearModel.forward`."""
+    def forward(self, params: Float64Array, X: Any, seed: Any = None) -> tuple[FloatArray, Any]:
+        """Return the scores of the rows; see `LinearModel.forward`.
+
+        ``seed``, of `numpy.random.default_rng`, draws which units `dropout` sets to 0; None = none of them.
+        """
         dtype = X.data.dtype if isinstance(X, SparseRows) else X.dtype
         layers = self.layers(np.asarray(params).astype(dtype), X.shape[1])
-        inputs = [X]
-        for weights, bias in layers[:-1]:
-            a = _product(inputs[-1], weights)
-            a += bias  # type: ignore[arg-type]  # only the output layer has none
-            inputs.append(np.tanh(a, out=a) if self.activation == "tanh" else np.maximum(a, 0, out=a))
-        return _product(inputs[-1], layers[-1].weights)[:, 0], (layers, inputs)
+        rng = np.random.default_rng(seed) if self.dropout and seed is not None else None
+        inputs, units = [X], []
+        for level, (weights, bias) in enumerate(layers[:-1]):
+            z = _product(inputs[-1], weights)
+            z += bias  # type: ignore[arg-type]  # only the output layer has none
+            phi = np.tanh(z, out=z) if self.activation == "tanh" else np.maximum(z, 0, out=z)
+            mask = None if rng is None else self._mask(rng, phi)
+            if mask is not None:
+                phi *= mask
+            units.append((phi, mask))
+            inputs.append(phi + inputs[-1] if self._skips(level) else phi)
+        last = layers[-1].weights
+        split = inputs[-1].shape[1]
+        scores: FloatArray = _product(inputs[-1], last[:split])[:, 0]
+        if self.residual:
+            scores += _product(X, last[split:])[:, 0]
+        return scores, (layers, inputs, units)
 
     def backward(self, cache: Any, dscores: FloatArray) -> Float64Array:
         """Gradient with respect to the parameters, float64 (n_params,)."""
-        layers, inputs = cache
-        n_features = inputs[0].shape[1]
-        grad = np.zeros(self.n_params(n_features))
-        slopes = self.layers(grad, n_features)
-        delta = np.asarray(dscores)[:, None]
-        for level in range(len(layers) - 1, -1, -1):
-            _add_product(inputs[level], delta, slopes[level])
+        layers, inputs, units = cache
+        grad = np.zeros(self.n_params(inputs[0].shape[1]))
+        slopes = self.layers(grad, inputs[0].shape[1])
+        delta, last, split = np.asarray(dscores)[:, None], slopes[-1].weights, inputs[-1].shape[1]
+        _add_product(inputs[-1], delta, Layer(last[:split], None))
+        if self.residual:
+            _add_product(inputs[0], delta, Layer(last[split:], None))
+        delta = delta * layers[-1].weights[:split, 0]
+        for level in range(len(units) - 1, -1, -1):
+            inner = self._through(delta, *units[level])
+            _add_product(inputs[level], inner, slopes[level])
             if level:
-                a = inputs[level]
-                delta = delta @ layers[level].weights.T
-                delta *= 1 - a * a if self.activation == "tanh" else a > 0
+                before = inner @ layers[level].weights.T
+                delta = np.add(before, delta, out=before) if self._skips(level) else before
         return grad
 
-    def _widths(self, n_features: int) -> Sequence[int]:
-        return (n_features, *self.hidden, 1)
+    def _mask(self, rng: np.random.Generator, phi: FloatArray) -> FloatArray:
+        """0 for the units that are dropped, 1 / (1 - dropout) for the others."""
+        # 16 bits per unit: several times faster than a float
+        drawn = rng.integers(1 << 16, size=phi.shape, dtype=np.uint16)
+        kept: FloatArray = (drawn >= round(self.dropout * (1 << 16))) * phi.dtype.type(1 / (1 - self.dropout))
+        return kept
+
+    def _through(self, delta: FloatArray, phi: FloatArray, mask: FloatArray | None) -> FloatArray:
+        """Slopes with respect to the inputs of phi, from those with respect to its values."""
+        if self.activation == "relu":
+            inner = delta * (phi > 0)
+            return inner if mask is None else np.multiply(inner, mask, out=inner)
+        if mask is None:
+            return delta * (1 - phi * phi)
+        tanh = phi * phi.dtype.type(1 - self.dropout)  # of the units that were kept
+        return delta * mask * (1 - tanh * tanh)
+
+    def _skips(self, level: int) -> bool:
+        """Whether a hidden layer adds its inputs, those of the hidden layer before."""
+        return self.residual and level > 0 and self.hidden[level - 1] == self.hidden[level]
+
+    def _shapes(self, n_features: int) -> list[tuple[int, int]]:
+        """Inputs and outputs of every layer."""
+        shapes = list(pairwise((n_features, *self.hidden, 1)))
+        if self.residual:
+            shapes[-1] = (self.hidden[-1] + n_features, 1)
+        return shapes
 
 
 def _product(rows: Any, weights: FloatArray) -> FloatArray:

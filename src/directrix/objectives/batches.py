@@ -89,7 +89,7 @@ class Batches:
         ]
         rows = self._rows(self._starts[first:last], self._ends[first:last])
         qptr, prepared = self._qptr[first : last + 1] - lo, _like(self._prepared, arrays)
-        return Part(rows, qptr, self._weight[first:last], prepared, self._is_weighted)
+        return Part(rows, qptr, self._weight[first:last], prepared, self._is_weighted, place=first)
 
 
 def _like(prepared: Any, arrays: list[Any]) -> Any:

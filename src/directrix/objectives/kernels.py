@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
+from zlib import crc32
 
 import numpy as np
 import scipy.sparse as sp
@@ -34,6 +35,12 @@ class Composed:
 
     surrogate: Surrogate
     model: Model
+    seed: int | None = None
+    """With the place of a part: seed of what the model draws in training; None = it draws nothing."""
+
+    def drawing(self, order: Int64Array) -> Self:
+        """Return the kernel for steps over the queries in this order, which decides what a model draws."""
+        return replace(self, seed=crc32(order.tobytes())) if getattr(self.model, "dropout", 0.0) else self
 
     @cached_property
     def _filled(self) -> KernelSurrogate:
@@ -44,7 +51,8 @@ class Composed:
 
     def value_and_grad(self, part: Part, params: Float64Array) -> Gradient:
         """Weighted sum of the surrogate over the queries of a part, and its gradient."""
-        scores, cache = self.model.forward(params, part.rows)
+        drawn = {} if self.seed is None else {"seed": (self.seed, part.place)}
+        scores, cache = self.model.forward(params, part.rows, **drawn)
         n_queries = len(part.weight)
         value, dscores = np.zeros(n_queries), np.zeros(len(scores), dtype=scores.dtype)
         self._filled.fill(scores, part.prepared, part.qptr, (0, n_queries), (value, dscores))

@@ -116,6 +116,7 @@ class Objective:
         -----
         What `value_and_grad` gives for one batch after another; what depends on the order alone is done
         once. A batch of more than about 2 MiB of features is shared among threads, whatever their number.
+        A model with dropout draws its masks, by a generator whose seed is the order and the batch.
         """
         self._check_epoch(params, batch)
         return self.source.epoch(self.source.checked(order), partial(self._steps, params, batch, step))
@@ -148,10 +149,11 @@ class Objective:
         order: Int64Array,
     ) -> float:
         losses, batches = [], self.kernel.batches(source, order)
+        mean = replace(self, kernel=self.kernel.drawing(order))._mean
         with one_blas_thread():
             for first in range(0, len(order), batch):
                 last = min(first + batch, len(order))
-                loss, grad = self._mean(source, batches(first, last), last - first, params)
+                loss, grad = mean(source, batches(first, last), last - first, params)
                 losses.append(loss)
                 step(grad)
         return float(np.mean(losses))

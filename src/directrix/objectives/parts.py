@@ -25,6 +25,8 @@ class Part(NamedTuple):
     """Whether any weight differs from 1."""
     order: Int64Array | None = None
     """Which queries count; None = all."""
+    place: int = 0
+    """Position of its first query in the order of an epoch."""
 
 
 class Span(NamedTuple):

@@ -42,18 +42,20 @@ class ScoreObjective:
         centred: Float64Array = gain - np.repeat(query_sums(gain, self._qptr) / np.maximum(sizes, 1), sizes)
         return centred
 
-    def value_grad_curvature(self, scores: Float64Array) -> tuple[float, Float64Array, Float64Array]:
+    def value_grad_curvature(
+        self, scores: Float64Array, *draw: int
+    ) -> tuple[float, Float64Array, Float64Array]:
         """Loss, gradient (n_docs,) and curvature (n_docs,) at the scores of all documents.
 
         The gradient is in 1 / units of score; the curvature, >= 0, in 1 / units of score squared, is
-        ``KernelSurrogate.curvature`` times the queries' weights.
+        ``KernelSurrogate.curvature`` times the queries' weights. ``draw`` are numbers >= 0 that choose the
+        noise of a surrogate with the trait ``random``.
 
         A surrogate that has no slope where all scores are equal (SmoothRank) would never leave that point:
         gradient and curvature there are those of a regression on the gains, in the surrogate's unit of score.
         """
-        surrogate, qptr = self._surrogate, self._qptr
-        value, grad = surrogate.fill_all(scores, self._prepared, qptr)
-        curvature = surrogate.curvature(scores, self._prepared, qptr, grad)
+        surrogate, qptr = self._surrogate.redraw(*draw), self._qptr
+        value, grad, curvature = surrogate.value_grad_curvature(scores, self._prepared, qptr)
         if not scores.any() and not grad.any():
             grad = self._centred_gains()
             curvature = spread_curvature(grad, qptr, surrogate.steepness)

@@ -178,7 +178,9 @@ class Memory(Source):
         """Return a function from first and last to parts of the queries ``order[first:last]``."""
         entries = self.surrogate.entries
         if entries is None or hasattr(self.model, "prepare"):
-            return lambda first, last: [self._single_part(int(q)) for q in order[first:last]]
+            return lambda first, last: [
+                self._single_part(int(q))._replace(place=first + i) for i, q in enumerate(order[first:last])
+            ]
         return Batches(order, self.whole, entries, self._row_runs(), self.docs_per_thread).cut
 
     def _row_runs(self) -> Callable[[Int64Array, Int64Array], Any]:

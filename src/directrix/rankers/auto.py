@@ -15,7 +15,7 @@ from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.base import Ranker, Training
 from directrix.rankers.named_trainers import seed_of
-from directrix.rankers.selection.search import search
+from directrix.rankers.selection.search import plan_search, search
 from directrix.types import Float64Array
 
 
@@ -111,6 +111,14 @@ class AutoRanker(Ranker):
         self.measure_, self.result_ = self.ranker_.measure_, self.ranker_.result_
         self._name_features(q)
         return self
+
+    @property
+    def takes_missing(self) -> bool:
+        """Whether a feature may be missing (NaN): some candidate takes it; the others are then left out."""
+        try:
+            return plan_search(self.method, self.measure, {}, self.models).takes_missing
+        except ValueError:  # parameters that fit refuses
+            return False
 
     def trained(self) -> Ranker:
         """The chosen ranker."""

@@ -20,9 +20,7 @@ from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
 from directrix.rankers.inputs import (
     Weights,
-    check_finite,
-    check_trainable,
-    check_valid,
+    check_training,
     one_set,
     per_document,
     per_query,
@@ -32,6 +30,11 @@ from directrix.rankers.training import mean_of, query_means
 from directrix.types import Callback, Float64Array
 
 F = TypeVar("F", bound=Callable[..., Any])
+_ROWS: dict[str, Any] = {
+    "accept_sparse": "csr",
+    "dtype": [np.float64, np.float32],
+    "ensure_all_finite": False,
+}
 fit_context: Callable[..., Callable[[F], F]] = _fit_context
 """Checks the constructor's parameters when ``fit`` begins."""
 
@@ -55,9 +58,15 @@ class Ranker(NestedParameters, ABC):
     reads_files: ClassVar[bool] = False
     """Whether it takes `Queries` of `directrix.data.open_parquet`, whose features stay in their file."""
 
+    @property
+    def takes_missing(self) -> bool:
+        """Whether a feature may be missing (NaN), in training and after it."""
+        return False
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self.takes_missing
         tags.target_tags.required = True
         tags.target_tags.positive_only = True
         return tags
@@ -82,7 +91,7 @@ class Ranker(NestedParameters, ABC):
         Parameters
         ----------
         X : array, frame or sparse matrix (n_docs, n_features)
-            Features.
+            Features. NaN is a missing value: for trees, and for a ``scale`` that fills it, see `Scale`.
         y : array (n_docs,)
             Labels, >= 0, higher is better.
         qid : hashables (n_docs,)
@@ -110,16 +119,17 @@ class Ranker(NestedParameters, ABC):
         ------
         InputError
             If neither qid nor group is given, if qid, group, weights or the validation set do not fit the
-            rows, if a label is negative, or if the method does not support ``sample_weight``.
+            rows, if a label is negative, if a feature is infinite, or missing and the ranker takes no missing
+            values, or if the method does not support ``sample_weight``.
         ValueError
-            From scikit-learn, for NaN, infinite or non-numeric input.
+            From scikit-learn, for non-numeric input and labels that are not finite.
         """
         q = self._grouped(X, y, qid, group, reset=not self._continues())
         validation = one_set(eval_set, eval_qid, eval_group)
         valid = None if validation is None else self._grouped(*validation, reset=False, prefix="eval_")
+        check_training(q, valid, allow_missing=self.takes_missing)
         by_document = per_document(sample_weight, q, "sample_weight")
         by_query = per_query(query_weight, q, "query_weight")
-        check_trainable(q)
         goal = None if measure is None else parse_measure(measure)
         return self._train(Training(q, valid, goal, (by_document, by_query)))
 
@@ -153,14 +163,11 @@ class Ranker(NestedParameters, ABC):
         Raises
         ------
         InputError
-            As ``fit``, and for features that are NaN or infinite.
+            As ``fit``.
         """
         if isinstance(q.features, StoredFeatures) and not self.reads_files:
             raise q.features.refusal(f"training {type(self).__name__}")
-        check_finite(q, "the training data")
-        if valid is not None:
-            check_valid(valid, q)
-        check_trainable(q)
+        check_training(q, valid, allow_missing=self.takes_missing)
         goal = None if measure is None else parse_measure(measure)
         return self._train(Training(q, valid, goal, (doc_weight, query_weight), callback))
 
@@ -193,9 +200,7 @@ class Ranker(NestedParameters, ABC):
 
     def _grouped(self, X: Any, y: Any, qid: Any, group: Any, *, reset: bool, prefix: str = "") -> Queries:
         """Check rows and labels, and group them by query; the message calls them ``prefix`` + "qid"."""
-        X, y = validate_data(
-            self, X, y, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=True
-        )
+        X, y = validate_data(self, X, y, reset=reset, y_numeric=True, **_ROWS)
         if qid is None and group is None:
             raise InputError(
                 f"{prefix}qid is missing: a ranker compares documents of the same query and needs to know to "
@@ -205,7 +210,7 @@ class Ranker(NestedParameters, ABC):
             )
         names = getattr(self, "feature_names_in_", None)
         return Queries.from_arrays(
-            X, y, qid=qid, group=group, feature_names=None if names is None else names.tolist()
+            X, y, qid=qid, group=group, feature_names=None if names is None else names.tolist(), missing="nan"
         )
 
     def trained(self) -> Ranker:
@@ -240,17 +245,18 @@ class Ranker(NestedParameters, ABC):
         Raises
         ------
         InputError
-            If the features are scaled by query and neither qid nor group is given.
+            If the features are scaled by query and neither qid nor group is given, or a feature is infinite,
+            or missing and the ranker takes no missing values.
         """
         check_is_fitted(self)
         scale = getattr(self, "scale_", None)
-        if qid is None and group is None and scale is not None and scale.center is None:
+        if qid is None and group is None and scale is not None and scale.n_features is None:
             raise InputError(
                 f"predict got rows without their queries, but scale={scale.kind!r} needs to know them; "
                 "type predict(X, qid=qid), or predict(X, group=[len(X)]) for the rows of one query."
             )
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
-        q = Queries.from_arrays(X, np.zeros(X.shape[0]), qid=qid, group=group)
+        X = validate_data(self, X, reset=False, **_ROWS)
+        q = Queries.from_arrays(X, np.zeros(X.shape[0]), qid=qid, group=group, missing="nan")
         return q.restore(self.predict_queries(q))
 
     @abstractmethod

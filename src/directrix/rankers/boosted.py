@@ -6,7 +6,6 @@ from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
 from directrix.data.queries import Queries
@@ -16,10 +15,12 @@ from directrix.measures.dcg import NDCG
 from directrix.models.trees import Trees, lightgbm
 from directrix.objectives.scores import ScoreObjective
 from directrix.rankers.base import Training
+from directrix.rankers.inputs import surrogate_of
 from directrix.rankers.named_trainers import seed_of
 from directrix.rankers.persistence import check, naming
 from directrix.rankers.stored import SHARED_CONSTRAINTS, StoredRanker
 from directrix.rankers.training import judge_of
+from directrix.surrogates.yeti import YetiRank
 from directrix.trainers.boosting import Boosting
 from directrix.types import Float64Array, Result, Surrogate
 
@@ -38,8 +39,9 @@ class BoostedRanker(StoredRanker):
     Parameters
     ----------
     surrogate : Surrogate or str, optional
-        What is maximised, e.g. ``ApproxNDCG()``, which is the default, or the text of it. Or "lambdarank":
-        LightGBM's own objective, LambdaMART (Burges 2010), to compare with.
+        What is maximised, e.g. ``ApproxNDCG()``, or the text of it. Default `YetiRank`, which ranks best
+        where features interact (docs/decisions/0139). Or "lambdarank": LightGBM's own objective, LambdaMART
+        (Burges 2010), to compare with.
     n_trees : int >= 1
         Maximum number of trees.
     learning_rate : float > 0
@@ -48,21 +50,22 @@ class BoostedRanker(StoredRanker):
         Leaves of a tree.
     min_data_in_leaf : int >= 1
         Documents in every leaf.
-    l2 : float >= 0
-        Shrinks leaves of few documents: a leaf of l2 documents of average curvature is halved. With
-        "lambdarank" LightGBM's ``lambda_l2``, in units of its own second derivatives.
+    l2 : float >= 0, optional
+        Shrinks leaves of few documents: a leaf of l2 documents of average curvature is halved. Default 20.
+        With "lambdarank" LightGBM's ``lambda_l2``, in units of its own second derivatives; default 0.
     subsample : float in (0, 1]
         Share of the documents that each tree is grown on.
     feature_fraction : float in (0, 1]
         Share of the features that each tree may split on.
-    scale : {"query-minmax", "query-standard", "query-percentile", "minmax", "standard"} or None
-        Bring features to a common scale first, see `Scale`. The last two do not change trees; the kinds by
-        query make the features of queries comparable, and ``predict`` need ``qid``.
+    scale : str or None
+        As in `LinearRanker`. Kinds by the training data keep the order of values, so trees hardly change; the
+        kinds by query make the features of queries comparable. None lets trees split off missing values
+        (NaN) themselves; of a feature that was never missing in training they count as 0.
     patience : int >= 1, optional
-        With an ``eval_set``: stop after this number of trees without a better value on it.
-        Default: no early stop, only the best number of trees is kept.
+        With an ``eval_set``: stop after this number of trees without a better value on it. None: no early
+        stop, only the best number of trees is kept.
     random_state : int, RandomState or None
-        For the two shares.
+        For the two shares, and the noise of a surrogate that draws some; None is 0.
 
     Attributes
     ----------
@@ -100,9 +103,11 @@ class BoostedRanker(StoredRanker):
 
     model_type: ClassVar[str] = "trees"
     missing_shows: ClassVar[bool] = False
+    takes_nan: ClassVar[bool] = True
     saved_parameters: ClassVar[dict[str, str]] = {
         **dict.fromkeys(("n_trees", "learning_rate", "num_leaves", "min_data_in_leaf"), "number"),
-        **dict.fromkeys(("l2", "subsample", "feature_fraction"), "number"),
+        **dict.fromkeys(("subsample", "feature_fraction"), "number"),
+        "l2": "number or null",
         "scale": "text or null",
         "patience": "number or null",
     }
@@ -112,7 +117,7 @@ class BoostedRanker(StoredRanker):
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
         "num_leaves": [Interval(Integral, 2, 131072, closed="both")],
         "min_data_in_leaf": [Interval(Integral, 1, None, closed="left")],
-        "l2": [Interval(Real, 0, None, closed="left")],
+        "l2": [Interval(Real, 0, None, closed="left"), None],
         "subsample": [Interval(Real, 0, 1, closed="right")],
         "feature_fraction": [Interval(Real, 0, 1, closed="right")],
         "patience": [Interval(Integral, 1, None, closed="left"), None],
@@ -120,15 +125,15 @@ class BoostedRanker(StoredRanker):
 
     surrogate: Surrogate | str | None = None
     _: KW_ONLY
-    n_trees: int = 300
+    n_trees: int = 500
     learning_rate: float = 0.1
-    num_leaves: int = 15
+    num_leaves: int = 31
     min_data_in_leaf: int = 20
-    l2: float = 0.0
+    l2: float | None = None
     subsample: float = 1.0
     feature_fraction: float = 1.0
     scale: str | None = None
-    patience: int | None = None
+    patience: int | None = 50
     random_state: Any = None
 
     def _minimise(self, training: Training, surrogate: Any) -> tuple[Boosting, Result]:
@@ -145,7 +150,7 @@ class BoostedRanker(StoredRanker):
                 "query_weight=, or choose a surrogate: BoostedRanker('ApproxNDCG')."
             )
         settings = {name: getattr(self, name) for name in self.saved_parameters if name != "scale"}
-        seed = seed_of(check_random_state(None) if self.random_state is None else self.random_state)
+        seed = seed_of(0 if self.random_state is None else self.random_state)
         trainer = Boosting(**settings, seed=int(seed))
         judge = None if judged is None else judge_of(measure, judged)
         result, self.trees_ = trainer.grow(data, objective, valid=judged, judge=judge, callback=callback)
@@ -156,7 +161,9 @@ class BoostedRanker(StoredRanker):
 
     def _surrogate(self) -> Any:
         is_own = isinstance(self.surrogate, str) and self.surrogate.strip().lower() == _LAMBDARANK
-        return _LAMBDARANK if is_own else super()._surrogate()
+        return (
+            _LAMBDARANK if is_own else surrogate_of(YetiRank() if self.surrogate is None else self.surrogate)
+        )
 
     def _measure_of(self, surrogate: Any) -> RankingMeasure:
         # nDCG weighs the pairs of lambdarank

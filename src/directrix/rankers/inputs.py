@@ -6,13 +6,14 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
-from weakref import WeakKeyDictionary, WeakSet
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import scipy.sparse as sp
 
 from directrix.data.queries import Queries
 from directrix.data.stored import StoredFeatures
+from directrix.data.validate import has_finite_sum
 from directrix.data.weights import weights_of
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
@@ -115,12 +116,18 @@ def digest(q: Queries) -> str:
 
 _HIGHEST_LABEL = 256  # squares of gains must stay far from the largest float
 _FILL = {
-    "python": "Read the file with missing='zero', or fill the values in before Queries.from_arrays.",
-    "shell": "Add --missing zero, or fill the values in.",
+    "python": "Type scale='log' or scale='standard', which fill in the mean of the training data, or use "
+    "trees, which take it as it is: BoostedRanker(); or read it as 0: missing='zero'.",
+    "shell": "Type --scale log or --scale standard, which fill in the mean of the training data, or use "
+    "trees, which take it as it is: --method BoostedNDCG; or read it as 0: --missing zero.",
+}
+_CLIP = {
+    "python": "Clip the column, e.g. numpy.clip(X, -1e30, 1e30), or drop these rows.",
+    "shell": "Clip the column, or drop these rows.",
 }
 
-_FINITE: WeakSet[Queries] = WeakSet()
-"""Checked data whose features stay in a file: a search does not read them again for every candidate."""
+_CHECKED: WeakKeyDictionary[Queries, bool] = WeakKeyDictionary()
+"""Whether data whose features stay in a file may have missing values: a search reads them only once."""
 
 
 def check_trainable(q: Queries) -> None:
@@ -140,8 +147,16 @@ def check_trainable(q: Queries) -> None:
         )
 
 
-def check_valid(valid: Queries, q: Queries) -> None:
-    """Raise `InputError` for validation data that are missing values or have other features."""
+def check_training(q: Queries, valid: Queries | None, *, allow_missing: bool) -> None:
+    """Raise `InputError` for training or validation data that no ranker can use, or this one."""
+    check_finite(q, "the training data", allow_missing=allow_missing)
+    if valid is not None:
+        check_valid(valid, q, allow_missing=allow_missing)
+    check_trainable(q)
+
+
+def check_valid(valid: Queries, q: Queries, *, allow_missing: bool = False) -> None:
+    """Raise `InputError` for validation data with other features, or as `check_finite`."""
     if valid.n_features != q.n_features:
         raise InputError(
             f"the validation data have {valid.n_features} features, the training data {q.n_features}; both "
@@ -149,23 +164,25 @@ def check_valid(valid: Queries, q: Queries) -> None:
             python="Read files with read_letor(path, n_features=...).",
             shell="Give files with the same features.",
         )
-    check_finite(valid, "the validation data")
+    check_finite(valid, "the validation data", allow_missing=allow_missing)
 
 
-def check_finite(q: Queries, name: str) -> None:
-    """Raise `InputError` at the first feature that is NaN or infinite; one pass over the features."""
-    if q in _FINITE:
-        return
+def check_finite(q: Queries, name: str, *, allow_missing: bool = False) -> None:
+    """Raise `InputError` at the first feature that is infinite, or NaN unless that is allowed; one pass."""
     if isinstance(q.features, StoredFeatures):
+        if allow_missing >= _CHECKED.get(q, True) and q in _CHECKED:
+            return
+        missing = False
         for first, rows in q.features.blocks(q.qptr):
-            check_finite(replace(q, features=rows, rows=q.rows[first : first + len(rows)]), name)
-        _FINITE.add(q)
+            part = replace(q, features=rows, rows=q.rows[first : first + len(rows)])
+            check_finite(part, name, allow_missing=allow_missing)
+            missing = missing or not has_finite_sum(rows)
+        _CHECKED[q] = missing
         return
     values = q.features.data if sp.issparse(q.features) else q.features
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(values.sum(dtype=np.float64)):  # no copy; what only overflows is looked at again
-            return
-    bad = np.flatnonzero(~np.isfinite(values).ravel())
+    if has_finite_sum(values):  # no copy; what only overflows is looked at again
+        return
+    bad = np.flatnonzero(np.isinf(values) if allow_missing else ~np.isfinite(values))
     if not bad.size:
         return
     if sp.issparse(q.features):
@@ -173,21 +190,33 @@ def check_finite(q: Queries, name: str) -> None:
         column = int(q.features.indices[bad[0]])
     else:
         row, column = divmod(int(bad[0]), q.n_features)
+    value = values.ravel()[bad[0]]
     raise InputError(
-        f"row {q.rows[row]} of {name}: feature {column + 1} is {values.ravel()[bad[0]]:g}, and "
-        f"{bad.size - 1:,} more are not finite; a model needs numbers.",
-        **_FILL,
+        f"row {q.rows[row]} of {name}: feature {column + 1} is {value:g}, and {bad.size - 1:,} more are not "
+        f"finite; this model takes no {'missing values (NaN)' if np.isnan(value) else 'infinite values'}.",
+        **(_FILL if np.isnan(value) else _CLIP),
     )
 
 
-def check_scores(scores: Float64Array, q: Queries) -> None:
-    """Raise `InputError` at the first score that is NaN or infinite."""
+def missing_values(q: Queries) -> int:
+    """Return the number of features that are NaN, of data that `check_finite` accepted."""
+    if isinstance(q.features, StoredFeatures):
+        if not _CHECKED.get(q):
+            return 0
+        return sum(int(np.isnan(rows).sum()) for _, rows in q.features.blocks(q.qptr))
+    values = q.features.data if sp.issparse(q.features) else q.features
+    return 0 if has_finite_sum(values) else int(np.isnan(values).sum())
+
+
+def check_scores(scores: Float64Array, q: Queries, *, allow_missing: bool = False) -> None:
+    """Raise `InputError` at the first score that is NaN or infinite, or at the feature that made it so."""
     bad = np.flatnonzero(~np.isfinite(scores))
     if bad.size:
+        check_finite(q, "the data", allow_missing=allow_missing)
         raise InputError(
-            f"the score of row {q.rows[bad[0]]} is {scores[bad[0]]:g}, because one of its features is "
-            f"missing or too large; {bad.size:,} of {len(scores):,} scores are not finite.",
-            **_FILL,
+            f"the score of row {q.rows[bad[0]]} is {scores[bad[0]]:g}, because its features are too large; "
+            f"{bad.size:,} of {len(scores):,} scores are not finite.",
+            **_CLIP,
         )
 
 

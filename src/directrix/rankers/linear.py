@@ -38,9 +38,10 @@ class LinearRanker(GradientRanker):
         an object such as ``SGD(learning_rate=0.1)``, whose own number of steps then counts, not ``max_iter``.
     l2 : float >= 0
         Weight of the penalty, in units of the measure per squared weight.
-    scale : {"query-minmax", "query-standard", "query-percentile", "minmax", "standard"} or None
-        Bring features to a common scale first, see `Scale`; stored with the model. The kinds by query
-        make ``predict`` need ``qid``.
+    scale : str or None
+        Bring features to a common scale first, see `Scale`; stored with the model. By the training data:
+        "standard", "minmax", "log" (heavy tails), "quantile" (any distribution); they fill missing values.
+        By query: "query-minmax", "query-standard", "query-percentile"; ``predict`` then needs ``qid``.
     start : {"regression", "zero"}
         Where training starts: weights of a ridge regression on the gains with reweighted classes
         (Chapelle & Wu 2010, Sect. 4) and the weights given to ``fit``, or zero.

@@ -12,13 +12,13 @@ from directrix.rankers.published import PUBLISHED
 _BY_NAME: dict[str, Method] = {m.name: m for m in (*PUBLISHED, *BASELINES)}
 
 _SUITS = {
-    "NDCG": ("ApproxNDCG", "SmoothNDCG", "LambdaRank", "MLP", "LambdaRank-MLP", "BoostedNDCG", "Regression"),
-    "AP": ("ApproxAP", "ApproxNDCG", "SmoothAP", "LambdaRank", "MLP", "BoostedLambda", "Regression"),
-    "Precision": ("ApproxNDCG", "ApproxPrecision", "LambdaRank", "MLP", "BoostedLambda", "Regression"),
-    "RR": ("ApproxNDCG", "ApproxRR", "LambdaRank", "MLP", "BoostedLambda", "Regression"),
-    "ERR": ("ApproxNDCG", "ApproxERR", "LambdaRank", "MLP", "BoostedLambda", "Regression"),
-    "KendallTau": ("ApproxKendall", "ApproxNDCG", "MLP", "BoostedNDCG", "Regression"),
-    "others": ("ApproxNDCG", "SmoothNDCG", "MLP", "BoostedNDCG", "Regression"),
+    "NDCG": ("ApproxNDCG", "SmoothNDCG", "LambdaRank", "MLP", "LambdaRank-MLP", "YetiRank", "Regression"),
+    "AP": ("ApproxAP", "ApproxNDCG", "SmoothAP", "LambdaRank", "MLP", "YetiRank", "Regression"),
+    "Precision": ("ApproxNDCG", "ApproxPrecision", "LambdaRank", "MLP", "YetiRank", "Regression"),
+    "RR": ("ApproxNDCG", "ApproxRR", "LambdaRank", "MLP", "YetiRank", "Regression"),
+    "ERR": ("ApproxNDCG", "ApproxERR", "LambdaRank", "MLP", "YetiRank", "Regression"),
+    "KendallTau": ("ApproxKendall", "ApproxNDCG", "MLP", "YetiRank", "Regression"),
+    "others": ("ApproxNDCG", "SmoothNDCG", "MLP", "YetiRank", "Regression"),
 }
 """What "auto" tries, by class of measure, in an order of preference; see docs/decisions/0041."""
 
@@ -27,7 +27,9 @@ _AUTO = Auto(
     source="the grids of the methods that suit the measure",
     cost="the sum of the costs of its methods",
     use_when="you do not want to choose: trains strong methods, keeps the best",
-    tries={measure: tuple(_BY_NAME[name] for name in names) for measure, names in _SUITS.items()},
+    tries={
+        measure: tuple(_BY_NAME[name] for name in (*names, "Network")) for measure, names in _SUITS.items()
+    },
 )
 _METHODS = (_AUTO, *_BY_NAME.values())
 _FOLDED = {m.name.lower(): m for m in _METHODS}

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from numbers import Real
 from typing import Any, ClassVar, get_args
 
 import numpy as np
-from sklearn.utils._param_validation import StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from directrix.data.queries import Queries
 from directrix.errors import InputError
@@ -15,6 +16,7 @@ from directrix.models.scoring import scores_of
 from directrix.rankers.gradient import GradientRanker, constraints
 from directrix.rankers.named_trainers import seed_of, trainer_names
 from directrix.rankers.persistence import check, naming, weights
+from directrix.surrogates.listwise import ListNet
 from directrix.types import Float64Array, Surrogate, Trainer
 
 _LAYER = {"inputs": "number", "outputs": "number", "weights": "list", "bias": "list or null"}
@@ -31,29 +33,36 @@ class MLPRanker(GradientRanker):
     Parameters
     ----------
     surrogate : Surrogate or str, optional
-        What is maximised, e.g. ``ApproxNDCG(alpha=10)`` or the text of it. Default ``ApproxNDCG()``.
+        What is maximised, e.g. ``ApproxNDCG(alpha=10)`` or the text of it. Default
+        ``ListNet(target="shares")``, from which networks learn best, whatever measure you report.
     hidden : tuple of int >= 1
         Width of every hidden layer; () is a linear ranker.
     activation : {"relu", "tanh"}
         Of the hidden layers.
-    trainer : {"lbfgs", "cg", "adam", "sgd"} or Trainer
-        "lbfgs", "cg": full gradients. "adam", "sgd": query by query. Or an object such as
+    residual : bool
+        Layers of equal width add their inputs, and the score has a linear term; see `MLPModel`.
+    dropout : float >= 0 and < 1
+        Share of the hidden units that a step of "adam" or "sgd" leaves out. Other trainers, validation and
+        ``predict`` use all of them.
+    trainer : {"adam", "sgd", "lbfgs", "cg"} or Trainer
+        "adam": batches of 8 queries, steps that get smaller, averaged weights. "sgd": query by query.
+        "lbfgs", "cg": full gradients. Or an object such as
         ``Adam(learning_rate=1e-2, batch=10)``, whose own number of steps then counts, not ``max_iter``.
     l2 : float >= 0
         Weight of the penalty on weights and biases, in units of the measure per square of them.
-    scale : {"query-minmax", "query-standard", "query-percentile", "minmax", "standard"} or None
-        Features are brought to a common scale first, see `Scale`. Random first weights suit features
-        of mean 0 and deviation 1, hence "standard" (which only divides sparse ones). Features that lie in
+    scale : str or None
+        As in `LinearRanker`. Random first weights suit features of mean 0 and deviation 1, hence "standard"
+        (which only divides sparse ones); "log" or "quantile" if tails are heavy. Features that lie in
         [0, 1] within each query, such as LETOR's, give better rankings without: None.
     max_iter : int >= 0
         Iterations (epochs of "adam" and "sgd"); 0 keeps the random start.
     patience : int >= 1, optional
         With an ``eval_set``: stop after this number of iterations without a better value on it.
-        Default: no early stop, only the best iteration is kept.
+        None: no early stop, only the best iteration is kept.
     warm_start : bool
         Start from ``params_`` of the last ``fit`` instead of random weights.
     random_state : int, RandomState or None
-        Of the first weights, and of the order of the queries.
+        Of the first weights, and of the order of the queries, which decides the units that are left out.
 
     Attributes
     ----------
@@ -72,7 +81,7 @@ class MLPRanker(GradientRanker):
     --------
     >>> import numpy as np
     >>> X, y, qid = np.array([[-1.0], [0.0], [1.0], [-0.9], [0.1], [0.8]]), [0, 1, 0] * 2, [1, 1, 1, 2, 2, 2]
-    >>> ranker = MLPRanker("ApproxNDCG(alpha=5)", hidden=(10,), random_state=0).fit(X, y, qid=qid)
+    >>> ranker = MLPRanker(random_state=0).fit(X, y, qid=qid)
     >>> ranker.score(X, y, qid=qid)
     1.0
     """
@@ -86,26 +95,34 @@ class MLPRanker(GradientRanker):
         **constraints(trainers),
         "hidden": [tuple, list],
         "activation": [StrOptions(set(get_args(Activation)))],
+        "residual": ["boolean"],
+        "dropout": [Interval(Real, 0, 1, closed="left")],
     }
 
     surrogate: Surrogate | str | None = None
     _: KW_ONLY
-    hidden: tuple[int, ...] = (10,)
+    hidden: tuple[int, ...] = (128, 128)
     activation: str = "relu"
-    trainer: str | Trainer = "lbfgs"
-    l2: float = 1e-3
+    residual: bool = True
+    dropout: float = 0.1
+    trainer: str | Trainer = "adam"
+    l2: float = 1e-4
     scale: str | None = "standard"
-    max_iter: int = 100
-    patience: int | None = None
+    max_iter: int = 60
+    patience: int | None = 12
     warm_start: bool = False
     random_state: Any = None
+
+    def _surrogate(self) -> Any:
+        return ListNet(target="shares") if self.surrogate is None else super()._surrogate()
 
     def _model(self) -> MLPModel:
         return self._trained_model
 
     def _start(self, q: Queries, weight: Float64Array | None) -> Float64Array:
         # kept for `predict`, which must not follow what set_params changes after fit
-        model = self._trained_model = MLPModel(self.hidden, self.activation)  # type: ignore[arg-type]
+        model = MLPModel(self.hidden, self.activation, self.residual, self.dropout)  # type: ignore[arg-type]
+        self._trained_model = model
         start = super()._start(q, weight)
         if len(start) != model.n_params(q.n_features):
             raise InputError(
@@ -125,6 +142,7 @@ class MLPRanker(GradientRanker):
         model = self._model()
         return {
             "activation": model.activation,
+            "dropout": model.dropout,
             "layers": [
                 {
                     "inputs": layer.weights.shape[0],
@@ -137,13 +155,17 @@ class MLPRanker(GradientRanker):
         }
 
     def _restore_model(self, path: Any, model: dict[str, Any], n_features: int) -> Float64Array:
-        check(path, '"model"', model, {"activation": "text", "layers": "list"})
-        parts, inputs, count = [], n_features, len(model["layers"])
+        check(path, '"model"', model, {"activation": "text", "dropout": "number or absent", "layers": "list"})
+        parts: list[Float64Array] = []
+        inputs, count = n_features, len(model["layers"])
+        self.residual, self.dropout = False, model.get("dropout", 0.0)  # of files without them
         if not count:
             raise InputError(f'{path}: "layers" is empty; an output layer is needed. Train the model again.')
         for i, layer in enumerate(model["layers"]):
             where, last = f'"layers"[{i}]', i == count - 1
             check(path, where, layer if isinstance(layer, dict) else {}, _LAYER)
+            if last and parts and layer["inputs"] == inputs + n_features:
+                inputs, self.residual = inputs + n_features, True  # a linear term
             _check_shape(path, where, layer, inputs, last=last)
             n = layer["inputs"] * layer["outputs"]
             parts.append(weights(path, f"{where} weights", layer["weights"], n, per="connection"))
@@ -153,7 +175,7 @@ class MLPRanker(GradientRanker):
         self.hidden = tuple(layer["outputs"] for layer in model["layers"][:-1])
         self.activation = model["activation"]
         with naming(path, '"model"'):
-            self._trained_model = MLPModel(self.hidden, model["activation"])
+            self._trained_model = MLPModel(self.hidden, model["activation"], self.residual, self.dropout)
         self.params_ = np.concatenate(parts)
         return self.params_
 

@@ -165,10 +165,10 @@ def _scale(path: Any, content: dict[str, Any] | None, n_features: int) -> Scale 
         return None
     with naming(path, '"scale"'):
         scale = Scale.from_json(content)
-    if scale.center is not None and len(scale.center) != n_features:
+    if scale.n_features not in (None, n_features):
         raise InputError(
-            f'{path}: "scale" has {len(scale.center)} centers for {n_features} features; one per feature is '
-            f"needed. {SAVE_AGAIN}"
+            f'{path}: "scale" is for {scale.n_features} features, the model for {n_features}; both must '
+            f"agree. {SAVE_AGAIN}"
         )
     return scale
 

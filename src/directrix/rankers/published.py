@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from directrix.rankers.method import Method
-from directrix.surrogates import approx, lambdas, smooth, soft
+from directrix.surrogates import approx, lambdas, listwise, smooth, soft, yeti
 from directrix.trainers.anneal import Anneal
 from directrix.trainers.coordinate_ascent import CoordinateAscent
 from directrix.trainers.full_gradients import CG
@@ -18,6 +18,7 @@ _DONMEZ = "Donmez, Svore & Burges (2009), doi:10.1145/1571941.1572021"
 _FUTURE = "Sect. 6 (future work)"
 _PAIRS = "O(R n) pairs, only those inside the sigmoid's band"
 _LAMBDAS = "O(n k) pairs with a cut-off k, O(n^2) without"
+_PERCEPTRON = {"residual": False, "dropout": 0.0}
 _LOOP = {"shrink": 0.8, "shrink_chance": 0.3, "restart_after": 50, "patience": 100, "epochs": 700}
 
 
@@ -49,7 +50,7 @@ _lambdas = partial(
     keeps_best=True,
     selection="nDCG@10",
 )
-_TREES = {"n_trees": 300, "patience": 50, "subsample": 0.8, "feature_fraction": 0.8}
+_TREES = {"n_trees": 300, "patience": 50, "l2": 0.0, "subsample": 0.8, "feature_fraction": 0.8}
 _boosted = partial(
     Method,
     model="trees",
@@ -121,7 +122,7 @@ PUBLISHED = (
         cost=_LAMBDAS,
         use_when="LambdaRank with a small network, for features that interact",
         grid={"learning_rate": (1e-3, 1e-2)},
-        fixed={**_LOOP, "l2": 0.0, "activation": "tanh", "scale": None},
+        fixed={**_LOOP, **_PERCEPTRON, "hidden": (10,), "l2": 0.0, "activation": "tanh", "scale": None},
     ),
     Method(
         name="CoordinateAscent",
@@ -140,7 +141,30 @@ PUBLISHED = (
         cost=f"{_PAIRS}, and two passes through the network",
         use_when="features that interact, and enough queries",
         grid={"hidden": ((10,), (50,)), "l2": (1e-4, 1e-3, 1e-2), "max_iter": (100,)},
+        fixed={**_PERCEPTRON, "patience": None},
         keeps_best=True,
+    ),
+    Method(
+        name="Network",
+        surrogate=listwise.ListNet,
+        model="mlp",
+        trainer="adam",
+        source="Cao et al. (2007), doi:10.1145/1273496.1273513, with shares of gains and a residual network",
+        cost="O(n), and two passes through the network",
+        use_when="features that interact, also where there are few queries",
+        grid={"hidden": ((128, 128),), "l2": (1e-4, 1e-3)},
+        fixed={"target": "shares"},
+        keeps_best=True,
+    ),
+    _boosted(
+        name="YetiRank",
+        surrogate=yeti.YetiRank,
+        source="Gulin, Kuralenok & Pavlov (2011), JMLR W&CP 14; Lyzhin et al. (2023), arXiv:2204.01500",
+        cost="O(R n log n) for R rankings, and a tree",
+        use_when="trees for any measure: features that interact, on any scale",
+        grid={"num_leaves": (7, 31, 63), "l2": (20.0, 100.0)},
+        fixed={"n_trees": 1000, "patience": 50},
+        selection="nDCG@10",
     ),
     _boosted(
         name="BoostedNDCG",

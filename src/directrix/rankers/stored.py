@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from directrix.data.queries import Queries
-from directrix.data.scale import SCALES, Scale, fit_scale
+from directrix.data.scale import FILLING, SCALES, Scale, fit_scale
 from directrix.errors import InputError, NotConverged, warn
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.base import Ranker, Training
@@ -43,8 +43,21 @@ class StoredRanker(Ranker):
     missing_shows: ClassVar[bool] = True
     """Whether a feature that is NaN makes the score NaN; otherwise features are checked before."""
 
+    takes_nan: ClassVar[bool] = False
+    """Whether the model itself takes missing values, without a scale."""
+
     surrogate: Any
     scale: Any
+
+    @property
+    def takes_missing(self) -> bool:
+        """Whether a feature may be missing (NaN): the scale fills it, or trees take it as it is."""
+        return self.takes_nan if self.scale is None else self.scale in FILLING
+
+    @property
+    def _may_be_missing(self) -> bool:
+        """The same of the fitted model."""
+        return self.takes_nan if self.scale_ is None else self.scale_.fills
 
     def _surrogate(self) -> Any:
         """The surrogate as an object."""
@@ -87,7 +100,7 @@ class StoredRanker(Ranker):
             If there are other features than in training, or they are missing or too large.
         """
         scores = self._scored(self._ready(q))
-        check_scores(scores, q)
+        check_scores(scores, q, allow_missing=self._may_be_missing)
         return scores
 
     def _ready(self, q: Queries) -> Queries:
@@ -98,8 +111,8 @@ class StoredRanker(Ranker):
                 f"the data have {q.n_features} features, the model was trained on {self.n_features_in_}; "
                 "give data with the same features in the same order."
             )
-        if not self.missing_shows:
-            check_finite(q, "the data")
+        if not self.missing_shows or (self.scale_ is not None and not self.scale_.fills):
+            check_finite(q, "the data", allow_missing=self._may_be_missing)
         return _scaled(q, self.scale_)
 
     @abstractmethod

@@ -38,8 +38,8 @@ class StumpRanker(GradientRanker):
         `RunScores.thresholds` gives them.
     l2 : float >= 0
         Weight of a penalty on the squared steps; boosting has no penalty.
-    scale : {"query-minmax", "query-standard", "query-percentile", "minmax", "standard"} or None
-        As in `LinearRanker`; only the kinds by query can change a ranking.
+    scale : str or None
+        As in `LinearRanker`; only kinds by query can change a ranking, but the others fill missing values.
     max_iter : int >= 0
         Rounds or iterations.
     patience : int >= 1, optional

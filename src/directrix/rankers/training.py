@@ -14,7 +14,7 @@ import numpy as np
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
-from directrix.rankers.inputs import digest
+from directrix.rankers.inputs import digest, missing_values
 from directrix.trainers.boosting import Boosting
 from directrix.types import Float64Array, Measure, Objective, Result, Surrogate, Trainer
 
@@ -42,7 +42,8 @@ def training_record(
         "parameters": {name: _json_value(name, getattr(ranker, name)) for name in ranker.saved_parameters},
         "versions": {name: _version(name) for name in ("directrix", "numpy", "scipy", "numba")}
         | {"python": platform.python_version()},
-        "data": {"queries": q.n_queries, "documents": q.n_docs, "digest": digest(q)},
+        "data": {"queries": q.n_queries, "documents": q.n_docs, "digest": digest(q)}
+        | ({"missing": missing} if (missing := missing_values(q)) else {}),
         "result": {
             "status": result.status,
             "message": result.message,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import fields
 from functools import partial
 from importlib import import_module
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -109,13 +109,37 @@ class KernelSurrogate(ABC):
     def curvature(
         self, scores: FloatArray, prepared: Any, qptr: Int64Array, grad: FloatArray
     ) -> Float64Array:
-        """Positive diagonal by which boosting divides the gradient, in 1 / units of score squared (n_docs,).
+        """Positive diagonal by which boosting divides the gradient; see `spread_curvature`.
 
-        See `spread_curvature`. A surrogate whose second derivatives have a positive part that is cheap, such
-        as sums of delta p (1 - p) over pairs, returns that instead. ``prepared`` is as `prepare` returned it,
-        and ``grad`` as `fill` left it for these scores.
+        A surrogate whose second derivatives have a positive part that is cheap, such as sums of
+        delta p (1 - p) over pairs, returns that instead.
+
+        Parameters
+        ----------
+        scores : float (n_docs,)
+        prepared
+            As `prepare` returned it.
+        qptr : int64 (n_queries + 1,)
+        grad : float (n_docs,)
+            As `fill` left it for these scores.
+
+        Returns
+        -------
+        float64 (n_docs,)
+            >= 0, in 1 / units of score squared.
         """
         return spread_curvature(grad, qptr, self.steepness)
+
+    def redraw(self, *numbers: int) -> Self:
+        """Return a copy with the noise that follows from these numbers; itself if it draws none."""
+        return self
+
+    def value_grad_curvature(
+        self, scores: FloatArray, prepared: Any, qptr: Int64Array
+    ) -> tuple[Float64Array, FloatArray, FloatArray]:
+        """Return what `fill_all` and `curvature` do, for surrogates that compute them together."""
+        value, grad = self.fill_all(scores, prepared, qptr)
+        return value, grad, self.curvature(scores, prepared, qptr, grad)
 
     def value_and_grad(
         self, scores: FloatArray, labels: Float64Array, qptr: Int64Array

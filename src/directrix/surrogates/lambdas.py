@@ -39,8 +39,80 @@ class _Prepared(NamedTuple):
     part: Float64Array | None
 
 
+class SwapForces(KernelSurrogate):
+    """Base of `Lambda` and `YetiRank`, whose forces follow from what a swap of two documents changes.
+
+    A subclass has a field ``measure``, and a kernel that takes what `Lambda`'s takes.
+    """
+
+    entries: ClassVar[tuple[str, ...]] = ("document", "query", "data", "document", "query")
+    measure: Any
+
+    def __post_init__(self) -> None:
+        owner, chosen = type(self).__name__, parse_measure(self.measure)
+        object.__setattr__(self, "measure", chosen)
+        if chosen.form not in _SWAPPED or not hasattr(chosen, "k"):
+            raise InputError(
+                f"{owner}({chosen.name!r}): {owner} does not know how a swap of two documents changes this "
+                "measure; it supports nDCG, AP, RR, P@k, ERR and measures of their forms: type e.g. "
+                f"{owner}('nDCG@10')."
+            )
+        is_constant = chosen.form in ("sum", "first_hit") and not np.ptp(chosen.discounts(3)) > 0.0
+        if chosen.k is None and is_constant:
+            raise InputError(
+                f"{owner}({chosen.name!r}): without a cut-off this measure does not depend on the ranking; "
+                f"give a cut-off, e.g. {owner}('{chosen.symbol}@5')."
+            )
+        ties, empty = chosen.tie_rule, getattr(chosen, "empty", "zero")
+        if ties not in ("expected", "order") or empty == "skip":
+            what = f"empty={empty!r}" if empty == "skip" else f"ties={ties!r}"
+            raise InputError(
+                f"{owner}({chosen.name!r}): {what} is for evaluation; training needs a value for every "
+                "query from scores alone: take empty='zero' and ties='expected' or 'order'."
+            )
+
+    @property
+    def traits(self) -> frozenset[str]:
+        """value_free, shift_invariant; unit_interval if the measure lies in it."""
+        bounded = {"unit_interval"} if self.measure.highest <= 1.0 else set()
+        return frozenset({"value_free", "shift_invariant"} | bounded)
+
+    def from_labels(self, labels: Float64Array, qptr: Int64Array) -> _Prepared:
+        """Check the labels, and turn them into what the measure sees of them."""
+        terms = terms_of(self, labels, qptr)
+        sizes, depth, longest = np.diff(qptr), self.measure.depth, len(terms.discount)
+        share = np.array(terms.discount)
+        share[min(depth, longest) :] = 0.0
+        unit = np.divide(1.0, terms.norm, out=np.zeros(len(sizes)), where=terms.norm > 0.0)
+        part = self.measure.label_part(labels, qptr)
+        return _Prepared(terms.worth * np.repeat(unit, sizes), unit, share, labels.copy(), part)
+
+    @property
+    def form(self) -> int:
+        """Number of the measure's form, as the kernels know it."""
+        return _SWAPPED.index(self.measure.form)
+
+    def fill(
+        self,
+        scores: FloatArray,
+        prepared: tuple[Any, ...],
+        qptr: Int64Array,
+        chunk: tuple[int, int],
+        out: tuple[FloatArray, ...],
+    ) -> None:
+        """Fill one chunk; see `KernelSurrogate.fill`."""
+        first, last = chunk
+        local = qptr[first : last + 1] - qptr[first]
+        ranked, ends = np.empty(local[-1]), np.empty(local[-1], dtype=np.int64)
+        worth, unit, share, labels, part, *more = prepared
+        ranking = (self.measure.tie_rule == "expected", ranked, ends)
+        self.kernel()(scores, worth, unit, share, labels, *more, qptr, chunk, ranking, *out)
+        exact = Ranking(ranked, ends, local[1:] - local[:-1], local)
+        out[0][first:last] += self.measure.of_ranking(exact, None if part is None else part[first:last])
+
+
 @dataclass(frozen=True, repr=False)
-class Lambda(KernelSurrogate):
+class Lambda(SwapForces):
     r"""LambdaRank's gradient for a measure.
 
     .. math:: \lambda_{ij} = \frac{|\Delta M(i, j)|}{1 + e^{s_i - s_j}} \quad (l_i > l_j), \qquad
@@ -95,81 +167,24 @@ class Lambda(KernelSurrogate):
     (array([0.5]), array([-0.3655,  0.3655]))
     """
 
-    entries: ClassVar[tuple[str, ...]] = ("document", "query", "data", "document", "query")
+    compiled: ClassVar[str] = "lambdas.lambda_chunk"
     measure: Any = "nDCG"
     construction: Construction = "ranknet-weight-pairs"
     margin: float = 1.0
 
     def __post_init__(self) -> None:
-        chosen = parse_measure(self.measure)
-        object.__setattr__(self, "measure", chosen)
+        super().__post_init__()
         object.__setattr__(self, "margin", positive(self.margin, "margin", "Lambda", SMALLEST))
         if self.construction not in _CONSTRUCTIONS:
             known = ", ".join(map(repr, _CONSTRUCTIONS))
             raise InputError(f"Lambda(construction={self.construction!r}): type one of {known}.")
-        if chosen.form not in _SWAPPED or not hasattr(chosen, "k"):
-            raise InputError(
-                f"Lambda({chosen.name!r}): Lambda does not know how a swap of two documents changes this "
-                "measure; it supports nDCG, AP, RR, P@k, ERR and measures of their forms: type e.g. "
-                "Lambda('nDCG@10')."
-            )
-        is_constant = chosen.form in ("sum", "first_hit") and not np.ptp(chosen.discounts(3)) > 0.0
-        if chosen.k is None and is_constant:
-            raise InputError(
-                f"Lambda({chosen.name!r}): without a cut-off this measure does not depend on the ranking; "
-                f"give a cut-off, e.g. Lambda('{chosen.symbol}@5')."
-            )
-        ties, empty = chosen.tie_rule, getattr(chosen, "empty", "zero")
-        if ties not in ("expected", "order") or empty == "skip":
-            what = f"empty={empty!r}" if empty == "skip" else f"ties={ties!r}"
-            raise InputError(
-                f"Lambda({chosen.name!r}): {what} is for evaluation; training needs a value for every "
-                "query from scores alone: take empty='zero' and ties='expected' or 'order'."
-            )
 
     def __repr__(self) -> str:
         return f"Lambda({self.measure.name!r}, construction={self.construction!r}, margin={self.margin!r})"
 
-    @property
-    def traits(self) -> frozenset[str]:
-        """value_free, shift_invariant; unit_interval if the measure lies in it."""
-        bounded = {"unit_interval"} if self.measure.highest <= 1.0 else set()
-        return frozenset({"value_free", "shift_invariant"} | bounded)
-
-    def from_labels(self, labels: Float64Array, qptr: Int64Array) -> _Prepared:
-        """Check the labels, and turn them into what the measure sees of them."""
-        terms = terms_of(self, labels, qptr)
-        sizes, depth, longest = np.diff(qptr), self.measure.depth, len(terms.discount)
-        share = np.array(terms.discount)
-        share[min(depth, longest) :] = 0.0
-        unit = np.divide(1.0, terms.norm, out=np.zeros(len(sizes)), where=terms.norm > 0.0)
-        part = self.measure.label_part(labels, qptr)
-        return _Prepared(terms.worth * np.repeat(unit, sizes), unit, share, labels.copy(), part)
-
-    def _spec(self) -> tuple[int, int, int, float]:
-        form = _SWAPPED.index(self.measure.form)
-        return form, _CONSTRUCTIONS.index(self.construction), self.measure.depth, self.margin
-
-    def fill(
-        self,
-        scores: FloatArray,
-        prepared: _Prepared,
-        qptr: Int64Array,
-        chunk: tuple[int, int],
-        out: tuple[Float64Array, FloatArray],
-    ) -> None:
-        """Fill one chunk; see `KernelSurrogate.fill`."""
-        from directrix.surrogates._kernels.lambdas import lambda_chunk
-
-        first, last = chunk
-        local = qptr[first : last + 1] - qptr[first]
-        ranked, ends = np.empty(local[-1]), np.empty(local[-1], dtype=np.int64)
-        worth, unit, share, labels, part = prepared
-        ranking = (self.measure.tie_rule == "expected", ranked, ends)
-        value, grad = out
-        lambda_chunk(self._spec(), scores, worth, unit, share, labels, qptr, chunk, ranking, value, grad)
-        exact = Ranking(ranked, ends, local[1:] - local[:-1], local)
-        value[first:last] += self.measure.of_ranking(exact, None if part is None else part[first:last])
+    def settings(self) -> tuple[Any, ...]:
+        """See `KernelSurrogate.settings`."""
+        return ((self.form, _CONSTRUCTIONS.index(self.construction), self.measure.depth, self.margin),)
 
     def effective_pairs(self, scores: FloatArray, labels: Float64Array, qptr: Int64Array) -> Int64Array:
         """Count the pairs of documents that exert a force on each other: the data that training learns from.
@@ -206,5 +221,5 @@ class Lambda(KernelSurrogate):
         scores, qptr = writable(scores), writable(qptr)
         prepared, pairs = self.from_labels(labels, qptr), np.zeros(len(qptr) - 1, dtype=np.int64)
         arrays = prepared.worth, prepared.discount
-        in_chunks(lambda *chunk: count_chunk(self._spec(), scores, *arrays, qptr, chunk, pairs), qptr)
+        in_chunks(lambda *chunk: count_chunk(*self.settings(), scores, *arrays, qptr, chunk, pairs), qptr)
         return pairs

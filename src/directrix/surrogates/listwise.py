@@ -6,7 +6,7 @@ All three compare the list of scores with one list made of the labels, in O(n) p
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -25,10 +25,12 @@ class ListNet(Loss):
 
     Parameters
     ----------
-    target : {"labels", "gains"}
-        y: the labels, as published, or their gains 2^l - 1, which put more weight on the best.
+    target : {"labels", "gains", "shares"}
+        y: the labels, as published, or their gains 2^l - 1, which put more weight on the best. With "shares"
+        P_i is the gain itself, divided by the sum of those of its query: irrelevant documents have P_i = 0.
     temperature : float > 0
-        T, in units of y. If small, only the documents of the highest label count, all alike.
+        T, in units of y. If small, only the documents of the highest label count, all alike. Has no effect
+        on "shares".
 
     Notes
     -----
@@ -42,16 +44,22 @@ class ListNet(Loss):
 
     compiled: ClassVar[str] = "listwise.listnet_chunk"
     entries: ClassVar[tuple[str, ...]] = ("document",)
-    target: Target = "labels"
+    target: Target | Literal["shares"] = "labels"
     temperature: float = 1.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "temperature", positive(self.temperature, "temperature", "ListNet"))
-        targets(np.zeros(0), self.target, "ListNet")
+        if self.target != "shares":
+            targets(np.zeros(0), self.target, "ListNet", also="'shares' for shares of the gains")
 
     def from_labels(self, labels: Float64Array, qptr: Int64Array) -> tuple[Float64Array]:
         """P of every document."""
-        y, sizes = targets(labels, self.target, "ListNet"), np.diff(qptr)
+        sizes = np.diff(qptr)
+        if self.target == "shares":
+            y = targets(labels, "gains", "ListNet")
+            total = np.repeat(query_sums(y, qptr), sizes)
+            return (np.where(total > 0.0, y, 1.0) / np.where(total > 0.0, total, np.repeat(sizes, sizes)),)
+        y = targets(labels, self.target, "ListNet")
         top = _tops(y, qptr)
         with np.errstate(over="ignore"):
             p: Float64Array = np.exp((y - np.repeat(top, sizes)) / self.temperature)

@@ -45,10 +45,14 @@ def by_label(labels: Float64Array, qptr: Int64Array) -> tuple[Int64Array, Int64A
     return order, np.cumsum(is_first) - 1
 
 
-def targets(labels: Float64Array, target: str, owner: str) -> Float64Array:
-    """Gains 2^l - 1 or the labels themselves; `InputError` if ``target`` is neither "gains" nor "labels"."""
+def targets(labels: Float64Array, target: str, owner: str, also: str = "") -> Float64Array:
+    """Gains 2^l - 1 or the labels themselves; `InputError` if ``target`` is neither "gains" nor "labels".
+
+    ``also`` is what else the owner takes.
+    """
     if target not in ("gains", "labels"):
-        raise InputError(f"{owner}(target={target!r}): type 'gains' for 2**label - 1, or 'labels'.")
+        options = f"'gains' for 2**label - 1, {also + ', ' if also else ''}or 'labels'"
+        raise InputError(f"{owner}(target={target!r}): type {options}.")
     return gains(labels, "exp" if target == "gains" else "linear")
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
@@ -11,6 +12,8 @@ from directrix.errors import InputError
 from directrix.parameters import number, whole
 from directrix.trainers.epochs import Seed, in_batches, over_epochs
 from directrix.types import Callback, Float64Array, Int64Array, Objective, Result
+
+Schedule = Literal["cosine", "constant"]
 
 
 @dataclass(frozen=True)
@@ -23,7 +26,7 @@ class Adam:
         \theta &\leftarrow \theta - \eta \,
             \frac{m / (1 - \beta_1^t)}{\sqrt{v / (1 - \beta_2^t)} + \epsilon}
 
-    with the gradient g of a batch of queries at step t = 1, 2, ...
+    with the gradient g of a batch of queries at step t = 1, 2, ... of T.
 
     Parameters
     ----------
@@ -37,6 +40,13 @@ class Adam:
         beta_1 and beta_2: how slowly the two means forget.
     eps : float > 0
         Keeps the division finite where gradients vanish.
+    schedule : {"cosine", "constant"}
+        "cosine": eta rises over the first 50 steps, or T/10 if those are fewer, and falls to 0 at the end, by
+        the factor :math:`\min(1, t / \min(50, T / 10)) \; (1 + \cos(\pi t / T)) / 2`.
+    average : float >= 0 and < 1
+        a: what a callback sees after an epoch, what validation scores and what the result holds is the mean
+        of the parameters after each step, :math:`\sum_{u \le t} a^{t-u} \theta_u / \sum_{u \le t} a^{t-u}`.
+        With 0 that is the last parameters.
     random_state : int, numpy Generator or None
         Seed of the order of queries; an integer gives the same bits every time.
 
@@ -48,23 +58,29 @@ class Adam:
 
     References
     ----------
-    Kingma & Ba (2015), Algorithm 1, arXiv:1412.6980.
+    Kingma & Ba (2015), Algorithm 1 and, for the average, Sect. 7.2, arXiv:1412.6980; the schedule:
+    Loshchilov & Hutter (2017), Eq. 5 without restarts, arXiv:1608.03983.
     """
 
     short_name: ClassVar[str] = "adam"
     budget: ClassVar[str] = "epochs"
     models: ClassVar[tuple[type, ...]] = (object,)
 
-    learning_rate: float = 1e-3
+    learning_rate: float = 3e-3
     epochs: int = 100
-    batch: int = 1
+    batch: int = 8
     betas: tuple[float, float] = (0.9, 0.999)
     eps: float = 1e-8
+    schedule: Schedule = "cosine"
+    average: float = 0.99
     random_state: Seed = 0
 
     def __post_init__(self) -> None:
         number(self.learning_rate, "learning_rate", "Adam", above=0.0, example=0.001)
         number(self.eps, "eps", "Adam", above=0.0, example=1e-8)
+        number(self.average, "average", "Adam", least=0.0, below=1.0, example=0.99)
+        if self.schedule not in get_args(Schedule):
+            raise InputError(f"Adam(schedule={self.schedule!r}): type 'cosine' or 'constant'.")
         for name in ("epochs", "batch"):
             whole(getattr(self, name), name, "Adam")
         if len(self.betas) != 2 or not all(0.0 <= beta < 1.0 for beta in self.betas):
@@ -87,18 +103,42 @@ class Adam:
             Called with a `Step` at the start and after every epoch; returning True stops.
         """
         (beta1, beta2), t = self.betas, 0
-        mean, square = np.zeros(len(start)), np.zeros(len(start))
+        n_steps = self.epochs * -(-objective.n_queries // self.batch)
+        current = np.array(start, dtype=np.float64)
+        mean, square, total, root = (np.zeros(len(start)) for _ in range(4))
+
+        def step(grad: Float64Array) -> None:
+            nonlocal t
+            t += 1
+            _forget(mean, beta1, grad, root)
+            np.multiply(grad, grad, out=root)
+            _forget(square, beta2, root, root)
+            np.divide(square, 1.0 - beta2**t, out=root)
+            np.sqrt(root, out=root)
+            np.add(root, self.eps, out=root)
+            np.divide(mean, root, out=root)
+            rate = self.learning_rate * self._factor(t, n_steps)
+            np.multiply(root, rate / (1.0 - beta1**t), out=root)
+            np.subtract(current, root, out=current)
+            _forget(total, self.average, current, root)
 
         def one_epoch(params: Float64Array, order: Int64Array, before: float) -> float:
-            def step(grad: Float64Array) -> None:
-                nonlocal t, mean, square
-                t += 1
-                mean = beta1 * mean + (1.0 - beta1) * grad
-                square = beta2 * square + (1.0 - beta2) * grad**2
-                root = np.sqrt(square / (1.0 - beta2**t)) + self.eps
-                params[:] -= self.learning_rate / (1.0 - beta1**t) * mean / root
-
-            return in_batches(objective, params, order, self.batch, step)
+            loss = in_batches(objective, current, order, self.batch, step)
+            np.divide(total, 1.0 - self.average**t, out=params)
+            return loss
 
         rng = np.random.default_rng(self.random_state)
         return over_epochs(objective, start, one_epoch, epochs=self.epochs, rng=rng, callback=callback)
+
+    def _factor(self, t: int, n_steps: int) -> float:
+        """Of the learning rate, at step t of ``n_steps``."""
+        if self.schedule == "constant":
+            return 1.0
+        return min(1.0, t / min(50.0, n_steps / 10)) * 0.5 * (1.0 + math.cos(math.pi * t / n_steps))
+
+
+def _forget(mean: Float64Array, share: float, value: Float64Array, work: Float64Array) -> None:
+    """Mean = share mean + (1 - share) value, in place; ``work``, overwritten, may be ``value``."""
+    mean *= share
+    np.multiply(value, 1.0 - share, out=work)
+    mean += work

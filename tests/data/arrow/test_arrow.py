@@ -264,10 +264,10 @@ def test_rows_far_down_in_one_large_group_are_found(tmp_path, form, monkeypatch)
 
 
 def test_what_is_wrong_with_a_feature_is_said_again(tmp_path):
-    pq.write_table(table(qid=[1, 1, 2], clicks=[1.0, np.nan, 3.0]), tmp_path / "data.parquet")
+    pq.write_table(table(qid=[1, 1, 2], clicks=[1.0, np.inf, 3.0]), tmp_path / "data.parquet")
     q = open_parquet(tmp_path / "data.parquet")
     for _ in range(2):
-        with pytest.raises(InputError, match="row 1, column 'clicks': the feature is missing"):
+        with pytest.raises(InputError, match="row 1, column 'clicks': the feature is inf"):
             q.features[:]
 
 

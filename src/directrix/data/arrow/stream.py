@@ -51,7 +51,7 @@ class DecodedRows:
     """Rows of files that must be decoded, for `StoredFeatures`; fast only from front to back."""
 
     def __init__(self, files: ArrowFiles) -> None:
-        self._files, self._columns = files, Columns(files.layout)
+        self._files, self._columns = files, Columns(files.layout, "nan")
         self.name, self.dtype = str(files.path), files.layout.dtype
         self.shape = (files.n_rows, len(files.layout.names))
         self._begin = dict(zip(files.paths, np.cumsum([0, *files.sizes]).tolist(), strict=False))

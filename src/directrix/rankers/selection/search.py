@@ -38,6 +38,11 @@ class SearchPlan(NamedTuple):
     measure: RankingMeasure
     trials: Sequence[Trial]
 
+    @property
+    def takes_missing(self) -> bool:
+        """Whether any candidate takes features that are missing (NaN); the others are then left out."""
+        return any(trial.ranker(self.measure).takes_missing for trial in self.trials)
+
 
 @dataclass(frozen=True)
 class Search:

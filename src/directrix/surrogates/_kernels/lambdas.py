@@ -137,7 +137,7 @@ def _count(construction, x, top, doubles, ideal):
 
 
 @kernel
-def _scratch(qptr, chunk, like):
+def scratch(qptr, chunk, like):
     """Work space for the queries of a chunk: floats, float64, integers."""
     n = longest_query(qptr, *chunk)
     return (
@@ -148,7 +148,7 @@ def _scratch(qptr, chunk, like):
 
 
 @kernel
-def _arrange(scores, worth, space):
+def arrange(scores, worth, space):
     """Sort a query; returns whether all scores are finite."""
     _, doubles, integers = space
     order, finite = integers[0], True
@@ -157,6 +157,19 @@ def _arrange(scores, worth, space):
         doubles[0, p], doubles[4, p] = scores[order[p]], worth[order[p]]
         finite &= np.isfinite(scores[p])
     return finite
+
+
+@kernel
+def write_ranking(labels, space, ranking, offset):
+    """Write the labels of a query that was arranged, by rank, and where its groups of ties end."""
+    grouped, ranked, ends = ranking
+    s, order, n = space[1][0], space[2][0], len(labels)
+    end = n
+    for p in range(n - 1, -1, -1):
+        ranked[offset + p] = labels[order[p]]
+        if not grouped or p == n - 1 or s[p] != s[p + 1]:
+            end = p + 1
+        ends[offset + p] = offset + end
 
 
 @kernel
@@ -201,19 +214,13 @@ def lambda_chunk(spec, scores, worth, unit, discount, labels, qptr, chunk, ranki
     value : float64 (n_queries,)      out; 0, or NaN where a score is not finite
     grad : float (n_docs,)            out; sum of the lambdas of each document
     """
-    grouped, ranked, ends = ranking
-    space, start = _scratch(qptr, chunk, scores), qptr[chunk[0]]
-    floats, doubles, integers = space
-    s, order, pull = doubles[0], integers[0], floats[4]
+    space, start = scratch(qptr, chunk, scores), qptr[chunk[0]]
+    floats, integers = space[0], space[2]
+    order, pull = integers[0], floats[4]
     for q in range(chunk[0], chunk[1]):
         lo, n = qptr[q], qptr[q + 1] - qptr[q]
-        finite = _arrange(scores[lo : lo + n], worth[lo : lo + n], space)
-        end, offset = n, lo - start
-        for p in range(n - 1, -1, -1):
-            ranked[offset + p] = labels[lo + order[p]]
-            if not grouped or p == n - 1 or s[p] != s[p + 1]:
-                end = p + 1
-            ends[offset + p] = offset + end
+        finite = arrange(scores[lo : lo + n], worth[lo : lo + n], space)
+        write_ranking(labels[lo : lo + n], space, ranking, lo - start)
         value[q] = 0.0 if finite else np.nan
         if finite:
             _forces(spec, unit[q], discount, n, space)
@@ -224,11 +231,11 @@ def lambda_chunk(spec, scores, worth, unit, discount, labels, qptr, chunk, ranki
 @kernel
 def count_chunk(spec, scores, worth, discount, qptr, chunk, pairs):
     """Fill ``pairs[q]`` (int64) with the number of pairs between which there is a force."""
-    space = _scratch(qptr, chunk, scores)
+    space = scratch(qptr, chunk, scores)
     doubles, integers = space[1], space[2]
     for q in range(chunk[0], chunk[1]):
         lo, n = qptr[q], qptr[q + 1] - qptr[q]
-        _arrange(scores[lo : lo + n], worth[lo : lo + n], space)
+        arrange(scores[lo : lo + n], worth[lo : lo + n], space)
         x = doubles[4, :n]
         top = exchange(spec[0], x, discount, spec[2], doubles[1], doubles[2], doubles[3])
         pairs[q] = _count(spec[1], x, top, doubles, integers[1])

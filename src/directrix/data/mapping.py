@@ -1,0 +1,101 @@
+"""Linear maps of features, in float64 and back: checks that nothing overflows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from directrix.data.statistics import percentiles, signed_log
+from directrix.data.validate import has_finite_sum
+from directrix.errors import InputError
+from directrix.types import Array, Int64Array
+
+
+def inverse(width: Array) -> Array:
+    """``1 / width``, 0 where the width is 0."""
+    factor = np.zeros(len(width))
+    with np.errstate(over="ignore"):
+        np.divide(1.0, width, out=factor, where=width > 0)
+    return factor
+
+
+def _divided(values: Array, width: Array) -> Array:
+    """``values / width``, 0 where the width is 0."""
+    factor = inverse(width)
+    tiny = np.isinf(factor)  # widths below 5.6e-309 have no reciprocal
+    out: Array = values * np.where(tiny, 0.0, factor)
+    if tiny.any():
+        out[:, tiny] = values[:, tiny] / width[tiny]
+    return out
+
+
+def check_width(width: Array, where: str) -> None:
+    """Raise `InputError` at an infinite width."""
+    if np.isinf(width).any():
+        column = int(np.argmax(np.isinf(width)))
+        raise InputError(
+            f"features: the range or deviation of column {column} in {where} is too large for a float; "
+            f"values below 1e150 can be scaled. Divide the column first, e.g. X[:, {column}] /= 1e200."
+        )
+
+
+def check_scaled(out: Array, given: Array, place: Callable[[tuple[int, ...]], str]) -> None:
+    """Raise `InputError` at a finite value that became infinite."""
+    if has_finite_sum(out):
+        return
+    bad = ~np.isfinite(out) & np.isfinite(given)
+    if bad.any():
+        at = tuple(int(i) for i in np.unravel_index(np.argmax(bad), bad.shape))
+        raise InputError(
+            f"features: {given[at].item():g} at {place(at)} is too large for {out.dtype} once it is scaled; "
+            "values near those of the training data are needed. Clip the column, or use features in float64."
+        )
+
+
+def mapped(features: Array, center: Array, width: Array, *, log: bool, fill: Any) -> Array:
+    """``(x - center) / width``, or of logarithms; ``fill`` (n_features,) replaces missing values."""
+    out = np.empty_like(features, order="C")
+    for first in range(0, len(features), 8192):  # blocks, so that the float64 copy stays small
+        _map_rows(features, out, slice(first, first + 8192), center, width, log=log, fill=fill)
+    return out
+
+
+def _map_rows(
+    features: Array,
+    out: Array,
+    rows: slice,
+    center: Array,
+    width: Array,
+    *,
+    log: bool = False,
+    fill: Any = None,
+) -> None:
+    with np.errstate(over="ignore", invalid="ignore"):
+        out[rows] = _divided((signed_log(features[rows]) if log else features[rows]) - center, width)
+    if fill is not None and not has_finite_sum(out[rows]):
+        filled = _divided(np.array([fill]) - center, width)
+        out[rows] = np.where(np.isnan(features[rows]), filled, out[rows])
+    check_scaled(out[rows], features[rows], lambda at: f"row {rows.start + at[0]}, column {at[1]}")
+
+
+def mapped_by_query(kind: str, features: Array, qptr: Int64Array) -> Array:
+    """Scale the rows of every query by their own statistics."""
+    out = np.empty_like(features, order="C")
+    for query, (first, last) in enumerate(zip(qptr[:-1].tolist(), qptr[1:].tolist(), strict=True)):
+        if first == last:
+            continue
+        if kind == "query-percentile":
+            out[first:last] = percentiles(features[first:last])
+            continue
+        part = features[first:last].astype(np.float64)
+        low, high = part.min(axis=0), part.max(axis=0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            if kind == "query-minmax":
+                center, width = low, high - low
+            else:
+                center, width = part.mean(axis=0), np.where(low < high, part.std(axis=0), 0.0)
+        check_width(width, f"query {query}")
+        _map_rows(features, out, slice(first, last), center, width)
+    return out

@@ -1,0 +1,130 @@
+"""YetiRank: forces between neighbours in rankings by scores with noise, and their curvature.
+
+The documents are numbered by rank. Noise belongs to a rank, not to a document: so another order of the
+documents changes nothing, and a query has the same noise alone and among others.
+"""
+
+import math
+
+import numpy as np
+
+from directrix.kernels import kernel
+from directrix.surrogates._kernels.lambdas import arrange, exchange, scratch, write_ranking
+from directrix.surrogates._kernels.sorting import descending_order
+
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+_LEAST_CURVATURE = 0.05
+"""Least curvature of a force, as a share of it: steps stay finite where a pair is certain to be wrong."""
+
+
+@kernel
+def _mixed(z):
+    """The bits of an integer, mixed: SplitMix64 (Steele, Lea & Flood 2014, doi:10.1145/2660193.2660195)."""
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+@kernel
+def _key(ranked, draw):
+    """Where the noise of a query begins: elsewhere for other labels by rank, and for another draw."""
+    key = _mixed(np.uint64(draw) + _STEP)
+    bits = ranked.view(np.uint64)
+    for p in range(len(bits)):
+        key = _mixed((key ^ bits[p]) + _STEP)
+    return key
+
+
+@kernel
+def _add_noise(s, noise, key, noisy):
+    """Add ``noise`` log(u / (1 - u)) to every score, u uniform on (0, 1)."""
+    for p in range(len(s)):
+        bits = _mixed(key + np.uint64(p + 1) * _STEP) >> np.uint64(12)
+        u = (np.float64(bits) + 0.5) * 2.0**-52
+        noisy[p] = s[p] + noise * math.log(u / (1.0 - u))
+
+
+@kernel
+def _neighbours(s, x, weights, order, top, doubles, pull, bend):
+    """Add forces between neighbours in ``order``: |x_a - x_b| times what a swap of their ranks is worth.
+
+    Weights of documents multiply: one of weight 2 counts like two.
+    """
+    upper, lower, factor = doubles[1], doubles[2], doubles[3]
+    for i in range(min(top, len(order) - 1)):
+        a, b = order[i], order[i + 1]
+        weight = weights[a] * weights[b] * abs(x[a] - x[b]) * (upper[i] - factor[i] * lower[i + 1])
+        if x[a] < x[b]:
+            a, b = b, a
+        p = 1.0 / (1.0 + math.exp(s[a] - s[b]))
+        force = weight * p
+        curvature = force * max(1.0 - p, _LEAST_CURVATURE)
+        pull[a] += force
+        pull[b] -= force
+        bend[a] += curvature
+        bend[b] += curvature
+
+
+@kernel
+def _forces(spec, discount, key, n, space, rows):
+    """Fill ``rows[0]`` and ``rows[1]`` with the mean force on each document and its curvature, by rank.
+
+    ``rows[4]`` holds the weights of the documents.
+    """
+    form, depth, n_permutations, decay, noise, by_measure = spec
+    doubles, order = space[1], space[2][1, :n]
+    s, x = doubles[0, :n], doubles[4, :n]
+    pull, bend, noisy, reordered, weights = rows[0, :n], rows[1, :n], rows[2, :n], rows[3, :n], rows[4, :n]
+    worth = 1.0
+    for p in range(n):
+        pull[p] = bend[p] = 0.0
+        doubles[1, p], doubles[2, p], doubles[3, p] = worth, 0.0, 0.0
+        worth *= decay
+    top = n
+    for _ in range(n_permutations):
+        key = _mixed(key + _STEP)
+        _add_noise(s, noise, key, noisy)
+        descending_order(noisy, order)
+        if by_measure:
+            for i in range(n):
+                reordered[i] = x[order[i]]
+            top = exchange(form, reordered, discount, depth, doubles[1], doubles[2], doubles[3])
+        _neighbours(s, x, weights, order, top, doubles, pull, bend)
+    for p in range(n):
+        pull[p] /= n_permutations
+        bend[p] /= n_permutations
+
+
+@kernel
+def yeti_chunk(
+    spec, scores, worth, unit, discount, labels, weights, qptr, chunk, ranking, value, grad, curvature
+):
+    """Forces and curvatures of the queries chunk[0] <= q < chunk[1], and their labels by rank.
+
+    Parameters
+    ----------
+    spec : tuple (tuple (int, int, int, float, float, bool), int)
+        Form and cut-off of the measure, permutations, decay, noise, whether the measure weighs; draw.
+    scores, worth, unit, discount, labels, qptr, chunk, ranking, value
+        As for `lambda_chunk`.
+    weights : float64 (n_docs,)       of the documents
+    grad, curvature : float (n_docs,) out; NaN where a score is not finite. If they are one array, it is grad
+    """
+    setting, draw = spec
+    space, start = scratch(qptr, chunk, scores), qptr[chunk[0]]
+    order, by_measure = space[2][0], setting[5]
+    rows = np.empty((5, space[2].shape[1]))
+    for q in range(chunk[0], chunk[1]):
+        lo, n = qptr[q], qptr[q + 1] - qptr[q]
+        weighing = worth[lo : lo + n] if by_measure else labels[lo : lo + n]
+        finite = arrange(scores[lo : lo + n], weighing, space)
+        write_ranking(labels[lo : lo + n], space, ranking, lo - start)
+        value[q] = 0.0 if finite else np.nan
+        if finite:
+            for p in range(n):
+                rows[4, p] = weights[lo + order[p]]
+            key = _key(ranking[1][lo - start : lo - start + n], draw)
+            _forces(setting, discount, key, n, space, rows)
+        for p in range(n):
+            curvature[lo + order[p]] = rows[1, p] if finite else np.nan
+            grad[lo + order[p]] = rows[0, p] if finite else np.nan

@@ -1,0 +1,148 @@
+r"""YetiRank (Gulin, Kuralenok & Pavlov 2011): forces between neighbours in noisy rankings.
+
+A pair of documents teaches most where a small change of scores would swap them. LambdaRank takes all pairs of
+the present ranking; YetiRank adds noise to the scores, ranks, and lets only neighbours exert forces. On
+average over some rankings this is a force between documents of similar scores, anywhere in the list.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, Self, get_args
+
+import numpy as np
+
+from directrix.errors import InputError
+from directrix.parameters import SMALLEST, number, positive, whole
+from directrix.surrogates.base import in_chunks
+from directrix.surrogates.lambdas import SwapForces
+from directrix.types import Float64Array, FloatArray, Int64Array
+
+Weights = Literal["labels", "measure"]
+
+
+@dataclass(frozen=True, repr=False)
+class YetiRank(SwapForces):
+    r"""YetiRank's gradient: the mean force between neighbours over rankings with noise.
+
+    .. math:: \lambda_i = \frac1R \sum_{r=1}^R \sum_p w_p^r \, \frac{[i = a] - [i = b]}{1 + e^{s_a - s_b}},
+              \qquad \pi_r \text{ sorts } s + \varepsilon \log\frac{u}{1 - u}
+
+    where a and b are the documents at the ranks p and p + 1 of the permutation :math:`\pi_r`, a the one with
+    the higher label, and u is uniform on (0, 1). The value is the measure itself: the forces are the gradient
+    of no function of the scores, so a trainer that compares values needs another surrogate.
+
+    Parameters
+    ----------
+    measure : measure or str
+        The value; with ``weights="measure"`` also what weighs the pairs. As for `Lambda`.
+    weights : {"labels", "measure"}
+        "labels": :math:`w_p = \gamma^{p - 1} |l_a - l_b|` (Gulin et al.), so that every part of the list
+        teaches, whatever the measure. "measure": :math:`w_p = |\Delta M|`, the change of the measure when a
+        and b trade their ranks in :math:`\pi_r` (YetiLoss of Lyzhin et al.).
+    permutations : int >= 1
+        R, the number of rankings.
+    decay : float in (0, 1]
+        gamma: how much a rank counts of what the rank above counts.
+    noise : float, 1e-30 to 1e30
+        epsilon, in units of score.
+    draw : int >= 0
+        Number of the noise. Boosting draws anew for every tree; other trainers keep the draw.
+
+    Notes
+    -----
+    Noise belongs to ranks: it follows from ``draw`` and the labels of the query by rank, so that a query has
+    the same forces in any batch. Tied documents are ranked in input order. A document of weight 2 exerts
+    and feels forces like two; the value does not depend on these weights.
+
+    O(R n log n) time, O(n) memory.
+
+    References
+    ----------
+    Gulin, Kuralenok & Pavlov (2011), Winning the transfer learning track of Yahoo!'s learning to rank
+    challenge with YetiRank, JMLR W&CP 14, 63-76, Section 3; Lyzhin, Ustimenko, Gulin & Prokhorenkova (2023),
+    Which tricks are important for learning to rank?, ICML, arXiv:2204.01500, Section 4.
+
+    Examples
+    --------
+    >>> scores, labels, qptr = np.array([1.0, 0.0]), np.array([0.0, 1.0]), np.array([0, 2])
+    >>> YetiRank().value_and_grad(scores, labels, qptr)[1].round(4)  # one pair: 1/(1 + exp(-1))
+    array([-0.7311,  0.7311])
+    """
+
+    entries: ClassVar[tuple[str, ...]] = (*SwapForces.entries, "document")
+    compiled: ClassVar[str] = "yeti.yeti_chunk"
+    measure: Any = "nDCG"
+    weights: Weights = "labels"
+    permutations: int = 3
+    decay: float = 0.99
+    noise: float = 1.0
+    draw: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.weights not in get_args(Weights):
+            raise InputError(f"YetiRank(weights={self.weights!r}): type 'labels' or 'measure'.")
+        checked = {
+            "permutations": whole(self.permutations, "permutations", "YetiRank"),
+            "decay": float(number(self.decay, "decay", "YetiRank", above=0.0, most=1.0, example=0.99)),
+            "noise": float(positive(self.noise, "noise", "YetiRank", SMALLEST)),
+            "draw": whole(self.draw, "draw", "YetiRank", least=0, example=0),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        fields = ("weights", "permutations", "decay", "noise", "draw")
+        settings = ", ".join(f"{name}={getattr(self, name)!r}" for name in fields)
+        return f"YetiRank({self.measure.name!r}, {settings})"
+
+    @property
+    def traits(self) -> frozenset[str]:
+        """value_free, shift_invariant, random; unit_interval if the measure lies in it."""
+        return super().traits | {"random"}
+
+    def redraw(self, *numbers: int) -> Self:
+        """Return a copy with other noise, which follows from ``draw`` and these numbers."""
+        state = np.random.SeedSequence([self.draw, *numbers]).generate_state(1)
+        return replace(self, draw=int(state[0] >> 1))
+
+    def prepare(self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None) -> Any:
+        """See `KernelSurrogate.prepare`; a pair weighs as much as the product of its documents."""
+        weights = np.ones(len(labels)) if doc_weight is None else np.array(doc_weight, dtype=np.float64)
+        return (*self.from_labels(labels, qptr), weights)
+
+    def settings(self) -> tuple[Any, ...]:
+        """See `KernelSurrogate.settings`."""
+        weighing = self.weights == "measure"
+        setting = (self.form, self.measure.depth, self.permutations, self.decay, self.noise, weighing)
+        return ((setting, self.draw),)
+
+    def fill(
+        self,
+        scores: FloatArray,
+        prepared: Any,
+        qptr: Int64Array,
+        chunk: tuple[int, int],
+        out: tuple[FloatArray, ...],
+    ) -> None:
+        """Fill one chunk; see `KernelSurrogate.fill`."""
+        super().fill(scores, prepared, qptr, chunk, (*out, out[-1]))
+
+    def value_grad_curvature(
+        self, scores: FloatArray, prepared: Any, qptr: Int64Array
+    ) -> tuple[Float64Array, FloatArray, FloatArray]:
+        r"""See `KernelSurrogate.value_grad_curvature`; here :math:`\sum w p (1 - p)`, at least 5 % of w p.
+
+        p is the chance 1/(1 + e^{s_a - s_b}) that a pair is in the wrong order.
+        """
+        out = np.zeros(len(qptr) - 1), np.zeros_like(scores), np.zeros_like(scores)
+        fill = super().fill
+        in_chunks(lambda first, last: fill(scores, prepared, qptr, (first, last), out), qptr)
+        return out
+
+    def curvature(
+        self, scores: FloatArray, prepared: Any, qptr: Int64Array, grad: FloatArray
+    ) -> Float64Array:
+        """See `value_grad_curvature`."""
+        return self.value_grad_curvature(scores, prepared, qptr)[2].astype(np.float64)

@@ -1,0 +1,70 @@
+"""YetiRank as its papers write it: rank with noise, and let neighbours push each other apart. Plain loops."""
+
+import math
+import struct
+from itertools import pairwise
+
+import numpy as np
+
+from tests.reference import Reference
+from tests.reference.lambdas import change, logistic, ranking, value
+
+BITS = 2**64 - 1
+STEP = 0x9E3779B97F4A7C15
+
+
+def mixed(z):
+    """SplitMix64's function of an integer of 64 bits."""
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & BITS
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & BITS
+    return z ^ (z >> 31)
+
+
+def noisy_scores(scores, labels, *, permutations, noise, draw):
+    """The scores with the noise of every permutation; noise belongs to the ranks of the scores."""
+    ranks = ranking(scores)
+    key = mixed((draw + STEP) & BITS)
+    for document in ranks:
+        (bits,) = struct.unpack("<Q", struct.pack("<d", labels[document]))
+        key = mixed(((key ^ bits) + STEP) & BITS)
+    for _ in range(permutations):
+        key = mixed((key + STEP) & BITS)
+        drawn = list(scores)
+        for rank, document in enumerate(ranks, 1):
+            u = ((mixed((key + rank * STEP) & BITS) >> 12) + 0.5) * 2.0**-52
+            drawn[document] += noise * math.log(u / (1 - u))
+        yield drawn
+
+
+def forces(scores, labels, *, measure, weights, permutations, decay, noise, draw):
+    """Mean force on every document, and its curvature."""
+    pull, bend = np.zeros(len(scores)), np.zeros(len(scores))
+    drawn = noisy_scores(scores, labels, permutations=permutations, noise=noise, draw=draw)
+    for noisy in drawn:
+        order = ranking(noisy)
+        for rank, (a, b) in enumerate(pairwise(order)):
+            if labels[a] == labels[b]:
+                continue
+            i, j = (a, b) if labels[a] > labels[b] else (b, a)
+            weight = decay**rank * (labels[i] - labels[j])
+            if weights == "measure":
+                weight = change(measure, noisy, labels, i, j)
+            p = logistic(scores, i, j)
+            pull[[i, j]] += weight * p / permutations, -weight * p / permutations
+            bend[[i, j]] += weight * p * max(1 - p, 0.05) / permutations
+    return pull, bend
+
+
+REFERENCES = {
+    "YetiRank": Reference(  # its value is that of the measure; its forces are compared in tests/surrogates
+        lambda s, labels, measure, **_: value(measure, s, labels),
+        [
+            {},
+            {"measure": "AP(rel=2)", "permutations": 1, "decay": 0.8, "noise": 0.3, "draw": 7},
+            *(
+                {"measure": name, "weights": "measure", "permutations": 4}
+                for name in ("nDCG", "nDCG@3", "AP", "RR", "P@4", "ERR(l_max=3)@5")
+            ),
+        ],
+    )
+}

@@ -1,0 +1,92 @@
+"""YetiRank against plain loops, and in boosting."""
+
+from dataclasses import fields
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import directrix as dx
+from directrix.objectives.scores import ScoreObjective
+from tests.reference import references
+from tests.reference.yeti import forces, noisy_scores
+
+CASES = [dx.YetiRank(**setting) for setting in references()["YetiRank"].settings]
+
+
+@pytest.mark.parametrize("surrogate", CASES, ids=repr)
+def test_forces_and_curvatures_are_those_of_the_naive_loops(surrogate):
+    rng = np.random.default_rng(3)
+    qptr = np.array([0, 1, 6, 18, 30])
+    scores, labels = 2 * rng.standard_normal(30), rng.integers(0, 4, 30).astype(float)
+    prepared = surrogate.prepare(labels, qptr)
+    _, grad, curvature = surrogate.value_grad_curvature(scores, prepared, qptr)
+    given = {field.name: getattr(surrogate, field.name) for field in fields(surrogate)}
+    for lo, hi in pairwise(qptr):
+        pull, bend = forces(scores[lo:hi].tolist(), labels[lo:hi].tolist(), **given)
+        np.testing.assert_allclose(grad[lo:hi], pull, rtol=1e-9, atol=1e-14)
+        np.testing.assert_allclose(curvature[lo:hi], bend, rtol=1e-9, atol=1e-14)
+
+
+def test_a_pair_weighs_as_much_as_the_product_of_its_documents():
+    scores, labels, qptr = np.array([1.0, 0.0]), np.array([0.0, 1.0]), np.array([0, 2])
+    surrogate = dx.YetiRank()
+    weighted = surrogate.prepare(labels, qptr, np.array([2.0, 3.0]))
+    grads = [
+        surrogate.value_grad_curvature(scores, prepared, qptr)[1]
+        for prepared in (surrogate.prepare(labels, qptr), weighted)
+    ]
+    np.testing.assert_allclose(grads[1], 6.0 * grads[0], rtol=1e-12)
+
+
+def test_the_noise_is_logistic_and_differs_between_queries_permutations_and_draws():
+    labels = [float(i % 3) for i in range(400)]
+    settings = {"permutations": 20, "noise": 2.0}
+    first, second = (
+        np.array(list(noisy_scores([0.0] * 400, labels, draw=draw, **settings))) for draw in (0, 1)
+    )
+    assert first.std() == pytest.approx(2.0 * np.pi / np.sqrt(3.0), rel=0.02)
+    assert abs(first.mean()) < 0.1
+    assert np.quantile(first, 0.9) == pytest.approx(2.0 * np.log(9.0), rel=0.03)
+    for one, other in ((first[0], first[1]), (first[0], second[0]), (first[:, 0], first[:, 1])):
+        assert abs(np.corrcoef(one, other)[0, 1]) < 0.6
+    other_labels = np.array(list(noisy_scores([0.0] * 400, labels[::-1], draw=0, **settings)))
+    assert abs(np.corrcoef(first[0], other_labels[0])[0, 1]) < 0.2
+
+
+def test_every_tree_sees_other_noise_and_a_seed_gives_the_same_model():
+    q = dx.data.make_cubic(30, 20, 6, seed=1)
+    objective = ScoreObjective(q, dx.YetiRank(noise=3.0))
+    grads = [
+        objective.value_grad_curvature(np.zeros(q.n_docs), *draw)[1] for draw in ((1, 0), (1, 1), (1, 0))
+    ]
+    assert np.array_equal(grads[0], grads[2])
+    assert not np.array_equal(grads[0], grads[1])
+    texts = [
+        dx.BoostedRanker("YetiRank", n_trees=5, random_state=seed).fit_queries(q).trees_.text
+        for seed in (1, 1, 2)
+    ]
+    assert texts[0] == texts[1] != texts[2]
+
+
+def test_a_pair_that_is_wrong_for_sure_has_a_bounded_step():
+    scores, labels, qptr = np.array([0.0, 60.0]), np.array([1.0, 0.0]), np.array([0, 2])
+    surrogate = dx.YetiRank()
+    _, grad, curvature = surrogate.value_grad_curvature(scores, surrogate.prepare(labels, qptr), qptr)
+    assert np.abs(grad / curvature).max() == pytest.approx(20.0)
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"weights": "ranks"}, r"YetiRank\(weights='ranks'\): type 'labels' or 'measure'"),
+        ({"decay": 0.0}, r"YetiRank\(decay=0.0\): decay must be a number > 0 and <= 1"),
+        ({"permutations": 0}, r"YetiRank\(permutations=0\): permutations must be an integer >= 1"),
+        ({"noise": -1.0}, r"YetiRank\(noise=-1.0\): noise must be a number"),
+        ({"draw": -1}, r"YetiRank\(draw=-1\): draw must be an integer >= 0"),
+        ({"measure": "tau"}, r"YetiRank\('KendallTau'\): YetiRank does not know how a swap"),
+    ],
+)
+def test_bad_settings_are_refused(setting, message):
+    with pytest.raises(dx.InputError, match=message):
+        dx.YetiRank(**setting)
