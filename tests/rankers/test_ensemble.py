@@ -113,3 +113,15 @@ def test_it_cannot_be_certified(fitted):
     with pytest.raises(dx.InputError, match="EnsembleRanker has no weights") as refused:
         dx.certify(fitted, TEST)
     assert "--single" in refused.value.in_shell
+
+
+def test_missing_values_need_members_that_take_them():
+    with_gaps = np.where(
+        np.arange(TRAIN.features.size).reshape(TRAIN.features.shape) % 7, TRAIN.features, np.nan
+    )
+    q = dx.Queries.from_arrays(with_gaps, TRAIN.labels, group=np.diff(TRAIN.qptr), missing="nan")
+    fills = dx.LinearRanker(scale="standard", max_iter=3)
+    ranker = dx.EnsembleRanker([fills, dx.LinearRanker("ListNet", scale="standard")]).fit_queries(q)
+    assert np.isfinite(ranker.predict_queries(q)).all()
+    with pytest.raises(dx.InputError, match="nan"):
+        dx.EnsembleRanker([fills, dx.LinearRanker()]).fit_queries(q)

@@ -157,11 +157,16 @@ class EnsembleRanker(Ranker):
         return weights
 
     @property
+    def takes_missing(self) -> bool:
+        """Whether a feature may be missing (NaN): every member takes it."""
+        return all(isinstance(member, Ranker) and member.takes_missing for member in self.members)
+
+    @property
     def scale_(self) -> Any:
         """The scale of a member that needs to know the query of every row, if one does."""
         check_is_fitted(self, "members_")
         scales = (member.scale_ for member in self.members_)
-        return next((scale for scale in scales if scale is not None and scale.center is None), None)
+        return next((scale for scale in scales if scale is not None and scale.n_features is None), None)
 
     def predict_queries(self, q: Queries) -> Float64Array:
         """Return the score of every document of `Queries`, in their order."""

@@ -134,7 +134,7 @@ def _middle(trials: Sequence[Trial]) -> Trial:
 
 
 def survivors(candidates: Sequence[Candidate], names: Iterable[str]) -> list[str]:
-    """Return the methods whose other settings are tried, the best first: a third of ``names``, rounded up.
+    """Return the methods whose other settings are tried, the best first: a third of ``names``, two at least.
 
     These are the best one, and of those within one standard error of it the earliest in ``names``, which is
     the order of preference; see docs/decisions/0137. ``candidates`` are those that represent the methods.
@@ -150,7 +150,7 @@ def survivors(candidates: Sequence[Candidate], names: Iterable[str]) -> list[str
         if behind <= error:
             near.append(c)
     near.sort(key=lambda c: (c is not racing[0], order.index(c.method)))
-    kept = near[: -(-len(order) // 3)]
+    kept = near[: max(2, len(order) // 3)]
     return [c.method for c in racing if c in kept]
 
 
