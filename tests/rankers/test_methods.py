@@ -186,3 +186,10 @@ def test_what_does_not_exist_is_said(call, message):
 def test_methods_are_values():
     with pytest.raises(dataclasses.FrozenInstanceError):
         dx.method("auto").name = "other"
+
+
+@pytest.mark.parametrize("name", ["MLP", "LambdaRank-MLP"])
+def test_networks_of_papers_are_perceptrons_whatever_the_defaults(name):
+    ranker = dx.method(name).ranker()
+    assert (ranker.hidden, ranker.residual, ranker.dropout) == ((10,), False, 0.0)
+    assert dx.method("Network").ranker().get_params()["residual"]
