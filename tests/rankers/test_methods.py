@@ -43,7 +43,7 @@ def test_every_method_describes_itself(m):
     for name, values in m.grid.items():
         assert name in m.settings
         assert values
-        assert name not in m.fixed
+        assert m.fixed.get(name, values[0]) in values  # without a search
 
 
 def skip_without_its_package(m):
@@ -185,3 +185,10 @@ def test_what_does_not_exist_is_said(call, message):
 def test_methods_are_values():
     with pytest.raises(dataclasses.FrozenInstanceError):
         dx.method("auto").name = "other"
+
+
+@pytest.mark.parametrize("name", ["MLP", "LambdaRank-MLP"])
+def test_networks_of_papers_are_perceptrons_whatever_the_defaults(name):
+    ranker = dx.method(name).ranker()
+    assert (ranker.hidden, ranker.residual, ranker.dropout) == ((10,), False, 0.0)
+    assert dx.method("Network").ranker().get_params()["residual"]

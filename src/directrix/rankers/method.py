@@ -61,7 +61,8 @@ class Method:
     grid : mapping of setting to values
         Tried by ``directrix train``; the measure that is asked for chooses, on validation queries.
     fixed : mapping
-        Settings that differ from the ranker's, trainer's and surrogate's own defaults.
+        Settings that differ from the ranker's, trainer's and surrogate's own defaults; for an axis of the
+        grid, its value without a search.
     from_measure : tuple of str
         Settings that are taken from the requested measure, where it has them; "measure" is that measure.
     keeps_best : bool

@@ -18,7 +18,7 @@ _DONMEZ = "Donmez, Svore & Burges (2009), doi:10.1145/1571941.1572021"
 _FUTURE = "Sect. 6 (future work)"
 _PAIRS = "O(R n) pairs, only those inside the sigmoid's band"
 _LAMBDAS = "O(n k) pairs with a cut-off k, O(n^2) without"
-_PERCEPTRON = {"residual": False, "dropout": 0.0}
+_PERCEPTRON = {"hidden": (10,), "residual": False, "dropout": 0.0}
 _LOOP = {"shrink": 0.8, "shrink_chance": 0.3, "restart_after": 50, "patience": 100, "epochs": 700}
 
 
@@ -122,7 +122,7 @@ PUBLISHED = (
         cost=_LAMBDAS,
         use_when="LambdaRank with a small network, for features that interact",
         grid={"learning_rate": (1e-3, 1e-2)},
-        fixed={**_LOOP, **_PERCEPTRON, "hidden": (10,), "l2": 0.0, "activation": "tanh", "scale": None},
+        fixed={**_LOOP, **_PERCEPTRON, "l2": 0.0, "activation": "tanh", "scale": None},
     ),
     Method(
         name="CoordinateAscent",
@@ -141,7 +141,7 @@ PUBLISHED = (
         cost=f"{_PAIRS}, and two passes through the network",
         use_when="features that interact, and enough queries",
         grid={"hidden": ((10,), (50,)), "l2": (1e-4, 1e-3, 1e-2), "max_iter": (100,)},
-        fixed={**_PERCEPTRON, "patience": None},
+        fixed={**_PERCEPTRON, "l2": 1e-3, "max_iter": 100, "patience": None},
         keeps_best=True,
     ),
     Method(

@@ -66,7 +66,7 @@ def _extensions(annealed: dict[str, Any]) -> Iterator[Entry]:
         name="SmoothNDCG-MLP",
         model="mlp",
         grid={"l2": (1e-4, 1e-3, 1e-2)},  # without a regression start the penalty is the usual one
-        fixed={**method("MLP").fixed, "k": 50, "hidden": (10,)},
+        fixed={**method("MLP").fixed, "k": 50},
     )
     yield Entry(f"{LINEAR}, network", network, {**annealed, "cg_iter": 20})
     trees: Method = replace(
