@@ -82,7 +82,7 @@ def test_network_equals_loops(noisy, measure, scale):
     ranker = dx.MLPRanker("ListNet", hidden=(3,), max_iter=3, scale=scale, random_state=0).fit_queries(noisy)
     found = certify(ranker, noisy, measure, eps=0.1, delta=0.1, steps=STEPS)
     directions = found.directions.block(0, 22)
-    assert directions.shape == (22, 4 * 3 + 3 + 3)
+    assert directions.shape == (22, 4 * 3 + 3 + 3 + 4)  # with the linear term
     assert (found.curves == by_loops(ranker, "params_", noisy, measure, directions, STEPS)).all()
 
 
