@@ -212,11 +212,8 @@ def run_search(  # noqa: PLR0913
     candidates = tuple(trained.candidate for trained in tried)
     best = tried[candidates.index(choose.preferred(candidates))]
     final = _Final(race, q, weights, is_refitted=valid is None and parts[0].train is not q)
-    mixed = (
-        None
-        if single or len({t.method.name for t in trials}) < 2
-        else blend(tried, parts, plan.measure, seed)
-    )
+    may_blend = not single and len({trial.method.name for trial in trials}) > 1
+    mixed = blend(tried, parts, plan.measure, seed) if may_blend else None
     too_long = 0.0 if mixed is None else final.seconds_beyond_budget(mixed)
     if mixed is not None and not too_long:
         ranker, gap = final.ensemble(mixed), math.nan
@@ -256,15 +253,14 @@ class _Final:
     def ensemble(self, mixed: Blend) -> EnsembleRanker:
         """Return the ensemble of fitted members."""
         members = [self.ranker(trained) for trained, _ in mixed.members]
-        shares = [weight for _, weight in mixed.members]
-        return EnsembleRanker.of_fitted(members, shares, self.q, self.race.target.measure)
+        weights = [weight for _, weight in mixed.members]
+        return EnsembleRanker.of_fitted(members, weights, self.q, self.race.target.measure)
 
     def seconds_beyond_budget(self, mixed: Blend) -> float:
         """Seconds that training the members again takes, if the time budget does not have them; else 0."""
         if not self.is_refitted:
             return 0.0
-        folds = self.race.folds
-        each = sum(fold.train.n_queries for fold in folds)
+        each = sum(fold.train.n_queries for fold in self.race.folds)
         seconds = sum(t.candidate.seconds * self.q.n_queries / each for t, _ in mixed.members)
         return seconds if seconds > self.race.clock.left else 0.0
 
