@@ -13,6 +13,22 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checka
 import numpy as np
 import numpy.typing as npt
 
+__all__ = [
+    "Array",
+    "Callback",
+    "Float64Array",
+    "FloatArray",
+    "Int64Array",
+    "Measure",
+    "Model",
+    "Objective",
+    "Result",
+    "Status",
+    "Step",
+    "Surrogate",
+    "Trainer",
+]
+
 Array: TypeAlias = npt.NDArray[Any]
 FloatArray: TypeAlias = npt.NDArray[np.floating[Any]]
 """float32 or float64; results follow the dtype of the scores."""
