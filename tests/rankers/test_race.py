@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import directrix as dx
 from directrix.data.synthetic import make_linear
@@ -135,3 +136,15 @@ def test_methods_that_are_behind_have_one_setting_tried():
     several = [name for name in order if len(dx.method(name).candidates(dx.NDCG(k=10), {})) > 1]
     assert len(left_out) >= len(several) - max(2, len(several) // 3)
     assert any(methods.count(name) > 1 for name in several)
+
+
+def test_a_method_whose_first_setting_cannot_be_trained_has_its_others_tried():
+    sparse = [replace(q, features=sp.csr_array(q.features)) for q in (TRAIN, VALID)]
+    quick = {"max_iter": 2, "cg_iter": 1, "n_trees": 2, "sigma_last": 1.0, "sigma_first": 2.0, "epochs": 1}
+    found = search(*sparse, settings=quick, single=True)
+    scales = {c.settings["scale"] for c in found.candidates if c.method == "Network"}
+    assert scales == {"standard"}
+    (remark,) = [text for text in found.remarks if "could not be trained" in text]
+    assert remark.startswith(
+        "ApproxNDCG-Quantile, Network could not be trained with every setting: scale='quantile'"
+    )

@@ -48,19 +48,25 @@ def test_the_noise_is_logistic_and_differs_between_queries_permutations_and_draw
     assert first.std() == pytest.approx(2.0 * np.pi / np.sqrt(3.0), rel=0.02)
     assert abs(first.mean()) < 0.1
     assert np.quantile(first, 0.9) == pytest.approx(2.0 * np.log(9.0), rel=0.03)
-    for one, other in ((first[0], first[1]), (first[0], second[0]), (first[:, 0], first[:, 1])):
-        assert abs(np.corrcoef(one, other)[0, 1]) < 0.6
+    for one, other in ((first[0], first[1]), (first[0], second[0]), (first[:, :-1], first[:, 1:])):
+        assert abs(np.corrcoef(one.ravel(), other.ravel())[0, 1]) < 0.2
     other_labels = np.array(list(noisy_scores([0.0] * 400, labels[::-1], draw=0, **settings)))
     assert abs(np.corrcoef(first[0], other_labels[0])[0, 1]) < 0.2
 
 
-def test_every_tree_sees_other_noise_and_a_seed_gives_the_same_model():
-    q = dx.data.make_cubic(30, 20, 6, seed=1)
+def test_every_tree_sees_other_noise_and_a_seed_gives_the_same_model(monkeypatch):
+    q, drawn, redraw = dx.data.make_cubic(30, 20, 6, seed=1), [], dx.YetiRank.redraw
+
+    def recorded(surrogate, *numbers):
+        drawn.append(numbers)
+        return redraw(surrogate, *numbers)
+
+    monkeypatch.setattr(dx.YetiRank, "redraw", recorded)
+    dx.BoostedRanker(n_trees=3, random_state=7).fit_queries(q)
+    assert len(drawn) >= 3
+    assert len(set(drawn)) == len(drawn)
     objective = ScoreObjective(q, dx.YetiRank(noise=3.0))
-    grads = [
-        objective.value_grad_curvature(np.zeros(q.n_docs), *draw)[1] for draw in ((1, 0), (1, 1), (1, 0))
-    ]
-    assert np.array_equal(grads[0], grads[2])
+    grads = [objective.value_grad_curvature(np.zeros(q.n_docs), *draw)[1] for draw in (drawn[0], drawn[1])]
     assert not np.array_equal(grads[0], grads[1])
     texts = [
         dx.BoostedRanker("YetiRank", n_trees=5, random_state=seed).fit_queries(q).trees_.text

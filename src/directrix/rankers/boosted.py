@@ -147,7 +147,7 @@ class BoostedRanker(StoredRanker):
         else:
             raise InputError(
                 "LightGBM's own objective does not support weights of documents; weight whole queries: "
-                "query_weight=, or choose a surrogate: BoostedRanker('ApproxNDCG')."
+                "query_weight=, or choose a surrogate: BoostedRanker('YetiRank')."
             )
         settings = {name: getattr(self, name) for name in self.saved_parameters if name != "scale"}
         seed = seed_of(0 if self.random_state is None else self.random_state)

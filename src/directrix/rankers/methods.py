@@ -11,15 +11,15 @@ from directrix.rankers.published import PUBLISHED
 
 _BY_NAME: dict[str, Method] = {m.name: m for m in (*PUBLISHED, *BASELINES)}
 
-_MORE = ("ApproxNDCG-Quantile", "MLP", "Network", "YetiRank", "Regression")
+_ALWAYS = ("ApproxNDCG-Quantile", "MLP", "Network", "YetiRank", "Regression")
 _SUITS = {
-    "NDCG": ("ApproxNDCG", "SmoothNDCG", "LambdaRank", *_MORE),
-    "AP": ("ApproxAP", "ApproxNDCG", "SmoothAP", "LambdaRank", *_MORE),
-    "Precision": ("ApproxNDCG", "ApproxPrecision", "LambdaRank", *_MORE),
-    "RR": ("ApproxNDCG", "ApproxRR", "LambdaRank", *_MORE),
-    "ERR": ("ApproxNDCG", "ApproxERR", "LambdaRank", *_MORE),
-    "KendallTau": ("ApproxKendall", "ApproxNDCG", *_MORE),
-    "others": ("ApproxNDCG", "SmoothNDCG", *_MORE),
+    "NDCG": ("ApproxNDCG", "SmoothNDCG", "LambdaRank", *_ALWAYS),
+    "AP": ("ApproxAP", "ApproxNDCG", "SmoothAP", "LambdaRank", *_ALWAYS),
+    "Precision": ("ApproxNDCG", "ApproxPrecision", "LambdaRank", *_ALWAYS),
+    "RR": ("ApproxNDCG", "ApproxRR", "LambdaRank", *_ALWAYS),
+    "ERR": ("ApproxNDCG", "ApproxERR", "LambdaRank", *_ALWAYS),
+    "KendallTau": ("ApproxKendall", "ApproxNDCG", *_ALWAYS),
+    "others": ("ApproxNDCG", "SmoothNDCG", *_ALWAYS),
 }
 """What "auto" tries, by class of measure, in an order of preference; see docs/decisions/0041."""
 

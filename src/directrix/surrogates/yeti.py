@@ -37,9 +37,9 @@ class YetiRank(SwapForces):
     measure : measure or str
         The value; with ``weights="measure"`` also what weighs the pairs. As for `Lambda`.
     weights : {"labels", "measure"}
-        "labels": :math:`w_p = \gamma^{p - 1} |l_a - l_b|` (Gulin et al.), so that every part of the list
-        teaches, whatever the measure. "measure": :math:`w_p = |\Delta M|`, the change of the measure when a
-        and b trade their ranks in :math:`\pi_r` (YetiLoss of Lyzhin et al.).
+        "labels": :math:`w_p = \gamma^{p - 1} |l_a - l_b|`, as CatBoost computes YetiRank, so that every part
+        of the list teaches, whatever the measure. "measure": :math:`w_p = |\Delta M|`, the change of the
+        measure when a and b trade their ranks in :math:`\pi_r` (YetiLoss of Lyzhin et al.).
     permutations : int >= 1
         R, the number of rankings.
     decay : float in (0, 1]
@@ -52,16 +52,16 @@ class YetiRank(SwapForces):
     Notes
     -----
     Noise belongs to ranks: it follows from ``draw`` and the labels of the query by rank, so that a query has
-    the same forces in any batch. Tied documents are ranked in input order. A document of weight 2 exerts
-    and feels forces like two; the value does not depend on these weights.
+    the same forces in any batch. Tied documents are ranked in input order. The force of a pair is multiplied
+    by the weights of both documents; the value does not depend on them.
 
     O(R n log n) time, O(n) memory.
 
     References
     ----------
     Gulin, Kuralenok & Pavlov (2011), Winning the transfer learning track of Yahoo!'s learning to rank
-    challenge with YetiRank, JMLR W&CP 14, 63-76, Section 3; Lyzhin, Ustimenko, Gulin & Prokhorenkova (2023),
-    Which tricks are important for learning to rank?, ICML, arXiv:2204.01500, Section 4.
+    challenge with YetiRank, JMLR W&CP 14, 63-76; Lyzhin, Ustimenko, Gulin & Prokhorenkova (2023),
+    Which tricks are important for learning to rank?, ICML, arXiv:2204.01500.
 
     Examples
     --------

@@ -200,7 +200,7 @@ class _Run(Progress):
     def _at(self, scores: Float64Array) -> tuple[float, Float64Array, Float64Array]:
         if self.objective is None:
             return np.nan, np.zeros(0), np.zeros(0)
-        return self.objective.value_grad_curvature(scores, self.trainer.seed, self.iterations)
+        return self.objective.value_grad_curvature(scores, self.trainer.seed, len(self.trace))
 
     def _judged(self) -> dict[str, float]:
         """The validation score of the trees so far, a column of the trace."""
@@ -275,5 +275,5 @@ def _check_labels(data: Queries) -> None:
     if highest > _HIGHEST_LABEL or not np.array_equal(data.labels, np.floor(data.labels)):
         raise InputError(
             f"LightGBM's own objective takes whole labels from 0 to {_HIGHEST_LABEL}, not these (up to "
-            f"{highest:g}). Map them to grades, or train with a surrogate: BoostedRanker('ApproxNDCG')."
+            f"{highest:g}). Map them to grades, or train with a surrogate: BoostedRanker('YetiRank')."
         )

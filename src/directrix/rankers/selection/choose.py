@@ -122,8 +122,11 @@ def remarks_on_trials(
     """Yield remarks on methods that could not be trained, and on trials that the time budget left out."""
     if without_weights:
         yield f"{', '.join(without_weights)}: not trained, because they do not support weights of documents"
+    names: dict[str, list[str]] = {}
     for name, error in failed.items():
-        yield f"{name} could not be trained with every setting: {error}"
+        names.setdefault(str(error), []).append(name)
+    for text, alike in names.items():
+        yield f"{', '.join(alike)} could not be trained with every setting: {text}"
     if n_untried:
         cut = f"{n_untried} of {n_trials} candidates were not trained"
         yield f"the time budget of {budget:g} s was used up: {cut}"

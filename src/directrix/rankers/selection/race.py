@@ -49,9 +49,10 @@ class Race:
         several = [name for name in names if any(trial.method.name == name for trial in others)]
         racing = several
         if len(names) > 1:
-            racing = survivors([trained.candidate for trained in self._tried], several) or several
             done = {trained.candidate.method for trained in self._tried}
-            self.left_out = [name for name in several if name in done and name not in racing]
+            racing = survivors([trained.candidate for trained in self._tried], several)
+            racing += [name for name in several if name not in done]  # another setting may suit the data
+            self.left_out = [name for name in several if name not in racing]
         rest = round_robin(others, racing)
         self.clock.total = len(first) + len(rest)
         self._run(rest, 0)

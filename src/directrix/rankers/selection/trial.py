@@ -165,19 +165,18 @@ class Clock:
     @property
     def left(self) -> float:
         """Seconds that are left of the budget, < 0 if it is used up; infinity without one."""
-        return self._end if math.isinf(self._end) else self._end - time.monotonic()
+        return self._end - time.monotonic()
 
     def start(self, number: int, text: str, share: float = math.inf) -> None:
         """Begin a trial, which may take ``share`` seconds."""
         self._number, self._text, self.was_cut = number, text, False
-        self._stop = self._end if math.isinf(share) else min(time.monotonic() + share, self._end)
+        self._stop = min(time.monotonic() + share, self._end)
         self._report("")
 
     def start_fold(self, folds_left: int) -> None:
         """Begin a fold, which may take an even part of what is left of the trial's share."""
-        if not math.isinf(self._stop):
-            now = time.monotonic()
-            self._fold_stop = now + (self._stop - now) / folds_left
+        now = time.monotonic()
+        self._fold_stop = now + (self._stop - now) / folds_left
 
     def start_refit(self, text: str) -> None:
         """Begin a training on all queries, which no budget stops."""
@@ -187,7 +186,7 @@ class Clock:
     def watch(self, step: Step) -> bool:
         """Report a step; True if the training must stop."""
         self._report(f", step {step.iteration}")
-        is_over = not math.isinf(self._fold_stop) and time.monotonic() > self._fold_stop
+        is_over = time.monotonic() > self._fold_stop
         self.was_cut |= is_over
         return is_over
 

@@ -46,10 +46,7 @@ def _add_noise(s, noise, key, noisy):
 
 @kernel
 def _neighbours(s, x, weights, order, top, doubles, pull, bend):
-    """Add forces between neighbours in ``order``: |x_a - x_b| times what a swap of their ranks is worth.
-
-    Weights of documents multiply: one of weight 2 counts like two.
-    """
+    """Add forces between neighbours in ``order``: |x_a - x_b| times what a swap of their ranks is worth."""
     upper, lower, factor = doubles[1], doubles[2], doubles[3]
     for i in range(min(top, len(order) - 1)):
         a, b = order[i], order[i + 1]
