@@ -1,6 +1,6 @@
-"""Against peers in one run: a full pass of ApproxNDCG, and test nDCG@10 against seconds of training.
+"""Against peers in one run: a full pass of ApproxNDCG.
 
-    python benchmarks/bench_peers.py --peers PYTHON [--data DATA] [--part pass|curves]
+    python benchmarks/bench_peers.py --peers PYTHON
 
 PYTHON is that of the environment with requirements.txt and, without their dependencies, the packages of
 requirements-no-deps.txt. TensorFlow needs an environment of its own, in a folder beside that one and with
@@ -20,10 +20,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bench_letor import add_data
 from full_pass import best_of, extra_mib, installed, long_query, problem, run_apart
 from padded_peers import ALPHA, LONG, PEERS, REPEATS
-from quality_curves import report
 
 HERE = Path(__file__).parent
 WIDTHS = (10, 8, 8)
@@ -134,9 +132,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    add_data(parser)
     parser.add_argument("--peers", help="Python of the environment with the peers")
-    parser.add_argument("--part", choices=("pass", "curves"), help="only one of the two")
     parser.add_argument("--serve", nargs=2, metavar=("PATH", "THREADS"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:
@@ -144,10 +140,7 @@ def main() -> int:
         return 0
     threads = len(os.sched_getaffinity(0))
     print(f"Python {platform.python_version()}, NumPy {np.__version__}, {threads} threads")
-    if options.part != "curves":
-        full_passes(options.peers, threads)
-    if options.part != "pass":
-        report(options.data, options.peers, threads)
+    full_passes(options.peers, threads)
     return 0
 
 

@@ -1,54 +1,88 @@
-"""LightGBM, XGBoost and CatBoost as `training_curves` trains them, in the environment of the peers."""
+"""LightGBM, XGBoost and CatBoost as `one_ranker` trains them, in the environment of the peers.
+
+Each has at most 500 trees and stops after 50 without a better nDCG@10 of the validation queries, by its own
+measure; the trees up to the best are kept. The first of its settings is how it comes.
+"""
 
 from __future__ import annotations
 
+import itertools
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-from training_curves import Clock, Job, Predict, Rows
+from one_ranker import Predict, Rows
 
-SHORT: dict[str, Any] = {}
-"""Settings that make a short run of any of them: few trees are enough."""
+N_TREES, PATIENCE = 500, 50
+_BAGS = {"bagging_fraction": 0.8, "bagging_freq": 1, "feature_fraction": 0.8}
+_ROWS = {"subsample": 0.8, "colsample_bytree": 0.8}
 
 
-def lightgbm(train: Rows, _: Rows, job: Job, clock: Clock) -> Predict:
+def _product(base: dict[str, Any], **axes: tuple[Any, ...]) -> list[dict[str, Any]]:
+    return [base | dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
+
+
+SETTINGS: dict[str, list[dict[str, Any]]] = {
+    "LightGBM": [
+        {},
+        *_product(_BAGS, num_leaves=(7, 31, 63), learning_rate=(0.05, 0.1)),
+        _BAGS | {"num_leaves": 31, "learning_rate": 0.1, "lambda_l2": 10.0},
+    ],
+    "XGBoost": [
+        {},
+        *_product(_ROWS, max_depth=(3, 6, 8), eta=(0.1, 0.2)),
+        _ROWS | {"max_depth": 6, "eta": 0.1, "min_child_weight": 10.0},
+    ],
+    "CatBoost": [
+        {"loss_function": "YetiRank"},
+        *_product({"loss_function": "YetiRank:mode=NDCG;top=10"}, depth=(4, 6, 8), learning_rate=(0.1, 0.2)),
+        {"loss_function": "QuerySoftMax", "learning_rate": 0.1},
+    ],
+}
+"""Eight settings of each package."""
+
+
+def lightgbm(train: Rows, vali: Rows, settings: dict[str, Any], threads: int) -> tuple[Predict, str]:
     import lightgbm as lgb
 
+    always = {"objective": "lambdarank", "metric": "ndcg", "eval_at": [10], "num_threads": threads, "seed": 0}
     rows = lgb.Dataset(train.X, train.y, group=np.diff(train.qptr))
-    always = {"objective": "lambdarank", "num_threads": job.threads, "seed": 0, "verbosity": -1}
+    judge = rows.create_valid(vali.X, vali.y, group=np.diff(vali.qptr))
+    stop = [lgb.early_stopping(PATIENCE, verbose=False)]
     booster = lgb.train(
-        always | job.settings, rows, job.n_trees, callbacks=[lambda env: clock.tick(env.iteration + 1)]
+        always | {"verbosity": -1} | settings, rows, N_TREES, valid_sets=[judge], callbacks=stop
     )
-    return lambda n, X: booster.predict(X, num_iteration=n)
+    return booster.predict, f"{booster.best_iteration} trees"
 
 
-def xgboost(train: Rows, _: Rows, job: Job, clock: Clock) -> Predict:
+def xgboost(train: Rows, vali: Rows, settings: dict[str, Any], threads: int) -> tuple[Predict, str]:
     import xgboost as xgb
 
-    class Ticks(xgb.callback.TrainingCallback):  # type: ignore[misc]
-        def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
-            clock.tick(epoch + 1)
-            return False
+    always = {"objective": "rank:ndcg", "eval_metric": "ndcg@10", "nthread": threads, "seed": 0}
+    rows = xgb.QuantileDMatrix(train.X, train.y, qid=train.qid, nthread=threads)
+    judge = xgb.QuantileDMatrix(vali.X, vali.y, qid=vali.qid, nthread=threads, ref=rows)
+    booster = xgb.train(
+        always | {"verbosity": 0} | settings,
+        rows,
+        N_TREES,
+        evals=[(judge, "vali")],
+        early_stopping_rounds=PATIENCE,
+        verbose_eval=False,
+    )
+    end = booster.best_iteration + 1
+    return lambda X: booster.predict(xgb.DMatrix(X), iteration_range=(0, end)), f"{end} trees"
 
-    rows = xgb.QuantileDMatrix(train.X, train.y, qid=train.qid, nthread=job.threads)
-    always = {"objective": "rank:ndcg", "nthread": job.threads, "seed": 0, "verbosity": 0}
-    booster = xgb.train(always | job.settings, rows, job.n_trees, callbacks=[Ticks()])
-    return lambda n, X: booster.predict(xgb.DMatrix(X), iteration_range=(0, n))
 
-
-def catboost(train: Rows, _: Rows, job: Job, clock: Clock) -> Predict:
+def catboost(train: Rows, vali: Rows, settings: dict[str, Any], threads: int) -> tuple[Predict, str]:
     import catboost as cat
 
-    class Ticks:
-        def after_iteration(self, info: Any) -> bool:
-            clock.tick(info.iteration)
-            return True
-
-    always = {"iterations": job.n_trees, "thread_count": job.threads, "random_seed": 0}
-    model = cat.CatBoost(always | job.settings | {"verbose": False, "allow_writing_files": False})
-    model.fit(cat.Pool(train.X, train.y, group_id=train.qid), callbacks=[Ticks()])
-    return lambda n, X: model.predict(X, ntree_end=n)
+    always = {"iterations": N_TREES, "thread_count": threads, "random_seed": 0, "od_wait": PATIENCE}
+    always |= {"od_type": "Iter", "eval_metric": "NDCG:top=10;type=Exp", "use_best_model": True}
+    model = cat.CatBoost(always | settings | {"verbose": False, "allow_writing_files": False})
+    model.fit(
+        cat.Pool(train.X, train.y, group_id=train.qid), eval_set=cat.Pool(vali.X, vali.y, group_id=vali.qid)
+    )
+    return model.predict, f"{model.tree_count_} trees"
 
 
 TRAIN = {"LightGBM": lightgbm, "XGBoost": xgboost, "CatBoost": catboost}
