@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 import directrix as dx
 from directrix.data.synthetic import make_linear
+from directrix.rankers.selection import race as race_module
 from directrix.rankers.selection import trial as trial_module
 from directrix.rankers.selection.race import fair_share, heats, round_robin, survivors
 from directrix.rankers.selection.search import search
@@ -148,3 +149,29 @@ def test_a_method_whose_first_setting_cannot_be_trained_has_its_others_tried():
     assert remark.startswith(
         "ApproxNDCG-Quantile, Network could not be trained with every setting: scale='quantile'"
     )
+
+
+def test_of_many_documents_a_sample_is_raced_on_and_the_best_are_trained_on_all(monkeypatch):
+    monkeypatch.setattr(race_module, "_MANY", 300)
+    monkeypatch.setattr(race_module, "_SAMPLE", 150)
+    result = search(TRAIN, VALID, method="auto", measure="nDCG@5", models=["linear"], single=True)
+    sampled = [c for c in result.candidates if c.outcome == "sample"]
+    whole = [c for c in result.candidates if c.is_eligible]
+    assert {len(c.values) for c in sampled} == {15}  # of 10 documents each
+    assert {len(c.values) for c in whole} == {20}
+    assert 2 <= len(whole) <= 3 and len({c.method for c in whole}) == len(whole)
+    best = sorted(sampled, key=lambda c: -c.valid)[0]
+    assert any((c.method, c.settings) == (best.method, best.settings) for c in whole)
+    assert result.chosen in whole
+    assert "settings were compared on 15 of 40 training queries" in " ".join(result.remarks)
+    again = search(TRAIN, VALID, method="auto", measure="nDCG@5", models=["linear"], single=True)
+    assert [c.valid for c in again.candidates] == [c.valid for c in result.candidates]
+
+
+def test_a_budget_that_the_sample_uses_up_still_leaves_a_ranker(monkeypatch):
+    monkeypatch.setattr(race_module, "_MANY", 300)
+    monkeypatch.setattr(race_module, "_SAMPLE", 150)
+    monkeypatch.setattr(trial_module.time, "monotonic", Clock(1.0).monotonic)
+    result = search(TRAIN, VALID, method="auto", measure="nDCG@5", models=["linear"], time_budget=5.0)
+    assert result.chosen.is_eligible
+    assert np.isfinite(result.ranker.predict_queries(VALID)).all()

@@ -41,7 +41,7 @@ def eligible(tried: Sequence[Trained]) -> list[Trained]:
     """Return the best candidates of each method, in the order of ``tried``."""
     kept = []
     for name in dict.fromkeys(t.candidate.method for t in tried):
-        whole = [t for t in tried if t.candidate.method == name and t.candidate.outcome != "dropped"]
+        whole = [t for t in tried if t.candidate.method == name and t.candidate.is_eligible]
         kept += sorted(whole, key=lambda t: -t.candidate.or_worst)[:_OF_A_METHOD]  # stable
     return [t for t in tried if any(t is one for one in kept)]
 

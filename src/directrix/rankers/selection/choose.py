@@ -20,7 +20,7 @@ def preferred(candidates: Sequence[Candidate]) -> Candidate:
     The error is that of the mean difference over the validation queries, query by query. Of the candidates
     of a method the best counts; of equals the earliest. Dropped candidates do not count.
     """
-    candidates = [c for c in candidates if c.outcome != "dropped"]
+    candidates = [c for c in candidates if c.is_eligible]
     best = max(candidates, key=lambda c: c.or_worst)
     for name in dict.fromkeys(c.method for c in candidates):
         of_method = max((c for c in candidates if c.method == name), key=lambda c: c.or_worst)
@@ -33,9 +33,7 @@ def preferred(candidates: Sequence[Candidate]) -> Candidate:
 def why_chosen(chosen: Candidate, candidates: Sequence[Candidate], measure: RankingMeasure) -> str:
     """Compare with the best candidate of the other methods, query by query."""
     others = [
-        c
-        for c in candidates
-        if c.method != chosen.method and not math.isnan(c.valid) and c.outcome != "dropped"
+        c for c in candidates if c.method != chosen.method and not math.isnan(c.valid) and c.is_eligible
     ]
     if not others or math.isnan(chosen.valid):
         count = len(candidates)

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from directrix.errors import InputError
 from directrix.rankers.method import Trial
 from directrix.rankers.selection.blend import eligible
 from directrix.rankers.selection.choose import difference, mean_and_error
-from directrix.rankers.selection.trial import Candidate, Clock, Fold, Target, Trained, run_trial
+from directrix.rankers.selection.trial import Candidate, Clock, Fold, Target, Trained, run_trial, sample
 from directrix.types import Float64Array
 
 _FEWEST_TO_DROP = 10  # queries: from fewer the standard error itself is not known
+_MANY = 200_000  # training documents, from which settings are compared on a sample of the queries
+_SAMPLE = 60_000  # documents
+_FINALISTS = 3
+_FOR_SAMPLE = 1 / 3  # of a time budget
 
 
 class Race:
@@ -37,12 +43,27 @@ class Race:
         """Methods of which one setting was tried, because others are ahead."""
         self._tried: list[Trained] = []
         self._n_begun = 0
+        self._reserved = 0.0  # seconds, for the finalists
+        self._sampled = ""
 
     def run(self) -> list[Trained]:
         """Return what was trained, in the order of preference; only the best of a method keep their rankers.
 
-        Raises the first `InputError` if none could be trained.
+        Of many documents a sample is raced on first, and the best candidates of three methods are trained on
+        all. Raises the first `InputError` if none could be trained.
         """
+        if len(self.trials) > _FINALISTS and self.folds[0].train.n_docs > _MANY:
+            tried = self._run_finals()
+        else:
+            self._run_heats()
+            tried = self._tried
+        if not tried:
+            raise next(iter(self.failed.values()))
+        place = {id(trial): number for number, trial in enumerate(self.trials)}
+        return sorted(tried, key=lambda trained: place[id(trained.trial)])  # stable
+
+    def _run_heats(self) -> None:
+        """Train one setting of every method, and all settings of the methods that are ahead."""
         names = list(dict.fromkeys(trial.method.name for trial in self.trials))
         first, others = heats(self.trials) if len(names) > 1 else ([], self.trials)
         self._run(first, -(-len(others) // 3))
@@ -56,20 +77,44 @@ class Race:
         rest = round_robin(others, racing)
         self.clock.total = len(first) + len(rest)
         self._run(rest, 0)
-        if not self._tried:
-            raise next(iter(self.failed.values()))
-        place = {id(trial): number for number, trial in enumerate(self.trials)}
-        return sorted(self._tried, key=lambda trained: place[id(trained.trial)])
+
+    def _run_finals(self) -> list[Trained]:
+        """Race on a sample, then train the best candidate of each of the best methods on all queries."""
+        folds = self.folds
+        self.folds = [sample(folds[0], _SAMPLE, self.target.seed)]
+        if self.clock.left < math.inf:
+            self._reserved = (1.0 - _FOR_SAMPLE) * self.clock.left
+        self._run_heats()
+        ranked = sorted(self._tried, key=lambda t: -t.candidate.or_worst)  # stable
+        best: dict[str, Trial] = {}
+        for trained in ranked:
+            best.setdefault(trained.candidate.method, trained.trial)
+        few = list(best.values())[:_FINALISTS]
+        before = [
+            t._replace(candidate=replace(t.candidate, outcome="sample"), rankers=(), scores=t.scores[:0])
+            for t in self._tried
+        ]
+        drawn, total = self.folds[0].train.n_queries, folds[0].train.n_queries
+        self._sampled = (
+            f"settings were compared on {drawn:,} of {total:,} training queries, and the best of "
+            f"{len(few)} methods trained on all"
+        )
+        self.folds, self._tried, self._reserved = folds, [], 0.0
+        self.clock.total += len(few)
+        self._run(few, 0)
+        return before + self._tried if self._tried else []
 
     def remarks(self) -> Iterator[str]:
-        """Yield a remark on the methods of which one setting was tried."""
+        """Yield remarks on a sample, and on the methods of which one setting was tried."""
+        if self._sampled:
+            yield self._sampled
         if self.left_out:
             yield f"{', '.join(self.left_out)}: only one setting was tried, because other methods are ahead"
 
     def _run(self, trials: Sequence[Trial], n_later: int) -> None:
         for number, trial in enumerate(trials):
-            left, following = self.clock.left, trials[number:]
-            if self._n_begun and left <= 0.0:
+            left, following = self.clock.left - self._reserved, trials[number:]
+            if self._tried and left <= 0.0:
                 self.n_untried += len(following)
                 return
             is_first_trees = (
@@ -97,7 +142,7 @@ class Race:
 
         ``values`` are of the first of the validation queries.
         """
-        whole = [t.candidate for t in self._tried if t.candidate.outcome != "dropped"]
+        whole = [t.candidate for t in self._tried if t.candidate.is_eligible]
         if not whole or len(values) < _FEWEST_TO_DROP:
             return False
         best = max(whole, key=lambda c: c.or_worst)
@@ -140,7 +185,7 @@ def survivors(candidates: Sequence[Candidate], names: Iterable[str]) -> list[str
     These are the best one, and of those within one standard error of it the earliest in ``names``, which is
     the order of preference; see docs/decisions/0137. ``candidates`` are those that represent the methods.
     """
-    ranked = sorted((c for c in candidates if c.outcome != "dropped"), key=lambda c: -c.or_worst)  # stable
+    ranked = sorted((c for c in candidates if c.is_eligible), key=lambda c: -c.or_worst)  # stable
     order = list(names)
     racing = [c for c in ranked if c.method in order]
     if not racing:

@@ -58,14 +58,30 @@ def selection_folds(
 
 
 def _fold(q: Queries, weights: Weights, is_held_back: Array) -> Fold:
+    return Fold(*_part(q, weights, ~is_held_back), q.take(np.flatnonzero(is_held_back)))
+
+
+def _part(q: Queries, weights: Weights, is_in: Array) -> tuple[Queries, Weights]:
     by_document, by_query = weights
-    is_training = ~is_held_back
-    rows = np.repeat(is_training, np.diff(q.qptr))
     part = (
-        None if by_document is None else by_document[rows],
-        None if by_query is None else by_query[is_training],
+        None if by_document is None else by_document[np.repeat(is_in, np.diff(q.qptr))],
+        None if by_query is None else by_query[is_in],
     )
-    return Fold(q.take(np.flatnonzero(is_training)), part, q.take(np.flatnonzero(is_held_back)))
+    return q.take(np.flatnonzero(is_in)), part
+
+
+def sample(fold: Fold, n_docs: int, seed: int) -> Fold:
+    """Return random queries of a fold, with about ``n_docs`` documents to train on and as many to judge."""
+    train, weights = _part(fold.train, fold.weights, _is_drawn(fold.train, n_docs, seed))
+    return Fold(train, weights, fold.judge.take(np.flatnonzero(_is_drawn(fold.judge, n_docs, seed))))
+
+
+def _is_drawn(q: Queries, n_docs: int, seed: int) -> Array:
+    order = np.random.default_rng(seed).permutation(q.n_queries)
+    n = max(_FEWEST_TO_SPLIT, int(np.searchsorted(np.cumsum(np.diff(q.qptr)[order]), n_docs, "right")))
+    drawn = np.zeros(q.n_queries, dtype=bool)
+    drawn[order[:n]] = True
+    return drawn
 
 
 Progress = Callable[[int, int, str], None]
@@ -105,10 +121,11 @@ class Candidate:
         Duration of training and judging.
     values : float64 (n_queries,)
         The measure on every validation query, NaN where it is undefined; of a dropped candidate on the first
-        of them.
+        of them, and of one on a sample on those of the sample.
     outcome : str
-        "" for a whole training, "cut short" if the time budget ended it and it was judged as it stood, or
-        "dropped" if it was too far behind and not all folds were tried.
+        "" for a whole training, "cut short" if the time budget ended it and it was judged as it stood,
+        "dropped" if it was too far behind and not all folds were tried, or "sample" if it was trained and
+        judged on a sample of the queries only.
     """
 
     method: str
@@ -120,6 +137,11 @@ class Candidate:
     seconds: float = field(compare=False)
     values: Float64Array = field(compare=False, repr=False)
     outcome: str = ""
+
+    @property
+    def is_eligible(self) -> bool:
+        """Whether it was trained and judged on all queries, and can be chosen."""
+        return self.outcome not in ("dropped", "sample")
 
     @property
     def or_worst(self) -> float:
