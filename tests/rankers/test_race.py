@@ -159,7 +159,8 @@ def test_of_many_documents_a_sample_is_raced_on_and_the_best_are_trained_on_all(
     whole = [c for c in result.candidates if c.is_eligible]
     assert {len(c.values) for c in sampled} == {15}  # of 10 documents each
     assert {len(c.values) for c in whole} == {20}
-    assert 2 <= len(whole) <= 3 and len({c.method for c in whole}) == len(whole)
+    assert 2 <= len(whole) <= 3
+    assert len({c.method for c in whole}) == len(whole)
     best = sorted(sampled, key=lambda c: -c.valid)[0]
     assert any((c.method, c.settings) == (best.method, best.settings) for c in whole)
     assert result.chosen in whole

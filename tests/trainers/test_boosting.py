@@ -7,6 +7,7 @@ import directrix as dx
 from directrix.data.synthetic import make_cubic
 from directrix.objectives.scores import ScoreObjective
 from directrix.surrogates.base import spread_curvature
+from directrix.trainers.boosting import sharing_bins
 
 lightgbm = pytest.importorskip("lightgbm")
 Q = make_cubic(12, 15, 3, seed=0)
@@ -179,3 +180,34 @@ def test_a_gradient_that_is_not_finite_is_reported():
 def test_settings_are_checked(settings, message):
     with pytest.raises(dx.InputError, match=message):
         dx.trainers.Boosting(**settings)
+
+
+def test_trainings_that_share_the_bins_of_their_data_grow_the_same_trees(monkeypatch):
+    lightgbm = pytest.importorskip("lightgbm")
+    q = make_cubic(40, 20, 5, seed=3)
+    train, valid = q.take(range(30)), q.take(range(30, 40))
+    weights = np.random.default_rng(0).random(30)
+    settings = {"n_trees": 8, "patience": None}
+    ways = [
+        ({"num_leaves": 7}, None),
+        ({"num_leaves": 15, "subsample": 0.7, "feature_fraction": 0.6, "l2": 1.0}, None),
+        ({"surrogate": "lambdarank"}, weights),
+        ({"surrogate": "lambdarank"}, None),
+        ({"num_leaves": 7, "surrogate": "ListNet"}, weights),
+    ]
+
+    def grown():
+        texts = []
+        for way, weight in ways:
+            ranker = dx.BoostedRanker(**settings, **way)
+            texts.append(ranker.fit_queries(train, valid, query_weight=weight).trees_.text)
+        return texts
+
+    apart, made = grown(), []
+    constructed = lightgbm.Dataset.construct
+    monkeypatch.setattr(
+        lightgbm.Dataset, "construct", lambda self: made.append(self._handle is None) or constructed(self)
+    )
+    with sharing_bins():
+        assert grown() == apart
+    assert sum(made) == 6  # training and validation queries, and both for each of LightGBM's own objective

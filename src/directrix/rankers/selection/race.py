@@ -13,6 +13,7 @@ from directrix.rankers.method import Trial
 from directrix.rankers.selection.blend import eligible
 from directrix.rankers.selection.choose import difference, mean_and_error
 from directrix.rankers.selection.trial import Candidate, Clock, Fold, Target, Trained, run_trial, sample
+from directrix.trainers.boosting import sharing_bins
 from directrix.types import Float64Array
 
 _FEWEST_TO_DROP = 10  # queries: from fewer the standard error itself is not known
@@ -52,11 +53,12 @@ class Race:
         Of many documents a sample is raced on first, and the best candidates of three methods are trained on
         all. Raises the first `InputError` if none could be trained.
         """
-        if len(self.trials) > _FINALISTS and self.folds[0].train.n_docs > _MANY:
-            tried = self._run_finals()
-        else:
-            self._run_heats()
-            tried = self._tried
+        with sharing_bins():
+            if len(self.trials) > _FINALISTS and self.folds[0].train.n_docs > _MANY:
+                tried = self._run_finals()
+            else:
+                self._run_heats()
+                tried = self._tried
         if not tried:
             raise next(iter(self.failed.values()))
         place = {id(trial): number for number, trial in enumerate(self.trials)}
