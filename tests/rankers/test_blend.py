@@ -38,7 +38,7 @@ def noisy(seed, noise=1.0):
 
 def test_rankers_with_errors_of_their_own_help_each_other():
     tried = [trained(name, noisy(i + 1)) for i, name in enumerate("ABC")]
-    found = blend(tried, FOLDS, NDCG, seed=0)
+    found = blend(tried, FOLDS, NDCG)
     assert {t.candidate.method for t, _ in found.members} == set("ABC")
     weights = [weight for _, weight in found.members]
     assert sum(weights) == pytest.approx(1.0)
@@ -53,26 +53,19 @@ def test_rankers_with_errors_of_their_own_help_each_other():
 
 def test_a_lead_that_may_be_chance_keeps_the_single_ranker():
     same = noisy(1)
-    assert blend([trained("A", same), trained("B", same)], FOLDS, NDCG, seed=0) is None
-    assert blend([trained("A", noisy(1, 0.3)), trained("B", noisy(2, 9.0))], FOLDS, NDCG, seed=0) is None
-    assert blend([trained("A", same)], FOLDS, NDCG, seed=0) is None
-    assert blend([trained("A", same), trained("B", 0.0 * TRUTH)], FOLDS, NDCG, seed=0) is None
+    assert blend([trained("A", same), trained("B", same)], FOLDS, NDCG) is None
+    assert blend([trained("A", noisy(1, 0.3)), trained("B", noisy(2, 9.0))], FOLDS, NDCG) is None
+    assert blend([trained("A", same)], FOLDS, NDCG) is None
+    assert blend([trained("A", same), trained("B", 0.0 * TRUTH)], FOLDS, NDCG) is None
     own = [Fold(JUDGE, (None, None), JUDGE)]  # the training queries choose
-    assert blend([trained(name, noisy(i)) for i, name in enumerate("ABC")], own, NDCG, seed=0) is None
-
-
-def test_the_lead_is_of_queries_that_did_not_select():
-    """With many candidates of pure noise the best mixture of a part is ahead on this part alone."""
-    tried = [trained(str(i), np.random.default_rng(100 + i).normal(size=TRUTH.shape)) for i in range(30)]
-    found = [blend(tried, FOLDS, NDCG, seed=seed) for seed in range(10)]
-    assert sum(one is not None for one in found) <= 4  # a lead above one standard error: one in six by chance
+    assert blend([trained(name, noisy(i)) for i, name in enumerate("ABC")], own, NDCG) is None
 
 
 def test_folds_are_one_set_of_queries():
     folds = [Fold(JUDGE.take([59]), (None, None), JUDGE.take(part)) for part in (range(25), range(25, 60))]
     tried = [trained(name, noisy(i + 1), folds) for i, name in enumerate("ABC")]
-    one = blend([trained(name, noisy(i + 1)) for i, name in enumerate("ABC")], FOLDS, NDCG, seed=0)
-    two = blend(tried, folds, NDCG, seed=0)
+    one = blend([trained(name, noisy(i + 1)) for i, name in enumerate("ABC")], FOLDS, NDCG)
+    two = blend(tried, folds, NDCG)
     assert two.lead == one.lead
     assert two.valid == one.valid
 
@@ -117,7 +110,7 @@ def test_a_search_returns_the_ensemble(found, tmp_path):
         assert value == pytest.approx(chosen.valid, rel=1e-12)
     value = NDCG(found.ranker.predict_queries(VALID), VALID.labels, VALID.qptr).mean()
     assert f"nDCG@10 {value:.4f}, an ensemble of " in found.why
-    assert "over 80 queries that selected neither" in found.why
+    assert "over the 80 queries that selected its members" in found.why
     assert all(found.part_of(c) == f"member {w:.2f}" and c.label in found.why for c, w in found.members)
     assert np.isnan(found.gap)
     found.ranker.save(tmp_path / "m.json")

@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 
 from directrix.data.queries import Queries
-from directrix.data.split import fold_numbers
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.selection.choose import mean_and_error
 from directrix.rankers.selection.trial import Candidate, Fold, Trained
@@ -20,16 +19,11 @@ _OF_A_METHOD = 2  # candidates of a method that may be members: every member is 
 _AT_THE_START = 5  # candidates at most
 _PICKS = 25
 _WITHOUT_GAIN = 5  # picks after which the selection ends
-_PARTS = 5
 _FEWEST_QUERIES = 10
 
 
 class Blend(NamedTuple):
-    """An ensemble of candidates, and how far it is ahead of the best single candidate.
-
-    The lead is the mean over validation queries, each in one of 5 parts: ensemble and single candidate were
-    selected on the other parts.
-    """
+    """An ensemble of candidates, and how far it is ahead of the best single candidate."""
 
     members: tuple[tuple[Trained, float], ...]  # with their weights, the heaviest first
     valid: float  # the measure on the queries that selected the members
@@ -46,40 +40,32 @@ def eligible(tried: Sequence[Trained]) -> list[Trained]:
     return [t for t in tried if any(t is one for one in kept)]
 
 
-def blend(
-    tried: Sequence[Trained], folds: Sequence[Fold], measure: RankingMeasure, seed: int
-) -> Blend | None:
+def blend(tried: Sequence[Trained], folds: Sequence[Fold], measure: RankingMeasure) -> Blend | None:
     """Return the ensemble that greedy selection finds, if it is ahead by more than chance.
 
     Greedy selection with replacement (Caruana, Niculescu-Mizil, Crew & Ksikes 2004,
     doi:10.1145/1015330.1015432): from the best few on, the candidate is added that makes the mean of the
     scores, in units of their spread, best on the validation queries; at most 25 are added, and the best
-    number of them is kept. None unless the lead over the best single candidate, on queries that selected
-    neither, exceeds its standard error.
+    number of them is kept. None unless the lead over the best single candidate, query by query, exceeds its
+    standard error.
 
-    Cost: 6 selections, each with at most 25 evaluations of the measure per candidate.
+    Cost: at most 25 evaluations of the measure per candidate.
     """
     pool = [t for t in eligible(tried) if t.scores.any() and not math.isnan(t.candidate.valid)]
     q = _judges(folds)
     if len(pool) < 2 or q.n_queries < _FEWEST_QUERIES or folds[0].judge is folds[0].train:
         return None
     scores = np.stack([t.scores for t in pool])
-    part = fold_numbers(q.n_queries, _PARTS, seed=seed)
-    ahead = np.full(q.n_queries, math.nan)
-    for number in range(_PARTS):
-        others, apart = np.flatnonzero(part != number), np.flatnonzero(part == number)
-        counts, best = _select(*_taken(scores, q, others), measure)
-        mine, judge = _taken(scores, q, apart)
-        ahead[apart] = values_of(measure, counts @ mine, judge) - values_of(measure, mine[best], judge)
-    lead, error = mean_and_error(ahead)
     counts, best = _select(scores, q, measure)
+    values = values_of(measure, counts @ scores, q)
+    ahead = values - pool[best].candidate.values
+    lead, error = mean_and_error(ahead)
     if not lead > error or np.count_nonzero(counts) < 2:
         return None
     order = sorted(np.flatnonzero(counts), key=lambda i: -counts[i])
     members = tuple((pool[i], float(counts[i] / counts.sum())) for i in order)
     n_queries = int((~np.isnan(ahead)).sum())
-    valid = mean_over_queries(values_of(measure, counts @ scores, q))
-    return Blend(members, valid, pool[best].candidate, (lead, error, n_queries))
+    return Blend(members, mean_over_queries(values), pool[best].candidate, (lead, error, n_queries))
 
 
 def _select(scores: Float64Array, q: Queries, measure: RankingMeasure) -> tuple[Int64Array, int]:
@@ -117,8 +103,3 @@ def _judges(folds: Sequence[Fold]) -> Queries:
     doc_ids: Array | None = np.concatenate(ids) if len(ids) == len(judges) else None
     features = np.zeros((len(labels), 1), dtype=np.float32)
     return Queries(features, labels, qptr, tuple(range(len(qptr) - 1)), doc_ids, None, np.arange(len(labels)))
-
-
-def _taken(scores: Float64Array, q: Queries, queries: Int64Array) -> tuple[Float64Array, Queries]:
-    rows = np.concatenate([np.arange(q.qptr[i], q.qptr[i + 1]) for i in queries])
-    return scores[:, rows], q.take(queries)

@@ -64,7 +64,7 @@ def why_blended(
     ahead, error, n = lead
     return (
         f"{measure.name} {valid:.4f}, an ensemble of {parts}; ahead of the best single candidate, "
-        f"{single.label}, by {ahead:.4f} +- {error:.4f} over {n} queries that selected neither"
+        f"{single.label}, by {ahead:.4f} +- {error:.4f} over the {n} queries that selected its members"
     )
 
 

@@ -213,7 +213,7 @@ def run_search(  # noqa: PLR0913
     best = tried[candidates.index(choose.preferred(candidates))]
     final = _Final(race, q, weights, is_refitted=valid is None and parts[0].train is not q)
     may_blend = not single and len({trial.method.name for trial in trials}) > 1
-    mixed = blend(tried, parts, plan.measure, seed) if may_blend else None
+    mixed = blend(tried, parts, plan.measure) if may_blend else None
     too_long = 0.0 if mixed is None else final.seconds_beyond_budget(mixed)
     if mixed is not None and not too_long:
         ranker, gap = final.ensemble(mixed), math.nan
