@@ -131,6 +131,7 @@ def test_lambdarank_is_what_lightgbm_does_alone():
     alone = lightgbm.train(
         {
             "objective": "lambdarank",
+            "learning_rate": 0.05,
             "num_leaves": 6,
             "min_data_in_leaf": 5,
             "verbosity": -1,

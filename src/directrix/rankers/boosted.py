@@ -125,8 +125,8 @@ class BoostedRanker(StoredRanker):
 
     surrogate: Surrogate | str | None = None
     _: KW_ONLY
-    n_trees: int = 500
-    learning_rate: float = 0.1
+    n_trees: int = 1000
+    learning_rate: float = 0.05
     num_leaves: int = 31
     min_data_in_leaf: int = 20
     l2: float | None = None

@@ -173,7 +173,7 @@ PUBLISHED = (
         cost="O(R n log n) for R rankings, and a tree",
         use_when="trees for any measure: features that interact, on any scale",
         grid={"num_leaves": (7, 31, 63), "l2": (20.0, 100.0)},
-        fixed={"n_trees": 1000, "patience": 50},
+        fixed={},
         selection="nDCG@10",
     ),
     _boosted(
