@@ -1,4 +1,4 @@
-"""PL-Rank and StochasticRank by their definitions: every choice at every rank, every move of every document."""
+"""PL-Rank and StochasticRank by their definitions: every choice, every move of a document."""
 
 import math
 from itertools import permutations as orders
@@ -99,7 +99,7 @@ def luce_exactly(scores, labels, *, measure, temperature):
 
 
 def normal_exactly(scores, labels, *, measure, sigma, mu):
-    """Expectation of the measure for three documents: the chance of an order by an integral over the second."""
+    """Expectation of the measure for three documents: chances of orders by integrals over the second."""
     z, step = np.linspace(-12.0, 12.0, 4001, retstep=True)
     below = 0.5 * (1.0 + np.vectorize(math.erf)(z / math.sqrt(2.0)))
     centre = [s / sigma - mu * label for s, label in zip(scores, labels, strict=True)]

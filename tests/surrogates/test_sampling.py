@@ -11,9 +11,7 @@ from tests.reference import references
 from tests.reference.sampling import conditional, luce, luce_exactly, normal_exactly
 
 LOOPS = {"PLRank": luce, "StochasticRank": conditional}
-CASES = [
-    getattr(dx, name)(**setting) for name in LOOPS for setting in references()[name].settings
-]
+CASES = [getattr(dx, name)(**setting) for name in LOOPS for setting in references()[name].settings]
 
 
 @pytest.mark.parametrize("surrogate", CASES, ids=repr)
@@ -25,9 +23,7 @@ def test_gradients_and_curvatures_are_those_of_the_naive_loops(surrogate):
     _, grad, curvature = surrogate.value_grad_curvature(scores, prepared, qptr)
     given = {field.name: getattr(surrogate, field.name) for field in fields(surrogate)}
     for lo, hi in pairwise(qptr):
-        pull, bend = LOOPS[type(surrogate).__name__](
-            scores[lo:hi].tolist(), labels[lo:hi].tolist(), **given
-        )
+        pull, bend = LOOPS[type(surrogate).__name__](scores[lo:hi].tolist(), labels[lo:hi].tolist(), **given)
         np.testing.assert_allclose(grad[lo:hi], pull, rtol=1e-9, atol=1e-14)
         np.testing.assert_allclose(curvature[lo:hi], bend, rtol=1e-9, atol=1e-14)
 
@@ -99,7 +95,10 @@ def test_stochastic_steps_take_other_noise_in_every_epoch(trainer, monkeypatch):
     ("call", "message"),
     [
         (lambda: dx.PLRank("tau"), r"PLRank\('KendallTau'\): PLRank does not know how a swap"),
-        (lambda: dx.PLRank(permutations=0), r"PLRank\(permutations=0\): permutations must be an integer >= 1"),
+        (
+            lambda: dx.PLRank(permutations=0),
+            r"PLRank\(permutations=0\): permutations must be an integer >= 1",
+        ),
         (lambda: dx.PLRank(temperature=0.0), r"PLRank\(temperature=0.0\): temperature must be a number"),
         (lambda: dx.PLRank(draw=-1), r"PLRank\(draw=-1\): draw must be an integer >= 0"),
         (lambda: dx.StochasticRank().at(-1.0), r"StochasticRank\(sigma=-1.0\): sigma must be a number"),

@@ -39,7 +39,7 @@ class Composed:
     """With the place of a part: seed of what the model draws in training; None = it draws nothing."""
 
     def drawing(self, order: Int64Array) -> Self:
-        """Return the kernel for steps over the queries in this order, which decides what is drawn at random."""
+        """Return the kernel for steps over the queries in this order, which decides what is drawn."""
         kernel, seed = self, crc32(order.tobytes())
         if "random" in self.surrogate.traits:
             kernel = replace(kernel, surrogate=self._filled.redraw(seed))

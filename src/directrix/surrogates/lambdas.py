@@ -76,7 +76,7 @@ class RankwiseSurrogate(KernelSurrogate):
         """shift_invariant; unit_interval if the measure lies in it."""
         return frozenset({"shift_invariant"} | ({"unit_interval"} if self.measure.highest <= 1.0 else set()))
 
-    def from_labels(self, labels: Float64Array, qptr: Int64Array) -> _Prepared:
+    def from_labels(self, labels: Float64Array, qptr: Int64Array) -> Any:
         """Check the labels, and turn them into what the measure sees of them."""
         terms = terms_of(self, labels, qptr)
         sizes, depth, longest = np.diff(qptr), self.measure.depth, len(terms.discount)

@@ -67,15 +67,16 @@ class PLRank(Sampling):
     .. math:: \mathbb{E}_\pi \sum_p r_p, \qquad
               P(\pi_p = i) = \frac{e^{s_i / T}}{\sum_{j \in \pi_{\ge p}} e^{s_j / T}}
 
-    with the reward :math:`r_p = x_{\pi_p} A_p D(p)` of rank p: worth of its document, the part that the documents above
-    leave, and discount. A is 1 for nDCG and P, 1 + the relevant documents above for AP, and the chance to get
-    past the documents above for RR and ERR. The value is the mean over R sampled rankings, the gradient
+    with the reward :math:`r_p = x_{\pi_p} A_p D(p)` of rank p: worth of its document, the part that the
+    documents above leave, and discount. A is 1 for nDCG and P, 1 + the relevant documents above for AP, and
+    the chance to get past the documents above for RR and ERR. The value is the mean over R sampled rankings,
+    the gradient
 
     .. math:: \frac{1}{R\,T} \sum_\pi \sum_p \Big( [\pi_p = i]\, F_p
               + P(\pi_p = i) \big(A_p D(p) (x_i - \bar x_p) - F_p\big) \Big), \qquad F_p = \sum_{t > p} r_t
 
-    with the mean worth :math:`\bar x_p` by these chances: what a choice earns at once by its exact expectation, what follows
-    it by the ranking.
+    with the mean worth :math:`\bar x_p` by these chances: what a choice earns at once by its exact
+    expectation, what follows it by the ranking.
 
     Parameters
     ----------
@@ -91,9 +92,10 @@ class PLRank(Sampling):
     Notes
     -----
     Value and gradient are estimates without bias; those of one draw do not fit together, so trainers that
-    compare losses refuse them. PL-Rank-3 subtracts :math:`P\,(r_p + F_p)`; here :math:`P\,(A_p D(p) \bar x_p + F_p)`,
-    which is the same on average, adds up to 0 over the query in every ranking, and varies less.
-    A, with which AP, RR and ERR have such gradients too, is ours. Boosting divides by
+    compare losses refuse them. PL-Rank-3 subtracts :math:`P\,(r_p + F_p)`; here it is
+    :math:`P\,(A_p D(p) \bar x_p + F_p)`, which is the same on average, adds up to 0 over the query in every
+    ranking, and varies a little less. A, with which AP, RR and ERR have such gradients too, is ours. Boosting
+    divides by
     :math:`\sum_p (A_p D(p) \bar x_p + F_p) P (1 - P)`, at least 5 % of it without the last factor.
 
     O(n) time per ranking, and a sort; O(n) memory.
@@ -131,7 +133,8 @@ class StochasticRank(Sampling):
     .. math:: \frac{\partial}{\partial s_i} = \frac1R \sum_z \sum_p \Delta_p \,
               \frac1\sigma \varphi\Big(\frac{z_{o_p} - s_i + \sigma \mu l_i}{\sigma}\Big)
 
-    with the density :math:`\varphi`, over R samples of the noise. The value is the mean of the measure over them.
+    with the density :math:`\varphi`, over R samples of the noise. The value is the mean of the measure over
+    them.
 
     Parameters
     ----------
@@ -164,8 +167,10 @@ class StochasticRank(Sampling):
     Examples
     --------
     >>> scores, labels, qptr = np.array([1.0, 0.0]), np.array([0.0, 1.0]), np.array([0, 2])
-    >>> mean = np.mean([StochasticRank("nDCG@1", draw=d).value_and_grad(scores, labels, qptr)[1]
-    ...                 for d in range(10000)], axis=0)
+    >>> mean = np.mean(
+    ...     [StochasticRank("nDCG@1", draw=d).value_and_grad(scores, labels, qptr)[1] for d in range(10000)],
+    ...     axis=0,
+    ... )
     >>> mean.round(2)  # density of N(0, 2) at 1: exp(-1/4) / sqrt(4 pi)
     array([-0.22,  0.22])
     """

@@ -54,8 +54,8 @@ class YetiRank(NoisySurrogate, SwapForces):
     Noise belongs to ranks: it follows from ``draw`` and the labels of the query by rank, so that a query has
     the same forces in any batch. Tied documents are ranked in input order. The force of a pair is multiplied
     by the weights of both documents; the value does not depend on them. Boosting divides by
-    :math:`\sum w p (1 - p)`, at least 5 % of w p, with the chance :math:`p = 1/(1 + e^{s_a - s_b})` that a pair is
-    in the wrong order.
+    :math:`\sum w p (1 - p)`, at least 5 % of w p, with the chance :math:`p = 1/(1 + e^{s_a - s_b})` that a
+    pair is in the wrong order.
 
     O(R n log n) time, O(n) memory.
 

@@ -130,9 +130,7 @@ def _sample(spec, x, u, discount, key, order, rows):
 
 
 @kernel
-def sampling_chunk(
-    spec, worth, discount, labels, empty, scores, qptr, first, last, value, grad, curvature
-):
+def sampling_chunk(spec, worth, discount, labels, empty, scores, qptr, first, last, value, grad, curvature):
     """Estimates for the queries first <= q < last.
 
     Parameters
