@@ -46,19 +46,25 @@ def luce(scores, labels, *, measure, temperature, **settings):
     worth = terms.worth / terms.norm if terms.norm[0] > 0 else terms.worth
     discount = [terms.discount[p] if p < measure.depth else 0.0 for p in range(n)]
     pull, bend, settings = np.zeros(n), np.zeros(n), {**settings, "temperature": temperature}
+
+    def future(order):
+        earns = [LEFT[measure.form](worth[order[:p]]) * discount[p] for p in range(n)]
+        return earns, [sum(earns[t] * worth[order[t]] for t in range(p + 1, n)) for p in range(n)]
+
+    rankings = [future(ranking(scores))[1]]
     for u, noisy in samples(scores, labels, **settings):
         order, pushed, squares = ranking(noisy), np.zeros(n), np.zeros(n)
-        earns = [LEFT[measure.form](worth[order[:p]]) * discount[p] for p in range(n)]
-        for p in range(n):
+        (earns, follows), usual = future(order), np.mean(rankings, axis=0)
+        rankings.append(follows)
+        for p in range(min(n, measure.depth)):
             rest = order[p:]
             chance = np.exp(np.array(u)[rest])
             chance /= chance.sum()
-            after = sum(earns[t] * worth[order[t]] for t in range(p + 1, n))
-            mean = chance @ worth[rest]
-            pull[order[p]] += after
-            pull[rest] += chance * (earns[p] * (worth[rest] - mean) - after)
-            pushed[rest] += chance * (earns[p] * mean + after)
-            squares[rest] += chance**2 * (earns[p] * mean + after)
+            mean, surplus = chance @ worth[rest], follows[p] - usual[p]
+            pull[order[p]] += surplus
+            pull[rest] += chance * (earns[p] * (worth[rest] - mean) - surplus)
+            pushed[rest] += chance * (earns[p] * mean + max(follows[p], usual[p]))
+            squares[rest] += chance**2 * (earns[p] * mean + max(follows[p], usual[p]))
         bend += np.maximum(pushed - squares, 0.05 * pushed)
     return pull / settings["permutations"] / temperature, bend / settings["permutations"] / temperature**2
 

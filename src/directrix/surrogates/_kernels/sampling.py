@@ -55,9 +55,10 @@ def _plackett_luce(x, u, order, top, rows, pull, bend):
     """Add a ranking's gradient and curvature of the expectation, for chances proportional to exp(u).
 
     Rank by rank from above, sums over the choices of a document are kept in units of its chance there: they
-    shrink by the chance that another one was chosen, so nothing overflows.
+    shrink by the chance that another one was chosen, so nothing overflows. ``rows[7]`` is what the ranks
+    below each rank earn in other rankings: only what they earn here beyond that speaks for a choice.
     """
-    left, future, logs, means = rows[3], rows[4], rows[5], rows[6]
+    left, future, logs, means, usual = rows[3], rows[4], rows[5], rows[6], rows[7]
     log, mean = -np.inf, 0.0  # of the sum of exp(u), and of x by chance, over the documents from a rank on
     for p in range(len(order) - 1, -1, -1):
         d = order[p]
@@ -66,17 +67,18 @@ def _plackett_luce(x, u, order, top, rows, pull, bend):
         log = max(u[d], log) + math.log1p(ratio)
         mean += share * (x[d] - mean)
         logs[p], means[p] = log, mean
-    gains, losses, squares = 0.0, 0.0, 0.0
+    gains, losses, pushes, squares = 0.0, 0.0, 0.0, 0.0
     for p in range(len(order)):
         d, last = order[p], min(p, top - 1)
         if p < top:
             kept = math.exp(logs[p] - logs[p - 1]) if p > 0 else 0.0
-            loss = left[p] * means[p] + future[p]
-            gains, losses, squares = kept * gains + left[p], kept * losses + loss, kept**2 * squares + loss
-            pull[d] += future[p]
+            surplus, push = future[p] - usual[p], left[p] * means[p] + max(future[p], usual[p])
+            gains, losses = kept * gains + left[p], kept * losses + left[p] * means[p] + surplus
+            pushes, squares = kept * pushes + push, kept**2 * squares + push
+            pull[d] += surplus
         share = math.exp(u[d] - logs[last])
-        pushed = share * losses
-        pull[d] += share * gains * x[d] - pushed
+        pushed = share * pushes
+        pull[d] += share * (gains * x[d] - losses)
         bend[d] += max(pushed - share**2 * squares, _LEAST_CURVATURE * pushed)
 
 
@@ -108,14 +110,17 @@ def _sample(spec, x, u, discount, key, order, rows):
     n, total = len(x), 0.0
     pull, bend, noisy, top = rows[0, :n], rows[1, :n], rows[2, :n], min(n, depth)
     for p in range(n):
-        pull[p] = bend[p] = 0.0
-    for _ in range(n_permutations):
+        pull[p], bend[p], order[p] = 0.0, 0.0, p
+    _earned(form, x, order, discount, top, rows[3], rows[7])
+    for sample in range(n_permutations):
         key = next_key(key)
         add_noise(GUMBEL if luce else NORMAL, u, 1.0, key, noisy)
         descending_order(noisy, order)
         total += _earned(form, x, order, discount, top, rows[3], rows[4])
         if luce:
             _plackett_luce(x, u, order, top, rows, pull, bend)
+            for p in range(top):
+                rows[7, p] += (rows[4, p] - rows[7, p]) / (sample + 2)
         else:
             _conditional(form, x, u, noisy, order, discount, top, pull, bend)
     mean = 0.0
@@ -149,11 +154,11 @@ def sampling_chunk(spec, worth, discount, labels, empty, scores, qptr, first, la
     """
     setting, unit, mu, draw = spec
     space = scratch(qptr, (first, last), scores)
-    integers, rows = space[2], np.empty((9, space[2].shape[1]))
+    integers, rows = space[2], np.empty((10, space[2].shape[1]))
     for q in range(first, last):
         lo, n = qptr[q], qptr[q + 1] - qptr[q]
         finite = arrange(scores[lo : lo + n], worth[lo : lo + n], space)
-        order, ranked, u = integers[0], rows[7, :n], rows[8, :n]
+        order, ranked, u = integers[0], rows[8, :n], rows[9, :n]
         for p in range(n):
             ranked[p] = labels[lo + order[p]]
             u[p] = (space[1][0, p] - space[1][0, 0]) / unit - mu * ranked[p]
