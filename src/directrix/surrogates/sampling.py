@@ -103,8 +103,8 @@ class PLRank(Sampling):
 
     References
     ----------
-    Oosterhuis (2022), Learning-to-rank at the speed of sampling, SIGIR, Eq. 10 and Algorithm 1,
-    doi:10.1145/3477495.3531842.
+    Oosterhuis (2022), Learning-to-rank at the speed of sampling: Plackett-Luce gradient estimation with
+    minimal computational complexity, SIGIR (the algorithm PL-Rank-3), doi:10.1145/3477495.3531842.
 
     Examples
     --------
@@ -163,7 +163,7 @@ class StochasticRank(Sampling):
     References
     ----------
     Ustimenko & Prokhorenkova (2020), StochasticRank: global optimization of scale-free discrete functions,
-    ICML, Sections 4 and 5, arXiv:2003.02122.
+    ICML (coordinate conditional sampling), arXiv:2003.02122.
 
     Examples
     --------
