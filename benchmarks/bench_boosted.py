@@ -45,6 +45,9 @@ ROWS: dict[str, Any] = {
             "ListNet",
             "YetiRank",
             "YetiRank(weights='measure')",
+            "PLRank('nDCG@10')",
+            "StochasticRank",
+            "StochasticRank('nDCG@10')",
         )
         if text.partition("(")[0] in SURROGATES
     },
@@ -97,12 +100,12 @@ def main() -> int:
         folds = read_folds(options.data, options.collection)
     print(versions())
     print(f"\n{options.collection}: {len(folds)} folds, {options.seeds} seeds, nDCG@10")
-    print(f"{'objective':24}{'validation':>12}{'test':>10}{'':9}{'trees':>7}{'seconds':>9}")
+    print(f"{'objective':26}{'validation':>12}{'test':>10}{'':9}{'trees':>7}{'seconds':>9}")
     tests = {}
     for name, surrogate in ROWS.items():
         valid, tests[name], spread, n_trees, seconds = row(folds, surrogate, options.seeds)
         figures = f"{valid:12.4f}{tests[name]:10.4f} +-{spread:6.4f}{n_trees:7.0f}{seconds:9.1f}"
-        print(f"{name:24}{figures}", flush=True)
+        print(f"{name:26}{figures}", flush=True)
     own = tests["LightGBM lambdarank"]
     for name, below in GOAL_BELOW.items():
         if name in tests:

@@ -45,6 +45,8 @@ SURROGATES = {
     "SoftNDCG": "surrogates.soft",
     "Lambda": "surrogates.lambdas",
     "YetiRank": "surrogates.yeti",
+    "PLRank": "surrogates.sampling",
+    "StochasticRank": "surrogates.sampling",
     "RankNet": "surrogates.pairwise",
     "RankSVM": "surrogates.pairwise",
     "ListNet": "surrogates.listwise",

@@ -19,6 +19,7 @@ EXAMPLES = [
     "ApproxNDCG", "ApproxAP", "ApproxERR", "ApproxKendall", "SmoothNDCG", "SmoothAP", "SoftNDCG(k=3)",
     "Lambda('NDCG@5')", "Lambda('AP')", "RankNet", "RankSVM", "ListMLE(k=3)", "ListNet", "RankCosine",
     "Regression", "SVMMap(rel=1)", "SVMNdcg(rel=1)", "PermuRank(rel=1)", "Dorm(k=3)",
+    "YetiRank", "PLRank('NDCG@5')", "StochasticRank('AP')",
 ]  # fmt: skip
 
 

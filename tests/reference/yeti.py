@@ -1,39 +1,20 @@
 """YetiRank as its papers write it: rank with noise, and let neighbours push each other apart. Plain loops."""
 
-import math
-import struct
 from itertools import pairwise
 
 import numpy as np
 
 from tests.reference import Reference
-from tests.reference.lambdas import change, logistic, ranking, value
-
-BITS = 2**64 - 1
-STEP = 0x9E3779B97F4A7C15
-
-
-def mixed(z):
-    """SplitMix64's function of an integer of 64 bits."""
-    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & BITS
-    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & BITS
-    return z ^ (z >> 31)
+from tests.reference.lambdas import change, ranking, value
+from tests.reference.lambdas import logistic as wrong
+from tests.reference.noise import logistic
+from tests.reference.noise import noise as noise_of
 
 
 def noisy_scores(scores, labels, *, permutations, noise, draw):
-    """The scores with the noise of every permutation; noise belongs to the ranks of the scores."""
-    ranks = ranking(scores)
-    key = mixed((draw + STEP) & BITS)
-    for document in ranks:
-        (bits,) = struct.unpack("<Q", struct.pack("<d", labels[document]))
-        key = mixed(((key ^ bits) + STEP) & BITS)
-    for _ in range(permutations):
-        key = mixed((key + STEP) & BITS)
-        drawn = list(scores)
-        for rank, document in enumerate(ranks, 1):
-            u = ((mixed((key + rank * STEP) & BITS) >> 12) + 0.5) * 2.0**-52
-            drawn[document] += noise * math.log(u / (1 - u))
-        yield drawn
+    """The scores with logistic noise, of every permutation."""
+    for drawn in noise_of(logistic, scores, labels, permutations=permutations, draw=draw):
+        yield [s + noise * z for s, z in zip(scores, drawn, strict=True)]
 
 
 def forces(scores, labels, *, measure, weights, permutations, decay, noise, draw):
@@ -49,7 +30,7 @@ def forces(scores, labels, *, measure, weights, permutations, decay, noise, draw
             weight = decay**rank * (labels[i] - labels[j])
             if weights == "measure":
                 weight = change(measure, noisy, labels, i, j)
-            p = logistic(scores, i, j)
+            p = wrong(scores, i, j)
             pull[[i, j]] += weight * p / permutations, -weight * p / permutations
             bend[[i, j]] += weight * p * max(1 - p, 0.05) / permutations
     return pull, bend

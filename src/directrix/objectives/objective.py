@@ -221,8 +221,8 @@ class Objective:
 
     @property
     def value_free(self) -> bool:
-        """Whether the gradient belongs to no loss, so that losses do not say how good a step is."""
-        return "value_free" in self.surrogate.traits
+        """Whether the gradient is not that of the loss: losses do not say how good a step along it is."""
+        return bool({"value_free", "random"} & self.surrogate.traits)
 
     @property
     def query_weight(self) -> Float64Array:

@@ -7,22 +7,22 @@ average over some rankings this is a force between documents of similar scores, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Self, get_args
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.parameters import SMALLEST, number, positive, whole
-from directrix.surrogates.base import in_chunks
+from directrix.parameters import SMALLEST, number, positive
 from directrix.surrogates.lambdas import SwapForces
-from directrix.types import Float64Array, FloatArray, Int64Array
+from directrix.surrogates.noisy import NoisySurrogate
+from directrix.types import Float64Array, Int64Array
 
 Weights = Literal["labels", "measure"]
 
 
 @dataclass(frozen=True, repr=False)
-class YetiRank(SwapForces):
+class YetiRank(NoisySurrogate, SwapForces):
     r"""YetiRank's gradient: the mean force between neighbours over rankings with noise.
 
     .. math:: \lambda_i = \frac1R \sum_{r=1}^R \sum_p w_p^r \, \frac{[i = a] - [i = b]}{1 + e^{s_a - s_b}},
@@ -47,13 +47,15 @@ class YetiRank(SwapForces):
     noise : float, 1e-30 to 1e30
         epsilon, in units of score.
     draw : int >= 0
-        Number of the noise. Boosting takes other noise for every tree; other trainers keep it.
+        Number of the noise. Boosting takes other noise for every tree, SGD and Adam for every epoch.
 
     Notes
     -----
     Noise belongs to ranks: it follows from ``draw`` and the labels of the query by rank, so that a query has
     the same forces in any batch. Tied documents are ranked in input order. The force of a pair is multiplied
-    by the weights of both documents; the value does not depend on them.
+    by the weights of both documents; the value does not depend on them. Boosting divides by
+    :math:`\sum w p (1 - p)`, at least 5 % of w p, with the chance :math:`p = 1/(1 + e^{s_a - s_b})` that a
+    pair is in the wrong order.
 
     O(R n log n) time, O(n) memory.
 
@@ -84,28 +86,11 @@ class YetiRank(SwapForces):
         if self.weights not in get_args(Weights):
             raise InputError(f"YetiRank(weights={self.weights!r}): type 'labels' or 'measure'.")
         checked = {
-            "permutations": whole(self.permutations, "permutations", "YetiRank"),
             "decay": float(number(self.decay, "decay", "YetiRank", above=0.0, most=1.0, example=0.99)),
             "noise": float(positive(self.noise, "noise", "YetiRank", SMALLEST)),
-            "draw": whole(self.draw, "draw", "YetiRank", least=0, example=0),
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
-
-    def __repr__(self) -> str:
-        fields = ("weights", "permutations", "decay", "noise", "draw")
-        settings = ", ".join(f"{name}={getattr(self, name)!r}" for name in fields)
-        return f"YetiRank({self.measure.name!r}, {settings})"
-
-    @property
-    def traits(self) -> frozenset[str]:
-        """value_free, shift_invariant, random; unit_interval if the measure lies in it."""
-        return super().traits | {"random"}
-
-    def redraw(self, *numbers: int) -> Self:
-        """Return a copy with other noise, which follows from ``draw`` and these numbers."""
-        state = np.random.SeedSequence([self.draw, *numbers]).generate_state(1)
-        return replace(self, draw=int(state[0] >> 1))
 
     def prepare(self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None) -> Any:
         """See `KernelSurrogate.prepare`; a pair weighs as much as the product of its documents."""
@@ -117,32 +102,3 @@ class YetiRank(SwapForces):
         weighing = self.weights == "measure"
         setting = (self.form, self.measure.depth, self.permutations, self.decay, self.noise, weighing)
         return ((setting, self.draw),)
-
-    def fill(
-        self,
-        scores: FloatArray,
-        prepared: Any,
-        qptr: Int64Array,
-        chunk: tuple[int, int],
-        out: tuple[FloatArray, ...],
-    ) -> None:
-        """Fill one chunk; see `KernelSurrogate.fill`."""
-        super().fill(scores, prepared, qptr, chunk, (*out, out[-1]))
-
-    def value_grad_curvature(
-        self, scores: FloatArray, prepared: Any, qptr: Int64Array
-    ) -> tuple[Float64Array, FloatArray, FloatArray]:
-        r"""See `KernelSurrogate.value_grad_curvature`; here :math:`\sum w p (1 - p)`, at least 5 % of w p.
-
-        p is the chance 1/(1 + e^{s_a - s_b}) that a pair is in the wrong order.
-        """
-        out = np.zeros(len(qptr) - 1), np.zeros_like(scores), np.zeros_like(scores)
-        fill = super().fill
-        in_chunks(lambda first, last: fill(scores, prepared, qptr, (first, last), out), qptr)
-        return out
-
-    def curvature(
-        self, scores: FloatArray, prepared: Any, qptr: Int64Array, grad: FloatArray
-    ) -> Float64Array:
-        """See `value_grad_curvature`."""
-        return self.value_grad_curvature(scores, prepared, qptr)[2].astype(np.float64)

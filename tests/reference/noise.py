@@ -1,0 +1,47 @@
+"""Noise that follows from a draw, the labels by rank, and the rank. Plain loops."""
+
+import math
+import struct
+
+from tests.reference.lambdas import ranking
+
+BITS = 2**64 - 1
+STEP = 0x9E3779B97F4A7C15
+
+
+def mixed(z):
+    """SplitMix64's function of an integer of 64 bits."""
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & BITS
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & BITS
+    return z ^ (z >> 31)
+
+
+def uniform(key, number):
+    """A number in (0, 1)."""
+    return ((mixed((key + number * STEP) & BITS) >> 12) + 0.5) * 2.0**-52
+
+
+def logistic(key, rank):
+    u = uniform(key, rank)
+    return math.log(u / (1 - u))
+
+
+def gumbel(key, rank):
+    return -math.log(-math.log(uniform(key, rank)))
+
+
+def normal(key, rank):
+    u, v = uniform(key, 2 * rank - 1), uniform(key, 2 * rank)
+    return math.sqrt(-2 * math.log(u)) * math.cos(2 * math.pi * v)
+
+
+def noise(kind, scores, labels, *, permutations, draw):
+    """The noise of every document, again for every permutation."""
+    ranks = ranking(scores)
+    key = mixed((draw + STEP) & BITS)
+    for document in ranks:
+        (bits,) = struct.unpack("<Q", struct.pack("<d", labels[document]))
+        key = mixed(((key ^ bits) + STEP) & BITS)
+    for _ in range(permutations):
+        key = mixed((key + STEP) & BITS)
+        yield [kind(key, 1 + ranks.index(document)) for document in range(len(ranks))]
