@@ -42,6 +42,7 @@ from directrix.rankers.mlp import MLPRanker as MLPRanker
 from directrix.rankers.model_file import load as load
 from directrix.rankers.selection.search import search as search
 from directrix.rankers.stumps import StumpRanker as StumpRanker
+from directrix.reports.training import write_training_report as write_training_report
 from directrix.surrogates.approx import ApproxAP as ApproxAP
 from directrix.surrogates.approx import ApproxERR as ApproxERR
 from directrix.surrogates.approx import ApproxKendall as ApproxKendall

@@ -126,6 +126,7 @@ PUBLIC = {
     "surrogate": "surrogates.names",
     "tendency": "experiments.tendency",
     "write_letor": "data.letor.write",
+    "write_training_report": "reports.training",
 }
 """Names of ``directrix`` itself."""
 
@@ -156,6 +157,7 @@ NAMESPACES = {
         "Comparisons": "experiments.significance",
         "CrossValidation": "experiments.crossval_result",
         "Entry": "experiments.tuning",
+        "Importance": "experiments.importance",
         "Matching": "experiments.measure_matching",
         "Polished": "experiments.optimality",
         "Split": "experiments.splits",
@@ -166,6 +168,7 @@ NAMESPACES = {
         "letor_splits": "experiments.splits",
         "line_search": "measures.line_search",
         "matching": "experiments.measure_matching",
+        "permutation_importance": "experiments.importance",
         "polish": "experiments.optimality",
         "random_models": "experiments.tendency_on_data",
         "surrogate_tendencies": "experiments.tendency_on_data",

@@ -1,6 +1,8 @@
 """Public names for type checkers; written by tests/test_public_names.py."""
 
 from directrix.experiments.crossval_result import CrossValidation as CrossValidation
+from directrix.experiments.importance import Importance as Importance
+from directrix.experiments.importance import permutation_importance as permutation_importance
 from directrix.experiments.measure_matching import Matching as Matching
 from directrix.experiments.measure_matching import matching as matching
 from directrix.experiments.optimality import Certificate as Certificate

@@ -10,6 +10,7 @@ from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.experiments.importance import Importance, permutation_importance
 from directrix.experiments.significance import Comparisons, compare
+from directrix.measures.base import RankingMeasure
 from directrix.rankers.inputs import missing_values
 from directrix.rankers.methods import method
 from directrix.rankers.selection.blend import judged
@@ -21,10 +22,11 @@ from directrix.types import Float64Array
 BASELINE = "Regression"
 """Trained in a second on any data, and the start of most other methods."""
 
+_FEWEST = 2  # queries that a test needs
 _TOP = 20  # features that are shuffled more than once
-_REPEATS = 5
+_REPEATS = 3
 _MOST_FEATURES = 200
-_SCORED = 500_000  # documents that are scored for the importances: some seconds for boosted trees
+_SCORED = 300_000  # documents that are scored for the importances: some seconds for boosted trees
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +79,7 @@ def inspect_search(result: Search, q: Queries, valid: Queries | None = None) -> 
 
     Notes
     -----
-    Cost: a regression per fold, and about 500,000 predictions and evaluations of a document; see
+    Cost: a regression per fold, and about 300,000 predictions and evaluations of a document; see
     `permutation_importance`.
     """
     folds, _ = selection_folds(q, valid, (None, None), result.folds, result.seed)
@@ -88,17 +90,17 @@ def inspect_search(result: Search, q: Queries, valid: Queries | None = None) -> 
             f"{queries.n_docs}; give the queries that were given to the search."
         )
     measure = result.ranker.measure_
-    scores, refusal = {_short_name(result): result.scores}, ""
+    name = "ensemble" if result.members else result.chosen.method
+    scores, refusal = {name: result.scores}, ""
     try:
-        scores[BASELINE] = _baseline_scores(result, folds)
-        values = {name: values_of(measure, part, queries) for name, part in scores.items()}
-        comparison = compare(values)
+        scores |= _baseline_scores(name, measure, folds)
     except InputError as error:
-        scores = dict(list(scores.items())[:1])
-        values = {name: values_of(measure, part, queries) for name, part in scores.items()}
-        comparison, refusal = None, str(error)
+        refusal = str(error)
+    values = {system: values_of(measure, part, queries) for system, part in scores.items()}
+    if not refusal and np.isfinite(sum(values.values())).sum() < _FEWEST:
+        refusal = f"{measure.name} is defined on fewer than {_FEWEST} validation queries."
     examined = q if valid is None else valid
-    width = min(q.n_features, _MOST_FEATURES)
+    width = max(1, min(q.n_features, _MOST_FEATURES))
     importance = permutation_importance(
         result.ranker,
         examined,
@@ -108,21 +110,16 @@ def inspect_search(result: Search, q: Queries, valid: Queries | None = None) -> 
         n_docs=_SCORED // (width + (_REPEATS - 1) * min(width, _TOP)),
         seed=result.seed,
     )
-    return Inspection(queries, len(folds), scores, values, comparison, refusal, importance)
+    return Inspection(
+        queries, len(folds), scores, values, None if refusal else compare(values), refusal, importance
+    )
 
 
-def _short_name(result: Search) -> str:
-    return "ensemble" if result.members else result.chosen.method
-
-
-def _baseline_scores(result: Search, folds: list[Fold]) -> Float64Array:
-    if _short_name(result) == BASELINE:
+def _baseline_scores(chosen: str, measure: RankingMeasure, folds: list[Fold]) -> dict[str, Float64Array]:
+    """The scores of the baseline by its name; raises `InputError` if it cannot be trained on these data."""
+    if chosen == BASELINE:
         raise InputError(f"{BASELINE}, the baseline, was chosen.")
     is_missing = any(missing_values(part) for fold in folds for part in (fold.train, fold.judge))
-    settings = {"scale": "standard"} if is_missing else {}
-    ranker = method(BASELINE).ranker(measure=result.ranker.measure_, **settings)
-    parts = [
-        ranker.fit_queries(fold.train, measure=result.ranker.measure_).predict_queries(fold.judge)
-        for fold in folds
-    ]
-    return np.concatenate(parts)
+    ranker = method(BASELINE).ranker(measure=measure, **({"scale": "standard"} if is_missing else {}))
+    parts = [ranker.fit_queries(f.train, measure=measure).predict_queries(f.judge) for f in folds]
+    return {BASELINE: np.concatenate(parts)}

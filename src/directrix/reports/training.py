@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -117,7 +116,7 @@ def training_report(
         how=_how(result, inspection, has_valid=valid is not None),
         settings=_settings(result),
         command=command,
-        per_query=(_per_query(result, inspection, names[valid is not None], has_valid=valid is not None),),
+        per_query=_per_query(result, inspection, names[valid is not None], has_valid=valid is not None),
         sections=sections,
     )
 
@@ -269,16 +268,17 @@ def _settings(result: Search) -> dict[str, object]:
     }
 
 
-def _per_query(result: Search, inspection: Inspection, name: str, *, has_valid: bool) -> PerQuery:
-    """Values of every query, and first documents of those that differ most."""
-    queries, values = inspection.queries, list(inspection.values.values())
+def _per_query(result: Search, inspection: Inspection, name: str, *, has_valid: bool) -> tuple[PerQuery, ...]:
+    """Values of every query, and first documents of those that differ most; none without a baseline."""
+    if inspection.comparison is None:
+        return ()
+    queries, (mine, theirs) = inspection.queries, inspection.values.values()
     rankings = {}
-    if has_valid or queries.doc_ids is not None:  # rows of folds would name no rows of the file
-        gain = np.nan_to_num(np.abs(values[0] - values[-1]))
+    if has_valid or queries.doc_ids is not None:  # the rows of folds are not those of the file
+        gain = np.nan_to_num(np.abs(mine - theirs))
         shown = set(np.argsort(-gain, kind="stable")[:_RANKINGS].tolist())
         for label, scores in inspection.scores.items():
-            top: Sequence[Sequence[tuple[int, float]]] = top_of(scores, queries, _TOP)
-            top = [rows if i in shown else () for i, rows in enumerate(top)]
+            top = [docs if i in shown else [] for i, docs in enumerate(top_of(scores, queries, _TOP))]
             rankings[label] = shown_rankings([queries], top)
     ids = tuple(map(str, queries.query_ids))
-    return PerQuery(name, result.ranker.measure_.name, ids, inspection.values, rankings)
+    return (PerQuery(name, result.ranker.measure_.name, ids, inspection.values, rankings),)
