@@ -13,16 +13,17 @@ Q = make_cubic(40, 8, 4, label_noise=0.1, seed=3)
 
 
 def curve(*rows):
-    return LearningCurve(*np.array(rows, dtype=np.float64).reshape(-1, 4).T)
+    return LearningCurve(*np.array(rows, dtype=np.float64).reshape(-1, 5).T)
 
 
 def test_steps_that_were_seen_are_joined_with_their_seconds():
-    trace = [{"iteration": i, "loss": -float(i), "score": 0.1 * i} for i in range(4)]
+    trace = [{"iteration": i, "loss": -float(i), "score": 0.1 * (i != 1)} for i in range(4)]
     joined = LearningCurve.of(trace, {0: 0.5, 1: 0.75, 2: 1.5})
     np.testing.assert_array_equal(joined.steps, [0, 1, 2])
     np.testing.assert_array_equal(joined.seconds, [0.5, 0.75, 1.5])
     np.testing.assert_array_equal(joined.loss, [0, -1, -2])
-    np.testing.assert_array_equal(joined.valid, [0.0, 0.1, 0.2])
+    np.testing.assert_array_equal(joined.valid, [0.1, 0.0, 0.1])
+    np.testing.assert_array_equal(joined.best, [0.1, 0.1, 0.1])
     assert np.isnan(LearningCurve.of([{"iteration": 0, "loss": 1.0}], {0: 0.1}).valid).all()
     assert len(LearningCurve.of([], {}).steps) == 0
 
@@ -35,12 +36,14 @@ def test_under_restarts_a_step_is_a_run():
 
 
 def test_the_mean_over_folds_keeps_the_last_step_of_those_that_ended():
-    one, two = curve((0, 1.0, 4.0, 0.2), (1, 2.0, 2.0, 0.4)), curve((0, 3.0, 8.0, 0.6))
+    one = curve((0, 1.0, 4.0, 0.4, 0.4), (1, 2.0, 2.0, 0.2, 0.4))
+    two = curve((0, 3.0, 8.0, 0.6, 0.6))
     mean = mean_curve([one, two])
     np.testing.assert_array_equal(mean.steps, [0, 1])
     np.testing.assert_array_equal(mean.seconds, [4.0, 5.0])
     np.testing.assert_array_equal(mean.loss, [6.0, 5.0])
-    np.testing.assert_allclose(mean.valid, [0.4, 0.5], rtol=1e-15, atol=0)
+    np.testing.assert_allclose(mean.valid, [0.5, 0.4], rtol=1e-15, atol=0)
+    np.testing.assert_allclose(mean.best, [0.5, 0.5], rtol=1e-15, atol=0)
     assert mean_curve([one]) is one
     assert len(mean_curve([one, curve()]).steps) == 0
 

@@ -99,13 +99,17 @@ def test_the_figures_show_every_candidate_and_the_steps_of_the_choice(result, re
 
 
 def test_without_a_validation_set_the_folds_judge_and_rows_have_no_names():
-    result = dx.search(TRAIN, method="ListNet", settings={**QUICK, "l2": 1e-4}, folds=3, seed=2)
+    result = dx.search(TRAIN, method="ListNet", settings={**QUICK, "l2": 1e-4}, folds=4, seed=2)
     report = training_report(result, inspect_search(result, TRAIN), TRAIN)
     (part,) = report.per_query
     assert sorted(part.query_ids) == sorted(map(str, TRAIN.query_ids))
     np.testing.assert_allclose(part.values["ListNet"], result.chosen.values, rtol=1e-12, atol=0)
     assert not part.rankings
-    assert "mean over 3 folds" in report.figures[1].title
+    race, learning, _ = report.figures
+    assert "mean over 4 folds" in learning.title
+    assert [c.label for c in learning.panels[0].curves] == [""]  # each fold keeps its own step
+    for curve, candidate in zip(race.panels[0].curves, result.candidates, strict=True):
+        np.testing.assert_allclose(curve.y[-2], candidate.valid, rtol=1e-12, atol=0)
     assert "40 training queries" in table(report, "Importance").notes[0]
     with_ids = replace(TRAIN, doc_ids=np.array([f"d{i}" for i in range(TRAIN.n_docs)], dtype=object))
     (part,) = training_report(result, inspect_search(result, with_ids), with_ids).per_query
@@ -185,7 +189,9 @@ def test_the_page_escapes_names_and_loads_nothing(result, tmp_path):
     write_training_report(result, path, TRAIN, VALID, names=names, command="directrix train '<x>'")
     page = path.read_text()
     assert "<b>*train*</b>" not in page
-    assert page.count("&lt;b&gt;*train*&lt;/b&gt;") == 2  # in the first sentence and in the table: no Markdown
+    assert (
+        page.count("&lt;b&gt;*train*&lt;/b&gt;") == 2
+    )  # in the first sentence and in the table: no Markdown
     assert "$ directrix train &#x27;&lt;x&gt;&#x27;" in page
     assert not re.findall(r'(?:src|href)="(?!#|data:)[^"]*', page)
     write_training_report(result, path, TRAIN, VALID)

@@ -22,26 +22,22 @@ def training_figures(
     result: Search, inspection: Inspection, n_features: int
 ) -> tuple[tuple[Figure, ...], tuple[tuple[str, str], ...]]:
     """Return the figures, and what cannot be drawn with the reason."""
-    figures = (
-        _race(result),
-        _learning(result, inspection.n_folds),
-        _importance(inspection.importance, n_features),
+    bars = _importance(inspection.importance, n_features)
+    parts = (
+        ("Measure against seconds", "the measure is undefined on the validation queries", _race(result)),
+        ("Learning curve", "what was chosen is trained without steps", _learning(result, inspection.n_folds)),
+        ("Figure of the importances", "no feature makes a difference", bars),
     )
-    reasons = (
-        ("Measure against seconds", "the measure is undefined on the validation queries"),
-        ("Learning curve", "what was chosen is trained without steps"),
-        ("Figure of the importances", "no feature makes a difference"),
-    )
-    absent = tuple(why for why, figure in zip(reasons, figures, strict=True) if figure is None)
-    return tuple(figure for figure in figures if figure is not None), absent
+    absent = tuple((what, why) for what, why, figures in parts if not figures)
+    return tuple(figure for _, _, figures in parts for figure in figures), absent
 
 
-def _race(result: Search) -> Figure | None:
+def _race(result: Search) -> list[Figure]:
     """One line per candidate, one colour per method, or per candidate if there is one method."""
     measure = result.ranker.measure_.name
     candidates = [c for c in result.candidates if np.isfinite(c.valid)]
     if not candidates:
-        return None
+        return []
     name_of = _by_settings if len({c.method for c in candidates}) == 1 else _by_method
     if len(candidates) > _LABELS:
         name_of = _by_method
@@ -56,7 +52,7 @@ def _race(result: Search) -> Figure | None:
         is_line = any(len(seconds) > 1 for seconds, _ in of_label)
         curves.append(Curve(label, x, y, "line" if is_line else "points"))
     panel = Panel("", tuple(curves), "seconds", f"{measure}, validation", x_scale="log")
-    return Figure(
+    figure = Figure(
         "race",
         f"{measure} on the validation queries, best so far, against the seconds of each training. A line "
         "begins where it comes near the others, and ends at the figures of the table; a training that "
@@ -64,6 +60,7 @@ def _race(result: Search) -> Figure | None:
         (panel,),
         f"{measure} against seconds of {len(candidates)} candidates; their table has the ends",
     )
+    return [figure]
 
 
 def _by_method(candidate: Candidate, _: Sequence[Candidate]) -> str:
@@ -80,7 +77,7 @@ def _path(candidate: Candidate, floor: float) -> _Path:
     """Seconds, and the best measure so far where it is above the floor; the end is that of the table."""
     seconds, best = np.zeros(0), np.zeros(0)
     if candidate.curve is not None and np.isfinite(candidate.curve.valid).any():
-        seconds, best = candidate.curve.seconds, np.fmax.accumulate(candidate.curve.valid)
+        seconds, best = candidate.curve.seconds, candidate.curve.best
     near = best >= floor
     return np.append(seconds[near], candidate.seconds), np.append(best[near], candidate.valid)
 
@@ -90,48 +87,43 @@ def _broken(parts: Sequence[Float64Array]) -> Float64Array:
     return np.concatenate([np.append(part, np.nan) for part in parts])[:-1]
 
 
-def _learning(result: Search, n_folds: int) -> Figure | None:
-    """The measure of what was chosen, in one panel, and the loss of each training in its own."""
-    measure = result.ranker.measure_.name
-    chosen = [member for member, _ in result.members] or [result.chosen]
-    with_steps = [(c.label, c.curve) for c in chosen if c.curve is not None and len(c.curve.steps) > 1]
-    judged = [(label, curve) for label, curve in with_steps if np.isfinite(curve.valid).any()]
-    panels = []
-    if judged:
-        best = [int(np.nanargmax(curve.valid)) for _, curve in judged]
-        x = np.array([curve.steps[i] for i, (_, curve) in zip(best, judged, strict=True)])
-        y = np.array([curve.valid[i] for i, (_, curve) in zip(best, judged, strict=True)])
-        lines = [Curve(label if len(judged) > 1 else "", c.steps, c.valid) for label, c in judged]
-        panels = [Panel("", (*lines, Curve("best", x, y, "points")), "step", f"{measure}, validation")]
-    for label, curve in with_steps:
-        if np.isfinite(curve.loss).any():
-            title = label if len(with_steps) > 1 else ""
-            panels.append(Panel(title, (Curve("", curve.steps, curve.loss),), "step", "loss, training"))
-    if not panels:
+def _learning(result: Search, n_folds: int) -> list[Figure]:
+    """One figure for what was chosen, or for every member of an ensemble that has steps."""
+    candidates = [member for member, _ in result.members] or [result.chosen]
+    numbered = ((f"learning-{i}", c) for i, c in enumerate(candidates, 1))
+    figures = [_learning_of(c, name, result.ranker.measure_.name, n_folds) for name, c in numbered]
+    return [figure for figure in figures if figure is not None]
+
+
+def _learning_of(candidate: Candidate, name: str, measure: str, n_folds: int) -> Figure | None:
+    """The measure, if it was evaluated after every step, and the loss, each in its panel."""
+    curve, panels = candidate.curve, []
+    if curve is None or len(curve.steps) < 2:
         return None
+    judged = bool(np.isfinite(curve.valid).any())
+    if judged:
+        lines = [Curve("", curve.steps, curve.valid)]
+        if n_folds == 1:  # each fold keeps its own step
+            at = [int(np.nanargmax(curve.valid))]
+            lines.append(Curve("best", curve.steps[at], curve.valid[at], "points"))
+        panels.append(Panel("", tuple(lines), "step", f"{measure}, validation"))
+    if np.isfinite(curve.loss).any():
+        panels.append(Panel("", (Curve("", curve.steps, curve.loss),), "step", "loss, training"))
     over = f", mean over {n_folds} folds" if n_folds > 1 else ""
     loss = "what the trainer lowers on the training queries"
     shown = f"{measure} on the validation queries, and {loss}" if judged else loss
     kept = "" if judged else "; the last step is kept"
-    return Figure(
-        "learning",
-        f"Learning curve of {result.name}{over}: {shown}, after every step{kept}.",
-        tuple(panels),
-        f"loss and {measure} against steps",
-    )
+    title = f"Learning curve of {candidate.label}{over}: {shown}, after every step{kept}."
+    return Figure(name, title, tuple(panels), f"{measure} and loss against steps") if panels else None
 
 
-def _importance(found: Importance, n_features: int) -> Figure | None:
+def _importance(found: Importance, n_features: int) -> list[Figure]:
     shown = [j for j in found.ranked if found.mean[j] or found.error[j]][:n_features]
     if not shown:
-        return None
+        return []
     places: Array = np.arange(len(shown), dtype=np.float64)
     names = tuple(found.names[j].removeprefix("feature ") for j in shown)
     bars = Curve("", places, found.mean[shown], "bars")
     panel = Panel("", (bars,), "feature", f"fall of {found.measure}", x_names=names)
-    return Figure(
-        "importance",
-        f"Importance of features: the fall of {found.measure} when a feature is shuffled within every query.",
-        (panel,),
-        "bars; the table of the importances has their heights",
-    )
+    title = f"Importance of features: the fall of {found.measure} when one is shuffled within every query."
+    return [Figure("importance", title, (panel,), "bars; the table of the importances has their heights")]

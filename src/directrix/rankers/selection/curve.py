@@ -21,6 +21,8 @@ class LearningCurve(NamedTuple):
     """What the trainer lowers, as in `Step`; NaN if it is not known."""
     valid: Float64Array
     """The measure on the validation queries; NaN unless the best step is kept."""
+    best: Float64Array
+    """The highest of ``valid`` so far, in every fold for itself, as each keeps its own step."""
 
     @classmethod
     def of(cls, trace: Sequence[Mapping[str, Any]], seconds: Mapping[int, float]) -> LearningCurve:
@@ -34,7 +36,8 @@ class LearningCurve(NamedTuple):
             for step, row in sorted(rows.items())
             if step in seconds
         ]
-        return cls(*np.array(seen, dtype=np.float64).reshape(-1, 4).T)
+        steps, passed, loss, valid = np.array(seen, dtype=np.float64).reshape(-1, 4).T
+        return cls(steps, passed, loss, valid, np.fmax.accumulate(valid))
 
 
 class StepClock:
@@ -60,5 +63,5 @@ def mean_curve(curves: Sequence[LearningCurve]) -> LearningCurve:
         return shortest
     n = len(longest.steps)
     columns = [[np.pad(part, (0, n - len(part)), mode="edge") for part in curve] for curve in curves]
-    _, seconds, loss, valid = (np.stack(column) for column in zip(*columns, strict=True))
-    return LearningCurve(longest.steps, seconds.sum(axis=0), loss.mean(axis=0), valid.mean(axis=0))
+    _, seconds, *others = (np.stack(column) for column in zip(*columns, strict=True))
+    return LearningCurve(longest.steps, seconds.sum(axis=0), *(column.mean(axis=0) for column in others))
