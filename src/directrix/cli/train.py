@@ -23,6 +23,30 @@ if TYPE_CHECKING:
     from directrix.rankers.selection.search import SearchPlan
 
 
+_Report = Annotated[
+    Path | None,
+    options.without_default(
+        help="HTML page to write: all candidates, learning curves, importance of features, and a comparison "
+        "with a baseline, query by query."
+    ),
+]
+_Scale = Annotated[
+    str | None,
+    options.without_default(
+        help="Scaling of the features: standard, log, quantile or minmax, by the training data; "
+        "query-minmax, query-standard or query-percentile, by query."
+    ),
+]
+_Stream = Annotated[
+    bool | None,
+    options.without_default(
+        "--stream/--no-stream",
+        help="Read the features of a Parquet or Arrow file from disk as they are needed (linear models "
+        "only). Default: if they would take more than 40 % of the available memory.",
+    ),
+]
+
+
 def train(
     context: typer.Context,
     train: options.DataArgument,
@@ -35,21 +59,9 @@ def train(
     ] = "nDCG@10",
     method: Annotated[str, Option(help="A method listed by `directrix methods`, or auto.")] = "auto",
     output: Annotated[Path, Option("--output", "-o", help="Model file to write.")] = Path("model.json"),
-    report: Annotated[
-        Path | None,
-        options.without_default(
-            help="HTML page to write: all candidates, learning curves, importance of features, and a "
-            "comparison with a baseline, query by query."
-        ),
-    ] = None,
+    report: _Report = None,
     settings: options.SettingsOption = None,
-    scale: Annotated[
-        str | None,
-        options.without_default(
-            help="Scaling of the features: standard, log, quantile or minmax, by the training data; "
-            "query-minmax, query-standard or query-percentile, by query."
-        ),
-    ] = None,
+    scale: _Scale = None,
     seed: options.SeedOption = 0,
     models: Annotated[
         list[str] | None,
@@ -72,14 +84,7 @@ def train(
     ] = None,
     single: Annotated[bool, Option("--single", help="Keep one candidate, never an ensemble.")] = False,
     missing: options.MissingOption = options.Missing.error,
-    stream: Annotated[
-        bool | None,
-        options.without_default(
-            "--stream/--no-stream",
-            help="Read the features of a Parquet or Arrow file from disk as they are needed (linear models "
-            "only). Default: if they would take more than 40 % of the available memory.",
-        ),
-    ] = None,
+    stream: _Stream = None,
     form: options.FormatOption = options.Format.table,
 ) -> None:
     """Train a ranker for the measure you report, and write it as JSON.
