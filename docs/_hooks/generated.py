@@ -26,6 +26,7 @@ LAYERS = {
     "trainers": "Trainers",
     "rankers": "Rankers",
     "experiments": "Experiments",
+    "reports": "Reports",
     "torch": "PyTorch",
     "types": "Contracts",
     "threads": "Threads",

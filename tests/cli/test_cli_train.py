@@ -1,5 +1,6 @@
 """``directrix train``: what it chooses, prints and writes; wrong usage is exit status 2."""
 
+import html
 import json
 
 import numpy as np
@@ -75,13 +76,17 @@ def test_it_prints_the_members_of_an_ensemble_and_single_keeps_one(run, tmp_path
     arguments = [word for text in quick for word in ("--set", text)]
     arguments += ["--model", "linear", "--valid", tmp_path / "valid"]
     arguments += ["-o", tmp_path / "m.json"]
-    result = run("train", tmp_path / "train", *arguments)
+    page = tmp_path / "report.html"
+    result = run("train", tmp_path / "train", *arguments, "--report", page)
     assert result.exit_code == 0, result.stderr
     members = [line for line in result.stdout.splitlines() if " member 0." in line]
     assert f"chosen: an ensemble of {len(members)} candidates by nDCG@10 on 80 valid" in result.stderr
     assert "why: nDCG@10 0." in result.stderr
     assert "only one setting was tried" in result.stderr
     assert isinstance(dx.load(tmp_path / "m.json"), dx.EnsembleRanker)
+    with_steps = {line.split("  ")[0] for line in members} - {"Regression"}
+    assert all(f"Learning curve of {name}" in page.read_text() for name in with_steps)
+    assert '"methods":["ensemble","Regression"]' in page.read_text()
     as_json = json.loads(run("train", tmp_path / "train", *arguments, "-f", "json").stdout)
     assert len(as_json["members"]) == len(members)
     single = run("train", tmp_path / "train", *arguments, "--single")
@@ -239,6 +244,47 @@ def test_another_number_of_validation_features_is_refused(run, files, tmp_path):
     assert result.exit_code == 1
     assert "wide.txt" in result.stderr
     assert not (tmp_path / "m.json").exists()
+
+
+def test_a_report_names_the_files_and_the_command(run, files, tmp_path):
+    page, model = tmp_path / "report.html", tmp_path / "m.json"
+    page.write_text("an older page")
+    arguments = ["train", files.train, "--valid", files.valid, "--method", "ApproxNDCG", "-o", model]
+    plain = run(*arguments)
+    written = model.read_bytes()
+    result = run("--threads", "1", *arguments, "--report", page)
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.splitlines()[0] == plain.stdout.splitlines()[0]
+    assert model.read_bytes() == written
+    assert result.stderr.endswith(f"open: {page}\n")
+    text = html.unescape(page.read_text())
+    assert f"$ directrix --threads 1 train {files.train} --valid {files.valid} --method ApproxNDCG" in text
+    for part in ("ApproxNDCG alpha=30", "Importance of features", "Against Regression", str(files.valid)):
+        assert part in text
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("folder", "is a folder; give the name of a file in it, e.g. --report "),
+        ("m.json", "--report and -o are both "),
+        ("none/r.html", "does not exist; type `mkdir -p "),
+    ],
+)
+def test_where_the_report_cannot_go_is_said_before_training(run, files, tmp_path, monkeypatch, name, message):
+    (tmp_path / "folder").mkdir()
+    monkeypatch.setattr("directrix.rankers.selection.search.run_search", None)
+    result = run("train", files.train, "-o", tmp_path / "m.json", "--report", tmp_path / name)
+    assert result.exit_code == 1
+    assert message in result.stderr
+
+
+def test_without_matplotlib_a_report_is_refused_before_training(run, files, tmp_path, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    monkeypatch.setattr("directrix.rankers.selection.search.run_search", None)
+    result = run("train", files.train, "-o", tmp_path / "m.json", "--report", tmp_path / "r.html")
+    assert result.exit_code == 1
+    assert 'pip install "directrix[plot]"' in result.stderr
 
 
 def test_ctrl_c_leaves_no_file_and_no_traceback(run, files, tmp_path, monkeypatch):

@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from directrix.data.queries import Queries
 
 
-def check_writable(path: Path, *inputs: Path | None) -> None:
+def check_writable(path: Path, *inputs: Path | None, option: str = "-o") -> None:
     """Refuse an output that cannot be written, or that is also an input, before the work begins.
 
     Raises `InputError` if ``path`` is a folder, its folder does not exist, it is the same file as one of
     ``inputs``, or it would be one of the files of an input that is a folder.
     """
     if path.is_dir():
-        raise InputError(f"{path} is a folder; give the name of a file in it, e.g. -o {path / 'out'}.")
+        raise InputError(f"{path} is a folder; give the name of a file in it, e.g. {option} {path / 'out'}.")
     if not path.absolute().parent.is_dir():
         raise InputError(f"the folder of {path} does not exist; type `mkdir -p {path.parent}` first.")
     form = named(path)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import inspect
 import re
+import shlex
 import warnings
 from importlib import import_module
 from typing import Annotated, Any
@@ -23,7 +24,14 @@ from directrix.registry import COMMANDS
 
 
 class _Commands(TyperGroup):
-    """Turn every error that a user can cause into one message on stderr and an exit status."""
+    """Turn every error that a user can cause into one message on stderr and an exit status.
+
+    ``ctx.obj`` of a command is the command line as it was typed.
+    """
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        ctx.obj = shlex.join(["directrix", *args])
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         try:

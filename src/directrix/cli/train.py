@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import typer
 from typer import Option
 
 from directrix.cli import options
@@ -14,13 +15,40 @@ from directrix.cli.files import as_wide_as, check_writable
 from directrix.cli.memory import read_or_open
 from directrix.cli.output import print_json, print_rows, progress_bar, remark
 from directrix.data.formats import format_of
+from directrix.errors import InputError
 
 if TYPE_CHECKING:
     from directrix.data.queries import Queries
-    from directrix.rankers.selection.search import Search, SearchPlan
+    from directrix.rankers.selection.result import Search
+    from directrix.rankers.selection.search import SearchPlan
+
+
+_Report = Annotated[
+    Path | None,
+    options.without_default(
+        help="HTML page to write: all candidates, learning curves, importance of features, and a comparison "
+        "with a baseline, query by query."
+    ),
+]
+_Scale = Annotated[
+    str | None,
+    options.without_default(
+        help="Scaling of the features: standard, log, quantile or minmax, by the training data; "
+        "query-minmax, query-standard or query-percentile, by query."
+    ),
+]
+_Stream = Annotated[
+    bool | None,
+    options.without_default(
+        "--stream/--no-stream",
+        help="Read the features of a Parquet or Arrow file from disk as they are needed (linear models "
+        "only). Default: if they would take more than 40 % of the available memory.",
+    ),
+]
 
 
 def train(
+    context: typer.Context,
     train: options.DataArgument,
     valid: Annotated[
         Path | None,
@@ -31,14 +59,9 @@ def train(
     ] = "nDCG@10",
     method: Annotated[str, Option(help="A method listed by `directrix methods`, or auto.")] = "auto",
     output: Annotated[Path, Option("--output", "-o", help="Model file to write.")] = Path("model.json"),
+    report: _Report = None,
     settings: options.SettingsOption = None,
-    scale: Annotated[
-        str | None,
-        options.without_default(
-            help="Scaling of the features: standard, log, quantile or minmax, by the training data; "
-            "query-minmax, query-standard or query-percentile, by query."
-        ),
-    ] = None,
+    scale: _Scale = None,
     seed: options.SeedOption = 0,
     models: Annotated[
         list[str] | None,
@@ -61,14 +84,7 @@ def train(
     ] = None,
     single: Annotated[bool, Option("--single", help="Keep one candidate, never an ensemble.")] = False,
     missing: options.MissingOption = options.Missing.error,
-    stream: Annotated[
-        bool | None,
-        options.without_default(
-            "--stream/--no-stream",
-            help="Read the features of a Parquet or Arrow file from disk as they are needed (linear models "
-            "only). Default: if they would take more than 40 % of the available memory.",
-        ),
-    ] = None,
+    stream: _Stream = None,
     form: options.FormatOption = options.Format.table,
 ) -> None:
     """Train a ranker for the measure you report, and write it as JSON.
@@ -82,6 +98,8 @@ def train(
     with options.usage():
         plan = _plan(settings, scale, measure, method, models)
     check_writable(output, train, valid)
+    if report is not None:
+        _check_report(report, output, train, valid)
     start = time.perf_counter()
     queries = read_or_open(train, missing, stream=stream)
     validation = None if valid is None else _validation_data(valid, train, queries, missing, stream=stream)
@@ -100,6 +118,22 @@ def train(
     _print(result, form)
     _print_remarks(result)
     remark(f"saved: {output} ({time.perf_counter() - start:.1f} s)")
+    if report is not None:
+        from directrix.reports.training import write_training_report
+
+        names = str(train), str(valid)
+        write_training_report(result, report, queries, validation, names=names, command=context.obj)
+        remark(f"open: {report}")
+
+
+def _check_report(report: Path, output: Path, train: Path, valid: Path | None) -> None:
+    """Refuse a page that cannot be drawn or written, before the training and not after it."""
+    from directrix.reports.figures import need_plot
+
+    if report.absolute() == output.absolute():
+        raise InputError(f"--report and -o are both {report}; give two names, e.g. --report report.html.")
+    check_writable(report, train, valid, option="--report")
+    need_plot()
 
 
 def _plan(
@@ -125,16 +159,9 @@ def _validation_data(
 def _print(result: Search, form: options.Format) -> None:
     name = result.ranker.measure_.name
     if form is not options.Format.json:
-        columns = ["candidate", f"{name} valid", "error", f"{name} train", "steps", "status", "seconds", ""]
-        rows = [
-            [
-                *(c.label, c.valid, c.error, c.train, c.steps, c.status),
-                f"{c.seconds:.1f}",
-                result.part_of(c),
-            ]
-            for c in result.candidates
-        ]
-        print_rows(columns, rows, form)
+        from directrix.reports.training import race_rows
+
+        print_rows(*race_rows(result), form)
         return
     fields = ("method", "settings", "valid", "error", "train", "steps", "status", "seconds", "outcome")
     candidates = [{name: getattr(c, name) for name in fields} for c in result.candidates]
@@ -156,9 +183,7 @@ def _print(result: Search, form: options.Format) -> None:
 def _print_remarks(result: Search) -> None:
     for text in result.remarks:
         remark(f"note: {text}")
-    count = len(result.members)
-    chosen = f"an ensemble of {count} candidates" if count else result.chosen.label
-    remark(f"chosen: {chosen} by {result.ranker.measure_.name} on {result.selection}")
+    remark(f"chosen: {result.name} by {result.ranker.measure_.name} on {result.selection}")
     remark(f"why: {result.why}")
     if not math.isnan(result.gap):
         surrogate = result.ranker.surrogate_

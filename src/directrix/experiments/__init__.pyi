@@ -1,6 +1,8 @@
 """Public names for type checkers; written by tests/test_public_names.py."""
 
 from directrix.experiments.crossval_result import CrossValidation as CrossValidation
+from directrix.experiments.importance import Importance as Importance
+from directrix.experiments.importance import permutation_importance as permutation_importance
 from directrix.experiments.measure_matching import Matching as Matching
 from directrix.experiments.measure_matching import matching as matching
 from directrix.experiments.optimality import Certificate as Certificate
@@ -18,5 +20,6 @@ from directrix.experiments.tendency_on_data import surrogate_tendencies as surro
 from directrix.experiments.tuning import Entry as Entry
 from directrix.measures.evaluation import evaluate_conventions as evaluate_conventions
 from directrix.measures.line_search import line_search as line_search
+from directrix.reports.training import write_training_report as write_training_report
 
 __all__: list[str]

@@ -118,12 +118,18 @@ def mean_of(measure: Measure, scores: Float64Array, q: Queries, weights: Float64
     return mean_over_queries(values_of(measure, scores, q), weights)
 
 
-def judge_of(measure: Measure, q: Queries) -> Callable[[Float64Array], float]:
-    """Mean of a measure as a function of scores, with what depends on labels computed once."""
+def evaluator_of(measure: Measure, q: Queries) -> Callable[[Float64Array], Float64Array]:
+    """Value of a measure for every query as a function of scores; what depends on labels is computed once."""
     if not isinstance(measure, RankingMeasure):
-        return lambda scores: mean_of(measure, scores, q)
+        return lambda scores: values_of(measure, scores, q)
     ready = measure.prepare(q.labels, q.qptr, doc_ids=q.doc_ids)
-    return lambda scores: mean_over_queries(ready(scores)[0])
+    return lambda scores: ready(scores)[0]
+
+
+def judge_of(measure: Measure, q: Queries) -> Callable[[Float64Array], float]:
+    """Mean of a measure over queries as a function of scores; see `evaluator_of`."""
+    values = evaluator_of(measure, q)
+    return lambda scores: mean_over_queries(values(scores))
 
 
 def spread_within_queries(scores: Float64Array, q: Queries) -> float:

@@ -208,8 +208,9 @@ def _missing(missing: Sequence[tuple[str, str]]) -> str:
 
 def _again(report: Report) -> str:
     settings = json.dumps(report.settings, indent=1)
+    prompt = ">>>" if report.command.startswith("directrix.") else "$"  # a call in Python, or a shell
     return (
-        f"<pre><code>$ {escape(report.command)}</code></pre>"
+        f"<pre><code>{escape(prompt)} {escape(report.command)}</code></pre>"
         "<details><summary>Settings, seeds and versions</summary>"
         f"<pre><code>{escape(settings)}</code></pre></details>"
     )

@@ -56,6 +56,15 @@ def write_report(folder: Path, report: Report) -> None:
     write_settings(folder, report.settings)
 
 
+def write_page(path: Path, report: Report) -> None:
+    """Write only the HTML file of a report, whole or not at all.
+
+    Raises `MissingExtra` if it has figures and matplotlib is not installed.
+    """
+    drawn = {figure.name: draw(figure, "svg").decode() for figure in report.figures}
+    _write(path, html(report, drawn).encode())
+
+
 def publish(folder: Path, report: Report) -> None:
     """Write only the page and its pictures, as ``NAME.md`` and ``NAME/FIGURE.png``, for a site.
 

@@ -29,6 +29,7 @@ class Blend(NamedTuple):
     valid: float  # the measure on the queries that selected the members
     single: Candidate  # the best single candidate
     lead: tuple[float, float, int]  # with its standard error, and the number of queries
+    scores: Float64Array  # of the validation queries
 
 
 def eligible(tried: Sequence[Trained]) -> list[Trained]:
@@ -52,12 +53,13 @@ def blend(tried: Sequence[Trained], folds: Sequence[Fold], measure: RankingMeasu
     Cost: at most 25 evaluations of the measure per candidate.
     """
     pool = [t for t in eligible(tried) if t.scores.any() and not math.isnan(t.candidate.valid)]
-    q = _judges(folds)
+    q = judged(folds)
     if len(pool) < 2 or q.n_queries < _FEWEST_QUERIES or folds[0].judge is folds[0].train:
         return None
     scores = np.stack([t.scores for t in pool])
     counts, best = _select(scores, q, measure)
-    values = values_of(measure, counts @ scores, q)
+    mixed = counts @ scores / counts.sum()
+    values = values_of(measure, mixed, q)
     ahead = values - pool[best].candidate.values
     lead, error = mean_and_error(ahead)
     if not lead > error or np.count_nonzero(counts) < 2:
@@ -65,7 +67,7 @@ def blend(tried: Sequence[Trained], folds: Sequence[Fold], measure: RankingMeasu
     order = sorted(np.flatnonzero(counts), key=lambda i: -counts[i])
     members = tuple((pool[i], float(counts[i] / counts.sum())) for i in order)
     n_queries = int((~np.isnan(ahead)).sum())
-    return Blend(members, mean_over_queries(values), pool[best].candidate, (lead, error, n_queries))
+    return Blend(members, mean_over_queries(values), pool[best].candidate, (lead, error, n_queries), mixed)
 
 
 def _select(scores: Float64Array, q: Queries, measure: RankingMeasure) -> tuple[Int64Array, int]:
@@ -91,8 +93,8 @@ def _or_worst(value: float) -> float:
     return -math.inf if math.isnan(value) else value
 
 
-def _judges(folds: Sequence[Fold]) -> Queries:
-    """The validation queries of all folds, in the order of a candidate's values, without their features."""
+def judged(folds: Sequence[Fold]) -> Queries:
+    """Return the validation queries of all folds in the order of a candidate's values, without features."""
     judges = [fold.judge for fold in folds]
     labels = np.concatenate([judge.labels for judge in judges])
     starts = np.cumsum([0, *(judge.n_docs for judge in judges)])
@@ -102,4 +104,5 @@ def _judges(folds: Sequence[Fold]) -> Queries:
     ids = [judge.doc_ids for judge in judges if judge.doc_ids is not None]
     doc_ids: Array | None = np.concatenate(ids) if len(ids) == len(judges) else None
     features = np.zeros((len(labels), 1), dtype=np.float32)
-    return Queries(features, labels, qptr, tuple(range(len(qptr) - 1)), doc_ids, None, np.arange(len(labels)))
+    query_ids = tuple(query for judge in judges for query in judge.query_ids)
+    return Queries(features, labels, qptr, query_ids, doc_ids, None, np.arange(len(labels)))

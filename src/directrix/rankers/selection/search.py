@@ -20,8 +20,8 @@ from directrix.rankers.methods import method as method_named
 from directrix.rankers.selection import choose
 from directrix.rankers.selection.blend import Blend, blend
 from directrix.rankers.selection.race import Race
+from directrix.rankers.selection.result import Search
 from directrix.rankers.selection.trial import (
-    Candidate,
     Clock,
     Progress,
     Target,
@@ -42,49 +42,6 @@ class SearchPlan(NamedTuple):
     def takes_missing(self) -> bool:
         """Whether any candidate takes features that are missing (NaN); the others are then left out."""
         return any(trial.ranker(self.measure).takes_missing for trial in self.trials)
-
-
-@dataclass(frozen=True)
-class Search:
-    """The result of a search.
-
-    Parameters
-    ----------
-    ranker : Ranker
-        Fitted with the chosen settings, or an `EnsembleRanker` of ``members``.
-    chosen : Candidate
-        The best single candidate, unless an earlier method is as good: see `preferred`.
-    candidates : tuple of Candidate
-        All that were tried, in order.
-    selection : str
-        On which queries the choice was made, in words.
-    why : str
-        By how much the chosen candidate is ahead of the best of another method, or the ensemble of the best
-        single candidate, with the standard error, in words.
-    gap : float
-        Mean over the training queries of abs(surrogate - its measure), at the end: how far what was
-        optimised is from what it replaces; NaN where no surrogate of a measure was optimised.
-    remarks : tuple of str
-        What the caller should know: that no query could teach an order, or none could choose.
-    members : tuple of (Candidate, float)
-        The members of the ensemble with their weights, the heaviest first; empty for a single ranker.
-    """
-
-    ranker: Any
-    chosen: Candidate
-    candidates: tuple[Candidate, ...]
-    selection: str
-    why: str
-    gap: float
-    remarks: tuple[str, ...] = ()
-    members: tuple[tuple[Candidate, float], ...] = ()
-
-    def part_of(self, candidate: Candidate) -> str:
-        """Return "chosen", "member .25" (with its weight), "dropped", "cut short", or ""."""
-        for member, weight in self.members:
-            if member is candidate:
-                return f"member {weight:.2f}"
-        return "chosen" if candidate is self.chosen and not self.members else candidate.outcome
 
 
 def search(  # noqa: PLR0913
@@ -216,11 +173,11 @@ def run_search(  # noqa: PLR0913
     mixed = blend(tried, parts, plan.measure) if may_blend else None
     too_long = 0.0 if mixed is None else final.seconds_beyond_budget(mixed)
     if mixed is not None and not too_long:
-        ranker, gap = final.ensemble(mixed), math.nan
+        ranker, gap, scores = final.ensemble(mixed), math.nan, mixed.scores
         members = tuple((trained.candidate, weight) for trained, weight in mixed.members)
         why = choose.why_blended(members, mixed.valid, mixed.single, mixed.lead, plan.measure)
     else:
-        ranker, members = final.ranker(best), ()
+        ranker, members, scores = final.ranker(best), (), best.scores
         gap = math.nan if best.trial.method.surrogate is None else surrogate_gap(ranker, q)
         why = choose.why_chosen(best.candidate, candidates, plan.measure)
     texts = (
@@ -231,7 +188,9 @@ def run_search(  # noqa: PLR0913
     )
     if too_long:
         texts += (f"an ensemble was left out: to train its members on all queries takes {too_long:.0f} s",)
-    return Search(ranker, best.candidate, candidates, selection, why, gap, texts, members)
+    return Search(
+        ranker, best.candidate, candidates, selection, why, gap, texts, members, scores, folds, seed
+    )
 
 
 @dataclass(frozen=True)

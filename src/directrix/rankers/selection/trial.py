@@ -16,6 +16,7 @@ from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.inputs import Weights
 from directrix.rankers.method import Trial
+from directrix.rankers.selection.curve import LearningCurve, StepClock, mean_curve
 from directrix.rankers.training import mean_over_queries, spread_within_queries, values_of
 from directrix.types import Array, Float64Array, Step
 
@@ -126,6 +127,8 @@ class Candidate:
         "" for a whole training, "cut short" if the time budget ended it and it was judged as it stood,
         "dropped" if it was too far behind and not all folds were tried, or "sample" if it was trained and
         judged on a sample of the queries only.
+    curve : LearningCurve, optional
+        Loss and measure after every step; without points for a training without steps.
     """
 
     method: str
@@ -137,6 +140,7 @@ class Candidate:
     seconds: float = field(compare=False)
     values: Float64Array = field(compare=False, repr=False)
     outcome: str = ""
+    curve: LearningCurve | None = field(default=None, compare=False, repr=False)
 
     @property
     def is_eligible(self) -> bool:
@@ -231,22 +235,23 @@ def run_trial(
     """
     begun, measure = time.perf_counter(), target.measure
     values: list[Float64Array] = []
-    rankers, trained, steps, scores, outcome = [], [], [], [], ""
+    rankers, trained, steps, scores, curves, outcome = [], [], [], [], [], ""
     for number, fold in enumerate(folds):
         if number and is_hopeless is not None and is_hopeless(np.concatenate(values)):
             outcome = "dropped"
             break
         clock.start_fold(len(folds) - number)
-        ranker = target.ranker(trial)
+        ranker, watch = target.ranker(trial), StepClock(clock.watch)
         ranker.fit_queries(
             fold.train,
             fold.judge if trial.method.keeps_best and _is_defined(measure, fold.judge) else None,
             measure=measure,
             doc_weight=fold.weights[0],
             query_weight=fold.weights[1],
-            callback=clock.watch,
+            callback=watch,
         )
         rankers.append(ranker)
+        curves.append(LearningCurve.of(ranker.result_.trace, watch.seconds))
         on_train, on_judge = ranker.predict_queries(fold.train), ranker.predict_queries(fold.judge)
         values.append(values_of(measure, on_judge, fold.judge))
         trained.append(mean_over_queries(values_of(measure, on_train, fold.train)))
@@ -264,6 +269,7 @@ def run_trial(
         time.perf_counter() - begun,
         judged,
         outcome or ("cut short" if clock.was_cut else ""),
+        mean_curve(curves),
     )
     return Trained(trial, candidate, tuple(rankers), np.concatenate(scores))
 

@@ -1,0 +1,218 @@
+"""How much a measure depends on each feature: the fall when the values of the feature are shuffled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from directrix.data.queries import Queries
+from directrix.errors import InputError
+from directrix.measures.base import RankingMeasure
+from directrix.measures.names import measure as parse_measure
+from directrix.parameters import seed_number, whole
+from directrix.rankers.selection.choose import mean_and_error
+from directrix.rankers.training import evaluator_of, mean_over_queries
+from directrix.types import Array, Float64Array
+
+_FEWEST_DOCS, _CELLS = 50, 50_000  # documents, and documents times features, that choose among many features
+
+
+@dataclass(frozen=True, eq=False)
+class Importance:
+    """Result of `permutation_importance`.
+
+    Parameters
+    ----------
+    measure : str
+        Its name.
+    value : float
+        Its mean over the queries that were used, with all features as they are.
+    names : tuple of str
+        Names of all features; "feature 1", ... if they have none.
+    mean, error : float64 (n_features,)
+        The importance, in units of the measure, and its standard error over queries; NaN for features that
+        were not examined.
+    n_queries, n_docs : int
+        Size of the queries that were used.
+    """
+
+    measure: str
+    value: float
+    names: tuple[str, ...]
+    mean: Float64Array
+    error: Float64Array
+    n_queries: int
+    n_docs: int
+
+    @property
+    def ranked(self) -> list[int]:
+        """Columns of the features that were examined, the most important first; of equals the first."""
+        examined = np.flatnonzero(~np.isnan(self.mean))
+        return [int(j) for j in examined[np.argsort(-self.mean[examined], kind="stable")]]
+
+
+def permutation_importance(  # noqa: PLR0913
+    ranker: Any,
+    q: Queries,
+    measure: RankingMeasure | str | None = None,
+    *,
+    n_repeats: int = 5,
+    top: int | None = None,
+    n_features: int | None = None,
+    n_docs: int | None = None,
+    seed: int = 0,
+) -> Importance:
+    r"""Mean fall of a measure when the values of a feature are shuffled within every query.
+
+    .. math:: I_j = \frac{1}{Q R} \sum_{q, r} \bigl( M_q(f(X)) - M_q(f(X^{(j, r)})) \bigr)
+
+    :math:`M_q` is the measure of query q, f the ranker, and :math:`X^{(j, r)}` the features of q, of which
+    column j is in a random order. Any ranker can be examined; nothing is trained.
+
+    Parameters
+    ----------
+    ranker : Ranker
+        Fitted.
+    q : Queries
+        Queries with labels, preferably those that took no part in training.
+    measure : measure or str, optional
+        Default: the one that the ranker was trained for.
+    n_repeats : int >= 1
+        R, the number of shuffles.
+    top : int >= 1, optional
+        Only this number of features, those whose first shuffle costs most, have n_repeats. Default: all.
+    n_features : int >= 1, optional
+        Examine those that move the scores most when shuffled, on some of the queries. Default: all.
+    n_docs : int >= 1, optional
+        Use whole queries, sampled at random, with about this number of documents. Default: all.
+    seed : int >= 0
+        Of everything random.
+
+    Returns
+    -------
+    Importance
+        A feature that the ranker does not use has importance 0, exactly.
+
+    Raises
+    ------
+    InputError
+        If there are no queries, or the ranker does not take the data.
+
+    Notes
+    -----
+    The shuffle stays within the query, because only differences within a query rank. So a feature with one
+    value per query has importance 0, even if a nonlinear ranker uses it together with others. Two features
+    that say the same share their importance: each can be replaced by the other (docs/decisions/0142).
+
+    Cost: one prediction and one evaluation for every feature and repeat.
+
+    References
+    ----------
+    Breiman (2001), Sect. 10, doi:10.1023/A:1010933404324; Fisher, Rudin & Dominici (2019), JMLR 20(177).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from directrix import LinearRanker, Queries, experiments
+    >>> X = np.random.default_rng(0).random((60, 2))
+    >>> q = Queries.from_arrays(X, X[:, 0] > 0.5, group=[10] * 6)
+    >>> result = experiments.permutation_importance(LinearRanker().fit_queries(q, measure="AP"), q)
+    >>> result.ranked, bool(result.mean[0] > 10.0 * abs(result.mean[1]))
+    ([0, 1], True)
+    """
+    _check(q, seed, n_repeats=n_repeats, top=top, n_features=n_features, n_docs=n_docs)
+    goal = ranker.measure_ if measure is None else parse_measure(measure)
+    part = _sample(q, n_docs, seed)
+    shuffles = _Shuffles(ranker, part, goal, seed)
+    columns = range(q.n_features) if n_features is None else _moving(ranker, part, n_features, seed)
+    mean, error = np.full((2, q.n_features), np.nan)
+    for j, falls in _falls(shuffles, columns, n_repeats, top).items():
+        mean[j], error[j] = mean_and_error(np.mean(falls, axis=0))
+    value, names = mean_over_queries(shuffles.values), _names(ranker, q)
+    return Importance(goal.name, value, names, mean, error, part.n_queries, part.n_docs)
+
+
+def _check(q: Queries, seed: int, **counts: int | None) -> None:
+    seed_number(seed)
+    if not q.n_docs:
+        raise InputError("permutation_importance got no documents; queries with labels are needed.")
+    for name, count in counts.items():
+        if count is not None:
+            whole(count, name)
+
+
+def _falls(
+    shuffles: _Shuffles, columns: Iterable[int], n_repeats: int, top: int | None
+) -> dict[int, list[Float64Array]]:
+    """Falls by query for every shuffle of every column; those not among the ``top`` have one shuffle."""
+    falls = {j: [shuffles.fall(j, 0)] for j in columns}
+    first = {j: mean_over_queries(fall[0]) for j, fall in falls.items()}
+    for j in sorted(falls, key=lambda j: -np.nan_to_num(first[j]))[:top]:  # stable
+        falls[j] += [shuffles.fall(j, repeat) for repeat in range(1, n_repeats)]
+    return falls
+
+
+class _Shuffles:
+    """The queries, and how far the measure falls for each of them when a column is shuffled."""
+
+    def __init__(self, ranker: Any, q: Queries, measure: RankingMeasure, seed: int) -> None:
+        self._ranker, self._q, self._seed = ranker, q, seed
+        self._evaluate: Callable[[Float64Array], Float64Array] = evaluator_of(measure, q)
+        self.scores: Float64Array = ranker.predict_queries(q)
+        self.values = np.array(self._evaluate(self.scores))
+
+    def fall(self, column: int, repeat: int) -> Float64Array:
+        """Value of every query minus that after the shuffle; 0 where the scores stay the same."""
+        scores = self.shuffled_scores(column, repeat)
+        if np.array_equal(scores, self.scores):
+            scores = self.scores
+        fall: Float64Array = self.values - self._evaluate(scores)
+        return fall
+
+    def shuffled_scores(self, column: int, repeat: int) -> Float64Array:
+        """Scores with the values of a column in a random order within every query."""
+        q = self._q
+        rng = np.random.default_rng([self._seed, column, repeat])
+        order = np.lexsort((rng.random(q.n_docs), np.repeat(np.arange(q.n_queries), np.diff(q.qptr))))
+        values = q.features[order, column]
+        if np.array_equal(values, q.features[:, column], equal_nan=True):
+            return self.scores
+        features = q.features.copy()
+        features[:, column] = values
+        scores: Float64Array = self._ranker.predict_queries(replace(q, features=features))
+        return scores
+
+
+def _sample(q: Queries, n_docs: int | None, seed: int) -> Queries:
+    """Whole queries with about ``n_docs`` documents, at least one, with dense features in memory."""
+    if n_docs is not None and n_docs < q.n_docs:
+        order = np.random.default_rng(seed).permutation(q.n_queries)
+        count = int(np.searchsorted(np.cumsum(np.diff(q.qptr)[order]), n_docs)) + 1
+        q = q.take(np.sort(order[:count]))
+    features = q.features.toarray() if sp.issparse(q.features) else q.features[:]
+    return replace(q, features=np.ascontiguousarray(features))
+
+
+def _moving(ranker: Any, q: Queries, n_features: int, seed: int) -> list[int]:
+    """The columns that move the scores most, in their order."""
+    if n_features >= q.n_features:
+        return list(range(q.n_features))
+    part = _sample(q, max(_FEWEST_DOCS, _CELLS // q.n_features), seed)
+    shuffles = _Shuffles(ranker, part, ranker.measure_, seed)
+    moves: Array = np.array(
+        [np.square(shuffles.shuffled_scores(j, 0) - shuffles.scores).mean() for j in range(q.n_features)]
+    )
+    return sorted(np.argsort(-moves, kind="stable")[:n_features].tolist())
+
+
+def _names(ranker: Any, q: Queries) -> tuple[str, ...]:
+    names = q.feature_names or getattr(ranker, "feature_names_in_", None)
+    return (
+        tuple(map(str, names))
+        if names is not None
+        else tuple(f"feature {j + 1}" for j in range(q.n_features))
+    )

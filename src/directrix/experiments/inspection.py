@@ -1,0 +1,125 @@
+"""What the result of a search depends on, and how it compares with a baseline, query by query."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from directrix.data.queries import Queries
+from directrix.errors import InputError
+from directrix.experiments.importance import Importance, permutation_importance
+from directrix.experiments.significance import Comparisons, compare
+from directrix.measures.base import RankingMeasure
+from directrix.rankers.inputs import missing_values
+from directrix.rankers.methods import method
+from directrix.rankers.selection.blend import judged
+from directrix.rankers.selection.result import Search
+from directrix.rankers.selection.trial import Fold, selection_folds
+from directrix.rankers.training import values_of
+from directrix.types import Float64Array
+
+BASELINE = "Regression"
+"""Trained in a second on any data, and the start of most other methods."""
+
+_FEWEST = 2  # queries that a test needs
+_TOP = 20  # features that are shuffled more than once
+_REPEATS = 3
+_MOST_FEATURES = 200
+_SCORED = 300_000  # documents that are scored for the importances: some seconds for boosted trees
+
+
+@dataclass(frozen=True, eq=False)
+class Inspection:
+    """Result of `inspect_search`.
+
+    Parameters
+    ----------
+    queries : Queries
+        The validation queries, without their features.
+    n_folds : int
+        Number of trainings of every candidate.
+    scores, values : dict of str to float64 (n_docs,) and (n_queries,)
+        Scores, and values of the measure, of the chosen candidate and then of the baseline, if there is one.
+    comparison : Comparisons or None
+        Of the two, by the paired t-test.
+    refusal : str
+        Why there is no comparison; "" if there is one.
+    importance : Importance
+        Of the features for the returned ranker, on the validation queries, or on the training queries if
+        those of all folds were used to train it.
+    """
+
+    queries: Queries
+    n_folds: int
+    scores: dict[str, Float64Array]
+    values: dict[str, Float64Array]
+    comparison: Comparisons | None
+    refusal: str
+    importance: Importance
+
+
+def inspect_search(result: Search, q: Queries, valid: Queries | None = None) -> Inspection:
+    """Compare the chosen candidate with the baseline, and examine its features.
+
+    The baseline is the ridge regression `method("Regression")`, trained on the training queries of each
+    fold. All values are those of validation queries, of models that were not trained on them.
+
+    Parameters
+    ----------
+    result : Search
+        Returned by `directrix.search` for these data.
+    q, valid : Queries
+        As they were given to the search, whose seed is also that of the shuffles.
+
+    Raises
+    ------
+    InputError
+        If the data are not those of the search.
+
+    Notes
+    -----
+    Cost: a regression per fold, and about 300,000 predictions and evaluations of a document; see
+    `permutation_importance`.
+    """
+    folds, _ = selection_folds(q, valid, (None, None), result.folds, result.seed)
+    queries = judged(folds)
+    if len(result.scores) != queries.n_docs:
+        raise InputError(
+            f"the search scored {len(result.scores)} documents of validation queries, these data have "
+            f"{queries.n_docs}; give the queries that were given to the search."
+        )
+    measure = result.ranker.measure_
+    name = "ensemble" if result.members else result.chosen.method
+    scores, refusal = {name: result.scores}, ""
+    try:
+        scores |= _baseline_scores(name, measure, folds)
+    except InputError as error:
+        refusal = str(error)
+    values = {system: values_of(measure, part, queries) for system, part in scores.items()}
+    if not refusal and np.isfinite(sum(values.values())).sum() < _FEWEST:
+        refusal = f"{measure.name} is defined on fewer than {_FEWEST} validation queries."
+    examined = q if valid is None else valid
+    width = max(1, min(q.n_features, _MOST_FEATURES))
+    importance = permutation_importance(
+        result.ranker,
+        examined,
+        n_repeats=_REPEATS,
+        top=_TOP,
+        n_features=_MOST_FEATURES,
+        n_docs=_SCORED // (width + (_REPEATS - 1) * min(width, _TOP)),
+        seed=result.seed,
+    )
+    return Inspection(
+        queries, len(folds), scores, values, None if refusal else compare(values), refusal, importance
+    )
+
+
+def _baseline_scores(chosen: str, measure: RankingMeasure, folds: list[Fold]) -> dict[str, Float64Array]:
+    """The scores of the baseline by its name; raises `InputError` if it cannot be trained on these data."""
+    if chosen == BASELINE:
+        raise InputError(f"{BASELINE}, the baseline, was chosen.")
+    is_missing = any(missing_values(part) for fold in folds for part in (fold.train, fold.judge))
+    ranker = method(BASELINE).ranker(measure=measure, **({"scale": "standard"} if is_missing else {}))
+    parts = [ranker.fit_queries(f.train, measure=measure).predict_queries(f.judge) for f in folds]
+    return {BASELINE: np.concatenate(parts)}

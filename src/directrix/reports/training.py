@@ -1,0 +1,285 @@
+"""The page of a training: the race of the candidates, what the ranker depends on, and what it gains."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+
+import numpy as np
+
+from directrix.data.queries import Queries
+from directrix.experiments.contest import top_of
+from directrix.experiments.inspection import BASELINE, Inspection, inspect_search
+from directrix.experiments.json_values import json_value
+from directrix.rankers.selection.choose import mean_and_error
+from directrix.rankers.selection.result import Search
+from directrix.reports.compare import comparison_tables
+from directrix.reports.rankings import shown_rankings
+from directrix.reports.report import PerQuery, Report, Section
+from directrix.reports.tables import Table, Value, escaped_markdown
+from directrix.reports.training_figures import training_figures
+from directrix.reports.write import write_page
+
+_COMMAND = "directrix.experiments.write_training_report(result, path, queries, valid)"
+_NAMES = ("training queries", "validation queries")
+_MOST_MOVED = 5  # queries that gain most, and that lose most
+_TOP = 10  # documents that are shown of a ranking
+_RANKINGS = 1000  # queries whose documents are shown: those that differ most
+_FEATURES = 20
+
+
+def write_training_report(
+    result: Search,
+    path: str | os.PathLike[str],
+    q: Queries,
+    valid: Queries | None = None,
+    *,
+    names: tuple[str, str] = _NAMES,
+    command: str = _COMMAND,
+) -> None:
+    """Write what a search tried, and what the chosen ranker does, as one HTML file that loads nothing.
+
+    It shows the table of all candidates; the validation measure against seconds for each; the learning curve
+    of what was chosen; the importance of features; and a comparison with a ridge regression by the paired
+    t-test, query by query.
+
+    Parameters
+    ----------
+    result : Search
+        Returned by `search`, or ``search_`` of an `AutoRanker`.
+    path : path
+        The HTML file; one that exists is replaced.
+    q, valid : Queries
+        As they were given to the search.
+    names : (str, str)
+        What the page calls them.
+    command : str
+        What the page gives as the way to make it again.
+
+    Raises
+    ------
+    InputError
+        If the data are not those of the search, or the file cannot be written.
+    MissingExtra
+        If matplotlib is not installed.
+
+    Notes
+    -----
+    Cost: a regression per fold, and the predictions of `permutation_importance`: some seconds.
+
+    Examples
+    --------
+    >>> from directrix import search
+    >>> from directrix.experiments import write_training_report
+    >>> from directrix.data import make_linear
+    >>> queries, _ = make_linear(20, 10, 3, seed=0)
+    >>> result = search(queries, method="ApproxNDCG", settings={"max_iter": 5})
+    >>> write_training_report(result, "report.html", queries)  # doctest: +SKIP
+    """
+    inspection = inspect_search(result, q, valid)
+    write_page(Path(path), training_report(result, inspection, q, valid, names=names, command=command))
+
+
+def training_report(
+    result: Search,
+    inspection: Inspection,
+    q: Queries,
+    valid: Queries | None = None,
+    *,
+    names: tuple[str, str] = _NAMES,
+    command: str = _COMMAND,
+) -> Report:
+    """Return the report of a search; see `write_training_report`."""
+    measure = result.ranker.measure_.name
+    race, data = _race_table(result, inspection), _data_table(q, valid, names)
+    importance, compared = _importance_table(inspection, valid is None), _compared(result, inspection)
+    sections = (
+        Section("Data", (data,)),
+        Section("The candidates", (race,)),
+        Section("What the ranker depends on", (importance,)),
+        *((Section(f"Against {BASELINE}", compared),) if compared else ()),
+    )
+    figures, absent = training_figures(result, inspection, _FEATURES)
+    if inspection.refusal:
+        absent += ((f"Comparison with {BASELINE}", escaped_markdown(inspection.refusal)),)
+    return Report(
+        name="training",
+        title=f"Trained for {measure}: {next(iter(inspection.values))}",
+        paper=escaped_markdown(
+            f"{result.name}, trained on {names[0]} and chosen by {measure} on {result.selection}."
+        ),
+        summary=_summary(result, inspection),
+        tables=tuple(table for section in sections for table in section.tables),
+        figures=figures,
+        claims=(),
+        missing=absent,
+        how=_how(result, inspection, has_valid=valid is not None),
+        settings=_settings(result),
+        command=command,
+        per_query=_per_query(result, inspection, names[valid is not None], has_valid=valid is not None),
+        sections=sections,
+    )
+
+
+def race_rows(result: Search) -> tuple[tuple[str, ...], list[tuple[Value, ...]]]:
+    """Headings, and a row for every candidate: its figures, why training ended, its part in the choice."""
+    name = result.ranker.measure_.name
+    heads = ("candidate", f"{name} valid", "error", f"{name} train", "steps", "status", "seconds", "")
+    return heads, [
+        (c.label, c.valid, c.error, c.train, c.steps, c.status, f"{c.seconds:.1f}", result.part_of(c))
+        for c in result.candidates
+    ]
+
+
+def _race_table(result: Search, inspection: Inspection) -> Table:
+    """The same with the lead of what was chosen, query by query, and what matters most in front."""
+    heads, rows = race_rows(result)
+    values = next(iter(inspection.values.values()))
+    wider: list[tuple[Value, ...]] = []
+    for c, (label, valid, error, *others, outcome) in zip(result.candidates, rows, strict=True):
+        lead: tuple[Value, Value] = mean_and_error(values[: len(c.values)] - c.values)
+        if math.isnan(c.valid) or c.outcome == "sample" or (c is result.chosen and not result.members):
+            lead = None, None
+        wider.append(tuple(map(_or_none, (label, outcome, valid, error, *lead, *others))))
+    return Table(
+        f"All {len(rows)} candidates, in the order of preference",
+        (heads[0], "outcome", *heads[1:3], "lead", "its error", *heads[3:-1]),
+        tuple(wider),
+        notes=(
+            "valid, train: means over the validation and the training queries. error: standard error over "
+            "queries. lead: mean difference of what was chosen to the candidate, over the same validation "
+            "queries; of a dropped candidate over those that it was evaluated on.",
+        ),
+        digits=4,
+    )
+
+
+def _or_none(value: Value) -> Value:
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _data_table(q: Queries, valid: Queries | None, names: tuple[str, str]) -> Table:
+    heads = ("data", "queries", "documents", "per query", "features", "labels")
+    rows = []
+    for name, part in zip(names, (q, valid), strict=True):
+        if part is not None:
+            sizes = np.diff(part.qptr)
+            span = f"{sizes.min()} to {sizes.max()}"
+            labels = f"{part.labels.min():g} to {part.labels.max():g}"
+            rows.append((name, part.n_queries, part.n_docs, span, part.n_features, labels))
+    return Table("Queries and documents", heads, tuple(rows))
+
+
+def _importance_table(inspection: Inspection, on_training: bool) -> Table:  # noqa: FBT001
+    found = inspection.importance
+    examined = found.ranked
+    shown = [j for j in examined if found.mean[j] or found.error[j]][:_FEATURES]
+    unused = sum(not (found.mean[j] or found.error[j]) for j in examined)
+    kind = "training" if on_training else "validation"
+    notes = [
+        f"Fall of {found.measure}, {found.value:.4f} on {found.n_queries} {kind} queries "
+        f"({found.n_docs} documents), when the values of the feature are shuffled within every query, and "
+        "its standard error over queries. Features that say the same share their importance."
+    ]
+    if len(examined) < len(found.names):
+        notes.append(f"Examined: the {len(examined)} of {len(found.names)} that move the scores most.")
+    if unused:
+        notes.append(f"{unused} of {len(examined)} features make no difference.")
+    return Table(
+        f"Importance of features, the first {len(shown)}",
+        ("feature", "importance", "error"),
+        tuple((found.names[j], float(found.mean[j]), float(found.error[j])) for j in shown),
+        notes=tuple(notes),
+        digits=4,
+    )
+
+
+def _compared(result: Search, inspection: Inspection) -> tuple[Table, ...]:
+    """The comparison with the baseline, and the queries that differ most."""
+    if inspection.comparison is None:
+        return ()
+    queries, (name, mine), (other, theirs) = inspection.queries, *inspection.values.items()
+    gain = mine - theirs
+    order = [int(i) for i in np.argsort(-gain, kind="stable") if abs(gain[i]) > 0.0]  # NaN is not
+    moved = [i for i in order[:_MOST_MOVED] if gain[i] > 0.0]
+    moved += [i for i in order[-_MOST_MOVED:] if gain[i] < 0.0]
+    sizes = np.diff(queries.qptr)
+    rows = tuple(
+        (str(queries.query_ids[i]), int(sizes[i]), float(mine[i]), float(theirs[i]), float(gain[i]))
+        for i in moved
+    )
+    measure = result.ranker.measure_.name
+    movers = Table(
+        f"{measure} of the queries that gain and lose most",
+        ("query", "documents", name, other, "difference"),
+        rows,
+        digits=4,
+    )
+    return (*comparison_tables(inspection.comparison, measure), movers)
+
+
+def _summary(result: Search, inspection: Inspection) -> tuple[str, ...]:
+    measure, found = result.ranker.measure_.name, inspection.importance
+    texts = [f"chosen: {result.name} by {measure} on {result.selection}", f"why: {result.why}"]
+    if inspection.comparison is not None:
+        (pair,) = inspection.comparison.pairs
+        texts.append(
+            f"against {pair.second}: {measure} {pair.difference:+.4f}, p {pair.p:.2g} (paired t-test); "
+            f"higher on {pair.wins} queries, equal on {pair.ties}, lower on {pair.losses}"
+        )
+    best = [found.names[j] for j in found.ranked[:3] if found.mean[j] > found.error[j]]
+    if best:
+        texts.append(f"most important: {', '.join(best)}")
+    texts += [f"note: {text}" for text in result.remarks]
+    return tuple(f"- {escaped_markdown(text)}" for text in texts)
+
+
+def _how(result: Search, inspection: Inspection, *, has_valid: bool) -> tuple[str, ...]:
+    examined = "validation queries"
+    if not has_valid:
+        examined = "training queries, because the ranker was trained again on all of them"
+    texts = [
+        f"The candidates were compared on {escaped_markdown(result.selection)}. Those that are behind by "
+        "more than two standard errors after some of the folds are dropped; of several methods the best "
+        "third is tried with all settings.",
+        f"Importances are those of the saved ranker on {examined}; a feature with one value per query has "
+        "importance 0.",
+    ]
+    if inspection.comparison is not None:
+        texts.append(
+            f"{BASELINE}, a ridge regression on the gains, was trained on the same queries. What was chosen "
+            "was selected on the queries of the comparison, so its lead is a little too large; `directrix "
+            "compare` with test queries has the last word."
+        )
+    return tuple(texts)
+
+
+def _settings(result: Search) -> dict[str, object]:
+    record = result.ranker.training_
+    return {
+        "measure": repr(result.ranker.measure_),
+        "selection": result.selection,
+        "folds": result.folds,
+        "seed": result.seed,
+        "chosen": json_value({result.chosen.method: dict(result.chosen.settings)}),
+        "members": [{"candidate": c.label, "weight": weight} for c, weight in result.members],
+        "data": record["data"],
+        "versions": record["versions"],
+    }
+
+
+def _per_query(result: Search, inspection: Inspection, name: str, *, has_valid: bool) -> tuple[PerQuery, ...]:
+    """Values of every query, and first documents of those that differ most; none without a baseline."""
+    if inspection.comparison is None:
+        return ()
+    queries, (mine, theirs) = inspection.queries, inspection.values.values()
+    rankings = {}
+    if has_valid or queries.doc_ids is not None:  # the rows of folds are not those of the file
+        gain = np.nan_to_num(np.abs(mine - theirs))
+        shown = set(np.argsort(-gain, kind="stable")[:_RANKINGS].tolist())
+        for label, scores in inspection.scores.items():
+            top = [docs if i in shown else [] for i, docs in enumerate(top_of(scores, queries, _TOP))]
+            rankings[label] = shown_rankings([queries], top)
+    ids = tuple(map(str, queries.query_ids))
+    return (PerQuery(name, result.ranker.measure_.name, ids, inspection.values, rankings),)

@@ -1,0 +1,129 @@
+"""Figures of the page of a training."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from directrix.experiments.importance import Importance
+from directrix.experiments.inspection import Inspection
+from directrix.rankers.selection.result import Search
+from directrix.rankers.selection.trial import Candidate
+from directrix.reports.crossval import settings_text
+from directrix.reports.report import Curve, Figure, Panel
+from directrix.types import Array, Float64Array
+
+_Path = tuple[Float64Array, Float64Array]
+_LABELS = 8  # settings of one method that colours can tell apart
+
+
+def training_figures(
+    result: Search, inspection: Inspection, n_features: int
+) -> tuple[tuple[Figure, ...], tuple[tuple[str, str], ...]]:
+    """Return the figures, and what cannot be drawn with the reason."""
+    bars = _importance(inspection.importance, n_features)
+    parts = (
+        ("Measure against seconds", "the measure is undefined on the validation queries", _race(result)),
+        ("Learning curve", "what was chosen is trained without steps", _learning(result, inspection.n_folds)),
+        ("Figure of the importances", "no feature makes a difference", bars),
+    )
+    absent = tuple((what, why) for what, why, figures in parts if not figures)
+    return tuple(figure for _, _, figures in parts for figure in figures), absent
+
+
+def _race(result: Search) -> list[Figure]:
+    """One line per candidate, one colour per method, or per candidate if there is one method."""
+    measure = result.ranker.measure_.name
+    candidates = [c for c in result.candidates if np.isfinite(c.valid)]
+    if not candidates:
+        return []
+    name_of = _by_settings if len({c.method for c in candidates}) == 1 else _by_method
+    if len(candidates) > _LABELS:
+        name_of = _by_method
+    ends = [c.valid for c in candidates]
+    floor = min(ends) - (max(ends) - min(ends))
+    paths: dict[str, list[_Path]] = {}
+    for c in candidates:
+        paths.setdefault(name_of(c, candidates), []).append(_path(c, floor))
+    curves = []
+    for label, of_label in paths.items():
+        x, y = (_broken([path[axis] for path in of_label]) for axis in (0, 1))
+        is_line = any(len(seconds) > 1 for seconds, _ in of_label)
+        curves.append(Curve(label, x, y, "line" if is_line else "points"))
+    panel = Panel("", tuple(curves), "seconds", f"{measure}, validation", x_scale="log")
+    figure = Figure(
+        "race",
+        f"{measure} on the validation queries, best so far, against the seconds of each training. A line "
+        "begins where it comes near the others, and ends at the figures of the table; a training that "
+        "evaluates only its last step is a point.",
+        (panel,),
+        f"{measure} against seconds of {len(candidates)} candidates; their table has the ends",
+    )
+    return [figure]
+
+
+def _by_method(candidate: Candidate, _: Sequence[Candidate]) -> str:
+    return candidate.method
+
+
+def _by_settings(candidate: Candidate, others: Sequence[Candidate]) -> str:
+    """The settings in which the candidates differ."""
+    varied = {k: v for k, v in candidate.settings.items() if any(c.settings[k] != v for c in others)}
+    return settings_text(varied) if varied else candidate.method
+
+
+def _path(candidate: Candidate, floor: float) -> _Path:
+    """Seconds, and the best measure so far where it is above the floor; the end is that of the table."""
+    seconds, best = np.zeros(0), np.zeros(0)
+    if candidate.curve is not None and np.isfinite(candidate.curve.valid).any():
+        seconds, best = candidate.curve.seconds, candidate.curve.best
+    near = best >= floor
+    return np.append(seconds[near], candidate.seconds), np.append(best[near], candidate.valid)
+
+
+def _broken(parts: Sequence[Float64Array]) -> Float64Array:
+    """The parts one after the other, with NaN between them, which breaks the line."""
+    return np.concatenate([np.append(part, np.nan) for part in parts])[:-1]
+
+
+def _learning(result: Search, n_folds: int) -> list[Figure]:
+    """One figure for what was chosen, or for every member of an ensemble that has steps."""
+    candidates = [member for member, _ in result.members] or [result.chosen]
+    numbered = ((f"learning-{i}", c) for i, c in enumerate(candidates, 1))
+    figures = [_learning_of(c, name, result.ranker.measure_.name, n_folds) for name, c in numbered]
+    return [figure for figure in figures if figure is not None]
+
+
+def _learning_of(candidate: Candidate, name: str, measure: str, n_folds: int) -> Figure | None:
+    """The measure, if it was evaluated after every step, and the loss, each in its panel."""
+    curve, panels = candidate.curve, []
+    if curve is None or len(curve.steps) < 2:
+        return None
+    judged = bool(np.isfinite(curve.valid).any())
+    if judged:
+        lines = [Curve("", curve.steps, curve.valid)]
+        if n_folds == 1:  # each fold keeps its own step
+            at = [int(np.nanargmax(curve.valid))]
+            lines.append(Curve("best", curve.steps[at], curve.valid[at], "points"))
+        panels.append(Panel("", tuple(lines), "step", f"{measure}, validation"))
+    if np.isfinite(curve.loss).any():
+        panels.append(Panel("", (Curve("", curve.steps, curve.loss),), "step", "loss, training"))
+    over = f", mean over {n_folds} folds" if n_folds > 1 else ""
+    loss = "what the trainer lowers on the training queries"
+    shown = f"{measure} on the validation queries, and {loss}" if judged else loss
+    kept = "" if judged else "; the last step is kept"
+    title = f"Learning curve of {candidate.label}{over}: {shown}, after every step{kept}."
+    return Figure(name, title, tuple(panels), f"{measure} and loss against steps") if panels else None
+
+
+def _importance(found: Importance, n_features: int) -> list[Figure]:
+    shown = [j for j in found.ranked if found.mean[j] or found.error[j]][:n_features]
+    if not shown:
+        return []
+    places: Array = np.arange(len(shown), dtype=np.float64)
+    names = tuple(found.names[j].removeprefix("feature ") for j in shown)
+    bars = Curve("", places, found.mean[shown], "bars")
+    panel = Panel("", (bars,), "feature", f"fall of {found.measure}", x_names=names)
+    title = f"Importance of features: the fall of {found.measure} when one is shuffled within every query."
+    return [Figure("importance", title, (panel,), "bars; the table of the importances has their heights")]
