@@ -1,15 +1,15 @@
 """Boosted trees: any surrogate against LightGBM's own lambdarank, with the same trees.
 
-    python benchmarks/bench_boosted.py [--data DATA] [--collection MQ2008] [--seeds 3] [--defaults]
+    python benchmarks/bench_boosted.py [--data DATA] [--collection MQ2008] [--seeds 3] [--l2 0] [--defaults]
 
 Collections are LETOR's folders, and "cubic" (`make_cubic`, 1,200 queries) and "web" (`make_web`, 1,650), of
-which three are drawn as folds. With ``--defaults`` two rows are compared, each with its own defaults:
-LightGBM's lambdarank and `BoostedRanker`, both with at most 500 trees and patience 50.
+which three are drawn as folds. With ``--defaults`` every row has its own defaults, at most 500 trees and
+patience 50: LightGBM's lambdarank, `BoostedRanker` as it comes, and with some surrogates in place of its own.
 
 Without it every row has the same trees (15 leaves, at least 20 documents in each, learning rate .1, 80 % of
-documents and features a tree); only gradient and curvature differ. The number of trees is the best on the
-fold's validation queries by exact nDCG@10 (convention letor3), at most 200, patience 30. Test queries are
-only measured.
+documents and features a tree, and ``--l2``); only gradient and curvature differ. The number of trees is the
+best on the fold's validation queries by exact nDCG@10 (convention letor3), at most 200, patience 30. Test
+queries are only measured.
 ``+-`` is the standard deviation over the seeds of the mean over the folds: what sampling alone moves.
 """
 
@@ -42,14 +42,24 @@ ROWS: dict[str, Any] = {
             "SmoothNDCG",
             "SoftNDCG",
             "RankNet",
+            "LambdaLoss",
+            "LambdaLoss(k=10)",
+            "LambdaLoss(version='NDCG-Loss2')",
             "ListNet",
+            "XENDCG",
+            "Gumbel('ListNet')",
+            "Gumbel('ApproxNDCG(alpha=1)')",
+            "Gumbel('LambdaLoss', samples=3)",
             "YetiRank",
             "YetiRank(weights='measure')",
         )
         if text.partition("(")[0] in SURROGATES
     },
 }
-DEFAULTS = {"LightGBM lambdarank": "lambdarank", "BoostedRanker": None}
+DEFAULTS: dict[str, Any] = {"LightGBM lambdarank": "lambdarank", "BoostedRanker": None}
+DEFAULTS |= {
+    name: ROWS[name] for name in ROWS if name.startswith(("LambdaLoss", "XENDCG", "Gumbel('ListNet')"))
+}
 GOAL_BELOW = {"ApproxNDCG(alpha=10)": 0.005, "Lambda": 0.005, "YetiRank": 0.0, "BoostedRanker": 0.0}
 """How far below LightGBM's own objective these may be."""
 
@@ -89,6 +99,7 @@ def main() -> int:
     add_data(parser)
     parser.add_argument("--collection", default="MQ2008")
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--l2", type=float, default=0.0)
     parser.add_argument("--defaults", action="store_true")
     options = parser.parse_args()
     if options.collection in ("cubic", "web"):
@@ -98,14 +109,16 @@ def main() -> int:
     else:
         folds = read_folds(options.data, options.collection)
     print(versions())
-    rows, trees = (DEFAULTS, {}) if options.defaults else (ROWS, TREES)
-    print(f"\n{options.collection}: {len(folds)} folds, {options.seeds} seeds, nDCG@10")
-    print(f"{'objective':24}{'validation':>12}{'test':>10}{'':9}{'trees':>7}{'seconds':>9}")
+    rows, trees = (DEFAULTS, {}) if options.defaults else (ROWS, TREES | {"l2": options.l2})
+    print(
+        f"\n{options.collection}: {len(folds)} folds, {options.seeds} seeds, nDCG@10, {trees or 'defaults'}"
+    )
+    print(f"{'objective':34}{'validation':>12}{'test':>10}{'':9}{'trees':>7}{'seconds':>9}")
     tests = {}
     for name, surrogate in rows.items():
         valid, tests[name], spread, n_trees, seconds = row(folds, surrogate, options.seeds, trees)
         figures = f"{valid:12.4f}{tests[name]:10.4f} +-{spread:6.4f}{n_trees:7.0f}{seconds:9.1f}"
-        print(f"{name:24}{figures}", flush=True)
+        print(f"{name:34}{figures}", flush=True)
     own = tests["LightGBM lambdarank"]
     for name, below in GOAL_BELOW.items():
         if name in tests:

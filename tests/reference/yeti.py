@@ -1,37 +1,24 @@
 """YetiRank as its papers write it: rank with noise, and let neighbours push each other apart. Plain loops."""
 
 import math
-import struct
 from itertools import pairwise
 
 import numpy as np
 
 from tests.reference import Reference
 from tests.reference.lambdas import change, logistic, ranking, value
-
-BITS = 2**64 - 1
-STEP = 0x9E3779B97F4A7C15
-
-
-def mixed(z):
-    """SplitMix64's function of an integer of 64 bits."""
-    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & BITS
-    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & BITS
-    return z ^ (z >> 31)
+from tests.reference.noise import key_of, next_key, uniform
 
 
 def noisy_scores(scores, labels, *, permutations, noise, draw):
     """The scores with the noise of every permutation; noise belongs to the ranks of the scores."""
     ranks = ranking(scores)
-    key = mixed((draw + STEP) & BITS)
-    for document in ranks:
-        (bits,) = struct.unpack("<Q", struct.pack("<d", labels[document]))
-        key = mixed(((key ^ bits) + STEP) & BITS)
+    key = key_of([labels[document] for document in ranks], draw)
     for _ in range(permutations):
-        key = mixed((key + STEP) & BITS)
+        key = next_key(key)
         drawn = list(scores)
         for rank, document in enumerate(ranks, 1):
-            u = ((mixed((key + rank * STEP) & BITS) >> 12) + 0.5) * 2.0**-52
+            u = uniform(key, rank)
             drawn[document] += noise * math.log(u / (1 - u))
         yield drawn
 

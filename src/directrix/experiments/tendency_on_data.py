@@ -31,7 +31,8 @@ EVERY_SURROGATE = (
     *(f"SoftNDCG(sigma={sigma})" for sigma in _SIGMAS),
     *(f"{name}(sigma={sigma})" for name in ("SmoothNDCG", "SmoothAP") for sigma in _SQUARED),
     *("SVMMap()", "PermuRank()", "SVMRoc()", "SVMNdcg()", "Dorm()", "Dorm(k=10)"),
-    *("RankNet()", "RankSVM()", "ListNet()", "ListMLE()", "RankCosine()", "Regression()"),
+    *("RankNet()", "RankSVM()", "ListNet()", "XENDCG()", "ListMLE()", "RankCosine()", "Regression()"),
+    *("LambdaLoss()", "Gumbel()"),
 )
 """The surrogates that have a value, with several values of their parameters, for weights of length 1."""
 

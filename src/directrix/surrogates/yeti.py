@@ -7,22 +7,23 @@ average over some rankings this is a force between documents of similar scores, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Self, get_args
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
 from directrix.errors import InputError
 from directrix.parameters import SMALLEST, number, positive, whole
-from directrix.surrogates.base import in_chunks
+from directrix.surrogates.curvature import FilledCurvature
 from directrix.surrogates.lambdas import SwapForces
-from directrix.types import Float64Array, FloatArray, Int64Array
+from directrix.surrogates.noise import Drawn
+from directrix.types import Float64Array, Int64Array
 
 Weights = Literal["labels", "measure"]
 
 
 @dataclass(frozen=True, repr=False)
-class YetiRank(SwapForces):
+class YetiRank(Drawn, FilledCurvature, SwapForces):
     r"""YetiRank's gradient: the mean force between neighbours over rankings with noise.
 
     .. math:: \lambda_i = \frac1R \sum_{r=1}^R \sum_p w_p^r \, \frac{[i = a] - [i = b]}{1 + e^{s_a - s_b}},
@@ -102,11 +103,6 @@ class YetiRank(SwapForces):
         """value_free, shift_invariant, random; unit_interval if the measure lies in it."""
         return super().traits | {"random"}
 
-    def redraw(self, *numbers: int) -> Self:
-        """Return a copy with other noise, which follows from ``draw`` and these numbers."""
-        state = np.random.SeedSequence([self.draw, *numbers]).generate_state(1)
-        return replace(self, draw=int(state[0] >> 1))
-
     def prepare(self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None) -> Any:
         """See `KernelSurrogate.prepare`; a pair weighs as much as the product of its documents."""
         weights = np.ones(len(labels)) if doc_weight is None else np.array(doc_weight, dtype=np.float64)
@@ -117,32 +113,3 @@ class YetiRank(SwapForces):
         weighing = self.weights == "measure"
         setting = (self.form, self.measure.depth, self.permutations, self.decay, self.noise, weighing)
         return ((setting, self.draw),)
-
-    def fill(
-        self,
-        scores: FloatArray,
-        prepared: Any,
-        qptr: Int64Array,
-        chunk: tuple[int, int],
-        out: tuple[FloatArray, ...],
-    ) -> None:
-        """Fill one chunk; see `KernelSurrogate.fill`."""
-        super().fill(scores, prepared, qptr, chunk, (*out, out[-1]))
-
-    def value_grad_curvature(
-        self, scores: FloatArray, prepared: Any, qptr: Int64Array
-    ) -> tuple[Float64Array, FloatArray, FloatArray]:
-        r"""See `KernelSurrogate.value_grad_curvature`; here :math:`\sum w p (1 - p)`, at least 5 % of w p.
-
-        p is the chance 1/(1 + e^{s_a - s_b}) that a pair is in the wrong order.
-        """
-        out = np.zeros(len(qptr) - 1), np.zeros_like(scores), np.zeros_like(scores)
-        fill = super().fill
-        in_chunks(lambda first, last: fill(scores, prepared, qptr, (first, last), out), qptr)
-        return out
-
-    def curvature(
-        self, scores: FloatArray, prepared: Any, qptr: Int64Array, grad: FloatArray
-    ) -> Float64Array:
-        """See `value_grad_curvature`."""
-        return self.value_grad_curvature(scores, prepared, qptr)[2].astype(np.float64)

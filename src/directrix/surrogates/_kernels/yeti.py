@@ -10,37 +10,16 @@ import numpy as np
 
 from directrix.kernels import kernel
 from directrix.surrogates._kernels.lambdas import arrange, exchange, scratch, write_ranking
+from directrix.surrogates._kernels.noise import key_of, next_key, uniform
+from directrix.surrogates._kernels.pair_forces import LEAST_CURVATURE
 from directrix.surrogates._kernels.sorting import descending_order
-
-_STEP = np.uint64(0x9E3779B97F4A7C15)
-_LEAST_CURVATURE = 0.05
-"""Least curvature of a force, as a share of it: steps stay finite where a pair is certain to be wrong."""
-
-
-@kernel
-def _mixed(z):
-    """The bits of an integer, mixed: SplitMix64 (Steele, Lea & Flood 2014, doi:10.1145/2660193.2660195)."""
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
-
-
-@kernel
-def _key(ranked, draw):
-    """Where the noise of a query begins: elsewhere for other labels by rank, and for another draw."""
-    key = _mixed(np.uint64(draw) + _STEP)
-    bits = ranked.view(np.uint64)
-    for p in range(len(bits)):
-        key = _mixed((key ^ bits[p]) + _STEP)
-    return key
 
 
 @kernel
 def _add_noise(s, noise, key, noisy):
     """Add ``noise`` log(u / (1 - u)) to every score, u uniform on (0, 1)."""
     for p in range(len(s)):
-        bits = _mixed(key + np.uint64(p + 1) * _STEP) >> np.uint64(12)
-        u = (np.float64(bits) + 0.5) * 2.0**-52
+        u = uniform(key, p)
         noisy[p] = s[p] + noise * math.log(u / (1.0 - u))
 
 
@@ -55,7 +34,7 @@ def _neighbours(s, x, weights, order, top, doubles, pull, bend):
             a, b = b, a
         p = 1.0 / (1.0 + math.exp(s[a] - s[b]))
         force = weight * p
-        curvature = force * max(1.0 - p, _LEAST_CURVATURE)
+        curvature = force * max(1.0 - p, LEAST_CURVATURE)
         pull[a] += force
         pull[b] -= force
         bend[a] += curvature
@@ -79,7 +58,7 @@ def _forces(spec, discount, key, n, space, rows):
         worth *= decay
     top = n
     for _ in range(n_permutations):
-        key = _mixed(key + _STEP)
+        key = next_key(key)
         _add_noise(s, noise, key, noisy)
         descending_order(noisy, order)
         if by_measure:
@@ -120,7 +99,7 @@ def yeti_chunk(
         if finite:
             for p in range(n):
                 rows[4, p] = weights[lo + order[p]]
-            key = _key(ranking[1][lo - start : lo - start + n], draw)
+            key = key_of(ranking[1][lo - start : lo - start + n], draw)
             _forces(setting, discount, key, n, space, rows)
         for p in range(n):
             curvature[lo + order[p]] = rows[1, p] if finite else np.nan
