@@ -132,6 +132,7 @@ def test_a_surrogate_of_the_user_is_taken():
     drawn = noisy_scores(scores.tolist(), labels, samples=2, scale=1.0, draw=0)
     np.testing.assert_allclose(value, np.mean([s @ labels for s in drawn]), rtol=1e-12)
     np.testing.assert_array_equal(grad, labels)
+    assert dx.Gumbel(_Own()).redraw(1).measure == dx.NDCG()
 
 
 @pytest.mark.parametrize(

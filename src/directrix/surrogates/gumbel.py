@@ -100,7 +100,7 @@ class Gumbel(Drawn):
 
     @property
     def measure(self) -> Any:
-        """That of the surrogate; its mean over random rankings is what a smoothing -> 0 of S leaves."""
+        """That of the surrogate."""
         return self.surrogate.measure
 
     @property
@@ -120,7 +120,9 @@ class Gumbel(Drawn):
 
     def redraw(self, *numbers: int) -> Self:
         """Return a copy with other noise, also of the surrogate's own; see `Drawn.redraw`."""
-        return replace(super().redraw(*numbers), surrogate=self._inner.redraw(*numbers))
+        inner = self.surrogate
+        inner = inner.redraw(*numbers) if "random" in inner.traits else inner
+        return replace(super().redraw(*numbers), surrogate=inner)
 
     def prepare(self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None) -> Any:
         """See `KernelSurrogate.prepare`; the labels, for the noise, and what the surrogate prepares."""
@@ -143,6 +145,7 @@ class Gumbel(Drawn):
         first, last = chunk
         docs, part = slice(qptr[first], qptr[last]), slice(first, last)
         labels, local = prepared[0][docs], qptr[first : last + 1] - qptr[first]
+        # of all documents, since what the surrogate prepared is; memory is touched where the chunk is
         at, one = np.empty_like(scores), (np.zeros(len(out[0])), np.zeros_like(scores))
         out[0][part], out[1][docs] = 0.0, 0.0
         for noisy in self._noisy(scores[docs], labels, local):
@@ -159,11 +162,11 @@ class Gumbel(Drawn):
         self, scores: FloatArray, prepared: tuple[Any, ...], qptr: Int64Array
     ) -> tuple[Float64Array, FloatArray, FloatArray]:
         """See `KernelSurrogate.value_grad_curvature`; here the means of the surrogate's."""
-        parts = [
-            self._inner.value_grad_curvature(noisy, prepared[1:], qptr)
-            for noisy in self._noisy(scores, prepared[0], qptr)
-        ]
-        value, grad, curvature = (np.mean(rows, axis=0) for rows in zip(*parts, strict=True))
+        value, grad, curvature = np.zeros(len(qptr) - 1), np.zeros_like(scores), np.zeros_like(scores)
+        for noisy in self._noisy(scores, prepared[0], qptr):
+            parts = self._inner.value_grad_curvature(noisy, prepared[1:], qptr)
+            for total, part in zip((value, grad, curvature), parts, strict=True):
+                total += (part / self.samples).astype(total.dtype)
         if "value_free" in self.traits:
             value, _ = self._inner.fill_all(scores, prepared[1:], qptr)
         return value, grad, curvature
