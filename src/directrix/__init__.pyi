@@ -61,6 +61,8 @@ from directrix.surrogates.names import surrogate as surrogate
 from directrix.surrogates.pairwise import RankNet as RankNet
 from directrix.surrogates.pairwise import RankSVM as RankSVM
 from directrix.surrogates.pointwise import Regression as Regression
+from directrix.surrogates.sampling import PLRank as PLRank
+from directrix.surrogates.sampling import StochasticRank as StochasticRank
 from directrix.surrogates.smooth import SmoothAP as SmoothAP
 from directrix.surrogates.smooth import SmoothNDCG as SmoothNDCG
 from directrix.surrogates.soft import SoftNDCG as SoftNDCG

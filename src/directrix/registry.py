@@ -46,6 +46,8 @@ SURROGATES = {
     "Lambda": "surrogates.lambdas",
     "LambdaLoss": "surrogates.lambdaloss",
     "YetiRank": "surrogates.yeti",
+    "PLRank": "surrogates.sampling",
+    "StochasticRank": "surrogates.sampling",
     "Gumbel": "surrogates.gumbel",
     "RankNet": "surrogates.pairwise",
     "RankSVM": "surrogates.pairwise",

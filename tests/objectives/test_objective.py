@@ -256,9 +256,10 @@ def test_messages(arguments, message):
         dx.linear_objective(q, "ApproxNDCG", **arguments)
 
 
-def test_only_lambdas_are_value_free():
+def test_only_lambdas_and_random_surrogates_are_value_free():
     q, _ = problem()
     assert dx.linear_objective(q, "Lambda('AP')").value_free
+    assert dx.linear_objective(q, "PLRank").value_free
     assert not dx.linear_objective(q, "ApproxAP").value_free
 
 

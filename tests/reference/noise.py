@@ -1,6 +1,9 @@
-"""Noise by counter, as the kernels draw it: SplitMix64 on Python's integers."""
+"""Noise that follows from a draw, the labels in an order, and a place in it. Plain loops."""
 
+import math
 import struct
+
+from tests.reference.lambdas import ranking
 
 BITS = 2**64 - 1
 STEP = 0x9E3779B97F4A7C15
@@ -13,6 +16,25 @@ def mixed(z):
     return z ^ (z >> 31)
 
 
+def uniform(key, number):
+    """A number in (0, 1)."""
+    return ((mixed((key + number * STEP) & BITS) >> 12) + 0.5) * 2.0**-52
+
+
+def logistic(key, rank):
+    u = uniform(key, rank)
+    return math.log(u / (1 - u))
+
+
+def gumbel(key, rank):
+    return -math.log(-math.log(uniform(key, rank)))
+
+
+def normal(key, rank):
+    u, v = uniform(key, 2 * rank - 1), uniform(key, 2 * rank)
+    return math.sqrt(-2 * math.log(u)) * math.cos(2 * math.pi * v)
+
+
 def key_of(labels, draw):
     """Where the noise of a query begins."""
     key = mixed((draw + STEP) & BITS)
@@ -22,16 +44,16 @@ def key_of(labels, draw):
     return key
 
 
-def next_key(key):
-    return mixed((key + STEP) & BITS)
-
-
-def uniform(key, place):
-    """A number uniform on (0, 1) for a place of the query, from 1 on."""
-    return ((mixed((key + place * STEP) & BITS) >> 12) + 0.5) * 2.0**-52
+def noise(kind, scores, labels, *, permutations, draw):
+    """The noise of every document, again for every permutation; it belongs to the ranks of the scores."""
+    ranks = ranking(scores)
+    key = key_of([labels[document] for document in ranks], draw)
+    for _ in range(permutations):
+        key = mixed((key + STEP) & BITS)
+        yield [kind(key, 1 + ranks.index(document)) for document in range(len(ranks))]
 
 
 def uniforms(labels, draw, sample=0):
     """The numbers of one sample, one per document, which belong to their places."""
-    key = next_key((key_of(labels, draw) + sample * STEP) & BITS)
+    key = mixed((key_of(labels, draw) + (sample + 1) * STEP) & BITS)
     return [uniform(key, place) for place in range(1, len(labels) + 1)]

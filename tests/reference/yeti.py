@@ -1,26 +1,20 @@
 """YetiRank as its papers write it: rank with noise, and let neighbours push each other apart. Plain loops."""
 
-import math
 from itertools import pairwise
 
 import numpy as np
 
 from tests.reference import Reference
-from tests.reference.lambdas import change, logistic, ranking, value
-from tests.reference.noise import key_of, next_key, uniform
+from tests.reference.lambdas import change, ranking, value
+from tests.reference.lambdas import logistic as wrong
+from tests.reference.noise import logistic
+from tests.reference.noise import noise as noise_of
 
 
 def noisy_scores(scores, labels, *, permutations, noise, draw):
-    """The scores with the noise of every permutation; noise belongs to the ranks of the scores."""
-    ranks = ranking(scores)
-    key = key_of([labels[document] for document in ranks], draw)
-    for _ in range(permutations):
-        key = next_key(key)
-        drawn = list(scores)
-        for rank, document in enumerate(ranks, 1):
-            u = uniform(key, rank)
-            drawn[document] += noise * math.log(u / (1 - u))
-        yield drawn
+    """The scores with logistic noise, of every permutation."""
+    for drawn in noise_of(logistic, scores, labels, permutations=permutations, draw=draw):
+        yield [s + noise * z for s, z in zip(scores, drawn, strict=True)]
 
 
 def forces(scores, labels, *, measure, weights, permutations, decay, noise, draw):
@@ -36,7 +30,7 @@ def forces(scores, labels, *, measure, weights, permutations, decay, noise, draw
             weight = decay**rank * (labels[i] - labels[j])
             if weights == "measure":
                 weight = change(measure, noisy, labels, i, j)
-            p = logistic(scores, i, j)
+            p = wrong(scores, i, j)
             pull[[i, j]] += weight * p / permutations, -weight * p / permutations
             bend[[i, j]] += weight * p * max(1 - p, 0.05) / permutations
     return pull, bend

@@ -32,8 +32,8 @@ SMOOTHED = [kind for kind in classes(SURROGATES).values() if "tends_to_measure" 
 def test_another_unit_of_score_is_another_unit_of_step(kind):
     """Scores twice as wide, smoothed twice as wide, make steps twice as long."""
     scores = np.random.default_rng(0).standard_normal(len(LABELS))
-    name = "alpha" if hasattr(kind(), "alpha") else "sigma"
-    power = {"alpha": -1, "sigma": 2 if kind.__name__.startswith("Smooth") else 1}[name]  # sigma: a square
+    name = next(name for name in ("alpha", "sigma", "temperature") if hasattr(kind(), name))
+    power = -1 if name == "alpha" else 2 if kind.__name__.startswith("Smooth") else 1  # its sigma: a square
     grad, curvature = step(kind(**{name: 0.7}), scores)
     for unit in (0.25, 4.0):
         slope, other = step(kind(**{name: 0.7 * unit**power}), unit * scores)

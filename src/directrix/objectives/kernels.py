@@ -39,8 +39,11 @@ class Composed:
     """With the place of a part: seed of what the model draws in training; None = it draws nothing."""
 
     def drawing(self, order: Int64Array) -> Self:
-        """Return the kernel for steps over the queries in this order, which decides what a model draws."""
-        return replace(self, seed=crc32(order.tobytes())) if getattr(self.model, "dropout", 0.0) else self
+        """Return the kernel for steps over the queries in this order, which decides what is drawn."""
+        kernel, seed = self, crc32(order.tobytes())
+        if "random" in self.surrogate.traits:
+            kernel = replace(kernel, surrogate=self._filled.redraw(seed))
+        return replace(kernel, seed=seed) if getattr(self.model, "dropout", 0.0) else kernel
 
     @cached_property
     def _filled(self) -> KernelSurrogate:

@@ -91,7 +91,7 @@ class ApproxMeasure(KernelSurrogate):
         prepared: tuple[Float64Array],
         qptr: Int64Array,
         chunk: tuple[int, int],
-        out: tuple[Float64Array, FloatArray],
+        out: tuple[FloatArray, ...],
     ) -> None:
         """Fill one chunk; see `KernelSurrogate.fill`."""
         from directrix.surrogates._kernels.approx import pull_chunk

@@ -96,7 +96,7 @@ class KernelSurrogate(ABC):
         prepared: Any,
         qptr: Int64Array,
         chunk: tuple[int, int],
-        out: tuple[Float64Array, FloatArray],
+        out: tuple[FloatArray, ...],
     ) -> None:
         """Fill value and gradient of the queries ``chunk[0] <= q < chunk[1]`` in ``out``."""
         self.kernel()(*prepared, scores, qptr, *chunk, *out)

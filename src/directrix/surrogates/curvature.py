@@ -25,7 +25,7 @@ class FilledCurvature(KernelSurrogate):
         out: tuple[FloatArray, ...],
     ) -> None:
         """Fill one chunk; see `KernelSurrogate.fill`."""
-        super().fill(scores, prepared, qptr, chunk, out if len(out) == 3 else (*out, out[-1]))  # type: ignore[arg-type]
+        super().fill(scores, prepared, qptr, chunk, out if len(out) == 3 else (*out, out[-1]))
 
     def value_grad_curvature(
         self, scores: FloatArray, prepared: Any, qptr: Int64Array

@@ -39,8 +39,8 @@ class Gumbel(Drawn):
     scale : float, 1e-30 to 1e30
         beta, in units of score. The standard deviation of the noise is 1.28 beta.
     draw : int >= 0
-        Number of the noise. Boosting takes other noise for every tree; other trainers keep it, so that they
-        maximise one function, as smooth and as convex as S.
+        Number of the noise. Boosting takes other noise for every tree, SGD and Adam for every epoch; other
+        trainers keep it, so that they maximise one function, as smooth and as convex as S.
 
     Notes
     -----
@@ -139,7 +139,7 @@ class Gumbel(Drawn):
         prepared: tuple[Any, ...],
         qptr: Int64Array,
         chunk: tuple[int, int],
-        out: tuple[Float64Array, FloatArray],
+        out: tuple[FloatArray, ...],
     ) -> None:
         """Fill one chunk; see `KernelSurrogate.fill`."""
         first, last = chunk

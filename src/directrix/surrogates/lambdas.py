@@ -39,10 +39,10 @@ class _Prepared(NamedTuple):
     part: Float64Array | None
 
 
-class SwapForces(KernelSurrogate):
-    """Base of `Lambda` and `YetiRank`, whose forces follow from what a swap of two documents changes.
+class RankwiseSurrogate(KernelSurrogate):
+    """Base of surrogates of any measure that adds up what documents earn at their ranks: a field ``measure``.
 
-    A subclass has a field ``measure``, and a kernel that takes what `Lambda`'s takes.
+    They are `Lambda`, and those of noisy rankings.
     """
 
     entries: ClassVar[tuple[str, ...]] = ("document", "query", "data", "document", "query")
@@ -73,11 +73,10 @@ class SwapForces(KernelSurrogate):
 
     @property
     def traits(self) -> frozenset[str]:
-        """value_free, shift_invariant; unit_interval if the measure lies in it."""
-        bounded = {"unit_interval"} if self.measure.highest <= 1.0 else set()
-        return frozenset({"value_free", "shift_invariant"} | bounded)
+        """shift_invariant; unit_interval if the measure lies in it."""
+        return frozenset({"shift_invariant"} | ({"unit_interval"} if self.measure.highest <= 1.0 else set()))
 
-    def from_labels(self, labels: Float64Array, qptr: Int64Array) -> _Prepared:
+    def from_labels(self, labels: Float64Array, qptr: Int64Array) -> Any:
         """Check the labels, and turn them into what the measure sees of them."""
         terms = terms_of(self, labels, qptr)
         sizes, depth, longest = np.diff(qptr), self.measure.depth, len(terms.discount)
@@ -91,6 +90,18 @@ class SwapForces(KernelSurrogate):
     def form(self) -> int:
         """Number of the measure's form, as the kernels know it."""
         return _SWAPPED.index(self.measure.form)
+
+
+class SwapForces(RankwiseSurrogate):
+    """Base of `Lambda` and `YetiRank`, whose forces follow from what a swap of two documents changes.
+
+    A subclass has a kernel that takes what `Lambda`'s takes.
+    """
+
+    @property
+    def traits(self) -> frozenset[str]:
+        """value_free, shift_invariant; unit_interval if the measure lies in it."""
+        return super().traits | {"value_free"}
 
     def fill(
         self,

@@ -96,8 +96,8 @@ class XENDCG(Drawn, _TopOne):
     Parameters
     ----------
     draw : int >= 0
-        Number of the noise. Boosting takes other noise for every tree; other trainers keep it, so that they
-        maximise one function.
+        Number of the noise. Boosting takes other noise for every tree, SGD and Adam for every epoch; other
+        trainers keep it, so that they maximise one function.
 
     Notes
     -----
@@ -138,7 +138,7 @@ class XENDCG(Drawn, _TopOne):
         prepared: tuple[Float64Array],
         qptr: Int64Array,
         chunk: tuple[int, int],
-        out: tuple[Float64Array, FloatArray],
+        out: tuple[FloatArray, ...],
     ) -> None:
         """Fill one chunk; see `KernelSurrogate.fill`."""
         first, last = chunk

@@ -41,7 +41,7 @@ class _Plain(KernelSurrogate):
         prepared: tuple[Float64Array],
         qptr: Int64Array,
         chunk: tuple[int, int],
-        out: tuple[Float64Array, FloatArray],
+        out: tuple[FloatArray, ...],
     ) -> None:
         first, last = chunk
         docs = slice(int(qptr[first]), int(qptr[last]))

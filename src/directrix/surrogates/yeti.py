@@ -13,17 +13,16 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.parameters import SMALLEST, number, positive, whole
-from directrix.surrogates.curvature import FilledCurvature
+from directrix.parameters import SMALLEST, number, positive
 from directrix.surrogates.lambdas import SwapForces
-from directrix.surrogates.noise import Drawn
+from directrix.surrogates.noisy import NoisySurrogate
 from directrix.types import Float64Array, Int64Array
 
 Weights = Literal["labels", "measure"]
 
 
 @dataclass(frozen=True, repr=False)
-class YetiRank(Drawn, FilledCurvature, SwapForces):
+class YetiRank(NoisySurrogate, SwapForces):
     r"""YetiRank's gradient: the mean force between neighbours over rankings with noise.
 
     .. math:: \lambda_i = \frac1R \sum_{r=1}^R \sum_p w_p^r \, \frac{[i = a] - [i = b]}{1 + e^{s_a - s_b}},
@@ -48,13 +47,15 @@ class YetiRank(Drawn, FilledCurvature, SwapForces):
     noise : float, 1e-30 to 1e30
         epsilon, in units of score.
     draw : int >= 0
-        Number of the noise. Boosting takes other noise for every tree; other trainers keep it.
+        Number of the noise. Boosting takes other noise for every tree, SGD and Adam for every epoch.
 
     Notes
     -----
     Noise belongs to ranks: it follows from ``draw`` and the labels of the query by rank, so that a query has
     the same forces in any batch. Tied documents are ranked in input order. The force of a pair is multiplied
-    by the weights of both documents; the value does not depend on them.
+    by the weights of both documents; the value does not depend on them. Boosting divides by
+    :math:`\sum w p (1 - p)`, at least 5 % of w p, with the chance :math:`p = 1/(1 + e^{s_a - s_b})` that a
+    pair is in the wrong order.
 
     O(R n log n) time, O(n) memory.
 
@@ -85,23 +86,11 @@ class YetiRank(Drawn, FilledCurvature, SwapForces):
         if self.weights not in get_args(Weights):
             raise InputError(f"YetiRank(weights={self.weights!r}): type 'labels' or 'measure'.")
         checked = {
-            "permutations": whole(self.permutations, "permutations", "YetiRank"),
             "decay": float(number(self.decay, "decay", "YetiRank", above=0.0, most=1.0, example=0.99)),
             "noise": float(positive(self.noise, "noise", "YetiRank", SMALLEST)),
-            "draw": whole(self.draw, "draw", "YetiRank", least=0, example=0),
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
-
-    def __repr__(self) -> str:
-        fields = ("weights", "permutations", "decay", "noise", "draw")
-        settings = ", ".join(f"{name}={getattr(self, name)!r}" for name in fields)
-        return f"YetiRank({self.measure.name!r}, {settings})"
-
-    @property
-    def traits(self) -> frozenset[str]:
-        """value_free, shift_invariant, random; unit_interval if the measure lies in it."""
-        return super().traits | {"random"}
 
     def prepare(self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None) -> Any:
         """See `KernelSurrogate.prepare`; a pair weighs as much as the product of its documents."""

@@ -22,11 +22,11 @@ def check_trainer(trainer: Any, wrapper: str) -> None:
 
 
 def check_values(objective: Any, trainer: str) -> None:
-    """Raise `InputError` for an objective whose gradient belongs to no loss, if a trainer compares losses."""
+    """Raise `InputError` if the gradient of the objective is not that of its loss, which a line search needs."""
     if getattr(objective, "value_free", False):
         raise InputError(
             f"{trainer} compares losses, but the gradient of {getattr(objective, 'surrogate', objective)!r} "
-            "is not the gradient of a loss, so the line search would fail. Use stochastic steps: "
+            "is not that of its value, so the line search would fail. Use stochastic steps: "
             "trainer='sgd', or directrix.SGD(learning_rate=1e-3, epochs=700)."
         )
 

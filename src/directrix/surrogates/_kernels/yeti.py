@@ -1,7 +1,6 @@
 """YetiRank: forces between neighbours in rankings by scores with noise, and their curvature.
 
-The documents are numbered by rank. Noise belongs to a rank, not to a document: so another order of the
-documents changes nothing, and a query has the same noise alone and among others.
+The documents are numbered by rank.
 """
 
 import math
@@ -10,17 +9,9 @@ import numpy as np
 
 from directrix.kernels import kernel
 from directrix.surrogates._kernels.lambdas import arrange, exchange, scratch, write_ranking
-from directrix.surrogates._kernels.noise import key_of, next_key, uniform
+from directrix.surrogates._kernels.noise import LOGISTIC, add_noise, next_key, query_key
 from directrix.surrogates._kernels.pair_forces import LEAST_CURVATURE
 from directrix.surrogates._kernels.sorting import descending_order
-
-
-@kernel
-def _add_noise(s, noise, key, noisy):
-    """Add ``noise`` log(u / (1 - u)) to every score, u uniform on (0, 1)."""
-    for p in range(len(s)):
-        u = uniform(key, p)
-        noisy[p] = s[p] + noise * math.log(u / (1.0 - u))
 
 
 @kernel
@@ -59,7 +50,7 @@ def _forces(spec, discount, key, n, space, rows):
     top = n
     for _ in range(n_permutations):
         key = next_key(key)
-        _add_noise(s, noise, key, noisy)
+        add_noise(LOGISTIC, s, noise, key, noisy)
         descending_order(noisy, order)
         if by_measure:
             for i in range(n):
@@ -99,7 +90,7 @@ def yeti_chunk(
         if finite:
             for p in range(n):
                 rows[4, p] = weights[lo + order[p]]
-            key = key_of(ranking[1][lo - start : lo - start + n], draw)
+            key = query_key(ranking[1][lo - start : lo - start + n], draw)
             _forces(setting, discount, key, n, space, rows)
         for p in range(n):
             curvature[lo + order[p]] = rows[1, p] if finite else np.nan
