@@ -52,6 +52,9 @@ ROWS: dict[str, Any] = {
             "Gumbel('LambdaLoss', samples=3)",
             "YetiRank",
             "YetiRank(weights='measure')",
+            "PLRank('nDCG@10')",
+            "StochasticRank",
+            "StochasticRank('nDCG@10')",
         )
         if text.partition("(")[0] in SURROGATES
     },

@@ -20,6 +20,7 @@ EXAMPLES = [
     "Lambda('NDCG@5')", "Lambda('AP')", "RankNet", "RankSVM", "ListMLE(k=3)", "ListNet", "RankCosine",
     "LambdaLoss(k=3)", "XENDCG", "Gumbel('RankNet', samples=2)", "Gumbel('Dorm(k=3)', samples=2)",
     "Regression", "SVMMap(rel=1)", "SVMNdcg(rel=1)", "PermuRank(rel=1)", "Dorm(k=3)",
+    "YetiRank", "PLRank('NDCG@5')", "StochasticRank('AP')",
 ]  # fmt: skip
 
 

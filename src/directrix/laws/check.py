@@ -26,8 +26,8 @@ def check_surrogate(surrogate: Surrogate, *, seed: int = 0, rtol: float = 1e-5) 
 
     Laws for every surrogate:
 
-    - Permuting documents permutes the gradient, also where scores tie (not if value_free); if random, it does
-      so exactly, or the mean over draws does.
+    - Permuting documents permutes the gradient, also where scores tie (not if value_free, or random and not
+      smooth); if random, it does so exactly, or the mean over draws does.
     - A curvature, if there is one, is finite, >= 0, > 0 where there is a gradient, and permuted with
       the documents.
     - A query gives the same bits alone and in a batch.

@@ -94,17 +94,17 @@ class PLRank(Sampling):
     -----
     Value and gradient are estimates without bias; those of one draw do not fit together, so trainers that
     compare losses refuse them. PL-Rank-3 has no b, and :math:`r_p` in place of :math:`A_p D(p) \bar x_p`.
-    This gradient is the same on average, adds up to 0 over the query in every ranking, and has a variance 3 to 20
-    times lower (docs/decisions/0141). A, with which AP, RR and ERR have such gradients too, is ours. Boosting
-    divides by :math:`\sum_p (A_p D(p) \bar x_p + \max(F_p, b_p)) P (1 - P)`, at least 5 % of the same sum
-    without :math:`1 - P`.
+    This gradient is the same on average, adds up to 0 over the query in every ranking, and has a variance 3
+    to 20 times lower (docs/decisions/0141). A, with which AP, RR and ERR have such gradients too, is ours.
+    Boosting divides by :math:`\sum_p (A_p D(p) \bar x_p + \max(F_p, b_p)) P (1 - P)`, at least 5 % of the
+    same sum without :math:`1 - P`.
 
     O(n) time per ranking, and a sort; O(n) memory.
 
     References
     ----------
-    Oosterhuis (2022), Learning-to-rank at the speed of sampling, SIGIR, Eq. 10 and Algorithm 1,
-    doi:10.1145/3477495.3531842.
+    Oosterhuis (2022), Learning-to-rank at the speed of sampling: Plackett-Luce gradient estimation with
+    minimal computational complexity, SIGIR (the algorithm PL-Rank-3), doi:10.1145/3477495.3531842.
 
     Examples
     --------
@@ -163,7 +163,7 @@ class StochasticRank(Sampling):
     References
     ----------
     Ustimenko & Prokhorenkova (2020), StochasticRank: global optimization of scale-free discrete functions,
-    ICML, Sections 4 and 5, arXiv:2003.02122.
+    ICML (coordinate conditional sampling), arXiv:2003.02122.
 
     Examples
     --------

@@ -22,7 +22,7 @@ def check_trainer(trainer: Any, wrapper: str) -> None:
 
 
 def check_values(objective: Any, trainer: str) -> None:
-    """Raise `InputError` if the gradient of the objective is not that of its loss, which a line search needs."""
+    """Raise `InputError` for an objective whose gradient is not that of its loss: line searches need it."""
     if getattr(objective, "value_free", False):
         raise InputError(
             f"{trainer} compares losses, but the gradient of {getattr(objective, 'surrogate', objective)!r} "
