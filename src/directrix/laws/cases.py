@@ -54,7 +54,7 @@ def all_cases(rng: np.random.Generator) -> Iterator[Case]:
 
 
 def permutations(surrogate: Surrogate, rng: np.random.Generator) -> Iterator[tuple[Case, Int64Array]]:
-    """Cases, and another order of their documents; for forces and estimates without ties, where it matters."""
+    """Cases, and another order of their documents; without ties for forces and estimates, as it matters."""
     estimated = "random" in surrogate.traits and "smooth" not in surrogate.traits
     hard = [] if "value_free" in surrogate.traits or estimated else hard_cases()
     for case in [*random_cases(rng), *hard]:
