@@ -50,10 +50,13 @@ from directrix.surrogates.approx import ApproxPrecision as ApproxPrecision
 from directrix.surrogates.approx import ApproxRR as ApproxRR
 from directrix.surrogates.approx_measure import ApproxMeasure as ApproxMeasure
 from directrix.surrogates.dorm import Dorm as Dorm
+from directrix.surrogates.gumbel import Gumbel as Gumbel
+from directrix.surrogates.lambdaloss import LambdaLoss as LambdaLoss
 from directrix.surrogates.lambdas import Lambda as Lambda
 from directrix.surrogates.listwise import ListMLE as ListMLE
 from directrix.surrogates.listwise import ListNet as ListNet
 from directrix.surrogates.listwise import RankCosine as RankCosine
+from directrix.surrogates.listwise import XENDCG as XENDCG
 from directrix.surrogates.names import surrogate as surrogate
 from directrix.surrogates.pairwise import RankNet as RankNet
 from directrix.surrogates.pairwise import RankSVM as RankSVM

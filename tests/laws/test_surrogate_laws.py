@@ -253,6 +253,22 @@ def test_the_law_of_draws_can_fail(draw, message):
         check_surrogate(Drawn("", dx.YetiRank()))
 
 
+def test_noise_does_not_hide_that_a_document_is_forgotten():
+    """Of a random surrogate the law of permutations compares means over draws."""
+
+    class Forgetful(_Without):
+        def redraw(self, *numbers):
+            return Forgetful("", self.inner.redraw(*numbers))
+
+        def value_and_grad(self, scores, labels, qptr):
+            value, grad = self.inner.value_and_grad(scores, labels, qptr)
+            return _last_document_forgotten(value, grad, scores, qptr)
+
+    check_surrogate(dx.XENDCG())
+    with pytest.raises(LawBroken, match="- permuting documents permutes the gradient: "):
+        check_surrogate(Forgetful("", dx.XENDCG()))
+
+
 def test_every_law_has_a_mutant():
     laws = {law.__name__.lstrip("_").replace("_", " ") for law, _ in _LAWS} | {"gradient is the slope"}
     assert set(MUTANTS) | {"boosting can divide by the curvature", "draws differ"} == laws

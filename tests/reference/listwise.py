@@ -6,6 +6,7 @@ import math
 import numpy as np
 
 from tests.reference import Reference
+from tests.reference.noise import uniforms
 
 
 def targets(labels, target):
@@ -26,6 +27,14 @@ def listnet_of_shares(s, labels):
     p_labels = [a / sum(y) if sum(y) else 1 / len(y) for a in y]
     p_scores = [math.exp(a) / sum(math.exp(b) for b in s) for a in s]
     return sum(p * math.log(q) for p, q in zip(p_labels, p_scores, strict=True) if p)
+
+
+def xe_ndcg(s, labels, draw=0):
+    """Bruch (2021): the cross entropy of softmax and 2^l - gamma, gamma uniform for every document."""
+    powers = [2.0**y for y in labels]
+    y = [a - gamma for a, gamma in zip(powers, uniforms(powers, draw), strict=True)]
+    p_scores = [math.exp(a) / sum(math.exp(b) for b in s) for a in s]
+    return sum(a / sum(y) * math.log(q) for a, q in zip(y, p_scores, strict=True))
 
 
 def plackett_luce(s, order):
@@ -83,6 +92,7 @@ def regression(s, labels, weight=None, *, intercept=True):
 
 REFERENCES = {
     "ListNet": Reference(listnet, [{}, {"target": "gains", "temperature": 0.5}]),
+    "XENDCG": Reference(xe_ndcg, [{}, {"draw": 5}]),
     "ListMLE": Reference(listmle, [{}, {"k": 3}]),
     "RankCosine": Reference(rank_cosine, [{}, {"target": "labels", "centred": True}]),
     "Regression": Reference(regression, [{}, {"intercept": False}]),

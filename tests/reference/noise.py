@@ -1,4 +1,4 @@
-"""Noise that follows from a draw, the labels by rank, and the rank. Plain loops."""
+"""Noise that follows from a draw, the labels in an order, and a place in it. Plain loops."""
 
 import math
 import struct
@@ -35,13 +35,25 @@ def normal(key, rank):
     return math.sqrt(-2 * math.log(u)) * math.cos(2 * math.pi * v)
 
 
-def noise(kind, scores, labels, *, permutations, draw):
-    """The noise of every document, again for every permutation."""
-    ranks = ranking(scores)
+def key_of(labels, draw):
+    """Where the noise of a query begins."""
     key = mixed((draw + STEP) & BITS)
-    for document in ranks:
-        (bits,) = struct.unpack("<Q", struct.pack("<d", labels[document]))
+    for label in labels:
+        (bits,) = struct.unpack("<Q", struct.pack("<d", label))
         key = mixed(((key ^ bits) + STEP) & BITS)
+    return key
+
+
+def noise(kind, scores, labels, *, permutations, draw):
+    """The noise of every document, again for every permutation; it belongs to the ranks of the scores."""
+    ranks = ranking(scores)
+    key = key_of([labels[document] for document in ranks], draw)
     for _ in range(permutations):
         key = mixed((key + STEP) & BITS)
         yield [kind(key, 1 + ranks.index(document)) for document in range(len(ranks))]
+
+
+def uniforms(labels, draw, sample=0):
+    """The numbers of one sample, one per document, which belong to their places."""
+    key = mixed((key_of(labels, draw) + (sample + 1) * STEP) & BITS)
+    return [uniform(key, place) for place in range(1, len(labels) + 1)]

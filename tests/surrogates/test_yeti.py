@@ -75,6 +75,15 @@ def test_every_tree_sees_other_noise_and_a_seed_gives_the_same_model(monkeypatch
     assert texts[0] == texts[1] != texts[2]
 
 
+def test_permuting_documents_permutes_the_noise_with_them():
+    rng = np.random.default_rng(5)
+    scores, labels, order = rng.standard_normal(20), rng.integers(0, 4, 20).astype(float), rng.permutation(20)
+    surrogate, qptr = dx.YetiRank(), np.array([0, 20])
+    _, grad = surrogate.value_and_grad(scores, labels, qptr)
+    _, mixed = surrogate.value_and_grad(scores[order], labels[order], qptr)
+    np.testing.assert_allclose(mixed, grad[order], rtol=1e-12, atol=1e-15)
+
+
 def test_a_pair_that_is_wrong_for_sure_has_a_bounded_step():
     scores, labels, qptr = np.array([0.0, 60.0]), np.array([1.0, 0.0]), np.array([0, 2])
     surrogate = dx.YetiRank()

@@ -33,7 +33,8 @@ EVERY_SURROGATE = (
     *(f"PLRank(temperature={sigma})" for sigma in _SIGMAS),
     *(f"StochasticRank(sigma={sigma})" for sigma in _SIGMAS),
     *("SVMMap()", "PermuRank()", "SVMRoc()", "SVMNdcg()", "Dorm()", "Dorm(k=10)"),
-    *("RankNet()", "RankSVM()", "ListNet()", "ListMLE()", "RankCosine()", "Regression()"),
+    *("RankNet()", "RankSVM()", "ListNet()", "XENDCG()", "ListMLE()", "RankCosine()", "Regression()"),
+    *("LambdaLoss()", "Gumbel()"),
 )
 """The surrogates that have a value, with several values of their parameters, for weights of length 1."""
 

@@ -54,8 +54,9 @@ def all_cases(rng: np.random.Generator) -> Iterator[Case]:
 
 
 def permutations(surrogate: Surrogate, rng: np.random.Generator) -> Iterator[tuple[Case, Int64Array]]:
-    """Cases, and another order of their documents; without ties if value_free or random: there it matters."""
-    hard = [] if {"value_free", "random"} & surrogate.traits else hard_cases()
+    """Cases, and another order of their documents; without ties for forces and estimates, as it matters."""
+    estimated = "random" in surrogate.traits and "smooth" not in surrogate.traits
+    hard = [] if "value_free" in surrogate.traits or estimated else hard_cases()
     for case in [*random_cases(rng), *hard]:
         yield case, np.concatenate([lo + rng.permutation(hi - lo) for _, lo, hi in each_query(case)])
 

@@ -12,10 +12,10 @@ from directrix.models.linear import LinearModel, one_per_feature
 from directrix.objectives.kernels import kernel_for
 from directrix.objectives.objective import Objective
 from directrix.objectives.penalty import L2
-from directrix.objectives.plain import kernel_surrogate
 from directrix.objectives.source import Memory
 from directrix.objectives.stream import Stream
 from directrix.surrogates.names import surrogate as as_surrogate
+from directrix.surrogates.plain import kernel_surrogate
 from directrix.types import Model, Surrogate
 
 

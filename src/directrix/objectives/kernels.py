@@ -15,10 +15,10 @@ from directrix.models.linear import LinearModel, one_per_feature
 from directrix.objectives.batches import runs
 from directrix.objectives.parts import Part
 from directrix.objectives.penalty import L2
-from directrix.objectives.plain import kernel_surrogate
 from directrix.objectives.source import Gradient, Memory
 from directrix.surrogates.approx_rank import ApproxRank
 from directrix.surrogates.base import KernelSurrogate, writable
+from directrix.surrogates.plain import kernel_surrogate
 from directrix.types import Float64Array, Int64Array, Model, Surrogate
 
 

@@ -14,8 +14,8 @@ from directrix.data.queries import Queries
 from directrix.data.weights import weights_of
 from directrix.measures.gains import gains
 from directrix.measures.terms import query_sums
-from directrix.objectives.plain import kernel_surrogate
 from directrix.surrogates.base import spread_curvature, writable
+from directrix.surrogates.plain import kernel_surrogate
 from directrix.types import Float64Array, Surrogate
 
 

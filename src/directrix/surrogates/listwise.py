@@ -1,6 +1,6 @@
-r"""Losses over a whole list: ListNet, ListMLE, RankCosine.
+r"""Losses over a whole list: ListNet, XE-NDCG, ListMLE, RankCosine.
 
-All three compare the list of scores with one list made of the labels, in O(n) per query.
+All compare the list of scores with one list made of the labels, in O(n) per query.
 """
 
 from __future__ import annotations
@@ -13,11 +13,30 @@ import numpy as np
 from directrix.measures.terms import query_sums
 from directrix.parameters import positive, whole
 from directrix.surrogates.loss import Loss, Target, by_label, check_flag, targets
+from directrix.surrogates.noise import Drawn, uniforms
 from directrix.types import Float64Array, FloatArray, Int64Array
 
 
+class _TopOne(Loss):
+    """Minus the cross entropy of shares P that `prepare` returns and those of the scores."""
+
+    compiled: ClassVar[str] = "listwise.listnet_chunk"
+    entries: ClassVar[tuple[str, ...]] = ("document",)
+
+    def curvature(
+        self, scores: FloatArray, prepared: tuple[Float64Array], qptr: Int64Array, grad: FloatArray
+    ) -> Float64Array:
+        """P (1 - p), the diagonal of the second derivatives, but at least the gradient's magnitude.
+
+        The gradient is P - p; where p has all but vanished, p (1 - p) alone would make steps without bound.
+        """
+        slope = grad.astype(np.float64)
+        p = prepared[0] - slope
+        return np.maximum(p * (1.0 - p), np.abs(slope))
+
+
 @dataclass(frozen=True)
-class ListNet(Loss):
+class ListNet(_TopOne):
     r"""Minus the cross-entropy of top-one probabilities, those of the labels and those of the scores.
 
     .. math:: \sum_i P_i \log\frac{e^{s_i}}{\sum_j e^{s_j}},
@@ -42,8 +61,6 @@ class ListNet(Loss):
     Cao, Qin, Liu, Tsai & Li (2007), top-one probabilities with phi = exp, doi:10.1145/1273496.1273513.
     """
 
-    compiled: ClassVar[str] = "listwise.listnet_chunk"
-    entries: ClassVar[tuple[str, ...]] = ("document",)
     target: Target | Literal["shares"] = "labels"
     temperature: float = 1.0
 
@@ -65,16 +82,75 @@ class ListNet(Loss):
             p: Float64Array = np.exp((y - np.repeat(top, sizes)) / self.temperature)
         return (p / np.repeat(query_sums(p, qptr), sizes),)
 
+
+@dataclass(frozen=True)
+class XENDCG(Drawn, _TopOne):
+    r"""XE-NDCG: minus a cross entropy whose labels are drawn, which bounds nDCG.
+
+    .. math:: \sum_i P_i \log\frac{e^{s_i}}{\sum_j e^{s_j}},
+              \qquad P_i = \frac{2^{l_i} - \gamma_i}{\sum_j (2^{l_j} - \gamma_j)}
+
+    with gamma uniform on (0, 1) for every document. Irrelevant documents have a share too, each another one:
+    a mean over draws does not push all of them to the same score.
+
+    Parameters
+    ----------
+    draw : int >= 0
+        Number of the noise. Boosting takes other noise for every tree, SGD and Adam for every epoch; other
+        trainers keep it, so that they maximise one function.
+
+    Notes
+    -----
+    Noise belongs to the places of documents: it follows from ``draw`` and the labels of the query in their
+    order, so that a query has the same noise in any batch.
+
+    Convex as a loss; at most minus the entropy of P, in nats. O(n) per query.
+
+    References
+    ----------
+    Bruch (2021), An alternative cross entropy loss for learning-to-rank, WWW, arXiv:1911.09798. The loss is
+    negated here; LightGBM calls it rank_xendcg.
+    """
+
+    draw: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "draw", whole(self.draw, "draw", "XENDCG", least=0, example=0))
+
+    @property
+    def traits(self) -> frozenset[str]:
+        """smooth, convex, shift_invariant, random."""
+        return super().traits | {"random"}
+
+    def from_labels(self, labels: Float64Array, qptr: Int64Array) -> tuple[Float64Array]:
+        """2^l of every document."""
+        return (np.exp2(labels),)
+
+    def _shares(self, powers: Float64Array, qptr: Int64Array) -> Float64Array:
+        """P of every document."""
+        y = powers - uniforms(powers, qptr, self.draw)
+        shares: Float64Array = y / np.repeat(query_sums(y, qptr), np.diff(qptr))
+        return shares
+
+    def fill(
+        self,
+        scores: FloatArray,
+        prepared: tuple[Float64Array],
+        qptr: Int64Array,
+        chunk: tuple[int, int],
+        out: tuple[FloatArray, ...],
+    ) -> None:
+        """Fill one chunk; see `KernelSurrogate.fill`."""
+        first, last = chunk
+        docs, local = slice(qptr[first], qptr[last]), qptr[first : last + 1] - qptr[first]
+        shares, part = (self._shares(prepared[0][docs], local),), (out[0][first:last], out[1][docs])
+        super().fill(scores[docs], shares, local, (0, last - first), part)
+
     def curvature(
         self, scores: FloatArray, prepared: tuple[Float64Array], qptr: Int64Array, grad: FloatArray
     ) -> Float64Array:
-        """P (1 - p), the diagonal of the second derivatives, but at least the gradient's magnitude.
-
-        The gradient is P - p; where p has all but vanished, p (1 - p) alone would make steps without bound.
-        """
-        slope = grad.astype(np.float64)
-        p = prepared[0] - slope
-        return np.maximum(p * (1.0 - p), np.abs(slope))
+        """See `ListNet.curvature`."""
+        return super().curvature(scores, (self._shares(prepared[0], qptr),), qptr, grad)
 
 
 @dataclass(frozen=True)

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
-from typing import Any, Self, cast
-
-import numpy as np
+from dataclasses import fields
+from typing import Any, cast
 
 from directrix.parameters import whole
-from directrix.surrogates.base import in_chunks
+from directrix.surrogates.curvature import FilledCurvature
 from directrix.surrogates.lambdas import RankwiseSurrogate
-from directrix.types import Float64Array, FloatArray, Int64Array
+from directrix.surrogates.noise import Drawn
 
 
-class NoisySurrogate(RankwiseSurrogate):
+class NoisySurrogate(Drawn, FilledCurvature, RankwiseSurrogate):
     """Base of `YetiRank`, `PLRank` and `StochasticRank`: frozen dataclasses with these fields.
 
-    Their kernels fill a third array of the output: the curvature.
+    Their noise belongs to ranks: they have the same forces for any order of the documents.
     """
 
     permutations: int
-    draw: int
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -37,33 +34,3 @@ class NoisySurrogate(RankwiseSurrogate):
     def traits(self) -> frozenset[str]:
         """random, and those of the base."""
         return super().traits | {"random"}
-
-    def redraw(self, *numbers: int) -> Self:
-        """Return a copy with other noise, which follows from ``draw`` and these numbers."""
-        state = np.random.SeedSequence([self.draw, *numbers]).generate_state(1)
-        return cast("Self", replace(cast("Any", self), draw=int(state[0] >> 1)))
-
-    def fill(
-        self,
-        scores: FloatArray,
-        prepared: Any,
-        qptr: Int64Array,
-        chunk: tuple[int, int],
-        out: tuple[FloatArray, ...],
-    ) -> None:
-        """Fill one chunk; see `KernelSurrogate.fill`. Without a third array the curvature is not kept."""
-        super().fill(scores, prepared, qptr, chunk, (*out, out[-1])[:3])
-
-    def value_grad_curvature(
-        self, scores: FloatArray, prepared: Any, qptr: Int64Array
-    ) -> tuple[Float64Array, FloatArray, FloatArray]:
-        """See `KernelSurrogate.value_grad_curvature`."""
-        out = np.zeros(len(qptr) - 1), np.zeros_like(scores), np.zeros_like(scores)
-        in_chunks(lambda first, last: self.fill(scores, prepared, qptr, (first, last), out), qptr)
-        return out
-
-    def curvature(
-        self, scores: FloatArray, prepared: Any, qptr: Int64Array, grad: FloatArray
-    ) -> Float64Array:
-        """See `KernelSurrogate.curvature`."""
-        return self.value_grad_curvature(scores, prepared, qptr)[2].astype(np.float64)

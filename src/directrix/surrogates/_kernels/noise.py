@@ -1,7 +1,7 @@
-"""Noise for the scores of a query: numbers that follow from a draw, the query's labels by rank, and the rank.
+"""Noise by counter: numbers that follow from a draw, the labels of a query in an order, and a place in it.
 
-Noise belongs to a rank, not to a document: so another order of the documents changes nothing, and a query has
-the same noise alone and among others.
+So a query has the same noise alone and among others. Where the order is the ranking, another order of the
+documents changes nothing; where it is that of the documents, noise does not change with the scores.
 """
 
 import math
@@ -30,10 +30,10 @@ def _uniform(key, number):
 
 
 @kernel
-def query_key(ranked, draw):
-    """Where the noise of a query begins: elsewhere for other labels by rank, and for another draw."""
+def query_key(labels, draw):
+    """Where the noise of a query begins: elsewhere for other labels in this order, and for another draw."""
     key = _mixed(np.uint64(draw) + _STEP)
-    bits = ranked.view(np.uint64)
+    bits = labels.view(np.uint64)
     for p in range(len(bits)):
         key = _mixed((key ^ bits[p]) + _STEP)
     return key
@@ -41,7 +41,7 @@ def query_key(ranked, draw):
 
 @kernel
 def next_key(key):
-    """Where the noise of the next ranking begins."""
+    """Where the next noise of the same query begins."""
     return _mixed(key + _STEP)
 
 
@@ -56,3 +56,13 @@ def add_noise(kind, s, scale, key, noisy):
             u = _uniform(key, p + 1)
             drawn = -math.log(-math.log(u)) if kind == GUMBEL else math.log(u / (1.0 - u))
         noisy[p] = s[p] + scale * drawn
+
+
+@kernel
+def uniform_chunk(labels, draw, sample, qptr, first, last, u):
+    """Fill ``u``, float64 (n_docs,), with numbers uniform on (0, 1), which belong to places in the query."""
+    for q in range(first, last):
+        lo = qptr[q]
+        key = next_key(query_key(labels[lo : qptr[q + 1]], draw) + np.uint64(sample) * _STEP)
+        for i in range(lo, qptr[q + 1]):
+            u[i] = _uniform(key, i - lo + 1)

@@ -14,6 +14,8 @@ from directrix.kernels import kernel
 from directrix.measures._kernels.workspace import FAST
 from directrix.surrogates._kernels.sigmoids import exponentials
 
+LEAST_CURVATURE = 0.05
+"""Least curvature of a force, as a share of it: steps stay finite where a pair is certain to be wrong."""
 _REACH = 40.0
 
 

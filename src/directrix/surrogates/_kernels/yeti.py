@@ -10,10 +10,8 @@ import numpy as np
 from directrix.kernels import kernel
 from directrix.surrogates._kernels.lambdas import arrange, exchange, scratch, write_ranking
 from directrix.surrogates._kernels.noise import LOGISTIC, add_noise, next_key, query_key
+from directrix.surrogates._kernels.pair_forces import LEAST_CURVATURE
 from directrix.surrogates._kernels.sorting import descending_order
-
-_LEAST_CURVATURE = 0.05
-"""Least curvature of a force, as a share of it: steps stay finite where a pair is certain to be wrong."""
 
 
 @kernel
@@ -27,7 +25,7 @@ def _neighbours(s, x, weights, order, top, doubles, pull, bend):
             a, b = b, a
         p = 1.0 / (1.0 + math.exp(s[a] - s[b]))
         force = weight * p
-        curvature = force * max(1.0 - p, _LEAST_CURVATURE)
+        curvature = force * max(1.0 - p, LEAST_CURVATURE)
         pull[a] += force
         pull[b] -= force
         bend[a] += curvature
