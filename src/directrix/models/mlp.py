@@ -90,8 +90,8 @@ class MLPModel:
 
     @property
     def floats_per_row(self) -> int:
-        """Floats kept per row between `forward` and `backward`; objectives choose their rows by it."""
-        return sum(self.hidden)
+        """Floats that a row needs between `forward` and `backward`; objectives choose their rows by it."""
+        return 3 * sum(self.hidden)  # units, their slopes, and what a layer adds
 
     def n_params(self, n_features: int) -> int:
         """Number of parameters."""
@@ -173,19 +173,20 @@ class MLPModel:
             _add_scores(inputs[0], g, last[split:])
         w = np.zeros(phi.shape[1], dtype)
         w[:split] = layers[-1].weights[:split, 0]
-        delta = g[:, None] * w
+        delta = g[:, None] * w if self._skips(len(units) - 1) else np.empty((0, 0), dtype)
         least, factor = self._draw()
         for level in range(len(units) - 1, -1, -1):
             phi, drawn = units[level]
-            inner, scale = np.empty_like(phi), factor if len(drawn) else 1.0
+            inner, scale = np.empty_like(phi), dtype.type(factor if len(drawn) else 1.0)
             bias: Any = slopes[level].bias
-            through(delta, phi, self.activation == "tanh", drawn, least, dtype.type(scale), inner, bias)
+            through(delta, g, w, phi, self.activation == "tanh", drawn, least, scale, inner, bias)
             _add_product(inputs[level], inner, slopes[level].weights)
             if level:
                 panels = _panels(layers[level].weights, dtype, transposed=True)
-                first = delta if self._skips(level) else np.zeros((1, units[level - 1][0].shape[1]), dtype)
-                delta = np.empty_like(units[level - 1][0])
-                product(read_only(inner), panels, first, dtype.type(-np.inf), delta)
+                before = np.empty_like(units[level - 1][0])
+                first = delta if self._skips(level) else np.zeros((1, before.shape[1]), dtype)
+                product(read_only(inner), panels, first, dtype.type(-np.inf), before)
+                delta = before
         return grad
 
     def _draw(self) -> tuple[int, float]:

@@ -8,7 +8,15 @@ import numpy as np
 
 from directrix.kernels import kernel
 from directrix.measures._kernels.workspace import FAST
-from directrix.models._kernels.tiles import ROWS, add_four, add_row, add_tile, product_row, product_tile
+from directrix.models._kernels.tiles import (
+    ROWS,
+    add_four,
+    add_row,
+    add_tile,
+    prefetch,
+    product_row,
+    product_tile,
+)
 
 _ROWS_AT_ONCE = 128
 """Rows that stay in the cache for all panels, and float32 rows summed before the sum moves to float64."""
@@ -30,6 +38,13 @@ def pack(weights, transposed, panels):
 
 
 @kernel
+def _ask_for(array, first, last, step):
+    """Prefetch what lies from ``first`` to ``last``, a cache line every ``step`` numbers."""
+    for at in range(first, last, step):
+        prefetch(array, at)
+
+
+@kernel
 def product(rows, panels, first, low, out):
     """Out (n, padded) = max(low, first + rows W), for a ``first`` of one row or of n."""
     n, stride = rows.shape
@@ -41,6 +56,8 @@ def product(rows, panels, first, low, out):
         for p in range(n_panels):
             b, at, i = p * depth * lanes, p * lanes, begin
             while i + ROWS <= end:
+                if p == 0:
+                    _ask_for(rows, (i + 2 * ROWS) * stride, min(i + 3 * ROWS, n) * stride, lanes)
                 product_tile(rows, i * stride, stride, 1, panels, b, lanes, depth, first, i * step + at, step, low, out, i * width + at, width)  # fmt: skip  # noqa: E501
                 i += ROWS
             while i < end:
@@ -55,9 +72,14 @@ def add_product(rows, delta, lanes, grad):
     n_in, width = grad.shape
     for begin in range(0, n, _ROWS_AT_ONCE):
         depth = min(_ROWS_AT_ONCE, n - begin)
+        following = (begin + depth) * stride  # rows are read by columns: the processor does not foresee them
+        share = (min(_ROWS_AT_ONCE, n - begin - depth) * stride * ROWS + n_in - 1) // n_in
         for p in range(0, width, lanes):
             a, b, f = begin * stride, begin * width + p, 0
             while f + ROWS <= n_in:
+                if p == 0:
+                    _ask_for(rows, following, following + share, lanes)
+                    following += share
                 add_tile(rows, a + f, 1, stride, delta, b, width, depth, grad, f * width + p, width)
                 f += ROWS
             if f + 4 <= n_in:
@@ -78,21 +100,29 @@ def drop(phi, drawn, least, factor):
 
 
 @kernel(fastmath=FAST)
-def through(delta, phi, is_tanh, drawn, least, factor, inner, sums):
-    """Slopes ``inner`` with respect to the inputs of phi, from those with respect to its values, ``delta``.
+def through(delta, g, w, phi, is_tanh, drawn, least, factor, inner, sums):
+    """Slopes ``inner`` with respect to the inputs of phi, from those with respect to its values.
 
-    ``sums`` (float64) += their sums over the rows. ``drawn`` as in `drop`, or without rows: none is dropped.
+    These are ``delta``, or, if it has no rows, the products of g (n,) and w (padded). ``sums`` (float64) +=
+    the sums of ``inner`` over the rows. ``drawn`` as in `drop`, or without rows: none is dropped.
     """
     zero, one = phi.dtype.type(0.0), phi.dtype.type(1.0)
     share = one / factor  # units that were kept are factor times tanh
     for i in range(phi.shape[0]):
+        if len(delta):
+            for k in range(phi.shape[1]):
+                inner[i, k] = delta[i, k] * factor
+        else:
+            step = g[i] * factor
+            for k in range(phi.shape[1]):
+                inner[i, k] = step * w[k]
         if is_tanh:
             for k in range(phi.shape[1]):
                 value = phi[i, k] * share
-                inner[i, k] = delta[i, k] * factor * (one - value * value)
+                inner[i, k] *= one - value * value
         else:
             for k in range(phi.shape[1]):
-                inner[i, k] = delta[i, k] * factor if phi[i, k] > zero else zero
+                inner[i, k] = inner[i, k] if phi[i, k] > zero else zero
         if is_tanh and len(drawn):
             for k in range(drawn.shape[1]):
                 inner[i, k] = inner[i, k] if drawn[i, k] >= least else zero

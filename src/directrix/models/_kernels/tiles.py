@@ -2,7 +2,7 @@
 
 LLVM makes vectors of a loop, but keeps no block of sums in registers: written as loops, a product loads and
 stores a sum for every multiplication. These instructions say what to keep. A vector has 64 bytes on every
-processor, and each sum adds its terms one by one, so that neither the processor nor the tile decides the bits.
+processor, and each sum adds its terms one by one: neither the processor nor the tile decides the bits.
 """
 
 from llvmlite import binding, ir
@@ -38,9 +38,7 @@ class _Place:
     def row(self, r, stride):
         """Pointer to the vector r rows further."""
         steps = self._builder.mul(ir.Constant(stride.type, r), stride)
-        return self._builder.bitcast(
-            self.after(steps), ir.VectorType(self.number, self.lanes).as_pointer()
-        )
+        return self._builder.bitcast(self.after(steps), ir.VectorType(self.number, self.lanes).as_pointer())
 
     def load(self, pointer):
         return self._builder.load(pointer, align=self._bytes)
@@ -81,10 +79,26 @@ def _sums(builder, rows, a, b, bounds):
     return ends
 
 
+@intrinsic
+def prefetch(typing_context, array, at):
+    """Ask for the cache line of a number, which need not exist."""
+
+    def codegen(context, builder, signature, given):
+        byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
+        start = builder.gep(context.make_array(array)(context, builder, given[0]).data, [given[1]])
+        to_read, into_all_caches, of_data = (ir.Constant(word, i) for i in (0, 3, 1))
+        ask = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        builder.call(ask, [builder.bitcast(start, byte), to_read, into_all_caches, of_data])
+        return context.get_dummy_value()
+
+    return types.void(array, _INT), codegen
+
+
 def _product_tile(rows):
     @intrinsic
     def tile(typing_context, a, a_at, a_row, a_col, b, b_at, b_row, depth, first, first_at, first_row, low, c, c_at, c_row):  # fmt: skip  # noqa: E501
-        """C[c_at + r c_row + lane] = max(low, first[first_at + r first_row + lane] + the sum); see `_sums`."""
+        """C[c_at + r c_row + lane] = max(low, first[first_at + r first_row + lane] + sum); see `_sums`."""
         kinds = a, _INT, _INT, _INT, b, _INT, _INT, _INT, first, _INT, _INT, c.dtype, c, _INT, _INT
 
         def codegen(context, builder, signature, given):
