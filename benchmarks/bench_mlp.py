@@ -5,8 +5,8 @@ sides run forward and backward of the network alone, with a given gradient of th
 documents at once and in batches of 4,096 (the faster counts), directrix with the surrogate too. Gradients
 are compared, without dropout.
 
-An epoch is one of `MLPRanker()` on 600 queries of `make_cubic(1200, 50, 20, seed=77, label_noise=0.1)`: Adam on
-batches of 8 queries, ListNet. PyTorch is spared what lengths cost: all queries have 50 documents.
+An epoch is one of `MLPRanker()` on 600 queries of `make_cubic(1200, 50, 20, seed=77, label_noise=0.1)`:
+Adam on batches of 8 queries, ListNet. PyTorch is spared what lengths cost: all queries have 50 documents.
 
 Each side lives in a process of its own, PyTorch in an environment of its own. They take turns, so that
 other work on the machine slows both, and the shortest time of each counts.
@@ -144,7 +144,7 @@ def in_directrix(data: dict[str, np.ndarray], threads: int) -> tuple[dict[str, A
     for name, options in NETWORKS.items():
         params = data[f"params {name}"].astype(np.float64)
         full = make_objective(queries, dx.ApproxNDCG(alpha=10.0), MLPModel(**options))
-        steps[name] = network_alone(full, params, data["g"], "dropout" in options)
+        steps[name] = network_alone(full, params, data["g"], dropping="dropout" in options)
         steps[f"{name} with ApproxNDCG"] = lambda o=full, p=params: o.value_and_grad(p)
         alone = network_alone(full, params, data["g"], dropping=False)
         grads[name] = lambda alone=alone: alone().tolist()
@@ -161,7 +161,7 @@ def in_directrix(data: dict[str, np.ndarray], threads: int) -> tuple[dict[str, A
 
 
 def network_alone(
-    objective: Any, params: np.ndarray, g: np.ndarray, dropping: bool
+    objective: Any, params: np.ndarray, g: np.ndarray, *, dropping: bool
 ) -> Callable[[], np.ndarray]:
     """Forward and backward in the parts and threads of the objective, without a surrogate."""
     from directrix.threads import one_blas_thread, run_chunks

@@ -129,4 +129,3 @@ class Adam:
         if self.schedule == "constant":
             return 1.0
         return min(1.0, t / min(50.0, n_steps / 10)) * 0.5 * (1.0 + math.cos(math.pi * t / n_steps))
-

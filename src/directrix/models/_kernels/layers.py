@@ -4,8 +4,6 @@ Columns are padded with zeros to whole vectors, and weights lie in panels of one
 which a product reads them. What padded columns hold is never read as an input.
 """
 
-import numpy as np
-
 from directrix.kernels import kernel
 from directrix.measures._kernels.workspace import FAST
 from directrix.models._kernels.tiles import (
@@ -24,7 +22,7 @@ _ROWS_AT_ONCE = 128
 
 @kernel
 def pack(weights, transposed, panels):
-    """Panels (n_panels, n_in, lanes) of the weights (n_in, n_out), or of their transpose, padded with zeros."""
+    """Panels (n_panels, n_in, lanes) of weights (n_in, n_out), or of their transpose, padded with zeros."""
     n_panels, n_in, lanes = panels.shape
     n_out = weights.shape[0] if transposed else weights.shape[1]
     for p in range(n_panels):
@@ -67,7 +65,7 @@ def product(rows, panels, first, low, out):
 
 @kernel
 def add_product(rows, delta, lanes, grad):
-    """Grad (float64) (n_in, padded) += rows^T delta, for delta (n, padded) and the first n_in columns of rows."""
+    """Grad (float64) (n_in, padded) += rows^T delta (n, padded), of the first n_in columns of rows."""
     n, stride = rows.shape
     n_in, width = grad.shape
     for begin in range(0, n, _ROWS_AT_ONCE):
