@@ -1,5 +1,6 @@
 """The perceptron: scores are the formula, the gradient is the slope, for dense and sparse rows."""
 
+import itertools
 import threading
 
 import numpy as np
@@ -170,6 +171,25 @@ def test_float32_sums_do_not_drift_over_many_rows():
     third = float(np.float32(1 / 3))
     np.testing.assert_allclose(grad[2], 300_000 * third, rtol=1e-7)
     np.testing.assert_allclose(grad[:2], 300_000 * third * float(np.float32(0.1)), rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_products_are_those_of_numpy(dtype):
+    """Rows, features and units that fill tiles and vectors, and that do not."""
+    rng, tolerance = np.random.default_rng(0), 2e-6 if dtype == np.float32 else 1e-14
+    for n, d, k in itertools.product((1, 8, 131), (1, 3, 4, 8, 13, 21), (1, 16, 37)):
+        X, W = rng.standard_normal((n, d)).astype(dtype), rng.standard_normal((d, k)).astype(dtype)
+        g, v = rng.standard_normal(n).astype(dtype), rng.standard_normal(k).astype(dtype)
+        params = np.concatenate([W.ravel(), np.full(k, 100.0), v]).astype(float)  # no unit of relu is 0
+        scores, cache = MLPModel((k,)).forward(params, row_slice(X, 0, n))
+        grad = MLPModel((k,)).backward(cache, g)
+        units, terms = X.astype(float) @ W.astype(float) + 100.0, np.abs(g).sum()
+        np.testing.assert_allclose(scores, units @ v, rtol=0, atol=tolerance * 100 * np.abs(v).sum())
+        wanted = np.outer(X.astype(float).T @ g, v)
+        np.testing.assert_allclose(
+            grad[: d * k].reshape(d, k), wanted, rtol=0, atol=tolerance * 10 * terms * np.abs(v).max()
+        )
+        np.testing.assert_allclose(grad[-k:], units.T @ g, rtol=0, atol=tolerance * 200 * terms)
 
 
 def on_the_edge(model, params, X):
