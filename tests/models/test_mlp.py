@@ -1,5 +1,6 @@
 """The perceptron: scores are the formula, the gradient is the slope, for dense and sparse rows."""
 
+import itertools
 import threading
 
 import numpy as np
@@ -38,7 +39,11 @@ def rows(n=60, dtype=np.float64, seed=0):
 
 
 def parameters(model, rng):
-    return rng.standard_normal(model.n_params(N_FEATURES))
+    return parameters_of(model, N_FEATURES, rng)
+
+
+def parameters_of(model, n_features, rng):
+    return rng.standard_normal(model.n_params(n_features))
 
 
 def score(model, params, x):
@@ -166,6 +171,99 @@ def test_float32_sums_do_not_drift_over_many_rows():
     third = float(np.float32(1 / 3))
     np.testing.assert_allclose(grad[2], 300_000 * third, rtol=1e-7)
     np.testing.assert_allclose(grad[:2], 300_000 * third * float(np.float32(0.1)), rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_products_are_those_of_numpy(dtype):
+    """Rows, features and units that fill tiles and vectors, and that do not."""
+    rng, tolerance = np.random.default_rng(0), 2e-6 if dtype == np.float32 else 1e-14
+    for n, d, k in itertools.product((1, 8, 131), (1, 3, 4, 8, 13, 21), (1, 16, 37)):
+        X, W = rng.standard_normal((n, d)).astype(dtype), rng.standard_normal((d, k)).astype(dtype)
+        g, v = rng.standard_normal(n).astype(dtype), rng.standard_normal(k).astype(dtype)
+        params = np.concatenate([W.ravel(), np.full(k, 100.0), v]).astype(float)  # no unit of relu is 0
+        scores, cache = MLPModel((k,)).forward(params, row_slice(X, 0, n))
+        grad = MLPModel((k,)).backward(cache, g)
+        units, terms = X.astype(float) @ W.astype(float) + 100.0, np.abs(g).sum()
+        np.testing.assert_allclose(scores, units @ v, rtol=0, atol=tolerance * 100 * np.abs(v).sum())
+        wanted = np.outer(X.astype(float).T @ g, v)
+        np.testing.assert_allclose(
+            grad[: d * k].reshape(d, k), wanted, rtol=0, atol=tolerance * 10 * terms * np.abs(v).max()
+        )
+        np.testing.assert_allclose(grad[-k:], units.T @ g, rtol=0, atol=tolerance * 200 * terms)
+
+
+def on_the_edge(model, params, X):
+    """Rows with a unit of relu whose sign float32 and float64 see differently."""
+    (_, _, single), (_, _, double) = (
+        model.forward(params, row_slice(X.astype(t), 0, len(X)), seed=5)[1] for t in (np.float32, np.float64)
+    )
+    edge = np.zeros(len(X), dtype=bool)
+    for width, (a, _), (b, _) in zip(model.hidden, single, double, strict=True):
+        edge |= ((a[:, :width] > 0) != (b[:, :width] > 0)).any(axis=1)
+    return edge & (model.activation == "relu")
+
+
+@pytest.mark.parametrize("n", [1, 3, 127, 128, 129, 5000])
+@pytest.mark.parametrize(
+    "model",
+    [
+        MLPModel((10,)),
+        MLPModel((64, 32)),
+        MLPModel((17, 16, 1), "tanh"),
+        MLPModel((33, 33), residual=True, dropout=0.3),
+        MLPModel((33, 33), "tanh", residual=True, dropout=0.3),
+    ],
+    ids=repr,
+)
+def test_float32_gradients_are_within_1e_5_of_float64(model, n):
+    """Relative to the largest component of each layer.
+
+    A sum of d products in float32 is off by at most d 2^-24 of the sum of their magnitudes, and as roundings
+    have either sign by about sqrt(d) 2^-24: 1e-6 for the 128 rows between two moves to float64, or for 150
+    features; three layers, and signs that cancel, multiply it by a few. A sum over all 5,000 rows in float32
+    would be off by more. A unit of relu whose input is 0 up to rounding may fall on either side of it, which
+    changes the gradient by one row's share; such rows are left out.
+    """
+    rng, d = np.random.default_rng(7), 151
+    X = rng.standard_normal((n, d))
+    params = model.start(d, rng) + 0.05 * rng.standard_normal(model.n_params(d))
+    X, params = (v.astype(np.float32).astype(np.float64) for v in (X, params))
+    g = rng.standard_normal(n).astype(np.float32)
+    g[on_the_edge(model, params, X)] = 0
+    grads, scores = [], []
+    for dtype in (np.float32, np.float64):
+        s, cache = model.forward(params, row_slice(X.astype(dtype), 0, n), seed=5)
+        scores.append(s)
+        grads.append(model.backward(cache, g.astype(dtype)))
+    assert scores[0].dtype == np.float32
+    np.testing.assert_allclose(scores[0], scores[1], rtol=0, atol=1e-5 * np.abs(scores[1]).max())
+    for single, double in zip(*(model.layers(grad, d) for grad in grads), strict=True):
+        for a, b in zip(single, double, strict=True):
+            if a is not None:
+                np.testing.assert_allclose(a, b, rtol=0, atol=1e-5 * np.abs(double.weights).max())
+
+
+def test_a_row_has_the_same_bits_among_any_others():
+    """Tiles of several rows and single rows add up in the same order."""
+    model, rng = MLPModel((20, 20), residual=True), np.random.default_rng(0)
+    X = rng.standard_normal((300, 30)).astype(np.float32)
+    params = model.start(30, rng)
+    scores = model.forward(params, row_slice(X, 0, 300))[0]
+    for first, last in ((0, 1), (5, 12), (17, 300), (131, 140)):
+        assert np.array_equal(model.forward(params, row_slice(X, first, last))[0], scores[first:last])
+
+
+@pytest.mark.parametrize("activation", ["relu", "tanh"])
+def test_values_that_are_not_finite_stay_in_their_rows(activation):
+    """Columns that fill up a vector must not turn them into NaN."""
+    model, rng = MLPModel((3,), activation), np.random.default_rng(0)
+    X = rng.standard_normal((20, 4)).astype(np.float32)
+    X[3, 1], X[9, 2] = -np.inf, np.nan
+    params = np.abs(parameters_of(model, 4, rng))
+    scores = model.forward(params, row_slice(X, 0, 20))[0]
+    w = params[-3:]
+    assert scores[3] == (0.0 if activation == "relu" else np.float32(-w.astype(np.float32).sum()))
+    assert np.flatnonzero(np.isnan(scores)).tolist() == [9]
 
 
 def test_a_shift_of_nothing_there_is_no_output_bias():

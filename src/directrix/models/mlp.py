@@ -9,14 +9,14 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.models.rows import SparseRows
+from directrix.models.rows import SparseRows, read_only
 from directrix.parameters import number
-from directrix.types import Float64Array, FloatArray
+from directrix.types import Array, Float64Array, FloatArray
 
 Activation = Literal["relu", "tanh"]
 
-_ROWS_PER_SUM = 256
-"""float32 rows that BLAS adds up before the sum moves to float64; see models/_kernels/linear.py."""
+_ALL_KEPT = np.empty((0, 0), np.uint16)
+"""What `dropout` has drawn where it has not."""
 
 
 class Layer(NamedTuple):
@@ -54,8 +54,9 @@ class MLPModel:
     -----
     Parameters are one float64 vector: W_1 by rows (n_features, hidden[0]), b_1, W_2, b_2, ..., w, and with
     ``residual`` v, which follows w in the weights of the output layer. They are rounded to the dtype of the
-    features, in which the products run; gradients are summed in float64 over blocks of 256 rows. A pass
-    forward and back is about 6 n_params operations per row, by BLAS.
+    features, in which the products run; gradients are summed in float64 over blocks of 128 rows. A pass
+    forward and back is about 6 n_params operations per row. The same row has the same score, to the bit, in
+    any batch and on any number of threads.
 
     Examples
     --------
@@ -90,8 +91,8 @@ class MLPModel:
 
     @property
     def floats_per_row(self) -> int:
-        """Floats kept per row between `forward` and `backward`; objectives choose their rows by it."""
-        return sum(self.hidden)
+        """Floats that a row needs between `forward` and `backward`; objectives choose their rows by it."""
+        return 3 * sum(self.hidden)  # units, their slopes, and what a layer adds
 
     def n_params(self, n_features: int) -> int:
         """Number of parameters."""
@@ -137,59 +138,71 @@ class MLPModel:
         ``seed``, of `numpy.random.default_rng`, draws which units `dropout` sets to 0; None = none of them.
         """
         dtype = X.data.dtype if isinstance(X, SparseRows) else X.dtype
-        layers = self.layers(np.asarray(params).astype(dtype), X.shape[1])
+        layers = self.layers(np.require(params, np.float64, ["C", "W"]), X.shape[1])
         rng = np.random.default_rng(seed) if self.dropout and seed is not None else None
         inputs, units = [X], []
-        for level, (weights, bias) in enumerate(layers[:-1]):
-            z = _product(inputs[-1], weights)
-            z += bias  # type: ignore[arg-type]  # only the output layer has none
-            phi = np.tanh(z, out=z) if self.activation == "tanh" else np.maximum(z, 0, out=z)
-            mask = None if rng is None else self._mask(rng, phi)
-            if mask is not None:
-                phi *= mask
-            units.append((phi, mask))
-            inputs.append(phi + inputs[-1] if self._skips(level) else phi)
-        last = layers[-1].weights
-        split = inputs[-1].shape[1]
-        scores: FloatArray = _product(inputs[-1], last[:split])[:, 0]
+        for level, layer in enumerate(layers[:-1]):
+            low = -np.inf if self.activation == "tanh" else 0.0
+            phi = _hidden(inputs[-1], layer, dtype.type(low))
+            if self.activation == "tanh":
+                np.tanh(phi, out=phi)
+            drawn = _ALL_KEPT if rng is None else self._drop(rng, phi, self.hidden[level])
+            units.append((phi, drawn))
+            inputs.append(read_only(phi + inputs[-1] if self._skips(level) else phi))
+        last = layers[-1].weights[:, 0].astype(dtype)
+        split = len(last) - X.shape[1] if self.residual else len(last)
+        scores = _scores(inputs[-1], last[:split])
         if self.residual:
-            scores += _product(X, last[split:])[:, 0]
+            scores += _scores(X, last[split:])
         return scores, (layers, inputs, units)
 
     def backward(self, cache: Any, dscores: FloatArray) -> Float64Array:
         """Gradient with respect to the parameters, float64 (n_params,)."""
+        from directrix.models._kernels.layers import product, through
+
         layers, inputs, units = cache
         grad = np.zeros(self.n_params(inputs[0].shape[1]))
         slopes = self.layers(grad, inputs[0].shape[1])
-        delta, last, split = np.asarray(dscores)[:, None], slopes[-1].weights, inputs[-1].shape[1]
-        _add_product(inputs[-1], delta, Layer(last[:split], None))
+        last = slopes[-1].weights[:, 0]
+        if not units:
+            _add_scores(inputs[0], np.ascontiguousarray(dscores), last)
+            return grad
+        phi = units[-1][0]
+        g, split, dtype = np.ascontiguousarray(dscores, phi.dtype), self.hidden[-1], phi.dtype
+        _add_scores(inputs[-1], g, last[:split])
         if self.residual:
-            _add_product(inputs[0], delta, Layer(last[split:], None))
-        delta = delta * layers[-1].weights[:split, 0]
+            _add_scores(inputs[0], g, last[split:])
+        w = np.zeros(phi.shape[1], dtype)
+        w[:split] = layers[-1].weights[:split, 0]
+        delta = g[:, None] * w if self._skips(len(units) - 1) else np.empty((0, 0), dtype)
+        least, factor = self._draw()
         for level in range(len(units) - 1, -1, -1):
-            inner = self._through(delta, *units[level])
-            _add_product(inputs[level], inner, slopes[level])
+            phi, drawn = units[level]
+            inner, scale = np.empty_like(phi), dtype.type(factor if len(drawn) else 1.0)
+            bias: Any = slopes[level].bias
+            through(delta, g, w, phi, self.activation == "tanh", drawn, least, scale, inner, bias)
+            _add_product(inputs[level], inner, slopes[level].weights)
             if level:
-                before = inner @ layers[level].weights.T
-                delta = np.add(before, delta, out=before) if self._skips(level) else before
+                panels = _panels(layers[level].weights, dtype, transposed=True)
+                before = np.empty_like(units[level - 1][0])
+                first = delta if self._skips(level) else np.zeros((1, before.shape[1]), dtype)
+                product(read_only(inner), panels, first, dtype.type(-np.inf), before)
+                delta = before
         return grad
 
-    def _mask(self, rng: np.random.Generator, phi: FloatArray) -> FloatArray:
-        """0 for the units that are dropped, 1 / (1 - dropout) for the others."""
-        # 16 bits per unit: several times faster than a float
-        drawn = rng.integers(1 << 16, size=phi.shape, dtype=np.uint16)
-        kept: FloatArray = (drawn >= round(self.dropout * (1 << 16))) * phi.dtype.type(1 / (1 - self.dropout))
-        return kept
+    def _draw(self) -> tuple[int, float]:
+        """Draws of 16 bits from which on a unit is kept, and what it is multiplied by."""
+        return round(self.dropout * (1 << 16)), 1 / (1 - self.dropout)
 
-    def _through(self, delta: FloatArray, phi: FloatArray, mask: FloatArray | None) -> FloatArray:
-        """Slopes with respect to the inputs of phi, from those with respect to its values."""
-        if self.activation == "relu":
-            inner = delta * (phi > 0)
-            return inner if mask is None else np.multiply(inner, mask, out=inner)
-        if mask is None:
-            return delta * (1 - phi * phi)
-        tanh = phi * phi.dtype.type(1 - self.dropout)  # of the units that were kept
-        return delta * mask * (1 - tanh * tanh)
+    def _drop(self, rng: np.random.Generator, phi: FloatArray, width: int) -> Array:
+        """Set units to 0, multiply the others; returns what was drawn for each, (n_rows, width)."""
+        from directrix.models._kernels.layers import drop
+
+        size, (least, factor) = len(phi) * width, self._draw()
+        # 16 bits per unit, four units per number: several times faster than a float
+        drawn = rng.bit_generator.random_raw(-(-size // 4)).view(np.uint16)[:size].reshape(-1, width)
+        drop(phi, drawn, least, phi.dtype.type(factor))
+        return drawn
 
     def _skips(self, level: int) -> bool:
         """Whether a hidden layer adds its inputs, those of the hidden layer before."""
@@ -203,27 +216,71 @@ class MLPModel:
         return shapes
 
 
-def _product(rows: Any, weights: FloatArray) -> FloatArray:
-    """Rows times weights, (n_rows, n_out)."""
-    if not isinstance(rows, SparseRows):
-        product: FloatArray = rows @ weights
-        return product
+def _panels(weights: FloatArray, dtype: Any, *, transposed: bool = False) -> FloatArray:
+    """The weights (n_in, n_out), or their transpose, as `directrix.models._kernels.layers` takes them."""
+    from directrix.models._kernels.layers import pack
+
+    n_in, n_out = weights.shape[::-1] if transposed else weights.shape
+    lanes = _lanes(dtype)
+    panels: FloatArray = np.empty((-(-n_out // lanes), n_in, lanes), dtype)
+    pack(weights, transposed, panels)
+    return panels
+
+
+def _lanes(dtype: Any) -> int:
+    """Numbers in a vector of 64 bytes."""
+    return 64 // int(dtype.itemsize)
+
+
+def _hidden(rows: Any, layer: Layer, low: Any) -> FloatArray:
+    """max(low, rows W + b), (n_rows, n_out padded to whole vectors)."""
+    from directrix.models._kernels.layers import product
     from directrix.models._kernels.linear import csr_product
 
-    out = np.empty((rows.shape[0], weights.shape[1]), dtype=weights.dtype)
-    csr_product(rows.data, rows.indices, rows.indptr, weights, out)
+    n_out, lanes = layer.weights.shape[1], _lanes(low.dtype)
+    bias = np.zeros((1, -(-n_out // lanes) * lanes), low.dtype)
+    bias[0, :n_out] = layer.bias
+    out = np.empty((rows.shape[0], bias.shape[1]), low.dtype)
+    if isinstance(rows, SparseRows):
+        csr_product(rows.data, rows.indices, rows.indptr, layer.weights.astype(low.dtype), out)
+        out[:, n_out:] = 0
+        out += bias
+        np.maximum(out, low, out=out)
+        return out
+    product(rows, _panels(layer.weights, low.dtype), bias, low, out)
     return out
 
 
-def _add_product(rows: Any, delta: FloatArray, slope: Layer) -> None:
-    """Add rows^T delta to the weights' gradient, and the sum of delta to that of the biases."""
-    if slope.bias is not None:
-        slope.bias[:] += delta.sum(axis=0, dtype=np.float64)
-    if isinstance(rows, SparseRows):
-        from directrix.models._kernels.linear import csr_add_product
+def _add_product(rows: Any, delta: FloatArray, slope: FloatArray) -> None:
+    """Add rows^T delta to the weights' gradient (n_in, n_out)."""
+    from directrix.models._kernels.layers import add_product
+    from directrix.models._kernels.linear import csr_add_product
 
-        csr_add_product(rows.data, rows.indices, rows.indptr, np.ascontiguousarray(delta), slope.weights)
+    if isinstance(rows, SparseRows):
+        csr_add_product(rows.data, rows.indices, rows.indptr, delta, slope)
         return
-    for begin in range(0, len(rows), _ROWS_PER_SUM):
-        block = slice(begin, begin + _ROWS_PER_SUM)
-        slope.weights[:] += rows[block].T @ delta[block]
+    total = np.zeros((slope.shape[0], delta.shape[1]))
+    add_product(rows, delta, _lanes(delta.dtype), total)
+    slope[:] = total[:, : slope.shape[1]]
+
+
+def _scores(rows: Any, w: FloatArray) -> FloatArray:
+    """Rows times w, of as many columns as there are weights."""
+    from directrix.models._kernels.linear import csr_scores, dense_scores
+
+    scores: FloatArray = np.empty(rows.shape[0], w.dtype)
+    if isinstance(rows, SparseRows):
+        csr_scores(rows.data, rows.indices, rows.indptr, w.astype(np.float64), scores)
+    else:
+        dense_scores(rows, 0, len(rows), w, scores, 0)
+    return scores
+
+
+def _add_scores(rows: Any, g: FloatArray, slope: FloatArray) -> None:
+    """Add rows^T g to the gradient of weights of the score."""
+    from directrix.models._kernels.linear import csr_add, dense_add
+
+    if isinstance(rows, SparseRows):
+        csr_add(rows.data, rows.indices, rows.indptr, g, slope)
+    else:
+        dense_add(rows, 0, len(rows), g, 0, np.empty(len(slope), rows.dtype), slope)

@@ -53,11 +53,11 @@ class LazyParts(Sequence[Part]):
 
 
 def docs_per_part(features: Any, model: Model) -> int:
-    """Number of documents whose features, or whatever the model makes of them, fill a part."""
+    """Number of documents whose features, and whatever the model makes of them, fill a part."""
     n_docs, n_features = features.shape
     if sp.issparse(features):
         per_doc = 12.0 * features.nnz / max(n_docs, 1)
     else:
         per_doc = float(n_features * features.itemsize)
-    per_doc = max(per_doc, float(getattr(model, "floats_per_row", 0) * features.dtype.itemsize))
+    per_doc += float(getattr(model, "floats_per_row", 0) * features.dtype.itemsize)
     return max(256, int(_BYTES_PER_PART / max(per_doc, 1.0)))

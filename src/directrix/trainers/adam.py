@@ -102,29 +102,23 @@ class Adam:
         callback : callable, optional
             Called with a `Step` at the start and after every epoch; returning True stops.
         """
-        (beta1, beta2), t = self.betas, 0
+        from directrix.trainers._kernels.adam import adam_step
+
+        t, betas = 0, (float(self.betas[0]), float(self.betas[1]))
+        eps, average = float(self.eps), float(self.average)
         n_steps = self.epochs * -(-objective.n_queries // self.batch)
         current = np.array(start, dtype=np.float64)
-        mean, square, total, root = (np.zeros(len(start)) for _ in range(4))
+        mean, square, total = (np.zeros(len(start)) for _ in range(3))
 
         def step(grad: Float64Array) -> None:
             nonlocal t
             t += 1
-            _forget(mean, beta1, grad, root)
-            np.multiply(grad, grad, out=root)
-            _forget(square, beta2, root, root)
-            np.divide(square, 1.0 - beta2**t, out=root)
-            np.sqrt(root, out=root)
-            np.add(root, self.eps, out=root)
-            np.divide(mean, root, out=root)
-            rate = self.learning_rate * self._factor(t, n_steps)
-            np.multiply(root, rate / (1.0 - beta1**t), out=root)
-            np.subtract(current, root, out=current)
-            _forget(total, self.average, current, root)
+            rate = float(self.learning_rate) * self._factor(t, n_steps)
+            adam_step(grad, betas, eps, rate, average, t, current, mean, square, total)
 
         def one_epoch(params: Float64Array, order: Int64Array, before: float) -> float:
             loss = in_batches(objective, current, order, self.batch, step)
-            np.divide(total, 1.0 - self.average**t, out=params)
+            np.divide(total, 1.0 - average**t, out=params)
             return loss
 
         rng = np.random.default_rng(self.random_state)
@@ -135,10 +129,3 @@ class Adam:
         if self.schedule == "constant":
             return 1.0
         return min(1.0, t / min(50.0, n_steps / 10)) * 0.5 * (1.0 + math.cos(math.pi * t / n_steps))
-
-
-def _forget(mean: Float64Array, share: float, value: Float64Array, work: Float64Array) -> None:
-    """Mean = share mean + (1 - share) value, in place; ``work``, overwritten, may be ``value``."""
-    mean *= share
-    np.multiply(value, 1.0 - share, out=work)
-    mean += work

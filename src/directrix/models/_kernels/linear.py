@@ -11,7 +11,9 @@ _ROWS_PER_FLUSH = 64
 
 @kernel(fastmath=FAST)
 def dense_scores(X, lo, hi, w, scores, at):
-    """Scores from ``at`` on = X w of the rows lo <= i < hi, for X (n, d) and w (d,) of one dtype.
+    """Scores from ``at`` on = X w of the rows lo <= i < hi, for X and w (d,) of one dtype.
+
+    X may have more columns, which do not count.
 
     Bounds in place of a slice of X, as wherever a query may have few documents: slicing an array counts
     references with atomic instructions.
@@ -19,7 +21,7 @@ def dense_scores(X, lo, hi, w, scores, at):
     first, place = np.uint64(lo), np.uint64(at)  # a signed index could be one from the end: a branch
     for i in range(np.uint64(hi - lo)):
         total = X.dtype.type(0.0)
-        for f in range(X.shape[1]):
+        for f in range(len(w)):
             total += X[first + i, f] * w[f]
         scores[place + i] = total
 
@@ -31,12 +33,12 @@ def _add_rows(X, lo, hi, g, at, total):
     i, j, fours = np.uint64(lo), np.uint64(at), np.uint64(hi - (hi - lo) % 4)
     while i < fours:
         a, b, c, d = g[j], g[j + one], g[j + two], g[j + three]
-        for f in range(X.shape[1]):
+        for f in range(len(total)):
             total[f] += (a * X[i, f] + b * X[i + one, f]) + (c * X[i + two, f] + d * X[i + three, f])
         i, j = i + np.uint64(4), j + np.uint64(4)
     while i < np.uint64(hi):
         a = g[j]
-        for f in range(X.shape[1]):
+        for f in range(len(total)):
             total[f] += a * X[i, f]
         i, j = i + one, j + one
 
