@@ -87,9 +87,9 @@ def row(folds: list[Any], surrogate: Any, seeds: int, trees: dict[str, Any]) -> 
         best = ranker.result_.counts["best"]
         found.append((ranker.result_.trace[best]["score"], test, best))
     seconds = time.perf_counter() - begin
-    valid, tests, trees = np.array(found).reshape(seeds, len(folds), 3).transpose(2, 0, 1)
+    valid, tests, n_trees = np.array(found).reshape(seeds, len(folds), 3).transpose(2, 0, 1)
     by_seed = tests.mean(axis=1)
-    return valid.mean(), by_seed.mean(), by_seed.std(ddof=1) if seeds > 1 else np.nan, trees.mean(), seconds
+    return valid.mean(), by_seed.mean(), by_seed.std(ddof=1) if seeds > 1 else np.nan, n_trees.mean(), seconds
 
 
 def main() -> int:
@@ -114,9 +114,7 @@ def main() -> int:
     print(f"{'objective':34}{'validation':>12}{'test':>10}{'':9}{'trees':>7}{'seconds':>9}")
     tests = {}
     for name, surrogate in ROWS.items():
-        valid, tests[name], spread, n_trees, seconds = row(
-            folds, surrogate, options.seeds, TREES | {"l2": options.l2}
-        )
+        valid, tests[name], spread, n_trees, seconds = row(folds, surrogate, options.seeds, trees)
         figures = f"{valid:12.4f}{tests[name]:10.4f} +-{spread:6.4f}{n_trees:7.0f}{seconds:9.1f}"
         print(f"{name:34}{figures}", flush=True)
     own = tests["LightGBM lambdarank"]
