@@ -10,9 +10,7 @@ with gradient g and curvature h of the loss (see `KernelSurrogate.curvature`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,6 +22,7 @@ from directrix.errors import InputError
 from directrix.models.trees import Trees, lightgbm, quietly, threads_for
 from directrix.objectives.scores import ScoreObjective
 from directrix.parameters import number, whole
+from directrix.trainers.bins import binned
 from directrix.trainers.progress import Progress
 from directrix.types import Callback, Float64Array, Result
 
@@ -152,37 +151,6 @@ class Boosting:
         }
 
 
-_SHARED: ContextVar[dict[tuple[int, int], tuple[Any, Any]] | None] = ContextVar("_SHARED", default=None)
-
-
-@contextmanager
-def sharing_bins() -> Iterator[None]:
-    """Bin the values of a data set once for all trainings in this context, which is 40 to 60 trees' time.
-
-    Only for data that do not change meanwhile: they are recognised by the identity of their features.
-    """
-    token = _SHARED.set({})
-    try:
-        yield
-    finally:
-        _SHARED.reset(token)
-
-
-def _binned(data: Queries, settings: dict[str, Any], like: Any = None) -> Any:
-    """Return LightGBM's data set of the features, with the bins of another one for validation data."""
-    # LightGBM's own objective needs labels and weights, and a data set does not give up its weights
-    shared = _SHARED.get() if settings["objective"] == "none" else None
-    key = id(data.features), id(like)
-    if shared is not None and key in shared:
-        return shared[key][1]
-    no_labels = np.zeros(data.n_docs)
-    rows = lightgbm().Dataset(data.features, no_labels, like, params=settings, free_raw_data=True)
-    quietly(rows.construct)
-    if shared is not None:
-        shared[key] = data.features, rows  # the features stay alive, and with them their identity
-    return rows
-
-
 class _Run(Progress):
     """One training under way: a booster and its data."""
 
@@ -201,13 +169,13 @@ class _Run(Progress):
         settings = trainer.settings(threads_for(data.features), lambdarank=self.objective is None)
         if self.objective is None:
             _check_labels(data)
-        rows = _binned(data, settings)
+        rows = binned(data, settings)
         if self.objective is None:
             weight = None if objective is None else np.repeat(np.asarray(objective), np.diff(data.qptr))
             rows.set_label(data.labels).set_group(np.diff(data.qptr)).set_weight(weight)
         self.booster = quietly(lightgbm().Booster, settings, rows)
         if self.judge is not None and valid is not None:
-            quietly(self.booster.add_valid, _binned(valid, settings, like=rows), "valid")
+            quietly(self.booster.add_valid, binned(valid, settings, like=rows), "valid")
         self.best, self.best_score = 0, -np.inf
 
     def grow(self) -> tuple[Result, Trees]:

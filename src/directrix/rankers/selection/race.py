@@ -13,7 +13,7 @@ from directrix.rankers.method import Trial
 from directrix.rankers.selection.blend import eligible
 from directrix.rankers.selection.choose import difference, mean_and_error
 from directrix.rankers.selection.trial import Candidate, Clock, Fold, Target, Trained, run_trial, sample
-from directrix.trainers.boosting import sharing_bins
+from directrix.trainers.bins import sharing_bins
 from directrix.types import Float64Array
 
 _FEWEST_TO_DROP = 10  # queries: from fewer the standard error itself is not known

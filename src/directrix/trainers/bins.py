@@ -1,0 +1,43 @@
+"""The bins that LightGBM sorts the values of features into, shared by the trainings of a search."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+
+from directrix.data.queries import Queries
+from directrix.models.trees import lightgbm, quietly
+
+_SHARED: ContextVar[dict[tuple[int, int], tuple[Any, Any]] | None] = ContextVar("_SHARED", default=None)
+
+
+@contextmanager
+def sharing_bins() -> Iterator[None]:
+    """Bin the values of a data set once for all trainings in this context, which takes as long as 50 trees.
+
+    Only for data that do not change meanwhile: they are recognised by the identity of their features.
+    """
+    token = _SHARED.set({})
+    try:
+        yield
+    finally:
+        _SHARED.reset(token)
+
+
+def binned(data: Queries, settings: dict[str, Any], like: Any = None) -> Any:
+    """Return LightGBM's data set of the features, for validation data with the bins of another one."""
+    # LightGBM's own objective needs labels and weights, and a data set does not give up its weights
+    shared = _SHARED.get() if settings["objective"] == "none" else None
+    key = id(data.features), id(like)
+    if shared is not None and key in shared:
+        return shared[key][1]
+    no_labels = np.zeros(data.n_docs)
+    rows = lightgbm().Dataset(data.features, no_labels, like, params=settings, free_raw_data=True)
+    quietly(rows.construct)
+    if shared is not None:
+        shared[key] = data.features, rows  # the features stay alive, and with them their identity
+    return rows
