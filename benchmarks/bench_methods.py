@@ -28,12 +28,13 @@ from typing import Any
 
 import bench_letor as letor
 import numpy as np
-from directrix.reproductions.chapelle2010.published import PUBLISHED
 from joblib import Parallel, delayed
 
 import directrix as dx
+from directrix.reproductions.paper import paper
 
 CELLS = Path(__file__).parent / "results" / "methods.jsonl"
+PUBLISHED = paper("chapelle2010").published
 NAMES = ("AP", "nDCG@5", "nDCG@10", "nDCG")
 
 
@@ -109,10 +110,9 @@ def table(collection: str, plan: list[tuple[str, str]], cells: list[dict[str, An
     print(f"{'method':16}{'by':8}{head}{'AP':>7}{'@10':>7}{head}{'AP':>8}{'nDCG@10':>9}{'seconds':>9}")
     for row, ((name, by, errors, seconds), means) in enumerate(zip(lines, columns, strict=True)):
         shown = [f"{v:8.4f}{'*' if best[i] == row else ' '}" for i, v in enumerate(means)]
-        said = PUBLISHED[collection].get(name, (None, None))
-        published = "".join(
-            f"{'' if v is None else f'{v:.3f}':>{w}}" for v, w in zip(said, (8, 9), strict=True)
-        )
+        said = PUBLISHED[collection].get(name, {})
+        texts = [f"{said[m]:.3f}" if m in said else "" for m in ("ap", "ndcg")]
+        published = "".join(f"{text:>{w}}" for text, w in zip(texts, (8, 9), strict=True))
         spread = "".join(f"{error:7.4f}" for error in errors)
         print(f"{name:16}{by:8}{''.join(shown[:4])}{spread}{''.join(shown[4:])}{published}{seconds:9.0f}")
     print("\nchosen on the validation queries, fold by fold")
