@@ -12,8 +12,8 @@ from directrix.data.queries import Queries
 from directrix.experiments.contest import top_of
 from directrix.experiments.inspection import BASELINE, Inspection, inspect_search
 from directrix.experiments.json_values import json_value
-from directrix.rankers.selection.choose import mean_and_error
 from directrix.rankers.selection.result import Search
+from directrix.rankers.training import mean_and_error
 from directrix.reports.compare import comparison_tables
 from directrix.reports.rankings import shown_rankings
 from directrix.reports.report import PerQuery, Report, Section
