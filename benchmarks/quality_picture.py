@@ -1,4 +1,4 @@
-"""The picture of `bench_quality`: test nDCG@10 over seconds of training, a panel a set."""
+"""The picture of `bench_quality`: test nDCG@10 against seconds of training, one panel per set."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STYLE = {
 
 
 def draw(sets: dict[str, dict[str, list[dict[str, Any]]]], path: Path) -> None:
-    """Draw a panel for every set: rows and their cells, one a fold."""
+    """Draw a panel for every set, from its rows with one cell per fold."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -38,7 +38,7 @@ def draw(sets: dict[str, dict[str, list[dict[str, Any]]]], path: Path) -> None:
         labels,
         loc="center",
         frameon=False,
-        title="lines lead from default to tuned,\nerrors are standard",
+        title="lines lead from default to tuned,\nbars are standard errors",
     )
     figure.tight_layout()
     path.parent.mkdir(exist_ok=True)
