@@ -38,6 +38,7 @@ from one_ranker import PARTS, Job, save_job
 from tree_peers import SETTINGS
 
 import directrix as dx
+from directrix.rankers.training import mean_and_error
 
 HERE = Path(__file__).parent
 CELLS = HERE / "results" / "quality.jsonl"
@@ -147,10 +148,6 @@ def work(options: argparse.Namespace) -> Cells:
                 text = f"{last['set']} {last['fold']} {last['row']} {last['seconds']:.0f} s"
                 print(f"{number}/{len(plan)} {text}", file=sys.stderr)
     return done
-
-
-def mean_and_error(values: np.ndarray) -> tuple[float, float]:
-    return float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values)))
 
 
 def tested(cells: Iterable[dict[str, Any]], measure: str) -> np.ndarray:

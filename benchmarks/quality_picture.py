@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from directrix.rankers.training import mean_and_error
+
 # Okabe & Ito: told apart with any colour vision; ours are filled
 STYLE = {
     "LightGBM": ("#E69F00", "s", ("LightGBM default", "LightGBM tuned")),
@@ -53,7 +55,7 @@ def panel(ax: Any, name: str, rows: dict[str, list[dict[str, Any]]]) -> None:
             if row in rows:
                 values = np.concatenate([cell["test"]["nDCG@10"] for cell in rows[row]])
                 seconds = np.mean([cell["processor"] for cell in rows[row]])
-                points.append((seconds, values.mean(), values.std(ddof=1) / np.sqrt(len(values))))
+                points.append((seconds, *mean_and_error(values)))
         if points:
             points.sort()
             x, y, error = np.transpose(points)

@@ -43,7 +43,7 @@ class AutoRanker(Ranker):
     single : bool
         Keep one ranker, never an ensemble.
     random_state : int, RandomState or None
-        Of the folds, and of trainers that draw at random; None is 0.
+        Of the folds, and of stochastic trainers; None is 0.
 
     Attributes
     ----------
