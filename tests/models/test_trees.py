@@ -97,7 +97,7 @@ DAMAGE = {
     "tree 1 is missing": lambda t: resized(t.replace("Tree=1\n", "Tree=4\n")),
     "repeats": lambda t: resized(t.replace("num_cat=0\n", "num_cat=0\nnum_cat=0\n", 1)),
     "unknown": lambda t: resized(t.replace("is_linear=0\n", "is_linear=0\nleaf_coeff=1\n", 1)),
-    "lacks shrinkage": lambda t: resized(t.replace("shrinkage=0.1\n", "", 1)),
+    "lacks shrinkage": lambda t: resized(t.replace("shrinkage=0.05\n", "", 1)),
     "numerical": first("num_cat", "1"),
     "0 leaves": first("num_leaves", "0"),
     "has 4 entries": first("num_leaves", "5"),
