@@ -133,7 +133,7 @@ def race_rows(result: Search) -> tuple[tuple[str, ...], list[tuple[Value, ...]]]
 
 
 def _race_table(result: Search, inspection: Inspection) -> Table:
-    """The same with the lead of what was chosen, query by query, and what matters most in front."""
+    """The rows of `race_rows` with the lead of what was chosen, query by query; the outcome comes second."""
     heads, rows = race_rows(result)
     values = next(iter(inspection.values.values()))
     wider: list[tuple[Value, ...]] = []
