@@ -14,8 +14,8 @@ queries again into parts of the same sizes.
 
 Nothing is chosen by test queries. Seconds are those of the processor, on one thread, of the training and of
 everything that is chosen from; compilation, reading and scoring the test queries do not count. Every row has
-a process of its own. What is finished is kept in results/quality.jsonl, so that a second run goes on;
-``--again ROW`` forgets some rows.
+a process of its own. What is finished is kept in results/quality.jsonl, so that a second run resumes;
+``--again ROW`` trains some rows again.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from one_ranker import PARTS, Job, save_job
 from tree_peers import SETTINGS
 
 import directrix as dx
+from directrix.rankers.training import mean_and_error
 
 HERE = Path(__file__).parent
 CELLS = HERE / "results" / "quality.jsonl"
@@ -99,11 +100,14 @@ def cells_of(data: Path, name: str, number: int, row: str, done: Cells, peers: s
     fold, where = split(data, name, number), {"set": name, "fold": number}
     if row in SETTINGS:
         found = trained(row, SETTINGS[row], fold, str(peers))
-        each = found["trained"]
-        best = max(each, key=lambda one: one["vali"])
-        spent = {what: sum(one[what] for one in each) for what in ("seconds", "processor")}
+        outcomes = found["trained"]
+        best = max(outcomes, key=lambda one: one["vali"])
+        spent = {what: sum(one[what] for one in outcomes) for what in ("seconds", "processor")}
         where["version"] = f"{row} {found['version']}"
-        return [where | {"row": f"{row} default"} | each[0], where | {"row": f"{row} tuned"} | best | spent]
+        return [
+            where | {"row": f"{row} default"} | outcomes[0],
+            where | {"row": f"{row} tuned"} | best | spent,
+        ]
     who, settings = OURS[row]
     if row in BUDGETS:
         settings = settings | {"time_budget": done[name, number, BUDGETS[row]]["processor"]}
@@ -146,16 +150,12 @@ def work(options: argparse.Namespace) -> Cells:
     return done
 
 
-def mean_and_error(values: np.ndarray) -> tuple[float, float]:
-    return float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values)))
-
-
 def tested(cells: Iterable[dict[str, Any]], measure: str) -> np.ndarray:
     return np.concatenate([cell["test"][measure] for cell in cells])
 
 
 def table(name: str, rows: dict[str, list[dict[str, Any]]]) -> None:
-    """Print what one set gave, and whether the goals are met."""
+    """Print the figures of one set, and whether the goals are met."""
     any_row = next(iter(rows.values()))
     print(f"\n== {name}: {len(any_row)} folds, {len(tested(any_row, 'AP'))} test queries")
     print(f"{'':18}{'vali':>8}{'nDCG@10':>9}{'+-':>7}{'AP':>8}{'+-':>7}{'seconds':>9}  of the first fold")

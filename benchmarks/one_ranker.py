@@ -44,7 +44,7 @@ class Rows:
 
 Predict = Callable[[np.ndarray], np.ndarray]
 Train = Callable[[Rows, Rows, dict[str, Any], int], tuple[Predict, str]]
-"""Training and validation rows, settings, threads -> scores of rows, and a word on what was trained."""
+"""Training and validation rows, settings, threads -> scores of rows, and a note on what was trained."""
 
 
 def save_job(job: Job, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The picture of `bench_quality`: test nDCG@10 over seconds of training, a panel a set."""
+"""The picture of `bench_quality`: test nDCG@10 against seconds of training, one panel per set."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from directrix.rankers.training import mean_and_error
 
 # Okabe & Ito: told apart with any colour vision; ours are filled
 STYLE = {
@@ -19,7 +21,7 @@ STYLE = {
 
 
 def draw(sets: dict[str, dict[str, list[dict[str, Any]]]], path: Path) -> None:
-    """Draw a panel for every set: rows and their cells, one a fold."""
+    """Draw a panel for every set, from its rows with one cell per fold."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -38,7 +40,7 @@ def draw(sets: dict[str, dict[str, list[dict[str, Any]]]], path: Path) -> None:
         labels,
         loc="center",
         frameon=False,
-        title="lines lead from default to tuned,\nerrors are standard",
+        title="lines lead from default to tuned,\nbars are standard errors",
     )
     figure.tight_layout()
     path.parent.mkdir(exist_ok=True)
@@ -53,7 +55,7 @@ def panel(ax: Any, name: str, rows: dict[str, list[dict[str, Any]]]) -> None:
             if row in rows:
                 values = np.concatenate([cell["test"]["nDCG@10"] for cell in rows[row]])
                 seconds = np.mean([cell["processor"] for cell in rows[row]])
-                points.append((seconds, values.mean(), values.std(ddof=1) / np.sqrt(len(values))))
+                points.append((seconds, *mean_and_error(values)))
         if points:
             points.sort()
             x, y, error = np.transpose(points)

@@ -54,6 +54,14 @@ def test_percentiles_of_missing_values_are_missing():
     )
 
 
+@pytest.mark.parametrize("kind", ["query-minmax", "query-standard"])
+def test_missing_values_stay_missing_by_query_and_do_not_count(kind):
+    column = np.array([[np.nan], [1.0], [2.0], [6.0], [np.nan], [np.nan]])
+    found = Scale(kind).apply(column, np.array([0, 4, 6])).ravel()
+    known = Scale(kind).apply(column[1:4], np.array([0, 3])).ravel()
+    assert np.array_equal(found, [np.nan, *known, np.nan, np.nan], equal_nan=True)
+
+
 def test_by_training_data():
     scale = dx.data.fit_scale("minmax", X)
     assert scale.apply(X, QPTR).tolist() == [

@@ -101,6 +101,9 @@ def test_few_features_are_those_that_move_the_scores():
     assert np.isnan(result.mean[[0, 2]]).all()
     whole = permutation_importance(ranker, Q)
     np.testing.assert_array_equal(result.mean[[1, 3]], whole.mean[[1, 3]])
+    del ranker.measure_  # a ranker of another library has none
+    again = permutation_importance(ranker, Q, "nDCG@5", n_features=2)
+    np.testing.assert_array_equal(again.mean, result.mean)
 
 
 def test_a_sample_has_whole_queries_and_the_seed_decides_which():

@@ -1,4 +1,4 @@
-"""Ensembles of a search: selected greedily, kept only if ahead by more than chance."""
+"""Ensembles of a search: selected greedily, kept only if the lead exceeds its standard error."""
 
 from types import SimpleNamespace
 
@@ -57,6 +57,10 @@ def test_a_lead_that_may_be_chance_keeps_the_single_ranker():
     assert blend([trained("A", noisy(1, 0.3)), trained("B", noisy(2, 9.0))], FOLDS, NDCG) is None
     assert blend([trained("A", same)], FOLDS, NDCG) is None
     assert blend([trained("A", same), trained("B", 0.0 * TRUTH)], FOLDS, NDCG) is None
+    few = dx.Queries.from_arrays(np.zeros((1200, 1)), [*LABELS[:9].ravel(), *[0.0] * 1020], group=[20] * 60)
+    undefined = dx.NDCG(k=10, empty="skip")
+    folds = [Fold(JUDGE, (None, None), few)]
+    assert blend([trained(n, noisy(i + 1), folds) for i, n in enumerate("ABC")], folds, undefined) is None
     own = [Fold(JUDGE, (None, None), JUDGE)]  # the training queries choose
     assert blend([trained(name, noisy(i)) for i, name in enumerate("ABC")], own, NDCG) is None
 

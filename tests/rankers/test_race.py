@@ -11,9 +11,9 @@ import directrix as dx
 from directrix.data.synthetic import make_linear
 from directrix.rankers.selection import race as race_module
 from directrix.rankers.selection import trial as trial_module
-from directrix.rankers.selection.race import fair_share, heats, round_robin, survivors
+from directrix.rankers.selection.race import Race, fair_share, heats, round_robin, survivors
 from directrix.rankers.selection.search import search
-from directrix.rankers.selection.trial import Candidate
+from directrix.rankers.selection.trial import Candidate, Target, Trained
 
 Q, _ = make_linear(60, 10, 4, seed=2)
 TRAIN, VALID = Q.take(range(40)), Q.take(range(40, 60))
@@ -123,6 +123,13 @@ def test_a_setting_that_is_far_behind_after_a_fold_is_dropped():
     assert [found.part_of(c) for c in found.candidates] == ["chosen", "dropped"]
     few = search(Q, method=bad, folds=10)  # six queries in a fold are too few: dropped after the second
     assert len(few.candidates[1].values) == 12
+
+
+def test_queries_without_a_value_do_not_count_for_dropping():
+    race = Race((), [], Target(dx.NDCG()), trial_module.Clock())
+    race._tried = [Trained(None, candidate("A", np.ones(60)), (), np.zeros(0))]
+    assert race._is_hopeless(np.zeros(20))
+    assert not race._is_hopeless(np.where(np.arange(20) < 9, 0.0, np.nan))
 
 
 def test_methods_that_are_behind_have_one_setting_tried():

@@ -90,8 +90,8 @@ def train(
     """Train a ranker for the measure you report, and write it as JSON.
 
     Trains settings in the grid of the method and keeps the one with the best measure on the validation
-    queries, or of several methods an ensemble, if it is ahead of each by more than chance. The candidates are
-    printed to standard output, remarks and progress to standard error.
+    queries. Of several methods it keeps an ensemble, if its lead exceeds the standard error. The candidates
+    are printed to standard output, remarks and progress to standard error.
     """
     from directrix.rankers.selection.search import run_search
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from directrix.data.statistics import percentiles, signed_log
+from directrix.data.statistics import percentiles, signed_log, statistics
 from directrix.data.validate import has_finite_sum
 from directrix.errors import InputError
 from directrix.types import Array, Int64Array
@@ -92,7 +92,9 @@ def mapped_by_query(kind: str, features: Array, qptr: Int64Array) -> Array:
         part = features[first:last].astype(np.float64)
         low, high = part.min(axis=0), part.max(axis=0)
         with np.errstate(over="ignore", invalid="ignore"):
-            if kind == "query-minmax":
+            if np.isnan(low).any():  # slower
+                center, width, _ = statistics(kind.removeprefix("query-"), part)
+            elif kind == "query-minmax":
                 center, width = low, high - low
             else:
                 center, width = part.mean(axis=0), np.where(low < high, part.std(axis=0), 0.0)

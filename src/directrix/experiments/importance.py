@@ -14,8 +14,7 @@ from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
 from directrix.parameters import seed_number, whole
-from directrix.rankers.selection.choose import mean_and_error
-from directrix.rankers.training import evaluator_of, mean_over_queries
+from directrix.rankers.training import evaluator_of, mean_and_error, mean_over_queries
 from directrix.types import Array, Float64Array
 
 _FEWEST_DOCS, _CELLS = 50, 50_000  # documents, and documents times features, that choose among many features
@@ -128,7 +127,7 @@ def permutation_importance(  # noqa: PLR0913
     goal = ranker.measure_ if measure is None else parse_measure(measure)
     part = _sample(q, n_docs, seed)
     shuffles = _Shuffles(ranker, part, goal, seed)
-    columns = range(q.n_features) if n_features is None else _moving(ranker, part, n_features, seed)
+    columns = range(q.n_features) if n_features is None else _moving(ranker, part, n_features, goal, seed)
     mean, error = np.full((2, q.n_features), np.nan)
     for j, falls in _falls(shuffles, columns, n_repeats, top).items():
         mean[j], error[j] = mean_and_error(np.mean(falls, axis=0))
@@ -197,12 +196,12 @@ def _sample(q: Queries, n_docs: int | None, seed: int) -> Queries:
     return replace(q, features=np.ascontiguousarray(features))
 
 
-def _moving(ranker: Any, q: Queries, n_features: int, seed: int) -> list[int]:
+def _moving(ranker: Any, q: Queries, n_features: int, measure: RankingMeasure, seed: int) -> list[int]:
     """The columns that move the scores most, in their order."""
     if n_features >= q.n_features:
         return list(range(q.n_features))
     part = _sample(q, max(_FEWEST_DOCS, _CELLS // q.n_features), seed)
-    shuffles = _Shuffles(ranker, part, ranker.measure_, seed)
+    shuffles = _Shuffles(ranker, part, measure, seed)
     moves: Array = np.array(
         [np.square(shuffles.shuffled_scores(j, 0) - shuffles.scores).mean() for j in range(q.n_features)]
     )

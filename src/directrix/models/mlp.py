@@ -16,7 +16,7 @@ from directrix.types import Array, Float64Array, FloatArray
 Activation = Literal["relu", "tanh"]
 
 _ALL_KEPT = np.empty((0, 0), np.uint16)
-"""What `dropout` has drawn where it has not."""
+"""The draws of a layer without dropout."""
 
 
 class Layer(NamedTuple):
@@ -191,7 +191,7 @@ class MLPModel:
         return grad
 
     def _draw(self) -> tuple[int, float]:
-        """Draws of 16 bits from which on a unit is kept, and what it is multiplied by."""
+        """The smallest draw of 16 bits that keeps a unit, and the factor on units that are kept."""
         return round(self.dropout * (1 << 16)), 1 / (1 - self.dropout)
 
     def _drop(self, rng: np.random.Generator, phi: FloatArray, width: int) -> Array:

@@ -23,7 +23,7 @@ from directrix.types import Float64Array
 class AutoRanker(Ranker):
     """Try the strong methods that suit a measure, and keep what is best on validation queries.
 
-    That is one ranker, or an ensemble of several if it is ahead of each by more than chance.
+    That is one ranker, or an ensemble of several if its lead over the best one exceeds the standard error.
 
     Parameters
     ----------
@@ -39,11 +39,11 @@ class AutoRanker(Ranker):
         the chosen one is trained again on all queries; 1 holds back a fifth. Default: 5, and 1 from 1,000
         queries on.
     time_budget : float > 0, optional
-        Seconds for all candidates: each that takes more than its share is stopped and judged as it stands.
+        Seconds for all candidates: one that takes more than its share is stopped and judged as it stands.
     single : bool
         Keep one ranker, never an ensemble.
     random_state : int, RandomState or None
-        Of the folds, and of trainers that draw at random; None is 0.
+        Of the folds, and of stochastic trainers; None is 0.
 
     Attributes
     ----------

@@ -131,7 +131,7 @@ class EnsembleRanker(Ranker):
             self.weights_,
             math.nan,
             self.members_[0].result_.status,
-            f"An ensemble of {len(parts)}; each member has its own result.",
+            f"Ensemble of {len(parts)} rankers; each has its own result.",
             {"members": len(parts)},
         )
 

@@ -32,7 +32,7 @@ class Trial(NamedTuple):
     settings: dict[str, Any]
 
     def ranker(self, measure: RankingMeasure | None, seed: int | None = None) -> Any:
-        """Return the unfitted ranker; the seed is for trainers that draw at random."""
+        """Return the unfitted ranker; the seed is for stochastic trainers."""
         drawn = {} if seed is None or "random_state" not in self.method.settings else {"random_state": seed}
         return self.method.ranker(measure=measure, **{**drawn, **self.settings})
 

@@ -24,7 +24,7 @@ _LAYER = {"inputs": "number", "outputs": "number", "weights": "list", "bias": "l
 
 @dataclass(eq=False, repr=False)
 class MLPRanker(GradientRanker):
-    r"""Scores of a perceptron with hidden layers, trained for the measure you report.
+    r"""Scores of a perceptron with hidden layers, trained for any surrogate.
 
     .. math:: \min_\theta \; -\frac{\sum_q v_q S_q(f_\theta(X))}{\sum_q v_q} + \lambda \lVert\theta\rVert^2
 
@@ -34,7 +34,7 @@ class MLPRanker(GradientRanker):
     ----------
     surrogate : Surrogate or str, optional
         What is maximised, e.g. ``ApproxNDCG(alpha=10)`` or the text of it. Default
-        ``ListNet(target="shares")``, from which networks learn best, whatever measure you report.
+        ``ListNet(target="shares")``, with which networks rank best on most data (docs/decisions/0138).
     hidden : tuple of int >= 1
         Width of every hidden layer; () is a linear ranker.
     activation : {"relu", "tanh"}
@@ -49,7 +49,7 @@ class MLPRanker(GradientRanker):
         "lbfgs", "cg": full gradients. Or an object such as
         ``Adam(learning_rate=1e-2, batch=10)``, whose own number of steps then counts, not ``max_iter``.
     l2 : float >= 0
-        Weight of the penalty on weights and biases, in units of the measure per square of them.
+        Weight of the penalty on weights and biases, in units of the surrogate per square of them.
     scale : str or None
         As in `LinearRanker`. Random first weights suit features of mean 0 and deviation 1, hence "standard"
         (which only divides sparse ones); "log" or "quantile" if tails are heavy. Features that lie in
@@ -62,7 +62,7 @@ class MLPRanker(GradientRanker):
     warm_start : bool
         Start from ``params_`` of the last ``fit`` instead of random weights.
     random_state : int, RandomState or None
-        Of the first weights, and of the order of the queries, which decides the units that are left out.
+        Of the first weights, and of the order of the queries, which decides what dropout leaves out.
 
     Attributes
     ----------

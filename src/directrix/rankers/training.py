@@ -106,6 +106,14 @@ def mean_over_queries(values: Float64Array, weights: Float64Array | None = None)
     return float(np.average(values[defined], weights=weights))
 
 
+def mean_and_error(values: Float64Array) -> tuple[float, float]:
+    """Mean of the values that are defined, and its standard error, which is 0 for fewer than two of them."""
+    values = values[~np.isnan(values)]
+    if len(values) < 2:
+        return (float(values[0]) if len(values) else 0.0), 0.0
+    return float(values.mean()), float(values.std(ddof=1) / len(values) ** 0.5)
+
+
 def values_of(measure: Measure, scores: Float64Array, q: Queries) -> Float64Array:
     """Value of a measure for every query."""
     # a measure that the user defined need not take identifiers, which only break ties

@@ -12,8 +12,8 @@ from directrix.data.queries import Queries
 from directrix.experiments.contest import top_of
 from directrix.experiments.inspection import BASELINE, Inspection, inspect_search
 from directrix.experiments.json_values import json_value
-from directrix.rankers.selection.choose import mean_and_error
 from directrix.rankers.selection.result import Search
+from directrix.rankers.training import mean_and_error
 from directrix.reports.compare import comparison_tables
 from directrix.reports.rankings import shown_rankings
 from directrix.reports.report import PerQuery, Report, Section
@@ -133,7 +133,7 @@ def race_rows(result: Search) -> tuple[tuple[str, ...], list[tuple[Value, ...]]]
 
 
 def _race_table(result: Search, inspection: Inspection) -> Table:
-    """The same with the lead of what was chosen, query by query, and what matters most in front."""
+    """The rows of `race_rows` with the lead of what was chosen, query by query; the outcome comes second."""
     heads, rows = race_rows(result)
     values = next(iter(inspection.values.values()))
     wider: list[tuple[Value, ...]] = []
@@ -172,24 +172,24 @@ def _data_table(q: Queries, valid: Queries | None, names: tuple[str, str]) -> Ta
 
 
 def _importance_table(inspection: Inspection, on_training: bool) -> Table:  # noqa: FBT001
-    found = inspection.importance
-    examined = found.ranked
-    shown = [j for j in examined if found.mean[j] or found.error[j]][:_FEATURES]
-    unused = sum(not (found.mean[j] or found.error[j]) for j in examined)
+    importance = inspection.importance
+    examined = importance.ranked
+    shown = [j for j in examined if importance.mean[j] or importance.error[j]][:_FEATURES]
+    unused = sum(not (importance.mean[j] or importance.error[j]) for j in examined)
     kind = "training" if on_training else "validation"
     notes = [
-        f"Fall of {found.measure}, {found.value:.4f} on {found.n_queries} {kind} queries "
-        f"({found.n_docs} documents), when the values of the feature are shuffled within every query, and "
-        "its standard error over queries. Features that say the same share their importance."
+        f"Fall of {importance.measure}, {importance.value:.4f} on {importance.n_queries} {kind} queries "
+        f"({importance.n_docs} documents), when the values of the feature are shuffled within every query, "
+        "and its standard error over queries. Features that say the same share their importance."
     ]
-    if len(examined) < len(found.names):
-        notes.append(f"Examined: the {len(examined)} of {len(found.names)} that move the scores most.")
+    if len(examined) < len(importance.names):
+        notes.append(f"Examined: the {len(examined)} of {len(importance.names)} that move the scores most.")
     if unused:
         notes.append(f"{unused} of {len(examined)} features make no difference.")
     return Table(
         f"Importance of features, the first {len(shown)}",
         ("feature", "importance", "error"),
-        tuple((found.names[j], float(found.mean[j]), float(found.error[j])) for j in shown),
+        tuple((importance.names[j], float(importance.mean[j]), float(importance.error[j])) for j in shown),
         notes=tuple(notes),
         digits=4,
     )
@@ -220,7 +220,7 @@ def _compared(result: Search, inspection: Inspection) -> tuple[Table, ...]:
 
 
 def _summary(result: Search, inspection: Inspection) -> tuple[str, ...]:
-    measure, found = result.ranker.measure_.name, inspection.importance
+    measure, importance = result.ranker.measure_.name, inspection.importance
     texts = [f"chosen: {result.name} by {measure} on {result.selection}", f"why: {result.why}"]
     if inspection.comparison is not None:
         (pair,) = inspection.comparison.pairs
@@ -228,7 +228,7 @@ def _summary(result: Search, inspection: Inspection) -> tuple[str, ...]:
             f"against {pair.second}: {measure} {pair.difference:+.4f}, p {pair.p:.2g} (paired t-test); "
             f"higher on {pair.wins} queries, equal on {pair.ties}, lower on {pair.losses}"
         )
-    best = [found.names[j] for j in found.ranked[:3] if found.mean[j] > found.error[j]]
+    best = [importance.names[j] for j in importance.ranked[:3] if importance.mean[j] > importance.error[j]]
     if best:
         texts.append(f"most important: {', '.join(best)}")
     texts += [f"note: {text}" for text in result.remarks]

@@ -117,13 +117,15 @@ def _learning_of(candidate: Candidate, name: str, measure: str, n_folds: int) ->
     return Figure(name, title, tuple(panels), f"{measure} and loss against steps") if panels else None
 
 
-def _importance(found: Importance, n_features: int) -> list[Figure]:
-    shown = [j for j in found.ranked if found.mean[j] or found.error[j]][:n_features]
+def _importance(importance: Importance, n_features: int) -> list[Figure]:
+    shown = [j for j in importance.ranked if importance.mean[j] or importance.error[j]][:n_features]
     if not shown:
         return []
     places: Array = np.arange(len(shown), dtype=np.float64)
-    names = tuple(found.names[j].removeprefix("feature ") for j in shown)
-    bars = Curve("", places, found.mean[shown], "bars")
-    panel = Panel("", (bars,), "feature", f"fall of {found.measure}", x_names=names)
-    title = f"Importance of features: the fall of {found.measure} when one is shuffled within every query."
+    names = tuple(importance.names[j].removeprefix("feature ") for j in shown)
+    bars = Curve("", places, importance.mean[shown], "bars")
+    panel = Panel("", (bars,), "feature", f"fall of {importance.measure}", x_names=names)
+    title = (
+        f"Importance of features: the fall of {importance.measure} when one is shuffled within every query."
+    )
     return [Figure("importance", title, (panel,), "bars; the table of the importances has their heights")]

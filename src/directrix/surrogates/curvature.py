@@ -30,10 +30,7 @@ class FilledCurvature(KernelSurrogate):
     def value_grad_curvature(
         self, scores: FloatArray, prepared: Any, qptr: Int64Array
     ) -> tuple[Float64Array, FloatArray, FloatArray]:
-        r"""See `KernelSurrogate.value_grad_curvature`; here :math:`\sum w p (1 - p)`, at least 5 % of w p.
-
-        p is the chance 1/(1 + e^{s_a - s_b}) that a pair is in the wrong order, w its weight.
-        """
+        """See `KernelSurrogate.value_grad_curvature`; the notes of each surrogate say which curvature."""
         out = np.zeros(len(qptr) - 1), np.zeros_like(scores), np.zeros_like(scores)
         in_chunks(lambda first, last: self.fill(scores, prepared, qptr, (first, last), out), qptr)
         return out

@@ -13,7 +13,7 @@ from directrix.errors import InputError
 from directrix.parameters import SMALLEST, positive, whole
 from directrix.surrogates.base import KernelSurrogate, writable
 from directrix.surrogates.names import surrogate as parse_surrogate
-from directrix.surrogates.noise import Drawn, uniforms
+from directrix.surrogates.noise import RandomSurrogate, uniforms
 from directrix.surrogates.plain import kernel_surrogate
 from directrix.types import Float64Array, FloatArray, Int64Array
 
@@ -22,7 +22,7 @@ _KEPT = frozenset({"smooth", "convex", "shift_invariant", "unit_interval", "valu
 
 
 @dataclass(frozen=True, repr=False)
-class Gumbel(Drawn):
+class Gumbel(RandomSurrogate):
     r"""Mean of a surrogate over scores with Gumbel noise, which makes the ranking a random one.
 
     .. math:: \frac1R \sum_{r=1}^R S(s + \beta\, g^r), \qquad g_i^r = -\log(-\log u_i^r)
@@ -119,7 +119,7 @@ class Gumbel(Drawn):
         return kernel_surrogate(self.surrogate)
 
     def redraw(self, *numbers: int) -> Self:
-        """Return a copy with other noise, also of the surrogate's own; see `Drawn.redraw`."""
+        """Return a copy with other noise, also of the surrogate's own; see `RandomSurrogate.redraw`."""
         inner = self.surrogate
         inner = inner.redraw(*numbers) if "random" in inner.traits else inner
         return replace(super().redraw(*numbers), surrogate=inner)
@@ -145,7 +145,7 @@ class Gumbel(Drawn):
         first, last = chunk
         docs, part = slice(qptr[first], qptr[last]), slice(first, last)
         labels, local = prepared[0][docs], qptr[first : last + 1] - qptr[first]
-        # of all documents, since what the surrogate prepared is; memory is touched where the chunk is
+        # of all documents, as the prepared arrays are; only the chunk's part of the memory is touched
         at, one = np.empty_like(scores), (np.zeros(len(out[0])), np.zeros_like(scores))
         out[0][part], out[1][docs] = 0.0, 0.0
         for noisy in self._noisy(scores[docs], labels, local):

@@ -50,7 +50,9 @@ class LambdaLoss(FilledCurvature, MeasureSurrogate):
 
     Weights are taken at the present scores: the value jumps where two documents trade their ranks, and the
     gradient is its slope elsewhere. Tied documents share the first of their ranks, and their distance is 1.
-    Documents are not weighted; weight whole queries.
+    Documents are not weighted; weight whole queries. Boosting divides by
+    :math:`\sum w p (1 - p) / \ln 2`, at least 5 % of :math:`w p / \ln 2`, with the weight w of a pair and the
+    chance :math:`p = 1/(1 + e^{s_i - s_j})` of its wrong order.
 
     O(R n) time for R documents with a gain, O(n) memory.
 

@@ -13,7 +13,7 @@ import numpy as np
 from directrix.measures.terms import query_sums
 from directrix.parameters import positive, whole
 from directrix.surrogates.loss import Loss, Target, by_label, check_flag, targets
-from directrix.surrogates.noise import Drawn, uniforms
+from directrix.surrogates.noise import RandomSurrogate, uniforms
 from directrix.types import Float64Array, FloatArray, Int64Array
 
 
@@ -84,14 +84,14 @@ class ListNet(_TopOne):
 
 
 @dataclass(frozen=True)
-class XENDCG(Drawn, _TopOne):
+class XENDCG(RandomSurrogate, _TopOne):
     r"""XE-NDCG: minus a cross entropy whose labels are drawn, which bounds nDCG.
 
     .. math:: \sum_i P_i \log\frac{e^{s_i}}{\sum_j e^{s_j}},
               \qquad P_i = \frac{2^{l_i} - \gamma_i}{\sum_j (2^{l_j} - \gamma_j)}
 
-    with gamma uniform on (0, 1) for every document. Irrelevant documents have a share too, each another one:
-    a mean over draws does not push all of them to the same score.
+    with gamma uniform on (0, 1) for every document. Irrelevant documents have a share too, a different one in
+    every draw.
 
     Parameters
     ----------

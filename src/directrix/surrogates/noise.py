@@ -11,8 +11,11 @@ from directrix.surrogates.base import KernelSurrogate
 from directrix.types import Float64Array, Int64Array
 
 
-class Drawn(KernelSurrogate):
-    """Base of surrogates with noise: frozen dataclasses with a field ``draw``, the number of the noise."""
+class RandomSurrogate(KernelSurrogate):
+    """Base of surrogates with the trait ``random``: frozen dataclasses with a field ``draw``.
+
+    ``draw`` is the number of the noise: the same one gives the same bits.
+    """
 
     draw: int
 
@@ -25,7 +28,7 @@ class Drawn(KernelSurrogate):
 def uniforms(labels: Float64Array, qptr: Int64Array, draw: int, sample: int = 0) -> Float64Array:
     """Numbers uniform on (0, 1), one per document, that follow from its place and the labels of its query.
 
-    ``draw`` and ``sample`` are integers >= 0; other ones give other numbers. O(n).
+    ``draw`` and ``sample`` are integers >= 0; each pair gives other numbers. O(n).
     """
     from directrix.surrogates._kernels.noise import uniform_chunk
 

@@ -1,4 +1,4 @@
-"""What surrogates share whose gradient is a mean over rankings by scores with noise."""
+"""Base of surrogates whose gradient is a mean over rankings by noisy scores."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any, cast
 from directrix.parameters import whole
 from directrix.surrogates.curvature import FilledCurvature
 from directrix.surrogates.lambdas import RankwiseSurrogate
-from directrix.surrogates.noise import Drawn
+from directrix.surrogates.noise import RandomSurrogate
 
 
-class NoisySurrogate(Drawn, FilledCurvature, RankwiseSurrogate):
+class NoisySurrogate(RandomSurrogate, FilledCurvature, RankwiseSurrogate):
     """Base of `YetiRank`, `PLRank` and `StochasticRank`: frozen dataclasses with these fields.
 
     Their noise belongs to ranks: they have the same forces for any order of the documents.

@@ -76,7 +76,7 @@ class PLRank(Sampling):
               + \big([\pi_p = i] - P(\pi_p = i)\big) (F_p - b_p) \Big), \qquad F_p = \sum_{t > p} r_t
 
     with the mean worth :math:`\bar x_p` by these chances: what a choice earns at once counts by its exact
-    expectation, what follows it by the ranking, above what followed in others: :math:`b_p` is the mean of
+    expectation, what follows it by the ranking, less what followed in others: :math:`b_p` is the mean of
     :math:`F_p` over the ranking without noise and those sampled before.
 
     Parameters
@@ -92,10 +92,11 @@ class PLRank(Sampling):
 
     Notes
     -----
-    Value and gradient are estimates without bias; those of one draw do not fit together, so trainers that
-    compare losses refuse them. PL-Rank-3 has no b, and :math:`r_p` in place of :math:`A_p D(p) \bar x_p`.
-    This gradient is the same on average, adds up to 0 over the query in every ranking, and has a variance 3
-    to 20 times lower (docs/decisions/0141). A, with which AP, RR and ERR have such gradients too, is ours.
+    Value and gradient are unbiased estimates; the gradient of one draw is not that of its value, so trainers
+    that compare losses refuse them. PL-Rank-3 has no b, and :math:`r_p` in place of
+    :math:`A_p D(p) \bar x_p`. This gradient is the same on average, adds up to 0 over the query in every
+    ranking, and has a variance 3 to 20 times lower (docs/decisions/0141). A, with which AP, RR and ERR have
+    such gradients too, is ours.
     Boosting divides by :math:`\sum_p (A_p D(p) \bar x_p + \max(F_p, b_p)) P (1 - P)`, at least 5 % of the
     same sum without :math:`1 - P`.
 
@@ -153,9 +154,10 @@ class StochasticRank(Sampling):
 
     Notes
     -----
-    Value and gradient are estimates without bias; those of one draw do not fit together, so trainers that
-    compare losses refuse them. The true gradient adds up to 0 over a query; so does this one, as its mean is
-    subtracted. The paper's steps in the direction of the scores, which keep their length, are left out.
+    Value and gradient are unbiased estimates; the gradient of one draw is not that of its value, so trainers
+    that compare losses refuse them. The true gradient adds up to 0 over a query; so does this one, as its
+    mean is subtracted. The paper's projection, which takes the part along the scores out of the gradient,
+    is left out.
     Boosting divides by the same sum with :math:`|\Delta_p| / \sigma`.
 
     O(n k) time per sample with a cut-off k, O(n^2) without; O(n) memory.

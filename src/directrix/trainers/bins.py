@@ -17,9 +17,9 @@ _SHARED: ContextVar[dict[tuple[int, int], tuple[Any, Any]] | None] = ContextVar(
 
 @contextmanager
 def sharing_bins() -> Iterator[None]:
-    """Bin the values of a data set once for all trainings in this context, which takes as long as 50 trees.
+    """Bin the values of a data set once for all trainings in this context; binning takes as long as 50 trees.
 
-    Only for data that do not change meanwhile: they are recognised by the identity of their features.
+    The data must not change meanwhile: they are recognised by the identity of their features.
     """
     token = _SHARED.set({})
     try:

@@ -10,9 +10,8 @@ import numpy as np
 
 from directrix.data.queries import Queries
 from directrix.measures.base import RankingMeasure
-from directrix.rankers.selection.choose import mean_and_error
 from directrix.rankers.selection.trial import Candidate, Fold, Trained
-from directrix.rankers.training import judge_of, mean_over_queries, values_of
+from directrix.rankers.training import judge_of, mean_and_error, mean_over_queries, values_of
 from directrix.types import Array, Float64Array, Int64Array
 
 _OF_A_METHOD = 2  # candidates of a method that may be members: every member is trained again on all queries
@@ -42,13 +41,13 @@ def eligible(tried: Sequence[Trained]) -> list[Trained]:
 
 
 def blend(tried: Sequence[Trained], folds: Sequence[Fold], measure: RankingMeasure) -> Blend | None:
-    """Return the ensemble that greedy selection finds, if it is ahead by more than chance.
+    """Return the ensemble that greedy selection finds, if its lead exceeds the standard error of the lead.
 
     Greedy selection with replacement (Caruana, Niculescu-Mizil, Crew & Ksikes 2004,
     doi:10.1145/1015330.1015432): from the best few on, the candidate is added that makes the mean of the
     scores, in units of their spread, best on the validation queries; at most 25 are added, and the best
-    number of them is kept. None unless the lead over the best single candidate, query by query, exceeds its
-    standard error.
+    number of them is kept. None unless the lead over the best single candidate, query by query over at least
+    ten queries, exceeds its standard error.
 
     Cost: at most 25 evaluations of the measure per candidate.
     """
@@ -62,11 +61,11 @@ def blend(tried: Sequence[Trained], folds: Sequence[Fold], measure: RankingMeasu
     values = values_of(measure, mixed, q)
     ahead = values - pool[best].candidate.values
     lead, error = mean_and_error(ahead)
-    if not lead > error or np.count_nonzero(counts) < 2:
+    n_queries = int(np.count_nonzero(~np.isnan(ahead)))
+    if not lead > error or n_queries < _FEWEST_QUERIES or np.count_nonzero(counts) < 2:
         return None
     order = sorted(np.flatnonzero(counts), key=lambda i: -counts[i])
     members = tuple((pool[i], float(counts[i] / counts.sum())) for i in order)
-    n_queries = int((~np.isnan(ahead)).sum())
     return Blend(members, mean_over_queries(values), pool[best].candidate, (lead, error, n_queries), mixed)
 
 

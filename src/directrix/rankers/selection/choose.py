@@ -11,7 +11,7 @@ from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.selection.trial import Candidate, Fold
-from directrix.types import Float64Array
+from directrix.rankers.training import mean_and_error
 
 
 def preferred(candidates: Sequence[Candidate]) -> Candidate:
@@ -71,14 +71,6 @@ def why_blended(
 def difference(one: Candidate, other: Candidate) -> tuple[float, float]:
     """Mean difference over the validation queries, and its standard error."""
     return (0.0, 0.0) if one is other else mean_and_error(one.values - other.values)
-
-
-def mean_and_error(values: Float64Array) -> tuple[float, float]:
-    """Mean of the values that are defined, and its standard error, which is 0 for less than two of them."""
-    values = values[~np.isnan(values)]
-    if len(values) < 2:
-        return (float(values[0]) if len(values) else 0.0), 0.0
-    return float(values.mean()), float(values.std(ddof=1) / len(values) ** 0.5)
 
 
 def remarks_on_data(folds: list[Fold], measure: RankingMeasure, best: Candidate) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What a training passed on its way: loss and validation measure against steps and seconds."""
+"""Learning curves: loss and validation measure of a training against steps and seconds."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class LearningCurve(NamedTuple):
     valid: Float64Array
     """The measure on the validation queries; NaN unless the best step is kept."""
     best: Float64Array
-    """The highest of ``valid`` so far, in every fold for itself, as each keeps its own step."""
+    """The highest of ``valid`` so far. With folds the mean of their highest, as each keeps its own step."""
 
     @classmethod
     def of(cls, trace: Sequence[Mapping[str, Any]], seconds: Mapping[int, float]) -> LearningCurve:
@@ -56,7 +56,7 @@ class StepClock:
 def mean_curve(curves: Sequence[LearningCurve]) -> LearningCurve:
     """Return the mean of the folds after every step, and the sum of their seconds.
 
-    A fold that ended earlier has the figures of its last step; of a fold without any step there is no mean.
+    A fold that ended earlier keeps the figures of its last step. If a fold has no step, the curve has none.
     """
     shortest, longest = (f(curves, key=lambda curve: len(curve.steps)) for f in (min, max))
     if len(curves) == 1 or not len(shortest.steps):

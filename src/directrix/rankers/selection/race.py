@@ -8,11 +8,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from directrix.errors import InputError
 from directrix.rankers.method import Trial
 from directrix.rankers.selection.blend import eligible
-from directrix.rankers.selection.choose import difference, mean_and_error
+from directrix.rankers.selection.choose import difference
 from directrix.rankers.selection.trial import Candidate, Clock, Fold, Target, Trained, run_trial, sample
+from directrix.rankers.training import mean_and_error
 from directrix.trainers.bins import sharing_bins
 from directrix.types import Float64Array
 
@@ -145,11 +148,12 @@ class Race:
         ``values`` are of the first of the validation queries.
         """
         whole = [t.candidate for t in self._tried if t.candidate.is_eligible]
-        if not whole or len(values) < _FEWEST_TO_DROP:
+        if not whole:
             return False
         best = max(whole, key=lambda c: c.or_worst)
-        behind, error = mean_and_error(best.values[: len(values)] - values)
-        return behind > 2.0 * error
+        gaps = best.values[: len(values)] - values
+        behind, error = mean_and_error(gaps)
+        return bool(np.count_nonzero(~np.isnan(gaps)) >= _FEWEST_TO_DROP) and behind > 2.0 * error
 
 
 def heats(trials: Sequence[Trial]) -> tuple[list[Trial], list[Trial]]:

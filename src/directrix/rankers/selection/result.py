@@ -37,7 +37,7 @@ class Search:
         The members of the ensemble with their weights, the heaviest first; empty for a single ranker.
     scores : float64 (n_docs,)
         Scores of the validation queries of all folds by what was chosen, before it was trained again on all
-        queries: of models that were not trained on them. In units of the spread on the training queries.
+        queries, in units of their spread on the training queries.
     folds : int or None
     seed : int
         As they were given: with the data they determine the folds, see `selection_folds`.
@@ -62,7 +62,7 @@ class Search:
         return f"an ensemble of {count} candidates" if count else self.chosen.label
 
     def part_of(self, candidate: Candidate) -> str:
-        """Return "chosen", "member .25" (with its weight), "dropped", "cut short", or ""."""
+        """Return "chosen", "member 0.25" (with its weight), or the outcome of the candidate."""
         for member, weight in self.members:
             if member is candidate:
                 return f"member {weight:.2f}"

@@ -62,7 +62,7 @@ def search(  # noqa: PLR0913
     """Train the settings of a method's grid and keep the one that the measure prefers, or an ensemble.
 
     Of several methods each is tried with the setting in the middle of its grid, and the best third with all
-    settings. An ensemble of the best candidates is returned if it is ahead of all by more than chance.
+    settings. An ensemble is returned if its lead over the best candidate exceeds the standard error.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def search(  # noqa: PLR0913
     weights : (doc_weight, query_weight), optional
         As in ``fit_queries``.
     seed : int
-        Of the split, and of trainers that draw at random.
+        Of the split, and of stochastic trainers.
     single : bool
         Return one candidate, never an ensemble.
     progress : callable, optional
@@ -108,8 +108,8 @@ def search(  # noqa: PLR0913
     Notes
     -----
     Deterministic without a time budget: the same data and seed give the same bits. Cost: at most the number
-    of candidates times folds times one ``fit``, and without ``valid`` one ``fit`` of each member. Which
-    candidates are dropped says docs/decisions/0137, when an ensemble is kept 0136.
+    of candidates times folds times one ``fit``, and without ``valid`` one ``fit`` of each member.
+    docs/decisions/0137 says which candidates are dropped, 0136 when an ensemble is kept.
     """
     plan = plan_search(method, measure, settings or {}, models)
     return run_search(
@@ -219,8 +219,8 @@ class _Final:
         """Seconds that training the members again takes, if the time budget does not have them; else 0."""
         if not self.is_refitted:
             return 0.0
-        each = sum(fold.train.n_queries for fold in self.race.folds)
-        seconds = sum(t.candidate.seconds * self.q.n_queries / each for t, _ in mixed.members)
+        n_trained = sum(fold.train.n_queries for fold in self.race.folds)
+        seconds = sum(t.candidate.seconds * self.q.n_queries / n_trained for t, _ in mixed.members)
         return seconds if seconds > self.race.clock.left else 0.0
 
 

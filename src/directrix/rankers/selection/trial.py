@@ -17,7 +17,7 @@ from directrix.measures.base import RankingMeasure
 from directrix.rankers.inputs import Weights
 from directrix.rankers.method import Trial
 from directrix.rankers.selection.curve import LearningCurve, StepClock, mean_curve
-from directrix.rankers.training import mean_over_queries, spread_within_queries, values_of
+from directrix.rankers.training import mean_and_error, mean_over_queries, spread_within_queries, values_of
 from directrix.types import Array, Float64Array, Step
 
 _FEWEST_TO_SPLIT = 10
@@ -95,7 +95,7 @@ class Target:
 
     measure: RankingMeasure  # judges, and chooses the step that is kept
     trained_for: RankingMeasure | None = None  # what methods are told to train for, if it is another one
-    seed: int = 0  # of trainers that draw at random
+    seed: int = 0  # of stochastic trainers
 
     def ranker(self, trial: Trial) -> Any:
         """Return the unfitted ranker of a trial."""
@@ -154,9 +154,9 @@ class Candidate:
 
     @property
     def error(self) -> float:
-        """Standard error of ``valid``, over the validation queries; NaN for less than two of them."""
-        defined = self.values[~np.isnan(self.values)]
-        return math.nan if len(defined) < 2 else float(defined.std(ddof=1) / len(defined) ** 0.5)
+        """Standard error of ``valid``, over the validation queries; NaN for fewer than two of them."""
+        n_defined = np.count_nonzero(~np.isnan(self.values))
+        return math.nan if n_defined < 2 else mean_and_error(self.values)[1]
 
     @property
     def label(self) -> str:
@@ -168,8 +168,8 @@ class Candidate:
 class Trained(NamedTuple):
     """A trial that was trained: its figures, its fitted rankers, one per fold, and their scores.
 
-    The scores are those of the validation queries, in units of their spread on the training queries; all 0
-    if a ranker of a fold orders nothing there.
+    The scores are those of the validation queries, in units of their spread on the training queries; 0 in a
+    fold whose ranker gives all training documents of a query the same score.
     """
 
     trial: Trial

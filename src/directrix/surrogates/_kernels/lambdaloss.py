@@ -67,7 +67,7 @@ def _arrange(scores, gain, spec, discount, order, place, floats):
 
 @kernel
 def lambdaloss_chunk(spec, gain, scores, qptr, first, last, value, grad, curvature):
-    """Minus the loss in bits, its slope where ranks stay as they are, and the sum of w p (1 - p).
+    """Minus the loss in bits, its slope where ranks stay as they are, and the sum of w p (1 - p) / ln 2.
 
     Parameters
     ----------

@@ -20,11 +20,10 @@ import numpy as np
 from directrix.kernels import kernel
 from directrix.surrogates._kernels.lambdas import AVERAGE, CASCADE, FIRST, arrange, scratch
 from directrix.surrogates._kernels.noise import GUMBEL, NORMAL, add_noise, next_key, query_key
+from directrix.surrogates._kernels.pair_forces import LEAST_CURVATURE
 from directrix.surrogates._kernels.sorting import descending_order
 
 _DENSITY = 1.0 / math.sqrt(2.0 * math.pi)
-_LEAST_CURVATURE = 0.05
-"""Least curvature of a document, as a share of what pushes it down: certain choices have none."""
 
 
 @kernel
@@ -79,7 +78,7 @@ def _plackett_luce(x, u, order, top, rows, pull, bend):
         share = math.exp(u[d] - logs[last])
         pushed = share * pushes
         pull[d] += share * (gains * x[d] - losses)
-        bend[d] += max(pushed - share**2 * squares, _LEAST_CURVATURE * pushed)
+        bend[d] += max(pushed - share**2 * squares, LEAST_CURVATURE * pushed)
 
 
 @kernel
@@ -94,7 +93,7 @@ def _conditional(form, x, u, noisy, order, discount, top, pull, bend):
                 continue
             if rank == top or above == 0.0:
                 break
-            step = (x[d] - x[other]) * above * (discount[rank] - discount[min(rank + 1, n - 1)])
+            step = (x[d] - x[other]) * above * (discount[rank] - discount[rank + 1])
             if step != 0.0:
                 step *= _DENSITY * math.exp(-0.5 * (noisy[other] - u[d]) ** 2)
                 pull[d] += step
