@@ -106,20 +106,20 @@ def table(collection: str, plan: list[tuple[str, str]], cells: list[dict[str, An
     best = np.argmax(columns, axis=0)
     head = "".join(f"{m:>9}" for m in NAMES)
     print(f"\n== {collection}: means of five test folds")
-    print(f"{'':16}{'':8}{'letor3':>9}{'':27}{'+-':>7}{'+-':>7}{'default':>9}{'':27}{'published':>17}")
-    print(f"{'method':16}{'by':8}{head}{'AP':>7}{'@10':>7}{head}{'AP':>8}{'nDCG@10':>9}{'seconds':>9}")
+    print(f"{'':20}{'':8}{'letor3':>9}{'':27}{'+-':>7}{'+-':>7}{'default':>9}{'':27}{'published':>17}")
+    print(f"{'method':20}{'by':8}{head}{'AP':>7}{'@10':>7}{head}{'AP':>8}{'nDCG@10':>9}{'seconds':>9}")
     for row, ((name, by, errors, seconds), means) in enumerate(zip(lines, columns, strict=True)):
         shown = [f"{v:8.4f}{'*' if best[i] == row else ' '}" for i, v in enumerate(means)]
         said = PUBLISHED[collection].get(name, {})
         texts = [f"{said[m]:.3f}" if m in said else "" for m in ("ap", "ndcg")]
         published = "".join(f"{text:>{w}}" for text, w in zip(texts, (8, 9), strict=True))
         spread = "".join(f"{error:7.4f}" for error in errors)
-        print(f"{name:16}{by:8}{''.join(shown[:4])}{spread}{''.join(shown[4:])}{published}{seconds:9.0f}")
+        print(f"{name:20}{by:8}{''.join(shown[:4])}{spread}{''.join(shown[4:])}{published}{seconds:9.0f}")
     print("\nchosen on the validation queries, fold by fold")
     for name, by in plan:
         for c in cells:
             if (c["collection"], c["method"], c["by"]) == (collection, name, by):
-                print(f"{name:16}{by:8} {c['fold'] + 1}  {c['valid']:.4f}  {c['chosen']}")
+                print(f"{name:20}{by:8} {c['fold'] + 1}  {c['valid']:.4f}  {c['chosen']}")
 
 
 def main() -> int:
