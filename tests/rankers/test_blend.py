@@ -65,6 +65,15 @@ def test_a_lead_that_may_be_chance_keeps_the_single_ranker():
     assert blend([trained(name, noisy(i)) for i, name in enumerate("ABC")], own, NDCG) is None
 
 
+@pytest.mark.parametrize(
+    ("lead", "error", "is_kept"), [(0.02, 0.01, True), (0.01, 0.02, False), (0.01, 0.01, False)]
+)
+def test_the_lead_decides_against_its_standard_error(monkeypatch, lead, error, is_kept):
+    monkeypatch.setattr(blend_module, "mean_and_error", lambda values: (lead, error))
+    tried = [trained(name, noisy(i + 1)) for i, name in enumerate("ABC")]  # an ensemble of all three
+    assert (blend(tried, FOLDS, NDCG) is not None) == is_kept
+
+
 def test_folds_are_one_set_of_queries():
     folds = [Fold(JUDGE.take([59]), (None, None), JUDGE.take(part)) for part in (range(25), range(25, 60))]
     tried = [trained(name, noisy(i + 1), folds) for i, name in enumerate("ABC")]
