@@ -12,10 +12,11 @@ queries again into parts of the same sizes.
 - "auto": `AutoRanker()`; "auto in 1x" with the time of LightGBM's default as budget, "auto in 8x" with that
   of its eight settings.
 
-Nothing is chosen by test queries. Seconds are those of the processor, on one thread, of the training and of
-everything that is chosen from; compilation, reading and scoring the test queries do not count. Every row has
-a process of its own. What is finished is kept in results/quality.jsonl, so that a second run resumes;
-``--again ROW`` trains some rows again, and ``--print`` none. A table has the folds that all of its rows have.
+A run chooses nothing by test queries; which of them took part in the choice of our defaults, RESULTS.md says.
+Seconds are those of the processor, on one thread, of the training and of everything that is chosen from;
+compilation, reading and scoring the test queries do not count. Every row has a process of its own. What is
+finished is kept in results/quality.jsonl, so that a second run resumes; ``--again ROW`` trains some rows
+again, and ``--print`` none. A table has the folds that all of its rows have.
 """
 
 from __future__ import annotations
