@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
@@ -16,14 +15,14 @@ from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.base import Ranker, Training
-from directrix.rankers.persistence import write_model_file
+from directrix.rankers.persistence import Saved
 from directrix.rankers.stored import StoredRanker
 from directrix.rankers.training import spread_within_queries
 from directrix.types import Float64Array, Result
 
 
 @dataclass(eq=False, repr=False)
-class EnsembleRanker(Ranker):
+class EnsembleRanker(Saved, Ranker):
     r"""Scores :math:`f(x) = \sum_j w_j \, s_j(x) / \sigma_j`: the weighted mean of several rankers.
 
     Each score is divided by its spread on the training queries, so that the weights compare:
@@ -175,16 +174,6 @@ class EnsembleRanker(Ranker):
         for member, weight, spread in zip(self.members_, self.weights_, self.spreads_, strict=True):
             total += (weight / spread) * member.predict_queries(q)
         return total
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write all members into one JSON file; `directrix.load` reads it back.
-
-        Raises
-        ------
-        InputError
-            If the file cannot be written.
-        """
-        write_model_file(path, self.to_json())
 
     def to_json(self) -> dict[str, Any]:
         """Return what the model file holds, in JSON types."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,6 +33,24 @@ FORMAT = "directrix/1"
 
 PARTS = {"model": "object", "features": "object", "scale": "object or null", "training": "object"}
 SAVE_AGAIN = "Save the model again with ranker.save(path), or train it again with `directrix train`."
+
+
+class Saved(ABC):
+    """Base of rankers that have a model file."""
+
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """Return what the model file holds, in JSON types."""
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model into one JSON file, whole or not at all; `directrix.load` reads it back.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be written.
+        """
+        write_model_file(path, self.to_json())
 
 
 def write_model_file(path: str | os.PathLike[str], content: Mapping[str, Any]) -> None:

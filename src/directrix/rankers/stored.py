@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from abc import abstractmethod
 from dataclasses import replace
 from typing import Any, ClassVar, Self
@@ -16,7 +15,7 @@ from directrix.errors import InputError, NotConverged, warn
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.base import Ranker, Training
 from directrix.rankers.inputs import check_finite, check_scores, surrogate_of
-from directrix.rankers.persistence import write_model_file
+from directrix.rankers.persistence import Saved
 from directrix.rankers.training import last_smoothing, measure_of, sharpened, training_record
 from directrix.types import Float64Array, Result
 
@@ -28,7 +27,7 @@ SHARED_CONSTRAINTS: dict[str, list[Any]] = {
 """What scikit-learn checks of the parameters that all of these rankers have."""
 
 
-class StoredRanker(Ranker):
+class StoredRanker(Saved, Ranker):
     """Base of the rankers that a model file can hold.
 
     A subclass has the constructor's ``surrogate``, ``scale`` and ``random_state``, trains (`_minimise`),
@@ -118,16 +117,6 @@ class StoredRanker(Ranker):
     @abstractmethod
     def _scored(self, q: Queries) -> Float64Array:
         """Scores of scaled queries by the fitted model."""
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model as JSON, whole or not at all; `directrix.load` reads it back.
-
-        Raises
-        ------
-        InputError
-            If the file cannot be written.
-        """
-        write_model_file(path, self.to_json())
 
     def to_json(self) -> dict[str, Any]:
         """Return what the model file holds, in JSON types."""
