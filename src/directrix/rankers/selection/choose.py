@@ -18,7 +18,7 @@ def preferred(candidates: Sequence[Candidate]) -> Candidate:
     """Return the earliest method whose best candidate is within one standard error of the best of all.
 
     The error is that of the mean difference over the validation queries, query by query. Of the candidates
-    of a method the best counts; of equals the earliest. Dropped candidates do not count.
+    of a method the best counts; of equals the earliest. Only candidates that are eligible count.
     """
     candidates = [c for c in candidates if c.is_eligible]
     best = max(candidates, key=lambda c: c.or_worst)
