@@ -141,7 +141,7 @@ NAMESPACES = {
         "RunScores": "data.trec.scores",
         "Scale": "data.scale",
         "audit": "data.audits",
-        "fit_scale": "data.scale",
+        "fit_scale": "data.scaling",
         "join_trec": "data.trec.join",
         "k_folds": "data.split",
         "letor_folds": "data.split",

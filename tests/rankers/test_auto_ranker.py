@@ -37,6 +37,16 @@ def test_the_measure_of_fit_goes_before():
     assert ranker.measure_ == dx.AP()
 
 
+def test_it_scales_by_query_on_request_alone_so_that_predict_takes_rows():
+    ranker = dx.AutoRanker("nDCG@5", method="YetiRank-Percentile", folds=1)
+    with pytest.raises(dx.InputError, match=r"Type by_query=True"):
+        ranker.fit(Q.features, Q.labels, qid=QID)
+    ranker.set_params(by_query=True).fit(Q.features, Q.labels, qid=QID)
+    with pytest.raises(dx.InputError, match=r"type predict\(X, qid=qid\)"):
+        ranker.predict(Q.features)
+    assert ranker.predict(Q.features, qid=QID).tobytes() == ranker.predict_queries(Q).tobytes()
+
+
 def test_a_file_holds_the_chosen_ranker(tmp_path):
     ranker = auto().fit(Q.features, Q.labels, qid=QID)
     ranker.save(tmp_path / "m.json")

@@ -136,6 +136,19 @@ def test_only_models_that_are_allowed_are_tried():
     assert "--model linear" in refused.value.in_shell
 
 
+def test_scales_by_query_are_tried_unless_they_are_not_wanted():
+    def scales(**more):
+        return {
+            trial.ranker(dx.NDCG()).scale for trial in plan_search("auto", "nDCG@10", {}, "trees", **more).trials
+        }
+
+    assert scales() == {None, "raw+query-percentile"}
+    assert scales(by_query=False) == {None}
+    with pytest.raises(dx.InputError, match="every candidate scales features by query") as refused:
+        search_any(Q, method="YetiRank-Percentile", by_query=False)
+    assert "Leave out --no-by-query" in refused.value.in_shell
+
+
 def test_auto_tries_several_methods_and_chooses_one():
     found = search_any(TRAIN, VALID, settings={"max_iter": 2, "epochs": 2, "cg_iter": 1, "n_trees": 2})
     methods = list(dict.fromkeys(c.method for c in found.candidates))

@@ -34,7 +34,15 @@ _Scale = Annotated[
     str | None,
     options.without_default(
         help="Scaling of the features: standard, log, quantile or minmax, by the training data; "
-        "query-minmax, query-standard or query-percentile, by query."
+        "query-minmax, query-standard or query-percentile, by query; or several side by side, such as "
+        "raw+query-percentile."
+    ),
+]
+_ByQuery = Annotated[
+    bool,
+    Option(
+        "--by-query/--no-by-query",
+        help="Try scales by query too; such a model needs all documents of a query to score one of them.",
     ),
 ]
 _Stream = Annotated[
@@ -82,6 +90,7 @@ def train(
             min=0.001, help="Seconds for all candidates; one that takes more than its share is stopped."
         ),
     ] = None,
+    by_query: _ByQuery = True,
     single: Annotated[bool, Option("--single", help="Keep one candidate, never an ensemble.")] = False,
     missing: options.MissingOption = options.Missing.error,
     stream: _Stream = None,
@@ -96,7 +105,7 @@ def train(
     from directrix.rankers.selection.search import run_search
 
     with options.usage():
-        plan = _plan(settings, scale, measure, method, models)
+        plan = _plan(settings, scale, measure, method, models, by_query=by_query)
     check_writable(output, train, valid)
     if report is not None:
         _check_report(report, output, train, valid)
@@ -137,7 +146,13 @@ def _check_report(report: Path, output: Path, train: Path, valid: Path | None) -
 
 
 def _plan(
-    settings: list[str] | None, scale: str | None, measure: str, method: str, models: list[str] | None
+    settings: list[str] | None,
+    scale: str | None,
+    measure: str,
+    method: str,
+    models: list[str] | None,
+    *,
+    by_query: bool,
 ) -> SearchPlan:
     """Return the plan of the search, with the settings that options fix."""
     from directrix.rankers.selection.search import plan_search
@@ -146,7 +161,7 @@ def _plan(
     fixed = options.parse_settings(settings, by_option)
     if scale is not None:
         fixed["scale"] = scale
-    return plan_search(method, measure, fixed, models)
+    return plan_search(method, measure, fixed, models, by_query=by_query)
 
 
 def _validation_data(

@@ -82,9 +82,26 @@ class Scale:
     knots: tuple[tuple[float, ...], ...] | None = None
     scores: tuple[tuple[float, ...], ...] | None = None
 
+    @classmethod
+    def fit(cls, kind: str, features: Any) -> Scale:
+        """Return the scale of this kind with the statistics of training data; see `fit_scale`."""
+        if kind not in SCALES:
+            raise unknown_kind(kind)
+        if kind.startswith("query-"):
+            return cls(kind)
+        if sp.issparse(features) and kind in ("minmax", "quantile"):
+            raise _moves_zeros(kind)
+        if kind == "quantile":
+            knots, scores = fit_knots(features)
+            check_width(np.array([row[-1] - row[0] for row in knots]), "the training data")
+            return cls(kind, knots=knots, scores=scores)
+        center, width, mean = (tuple(row.tolist()) for row in statistics(kind, features))
+        check_width(np.array(width), "the training data")
+        return cls(kind, center, width, mean if kind == "minmax" else None)
+
     def __post_init__(self) -> None:
         if not isinstance(self.kind, str) or self.kind not in SCALES:
-            raise InputError(f"scale={self.kind!r}; choose one of {', '.join(map(repr, SCALES))}, or None.")
+            raise unknown_kind(self.kind)
         names = _FIELDS.get(self.kind, ())
         for name in (*_NUMBERS, "knots", "scores"):
             if name not in names and getattr(self, name) is not None:
@@ -100,7 +117,7 @@ class Scale:
             left_out = values is None and name == "fill"
             if not left_out and not _is_row(values, 0.0 if name == "width" else -np.inf):
                 raise InputError(
-                    f"Scale({self.kind!r}) with {name} = {_shown(values)}; a list with one finite number for "
+                    f"Scale({self.kind!r}) with {name} = {shown(values)}; a list with one finite number for "
                     f"each feature of the training data is needed (widths >= 0). {remedy}"
                 )
             object.__setattr__(self, name, None if values is None else tuple(float(v) for v in values))
@@ -116,7 +133,7 @@ class Scale:
             good = all(_is_row(row) and 1 <= len(row) <= MAX_KNOTS for row in pair)
             if not good or len(pair[0]) != len(pair[1]) or any((np.diff(row) <= 0).any() for row in pair):
                 raise InputError(
-                    f"Scale('quantile') with knots {_shown(pair[0])} and scores {_shown(pair[1])} of feature "
+                    f"Scale('quantile') with knots {shown(pair[0])} and scores {shown(pair[1])} of feature "
                     f"{feature + 1}; two ascending lists of 1 to {MAX_KNOTS} finite numbers, of the same "
                     f"length, are needed. {remedy}"
                 )
@@ -128,6 +145,16 @@ class Scale:
         """Number of features of the training data; None for the kinds by query, which have no statistics."""
         per_feature = self.knots if self.center is None else self.center
         return None if per_feature is None else len(per_feature)
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of the result for one feature."""
+        return 1
+
+    @property
+    def by_query(self) -> bool:
+        """Whether it needs to know which rows are of one query."""
+        return self.kind.startswith("query-")
 
     @property
     def fills(self) -> bool:
@@ -206,7 +233,7 @@ class Scale:
         kind = data.get("kind") if isinstance(data, dict) else None
         if not isinstance(kind, str) or kind not in SCALES:
             raise InputError(
-                f"the scale in the model file is {_shown(data)}; a kind out of {', '.join(SCALES)} is "
+                f"the scale in the model file is {shown(data)}; a kind out of {', '.join(SCALES)} is "
                 "needed. Save the model again."
             )
         try:
@@ -215,42 +242,12 @@ class Scale:
             raise InputError(f"the scale in the model file: {error} Save the model again.") from error
 
 
-def fit_scale(kind: str | None, features: Any) -> Scale | None:
-    """Return a scale with the statistics of training data that it needs.
-
-    Parameters
-    ----------
-    kind : str or None
-        One of the kinds of `Scale`; ``None`` gives ``None``: no scaling.
-    features : float32 or float64 (n_docs, n_features), or CSR, or `StoredFeatures`
-        Those of the training data; statistics are computed in float64, without missing values. Knots of
-        "quantile" are from at most 65,536 documents, drawn with a fixed seed.
-
-    Raises
-    ------
-    InputError
-        If the kind is unknown, or cannot be used with CSR features.
-
-    Notes
-    -----
-    One pass over the features; "quantile" sorts the drawn ones. `StoredFeatures` give the knots, and the
-    statistics of "log", of the same features in memory, bit by bit; those of "standard" differ by rounding.
-    """
-    if kind is None:
-        return None
-    if kind not in SCALES:
-        raise InputError(f"scale={kind!r}; choose one of {', '.join(map(repr, SCALES))}, or None.")
-    if kind.startswith("query-"):
-        return Scale(kind)
-    if sp.issparse(features) and kind in ("minmax", "quantile"):
-        raise _moves_zeros(kind)
-    if kind == "quantile":
-        knots, scores = fit_knots(features)
-        check_width(np.array([row[-1] - row[0] for row in knots]), "the training data")
-        return Scale(kind, knots=knots, scores=scores)
-    center, width, mean = (tuple(row.tolist()) for row in statistics(kind, features))
-    check_width(np.array(width), "the training data")
-    return Scale(kind, center, width, mean if kind == "minmax" else None)
+def unknown_kind(kind: object) -> InputError:
+    """Return the error for a scale that does not exist."""
+    return InputError(
+        f"scale={kind!r}; choose one of {', '.join(map(repr, SCALES))}, or None, or several side by side: "
+        "'raw+query-percentile'."
+    )
 
 
 def _moves_zeros(kind: str) -> InputError:
@@ -262,8 +259,8 @@ def _moves_zeros(kind: str) -> InputError:
     )
 
 
-def _shown(value: object) -> str:
-    """Text of a value from a file, cut where it is long; Python refuses to print huge integers."""
+def shown(value: object) -> str:
+    """Return the text of a value from a file, cut where it is long; Python refuses to print huge integers."""
     try:
         text = repr(value)
     except ValueError:

@@ -112,6 +112,8 @@ class StoredFeatures:
     """Applied to rows of whole queries, and their boundaries, after they are read."""
     qptr: Int64Array | None = None
     """Query boundaries, for a scale."""
+    n_columns: int = 1
+    """Columns for each feature of the file after a scale."""
 
     ndim = 2
 
@@ -119,7 +121,8 @@ class StoredFeatures:
     def shape(self) -> tuple[int, int]:
         """Numbers of documents and of features."""
         n_docs, n_features = self.source.shape
-        return (n_docs if self.runs is None else int(np.diff(self.runs).sum())), n_features
+        n_docs = n_docs if self.runs is None else int(np.diff(self.runs).sum())
+        return n_docs, n_features * self.n_columns
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -173,9 +176,11 @@ class StoredFeatures:
         firsts, lasts = chosen[np.append(0, cuts)], chosen[np.append(cuts, len(chosen)) - 1] + 1
         return replace(self, runs=np.column_stack([firsts, lasts]))
 
-    def scaled(self, scale: Callable[[Array, Int64Array], Array], qptr: Int64Array) -> StoredFeatures:
+    def scaled(
+        self, scale: Callable[[Array, Int64Array], Array], qptr: Int64Array, n_columns: int = 1
+    ) -> StoredFeatures:
         """Return the same features, scaled as they are read; whole queries are then read."""
-        return replace(self, scale=scale, qptr=qptr)
+        return replace(self, scale=scale, qptr=qptr, n_columns=n_columns)
 
     def read(self, first: int, last: int, out: Array | None = None) -> Array:
         """Return the rows first <= i < last, in ``out`` if it is given and there is no scale."""
@@ -189,8 +194,9 @@ class StoredFeatures:
         return self.scale(rows, self.qptr[a : b + 1] - lo)[first - lo : last - lo]
 
     def _read(self, first: int, last: int, out: Array | None) -> Array:
-        if out is None or len(out) < last - first:
-            out = np.empty((last - first, self.shape[1]), self.dtype)
+        n_features = self.source.shape[1]
+        if out is None or len(out) < last - first or out.shape[1] != n_features:
+            out = np.empty((last - first, n_features), self.dtype)
         runs = np.array([[0, self.source.shape[0]]]) if self.runs is None else self.runs
         ends = np.cumsum(np.diff(runs)[:, 0])
         run, row = int(np.searchsorted(ends, first, side="right")), first

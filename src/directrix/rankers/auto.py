@@ -34,6 +34,9 @@ class AutoRanker(Ranker):
     models : list of str, optional
         Only methods with these models: "linear", "mlp", "stumps", "trees", e.g. with ``single`` for an engine
         that runs linear ones; default all that are installed.
+    by_query : bool
+        Try scales by query too, as `search` does: better where the level of features differs between
+        queries. ``predict`` may then need ``qid``, and all documents of a query.
     folds : int >= 1, optional
         Without an ``eval_set``: every candidate is judged by cross-validation in this number of folds, and
         the chosen one is trained again on all queries; 1 holds back a fifth. Default: 5, and 1 from 1,000
@@ -73,6 +76,7 @@ class AutoRanker(Ranker):
         "measure": "no_validation",  # `directrix.measure` says what it takes
         "method": [str],
         "models": [list, tuple, set, None],
+        "by_query": ["boolean"],
         "folds": [Interval(Integral, 1, None, closed="left"), None],
         "time_budget": [Interval(Real, 0, None, closed="neither"), None],
         "single": ["boolean"],
@@ -83,6 +87,7 @@ class AutoRanker(Ranker):
     _: KW_ONLY
     method: str = "auto"
     models: Collection[str] | None = None
+    by_query: bool = False
     folds: int | None = None
     time_budget: float | None = None
     single: bool = False
@@ -101,6 +106,7 @@ class AutoRanker(Ranker):
             method=self.method,
             measure=self.measure if measure is None else measure,
             models=self.models,
+            by_query=bool(self.by_query),
             folds=self.folds,
             time_budget=self.time_budget,
             weights=weights,
@@ -116,7 +122,8 @@ class AutoRanker(Ranker):
     def takes_missing(self) -> bool:
         """Whether a feature may be missing (NaN): some candidate takes it; the others are then left out."""
         try:
-            return plan_search(self.method, self.measure, {}, self.models).takes_missing
+            plan = plan_search(self.method, self.measure, {}, self.models, by_query=bool(self.by_query))
+            return plan.takes_missing
         except ValueError:  # parameters that fit refuses
             return False
 

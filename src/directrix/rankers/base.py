@@ -250,7 +250,7 @@ class Ranker(NestedParameters, ABC):
         """
         check_is_fitted(self)
         scale = getattr(self, "scale_", None)
-        if qid is None and group is None and scale is not None and scale.n_features is None:
+        if qid is None and group is None and scale is not None and scale.by_query:
             raise InputError(
                 f"predict got rows without their queries, but scale={scale.kind!r} needs to know them; "
                 "type predict(X, qid=qid), or predict(X, group=[len(X)]) for the rows of one query."

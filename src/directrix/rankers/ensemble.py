@@ -165,7 +165,7 @@ class EnsembleRanker(Saved, Ranker):
         """The scale of a member that needs to know the query of every row, if one does."""
         check_is_fitted(self, "members_")
         scales = (member.scale_ for member in self.members_)
-        return next((scale for scale in scales if scale is not None and scale.n_features is None), None)
+        return next((scale for scale in scales if scale is not None and scale.by_query), None)
 
     def predict_queries(self, q: Queries) -> Float64Array:
         """Return the score of every document of `Queries`, in their order."""

@@ -134,9 +134,9 @@ class GradientRanker(StoredRanker):
     def _start(self, q: Queries, weight: Float64Array | None) -> Float64Array:
         if not self._continues():
             return self._first(q, weight)
-        if self.n_features_in_ != q.n_features:
+        if self._n_inputs != q.n_features:
             raise InputError(
-                f"warm_start: the last fit had {self.n_features_in_} features, the data have {q.n_features}; "
+                f"warm_start: the last fit had {self._n_inputs} features, the data have {q.n_features}; "
                 "fit with warm_start=False to start again from the beginning."
             )
         return self._params.copy()

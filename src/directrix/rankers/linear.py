@@ -42,6 +42,7 @@ class LinearRanker(GradientRanker):
         Bring features to a common scale first, see `Scale`; stored with the model. By the training data:
         "standard", "minmax", "log" (heavy tails), "quantile" (any distribution); they fill missing values.
         By query: "query-minmax", "query-standard", "query-percentile"; ``predict`` then needs ``qid``.
+        With plus signs between, columns side by side: "standard+query-percentile"; "raw" is no scaling.
     start : {"regression", "zero"}
         Where training starts: weights of a ridge regression on the gains with reweighted classes
         (Chapelle & Wu 2010, Sect. 4) and the weights given to ``fit``, or zero.
@@ -60,7 +61,7 @@ class LinearRanker(GradientRanker):
 
     Attributes
     ----------
-    coef_ : float64 (n_features,)
+    coef_ : float64 (n_features,), or a multiple for several scales side by side
         The weights, on scaled features.
     result_ : Result
         Why training stopped, and its trace.

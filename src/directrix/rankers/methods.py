@@ -11,7 +11,7 @@ from directrix.rankers.published import PUBLISHED
 
 _BY_NAME: dict[str, Method] = {m.name: m for m in (*PUBLISHED, *BASELINES)}
 
-_ALWAYS = ("ApproxNDCG-Quantile", "MLP", "Network", "YetiRank", "Regression")
+_ALWAYS = ("ApproxNDCG-Quantile", "MLP", "Network", "YetiRank", "YetiRank-Percentile", "Regression")
 _SUITS = {
     "NDCG": ("ApproxNDCG", "SmoothNDCG", "LambdaRank", *_ALWAYS),
     "AP": ("ApproxAP", "ApproxNDCG", "SmoothAP", "LambdaRank", *_ALWAYS),

@@ -150,7 +150,7 @@ class MLPRanker(GradientRanker):
                     "weights": layer.weights.ravel().tolist(),
                     "bias": None if layer.bias is None else layer.bias.tolist(),
                 }
-                for layer in model.layers(self.params_, self.n_features_in_)
+                for layer in model.layers(self.params_, self._n_inputs)
             ],
         }
 

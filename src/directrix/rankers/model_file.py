@@ -11,6 +11,7 @@ from typing import Any, get_args
 import numpy as np
 
 from directrix.data.scale import Scale
+from directrix.data.scaling import ScaleUnion, scale_from_json
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import UndefinedMeasure, texts_of_a_file
@@ -97,9 +98,10 @@ def _restored_model(path: Any, content: dict[str, Any]) -> Any:
     check(path, '"result" of "training"', training["result"], _RESULT)
     check(path, '"parameters" of "training"', training["parameters"], kind.saved_parameters)
     ranker = _unfitted(path, kind, training)
-    params = ranker._restore_model(path, model, n_features)
-    ranker.measure_ = _measure(path, training)
     ranker.scale_ = _scale(path, content["scale"], n_features)
+    n_columns = 1 if ranker.scale_ is None else ranker.scale_.n_columns
+    params = ranker._restore_model(path, model, n_features * n_columns)
+    ranker.measure_ = _measure(path, training)
     surrogate = _surrogate(path, ranker, training)
     if surrogate is not None:
         ranker.surrogate_ = surrogate
@@ -160,11 +162,11 @@ def _unfitted(path: Any, kind: type[StoredRanker], training: dict[str, Any]) -> 
     return ranker.set_params(**parsed)
 
 
-def _scale(path: Any, content: dict[str, Any] | None, n_features: int) -> Scale | None:
+def _scale(path: Any, content: dict[str, Any] | None, n_features: int) -> Scale | ScaleUnion | None:
     if content is None:
         return None
     with naming(path, '"scale"'):
-        scale = Scale.from_json(content)
+        scale = scale_from_json(content)
     if scale.n_features not in (None, n_features):
         raise InputError(
             f'{path}: "scale" is for {scale.n_features} features, the model for {n_features}; both must '

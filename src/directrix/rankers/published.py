@@ -59,6 +59,15 @@ _boosted = partial(
     fixed=_TREES,
     keeps_best=True,
 )
+_yeti = partial(
+    _boosted,
+    surrogate=yeti.YetiRank,
+    source="Gulin, Kuralenok & Pavlov (2011), JMLR W&CP 14; Lyzhin et al. (2023), arXiv:2204.01500",
+    cost="O(R n log n) for R rankings, and a tree",
+    grid={"num_leaves": (7, 31, 63), "l2": (20.0, 100.0)},
+    fixed={},
+    selection="nDCG@10",
+)
 
 PUBLISHED = (
     Method(
@@ -166,15 +175,11 @@ PUBLISHED = (
         fixed={"scale": "quantile"},
         keeps_best=True,
     ),
-    _boosted(
-        name="YetiRank",
-        surrogate=yeti.YetiRank,
-        source="Gulin, Kuralenok & Pavlov (2011), JMLR W&CP 14; Lyzhin et al. (2023), arXiv:2204.01500",
-        cost="O(R n log n) for R rankings, and a tree",
-        use_when="trees for any measure: features that interact, on any scale",
-        grid={"num_leaves": (7, 31, 63), "l2": (20.0, 100.0)},
-        fixed={},
-        selection="nDCG@10",
+    _yeti(name="YetiRank", use_when="trees for any measure: features that interact, on any scale"),
+    _yeti(
+        name="YetiRank-Percentile",
+        use_when="trees, also on percentiles within the query: features whose level differs between queries",
+        fixed={"scale": "raw+query-percentile"},
     ),
     _boosted(
         name="BoostedNDCG",

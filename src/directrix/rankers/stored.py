@@ -10,7 +10,8 @@ from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from directrix.data.queries import Queries
-from directrix.data.scale import FILLING, SCALES, Scale, fit_scale
+from directrix.data.scale import SCALES, Scale
+from directrix.data.scaling import ScaleUnion, fills_missing, fit_scale, is_scale
 from directrix.errors import InputError, NotConverged, warn
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.base import Ranker, Training
@@ -19,9 +20,17 @@ from directrix.rankers.persistence import Saved
 from directrix.rankers.training import last_smoothing, measure_of, sharpened, training_record
 from directrix.types import Float64Array, Result
 
+
+class _ScaleNames(StrOptions):  # type: ignore[misc]  # scikit-learn has no types
+    """The kinds of scales, and several of them with plus signs between."""
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        return is_scale(val)
+
+
 SHARED_CONSTRAINTS: dict[str, list[Any]] = {
     "surrogate": [HasMethods(["value_and_grad"]), str, None],
-    "scale": [StrOptions(set(SCALES)), None],
+    "scale": [_ScaleNames(set(SCALES)), None],
     "random_state": ["random_state"],
 }
 """What scikit-learn checks of the parameters that all of these rankers have."""
@@ -51,12 +60,17 @@ class StoredRanker(Saved, Ranker):
     @property
     def takes_missing(self) -> bool:
         """Whether a feature may be missing (NaN): the scale fills it, or trees take it as it is."""
-        return self.takes_nan if self.scale is None else self.scale in FILLING
+        return self.takes_nan or fills_missing(self.scale)
 
     @property
     def _may_be_missing(self) -> bool:
         """The same of the fitted model."""
-        return self.takes_nan if self.scale_ is None else self.scale_.fills
+        return self.takes_nan or (self.scale_ is not None and self.scale_.fills)
+
+    @property
+    def _n_inputs(self) -> int:
+        """Columns of the scaled features."""
+        return int(self.n_features_in_) * (1 if self.scale_ is None else self.scale_.n_columns)
 
     def _surrogate(self) -> Any:
         """The surrogate as an object."""
@@ -137,5 +151,6 @@ class StoredRanker(Saved, Ranker):
         """Check ``model``, as `_model_json` made it, set the fitted attributes, and return the parameters."""
 
 
-def _scaled(q: Queries, scale: Scale | None) -> Queries:
-    return q if scale is None else replace(q, features=scale.apply(q.features, q.qptr))
+def _scaled(q: Queries, scale: Scale | ScaleUnion | None) -> Queries:
+    # a union has more columns than names
+    return q if scale is None else replace(q, features=scale.apply(q.features, q.qptr), feature_names=None)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from directrix.data.queries import Queries
+from directrix.data.scaling import is_by_query
 from directrix.data.weights import weights_of
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
@@ -52,6 +53,7 @@ def search(  # noqa: PLR0913
     measure: RankingMeasure | str = "nDCG@10",
     settings: Mapping[str, Any] | None = None,
     models: Collection[str] | None = None,
+    by_query: bool = True,
     folds: int | None = None,
     time_budget: float | None = None,
     weights: Weights = (None, None),
@@ -80,6 +82,8 @@ def search(  # noqa: PLR0913
         Settings to fix: they replace the grid's values.
     models : names, optional
         Only methods with these models: "linear", "mlp", "stumps", "trees"; default all that are installed.
+    by_query : bool
+        Try scales by query too. The ranker may then need all documents of a query to score one of them.
     folds : int >= 1, optional
         1 holds back a fifth of the queries. Default: 5, and 1 from 1,000 queries on.
     time_budget : float > 0, optional
@@ -111,7 +115,7 @@ def search(  # noqa: PLR0913
     of candidates times folds times one ``fit``, and without ``valid`` one ``fit`` of each member.
     docs/decisions/0137 says which candidates are dropped, 0136 when an ensemble is kept.
     """
-    plan = plan_search(method, measure, settings or {}, models)
+    plan = plan_search(method, measure, settings or {}, models, by_query=by_query)
     return run_search(
         plan,
         q,
@@ -130,6 +134,8 @@ def plan_search(
     measure: RankingMeasure | str,
     settings: Mapping[str, Any],
     models: Collection[str] | None,
+    *,
+    by_query: bool = True,
 ) -> SearchPlan:
     """List what `search` tries, and check every setting, before any data are read.
 
@@ -142,7 +148,7 @@ def plan_search(
     trials = _with_models(method.candidates(measure, settings), models)
     for trial in trials:
         trial.ranker(measure).check_parameters()
-    return SearchPlan(measure, trials)
+    return SearchPlan(measure, trials if by_query else _without_queries(trials, measure))
 
 
 def run_search(  # noqa: PLR0913
@@ -240,6 +246,18 @@ def _with_models(trials: list[Trial], models: Collection[str] | None) -> list[Tr
             shell="Type e.g. --model linear.",
         )
     return matching
+
+
+def _without_queries(trials: list[Trial], measure: RankingMeasure) -> list[Trial]:
+    """Keep the trials that score a document without the others of its query."""
+    kept = [trial for trial in trials if not is_by_query(trial.ranker(measure).scale)]
+    if not kept:
+        raise InputError(
+            "every candidate scales features by query, which is not asked for.",
+            python="Type by_query=True.",
+            shell="Leave out --no-by-query.",
+        )
+    return kept
 
 
 def _supporting_weights(trials: Sequence[Trial], weights: Weights) -> tuple[Sequence[Trial], list[str]]:
