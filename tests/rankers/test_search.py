@@ -138,9 +138,8 @@ def test_only_models_that_are_allowed_are_tried():
 
 def test_scales_by_query_are_tried_unless_they_are_not_wanted():
     def scales(**more):
-        return {
-            trial.ranker(dx.NDCG()).scale for trial in plan_search("auto", "nDCG@10", {}, "trees", **more).trials
-        }
+        trials = plan_search("auto", "nDCG@10", {}, "trees", **more).trials
+        return {trial.ranker(dx.NDCG()).scale for trial in trials}
 
     assert scales() == {None, "raw+query-percentile"}
     assert scales(by_query=False) == {None}

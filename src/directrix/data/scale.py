@@ -117,8 +117,8 @@ class Scale:
             left_out = values is None and name == "fill"
             if not left_out and not _is_row(values, 0.0 if name == "width" else -np.inf):
                 raise InputError(
-                    f"Scale({self.kind!r}) with {name} = {shown(values)}; a list with one finite number for "
-                    f"each feature of the training data is needed (widths >= 0). {remedy}"
+                    f"Scale({self.kind!r}) with {name} = {short_text(values)}; a list with one finite number "
+                    f"for each feature of the training data is needed (widths >= 0). {remedy}"
                 )
             object.__setattr__(self, name, None if values is None else tuple(float(v) for v in values))
         lengths = [len(getattr(self, name)) for name in names if getattr(self, name) is not None]
@@ -133,8 +133,8 @@ class Scale:
             good = all(_is_row(row) and 1 <= len(row) <= MAX_KNOTS for row in pair)
             if not good or len(pair[0]) != len(pair[1]) or any((np.diff(row) <= 0).any() for row in pair):
                 raise InputError(
-                    f"Scale('quantile') with knots {shown(pair[0])} and scores {shown(pair[1])} of feature "
-                    f"{feature + 1}; two ascending lists of 1 to {MAX_KNOTS} finite numbers, of the same "
+                    f"Scale('quantile') with knots {short_text(pair[0])} and scores {short_text(pair[1])} of "
+                    f"feature {feature + 1}; two ascending lists of 1 to {MAX_KNOTS} finite numbers, of the same "
                     f"length, are needed. {remedy}"
                 )
         for name, rows in (("knots", knots), ("scores", scores)):
@@ -233,7 +233,7 @@ class Scale:
         kind = data.get("kind") if isinstance(data, dict) else None
         if not isinstance(kind, str) or kind not in SCALES:
             raise InputError(
-                f"the scale in the model file is {shown(data)}; a kind out of {', '.join(SCALES)} is "
+                f"the scale in the model file is {short_text(data)}; a kind out of {', '.join(SCALES)} is "
                 "needed. Save the model again."
             )
         try:
@@ -259,7 +259,7 @@ def _moves_zeros(kind: str) -> InputError:
     )
 
 
-def shown(value: object) -> str:
+def short_text(value: object) -> str:
     """Return the text of a value from a file, cut where it is long; Python refuses to print huge integers."""
     try:
         text = repr(value)

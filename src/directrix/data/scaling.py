@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from directrix.data.scale import FILLING, SCALES, Scale, shown, unknown_kind
+from directrix.data.scale import FILLING, SCALES, Scale, short_text, unknown_kind
 from directrix.data.stored import StoredFeatures
 from directrix.errors import InputError
 from directrix.types import Int64Array
@@ -147,7 +147,7 @@ def scale_from_json(data: Any) -> Scale | ScaleUnion:
     parts = data["union"]
     if not isinstance(parts, list):
         raise InputError(
-            f"the scale in the model file is a union of {shown(parts)}; a list of scales is needed. "
+            f"the scale in the model file is a union of {short_text(parts)}; a list of scales is needed. "
             "Save the model again."
         )
     try:

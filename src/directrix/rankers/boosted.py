@@ -59,7 +59,7 @@ class BoostedRanker(StoredRanker):
         Share of the features that each tree may split on.
     scale : str or None
         As in `LinearRanker`. Kinds by the training data keep the order of values, so trees hardly change; the
-        kinds by query make the features of queries comparable: "raw+query-percentile" beside the features
+        kinds by query make the features of queries comparable, "raw+query-percentile" next to the features
         as they are. Without a kind that fills them, trees split off missing values (NaN) themselves; of a
         feature that was never missing in training they count as 0.
     patience : int >= 1, optional

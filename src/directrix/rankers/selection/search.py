@@ -87,15 +87,12 @@ def search(  # noqa: PLR0913
     folds : int >= 1, optional
         1 holds back a fifth of the queries. Default: 5, and 1 from 1,000 queries on.
     time_budget : float > 0, optional
-        Seconds for all candidates; training the chosen one again on all queries comes on top. A candidate
-        that takes more than its share (twice an even part of what is left; for the first trees half) is
-        stopped and judged as it stands. What is chosen then depends on the speed of the machine.
+        Seconds for all candidates, without training the chosen one again on all queries. What takes more
+        than its share is stopped and judged as it stands: the result depends on the speed of the machine.
     weights : (doc_weight, query_weight), optional
         As in ``fit_queries``.
-    seed : int
-        Of the split, and of stochastic trainers.
-    single : bool
-        Return one candidate, never an ensemble.
+    seed, single
+        Seed of the split and of stochastic trainers; whether to return one candidate, never an ensemble.
     progress : callable, optional
         ``progress(done, total, text)`` at every step of every candidate.
 
