@@ -42,7 +42,7 @@ class Rows:
         self.qid = np.repeat(np.arange(len(self.qptr) - 1), np.diff(self.qptr))
 
 
-Predict = Callable[[np.ndarray], np.ndarray]
+Predict = Callable[[Rows], np.ndarray]
 Train = Callable[[Rows, Rows, dict[str, Any], int], tuple[Predict, str]]
 """Training and validation rows, settings, threads -> scores of rows, and a note on what was trained."""
 
@@ -67,7 +67,7 @@ def main(arguments: Sequence[str]) -> int:
         spent = time.perf_counter() - begin[0], time.process_time() - begin[1]
         found.append({"seconds": spent[0], "processor": spent[1], "note": note})
         for part, rows in (("vali", vali), ("test", test)):
-            kept[f"{number} {part}"] = np.asarray(predict(rows.X), dtype=np.float64)
+            kept[f"{number} {part}"] = np.asarray(predict(rows), dtype=np.float64)
     np.savez(job.out, **kept)
     print(json.dumps({"version": module.version_of(job.who), "trained": found}))
     return 0

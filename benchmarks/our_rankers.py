@@ -23,7 +23,7 @@ def ranker(kind: Any) -> Any:
             queries(train), queries(vali), measure="nDCG@10"
         )
         note = fitted.search_.chosen.label if kind is dx.AutoRanker else str(dict(fitted.result_.counts))
-        return fitted.predict, note
+        return lambda rows: fitted.predict_queries(queries(rows)), note
 
     return train
 

@@ -52,7 +52,7 @@ def lightgbm(train: Rows, vali: Rows, settings: dict[str, Any], threads: int) ->
     booster = lgb.train(
         always | {"verbosity": -1} | settings, rows, N_TREES, valid_sets=[judge], callbacks=stop
     )
-    return booster.predict, f"{booster.best_iteration} trees"
+    return lambda rows: booster.predict(rows.X), f"{booster.best_iteration} trees"
 
 
 def xgboost(train: Rows, vali: Rows, settings: dict[str, Any], threads: int) -> tuple[Predict, str]:
@@ -70,7 +70,7 @@ def xgboost(train: Rows, vali: Rows, settings: dict[str, Any], threads: int) -> 
         verbose_eval=False,
     )
     end = booster.best_iteration + 1
-    return lambda X: booster.predict(xgb.DMatrix(X), iteration_range=(0, end)), f"{end} trees"
+    return lambda rows: booster.predict(xgb.DMatrix(rows.X), iteration_range=(0, end)), f"{end} trees"
 
 
 def catboost(train: Rows, vali: Rows, settings: dict[str, Any], threads: int) -> tuple[Predict, str]:
@@ -82,7 +82,7 @@ def catboost(train: Rows, vali: Rows, settings: dict[str, Any], threads: int) ->
     model.fit(
         cat.Pool(train.X, train.y, group_id=train.qid), eval_set=cat.Pool(vali.X, vali.y, group_id=vali.qid)
     )
-    return model.predict, f"{model.tree_count_} trees"
+    return lambda rows: model.predict(rows.X), f"{model.tree_count_} trees"
 
 
 TRAIN = {"LightGBM": lightgbm, "XGBoost": xgboost, "CatBoost": catboost}

@@ -134,8 +134,8 @@ class Scale:
             if not good or len(pair[0]) != len(pair[1]) or any((np.diff(row) <= 0).any() for row in pair):
                 raise InputError(
                     f"Scale('quantile') with knots {short_text(pair[0])} and scores {short_text(pair[1])} of "
-                    f"feature {feature + 1}; two ascending lists of 1 to {MAX_KNOTS} finite numbers, of the same "
-                    f"length, are needed. {remedy}"
+                    f"feature {feature + 1}; two ascending lists of 1 to {MAX_KNOTS} finite numbers, of the "
+                    f"same length, are needed. {remedy}"
                 )
         for name, rows in (("knots", knots), ("scores", scores)):
             object.__setattr__(self, name, tuple(tuple(float(v) for v in row) for row in rows))
