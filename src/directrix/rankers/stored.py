@@ -27,6 +27,9 @@ class _ScaleNames(StrOptions):  # type: ignore[misc]  # scikit-learn has no type
     def is_satisfied_by(self, val: Any) -> bool:
         return is_scale(val)
 
+    def __str__(self) -> str:
+        return f"one of {', '.join(map(repr, SCALES))}, several with plus signs between ('raw+query-percentile')"
+
 
 SHARED_CONSTRAINTS: dict[str, list[Any]] = {
     "surrogate": [HasMethods(["value_and_grad"]), str, None],
