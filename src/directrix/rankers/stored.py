@@ -28,7 +28,8 @@ class _ScaleNames(StrOptions):  # type: ignore[misc]  # scikit-learn has no type
         return is_scale(val)
 
     def __str__(self) -> str:
-        return f"one of {', '.join(map(repr, SCALES))}, several with plus signs between ('raw+query-percentile')"
+        kinds = ", ".join(map(repr, SCALES))
+        return f"one of {kinds}, several with plus signs between ('raw+query-percentile')"
 
 
 SHARED_CONSTRAINTS: dict[str, list[Any]] = {
