@@ -36,7 +36,7 @@ def main() -> int:
     total = 0.0
     with tempfile.TemporaryDirectory() as folder:
         for name in PAPERS:
-            command = [sys.executable, "-m", "directrix.cli.main", "reproduce", name, "--quick"]
+            command = [sys.executable, "-m", "directrix", "reproduce", name, "--quick"]
             command += ["--data", str(options.data), "-o", f"{folder}/{name}", "--format", "json"]
             begun = time.perf_counter()
             done = subprocess.run(command, capture_output=True, text=True, check=False)

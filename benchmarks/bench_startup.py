@@ -15,7 +15,7 @@ import tempfile
 import time
 
 GOAL = 0.3
-MAIN = ["-m", "directrix.cli.main"]
+MAIN = ["-m", "directrix"]
 NOTHING = "python, nothing imported"
 COMMANDS = {
     NOTHING: ["-c", "pass"],

@@ -175,7 +175,7 @@ def method_names() -> list[str]:
 def command(name: str, *arguments: object) -> str:
     """Return the standard output of a command."""
     done = subprocess.run(
-        [sys.executable, "-m", "directrix.cli.main", name, *map(str, arguments)],
+        [sys.executable, "-m", "directrix", name, *map(str, arguments)],
         capture_output=True,
         text=True,
         check=False,

@@ -23,7 +23,7 @@ LAYERS = [
     "models",
     "objectives",
 ]
-LAYERS += ["trainers", "rankers", "experiments", "reports", "reproductions", "export", "cli"]
+LAYERS += ["trainers", "rankers", "experiments", "reports", "reproductions", "export", "cli", "__main__"]
 
 
 def module_of(path: Path) -> str:

@@ -1,6 +1,7 @@
 """``convert``, ``methods``, ``demo``, ``doctor``, the options of all, and how fast they start."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -211,6 +212,21 @@ def test_scores_are_evaluated_without_scikit_learn(files):
 
 
 def test_a_closed_pipe_is_no_error(files):
-    command = f"{sys.executable} -m directrix.cli.main predict {files.model} {files.test} | head -1"
+    command = f"{sys.executable} -m directrix predict {files.model} {files.test} | head -1"
     found = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
     assert "Traceback" not in found.stderr
+
+
+def test_python_m_is_the_command():
+    done = subprocess.run(
+        [sys.executable, "-m", "directrix", "predict", "--help"], capture_output=True, text=True, check=True
+    )
+    assert "Usage: directrix predict" in done.stdout
+
+
+def test_a_shell_can_complete_the_names_of_commands():
+    asked = {"_DIRECTRIX_COMPLETE": "complete_bash", "COMP_WORDS": "directrix cro", "COMP_CWORD": "1"}
+    done = subprocess.run(
+        [sys.executable, "-m", "directrix"], capture_output=True, text=True, env={**os.environ, **asked}
+    )
+    assert done.stdout.split() == ["crossval"]

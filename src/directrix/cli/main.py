@@ -56,7 +56,6 @@ app = typer.Typer(
     name="directrix",
     cls=_Commands,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Learning to rank by optimizing the measure you report.",
@@ -97,6 +96,3 @@ for _name in COMMANDS:
     _command = getattr(import_module(f"directrix.cli.{_name}"), _name)
     # a paragraph on one line, which the width of the terminal breaks
     app.command(help=re.sub(r"\n(?=\S)", " ", inspect.cleandoc(_command.__doc__)))(_command)
-
-if __name__ == "__main__":
-    app()
