@@ -9,9 +9,12 @@ import math
 import numpy as np
 
 from directrix.kernels import kernel
+from directrix.measures._kernels.workspace import FAST
+from directrix.surrogates._kernels.sigmoids import logarithm
 
 LOGISTIC, GUMBEL, NORMAL = 0, 1, 2
 _STEP = np.uint64(0x9E3779B97F4A7C15)
+_ONE = np.uint64(0x3FF0000000000000)  # bits of 1
 
 
 @kernel
@@ -26,7 +29,8 @@ def _mixed(z):
 def _uniform(key, number):
     """A number in (0, 1)."""
     bits = _mixed(key + np.uint64(number) * _STEP) >> np.uint64(12)
-    return (np.float64(bits) + 0.5) * 2.0**-52
+    # 1 to 2, by its bits: few processors turn vectors of uint64 into float64
+    return np.uint64(bits | _ONE).view(np.float64) - (1.0 - 2.0**-53)
 
 
 @kernel
@@ -45,17 +49,20 @@ def next_key(key):
     return _mixed(key + _STEP)
 
 
-@kernel
+@kernel(fastmath=FAST)
 def add_noise(kind, s, scale, key, noisy):
     """Add ``scale`` times noise of a kind to every score: LOGISTIC, GUMBEL or NORMAL."""
-    for p in range(len(s)):
-        if kind == NORMAL:  # Box & Muller (1958)
+    if kind == NORMAL:  # Box & Muller (1958)
+        for p in range(len(s)):
             u, v = _uniform(key, 2 * p + 1), _uniform(key, 2 * p + 2)
-            drawn = math.sqrt(-2.0 * math.log(u)) * math.cos(2.0 * math.pi * v)
-        else:
+            noisy[p] = s[p] + scale * (math.sqrt(-2.0 * math.log(u)) * math.cos(2.0 * math.pi * v))
+    elif kind == GUMBEL:
+        for p in range(len(s)):
+            noisy[p] = s[p] - scale * logarithm(-logarithm(_uniform(key, p + 1)))
+    else:
+        for p in range(len(s)):
             u = _uniform(key, p + 1)
-            drawn = -math.log(-math.log(u)) if kind == GUMBEL else math.log(u / (1.0 - u))
-        noisy[p] = s[p] + scale * drawn
+            noisy[p] = s[p] + scale * logarithm(u / (1.0 - u))
 
 
 @kernel

@@ -3,33 +3,64 @@
 The documents are numbered by rank.
 """
 
-import math
-
 import numpy as np
 
 from directrix.kernels import kernel
+from directrix.measures._kernels.workspace import FAST, GAP
 from directrix.surrogates._kernels.lambdas import arrange, exchange, scratch, write_ranking
 from directrix.surrogates._kernels.noise import LOGISTIC, add_noise, next_key, query_key
 from directrix.surrogates._kernels.pair_forces import LEAST_CURVATURE
+from directrix.surrogates._kernels.sigmoids import exponential
 from directrix.surrogates._kernels.sorting import descending_order
+
+_REACH = 700.0
+"""Gaps of scores beyond which the logistic is 0 or 1."""
+
+
+@kernel(fastmath=FAST)
+def _pair_forces(ranked, worths, force, bend):
+    """Fill the forces on the upper documents of neighbours, and their curvatures.
+
+    ``ranked`` holds scores, worths and weights in the noisy order, ``worths`` U, L and f of `exchange`.
+    """
+    s, x, weights = ranked[0], ranked[1], ranked[2]
+    upper, lower, factor = worths[1], worths[2], worths[3]
+    for i in range(len(force)):
+        d = x[i] - x[i + 1]
+        gap = s[i] - s[i + 1]
+        weight = weights[i] * weights[i + 1] * d * (upper[i] - factor[i] * lower[i + 1])
+        p = 1.0 / (1.0 + exponential(min(max(gap if d > 0.0 else -gap, -_REACH), _REACH)))
+        force[i] = weight * p
+        bend[i] = abs(weight) * p * max(1.0 - p, LEAST_CURVATURE)
 
 
 @kernel
-def _neighbours(s, x, weights, order, top, doubles, pull, bend):
+def _neighbours(order, top, worths, rows):
     """Add forces between neighbours in ``order``: |x_a - x_b| times what a swap of their ranks is worth."""
-    upper, lower, factor = doubles[1], doubles[2], doubles[3]
-    for i in range(min(top, len(order) - 1)):
-        a, b = order[i], order[i + 1]
-        weight = weights[a] * weights[b] * abs(x[a] - x[b]) * (upper[i] - factor[i] * lower[i + 1])
-        if x[a] < x[b]:
-            a, b = b, a
-        p = 1.0 / (1.0 + math.exp(s[a] - s[b]))
-        force = weight * p
-        curvature = force * max(1.0 - p, LEAST_CURVATURE)
-        pull[a] += force
-        pull[b] -= force
-        bend[a] += curvature
-        bend[b] += curvature
+    n = min(top, len(order) - 1)
+    if n < 1:
+        return
+    s, x, weights, pull, bend, ranked = worths[0], worths[4], rows[4], rows[0], rows[1], rows[5:]
+    for i in range(n + 1):
+        a = order[i]
+        ranked[0, i], ranked[1, i], ranked[2, i] = s[a], x[a], weights[a]
+    force, curvature, full = rows[8], rows[9], _whole_vectors(n)
+    _pair_forces(ranked, worths, force[:full], curvature[:full])
+    pushed, bent = 0.0, 0.0  # by the document above
+    for i in range(n):
+        a = order[i]
+        pull[a] += force[i] - pushed
+        bend[a] += curvature[i] + bent
+        pushed, bent = force[i], curvature[i]
+    a = order[n]
+    pull[a] -= pushed
+    bend[a] += bent
+
+
+@kernel
+def _whole_vectors(n):
+    """The length of loops over n documents without a rest, which would not run in vector registers."""
+    return (n + 15) // 16 * 16
 
 
 @kernel
@@ -39,9 +70,9 @@ def _forces(spec, discount, key, n, space, rows):
     ``rows[4]`` holds the weights of the documents.
     """
     form, depth, n_permutations, decay, noise, by_measure = spec
-    doubles, order = space[1], space[2][1, :n]
-    s, x = doubles[0, :n], doubles[4, :n]
-    pull, bend, noisy, reordered, weights = rows[0, :n], rows[1, :n], rows[2, :n], rows[3, :n], rows[4, :n]
+    doubles, order, full = space[1], space[2][1, :n], _whole_vectors(n)
+    x = doubles[4, :n]
+    pull, bend, noisy, reordered = rows[0, :n], rows[1, :n], rows[2, :full], rows[3, :n]
     worth = 1.0
     for p in range(n):
         pull[p] = bend[p] = 0.0
@@ -50,13 +81,13 @@ def _forces(spec, discount, key, n, space, rows):
     top = n
     for _ in range(n_permutations):
         key = next_key(key)
-        add_noise(LOGISTIC, s, noise, key, noisy)
-        descending_order(noisy, order)
+        add_noise(LOGISTIC, doubles[0, :full], noise, key, noisy)
+        descending_order(noisy[:n], order)
         if by_measure:
             for i in range(n):
                 reordered[i] = x[order[i]]
             top = exchange(form, reordered, discount, depth, doubles[1], doubles[2], doubles[3])
-        _neighbours(s, x, weights, order, top, doubles, pull, bend)
+        _neighbours(order, top, doubles, rows)
     for p in range(n):
         pull[p] /= n_permutations
         bend[p] /= n_permutations
@@ -80,7 +111,7 @@ def yeti_chunk(
     setting, draw = spec
     space, start = scratch(qptr, chunk, scores), qptr[chunk[0]]
     order, by_measure = space[2][0], setting[5]
-    rows = np.empty((5, space[2].shape[1]))
+    rows = np.empty((10, space[2].shape[1] + GAP))
     for q in range(chunk[0], chunk[1]):
         lo, n = qptr[q], qptr[q + 1] - qptr[q]
         weighing = worth[lo : lo + n] if by_measure else labels[lo : lo + n]
