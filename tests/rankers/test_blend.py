@@ -9,8 +9,9 @@ import directrix as dx
 from directrix.rankers.selection import blend as blend_module
 from directrix.rankers.selection import search as search_module
 from directrix.rankers.selection.blend import blend, eligible
+from directrix.rankers.selection.clock import Clock
 from directrix.rankers.selection.search import search
-from directrix.rankers.selection.trial import Candidate, Clock, Fold, Trained
+from directrix.rankers.selection.trial import Candidate, Fold, Trained
 
 RNG = np.random.default_rng(0)
 TRUTH = RNG.normal(size=(60, 20))

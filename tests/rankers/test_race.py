@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,11 +10,14 @@ import scipy.sparse as sp
 
 import directrix as dx
 from directrix.data.synthetic import make_linear
+from directrix.rankers.selection import clock as clock_module
 from directrix.rankers.selection import race as race_module
 from directrix.rankers.selection import trial as trial_module
+from directrix.rankers.selection.clock import Pace
 from directrix.rankers.selection.race import Race, fair_share, heats, round_robin, survivors
 from directrix.rankers.selection.search import search
 from directrix.rankers.selection.trial import Candidate, Target, Trained
+from directrix.types import Step
 
 Q, _ = make_linear(60, 10, 4, seed=2)
 TRAIN, VALID = Q.take(range(40)), Q.take(range(40, 60))
@@ -126,7 +130,7 @@ def test_a_setting_that_is_far_behind_after_a_fold_is_dropped():
 
 
 def test_queries_without_a_value_do_not_count_for_dropping():
-    race = Race((), [], Target(dx.NDCG()), trial_module.Clock())
+    race = Race((), [], Target(dx.NDCG()), clock_module.Clock())
     race._tried = [Trained(None, candidate("A", np.ones(60)), (), np.zeros(0))]
     assert race._is_hopeless(np.zeros(20))
     assert not race._is_hopeless(np.where(np.arange(20) < 9, 0.0, np.nan))
@@ -183,3 +187,39 @@ def test_a_budget_that_the_sample_uses_up_still_leaves_a_ranker(monkeypatch):
     result = search(TRAIN, VALID, method="auto", measure="nDCG@5", models=["linear"], time_budget=5.0)
     assert result.chosen.is_eligible
     assert np.isfinite(result.ranker.predict_queries(VALID)).all()
+
+
+@pytest.mark.parametrize(
+    ("left", "settings", "rate"),
+    [
+        (math.inf, {}, None),
+        (797.0, {}, None),  # 800 trees at rate .05 are enough
+        (397.0, {}, 0.1),
+        (10.0, {}, 0.15),
+        (10.0, {"learning_rate": 0.02}, None),
+        (10.0, {"n_trees": 12}, None),  # they fit
+    ],
+)
+def test_trees_that_have_little_time_get_a_higher_rate(monkeypatch, left, settings, rate):
+    monkeypatch.setattr(clock_module.time, "perf_counter", Clock(1.0).monotonic)
+    trial = dx.method("YetiRank").candidates(None, settings)[0]
+    clock = SimpleNamespace(fold_left=left, watch=lambda _: False)
+    pace = Pace(trial, trial.ranker(None), clock)
+    stops = [pace(Step(number, 0.0, np.zeros(1))) for number in range(9)]
+    assert stops == [number == 3 and rate is not None for number in range(9)]
+    assert pace.trial.settings == trial.settings | ({} if rate is None else {"learning_rate": rate})
+
+
+def test_a_rate_for_little_time_is_that_of_the_chosen_ranker_and_of_its_training_on_all_queries(monkeypatch):
+    pytest.importorskip("lightgbm")
+    for name in ("monotonic", "perf_counter"):
+        monkeypatch.setattr(clock_module.time, name, Clock(1.0).monotonic)
+    fixed = {"num_leaves": 3, "l2": 1.0}
+    found = search(TRAIN, method="YetiRank", settings=fixed, folds=2, time_budget=100.0)
+    (cut,) = found.candidates
+    assert cut.settings == fixed | {"learning_rate": 0.15}
+    assert cut.outcome == "cut short"
+    assert cut.steps > 3  # the three trees that were timed are not the training
+    assert found.ranker.learning_rate == 0.15
+    again = dx.method("YetiRank").ranker(**cut.settings, n_trees=cut.steps, random_state=0)
+    assert found.ranker.trees_.text == again.fit_queries(TRAIN).trees_.text

@@ -21,7 +21,8 @@ from directrix.measures.base import RankingMeasure
 from directrix.measures.prepared import Prepared
 from directrix.rankers.method import Trial
 from directrix.rankers.selection.choose import preferred
-from directrix.rankers.selection.trial import Candidate, Clock, Target, refit, run_trial, selection_folds
+from directrix.rankers.selection.clock import Clock
+from directrix.rankers.selection.trial import Candidate, Target, refit, run_trial, selection_folds
 from directrix.rankers.training import mean_over_queries
 from directrix.types import Float64Array, FloatArray
 

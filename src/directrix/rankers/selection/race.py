@@ -14,7 +14,8 @@ from directrix.errors import InputError
 from directrix.rankers.method import Trial
 from directrix.rankers.selection.blend import eligible
 from directrix.rankers.selection.choose import difference
-from directrix.rankers.selection.trial import Candidate, Clock, Fold, Target, Trained, run_trial, sample
+from directrix.rankers.selection.clock import Clock
+from directrix.rankers.selection.trial import Candidate, Fold, Target, Trained, run_trial, sample
 from directrix.rankers.training import mean_and_error
 from directrix.trainers.bins import sharing_bins
 from directrix.types import Float64Array
@@ -46,6 +47,7 @@ class Race:
         self.left_out: list[str] = []
         """Methods of which one setting was tried, because others are ahead."""
         self._tried: list[Trained] = []
+        self._planned: dict[int, Trial] = {}  # by the id of what was trained in its place
         self._n_begun = 0
         self._reserved = 0.0  # seconds, for the finalists
         self._sampled = ""
@@ -65,7 +67,7 @@ class Race:
         if not tried:
             raise next(iter(self.failed.values()))
         place = {id(trial): number for number, trial in enumerate(self.trials)}
-        return sorted(tried, key=lambda trained: place[id(trained.trial)])  # stable
+        return sorted(tried, key=lambda trained: place[id(self._planned[id(trained.trial)])])  # stable
 
     def _run_heats(self) -> None:
         """Train one setting of every method, and all settings of the methods that are ahead."""
@@ -93,7 +95,7 @@ class Race:
         ranked = sorted(self._tried, key=lambda t: -t.candidate.or_worst)  # stable
         best: dict[str, Trial] = {}
         for trained in ranked:
-            best.setdefault(trained.candidate.method, trained.trial)
+            best.setdefault(trained.candidate.method, self._planned[id(trained.trial)])
         few = list(best.values())[:_FINALISTS]
         before = [
             t._replace(candidate=replace(t.candidate, outcome="sample"), rankers=(), scores=t.scores[:0])
@@ -133,6 +135,7 @@ class Race:
             except InputError as error:  # data that no method can train on were refused before
                 self.failed.setdefault(trial.method.name, error)
                 continue
+            self._planned[id(trained.trial)] = trial
             self._tried.append(trained)
             kept = eligible(self._tried)
             self._tried = [

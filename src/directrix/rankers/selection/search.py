@@ -20,11 +20,10 @@ from directrix.rankers.method import Method, Trial
 from directrix.rankers.methods import method as method_named
 from directrix.rankers.selection import choose
 from directrix.rankers.selection.blend import Blend, blend
+from directrix.rankers.selection.clock import Clock, Progress
 from directrix.rankers.selection.race import Race
 from directrix.rankers.selection.result import Search
 from directrix.rankers.selection.trial import (
-    Clock,
-    Progress,
     Target,
     Trained,
     refit,
@@ -87,8 +86,9 @@ def search(  # noqa: PLR0913
     folds : int >= 1, optional
         1 holds back a fifth of the queries. Default: 5, and 1 from 1,000 queries on.
     time_budget : float > 0, optional
-        Seconds for all candidates, without training the chosen one again on all queries. What takes more
-        than its share is stopped and judged as it stands: the result depends on the speed of the machine.
+        Seconds for all candidates, without training the chosen one again on all queries. Trees get a rate
+        that suits their share; what takes longer is stopped and judged as it stands. Results depend on the
+        speed of the machine.
     weights : (doc_weight, query_weight), optional
         As in ``fit_queries``.
     seed, single

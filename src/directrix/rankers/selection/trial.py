@@ -16,7 +16,8 @@ from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.inputs import Weights
 from directrix.rankers.method import Trial
-from directrix.rankers.selection.curve import LearningCurve, StepClock, mean_curve
+from directrix.rankers.selection.clock import Clock, Pace
+from directrix.rankers.selection.curve import LearningCurve, mean_curve
 from directrix.rankers.training import mean_and_error, mean_over_queries, spread_within_queries, values_of
 from directrix.types import Array, Float64Array, Step
 
@@ -83,10 +84,6 @@ def _is_drawn(q: Queries, n_docs: int, seed: int) -> Array:
     drawn = np.zeros(q.n_queries, dtype=bool)
     drawn[order[:n]] = True
     return drawn
-
-
-Progress = Callable[[int, int, str], None]
-"""Called with the number of finished trials, the number of all, and what is being trained."""
 
 
 @dataclass(frozen=True)
@@ -178,49 +175,6 @@ class Trained(NamedTuple):
     scores: Float64Array
 
 
-class Clock:
-    """Reports the progress of ``total`` trials, and stops trainings after their share of a time budget."""
-
-    def __init__(self, budget: float | None = None, total: int = 1, progress: Progress | None = None) -> None:
-        self._end = math.inf if budget is None else time.monotonic() + budget
-        self._stop = self._fold_stop = self._end
-        self.total, self._progress = total, progress
-        self._number, self._text = 0, ""
-        self.was_cut = False
-
-    @property
-    def left(self) -> float:
-        """Seconds that are left of the budget, < 0 if it is used up; infinity without one."""
-        return self._end - time.monotonic()
-
-    def start(self, number: int, text: str, share: float = math.inf) -> None:
-        """Begin a trial, which may take ``share`` seconds."""
-        self._number, self._text, self.was_cut = number, text, False
-        self._stop = min(time.monotonic() + share, self._end)
-        self._report("")
-
-    def start_fold(self, folds_left: int) -> None:
-        """Begin a fold, which may take an even part of what is left of the trial's share."""
-        now = time.monotonic()
-        self._fold_stop = now + (self._stop - now) / folds_left
-
-    def start_refit(self, text: str) -> None:
-        """Begin a training on all queries, which no budget stops."""
-        self._end = self._fold_stop = math.inf
-        self.start(self.total, f"{text}, on all queries")
-
-    def watch(self, step: Step) -> bool:
-        """Report a step; True if the training must stop."""
-        self._report(f", step {step.iteration}")
-        is_over = time.monotonic() > self._fold_stop
-        self.was_cut |= is_over
-        return is_over
-
-    def _report(self, more: str) -> None:
-        if self._progress is not None:
-            self._progress(self._number, self.total, self._text + more)
-
-
 def run_trial(
     trial: Trial,
     folds: list[Fold],
@@ -230,7 +184,8 @@ def run_trial(
 ) -> Trained:
     """Train and judge one trial.
 
-    A training that used up its share of the time budget is judged as it stands. After each fold but the last
+    A training that used up its share of the time budget is judged as it stands. Trees may get a learning rate
+    that suits the time, see `Pace`; the settings of the returned trial have it. After each fold but the last
     ``is_hopeless(values)``, of the values so far, says whether to drop the trial.
     """
     begun, measure = time.perf_counter(), target.measure
@@ -241,17 +196,10 @@ def run_trial(
             outcome = "dropped"
             break
         clock.start_fold(len(folds) - number)
-        ranker, watch = target.ranker(trial), StepClock(clock.watch)
-        ranker.fit_queries(
-            fold.train,
-            fold.judge if trial.method.keeps_best and _is_defined(measure, fold.judge) else None,
-            measure=measure,
-            doc_weight=fold.weights[0],
-            query_weight=fold.weights[1],
-            callback=watch,
-        )
+        ranker, pace = _fitted(trial, fold, target, clock)
+        trial = pace.trial
         rankers.append(ranker)
-        curves.append(LearningCurve.of(ranker.result_.trace, watch.seconds))
+        curves.append(LearningCurve.of(ranker.result_.trace, pace.steps.seconds))
         on_train, on_judge = ranker.predict_queries(fold.train), ranker.predict_queries(fold.judge)
         values.append(values_of(measure, on_judge, fold.judge))
         trained.append(mean_over_queries(values_of(measure, on_train, fold.train)))
@@ -272,6 +220,21 @@ def run_trial(
         mean_curve(curves),
     )
     return Trained(trial, candidate, tuple(rankers), np.concatenate(scores))
+
+
+def _fitted(trial: Trial, fold: Fold, target: Target, clock: Clock) -> tuple[Any, Pace]:
+    """Return the ranker, trained on a fold, and what saw its steps."""
+    ranker, measure = target.ranker(trial), target.measure
+    pace = Pace(trial, ranker, clock)
+    ranker.fit_queries(
+        fold.train,
+        fold.judge if trial.method.keeps_best and _is_defined(measure, fold.judge) else None,
+        measure=measure,
+        doc_weight=fold.weights[0],
+        query_weight=fold.weights[1],
+        callback=pace,
+    )
+    return (ranker, pace) if pace.trial is trial else _fitted(pace.trial, fold, target, clock)
 
 
 def refit(trained: Trained, q: Queries, weights: Weights, target: Target, clock: Clock) -> Any:
