@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import platform
 from collections.abc import Callable
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from numbers import Integral
 from typing import Any
@@ -166,6 +167,7 @@ def surrogate_gap(ranker: Any, q: Queries) -> float:
     return mean_over_queries(np.abs(value - surrogate.measure(scores, q.labels, q.qptr)))
 
 
+@cache  # it reads files, for as long as some trees take
 def _version(name: str) -> str:
     try:
         return version(name)
