@@ -97,7 +97,8 @@ def test_the_seed_decides_on_the_samples():
 
 def test_settings_reach_lightgbm():
     plain = dx.BoostedRanker(**SMALL).fit_queries(TRAIN)
-    other = {"learning_rate": 0.2, "num_leaves": 4, "min_data_in_leaf": 9, "l2": 5.0, "feature_fraction": 0.5}
+    other = {"learning_rate": 0.2, "num_leaves": 4, "min_data_in_leaf": 9, "l2": 5.0, "max_bin": 9}
+    other |= {"feature_fraction": 0.5}
     for name, value in other.items():
         ranker = dx.BoostedRanker(**(SMALL | {name: value}), random_state=0).fit_queries(TRAIN)
         assert ranker.trees_.text != plain.trees_.text, name

@@ -172,6 +172,7 @@ def test_a_gradient_that_is_not_finite_is_reported():
         ({"learning_rate": float("nan")}, "learning_rate=nan"),
         ({"num_leaves": 1}, r"num_leaves=1\): num_leaves must be an integer >= 2"),
         ({"l2": -1.0}, r"l2=-1\.0\): l2 must be a number >= 0"),
+        ({"max_bin": 1}, r"max_bin=1\): max_bin must be an integer >= 2"),
         ({"subsample": 2.0}, r"subsample=2\.0\): subsample must be a number > 0 and <= 1"),
         ({"feature_fraction": 0.0}, r"feature_fraction=0\.0"),
         ({"seed": -1}, "seed=-1"),
@@ -190,6 +191,7 @@ def test_trainings_that_share_the_bins_of_their_data_grow_the_same_trees(monkeyp
     settings = {"n_trees": 8, "patience": None}
     ways = [
         ({"num_leaves": 7}, None),
+        ({"num_leaves": 7, "max_bin": 10}, None),
         ({"num_leaves": 15, "subsample": 0.7, "feature_fraction": 0.6, "l2": 1.0}, None),
         ({"surrogate": "lambdarank"}, weights),
         ({"surrogate": "lambdarank"}, None),

@@ -12,7 +12,7 @@ import numpy as np
 from directrix.data.queries import Queries
 from directrix.models.trees import lightgbm, quietly
 
-_SHARED: ContextVar[dict[tuple[int, int], tuple[Any, Any]] | None] = ContextVar("_SHARED", default=None)
+_SHARED: ContextVar[dict[tuple[int, ...], tuple[Any, Any]] | None] = ContextVar("_SHARED", default=None)
 
 
 @contextmanager
@@ -32,7 +32,7 @@ def binned(data: Queries, settings: dict[str, Any], like: Any = None) -> Any:
     """Return LightGBM's data set of the features, for validation data with the bins of another one."""
     # LightGBM's own objective needs labels and weights, and a data set does not give up its weights
     shared = _SHARED.get() if settings["objective"] == "none" else None
-    key = id(data.features), id(like)
+    key = id(data.features), id(like), settings["max_bin"]
     if shared is not None and key in shared:
         return shared[key][1]
     no_labels = np.zeros(data.n_docs)

@@ -27,6 +27,7 @@ from directrix.trainers.progress import Progress
 from directrix.types import Callback, Float64Array, Result
 
 _L2 = 20.0  # docs/decisions/0139
+_MAX_BIN, _MAX_BIN_OF_LIGHTGBM = 127, 255
 _HIGHEST_LABEL = 30  # LightGBM's own objective has gains for no more
 
 
@@ -47,6 +48,9 @@ class Boosting:
     l2 : float >= 0, optional
         Lambda, in documents: curvatures are divided by their mean, so l2 = 10 halves the leaf of ten
         average documents. Default 20; 0 with LightGBM's own objective, which has another unit.
+    max_bin : int >= 2, optional
+        Maximum number of bins of a feature, between which a tree splits. Default 127; 255 with LightGBM's
+        own objective, as it comes.
     subsample, feature_fraction : float in (0, 1]
         Share of the documents and of the features that each tree is grown on.
     patience : int >= 1, or None
@@ -66,6 +70,7 @@ class Boosting:
     num_leaves: int = 31
     min_data_in_leaf: int = 20
     l2: float | None = None
+    max_bin: int | None = None
     subsample: float = 1.0
     feature_fraction: float = 1.0
     patience: int | None = None
@@ -75,6 +80,8 @@ class Boosting:
         for name in ("n_trees", "min_data_in_leaf") + ("patience",) * (self.patience is not None):
             whole(getattr(self, name), name, "Boosting")
         whole(self.num_leaves, "num_leaves", "Boosting", least=2, example=15)
+        if self.max_bin is not None:
+            whole(self.max_bin, "max_bin", "Boosting", least=2, example=255)
         whole(self.seed, "seed", "Boosting", least=0, example=0)
         number(self.learning_rate, "learning_rate", "Boosting", above=0.0, example=0.1)
         if self.l2 is not None:
@@ -131,7 +138,7 @@ class Boosting:
 
     def settings(self, threads: int, *, lambdarank: bool) -> dict[str, Any]:
         """Return LightGBM's parameters; ``lambdarank``: with its own objective."""
-        shrinkage = 0.0 if lambdarank else _L2
+        shrinkage, max_bin = (0.0, _MAX_BIN_OF_LIGHTGBM) if lambdarank else (_L2, _MAX_BIN)
         return {
             "objective": "lambdarank" if lambdarank else "none",
             "metric": "none",
@@ -139,6 +146,7 @@ class Boosting:
             "num_leaves": self.num_leaves,
             "min_data_in_leaf": self.min_data_in_leaf,
             "lambda_l2": shrinkage if self.l2 is None else self.l2,
+            "max_bin": max_bin if self.max_bin is None else self.max_bin,
             "bagging_fraction": self.subsample,
             "bagging_freq": int(self.subsample < 1.0),
             "feature_fraction": self.feature_fraction,
@@ -250,15 +258,18 @@ def _no_tree(data: Queries, objective: Any, callback: Callback | None) -> tuple[
 
 
 def _scores(evaluate: Callable[..., Any]) -> Float64Array:
-    """Scores that LightGBM keeps up to date for a data set; its only public way to them is an evaluation."""
-    copies: list[Float64Array] = []
+    """Scores that LightGBM keeps up to date for a data set; its only public way to them is an evaluation.
+
+    Valid until the next evaluation, which writes to the same memory.
+    """
+    kept: list[Float64Array] = []
 
     def take(scores: Float64Array, _: Any) -> tuple[str, float, bool]:
-        copies.append(np.array(scores, dtype=np.float64))
+        kept.append(scores)
         return "scores", 0.0, True
 
     evaluate(feval=take)
-    return copies[0]
+    return kept[0]
 
 
 def _varies(features: Any) -> bool:
