@@ -258,18 +258,15 @@ def _no_tree(data: Queries, objective: Any, callback: Callback | None) -> tuple[
 
 
 def _scores(evaluate: Callable[..., Any]) -> Float64Array:
-    """Scores that LightGBM keeps up to date for a data set; its only public way to them is an evaluation.
-
-    Valid until the next evaluation, which writes to the same memory.
-    """
-    kept: list[Float64Array] = []
+    """Scores that LightGBM keeps up to date for a data set; its only public way to them is an evaluation."""
+    copies: list[Float64Array] = []
 
     def take(scores: Float64Array, _: Any) -> tuple[str, float, bool]:
-        kept.append(scores)
+        copies.append(np.array(scores, dtype=np.float64))
         return "scores", 0.0, True
 
     evaluate(feval=take)
-    return kept[0]
+    return copies[0]
 
 
 def _varies(features: Any) -> bool:
