@@ -78,7 +78,8 @@ class Pace:
     def __init__(self, trial: Trial, ranker: Any, clock: Clock) -> None:
         self.trial, self._clock = trial, clock
         is_free = trial.method.model == "trees" and "learning_rate" not in trial.settings
-        self._rate, self._n_trees = (ranker.learning_rate, ranker.n_trees) if is_free else (math.inf, 0)
+        self._rate = float(ranker.learning_rate) if is_free else math.inf
+        self._n_trees = int(ranker.n_trees) if is_free else 0
         self.steps = StepClock(clock.watch)
 
     def __call__(self, step: Step) -> bool:
