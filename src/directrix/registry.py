@@ -74,11 +74,14 @@ TRAINERS = {
     "CoordinateAscent": "trainers.coordinate_ascent",
     "CuttingPlane": "trainers.cutting_plane",
     "FRank": "trainers.frank",
+    "IRSVM": "trainers.ir_svm",
     "LBFGS": "trainers.full_gradients",
+    "PRank": "trainers.prank",
     "RankBoost": "trainers.rankboost",
     "Restarts": "trainers.restarts",
     "SGD": "trainers.sgd",
     "SVMAcc": "trainers.svm_acc",
+    "SimplexSearch": "trainers.simplex",
 }
 """Trainers and wrappers of trainers."""
 

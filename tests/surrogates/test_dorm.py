@@ -1,5 +1,6 @@
 """DORM against all rankings, against SciPy's assignment, and the shape that its two rules for ties have."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -13,6 +14,7 @@ from directrix.surrogates._kernels import dorm_top
 from tests.reference import dorm
 
 RULES = ["score", "mean"]
+RISING = dx.define_measure("Rising", discount=lambda ranks: ranks)
 
 
 @st.composite
@@ -200,6 +202,48 @@ def test_ties_by_score_are_not_concave_unless_held():
 
 
 @pytest.mark.parametrize("ties", RULES)
+@pytest.mark.parametrize("bounds", ["P@1", "P@3", "RBP(p=0.5)", *dorm.DEFINED])
+@settings(max_examples=50)
+@given(query=queries())
+def test_other_measures_are_bounded_by_the_maximum_over_all_rankings(bounds, ties, query):
+    scores, labels, _ = query
+    surrogate = dx.Dorm(ties=ties, bounds=dorm.DEFINED[bounds]() if bounds in dorm.DEFINED else bounds)
+    value, _ = one(surrogate, scores, labels)
+    expected = dorm.by_rankings(scores, labels, None, ties, surrogate.bounds)
+    np.testing.assert_allclose(value, expected, rtol=1e-12, atol=1e-12)
+    worst = replace(surrogate.measure, ties="worst")(scores, labels, np.array([0, len(scores)]))[0]
+    assert value <= worst + 1e-12
+
+
+def test_winner_takes_all_asks_for_any_relevant_document_by_a_margin():
+    """1 - max(0, 1 - (the best relevant score - the best irrelevant one)), by hand."""
+    labels, scores = np.array([0.0, 2.0, 1.0, 0.0]), np.array([0.5, -3.0, 0.75, 0.0])
+    value, grad = one(dx.Dorm(bounds="P@1"), scores, labels)
+    assert value == 1 - (1 - (0.75 - 0.5))
+    assert grad.tolist() == [-1.0, 0.0, 1.0, 0.0]
+
+
+def test_the_sum_of_reciprocal_ranks_is_rr_for_one_relevant_document():
+    rng = np.random.default_rng(0)
+    scores, labels, qptr = rng.standard_normal(60), np.zeros(60), np.arange(0, 61, 6)
+    labels[qptr[:-1] + rng.integers(0, 6, 10)] = 1.0
+    measure = dorm.DEFINED["ReciprocalRanks"]()
+    np.testing.assert_allclose(measure(scores, labels, qptr), dx.RR()(scores, labels, qptr), rtol=1e-15)
+
+
+def test_a_ranker_learns_the_top_document():
+    """Only the first feature says which document is first, and both say what is relevant."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((400, 2))
+    y = (X[:, 0] == np.repeat(X[:, 0].reshape(40, 10).max(axis=1), 10)) * 1.0
+    q = dx.Queries.from_arrays(X, y, group=[10] * 40)
+    ranker = dx.LinearRanker(dx.Dorm(bounds="P@1"), trainer="cutting-plane", l2=1e-3).fit_queries(q)
+    assert ranker.measure_ == dx.measure("P@1")
+    assert ranker.score(X, y, group=[10] * 40) == 1.0
+    assert ranker.coef_[0] > 10 * abs(ranker.coef_[1])
+
+
+@pytest.mark.parametrize("ties", RULES)
 @given(query=queries(largest=12))
 def test_it_bounds_the_worst_order_of_ties(ties, query):
     scores, labels, k = query
@@ -294,6 +338,10 @@ def test_huge_scores_with_many_levels_are_finite(k):
     ("make", "message"),
     [
         (lambda: dx.Dorm(k=0), r"Dorm\(k=0\): k must be an integer >= 1"),
+        (lambda: dx.Dorm(k=3, bounds="P@1"), r"k is the cut-off of nDCG.*bounds='P@5'"),
+        (lambda: dx.Dorm(bounds="AP"), r"Dorm\(bounds='AP'\).*not a sum over documents.*SVMMap"),
+        (lambda: dx.Dorm(bounds="P"), r"without a cut-off.*bounds='P@5'"),
+        (lambda: one(dx.Dorm(bounds=RISING()), np.zeros(2), np.ones(2)), "the discount rises"),
         (lambda: dx.Dorm(ties="label"), r"Dorm\(ties='label'\).*type 'score'.*'mean'"),
         (lambda: dx.Dorm().prepare(np.ones(2), np.array([0, 2]), np.ones(2)), "takes no document weights"),
         (lambda: one(dx.Dorm(), np.zeros(2), np.array([0.0, 2000.0])), "too large"),

@@ -8,6 +8,8 @@ from directrix.rankers.method import Method
 from directrix.surrogates import dorm, listwise, pairwise, structural
 from directrix.trainers.adarank import AdaRank
 from directrix.trainers.cutting_plane import CuttingPlane
+from directrix.trainers.ir_svm import IRSVM
+from directrix.trainers.prank import PRank
 from directrix.trainers.svm_acc import SVMAcc
 
 _YUE = "Yue, Finley, Radlinski & Joachims (2007), doi:10.1145/1277741.1277790"
@@ -113,6 +115,26 @@ BASELINES = (
         use_when="a convex baseline, solved to its optimum",
         keeps_best=False,
         grid={"l2": (*_L2, 1.0), "max_iter": (1000,)},
+    ),
+    Method(
+        name="IR-SVM",
+        trainer=IRSVM,
+        source="Cao, Xu, Liu, Li, Huang & Hon (2006), doi:10.1145/1148170.1148205",
+        cost="O(n log n), and a quadratic program of as many variables as planes",
+        use_when="a published baseline: RankSVM whose pairs cost what their swap costs nDCG",
+        grid={"C": (0.1, 1.0, 10.0, 100.0, 1000.0)},
+        selection="AP",
+        without=("l2",),
+    ),
+    Method(
+        name="PRank",
+        trainer=PRank,
+        source="Crammer & Singer (2001), Figure 2, NIPS 14:641-647",
+        cost="one pass over the documents per epoch",
+        use_when="a published baseline: a perceptron that predicts labels; needs no queries",
+        keeps_best=True,
+        selection="AP",
+        without=("l2",),
     ),
     _loss(
         pairwise.RankNet,

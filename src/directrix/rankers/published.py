@@ -11,6 +11,7 @@ from directrix.trainers.anneal import Anneal
 from directrix.trainers.coordinate_ascent import CoordinateAscent
 from directrix.trainers.full_gradients import CG
 from directrix.trainers.sgd import SGD
+from directrix.trainers.simplex import SimplexSearch
 
 _QIN = "Qin, Liu & Li (2010), doi:10.1007/s10791-009-9124-x"
 _CHAPELLE = "Chapelle & Wu (2010), doi:10.1007/s10791-009-9110-3"
@@ -140,6 +141,16 @@ PUBLISHED = (
         source="Metzler & Croft (2007), doi:10.1007/s10791-006-9019-z, with an exact line search",
         cost="O(m log m) per feature and sweep, m = R n changes of places",
         use_when="few features and queries: climbs the measure itself",
+        keeps_best=True,
+        selection="AP",
+    ),
+    Method(
+        name="SimplexSearch",
+        trainer=SimplexSearch,
+        source="Metzler & Croft (2007), Section 4, doi:10.1007/s10791-006-9019-z",
+        cost="an evaluation of the measure for each of (d + m - 1)!/(m! (d - 1)!) weights",
+        use_when="a few runs or features that point the right way: tries all weights on a grid",
+        grid={"steps": (1, 2)},
         keeps_best=True,
         selection="AP",
     ),

@@ -10,24 +10,26 @@ import numpy as np
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.dcg import NDCG
-from directrix.surrogates.base import WHOLE_LIST, MeasureSurrogate, writable
+from directrix.measures.names import measure as parse_measure
+from directrix.measures.terms import over_queries
+from directrix.surrogates.base import WHOLE_LIST, MeasureSurrogate, terms_of, writable
 from directrix.types import Float64Array, FloatArray, Int64Array
 
 
 class _Prepared(NamedTuple):
     """What depends on labels, and the coefficients of the perfect order if they are ``fixed``."""
 
-    labels: Float64Array
+    gains: Float64Array
     worth: Float64Array
-    by_label: Int64Array
+    by_gain: Int64Array
     discount: Float64Array
     star: Float64Array
     fixed: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Dorm(MeasureSurrogate):
-    r"""DORM's bound of nDCG@k: one minus a hinge over all rankings.
+    r"""DORM's bound of nDCG@k, or of another sum over documents: one minus a hinge over all rankings.
 
     .. math:: 1 - \max_\pi \Big[ 1 - \mathrm{nDCG@}k(\pi)
                 + \sum_i \big(c(\pi(i)) - c(\pi^*(i))\big) s_i \Big], \qquad c(p) = \frac{1}{\log_2(1 + p)}
@@ -45,6 +47,12 @@ class Dorm(MeasureSurrogate):
           convex functions, and convex once the ranking is fixed (see `convexify`);
         - ``"mean"``: in all orders, and c is the mean over them. The hinge is convex; equal labels cost
           something unless their scores are equal.
+    bounds : measure or str, optional
+        Another measure to bound in place of nDCG@k: a sum over documents of a gain times a discount D that
+        does not rise with the rank. Then c = D at all ranks; but 0 past the cut-off if D does not fall there,
+        as that of P@k. Le & Smola's winner takes all is "P@1", their expected rank utility "RBP(p=0.8)" or a
+        measure of `define_measure`, and their reciprocal rank, for one relevant document per query, the sum
+        of relevance over rank: see docs/explanation/structural-svms.md.
 
     Notes
     -----
@@ -80,8 +88,11 @@ class Dorm(MeasureSurrogate):
     measured: ClassVar[type[RankingMeasure]] = NDCG
     k: int | None = None
     ties: Literal["score", "mean"] = "score"
+    bounds: RankingMeasure | str | None = None
 
     def __post_init__(self) -> None:
+        if self.bounds is not None:
+            object.__setattr__(self, "bounds", self._bounded(parse_measure(self.bounds)))
         super().__post_init__()
         if self.ties not in ("score", "mean"):
             raise InputError(
@@ -89,19 +100,47 @@ class Dorm(MeasureSurrogate):
                 "or 'mean' (all orders alike, which makes it convex)."
             )
 
+    def __repr__(self) -> str:
+        if self.bounds is None:
+            return f"Dorm(k={self.k!r}, ties={self.ties!r})"
+        return f"Dorm(ties={self.ties!r}, bounds={self.measure.name!r})"
+
+    def _bounded(self, chosen: RankingMeasure) -> RankingMeasure:
+        if self.k is not None:
+            raise InputError(
+                f"Dorm(k={self.k}, bounds={chosen.name!r}): k is the cut-off of nDCG; another measure has "
+                "its own, e.g. Dorm(bounds='P@5')."
+            )
+        if chosen.form != "sum":
+            raise InputError(
+                f"Dorm(bounds={chosen.name!r}): this measure is not a sum over documents of a gain times a "
+                "discount; take one that is, e.g. Dorm(bounds='P@1'), or SVMMap for AP."
+            )
+        if getattr(chosen, "k", None) is None and not np.ptp(chosen.discounts(3)) > 0.0:
+            raise InputError(
+                f"Dorm(bounds={chosen.name!r}): without a cut-off this measure does not depend on the "
+                f"ranking; give one, e.g. Dorm(bounds='{chosen.symbol}@5')."
+            )
+        return chosen
+
+    @property
+    def measure(self) -> Any:
+        """The exact measure that is bounded."""
+        return super().measure if self.bounds is None else self.bounds
+
     @property
     def traits(self) -> frozenset[str]:
         """bound, shift_invariant; convex with ties="mean", else convexifiable."""
         return frozenset({"bound", "shift_invariant", "convex" if self.ties == "mean" else "convexifiable"})
 
     def from_labels(self, labels: Float64Array, qptr: Int64Array) -> _Prepared:
-        """Gains over the ideal DCG@k, the documents by label, and c."""
-        worth = self.measure.document_values(labels, qptr)
-        sizes = np.diff(qptr)
-        by_label = np.lexsort((-labels, np.repeat(np.arange(len(sizes)), sizes)))
-        by_label -= np.repeat(qptr[:-1], sizes)
-        discount = writable(self.measure.discounts(int(sizes.max(initial=0))))
-        prepared = _Prepared(writable(labels), worth, by_label, discount, np.zeros(len(labels)), fixed=False)
+        """Gains, gains over the norm, the documents by gain, and c."""
+        terms = terms_of(self, labels, qptr)
+        worth, sizes = over_queries(terms.worth, terms.norm, qptr), np.diff(qptr)
+        by_gain = np.lexsort((-terms.worth, np.repeat(np.arange(len(sizes)), sizes)))
+        by_gain -= np.repeat(qptr[:-1], sizes)
+        c, star = self._c(terms.discount), np.zeros(len(labels))
+        prepared = _Prepared(writable(terms.worth), worth, by_gain, c, star, fixed=False)
         # Scores that all tie: every order of equal labels is as good as another.
         return _fixed_at(np.zeros(len(labels)), prepared, qptr) if self.ties == "mean" else prepared
 
@@ -123,13 +162,25 @@ class Dorm(MeasureSurrogate):
 
     def settings(self) -> tuple[Any, ...]:
         """The cut-off as a number."""
-        return (self.k or WHOLE_LIST,)
+        return (min(self.measure.depth, WHOLE_LIST),)
+
+    def _c(self, discount: Float64Array) -> Float64Array:
+        """C of the ranks 1, 2, ..."""
+        k, c = self.measure.depth, np.array(discount)
+        if (np.diff(c) > 0.0).any():
+            raise InputError(
+                f"{self!r}: the discount rises with the rank, and then sorting by scores is not the best "
+                "ranking; a discount that does not rise is needed."
+            )
+        if k < len(c) and c[k] == c[k - 1]:
+            c[k:] = 0.0
+        return c
 
 
 def _fixed_at(scores: FloatArray, prepared: _Prepared, qptr: Int64Array) -> _Prepared:
     from directrix.surrogates._kernels.dorm import perfect_chunk
 
     star, qptr = np.empty(len(scores)), writable(qptr)
-    arrays = prepared.labels, prepared.by_label, prepared.discount
+    arrays = prepared.gains, prepared.by_gain, prepared.discount
     perfect_chunk(writable(scores), *arrays, qptr, 0, len(qptr) - 1, star)
     return prepared._replace(star=star, fixed=True)

@@ -1,9 +1,9 @@
-"""Losses over pairs of documents: RankNet, RankSVM."""
+"""Losses over pairs of documents: RankNet, RankSVM, and the loss of IR-SVM."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,8 +13,6 @@ from directrix.measures.terms import query_sums
 from directrix.surrogates.loss import Loss, by_label
 from directrix.types import Float64Array, Int64Array
 
-Levels = tuple[Int64Array, Float64Array]
-
 
 class _Pairwise(Loss):
     """Minus the mean loss over a query's pairs of different labels."""
@@ -23,7 +21,7 @@ class _Pairwise(Loss):
     """Kendall's tau-b, which counts the same pairs; not a limit."""
     entries: ClassVar[tuple[str, ...]] = ("document", "query")
 
-    def from_labels(self, labels: Float64Array, qptr: Int64Array) -> Levels:
+    def from_labels(self, labels: Float64Array, qptr: Int64Array) -> Any:
         """Rank of every document's label in its query, from 0, and 1/number of pairs of every query."""
         sizes = np.diff(qptr)
         order, level = by_label(labels, qptr)
@@ -102,3 +100,43 @@ class RankSVM(_Pairwise):
     def traits(self) -> frozenset[str]:
         """smooth, convex, shift_invariant, bound (of Kendall's tau-b)."""
         return super().traits | {"bound"}
+
+
+@dataclass(frozen=True)
+class GradedHinge(_Pairwise):
+    r"""Hinge of pairs with a cost for each pair of grades, minus it: the loss of `IRSVM`.
+
+    .. math:: -\frac1P \sum_{l_i > l_j} \tau_{l_i l_j} \max(0,\, 1 - (s_i - s_j))
+
+    with P the number of pairs of different labels of the query; 0 if there is none.
+
+    Parameters
+    ----------
+    grades : floats
+        Labels that have costs, ascending; every label must be one of them.
+    costs : tuples of floats >= 0, one for each grade
+        ``costs[a][b]`` is tau of the grades a > b; the rest is not used.
+
+    Notes
+    -----
+    O(n log n + L n) time for L different labels in the query, O(n) memory.
+
+    References
+    ----------
+    Cao, Xu, Liu, Li, Huang & Hon (2006), doi:10.1145/1148170.1148205.
+    """
+
+    compiled: ClassVar[str] = "graded_hinge.graded_hinge_chunk"
+    entries: ClassVar[tuple[str, ...]] = ("document", "query", "data")
+    grades: tuple[float, ...] = (0.0, 1.0)
+    costs: tuple[tuple[float, ...], ...] = ((0.0, 0.0), (1.0, 0.0))
+
+    @property
+    def traits(self) -> frozenset[str]:
+        """convex, shift_invariant."""
+        return super().traits - {"smooth"}
+
+    def from_labels(self, labels: Float64Array, qptr: Int64Array) -> Any:
+        """Number of every document's grade, 1/number of pairs of every query, and the costs."""
+        _, shares = super().from_labels(labels, qptr)
+        return np.searchsorted(self.grades, labels), shares, np.array(self.costs)

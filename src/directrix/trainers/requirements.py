@@ -31,6 +31,16 @@ def check_values(objective: Any, trainer: str) -> None:
         )
 
 
+def refuse_second_penalty(objective: Any, trainer: str) -> None:
+    """Raise `InputError` for an objective with a penalty: the trainer has its own, weighed by its C."""
+    strength = getattr(getattr(objective, "penalty", None), "strength", 0.0)
+    if strength > 0.0:
+        raise InputError(
+            f"l2={strength:g}: {trainer} weighs errors against its own penalty ||w||^2 / 2; set l2=0 and "
+            f"give C, e.g. {trainer}(C=0.01)."
+        )
+
+
 def unpenalised_objective(objective: Any, trainer: str, models: tuple[type, ...], example: str) -> Objective:
     """Return the objective if it has queries, a model of the given classes and no penalty.
 

@@ -18,7 +18,7 @@ from directrix.objectives.objective import Objective as DataObjective
 from directrix.parameters import number, whole
 from directrix.threads import one_blas_thread
 from directrix.trainers.progress import Progress
-from directrix.trainers.requirements import unpenalised_objective
+from directrix.trainers.requirements import refuse_second_penalty, unpenalised_objective
 from directrix.types import Array, Callback, Float64Array, Objective, Result
 
 _EXAMPLE = 'linear_objective(queries, "ApproxAP")'
@@ -112,12 +112,7 @@ class SVMAcc:
         InputError
             If the objective does not meet this.
         """
-        strength = getattr(getattr(objective, "penalty", None), "strength", 0.0)
-        if strength > 0.0:
-            raise InputError(
-                f"l2={strength:g}: SVMAcc weighs errors against its own penalty ||w||^2 / 2; set l2=0 and "
-                "give C, e.g. SVMAcc(C=0.01)."
-            )
+        refuse_second_penalty(objective, "SVMAcc")
         data = unpenalised_objective(objective, "SVMAcc", self.models, _EXAMPLE)
         relevant = data.queries.labels >= self.rel
         weight = self._weights(data, relevant)

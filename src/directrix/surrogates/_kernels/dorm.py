@@ -92,7 +92,7 @@ def dorm_query(s, labels, worth, by_label, discount, k, star, fixed, grad, space
     Parameters
     ----------
     s : float (n,)              scores
-    labels : float64 (n,)
+    labels : float64 (n,)       or gains: equal where documents may trade places in the perfect order
     worth : float64 (n,)        gain over the ideal DCG@k
     by_label : int64 (n,)       documents by label, highest first
     discount : float64 (>= n,)  c of ranks 1, 2, ...
@@ -122,7 +122,8 @@ def dorm_query(s, labels, worth, by_label, discount, k, star, fixed, grad, space
     highest = a.max()
     if k < n or max(t.max(), -t.min()) > _FAR * highest:
         descending_order(t, by_score)
-        steepest = discount[k - 1] / (discount[k - 1] - discount[k]) if k < n else 1.0
+        falls = k < n and discount[k] < discount[k - 1]  # not where both are 0
+        steepest = discount[k - 1] / (discount[k - 1] - discount[k]) if falls else 1.0
         _close_gaps(t, by_score, 2.0 * steepest * highest)
     for i in range(n):
         u[i] = t[i] - a[i]
@@ -175,7 +176,7 @@ def dorm_chunk(k, labels, worth, by_label, discount, star, fixed, scores, qptr, 
     Parameters
     ----------
     k : int                        cut-off
-    labels : float64 (n_docs,)
+    labels : float64 (n_docs,)     or gains: equal where documents may trade places in the perfect order
     worth : float64 (n_docs,)      gain over the query's ideal DCG@k
     by_label : int64 (n_docs,)     of each query its documents, from 0, by label, highest first
     discount : float64 (longest,)  c of ranks 1, 2, ...

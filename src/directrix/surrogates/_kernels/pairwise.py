@@ -17,7 +17,7 @@ _WIDEST = 160.0
 
 
 @kernel
-def _by_level(order, level, starts, index):
+def by_level(order, level, starts, index):
     """Fill index with the documents in this order, but lower levels first; return how many levels."""
     n, n_levels = len(order), 0
     for i in range(n):
@@ -99,7 +99,7 @@ def _svm_query(s, level, share, grad, floats, integers):
     x, pull, x2, pull2 = floats[0], floats[1], floats[2], floats[3]
     order, index, index2, starts = integers[0], integers[1], integers[2], integers[3]
     descending_order(s, order[:n])
-    blocks = _by_level(order[:n], level, starts, index)
+    blocks = by_level(order[:n], level, starts, index)
     for i in range(n):
         x[i], pull[i] = np.float64(s[index[i]]), 0.0
     total = 0.0
@@ -227,7 +227,7 @@ def _net_query(s, level, share, grad, floats, integers):
     order, index, starts = integers[0, :n], integers[1], integers[2]
     for i in range(n):
         order[i] = i
-    n_levels = _by_level(order, level, starts, index)
+    n_levels = by_level(order, level, starts, index)
     low, high = np.inf, -np.inf
     for i in range(n):
         x[i], pull[i] = np.float64(s[index[i]]), 0.0

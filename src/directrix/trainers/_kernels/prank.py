@@ -1,0 +1,67 @@
+"""One pass of PRank's perceptron over the documents, dense and CSR."""
+
+from directrix.kernels import kernel
+
+
+@kernel
+def _correct(score, level, thresholds):
+    """Move the thresholds that a document of this level is on the wrong side of; return errors and step of w.
+
+    A document belongs above the first ``level`` thresholds; level r is predicted if r thresholds are at most
+    the score. Errors are the number of levels between the two.
+    """
+    predicted, step = 0, 0
+    for r in range(len(thresholds)):
+        side = 1 if r < level else -1
+        distance = score - thresholds[r]
+        predicted += distance >= 0.0
+        if distance * side <= 0.0:
+            thresholds[r] -= side
+            step += side
+    return abs(predicted - level), step
+
+
+@kernel
+def dense_pass(X, levels, order, w, thresholds):
+    """Correct w and the thresholds, in place, after each document in this order; return the errors made.
+
+    Parameters
+    ----------
+    X : float (n_docs, n_features)
+    levels : int64 (n_docs,)        rank of the document's label among all labels, from 0
+    order : int64 (n,)              documents in the order of their use
+    w : float64 (n_features,)
+    thresholds : float64 (n_levels - 1,)
+
+    Returns
+    -------
+    int
+        Sum of the errors of all predictions, each made before its correction.
+    """
+    total = 0
+    for i in order:
+        score = 0.0
+        for f in range(len(w)):
+            score += X[i, f] * w[f]
+        errors, step = _correct(score, levels[i], thresholds)
+        total += errors
+        if step != 0:
+            for f in range(len(w)):
+                w[f] += step * X[i, f]
+    return total
+
+
+@kernel
+def sparse_pass(data, indices, indptr, levels, order, w, thresholds):
+    """`dense_pass` for the rows of a CSR matrix."""
+    total = 0
+    for i in order:
+        score = 0.0
+        for p in range(indptr[i], indptr[i + 1]):
+            score += data[p] * w[indices[p]]
+        errors, step = _correct(score, levels[i], thresholds)
+        total += errors
+        if step != 0:
+            for p in range(indptr[i], indptr[i + 1]):
+                w[indices[p]] += step * data[p]
+    return total
