@@ -11,13 +11,14 @@ def _correct(score, level, thresholds):
     the score. Errors are the number of levels between the two.
     """
     predicted, step = 0, 0
-    for r in range(len(thresholds)):
-        side = 1 if r < level else -1
-        distance = score - thresholds[r]
-        predicted += distance >= 0.0
-        if distance * side <= 0.0:
-            thresholds[r] -= side
-            step += side
+    for threshold in thresholds:
+        predicted += score >= threshold
+    if predicted != level:  # else nothing moves, even where a threshold is exactly reached
+        for r in range(len(thresholds)):
+            side = 1 if r < level else -1
+            if (score - thresholds[r]) * side <= 0.0:
+                thresholds[r] -= side
+                step += side
     return abs(predicted - level), step
 
 
