@@ -29,8 +29,9 @@ class StumpRanker(GradientRanker):
     surrogate : Surrogate or str, optional
         What trainers with gradients maximise. For boosting it only names the measure that ``score`` reports
         and that chooses the round, where ``fit`` has no ``measure``. Default ``ApproxNDCG()``.
-    trainer : {"rankboost", "frank", "svm-acc", "ir-svm", "lbfgs", "cg", "adam", "sgd", "cutting-plane"} or Trainer
-        `RankBoost`, `FRank`, `SVMAcc`, `IRSVM`, `LBFGS`, `CG`, `Adam`, `SGD`, `CuttingPlane`, or an
+    trainer : str or Trainer
+        "rankboost", "frank", "svm-acc", "ir-svm", "lbfgs", "cg", "adam", "sgd" or "cutting-plane":
+        `RankBoost`, `FRank`, `SVMAcc`, `IRSVM`, `LBFGS`, `CG`, `Adam`, `SGD`, `CuttingPlane`. Or an
         object such as ``FRank(candidates=20)``, whose own number of steps then counts, not ``max_iter``.
     thresholds : int >= 1, or sequence of float
         Maximum number of thresholds per feature, at quantiles of the training data; or the thresholds,
