@@ -19,8 +19,11 @@ DEFINED = {
     "ReciprocalRanks": dx.define_measure(
         "ReciprocalRanks", gain=lambda labels: 1.0 * (labels >= 1), discount=lambda ranks: 1 / ranks
     ),
+    "LowestFirst": dx.define_measure(
+        "LowestFirst", gain=lambda labels: 1 / (1 + labels), discount=lambda ranks: 1 / ranks
+    ),
 }
-"""Expected rank utility of neutral vote 1, half-life 5; the reciprocal rank of one relevant document."""
+"""Expected rank utility (neutral vote 1, half-life 5), RR of one relevant document, and falling gains."""
 
 
 def ideal(labels, k=None):
@@ -45,6 +48,9 @@ def stated(name, labels, k):
     if name == "ReciprocalRanks":
         counted = [1 / (1 + p) for p in range(n)]
         return relevant, counted, counted, 1
+    if name == "LowestFirst":
+        counted = [1 / (1 + p) for p in range(n)]
+        return [1 / (1 + y) for y in labels], counted, counted, 1
     assert name == "ExpectedUtility"
     counted, gains = [2 ** (-p / 4) for p in range(n)], [max(y - 1, 0) for y in labels]
     best = sum(g * c for g, c in zip(sorted(gains, reverse=True), counted, strict=True))
