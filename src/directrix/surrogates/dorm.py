@@ -49,10 +49,9 @@ class Dorm(MeasureSurrogate):
           something unless their scores are equal.
     bounds : measure or str, optional
         Another measure to bound in place of nDCG@k: a sum over documents of a gain times a discount D that
-        does not rise with the rank. Then c = D at all ranks; but 0 past the cut-off if D does not fall there,
-        as that of P@k; and the perfect ranking is by gain. Le & Smola's winner takes all is "P@1", their expected rank utility "RBP(p=0.8)" or a
-        measure of `define_measure`, and their reciprocal rank, for one relevant document per query, the sum
-        of relevance over rank: see docs/explanation/structural-svms.md.
+        does not rise with the rank. Then c = D at all ranks, but 0 past the cut-off if D does not fall there,
+        as that of P@k; and the perfect ranking is by gain. Le & Smola's winner takes all is "P@1"; for their
+        reciprocal rank and expected rank utility see docs/explanation/structural-svms.md.
 
     Notes
     -----
