@@ -1,14 +1,27 @@
 """Errors of the library as values."""
 
 import pickle
+import tomllib
+from pathlib import Path
 
-from directrix.errors import InputError, MissingExtra
+from directrix.errors import EXTRAS, InputError, MissingExtra
 
 
 def test_a_missing_extra_comes_back_from_a_worker_process():
-    error = MissingExtra("qp", "CuttingPlane")
+    error = MissingExtra("arrow", "reading Parquet files")
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
-    assert '"directrix[qp]"' in str(error)
+    assert 'pip install "directrix[arrow]"' in str(error)
+
+
+def test_a_package_of_the_core_is_installed_by_its_own_name():
+    assert str(MissingExtra("piqp", "CuttingPlane")).endswith("; type: pip install piqp")
+
+
+def test_the_extras_are_those_of_the_project():
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+    optional = project["optional-dependencies"]
+    assert {*EXTRAS, "all", "test", "lint", "docs"} == set(optional)
+    assert optional["all"] == [f"directrix[{','.join(EXTRAS)}]"]
 
 
 def test_an_error_with_its_place_keeps_what_to_type():

@@ -49,19 +49,27 @@ class InputError(ValueError):
         return partial(type(self), problem, python=python, shell=shell), ()
 
 
+EXTRAS = ("arrow", "plot", "torch")
+"""Groups of optional packages; ``all`` is all of them."""
+
+
 class MissingExtra(ImportError):
-    """An optional dependency is not installed; the message gives the install line.
+    """A package is not installed; the message gives the install line.
 
     Parameters
     ----------
     extra : str
-        Name of the extra in ``pip install "directrix[extra]"``.
+        Name of the extra in ``pip install "directrix[extra]"``, or of a package that belongs to the core and
+        is absent all the same, as after ``pip install --no-deps``.
     purpose : str
         What needs it, as the subject of a sentence: "reading Parquet files".
     """
 
     def __init__(self, extra: str, purpose: str) -> None:
-        super().__init__(f'{purpose} needs an optional package; type: pip install "directrix[{extra}]"')
+        is_extra = extra in EXTRAS
+        needs = "an optional package" if is_extra else f"the package {extra}, which is not installed"
+        target = f'"directrix[{extra}]"' if is_extra else extra
+        super().__init__(f"{purpose} needs {needs}; type: pip install {target}")
         self._given = extra, purpose
 
     def __reduce__(self) -> tuple[type[MissingExtra], tuple[str, str]]:

@@ -131,7 +131,7 @@ def test_doctor_names_the_optional_packages(run, monkeypatch):
     facts = json.loads(run("doctor", "-f", "json").stdout)
     assert facts["lightgbm"] == "4.5.6"
     assert facts["torch"] == 'not installed: pip install "directrix[torch]"'
-    assert facts["piqp"] == 'not installed: pip install "directrix[qp]"'
+    assert facts["piqp"] == "not installed: pip install piqp"
 
 
 def test_doctor_audits_files_and_what_they_share(run, files):

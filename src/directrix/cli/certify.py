@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from typer import Option
 
 from directrix.cli import options
-from directrix.cli.files import as_wide_as, check_writable
+from directrix.cli.files import check_writable, features_for
 from directrix.cli.output import print_json, print_rows, progress_bar, remark
 from directrix.data.formats import read_file
 from directrix.errors import InputError
@@ -47,6 +47,7 @@ def certify(
     ] = None,
     seed: options.SeedOption = 0,
     missing: options.MissingOption = options.Missing.error,
+    by_position: options.ByPositionOption = False,
     form: options.FormatOption = options.Format.table,
 ) -> None:
     """Test whether the weights of a model are a local optimum of a measure on the training data.
@@ -67,7 +68,7 @@ def certify(
         check_writable(output, model, data)
     ranker = load(model)
     queries = read_file(data, missing=missing.value)
-    queries = as_wide_as(queries, ranker.n_features_in_, data, f"the model {model}")
+    queries = features_for(queries, ranker, data, model, by_position=by_position)
     rows: list[dict[str, Any]] = []
     for goal in goals or [ranker.measure_]:
         rows.append(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -44,7 +45,12 @@ class Correction(StrEnum):
 def compare(
     data: options.JudgedArgument,
     rankings: options.RankingsArgument,
-    name: Annotated[str, Option("--measure", "-m", help="Measure to compare by.")] = "nDCG@10",
+    measures: Annotated[
+        list[str] | None,
+        options.without_default(
+            "--measure", "-m", help="Measure to compare by; repeat for several. Default: nDCG@10."
+        ),
+    ] = None,
     test: Annotated[Test, Option(help="Statistical test of a pair.")] = Test.paired_t,
     correction: Annotated[
         Correction, Option(help="Adjustment for the number of pairs; auto = Holm, or part of Tukey's tests.")
@@ -54,36 +60,49 @@ def compare(
         options.without_default(help="Compare all others with this one only. Default: all pairs."),
     ] = None,
     alpha: Annotated[float, Option(help="Significance level; intervals have confidence 1 - alpha.")] = 0.05,
+    common_queries: Annotated[
+        bool,
+        Option(
+            "--common-queries",
+            help="Compare on the topics that all runs have; otherwise missing ones count 0.",
+        ),
+    ] = False,
     seed: options.SeedOption = 0,
     convention: options.ConventionOption = None,
     missing: options.MissingOption = options.Missing.error,
+    by_position: options.ByPositionOption = False,
     form: options.LatexFormatOption = options.LatexFormat.table,
 ) -> None:
     """Test which of several rankings of the same queries differ by more than chance.
 
-    Systems that share a letter do not differ significantly.
+    Systems that share a letter do not differ significantly. A topic that a run lacks and another run has
+    counts as if nothing had been retrieved for it.
     """
     from directrix.cli.scores import judged_rankings
     from directrix.experiments.significance.systems import compare as compare_values
-    from directrix.measures.names import measure
 
     files = list(map(str, rankings))
     with options.usage():
         _check(files, against, alpha)
-        measure(name)
+        names = options.measure_names(measures, default=("nDCG@10",))
         tool = options.convention_named(convention)
-    judged = judged_rankings(data, rankings, missing)
-    values = _by_query(files, [_values(name, ranking, tool) for ranking in judged])
-    with options.usage():
-        result = compare_values(
-            values,
-            test=test.value,
-            correction=correction.value,
-            alpha=alpha,
-            against=None if against is None else str(against),
-            seed=seed,
-        )
-    _print(result, name, "default" if tool is None else tool.name, form)
+    judged = judged_rankings(
+        data, rankings, missing, by_position=by_position, topics="common" if common_queries else "any"
+    )
+    counts = _counts(files, judged, is_common=common_queries)
+    results = {}
+    for name, values in _values(names, files, judged, tool).items():
+        with options.usage():
+            result = compare_values(
+                values,
+                test=test.value,
+                correction=correction.value,
+                alpha=alpha,
+                against=None if against is None else str(against),
+                seed=seed,
+            )
+        results[name] = replace(result, ranked=counts)
+    _print(results, "default" if tool is None else tool.name, form)
 
 
 def _check(files: list[str], against: Path | None, alpha: float) -> None:
@@ -99,41 +118,54 @@ def _check(files: list[str], against: Path | None, alpha: float) -> None:
         raise InputError(f"--alpha {alpha:g}: a number between 0 and 1 is needed, e.g. --alpha 0.05.")
 
 
-def _values(name: str, ranking: JudgedRanking, tool: Convention | None) -> dict[str, float]:
-    """Return the value of each query; NaN where the measure is undefined."""
-    from directrix.measures.evaluation import evaluate
+def _counts(files: list[str], judged: list[JudgedRanking], *, is_common: bool) -> dict[str, int]:
+    """Return the number of topics of each run, with a remark where one lacks some."""
+    every = frozenset[str]().union(*(ranking.ranked for ranking in judged))
+    what = "do not count for any run" if is_common else "count as if it had retrieved nothing"
+    for file, ranking in zip(files, judged, strict=True):
+        if lacking := len(every) - len(ranking.ranked):
+            other = "" if is_common else " (--common-queries leaves them out)"
+            remark(f"note: {file} lacks {lacking} of {len(every)} queries, which {what}{other}")
+    return {file: len(ranking.ranked) for file, ranking in zip(files, judged, strict=True)}
 
-    values = evaluate([name], **ranking.arrays, convention=tool, per_query=True)
-    return dict(zip(ranking.query_ids, values[name].tolist(), strict=True))
 
-
-def _by_query(files: list[str], values: list[dict[str, float]]) -> dict[str, Float64Array]:
-    """Bring all rankings into one order of queries; NaN where a run lacks one."""
+def _values(
+    names: list[str], files: list[str], judged: list[JudgedRanking], tool: Convention | None
+) -> dict[str, dict[str, Float64Array]]:
+    """Return for each measure and ranking the value of every query; NaN where the measure is undefined."""
     import numpy as np
 
-    queries = list(dict.fromkeys(query for by_query in values for query in by_query))
-    for file, by_query in zip(files, values, strict=True):
-        if len(by_query) < len(queries):
-            n_missing = len(queries) - len(by_query)
-            remark(f"note: {file} lacks {n_missing} of {len(queries)} queries; they do not count")
-    return {
-        file: np.array([by_query.get(query, np.nan) for query in queries])
-        for file, by_query in zip(files, values, strict=True)
-    }
+    from directrix.measures.evaluation import evaluate
+
+    found = [evaluate(names, **ranking.arrays, convention=tool, per_query=True) for ranking in judged]
+    lacking = [np.array([query not in r.ranked for query in r.query_ids]) for r in judged]
+    for name in names:
+        # of no documents some measures are undefined, e.g. Kendall's tau: missing topics count 0 all the same
+        is_defined = ~np.isnan([values[name] for values in found]).all(axis=0)
+        for values, absent in zip(found, lacking, strict=True):
+            values[name] = np.where(absent & is_defined & np.isnan(values[name]), 0.0, values[name])
+    return {name: {file: v[name] for file, v in zip(files, found, strict=True)} for name in names}
 
 
-def _print(result: Comparisons, name: str, convention: str, form: options.LatexFormat) -> None:
+def _print(results: dict[str, Comparisons], convention: str, form: options.LatexFormat) -> None:
     from directrix.reports.compare import comparison_tables
 
     if form is options.LatexFormat.json:
-        print_json({"measure": name, "convention": convention, **result.to_dict()})
+        documents = [
+            {"measure": name, "convention": convention, **result.to_dict()}
+            for name, result in results.items()
+        ]
+        print_json(documents if len(documents) > 1 else documents[0])
     elif form is options.LatexFormat.tsv:
-        rows = [pair.to_dict() for pair in result.pairs]
+        rows = [
+            {"measure": name, **pair.to_dict()} for name, result in results.items() for pair in result.pairs
+        ]
         flat = [{**row, "low": row["interval"][0], "high": row["interval"][1]} for row in rows]
         heads = [head for head in flat[0] if head != "interval"]
         print_rows(heads, [[row[head] for head in heads] for row in flat], options.Format.tsv)
     elif form is options.LatexFormat.latex:
-        parts = (table.latex() for table in comparison_tables(result, name, pairs=True))
-        typer.echo("\n\n".join([r"% needs \usepackage{booktabs}", *parts]))
+        tables = [t for name, result in results.items() for t in comparison_tables(result, name, pairs=True)]
+        typer.echo("\n\n".join([r"% needs \usepackage{booktabs}", *(table.latex() for table in tables)]))
     else:
-        typer.echo("\n\n".join(table.text() for table in comparison_tables(result, name)))
+        tables = [t for name, result in results.items() for t in comparison_tables(result, name)]
+        typer.echo("\n\n".join(table.text() for table in tables))

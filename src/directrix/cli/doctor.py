@@ -15,7 +15,7 @@ from directrix.data.formats import inputs, read_file
 if TYPE_CHECKING:
     from directrix.data.audits import FileAudit
 
-_EXTRAS = {"lightgbm": "lightgbm", "matplotlib": "plot", "piqp": "qp", "pyarrow": "arrow", "torch": "torch"}
+_EXTRAS = {"matplotlib": "plot", "pyarrow": "arrow", "torch": "torch"}
 """Optional packages, and the extras that install them."""
 
 
@@ -72,30 +72,29 @@ def environment() -> dict[str, Any]:
     """Return versions, the machine, and the number of threads; nothing that depends on paths."""
     import os
     import platform
-    from importlib.metadata import version
 
     from directrix import __version__
     from directrix.threads import get_threads
 
-    packages = ("numpy", "scipy", "numba", "scikit-learn", "typer", "rich")
+    packages = ("numpy", "scipy", "numba", "scikit-learn", "lightgbm", "piqp", "typer", "rich")
     return {
         "directrix": __version__,
         "python": platform.python_version(),
-        **{name: version(name) for name in packages},
-        **{name: _extra(name, extra) for name, extra in _EXTRAS.items()},
+        **{name: _version(name, name) for name in packages},
+        **{name: _version(name, f'"directrix[{extra}]"') for name, extra in _EXTRAS.items()},
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
         "threads": get_threads(),
     }
 
 
-def _extra(name: str, extra: str) -> str:
-    """Return the version of an optional package, or how to install it."""
+def _version(name: str, target: str) -> str:
+    """Return the version of a package, or how to install it."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:
         return version(name)
     except PackageNotFoundError:
-        return f'not installed: pip install "directrix[{extra}]"'
+        return f"not installed: pip install {target}"
 
 
 def _kernels() -> dict[str, Any]:

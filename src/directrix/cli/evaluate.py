@@ -30,6 +30,7 @@ def evaluate(
         ),
     ] = None,
     missing: options.MissingOption = options.Missing.error,
+    by_position: options.ByPositionOption = False,
     form: options.FormatOption = options.Format.table,
 ) -> None:
     """Evaluate score files and models on labelled data, or TREC runs on qrels."""
@@ -39,7 +40,13 @@ def evaluate(
     with options.usage():
         names = options.measure_names(measures)
         tool = None if all_tools else options.convention_named(convention)
-    judged = judged_rankings(data, rankings, missing)
+    judged = judged_rankings(data, rankings, missing, by_position=by_position)
+    if len({ranking.ranked for ranking in judged}) > 1:
+        counts = ", ".join(f"{p} {len(r.ranked)}" for p, r in zip(rankings, judged, strict=True))
+        remark(
+            f"note: these are means over different queries ({counts}); `directrix compare` counts those that "
+            "a run lacks as 0"
+        )
     evaluations = [_values(names, ranking, tool, all_tools=all_tools) for ranking in judged]
     for text in dict.fromkeys(text for values in evaluations for text in _left_out(values)):
         remark(f"note: {text}")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from directrix.cli.output import remark
 from directrix.data.formats import named
 from directrix.errors import InputError
 
@@ -37,14 +40,69 @@ def check_writable(path: Path, *inputs: Path | None, option: str = "-o") -> None
             )
 
 
-def as_wide_as(q: Queries, n_features: int, path: Path, other: str) -> Queries:
-    """Return the data of ``path`` with ``n_features`` columns: a sparse file may leave out the last ones.
+def same_features(
+    q: Queries, n_features: int, names: Iterable[object] | None, path: Path, other: str, *, by_position: bool
+) -> Queries:
+    """Return the data of ``path`` with the features of ``other``: number, and names if it has any.
 
-    Raises `InputError` if the data have more features.
+    Columns with the same names are brought into the order of ``names``. With ``by_position`` the names do not
+    count: columns are cut off, or zeros added, until the number is the same.
+
+    Raises `InputError` if names or number differ.
     """
-    if q.n_features > n_features:
+    names = None if names is None else tuple(map(str, names))
+    if by_position:
+        if q.n_features > n_features:
+            q = replace(q, features=_columns(q, slice(n_features)), feature_names=None)
+        return replace(q.widened(n_features), feature_names=names)
+    remedy = "Give data with the same features, or take them as they stand: --by-position."
+    both = names is not None and q.feature_names is not None
+    if both and set(q.feature_names or ()) != set(names or ()):
+        lacks = [name for name in names or () if name not in (q.feature_names or ())]
+        more = [name for name in q.feature_names or () if name not in (names or ())]
+        parts = [f"lacks {some(lacks)}"] * bool(lacks) + [f"also has {some(more)}"] * bool(more)
+        raise InputError(f"{path} does not have the features of {other}: it {' and '.join(parts)}. {remedy}")
+    if q.n_features != n_features:
+        fewer = q.n_features < n_features and not both
         raise InputError(
-            f"{path} has {q.n_features} features, {other} has {n_features}; both must have the same "
-            "ones. Give files of one data set, with the same features in the same order."
+            f"{path} has {q.n_features} features, {other} has {n_features}"
+            f"{'' if names is None else f' ({some(names)})'}; both must have the same ones. {remedy}"
+            + " It adds zeros for the last ones, which a sparse file leaves out."
+            * fewer
         )
-    return q.widened(n_features)
+    if both and q.feature_names != names and names is not None:
+        place = {name: column for column, name in enumerate(q.feature_names or ())}
+        return replace(q, features=_columns(q, [place[name] for name in names]), feature_names=names)
+    if names is not None and q.feature_names is None:
+        remark(f"note: the features of {path} have no names and are taken by position, those of {other} have")
+    return q
+
+
+def _columns(q: Queries, which: Any) -> Any:
+    """Return some columns of the features, stored as they were: another layout would give other bits."""
+    import numpy as np
+
+    from directrix.data.stored import StoredFeatures
+
+    if isinstance(q.features, StoredFeatures):
+        raise InputError(
+            f"{q.features.source.name}: columns of features that stay in a file cannot be moved or left out; "
+            "type --no-stream, or rewrite the file with the columns of the training data."
+        )
+    columns = q.features[:, which]
+    if isinstance(columns, np.ndarray):
+        return np.ascontiguousarray(columns)
+    columns.sort_indices()
+    return columns
+
+
+def some(names: Iterable[object]) -> str:
+    """Return up to three names as text for messages, and the number of the others."""
+    texts = [repr(str(name)) for name in names]
+    return ", ".join(texts[:3]) + (f" and {len(texts) - 3} more" if len(texts) > 3 else "")
+
+
+def features_for(q: Queries, ranker: Any, path: Path, model: Path, *, by_position: bool) -> Queries:
+    """Return the data of ``path`` with the features of a fitted ranker; see `same_features`."""
+    names = getattr(ranker, "feature_names_in_", None)
+    return same_features(q, ranker.n_features_in_, names, path, f"the model {model}", by_position=by_position)

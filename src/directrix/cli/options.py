@@ -73,6 +73,14 @@ MissingOption = Annotated[
         "trees, and for --scale standard, log, quantile or minmax."
     ),
 ]
+ByPositionOption = Annotated[
+    bool,
+    Option(
+        "--by-position",
+        help="Take features by their position where names or number differ: zeros for those that the data "
+        "lack, without those that the model lacks.",
+    ),
+]
 FormatOption = Annotated[Format, Option("--format", "-f", help="Output format.")]
 LatexFormatOption = Annotated[LatexFormat, Option("--format", "-f", help="Output format.")]
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from directrix.cli import options
-from directrix.cli.files import as_wide_as, check_writable
+from directrix.cli.files import check_writable, features_for
 from directrix.cli.output import remark
 from directrix.data.formats import inputs, read_file
 
@@ -27,6 +27,7 @@ def predict(
         ),
     ] = None,
     missing: options.MissingOption = options.Missing.error,
+    by_position: options.ByPositionOption = False,
 ) -> None:
     """Score every row of a file: one score per line in the order of the file, or a TREC run."""
     from directrix.cli.scores import run_lines, score_lines
@@ -39,7 +40,7 @@ def predict(
         check_writable(output, model, data)
     ranker = load(model)
     q = read_file(data, missing=missing.value)
-    q = as_wide_as(q, ranker.n_features_in_, data, f"the model {model}")
+    q = features_for(q, ranker, data, model, by_position=by_position)
     scores = ranker.predict_queries(q)
     text = score_lines(q.restore(scores)) if run is None else run_lines(q, scores, run)
     if output is None:

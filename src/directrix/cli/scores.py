@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from directrix.cli.files import as_wide_as
+from directrix.cli.files import features_for
+from directrix.cli.kinds import check_order, is_model
 from directrix.cli.options import Missing
 from directrix.data.files import open_data, readable
 from directrix.data.formats import QRELS, read_file
 from directrix.data.problems import Problem, raise_problems
-from directrix.data.trec.files import Run, read_trec_qrels, read_trec_run, run_text
+from directrix.data.trec.files import Qrels, Run, read_trec_qrels, read_trec_run, run_text
 from directrix.data.trec.join import join_trec
 from directrix.data.trec.qrels import document_names
 from directrix.errors import InputError
@@ -29,6 +30,12 @@ class JudgedRanking(NamedTuple):
 
     query_ids: tuple[str, ...]
     arrays: dict[str, Any]
+    ranked: frozenset[str]
+    """The queries that the ranking itself has; where others have more, these are ranked by nothing."""
+
+
+Topics = Literal["own", "any", "common"]
+"""Which judged topics a TREC run is evaluated on: its own, those of any of the runs, or those of all."""
 
 
 def read_scores(path: Path, n_docs: int, data: Path) -> Float64Array:
@@ -65,15 +72,6 @@ def read_scores(path: Path, n_docs: int, data: Path) -> Float64Array:
     return np.array(values, dtype=np.float64)
 
 
-def is_model(path: Path) -> bool:
-    """Return whether a file begins like JSON; the readers report what cannot be read."""
-    try:
-        with readable(path), open_data(path) as file:
-            return file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"["))
-    except InputError:
-        return ".json" in path.suffixes
-
-
 def score_lines(scores: Float64Array) -> str:
     """Return one score per line, with enough digits to read the same bits back."""
     return "".join(f"{score!r}\n" for score in scores.tolist())
@@ -85,17 +83,19 @@ def run_lines(q: Queries, scores: Float64Array, tag: str) -> str:
     return run_text(replace(run, doc_ids=np.array(document_names(q), dtype=object)))
 
 
-def judged_rankings(data: Path, rankings: list[Path], missing: Missing) -> list[JudgedRanking]:
+def judged_rankings(
+    data: Path, rankings: list[Path], missing: Missing, *, by_position: bool, topics: Topics = "own"
+) -> list[JudgedRanking]:
     """Join every ranking with the labels of the data file.
 
-    If the data file contains TREC qrels, the rankings are TREC runs; queries that are not
-    in both do not count, as in trec_eval.
+    If the data file contains TREC qrels, the rankings are TREC runs. Queries without judgements do not
+    count, as in trec_eval; ``topics`` says what happens to those that a run lacks. ``by_position`` is that of
+    `directrix.cli.files.same_features`.
     """
+    check_order(data, rankings)
     if QRELS.recognises(data):
         qrels = read_trec_qrels(data)
-        joined = [join_trec(read_trec_run(path), qrels) for path in rankings]
-        fields = ("scores", "labels", "qptr", "doc_ids")
-        return [JudgedRanking(j.query_ids, {name: getattr(j, name) for name in fields}) for j in joined]
+        return _judged_runs({path: read_trec_run(path) for path in rankings}, qrels, topics)
     models = {}
     for path in filter(is_model, rankings):
         from directrix.rankers.model_file import load  # scikit-learn: a second that score files do not need
@@ -107,13 +107,32 @@ def judged_rankings(data: Path, rankings: list[Path], missing: Missing) -> list[
     judged = []
     for path in rankings:
         if path in models:
-            width = models[path].n_features_in_
-            scores = models[path].predict_queries(as_wide_as(q, width, data, f"the model {path}"))
+            same = features_for(q, models[path], data, path, by_position=by_position)
+            scores = models[path].predict_queries(same)
         else:
             scores = read_scores(path, q.n_docs, data)[q.rows]
         arrays = {"scores": scores, "labels": q.labels, "qptr": q.qptr, "doc_ids": doc_ids}
-        judged.append(JudgedRanking(ids, arrays))
+        judged.append(JudgedRanking(ids, arrays, frozenset(ids)))
     return judged
+
+
+def _judged_runs(runs: dict[Path, Run], qrels: Qrels, topics: Topics) -> list[JudgedRanking]:
+    joined = {path: join_trec(run, qrels) for path, run in runs.items()}  # refuses runs of other topics
+    ranked = [frozenset(j.query_ids) for j in joined.values()]
+    if topics != "own":
+        every = dict.fromkeys(query for j in joined.values() for query in j.query_ids)
+        shared = frozenset.intersection(*ranked)
+        chosen = [query for query in every if topics == "any" or query in shared]
+        if not chosen:
+            raise InputError(
+                "no topic is in all runs; leave out --common-queries, and topics that a run lacks count 0."
+            )
+        joined = {path: join_trec(run, qrels, queries=chosen) for path, run in runs.items()}
+    fields = ("scores", "labels", "qptr", "doc_ids")
+    return [
+        JudgedRanking(j.query_ids, {name: getattr(j, name) for name in fields}, own)
+        for j, own in zip(joined.values(), ranked, strict=True)
+    ]
 
 
 def _number(line: str) -> float | None:

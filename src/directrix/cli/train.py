@@ -11,7 +11,7 @@ import typer
 from typer import Option
 
 from directrix.cli import options
-from directrix.cli.files import as_wide_as, check_writable
+from directrix.cli.files import check_writable, same_features
 from directrix.cli.memory import read_or_open
 from directrix.cli.output import print_json, print_rows, progress_bar, remark
 from directrix.data.formats import format_of
@@ -93,6 +93,7 @@ def train(
     by_query: _ByQuery = True,
     single: Annotated[bool, Option("--single", help="Keep one candidate, never an ensemble.")] = False,
     missing: options.MissingOption = options.Missing.error,
+    by_position: options.ByPositionOption = False,
     stream: _Stream = None,
     form: options.FormatOption = options.Format.table,
 ) -> None:
@@ -111,7 +112,11 @@ def train(
         _check_report(report, output, train, valid)
     start = time.perf_counter()
     queries = read_or_open(train, missing, stream=stream)
-    validation = None if valid is None else _validation_data(valid, train, queries, missing, stream=stream)
+    validation = None
+    if valid is not None:
+        stream = stream if format_of(valid).is_table else None
+        validation = read_or_open(valid, missing, stream=stream)
+        validation = _validation_data(validation, valid, train, queries, by_position=by_position)
     with progress_bar(f"training {method} for {measure}") as progress:
         result = run_search(
             plan,
@@ -164,11 +169,18 @@ def _plan(
     return plan_search(method, measure, fixed, models, by_query=by_query)
 
 
-def _validation_data(
-    path: Path, train: Path, queries: Queries, missing: options.Missing, *, stream: bool | None
-) -> Queries:
-    stream = stream if format_of(path).is_table else None
-    return as_wide_as(read_or_open(path, missing, stream=stream), queries.n_features, path, str(train))
+def _validation_data(q: Queries, path: Path, train: Path, queries: Queries, *, by_position: bool) -> Queries:
+    """Return the validation data with the features of the training data, which they must not be."""
+    from directrix.rankers.inputs import digest
+
+    if digest(q) == digest(queries):
+        raise InputError(
+            f"--valid {path} holds the same rows as the training data {train}, which say nothing about "
+            "other queries. Leave out --valid: the choice is then made by cross-validation."
+        )
+    return same_features(
+        q, queries.n_features, queries.feature_names, path, str(train), by_position=by_position
+    )
 
 
 def _print(result: Search, form: options.Format) -> None:

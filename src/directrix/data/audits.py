@@ -191,7 +191,9 @@ def _remarks(file: FileAudit) -> list[str]:
     out = []
     if file.missing_values:
         out.append(
-            f"{file.name}: {file.missing_values} values are missing; trees take them, and a scale fills them."
+            f"{file.name}: {file.missing_values} values are missing. Read with --missing nan, trees take "
+            "them as they are, and --scale standard, log, quantile or minmax fill them in every other model; "
+            "--missing zero reads them as 0."
         )
     if file.queries_with_one_label == file.n_queries:
         out.append(f"{file.name}: in every query all labels are the same, so nothing can be learnt from it.")

@@ -31,6 +31,15 @@ def generator(seed: Any) -> np.random.Generator:
         raise InputError(f"seed={seed!r}; an integer >= 0 is needed. Type e.g. seed=0.") from error
 
 
+IF_MISSING = {
+    "python": "Read it with missing='nan', for trees and for models with a scale such as 'log', which fills "
+    "it, or with missing='zero'.",
+    "shell": "Add --missing nan, for trees and with --scale standard, log, quantile or minmax, which fill "
+    "it, or --missing zero.",
+}
+"""What to type where a feature is missing."""
+
+
 def check_missing(missing: Any) -> None:
     """Raise `InputError` unless it is "error", "zero" or "nan"."""
     if missing not in ("error", "zero", "nan"):

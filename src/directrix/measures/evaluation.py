@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from directrix.data.grouping import group_by_query
+from directrix.data.trec.join import join_trec
 from directrix.data.validate import check_group, check_length, check_qptr
 from directrix.errors import InputError, warn
 from directrix.measures.convention import convention as find_convention
 from directrix.measures.convention import conventions
 from directrix.measures.names import listed, measure
+from directrix.measures.precision import unreached
 from directrix.measures.prepared import IdsNeeded, Prepared
 from directrix.types import Array, Float64Array, Int64Array
 
@@ -45,9 +47,11 @@ class ConventionEvaluations(dict[str, Evaluation]):
 
 def evaluate(  # noqa: PLR0913 - all but the first three are optional and by name
     measures: str | RankingMeasure | Iterable[str | RankingMeasure],
-    scores: Any,
-    labels: Any,
+    scores: Any = None,
+    labels: Any = None,
     *,
+    run: Any = None,
+    qrels: Any = None,
     qid: Any = None,
     qptr: Any = None,
     group: Any = None,
@@ -64,7 +68,12 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     scores : float (n_docs,)
         Higher is better; -inf = not retrieved.
     labels : float (n_docs,)
-        Relevance, >= 0.
+        Relevance, >= 0. Relevant documents that were not retrieved belong here too, with the score -inf:
+        recall, AP and nDCG count them. To merge a run with judgements yourself loses them; use ``run=``.
+    run, qrels : optional
+        Instead of scores and labels: what was retrieved, and what is relevant, as frames (pandas, polars,
+        pyarrow), dicts, paths, `Run` and `Qrels`; joined by `directrix.data.join_trec`, queries as in
+        trec_eval.
     qid : hashables (n_docs,), optional
         Query of every document, in any order.
     qptr : int (n_queries + 1,), optional
@@ -103,12 +112,10 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     """
     wanted, names = listed(measures)
     chosen = [measure(m) if convention is None else measure(m).under(convention) for m in wanted]
-    n_docs = _length(scores)
-    check_length(_length(labels), n_docs, "labels", "scores")
-    rows, boundaries, query_ids = _queries(n_docs, qid, qptr, group)
-    if rows is not None:
-        scores, labels = np.asarray(scores)[rows], _take(labels, rows, "labels")
-        doc_ids = None if doc_ids is None else _take(doc_ids, rows, "doc_ids")
+    if run is None and qrels is None:
+        data = _of_arrays(scores, labels, doc_ids, qid, qptr, group)
+    else:
+        data = _of_run(run, qrels, (scores, labels, qid, qptr, group, doc_ids))
     if convention is not None:
         remedy = (
             "Leave out the convention for those, or use evaluate_conventions (--convention all in a shell), "
@@ -116,11 +123,50 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
         )
         warn_lacking(find_convention(convention), names, chosen, remedy)
     try:
-        values = Prepared(chosen, labels, boundaries, doc_ids)(scores)
+        values = Prepared(chosen, data.labels, data.qptr, data.doc_ids)(data.scores)
     except IdsNeeded as error:
-        given_rows = error.rows if rows is None else rows[error.rows]
-        raise IdsNeeded.of_query(error.query, given_rows, query_ids[error.query]) from None
-    return _summary(dict(zip(names, values, strict=True)), query_ids, per_query=per_query)
+        given_rows = error.rows if data.rows is None else data.rows[error.rows]
+        raise IdsNeeded.of_query(error.query, given_rows, data.query_ids[error.query]) from None
+    if text := unreached(chosen, data.labels):
+        warn(text)
+    return _summary(dict(zip(names, values, strict=True)), data.query_ids, per_query=per_query)
+
+
+class _Data(NamedTuple):
+    """A ranking in the order of its queries; ``rows`` are those of the input, None = in order."""
+
+    scores: Any
+    labels: Any
+    qptr: Any
+    doc_ids: Any
+    query_ids: tuple[Hashable, ...]
+    rows: Int64Array | None = None
+
+
+def _of_arrays(scores: Any, labels: Any, doc_ids: Any, qid: Any, qptr: Any, group: Any) -> _Data:
+    """Bring the arrays that `evaluate` got into the order of their queries."""
+    if scores is None or labels is None:
+        raise InputError(
+            f"{'scores' if scores is None else 'labels'} are missing; type evaluate(measures, scores, "
+            "labels, qid=qid), or evaluate(measures, run=run, qrels=qrels)."
+        )
+    check_length(_length(labels), _length(scores), "labels", "scores")
+    rows, boundaries, query_ids = _queries(_length(scores), qid, qptr, group)
+    if rows is not None:
+        scores, labels = np.asarray(scores)[rows], _take(labels, rows, "labels")
+        doc_ids = None if doc_ids is None else _take(doc_ids, rows, "doc_ids")
+    return _Data(scores, labels, boundaries, doc_ids, query_ids, rows)
+
+
+def _of_run(run: Any, qrels: Any, arrays: tuple[Any, ...]) -> _Data:
+    """Join the run and the judgements that `evaluate` got."""
+    if run is None or qrels is None or any(given is not None for given in arrays):
+        raise InputError(
+            "run and qrels are needed together, and instead of scores, labels, qid, qptr, group and doc_ids; "
+            "type evaluate(measures, run=run, qrels=qrels)."
+        )
+    joined = join_trec(run, qrels)
+    return _Data(joined.scores, joined.labels, joined.qptr, joined.doc_ids, joined.query_ids)
 
 
 def _summary(values: dict[str, Float64Array], query_ids: Any, *, per_query: bool) -> Evaluation:
@@ -138,8 +184,8 @@ def _summary(values: dict[str, Float64Array], query_ids: Any, *, per_query: bool
 
 def evaluate_conventions(
     measures: str | RankingMeasure | Iterable[str | RankingMeasure],
-    scores: Any,
-    labels: Any,
+    scores: Any = None,
+    labels: Any = None,
     **data: Any,
 ) -> ConventionEvaluations:
     """Evaluate the same ranking as directrix does, and as every tool of `conventions` does.
@@ -149,7 +195,7 @@ def evaluate_conventions(
     measures, scores, labels
         As for `evaluate`.
     **data
-        ``qid``, ``qptr``, ``group``, ``doc_ids``, ``per_query``, as for `evaluate`.
+        ``run``, ``qrels``, ``qid``, ``qptr``, ``group``, ``doc_ids``, ``per_query``, as for `evaluate`.
 
     Returns
     -------

@@ -12,6 +12,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
 from functools import cache, lru_cache
 from importlib import import_module
+from numbers import Number
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +126,11 @@ def listed(measures: Any) -> tuple[list[Any], list[str]]:
     """Return the measures of an argument that takes one or several, as they were given, and their names."""
     is_one = isinstance(measures, str) or not isinstance(measures, Iterable)
     wanted = [measures] if is_one else list(measures)
+    if any(isinstance(each, Number) for each in wanted):
+        raise InputError(
+            "the measures are numbers; measures come first, then scores, then labels. Type e.g. "
+            'evaluate("nDCG@10", scores, labels, qid=qid).'
+        )
     return wanted, [each if isinstance(each, str) else measure(each).name for each in wanted]
 
 

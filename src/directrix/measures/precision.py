@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -52,6 +52,20 @@ class BinaryMeasure(RankingMeasure):
         hits(*ranking, self.level, k, n_rel, count)
         share = np.divide(count, of, out=np.zeros_like(count), where=of > 0)
         return np.where(n_rel > 0, share, self.fill)
+
+
+def unreached(measures: Iterable[Any], labels: Any) -> str:
+    """Say which measures find nothing relevant because all labels are below 1, as fractions are; else ""."""
+    highest = float(np.max(np.asarray(labels, dtype=np.float64), initial=0.0))
+    blind = [m for m in measures if isinstance(m, BinaryMeasure) and 0.0 < highest < min(m.level, 1.0)]
+    if not blind:
+        return ""
+    names = ", ".join(m.name for m in blind)
+    return (
+        f"{names}: no document is relevant, because the highest label is {highest:g} and labels count from "
+        f"rel={blind[0].level:g} on. Give grades (0, 1, 2, ...), or a lower level, e.g. "
+        f"{blind[0].symbol}(rel={highest:g})."
+    )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

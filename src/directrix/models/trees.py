@@ -29,12 +29,17 @@ _INFO = re.compile(r"none|\[-?[\d.e+-]+:-?[\d.e+-]+\]|-?\d+(:-?\d+)*")
 def lightgbm() -> Any:
     """Return the package LightGBM.
 
-    Raises `MissingExtra` if it is not installed.
+    Raises `MissingExtra` if it is not installed, and `InputError` if a library of the system is missing.
     """
     try:
         import lightgbm
     except ImportError as error:
         raise MissingExtra("lightgbm", "training or using boosted trees") from error
+    except OSError as error:  # e.g. no OpenMP in a slim container
+        raise InputError(
+            f"LightGBM, which grows trees, cannot be loaded: {error}. It needs the system's OpenMP library; "
+            "type e.g. apt-get install libgomp1, or brew install libomp."
+        ) from error
     return lightgbm
 
 

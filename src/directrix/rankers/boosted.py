@@ -85,11 +85,11 @@ class BoostedRanker(StoredRanker):
     Raises
     ------
     MissingExtra
-        By ``fit`` and ``predict``, if LightGBM is not installed: ``pip install "directrix[lightgbm]"``.
+        By ``fit`` and ``predict``, if LightGBM is not installed: ``pip install lightgbm``.
 
     Notes
     -----
-    Needs the extra ``lightgbm``. Steps are measured in 1/steepness of the surrogate, so that ``alpha`` of
+    Steps are measured in 1/steepness of the surrogate, so that ``alpha`` of
     ApproxRank and ``sigma`` of SoftRank and SmoothRank have no effect but rounding: learning_rate takes
     their place (docs/decisions/0064).
     The number of threads is `set_threads`; the model has the same bits for any.

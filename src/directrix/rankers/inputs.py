@@ -18,6 +18,7 @@ from directrix.data.weights import weights_of
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
+from directrix.measures.precision import unreached
 from directrix.registry import SURROGATES, classes
 from directrix.surrogates.approx import ApproxNDCG
 from directrix.surrogates.names import surrogate as parse_surrogate
@@ -131,7 +132,7 @@ _CHECKED: WeakKeyDictionary[Queries, bool] = WeakKeyDictionary()
 
 
 def check_trainable(q: Queries) -> None:
-    """Raise `InputError` for data without rows or features, or with labels that are too high for grades."""
+    """Raise `InputError` for data without rows, features or order, or with labels too high for grades."""
     if q.n_features == 0 or q.n_docs == 0:
         raise InputError(
             f"the training data have {q.n_docs} rows and {q.n_features} features; at least one of each is "
@@ -145,6 +146,20 @@ def check_trainable(q: Queries) -> None:
             python="Map them to grades, e.g. y = numpy.digitize(y, thresholds).",
             shell="Map them to grades.",
         )
+    if not has_order(q):
+        alike = f" (all are {highest:g})" if highest == q.labels.min() else ""
+        raise InputError(
+            f"no query of the training data has documents of different labels{alike}, so there is no "
+            "order to learn; in some query one document must be better than another.",
+            python="Check labels and qid: numpy.unique(y), numpy.unique(qid, return_counts=True).",
+            shell="Look at the labels and queries with `directrix doctor FILE`.",
+        )
+
+
+def has_order(q: Queries) -> bool:
+    """Return whether any query has documents of different labels."""
+    first = q.qptr[:-1][np.diff(q.qptr) > 0]
+    return bool(np.any(np.minimum.reduceat(q.labels, first) < np.maximum.reduceat(q.labels, first)))
 
 
 def check_training(q: Queries, valid: Queries | None, *, allow_missing: bool) -> None:
@@ -164,7 +179,22 @@ def check_valid(valid: Queries, q: Queries, *, allow_missing: bool = False) -> N
             python="Read files with read_letor(path, n_features=...).",
             shell="Give files with the same features.",
         )
+    check_names(valid, q.feature_names, "the validation data")
     check_finite(valid, "the validation data", allow_missing=allow_missing)
+
+
+def check_names(q: Queries, names: Iterable[str] | None, which: str = "the data") -> None:
+    """Raise `InputError` if data name features otherwise than a model, or in another order."""
+    if q.feature_names is None or names is None or q.feature_names == (known := tuple(names)):
+        return
+    column = next(i for i, pair in enumerate(zip(q.feature_names, known, strict=True)) if pair[0] != pair[1])
+    raise InputError(
+        f"column {column + 1} of {which} is {q.feature_names[column]!r}, of the training data "
+        f"{known[column]!r}; both must have the same features in the same order.",
+        python="Bring them into the same order, frame[names], or take them by position: "
+        "dataclasses.replace(q, feature_names=None).",
+        shell="Give data with the same features.",
+    )
 
 
 def check_finite(q: Queries, name: str, *, allow_missing: bool = False) -> None:
@@ -228,6 +258,8 @@ def check_measurable(measure: RankingMeasure, q: Queries) -> None:
             f"`# docid = X` to every line (doc_ids= in Python), or break ties otherwise: "
             f"{type(measure).symbol}(ties=expected)."
         )
+    if text := unreached([measure], q.labels):
+        raise InputError(text)
     measure.prepare(q.labels, q.qptr, doc_ids=q.doc_ids)
 
 

@@ -269,8 +269,15 @@ class Auto(Method):
 
     def parts(self, measure: RankingMeasure | None) -> tuple[Method, ...]:
         """Return the methods that suit the measure, take it, and whose packages are installed."""
+        return tuple(part for part in self._suited(measure) if part.is_installed)
+
+    def absent(self, measure: RankingMeasure | None) -> tuple[Method, ...]:
+        """Return the methods that suit the measure and take it, and whose packages are not installed."""
+        return tuple(part for part in self._suited(measure) if not part.is_installed)
+
+    def _suited(self, measure: RankingMeasure | None) -> list[Method]:
         suited = self.tries.get(type(measure).__name__, self.tries["others"])
-        return tuple(part for part in suited if part.is_installed and part.takes(measure))
+        return [part for part in suited if part.takes(measure)]
 
     def summary(self) -> dict[str, Any]:
         """One line of `directrix methods`, in JSON types."""

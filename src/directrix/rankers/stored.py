@@ -15,7 +15,7 @@ from directrix.data.scaling import ScaleUnion, fills_missing, fit_scale, is_scal
 from directrix.errors import InputError, NotConverged, warn
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.base import Ranker, Training
-from directrix.rankers.inputs import check_finite, check_scores, surrogate_of
+from directrix.rankers.inputs import check_finite, check_names, check_scores, surrogate_of
 from directrix.rankers.persistence import Saved
 from directrix.rankers.training import last_smoothing, measure_of, sharpened, training_record
 from directrix.types import Float64Array, Result
@@ -114,7 +114,8 @@ class StoredRanker(Saved, Ranker):
         Raises
         ------
         InputError
-            If there are other features than in training, or they are missing or too large.
+            If there are features of other number, names or order than in training, or they are missing or
+            too large.
         """
         scores = self._scored(self._ready(q))
         check_scores(scores, q, allow_missing=self._may_be_missing)
@@ -128,6 +129,7 @@ class StoredRanker(Saved, Ranker):
                 f"the data have {q.n_features} features, the model was trained on {self.n_features_in_}; "
                 "give data with the same features in the same order."
             )
+        check_names(q, getattr(self, "feature_names_in_", None))
         if not self.missing_shows or (self.scale_ is not None and not self.scale_.fills):
             check_finite(q, "the data", allow_missing=self._may_be_missing)
         return _scaled(q, self.scale_)

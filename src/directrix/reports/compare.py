@@ -69,6 +69,8 @@ def stars(p: float) -> str:
 
 def _systems(comparison: Comparisons, measure: str) -> Table:
     ordered = sorted(comparison.means, key=lambda name: -comparison.means[name])
+    ranked = comparison.ranked
+    is_partial = len(set(ranked.values())) > 1  # otherwise the title says how many queries there are
     rows: list[tuple[Value, ...]]
     if comparison.letters is not None:
         heads: tuple[str, ...] = ("system", measure, "letters")
@@ -84,6 +86,9 @@ def _systems(comparison: Comparisons, measure: str) -> Table:
             for name in ordered
         ]
         reading = f"* p < .05, ** p < .01, *** p < .001: {_how(comparison)}."
+    if is_partial:
+        heads = (heads[0], "queries", *heads[1:])
+        rows = [(row[0], ranked[str(row[0])], *row[1:]) for row in rows]
     return Table(
         title=f"{measure} of {comparison.n_queries} queries",
         columns=heads,

@@ -99,7 +99,7 @@ def check_solver() -> Any:
     try:
         import piqp
     except ImportError:
-        raise MissingExtra("qp", "CuttingPlane") from None
+        raise MissingExtra("piqp", "CuttingPlane") from None
     return piqp
 
 

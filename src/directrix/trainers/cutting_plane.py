@@ -52,7 +52,7 @@ class CuttingPlane:
     Notes
     -----
     A step costs one gradient and one quadratic program in as many variables as there are planes, solved by
-    PIQP (``pip install "directrix[qp]"``). Planes that the last 50 solutions did not use are dropped. With
+    PIQP. Planes that the last 50 solutions did not use are dropped. With
     "each" a pass costs as much as a gradient, but a program for every plane, in no fewer variables than there
     are queries: for a few hundred queries at most.
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from directrix.data.arrow.layout import Layout
 from directrix.data.grouping import object_array
+from directrix.data.options import IF_MISSING
 from directrix.data.validate import has_finite_sum
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array
@@ -97,9 +98,7 @@ class Columns:
                 "these rows."
             )
         raise InputError(
-            f"{cell}: the feature is missing (NaN or null); finite numbers are needed.",
-            python="Type missing='zero' if missing features mean 0, or fill it in.",
-            shell="Type --missing zero if missing features mean 0, or fill it in.",
+            f"{cell}: the feature is missing (NaN or null); finite numbers are needed.", **IF_MISSING
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from directrix.data._kernels import letor as codes
+from directrix.data.options import IF_MISSING
 from directrix.data.problems import Problem
 
 _SHAPE = "Each line reads `label qid:ID index:value ... # comment`."
@@ -47,8 +48,8 @@ _TEXTS: dict[int, tuple[str, ...]] = {  # what is wrong, the remedy, and the rem
     codes.VALUE: ("the value of {token} is not a number", _NUMBER),
     codes.VALUE_MISSING: (
         "the value of {token} is missing; a finite number is needed",
-        "Fill it in, or read with missing='zero' (0) or missing='nan' (NaN, for models that take it).",
-        "Fill it in, or add --missing zero.",
+        IF_MISSING["python"],
+        IF_MISSING["shell"],
     ),
     codes.VALUE_INFINITE: ("the value of {token} is infinite; a finite number is needed", _NUMBER),
     codes.VALUE_RANGE: (

@@ -11,6 +11,7 @@ import numpy as np
 
 from directrix.data.atomic import replacing
 from directrix.data.queries import Queries
+from directrix.data.trec.frames import LABELS, SCORES, documents_of
 from directrix.data.trec.rows import Column, read_documents
 from directrix.data.validate import check_ranking
 from directrix.errors import InputError
@@ -54,6 +55,44 @@ class Run:
         doc_ids = np.array(names, dtype=object)
         return cls(tag, tuple(map(str, q.query_ids)), qptr, doc_ids, np.asarray(scores, dtype=np.float64))
 
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        tag: str = "run",
+        *,
+        qid: str | None = None,
+        doc_id: str | None = None,
+        score: str | None = None,
+    ) -> Run:
+        """Build a run from a frame with one row per retrieved document.
+
+        Parameters
+        ----------
+        frame : frame, or dict
+            pandas, polars or pyarrow, in any order of rows; or ``{query: {document: score}}``.
+        tag : str
+            Name of the system.
+        qid, doc_id, score : str, optional
+            Names of the columns. Default: the first that is there of qid, query_id, q_id, topic, query; of
+            docno, doc_id, docid, document, doc; of score, sim. So those of PyTerrier, ir_datasets,
+            ir_measures, ranx and trec_eval need no names.
+
+        Raises
+        ------
+        InputError
+            If a column is missing, an identifier is missing, a score is no finite number, or a query has a
+            document twice.
+
+        Examples
+        --------
+        >>> run = Run.from_frame({"qid": [7, 7], "docno": ["a", "b"], "score": [0.2, 0.9]})
+        >>> run.query_ids, run.scores
+        (('7',), array([0.2, 0.9]))
+        """
+        names = {"qid": qid, "doc_id": doc_id, "score": score}
+        return cls(tag, *documents_of(frame, SCORES, "run", names))
+
 
 @dataclass(frozen=True, eq=False)
 class Qrels:
@@ -71,6 +110,33 @@ class Qrels:
     qptr: Int64Array
     doc_ids: Array
     labels: Float64Array
+
+    @classmethod
+    def from_frame(
+        cls, frame: Any, *, qid: str | None = None, doc_id: str | None = None, label: str | None = None
+    ) -> Qrels:
+        """Build judgements from a frame with one row per judged document.
+
+        Parameters
+        ----------
+        frame : frame, or dict
+            As for `Run.from_frame`.
+        qid, doc_id, label : str, optional
+            Names of the columns. Default as there; of labels the first of label, relevance, rel, grade,
+            score.
+
+        Raises
+        ------
+        InputError
+            As `Run.from_frame`.
+
+        Examples
+        --------
+        >>> Qrels.from_frame({"7": {"a": 1, "c": 2}}).of_query(0)
+        {'a': 1.0, 'c': 2.0}
+        """
+        names = {"qid": qid, "doc_id": doc_id, "label": label}
+        return cls(*documents_of(frame, LABELS, "qrels", names))
 
     def of_query(self, q: int) -> dict[str, float]:
         """Return the label of every judged document of query number ``q``."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from directrix.data.grouping import object_array
-from directrix.data.trec.files import Qrels, Run
+from directrix.data.trec.files import Qrels, Run, read_trec_qrels, read_trec_run
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array, Int64Array
 
@@ -30,17 +32,20 @@ class Judged:
     doc_ids: Array
 
 
-def join_trec(run: Run, qrels: Qrels, *, queries: Literal["both", "judged"] = "both") -> Judged:
+def join_trec(run: Any, qrels: Any, *, queries: Literal["both", "judged"] | Sequence[str] = "both") -> Judged:
     """Bring a run and judgements together.
 
     Parameters
     ----------
-    run, qrels
-        What was retrieved, and what is relevant.
-    queries : {"both", "judged"}
+    run : Run, path, or frame
+        What was retrieved; a frame as for `Run.from_frame`.
+    qrels : Qrels, path, or frame
+        What is relevant.
+    queries : {"both", "judged"} or sequence of str
         "both": queries of the run that have judgements, in the order of the run, as trec_eval
         does; "judged": all queries with judgements, in the order of the judgements, as its
-        option ``-c`` does (a query that the run lacks has no retrieved documents).
+        option ``-c`` does (a query that the run lacks has no retrieved documents). Or these queries, all of
+        which have judgements, in this order.
 
     Returns
     -------
@@ -50,8 +55,10 @@ def join_trec(run: Run, qrels: Qrels, *, queries: Literal["both", "judged"] = "b
     Raises
     ------
     InputError
-        If no query is in both.
+        If no query is in both, or a file or frame cannot be read.
     """
+    run = _as(Run, run, read_trec_run)
+    qrels = _as(Qrels, qrels, read_trec_qrels)
     in_run = {query: q for q, query in enumerate(run.query_ids)}
     in_qrels = {query: q for q, query in enumerate(qrels.query_ids)}
     if not in_run.keys() & in_qrels.keys():
@@ -59,7 +66,8 @@ def join_trec(run: Run, qrels: Qrels, *, queries: Literal["both", "judged"] = "b
             f"no query is in both the run (queries {some_of(run.query_ids)}) and the judgements "
             f"({some_of(qrels.query_ids)}); at least one is needed. Check that they belong to one collection."
         )
-    chosen = [query for query in run.query_ids if query in in_qrels] if queries == "both" else qrels.query_ids
+    named = {"both": [q for q in run.query_ids if q in in_qrels], "judged": qrels.query_ids}
+    chosen = named[queries] if isinstance(queries, str) else queries
     scores, labels, docs, sizes = [], [], [], []
     for query in chosen:
         known = qrels.of_query(in_qrels[query])
@@ -72,6 +80,13 @@ def join_trec(run: Run, qrels: Qrels, *, queries: Literal["both", "judged"] = "b
         sizes.append(len(names) + len(known))
     qptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     return Judged(np.concatenate(scores), np.maximum(labels, 0.0), qptr, tuple(chosen), object_array(docs))
+
+
+def _as(kind: Any, given: Any, read: Callable[[Any], Any]) -> Any:
+    """Return a value of ``kind``, read from a file or made of a frame."""
+    if isinstance(given, kind):
+        return given
+    return read(given) if isinstance(given, str | os.PathLike) else kind.from_frame(given)
 
 
 def some_of(names: tuple[str, ...]) -> str:

@@ -83,6 +83,9 @@ class Comparisons:
         In the order given; in comparisons against one system, that one is second.
     letters : dict of str to str, or None
         Systems that share a letter do not differ; None in comparisons against one system.
+    ranked : dict of str to int
+        Number of queries that each system has ranked; of `compare` those with a value. ``directrix compare``
+        gives queries that a run lacks the value of an empty ranking, which counts.
 
     Notes
     -----
@@ -100,6 +103,7 @@ class Comparisons:
     undefined: dict[str, int]
     pairs: tuple[Pair, ...]
     letters: dict[str, str] | None
+    ranked: dict[str, int]
 
     def pair(self, first: str, second: str) -> Pair:
         """Return the comparison of two systems, in the order of ``pairs``.
@@ -139,6 +143,7 @@ class Comparisons:
                 "name": name,
                 "mean": json_value(mean),
                 "undefined": self.undefined.get(name, 0),
+                "ranked": self.ranked[name],
                 "letters": None if self.letters is None else self.letters[name],
             }
             for name, mean in self.means.items()

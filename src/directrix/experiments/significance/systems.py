@@ -84,6 +84,7 @@ def compare(
     pairs = procedure.pairs(table, _pairs_of(list(table), against))
     means = {name: float(np.nanmean(values)) for name, values in table.items()}
     undefined = {name: int(np.isnan(values).sum()) for name, values in table.items()}
+    n_queries = len(next(iter(table.values())))
     return Comparisons(
         test=test,
         correction=correction,
@@ -91,11 +92,12 @@ def compare(
         against=against,
         alpha=alpha,
         seed=seed,
-        n_queries=len(next(iter(table.values()))),
+        n_queries=n_queries,
         means=means,
         undefined={name: count for name, count in undefined.items() if count},
         pairs=pairs,
         letters=None if against is not None else _letters(means, pairs),
+        ranked={name: n_queries - count for name, count in undefined.items()},
     )
 
 

@@ -7,9 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
+from directrix.rankers.inputs import has_order
+from directrix.rankers.kinds import KINDS
+from directrix.rankers.method import Method
 from directrix.rankers.selection.trial import Candidate, Fold
 from directrix.rankers.training import mean_and_error
 
@@ -74,23 +76,15 @@ def difference(one: Candidate, other: Candidate) -> tuple[float, float]:
 
 
 def remarks_on_data(folds: list[Fold], measure: RankingMeasure, best: Candidate) -> Iterator[str]:
-    """Yield remarks on queries from which training learns nothing, or that cannot rank the candidates."""
+    """Yield a remark on validation queries that cannot rank the candidates."""
     train, judge = folds[0].train, folds[0].judge
-    if not any(_has_order(fold.train) for fold in folds):
-        yield "no training query has documents of different labels, so there is no order to learn"
     if math.isnan(best.valid):
         yield f"{measure.name} is undefined on all validation queries, so the first candidate was kept"
-    elif judge is not train and not any(_has_order(fold.judge) for fold in folds):
+    elif judge is not train and not any(has_order(fold.judge) for fold in folds):
         yield (
             "no validation query has documents of different labels, so all candidates are equal and the "
             "first was kept"
         )
-
-
-def _has_order(q: Queries) -> bool:
-    """Whether any query has documents of different labels."""
-    first = q.qptr[:-1][np.diff(q.qptr) > 0]
-    return bool(np.any(np.minimum.reduceat(q.labels, first) < np.maximum.reduceat(q.labels, first)))
 
 
 def remarks_on_gains(measure: RankingMeasure, gap: float) -> Iterator[str]:
@@ -99,6 +93,18 @@ def remarks_on_gains(measure: RankingMeasure, gap: float) -> Iterator[str]:
         yield (
             f"training maximises the gain 2^label - 1; {measure.name} chooses among the candidates and is "
             "what score reports"
+        )
+
+
+def remarks_on_packages(absent: Sequence[Method]) -> Iterator[str]:
+    """Yield a remark on methods whose packages are not installed; they may be the best ones."""
+    packages: dict[str | None, list[str]] = {}
+    for method in absent:
+        packages.setdefault(KINDS[method.model].needs, []).append(method.name)
+    for package, names in packages.items():
+        yield (
+            f"{', '.join(names)}: not trained, because the package {package} is not installed; type: pip "
+            f"install {package}"
         )
 
 

@@ -16,7 +16,7 @@ from directrix.measures.names import measure as parse_measure
 from directrix.rankers.ensemble import EnsembleRanker
 from directrix.rankers.inputs import Weights, check_measurable, check_trainable
 from directrix.rankers.kinds import MODELS
-from directrix.rankers.method import Method, Trial
+from directrix.rankers.method import Auto, Method, Trial
 from directrix.rankers.methods import method as method_named
 from directrix.rankers.selection import choose
 from directrix.rankers.selection.blend import Blend, blend
@@ -37,6 +37,8 @@ class SearchPlan(NamedTuple):
 
     measure: RankingMeasure
     trials: Sequence[Trial]
+    absent: tuple[Method, ...] = ()
+    """Methods that are left out because their packages are not installed."""
 
     @property
     def takes_missing(self) -> bool:
@@ -145,7 +147,9 @@ def plan_search(
     trials = _with_models(method.candidates(measure, settings), models)
     for trial in trials:
         trial.ranker(measure).check_parameters()
-    return SearchPlan(measure, trials if by_query else _without_queries(trials, measure))
+    absent = method.absent(measure) if isinstance(method, Auto) else ()
+    absent = tuple(m for m in absent if models is None or m.model in models)
+    return SearchPlan(measure, trials if by_query else _without_queries(trials, measure), absent)
 
 
 def run_search(  # noqa: PLR0913
@@ -186,6 +190,7 @@ def run_search(  # noqa: PLR0913
     texts = (
         *choose.remarks_on_data(parts, plan.measure, best.candidate),
         *choose.remarks_on_gains(plan.measure, gap),
+        *choose.remarks_on_packages(plan.absent),
         *choose.remarks_on_trials(without_weights, race.failed, race.n_untried, len(trials), time_budget),
         *race.remarks(),
     )

@@ -1,0 +1,87 @@
+"""What a file of an evaluation holds, by its beginning: arguments in the wrong order get one message."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+from directrix.data.files import open_data, readable
+from directrix.data.formats import ARROW, QRELS
+from directrix.data.trec.rows import number
+from directrix.errors import InputError
+
+_LINE = 1 << 12  # enough of a line to count its columns
+_NAMES = {
+    "model": "a model file",
+    "scores": "a file of scores",
+    "run": "a TREC run",
+    "qrels": "TREC qrels",
+    "data": "labelled data",
+}
+
+
+def is_model(path: Path) -> bool:
+    """Return whether a file begins like JSON; the readers report what cannot be read."""
+    try:
+        with readable(path), open_data(path) as file:
+            return file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"["))
+    except InputError:
+        return ".json" in path.suffixes
+
+
+def check_order(data: Path, rankings: list[Path]) -> None:
+    """Refuse rankings in place of labelled data, labelled data among rankings, and rankings of other data.
+
+    Files whose kind is unclear are left to their readers. Raises `InputError` at the first such file.
+    """
+    kind, kinds = _kind(data), [_kind(path) for path in rankings]
+    if kind in ("model", "scores", "run"):
+        right = next((path for path, k in zip(rankings, kinds, strict=True) if k in ("data", "qrels")), None)
+        order = f"{right or 'DATA'} {data}"
+        raise InputError(
+            f"{data} is {_NAMES[kind]}; labelled data or qrels come first, then the rankings: {order}."
+        )
+    for path, other in zip(rankings, kinds, strict=True):
+        if other in ("data", "qrels"):
+            raise InputError(
+                f"{path} is {_NAMES[other]} and not a ranking; after {data} give files of scores, models or "
+                "TREC runs."
+            )
+        if kind == "qrels" and other in ("model", "scores"):
+            raise InputError(
+                f"{path} is {_NAMES[other]}, but {data} is TREC qrels, which judge TREC runs; write one: "
+                "`directrix predict MODEL DATA --run TAG -o FILE.run`."
+            )
+        if kind == "data" and other == "run":
+            raise InputError(
+                f"{path} is a TREC run, but {data} is labelled data; runs are judged by qrels; make them: "
+                f"`directrix convert {data} FILE.qrels`."
+            )
+
+
+def _kind(path: Path) -> str:
+    """Return a key of the names above, or "" for a file whose kind its first line does not show."""
+    if is_model(path):
+        return "model"
+    if ARROW.recognises(path) or ARROW.is_named(path):
+        return "data"
+    words = _first_words(path)
+    if words[1:2] and words[1].startswith("qid:"):
+        return "data"
+    if QRELS.recognises(path):
+        return "qrels"
+    if len(words) == 1 and math.isfinite(number(words[0])):
+        return "scores"
+    return "run" if len(words) == 6 and math.isfinite(number(words[4])) else ""
+
+
+def _first_words(path: Path) -> list[str]:
+    """Words of the first line with any; none of a file that cannot be read."""
+    try:
+        with readable(path), open_data(path) as file:
+            while line := file.readline(_LINE):
+                if words := line.decode("utf-8-sig", "backslashreplace").partition("#")[0].split():
+                    return words
+    except InputError:
+        pass
+    return []
