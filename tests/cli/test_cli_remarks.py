@@ -21,11 +21,12 @@ def data(tmp_path):
     return write
 
 
-def test_training_without_two_labels_in_any_query_is_said(run, data, tmp_path):
+def test_training_without_two_labels_in_any_query_is_refused(run, data, tmp_path):
     path = data("0 qid:1 1:1\n0 qid:1 1:2\n0 qid:2 1:3\n")
     result = run("train", path, *FEW, "-o", tmp_path / "m.json")
-    assert result.exit_code == 0
-    assert "note: no training query has documents of different labels" in result.stderr
+    assert result.exit_code == 1
+    assert "no query of the training data has documents of different labels (all are 0)" in result.stderr
+    assert "directrix doctor FILE" in result.stderr
 
 
 def test_a_measure_that_is_undefined_on_all_validation_queries_is_said(run, files, data, tmp_path):

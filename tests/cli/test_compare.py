@@ -92,16 +92,33 @@ def test_latex_is_two_tables(invoke, files, rankings):
     assert "two-sided paired t-test" in text
 
 
-def test_runs_that_lack_a_query_are_compared_on_the_others(invoke, tmp_path):
+@pytest.mark.parametrize("common", [False, True])
+def test_a_query_that_a_run_lacks_is_lost_or_left_out(invoke, tmp_path, common):
     (tmp_path / "qrels").write_text("".join(f"{q} 0 d{d} {int(d < 2)}\n" for q in range(4) for d in range(4)))
     for name, queries in (("a.run", range(4)), ("b.run", range(1, 4))):
         lines = [f"{q} Q0 d{d} 1 {(d + q * (name == 'a.run')) % 4} t\n" for q in queries for d in range(4)]
         (tmp_path / name).write_text("".join(lines))
-    result = invoke(tmp_path / "qrels", tmp_path / "a.run", tmp_path / "b.run", "-m", "AP", "-f", "json")
-    assert f"note: {tmp_path / 'b.run'} lacks 1 of 4 queries; they do not count" in result.stderr
-    found = json.loads(result.stdout)
-    assert found["pairs"][0]["n"] == 3
-    assert [system["undefined"] for system in found["systems"]] == [0, 1]
+    options = ["-m", "AP", "-m", "KendallTau", "-f", "json", *["--common-queries"] * common]
+    result = invoke(tmp_path / "qrels", tmp_path / "a.run", tmp_path / "b.run", *options)
+    how = "do not count for any run" if common else "count as if it had retrieved nothing (--common-queries"
+    assert f"note: {tmp_path / 'b.run'} lacks 1 of 4 queries, which {how}" in result.stderr
+    first, second = json.loads(result.stdout)
+    assert [found["pairs"][0]["n"] for found in (first, second)] == ([3, 3] if common else [4, 4])
+    assert [system["ranked"] for system in first["systems"]] == [4, 3]
+    assert [system["undefined"] for system in second["systems"]] == [0, 0]
+    ap_of_b = (1 / 3 + 2 / 4) / 2  # of each query that it has: the two relevant documents come last
+    expected = ap_of_b if common else 3 / 4 * ap_of_b
+    np.testing.assert_allclose(first["systems"][1]["mean"], expected, rtol=1e-12)
+
+
+def test_runs_without_a_common_query_have_no_comparison_on_those(invoke, tmp_path):
+    (tmp_path / "qrels").write_text("1 0 d 1\n2 0 d 1\n")
+    for query in "12":
+        (tmp_path / f"{query}.run").write_text(f"{query} Q0 d 1 1 t\n")
+    runs = tmp_path / "1.run", tmp_path / "2.run"
+    result = invoke(tmp_path / "qrels", *runs, "--common-queries")
+    assert result.exit_code == 1
+    assert "no topic is in all runs" in result.stderr
 
 
 WRONG = [

@@ -180,10 +180,18 @@ def test_means_break_ties_by_document():
     np.testing.assert_allclose(found, (1.0 + 1 / 2) / 2, rtol=1e-15, atol=0)
 
 
-def test_a_search_says_when_nothing_can_be_learned():
+def test_nothing_is_learned_from_queries_of_one_label():
     flat = queries(labels=[1, 1, 0, 0])
-    found = search(flat, flat, settings={"alpha": 3.0, "l2": 0.0, "max_iter": 2})
-    assert any("different labels" in remark for remark in found.remarks)
+    for train in (search, dx.LinearRanker().fit_queries):
+        with pytest.raises(dx.InputError, match="no query of the training data has documents of different"):
+            train(flat)
+    with pytest.raises(dx.InputError, match=r"of different labels \(all are 1\)"):
+        dx.LinearRanker().fit(X, [1, 1, 1, 1], qid=QID)
+
+
+def test_validation_queries_of_one_label_are_said():
+    found = search(queries(), queries(labels=[1, 1, 0, 0]), settings={"alpha": 3.0, "l2": 0.0, "max_iter": 2})
+    assert any("no validation query has documents of different labels" in text for text in found.remarks)
     assert search(queries(), queries(), method="ApproxNDCG", settings={"alpha": 3.0, "l2": 0.0}).remarks == ()
 
 

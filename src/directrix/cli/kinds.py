@@ -65,23 +65,25 @@ def _kind(path: Path) -> str:
         return "model"
     if ARROW.recognises(path) or ARROW.is_named(path):
         return "data"
-    words = _first_words(path)
+    line = _first_line(path)
+    words = line.partition("#")[0].split()
     if words[1:2] and words[1].startswith("qid:"):
         return "data"
     if QRELS.recognises(path):
         return "qrels"
-    if len(words) == 1 and math.isfinite(number(words[0])):
+    if len(words) == 1 and line.split() == words and math.isfinite(number(words[0])):
         return "scores"
     return "run" if len(words) == 6 and math.isfinite(number(words[4])) else ""
 
 
-def _first_words(path: Path) -> list[str]:
-    """Words of the first line with any; none of a file that cannot be read."""
+def _first_line(path: Path) -> str:
+    """The first line that is no comment and not blank; "" of a file that cannot be read."""
     try:
         with readable(path), open_data(path) as file:
             while line := file.readline(_LINE):
-                if words := line.decode("utf-8-sig", "backslashreplace").partition("#")[0].split():
-                    return words
+                text = line.decode("utf-8-sig", "backslashreplace")
+                if text.partition("#")[0].strip():
+                    return text
     except InputError:
         pass
-    return []
+    return ""

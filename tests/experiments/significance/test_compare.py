@@ -139,7 +139,13 @@ def test_without_scatter_the_power_note_claims_nothing(values):
 def test_json_says_all_of_it(values):
     found = compare(values)
     document = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-    assert document["systems"][1] == {"name": "B", "mean": found.means["B"], "undefined": 2, "letters": "b"}
+    assert document["systems"][1] == {
+        "name": "B",
+        "mean": found.means["B"],
+        "undefined": 2,
+        "ranked": 38,
+        "letters": "b",
+    }
     assert document["pairs"][0]["interval"] == list(found.pairs[0].interval)
     assert document["pairs"][0]["p"] == found.pairs[0].p
     assert [document[name] for name in ("test", "correction", "against", "alpha")] == [
@@ -155,8 +161,11 @@ def test_json_says_all_of_it(values):
 def test_tables_are_best_first_with_letters(values):
     systems, pairs = comparison_tables(compare(values), "AP")
     assert systems.rows[0][0] == "C"
-    assert [row[2] for row in systems.rows] == ["a", "b", "b", "c"]
-    assert systems.columns == ("system", "AP", "letters")
+    assert [row[3] for row in systems.rows] == ["a", "b", "b", "c"]
+    assert systems.columns == ("system", "queries", "AP", "letters")
+    assert {row[0]: row[1] for row in systems.rows} == {"A": 40, "B": 38, "C": 40, "D": 40}
+    of_all, _ = comparison_tables(compare({name: values[name] for name in "AC"}), "AP")
+    assert of_all.columns == ("system", "AP", "letters")  # the title has the number of queries
     assert "two-sided paired t-test, p adjusted by Holm (6 pairs)" in systems.notes[0]
     assert "Queries without a value: B 2; a query counts where it is defined for the pair." in systems.notes
     pair = compare(values).pairs[0]
@@ -174,11 +183,11 @@ def test_tables_are_best_first_with_letters(values):
 
 def test_tables_against_one_have_stars(values):
     systems, _ = comparison_tables(compare(values, against="A"), "AP")
-    assert systems.columns == ("system", "AP", "minus A", "")
+    assert systems.columns == ("system", "queries", "AP", "minus A", "")
     by_name = {row[0]: row for row in systems.rows}
-    assert by_name["A"][2:] == (None, "")
-    assert by_name["D"][3] == "***"
-    assert by_name["D"][2] == np.mean(values["D"] - values["A"])
+    assert by_name["A"][3:] == (None, "")
+    assert by_name["D"][4] == "***"
+    assert by_name["D"][3] == np.mean(values["D"] - values["A"])
     assert [stars(p) for p in (0.05, 0.049, 0.0099, 0.0009)] == ["", "*", "**", "***"]
 
 
@@ -186,7 +195,7 @@ def test_stars_are_for_the_corrected_p(values):
     found = compare(values, against="A")
     pairs = tuple(replace(pair, p=0.0001, adjusted=0.02) for pair in found.pairs)
     systems, _ = comparison_tables(replace(found, pairs=pairs), "AP")
-    assert [row[3] for row in systems.rows if row[0] != "A"] == ["*", "*", "*"]
+    assert [row[4] for row in systems.rows if row[0] != "A"] == ["*", "*", "*"]
 
 
 def test_many_systems_have_no_table_of_pairs_unless_asked(values):
