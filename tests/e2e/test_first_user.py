@@ -185,7 +185,7 @@ def test_frames_keep_relevant_documents_that_were_not_retrieved(trec):
     )
     lost = dx.evaluate("AP", merged.score, merged.relevance.fillna(0), qid=merged.qid)["AP"]
     assert lost > 1.2 * expected  # what the documentation warns of
-    assert "To merge a run with judgements yourself loses them" in dx.evaluate.__doc__
+    assert "run with judgements yourself loses them" in dx.evaluate.__doc__
 
 
 # 5 Missing values
@@ -224,6 +224,8 @@ def test_labels_below_the_level_of_relevance_are_said(ohsumed, tmp_path):
     ):
         assert dx.evaluate(["AP", "P@1", "RR", "nDCG"], [2, 1], [0.5, 0])["AP"] == 0.0
     assert dx.evaluate("AP(rel=0.5)", [2, 1], [0.5, 0]) == {"AP(rel=0.5)": 1.0}
+    with pytest.raises(dx.InputError, match=r"AP: no document is relevant"):
+        dx.LinearRanker("ApproxAP").fit([[0.1], [0.2]], [0.5, 0], qid=[1, 1])
     lines = (ohsumed / "train.txt").read_text().splitlines()[:300]
     (tmp_path / "half.txt").write_text("".join(f"{int(line[0]) / 4}{line[1:]}\n" for line in lines))
     text = refused(

@@ -114,9 +114,8 @@ def train(
     queries = read_or_open(train, missing, stream=stream)
     validation = None
     if valid is not None:
-        stream = stream if format_of(valid).is_table else None
-        validation = read_or_open(valid, missing, stream=stream)
-        validation = _validation_data(validation, valid, train, queries, by_position=by_position)
+        validation = read_or_open(valid, missing, stream=stream if format_of(valid).is_table else None)
+        validation = _checked(validation, valid, train, queries, by_position=by_position)
     with progress_bar(f"training {method} for {measure}") as progress:
         result = run_search(
             plan,
@@ -169,7 +168,7 @@ def _plan(
     return plan_search(method, measure, fixed, models, by_query=by_query)
 
 
-def _validation_data(q: Queries, path: Path, train: Path, queries: Queries, *, by_position: bool) -> Queries:
+def _checked(q: Queries, path: Path, train: Path, queries: Queries, *, by_position: bool) -> Queries:
     """Return the validation data with the features of the training data, which they must not be."""
     from directrix.rankers.inputs import digest
 

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from directrix.measures.convention import Convention
 
 _BASE = "default"
+_REMEDY = (
+    "Leave out the convention for those, or use evaluate_conventions (--convention all in a shell), which "
+    "leaves them out."
+)
 _NO_IDS = "ties are broken by document id, some documents tie, and they have no ids"
 
 
@@ -68,12 +72,10 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     scores : float (n_docs,)
         Higher is better; -inf = not retrieved.
     labels : float (n_docs,)
-        Relevance, >= 0. Relevant documents that were not retrieved belong here too, with the score -inf:
-        recall, AP and nDCG count them. To merge a run with judgements yourself loses them; use ``run=``.
-    run, qrels : optional
-        Instead of scores and labels: what was retrieved, and what is relevant, as frames (pandas, polars,
-        pyarrow), dicts, paths, `Run` and `Qrels`; joined by `directrix.data.join_trec`, queries as in
-        trec_eval.
+        Relevance, >= 0. Relevant documents that were not retrieved count too, with the score -inf. Merging a
+        run with judgements yourself loses them: use ``run=`` and ``qrels=``.
+    run, qrels : frame (pandas, polars, pyarrow), dict, path, or `Run` and `Qrels`, optional
+        Instead of scores and labels; see `directrix.data.join_trec`.
     qid : hashables (n_docs,), optional
         Query of every document, in any order.
     qptr : int (n_queries + 1,), optional
@@ -102,8 +104,7 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
 
     Notes
     -----
-    All measures share one sort, O(n log n) per query, but for ties="trec", which has its own. Queries are
-    shared out among threads.
+    All measures share one sort, O(n log n) per query; ties="trec" has its own. Queries share the threads.
 
     Examples
     --------
@@ -117,11 +118,7 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     else:
         data = _of_run(run, qrels, (scores, labels, qid, qptr, group, doc_ids))
     if convention is not None:
-        remedy = (
-            "Leave out the convention for those, or use evaluate_conventions (--convention all in a shell), "
-            "which leaves them out."
-        )
-        warn_lacking(find_convention(convention), names, chosen, remedy)
+        warn_lacking(find_convention(convention), names, chosen, _REMEDY)
     try:
         values = Prepared(chosen, data.labels, data.qptr, data.doc_ids)(data.scores)
     except IdsNeeded as error:

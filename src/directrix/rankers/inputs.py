@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import scipy.sparse as sp
 
+from directrix.data.audits import has_order
 from directrix.data.queries import Queries
 from directrix.data.stored import StoredFeatures
 from directrix.data.validate import has_finite_sum
@@ -156,12 +157,6 @@ def check_trainable(q: Queries) -> None:
         )
 
 
-def has_order(q: Queries) -> bool:
-    """Return whether any query has documents of different labels."""
-    first = q.qptr[:-1][np.diff(q.qptr) > 0]
-    return bool(np.any(np.minimum.reduceat(q.labels, first) < np.maximum.reduceat(q.labels, first)))
-
-
 def check_training(q: Queries, valid: Queries | None, *, allow_missing: bool) -> None:
     """Raise `InputError` for training or validation data that no ranker can use, or this one."""
     check_finite(q, "the training data", allow_missing=allow_missing)
@@ -258,9 +253,14 @@ def check_measurable(measure: RankingMeasure, q: Queries) -> None:
             f"`# docid = X` to every line (doc_ids= in Python), or break ties otherwise: "
             f"{type(measure).symbol}(ties=expected)."
         )
+    check_reached(measure, q)
+    measure.prepare(q.labels, q.qptr, doc_ids=q.doc_ids)
+
+
+def check_reached(measure: Any, q: Queries) -> None:
+    """Raise `InputError` if a measure finds nothing relevant because all labels are below 1."""
     if text := unreached([measure], q.labels):
         raise InputError(text)
-    measure.prepare(q.labels, q.qptr, doc_ids=q.doc_ids)
 
 
 def surrogate_of(given: Any) -> Any:

@@ -269,13 +269,10 @@ class Auto(Method):
 
     def parts(self, measure: RankingMeasure | None) -> tuple[Method, ...]:
         """Return the methods that suit the measure, take it, and whose packages are installed."""
-        return tuple(part for part in self._suited(measure) if part.is_installed)
+        return tuple(part for part in self.suited(measure) if part.is_installed)
 
-    def absent(self, measure: RankingMeasure | None) -> tuple[Method, ...]:
-        """Return the methods that suit the measure and take it, and whose packages are not installed."""
-        return tuple(part for part in self._suited(measure) if not part.is_installed)
-
-    def _suited(self, measure: RankingMeasure | None) -> list[Method]:
+    def suited(self, measure: RankingMeasure | None) -> list[Method]:
+        """Return the methods that suit the measure and take it, installed or not."""
         suited = self.tries.get(type(measure).__name__, self.tries["others"])
         return [part for part in suited if part.takes(measure)]
 

@@ -15,7 +15,7 @@ from directrix.data.scaling import ScaleUnion, fills_missing, fit_scale, is_scal
 from directrix.errors import InputError, NotConverged, warn
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.base import Ranker, Training
-from directrix.rankers.inputs import check_finite, check_names, check_scores, surrogate_of
+from directrix.rankers.inputs import check_finite, check_names, check_reached, check_scores, surrogate_of
 from directrix.rankers.persistence import Saved
 from directrix.rankers.training import last_smoothing, measure_of, sharpened, training_record
 from directrix.types import Float64Array, Result
@@ -92,6 +92,7 @@ class StoredRanker(Saved, Ranker):
         surrogate = self._surrogate()
         if measure is None:
             measure = self._measure_of(surrogate)
+        check_reached(measure, q)
         scale = fit_scale(self.scale, q.features)
         data, judged = _scaled(q, scale), None if valid is None else _scaled(valid, scale)
         scaled = training._replace(queries=data, valid=judged, measure=measure)

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from directrix.data.audits import has_order
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
-from directrix.rankers.inputs import has_order
 from directrix.rankers.kinds import KINDS
 from directrix.rankers.method import Method
 from directrix.rankers.selection.trial import Candidate, Fold

@@ -147,8 +147,8 @@ def plan_search(
     trials = _with_models(method.candidates(measure, settings), models)
     for trial in trials:
         trial.ranker(measure).check_parameters()
-    absent = method.absent(measure) if isinstance(method, Auto) else ()
-    absent = tuple(m for m in absent if models is None or m.model in models)
+    suited = method.suited(measure) if isinstance(method, Auto) else ()
+    absent = tuple(m for m in suited if not m.is_installed and (models is None or m.model in models))
     return SearchPlan(measure, trials if by_query else _without_queries(trials, measure), absent)
 
 
