@@ -38,6 +38,13 @@ _Scale = Annotated[
         "raw+query-percentile."
     ),
 ]
+_Folds = Annotated[
+    int | None,
+    options.without_default(
+        min=1,
+        help="Number of folds without --valid; 1 holds out a fifth. Default 5; 1 from 1,000 queries on.",
+    ),
+]
 _ByQuery = Annotated[
     bool,
     Option(
@@ -77,13 +84,7 @@ def train(
             "--model", help="Only methods with this model: linear, mlp, stumps or trees; repeatable."
         ),
     ] = None,
-    folds: Annotated[
-        int | None,
-        options.without_default(
-            min=1,
-            help="Number of folds without --valid; 1 holds out a fifth. Default 5; 1 from 1,000 queries on.",
-        ),
-    ] = None,
+    folds: _Folds = None,
     time_budget: Annotated[
         float | None,
         options.without_default(

@@ -149,6 +149,7 @@ def check_trainable(q: Queries) -> None:
         )
     if not has_order(q):
         alike = f" (all are {highest:g})" if highest == q.labels.min() else ""
+        alike = " (one sample)" if q.n_docs == 1 else alike  # scikit-learn's checks look for these words
         raise InputError(
             f"no query of the training data has documents of different labels{alike}, so there is no "
             "order to learn; in some query one document must be better than another.",
