@@ -1,4 +1,4 @@
-"""Files that commands read and write: checks of outputs, numbers of features, names of documents."""
+"""Files that commands read and write: checks of outputs, names and numbers of features."""
 
 from __future__ import annotations
 

@@ -1,0 +1,106 @@
+"""Runs and judgements from frames and dicts."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import directrix as dx
+from directrix.data.trec.files import Qrels, Run
+from directrix.data.trec.join import join_trec
+
+RUN = {"2": {"b": 0.5, "a": 2.0}, "1": {"c": 1.0}}
+QRELS = {"1": {"c": 1, "d": 2}, "2": {"a": 0}}
+ROWS = [("2", "b", 0.5), ("1", "c", 1.0), ("2", "a", 2.0)]  # the queries in turns
+
+
+def same(found, expected):
+    assert found.query_ids == expected.query_ids
+    assert found.doc_ids.tolist() == expected.doc_ids.tolist()
+    values = ("scores" if isinstance(found, Run) else "labels",)
+    for name in ("qptr", *values):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("qid", "docno", "score"),  # PyTerrier
+        ("query_id", "doc_id", "score"),  # ir_datasets, ir_measures
+        ("q_id", "doc_id", "score"),  # ranx
+        ("query", "docid", "sim"),
+    ],
+)
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, dict, "arrow"])
+def test_the_columns_of_other_tools_are_recognised(names, frame):
+    columns = {name: list(cells) for name, cells in zip(names, zip(*ROWS, strict=True), strict=True)}
+    if frame == "arrow":
+        frame = pytest.importorskip("pyarrow").table
+    same(Run.from_frame(frame(columns), "mine"), Run.from_frame(RUN))
+    assert Run.from_frame(frame(columns), "mine").tag == "mine"
+
+
+def test_judgements_have_labels():
+    expected = Qrels.from_frame(QRELS)
+    assert (expected.query_ids, expected.labels.tolist()) == (("1", "2"), [1.0, 2.0, 0.0])
+    for name in ("label", "relevance", "rel", "score"):
+        frame = pd.DataFrame({"query_id": [1, 1, 2], "doc_id": ["c", "d", "a"], name: [1, 2, 0]})
+        same(Qrels.from_frame(frame), expected)
+
+
+def test_columns_of_any_name_are_named():
+    frame = pd.DataFrame({"t": [1.0, 1.0], "url": ["x", "y"], "w": [3, 4], "score": [0, 0], "qid": [7, 8]})
+    run = Run.from_frame(frame, qid="t", doc_id="url", score="w")
+    assert (run.query_ids, run.scores.tolist()) == (("1",), [3.0, 4.0])  # 1.0 is the topic 1
+    assert Qrels.from_frame(frame, qid="t", doc_id="url", label="w").labels.tolist() == [3.0, 4.0]
+
+
+def test_evaluate_joins_what_it_is_given(tmp_path):
+    run, qrels = Run.from_frame(RUN), Qrels.from_frame(QRELS)
+    joined = join_trec(run, qrels)
+    expected = dx.evaluate("AP", joined.scores, joined.labels, qptr=joined.qptr)
+    dx.data.write_trec_run(run, tmp_path / "a.run")
+    for given in (run, RUN, tmp_path / "a.run", str(tmp_path / "a.run")):
+        found = dx.evaluate("AP", run=given, qrels=QRELS)
+        assert found == expected == {"AP": (0.0 + 1 / 2) / 2}
+
+
+FRAME = {"qid": ["1", "1"], "docno": ["a", "b"], "score": [1.0, 2.0]}
+WRONG = [
+    (FRAME | {"score": [1.0, np.nan]}, "run: the value of row 1 is nan .* was not retrieved"),
+    (FRAME | {"score": ["x", "y"]}, "run: the column of values holds no numbers"),
+    (FRAME | {"docno": ["a", "a"]}, "run: query 1 has the document 'a' twice"),
+    (FRAME | {"qid": ["1", None]}, "run: the query of row 1 is missing"),
+    (
+        {"qid": ["1"], "docno": ["a"], "rank": [1]},
+        r"no column score or sim; the columns are qid, docno, rank. Type Run",
+    ),
+    ([1, 2], "run is a list; a frame with columns of queries, documents and scores is needed"),
+]
+
+
+@pytest.mark.parametrize(("frame", "message"), WRONG)
+def test_frames_that_are_no_runs_are_refused(frame, message):
+    with pytest.raises(dx.InputError, match=message):
+        Run.from_frame(frame)
+
+
+def test_a_named_column_must_be_there():
+    with pytest.raises(
+        dx.InputError, match=r"there is no column topic; .* Type Qrels.from_frame\(frame, qid=NAME\)"
+    ):
+        Qrels.from_frame(pd.DataFrame(FRAME), qid="topic")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"run": RUN}, "run and qrels are needed together"),
+        ({"run": RUN, "qrels": QRELS, "scores": [1.0]}, "instead of scores, labels, qid"),
+        ({"scores": [1.0]}, "labels are missing"),
+        ({}, "scores are missing"),
+    ],
+)
+def test_evaluate_needs_arrays_or_a_run(arguments, message):
+    with pytest.raises(dx.InputError, match=message):
+        dx.evaluate("AP", **arguments)
