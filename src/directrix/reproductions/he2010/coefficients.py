@@ -12,7 +12,8 @@ from directrix.experiments.cells import Cell
 from directrix.experiments.splits import Split
 from directrix.experiments.tendency import tendency
 from directrix.experiments.tendency_on_data import random_models, surrogate_tendencies
-from directrix.laws.bounds import ap_bound, ndcg_bound, rank_bound
+from directrix.laws.bounds import ap_bound, ndcg_bound
+from directrix.laws.ranks import rank_bound
 from directrix.reproductions.paper import paper
 from directrix.surrogates.names import surrogate as parse_surrogate
 
