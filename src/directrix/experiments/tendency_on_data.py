@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -46,6 +46,7 @@ def surrogate_tendencies(
     measure: Measure | str | None = None,
     models: Float64Array | None = None,
     per_query: bool = False,
+    transform: Literal["linear", "monotone"] = "linear",
     progress: Progress | None = None,
 ) -> tuple[Tendency, ...]:
     r"""Tendency correlation of surrogates on data, over linear models.
@@ -61,7 +62,7 @@ def surrogate_tendencies(
         (``surrogate.measure``).
     models : float (n_models, n_features), optional
         Weights; None = 100 of `random_models`.
-    per_query : bool
+    per_query, transform : optional
         As for `tendency`.
     progress : callable, optional
         Called with the number of finished parts, the number of all, and the surrogate.
@@ -114,7 +115,7 @@ def surrogate_tendencies(
                 progress(number * len(chosen) + i, len(starts) * len(chosen), repr(surrogate))
             surrogate_values[i][block] = surrogate.value_and_grad(*ranking)[0].reshape(-1, data.n_queries)
     return tuple(
-        tendency(values, measure_values[target], per_query=per_query)
+        tendency(values, measure_values[target], per_query=per_query, transform=transform)
         for values, target in zip(surrogate_values, targets, strict=True)
     )
 
