@@ -186,7 +186,9 @@ def test_an_increasing_function_of_the_measure_moves_like_it():
 def test_one_function_serves_all_queries():
     """On the first query the surrogate is the measure, on the second too, but for another level."""
     b = np.array([[0.0, 0.0], [1.0, 1.0]])
-    a = np.array([[0.0, 0.5], [1.0, 0.6]])  # phi rises by 1 from .5 to .6, so by 1 from 0 to 1 at least: 0 and 1
+    a = np.array(
+        [[0.0, 0.5], [1.0, 0.6]]
+    )  # phi rises by 1 from .5 to .6, so by 1 from 0 to 1 at least: 0 and 1
     assert tendency(a, b, transform="monotone").coefficient < 1e-6
     a = np.array([[0.0, 1.0], [1.0, 2.0]])
     b = np.array([[0.0, 0.0], [0.0, 1.0]])  # no rise from 0 to 1, 1 from 1 to 2

@@ -29,7 +29,9 @@ def true_ranks(scores):
 def test_theorem_3_bounds_every_document_by_its_own_gap(scores, alpha):
     assume(len(np.unique(scores)) == len(scores))
     bounds = rank_bounds(scores, alpha)
-    expected = [(len(scores) - 1) / (math.exp(min(gap(scores, i) * alpha, 700)) + 1) for i in range(len(scores))]
+    expected = [
+        (len(scores) - 1) / (math.exp(min(gap(scores, i) * alpha, 700)) + 1) for i in range(len(scores))
+    ]
     np.testing.assert_allclose(bounds, expected, rtol=1e-9, atol=1e-300)
     assert rank_bound(scores, alpha) == bounds.max()
     assert (np.abs(soft_ranks(scores, alpha=alpha) - true_ranks(scores)) <= bounds + 1e-12).all()
@@ -45,7 +47,9 @@ def test_of_two_documents_the_error_equals_the_bound_and_of_three_it_is_below():
 
 def test_documents_that_tie_have_half_of_the_others_as_bound_and_the_others_do_not():
     scores = np.array([1.0, 3.0, 1.0, 9.0])
-    np.testing.assert_allclose(rank_bounds(scores, 2.0), [3 / 2, 3 / (math.exp(4) + 1), 3 / 2, 3 / (math.exp(12) + 1)])
+    np.testing.assert_allclose(
+        rank_bounds(scores, 2.0), [3 / 2, 3 / (math.exp(4) + 1), 3 / 2, 3 / (math.exp(12) + 1)]
+    )
     np.testing.assert_allclose(noisy_rank_bounds(scores, 0.5)[[0, 2]], [3 / 2, 3 / 2])
     assert noisy_rank_bounds(scores, 0.5)[1] < 0.02
 
@@ -77,7 +81,7 @@ def test_softndcg_is_no_further_from_ndcg_than_its_ranks_allow(scores, sigma, se
 @settings(deadline=None)
 @given(scores=SCORES, sigma=st.floats(0.01, 3.0))
 def test_a_rank_of_small_variance_is_the_nearest_to_its_mean(scores, sigma):
-    """Lemma 6 of He and Liu (2010), with a constant of ours: P(R = the integer next to its mean) >= 1 - 4 var."""
+    """Lemma 6 of He and Liu (2010), our constant: P(R is the integer next to its mean) >= 1 - 4 var."""
     for j in range(len(scores)):
         p, ranks = rank_distribution(scores, j, sigma), np.arange(len(scores))
         mean = p @ ranks

@@ -50,7 +50,9 @@ def tendency(
     norm: Annotated[float, Option(help="Norm of their weights, which sets the unit of scores.")] = 1.0,
     transform: Annotated[
         Transform,
-        Option(help="What may be done to the surrogate: a factor k, or any non-decreasing function (slower)."),
+        Option(
+            help="What may be done to the surrogate: a factor k, or any non-decreasing function (slower)."
+        ),
     ] = Transform.linear,
     seed: options.SeedOption = 0,
     missing: options.MissingOption = options.Missing.error,
@@ -93,7 +95,8 @@ def tendency(
         return
     remark(
         f"coefficient: largest difference between {_CHANGE[transform]} and the change of the measure, over "
-        f"all pairs of {models} random models and all {queries.n_queries} queries; 0 means that they change alike"
+        f"all pairs of {models} random models and all {queries.n_queries} queries; 0 means that they change "
+        "alike"
     )
     remark("median: the same on the median query; query: where the difference is largest")
     print_rows(list(rows[0]), [list(row.values()) for row in rows], form)

@@ -123,7 +123,9 @@ def tendency(
     [0.25, 0.0]
     """
     if transform not in ("linear", "monotone"):
-        raise InputError(f"transform={transform!r}: there is no such transformation; type 'linear' or 'monotone'.")
+        raise InputError(
+            f"transform={transform!r}: there is no such transformation; type 'linear' or 'monotone'."
+        )
     is_monotone = transform == "monotone"
     surrogate, measure = _checked(surrogate_values, measure_values)
     has_value = np.flatnonzero(~np.isnan(measure[0]))

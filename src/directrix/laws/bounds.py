@@ -89,9 +89,9 @@ def bounds_of(
     - "relevant": the largest of the relevant documents, measured: the proofs need no others.
 
     Float64 (n_queries,) each, in units of the measure. NaN where the theorem gives no bound: no document is
-    relevant, scores tie (for "gaps" and "relevant": those of a relevant document), eps is not below 1/2 for ApproxAP, or
-    the bound is 1 or more, larger than any difference of two measures. Empty if no theorem covers the
-    surrogate: it has a cut-off, or a sigmoid that is not logistic.
+    relevant, scores tie (for "gaps" and "relevant": those of a relevant document), eps is not below 1/2 for
+    ApproxAP, or the bound is 1 or more, larger than any difference of two measures. Empty if no theorem
+    covers the surrogate: it has a cut-off, or a sigmoid that is not logistic.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def bounds_of(
         documents = slice(int(qptr[q]), int(qptr[q + 1]))
         counts = relevant[documents]
         limits = rank_bounds(scores[documents], surrogate.alpha * factor)
-        eps = {}
+        eps: dict[str, float] = {}
         if not is_tied[documents][counts].any():
             eps |= {"relevant": float(off[documents][counts].max()), "gaps": float(limits[counts].max())}
         if not is_tied[documents].any():

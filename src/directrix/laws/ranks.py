@@ -1,4 +1,4 @@
-"""Bounds on the error of ranks that are smoothed: soft ranks of ApproxRank, ranks of noisy scores of SoftRank."""
+"""Bounds on the error of smoothed ranks: soft ranks of ApproxRank, ranks of noisy scores of SoftRank."""
 
 from __future__ import annotations
 
@@ -143,7 +143,9 @@ def noisy_rank_bounds(scores: FloatArray, sigma: float) -> Float64Array:
     from scipy.special import erfc
 
     gaps = _gaps(scores)
-    return np.asarray(0.5 * (len(gaps) - 1) * erfc(gaps / (2.0 * positive(sigma, "sigma", "noisy_rank_bounds"))))
+    return np.asarray(
+        0.5 * (len(gaps) - 1) * erfc(gaps / (2.0 * positive(sigma, "sigma", "noisy_rank_bounds")))
+    )
 
 
 def _gaps(scores: FloatArray) -> Float64Array:
