@@ -20,11 +20,12 @@ from directrix.reproductions.claims import Ordering, check_ordering, comparable,
 from directrix.reproductions.collection import Collection
 from directrix.reproductions.qin2010 import REPRODUCTION
 from directrix.reproductions.qin2010.claims import claims, falls
-from directrix.reproductions.qin2010.curves import FIGURES, Bounded, ErrorCurve
+from directrix.reproductions.qin2010.curves import FIGURES, FUTURE_FIGURES, Bounded, ErrorCurve
 from directrix.reproductions.qin2010.figures import figures
-from directrix.reproductions.qin2010.methods import MAP, NDCG_ALL, Grids, entries
+from directrix.reproductions.qin2010.methods import FUTURE, MAP, NDCG_10, NDCG_ALL, OWN, Grids, entries
 from directrix.reproductions.qin2010.protocol import QUICK, CollectionResults, Results, Settings, read
 from directrix.surrogates.approx import ApproxAP, ApproxNDCG
+from directrix.surrogates.listwise import ListNet
 from directrix.trainers.sgd import SGD
 from tests.experiments.letor_folder import letor_folder
 from tests.reproductions.requests import request_of
@@ -58,9 +59,12 @@ def table(report, start):
 
 def test_every_table_has_every_row(report):
     names = [entry.name for entry in entries(QUICK.grids)]
-    assert [row[0] for row in table(report, "Table 2").rows] == names
+    assert names[-4:] == list(FUTURE)
+    assert [row[0] for row in table(report, "Table 2").rows] == names[:-4]
     assert [row[0] for row in table(report, "Table 3").rows] == ["ApproxNDCG", "ApproxAP"]
-    assert [row[0] for row in table(report, "Figures 4 and 5").rows] == names
+    assert [row[0] for row in table(report, "Figures 4 and 5").rows] == names[:-4]
+    assert [row[0] for row in table(report, "Measures of Section 7").rows] == list(OWN.values())
+    assert len(table(report, "Error of approximation for the measures of Section 7, OHSUMED").rows) == 4 * 3
     assert len(table(report, "Figures 1 to 3: error of approximation, TD2004").rows) == 3 + 3 + 3
 
 
@@ -97,6 +101,38 @@ def test_table_2_is_the_mean_of_the_folds(report):
     np.testing.assert_allclose(row[-1], folds.mean(axis=1).mean(), rtol=1e-12, atol=0)
 
 
+def test_question_b_compares_the_surrogate_of_a_measure_with_the_best_of_the_others(report):
+    means = table(report, "Measures of Section 7")
+    at = {name: i for i, name in enumerate(means.columns[1:7], 1)}  # of the first collection, TD2004
+    rows = {row[1]: row for row in table(report, "Question (b)").rows if row[0] == "TD2004"}
+    assert [row[2] for row in rows.values()] == list(OWN.values())
+    values = {row[0]: row[at["NDCG@10"]] for row in means.rows}
+    _, _, own, value, place, rival, best, p = rows["NDCG@10"]
+    assert own == "ApproxNDCG@10"
+    assert value == values.pop(own)
+    assert best == values[rival] == max(values.values())
+    assert place == f"{1 + sum(other > value for other in values.values())} of 6"
+    assert 0.0 <= p <= 1.0
+
+
+def test_future_work_is_chosen_for_its_own_measure():
+    by_name = {entry.name: entry for entry in entries(Grids())}
+    for measure, name in OWN.items():
+        assert by_name[name].measure.name == measure
+    ten = by_name["ApproxNDCG@10"].resolved.ranker(
+        measure=by_name["ApproxNDCG@10"].measure, alpha=20.0, beta=5.0
+    )
+    assert ten.surrogate == ApproxNDCG(alpha=20.0, k=10, beta=5.0)
+    assert by_name["ApproxNDCG@10"].measure.name == NDCG_10
+    assert (
+        len(by_name["ApproxRR"].resolved.grid["alpha"]) * len(by_name["ApproxRR"].resolved.grid["beta"]) == 20
+    )
+    assert by_name["ApproxKendall"].resolved.grid == {"alpha": Grids().ndcg_alpha}
+    published = by_name["ListNet, query by query"].resolved.ranker(measure=AP(), temperature=0.3)
+    assert published.trainer == SGD(learning_rate=0.01, epochs=200)
+    assert (published.surrogate, published.start, published.l2) == (ListNet("labels", 0.3), "zero", 0.0)
+
+
 def test_error_curves_are_those_of_the_first_fold(report, data):
     train = read_letor(data / "letor" / "OHSUMED" / "Fold1" / "train.txt")
     for panel, label, surrogate in (
@@ -112,10 +148,10 @@ def test_error_curves_are_those_of_the_first_fold(report, data):
         name = f"{type(surrogate).__name__}, {label}"
         (row,) = (row for row in bounds if row[0] == name)
         shares = [float(found.covered(kind).mean()) for kind in BOUNDS]
-        np.testing.assert_allclose([row[1], row[4], row[7]], shares, rtol=1e-9, atol=0)
+        np.testing.assert_allclose(row[1:13:3], shares, rtol=1e-9, atol=0)
         known = ~np.isnan(found.bounds["relevant"])
-        np.testing.assert_allclose(row[8], found.bounds["relevant"][known].mean(), rtol=1e-9, atol=0)
-        np.testing.assert_allclose(row[9], found.errors[known].mean(), rtol=1e-9, atol=0)
+        np.testing.assert_allclose(row[11], found.bounds["relevant"][known].mean(), rtol=1e-9, atol=0)
+        np.testing.assert_allclose(row[12], found.errors[known].mean(), rtol=1e-9, atol=0)
 
 
 def test_what_validation_chose_names_settings_that_were_chosen_among(report):
@@ -135,7 +171,7 @@ def test_what_is_absent_is_named_and_what_is_there_is_claimed(report):
     assert "TD2004: AdaRank.MAP has higher MAP than SVMmap" in texts
     assert not any(text.startswith(("TD2003", "MQ2008")) for text in texts)
     assert report.claims[0].verdict == "holds"
-    assert len(report.tables) == 1 + 2 * 2 + 5 + 1 + 2
+    assert len(report.tables) == 1 + 2 * 2 + 5 + 1 + 2 + 4
     where = {claim.text: claim.source for claim in report.claims}
     assert where["TD2004: ApproxAP has higher MAP than SVMmap"] == "Sect. 6.3, Table 2"
     assert where["OHSUMED: ApproxAP has higher MAP than SVMmap"] == "Sect. 6.3, Table 2, of TD2003 and TD2004"
@@ -274,6 +310,7 @@ def test_accuracy_is_asked_of_every_epoch_and_every_alpha():
         {100.0: curve_of([0.03, 0.01], broken=2)},
     )
     curves = {"ApproxAP by alpha": good, "ApproxNDCG by alpha": late, "ApproxAP by beta": good}
+    curves |= dict.fromkeys(FUTURE_FIGURES, good)
     results = Results(Settings(), {"TD2003": replace(results_of(**values), curves=curves)})
     texts = {claim.text: claim for claim in claims(results)}
     at = {text: claim.verdict for text, claim in texts.items() if "accurate" in text or "98 %" in text}

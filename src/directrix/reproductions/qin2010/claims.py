@@ -21,7 +21,7 @@ from directrix.reproductions.claims import (
     wins,
 )
 from directrix.reproductions.paper import paper
-from directrix.reproductions.qin2010.curves import ErrorCurve
+from directrix.reproductions.qin2010.curves import FUTURE_FIGURES, ErrorCurve
 from directrix.reproductions.qin2010.methods import MAP, SHORT
 from directrix.reproductions.qin2010.protocol import CollectionResults, Results
 from directrix.surrogates.approx_rank import soft_ranks
@@ -106,6 +106,9 @@ def _of_curves(name: str, curves: Mapping[str, Mapping[float, ErrorCurve]]) -> I
         yield falls(*_PAPER.statement("falls", parameter="alpha", **values), by_alpha)
     values = {"name": name, "surrogate": "ApproxAP", "source": _elsewhere("Fig. 2", name, ["TD2004"])}
     yield falls(*_PAPER.statement("falls", parameter="beta", **values), curves["ApproxAP by beta"])
+    for figure in FUTURE_FIGURES:
+        values = {"name": name, "surrogate": figure.split()[0], "source": "Sect. 7, future work"}
+        yield falls(*_PAPER.statement("falls", parameter="alpha", **values), curves[figure])
     yield _bounds_hold(name, curves)
 
 

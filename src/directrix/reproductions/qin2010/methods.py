@@ -8,15 +8,22 @@ from typing import Any
 
 from directrix.experiments.tuning import Entry
 from directrix.measures.base import RankingMeasure
+from directrix.measures.cascade import RR
 from directrix.measures.dcg import NDCG
-from directrix.measures.precision import AP
+from directrix.measures.pairs import KendallTau
+from directrix.measures.precision import AP, Precision
 from directrix.rankers.method import Method
-from directrix.surrogates.approx import ApproxAP, ApproxNDCG
+from directrix.surrogates.approx import ApproxAP, ApproxKendall, ApproxNDCG, ApproxPrecision, ApproxRR
+from directrix.surrogates.listwise import ListNet
 from directrix.trainers.sgd import SGD
 
 _SOURCE = "Qin, Liu & Li (2010), Algorithm 1, doi:10.1007/s10791-009-9124-x"
 PUBLISHED_METHODS = ("ApproxAP", "ApproxNDCG", "AdaRank.MAP", "AdaRank.NDCG", "SVMmap", "SoftRank")
 """Rows of the paper's tables; the other rows are ours."""
+
+
+FUTURE = ("ApproxPrecision", "ApproxNDCG@10", "ApproxRR", "ApproxKendall")
+"""Rows of surrogates that the paper names as future work."""
 
 
 def ndcg_at(k: int | None) -> NDCG:
@@ -26,11 +33,19 @@ def ndcg_at(k: int | None) -> NDCG:
 
 MAP, NDCG_ALL, NDCG_10, NDCG_EQ_5 = (m.name for m in (AP(), ndcg_at(None), ndcg_at(10), NDCG()))
 """Names of measures: MAP, NDCG@n, NDCG@10, and NDCG@n with the discount of Eq. 5."""
+P_10, FIRST, TAU = (m.name for m in (Precision(k=10), RR(), KendallTau()))
+"""Measures that the paper names as future work, besides NDCG@10."""
+OWN = {
+    **{MAP: "ApproxAP", NDCG_ALL: "ApproxNDCG", NDCG_10: "ApproxNDCG@10"},
+    **{P_10: "ApproxPrecision", FIRST: "ApproxRR", TAU: "ApproxKendall"},
+}
+"""Measures with the row whose surrogate approximates them."""
 SHORT = {
     MAP: "MAP",
     NDCG_ALL: "NDCG@n",
     NDCG_EQ_5: "NDCG@n of Eq. 5",
     **{ndcg_at(k).name: f"NDCG@{k}" for k in range(1, 11)},
+    **{P_10: "P@10", FIRST: "RR", TAU: "Kendall's tau"},
 }
 """Measures as tables write them."""
 
@@ -41,7 +56,8 @@ class Grids:
 
     epochs: int = 200  # T of Algorithm 1
     rate: float = 0.01  # its eta
-    # ap_alpha, ap_beta, ndcg_alpha: of ApproxAP and ApproxNDCG (Sect. 6.3 and 6.4).
+    # ap_alpha, ap_beta, ndcg_alpha: of ApproxAP and ApproxNDCG (Sect. 6.3 and 6.4); the first two also of
+    # the surrogates with a truncation that are future work, the last of that without
     ap_alpha: tuple[float, ...] = (10.0, 20.0, 50.0, 100.0)
     ap_beta: tuple[float, ...] = (1.0, 10.0, 20.0, 50.0, 100.0)
     ndcg_alpha: tuple[float, ...] = (10.0, 20.0, 50.0, 100.0, 150.0, 200.0, 250.0, 300.0)
@@ -51,7 +67,8 @@ class Grids:
 
 def measures() -> list[RankingMeasure]:
     """Return the measures that are reported."""
-    return [AP(), *(ndcg_at(k) for k in range(1, 11)), ndcg_at(None), NDCG()]
+    others = (Precision(k=10), RR(), KendallTau())
+    return [AP(), *(ndcg_at(k) for k in range(1, 11)), ndcg_at(None), NDCG(), *others]
 
 
 def entries(grids: Grids) -> list[Entry]:
@@ -62,8 +79,8 @@ def entries(grids: Grids) -> list[Entry]:
     """
     by_map, by_ndcg = AP(), ndcg_at(None)
     rows: list[tuple[str, Method | str, RankingMeasure]] = [
-        ("ApproxAP", _algorithm_1("ApproxAP", grids), by_map),
-        ("ApproxNDCG", _algorithm_1("ApproxNDCG", grids), by_ndcg),
+        ("ApproxAP", _algorithm_1(ApproxAP, grids), by_map),
+        ("ApproxNDCG", _algorithm_1(ApproxNDCG, grids), by_ndcg),
         ("AdaRank.MAP", "AdaRank-MAP", by_map),
         ("AdaRank.NDCG", "AdaRank-NDCG", by_ndcg),
         ("SVMmap", "SVMMap", by_map),
@@ -72,22 +89,49 @@ def entries(grids: Grids) -> list[Entry]:
         ("RankSVM", "RankSVM", by_map),
         ("ApproxAP, L-BFGS", "ApproxAP", by_map),
         ("ApproxNDCG, L-BFGS", "ApproxNDCG", by_ndcg),
+        ("ListNet, query by query", _by_query(grids), by_map),
+        ("ApproxPrecision", _algorithm_1(ApproxPrecision, grids, k=10), Precision(k=10)),
+        ("ApproxNDCG@10", _algorithm_1(ApproxNDCG, grids, k=10), ndcg_at(10)),
+        ("ApproxRR", _algorithm_1(ApproxRR, grids), RR()),
+        ("ApproxKendall", _algorithm_1(ApproxKendall, grids), KendallTau()),
     ]
     return [Entry(name, method, grid=grids.others.get(name), measure=by) for name, method, by in rows]
 
 
-def _algorithm_1(name: str, grids: Grids) -> Method:
-    is_ap = name == "ApproxAP"
+def _algorithm_1(surrogate: type[Any], grids: Grids, **fixed: Any) -> Method:
+    has_truncation = bool(fixed) or surrogate in (ApproxAP, ApproxRR)
+    grid: dict[str, tuple[float, ...]] = {"alpha": grids.ndcg_alpha}
+    if has_truncation:
+        grid = {"alpha": grids.ap_alpha, "beta": grids.ap_beta}
     return Method(
-        name=name,
-        surrogate=ApproxAP if is_ap else ApproxNDCG,
+        name=surrogate.__name__,
+        surrogate=surrogate,
         trainer=SGD,
         source=_SOURCE,
         cost="one step per query: O(R n) pairs, only those inside the sigmoid's band",
         use_when="the paper's own training",
-        grid={"alpha": grids.ap_alpha, "beta": grids.ap_beta} if is_ap else {"alpha": grids.ndcg_alpha},
-        fixed={"learning_rate": grids.rate, "epochs": grids.epochs, "start": "zero"},
-        from_measure=("rel",) if is_ap else (),
+        grid=grid,
+        fixed={"learning_rate": grids.rate, "epochs": grids.epochs, "start": "zero", **fixed},
+        from_measure=("rel",) if surrogate in (ApproxAP, ApproxPrecision, ApproxRR) else (),
         keeps_best=True,
-        selection="AP" if is_ap else "nDCG",
+        selection="AP" if surrogate is ApproxAP else "nDCG",
+    )
+
+
+def _by_query(grids: Grids) -> Method:
+    """ListNet as published: stochastic gradient, without a penalty, stopped by validation."""
+    return Method(
+        name="ListNet, query by query",
+        surrogate=ListNet,
+        trainer=SGD,
+        source="Cao et al. (2007), Algorithm 1, doi:10.1145/1273496.1273513",
+        cost="one pass over the documents per epoch",
+        use_when="to repeat its published training",
+        grid={"temperature": (0.3, 1.0)},
+        fixed={
+            **{"target": "labels", "learning_rate": grids.rate, "epochs": grids.epochs},
+            **{"start": "zero", "l2": 0.0},
+        },
+        keeps_best=True,
+        selection="AP",
     )

@@ -42,6 +42,7 @@ _FEW: dict[str, Mapping[str, Any]] = {
     "RankSVM": {"l2": (1e-4, 1e-2), "max_iter": (100,)},
     "ApproxAP, L-BFGS": {"alpha": (10.0,), "l2": (1e-3,), "max_iter": (50,)},
     "ApproxNDCG, L-BFGS": {"alpha": (10.0,), "l2": (1e-3,), "max_iter": (50,)},
+    "ListNet, query by query": {"temperature": (1.0,)},
 }
 QUICK = Settings(
     grids=Grids(40, 0.01, (10.0, 100.0), (10.0, 100.0), (10.0, 100.0, 300.0), _FEW),

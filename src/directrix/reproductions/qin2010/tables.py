@@ -8,19 +8,25 @@ import numpy as np
 
 from directrix.experiments.significance import paired, paired_t
 from directrix.laws.bounds import BOUNDS
+from directrix.laws.ranks import rank_bounds
 from directrix.reports.crossval import shown
 from directrix.reports.report import Section
 from directrix.reports.tables import Table, Value
 from directrix.reproductions.paper import beside, paper
 from directrix.reproductions.qin2010.claims import ORDERINGS, POSITIONS, SCORES, stated_on
-from directrix.reproductions.qin2010.curves import FIGURES, Bounded, ErrorCurve
+from directrix.reproductions.qin2010.curves import FIGURES, FUTURE_FIGURES, Bounded, ErrorCurve
 from directrix.reproductions.qin2010.methods import (
+    FIRST,
+    FUTURE,
     MAP,
     NDCG_10,
     NDCG_ALL,
     NDCG_EQ_5,
+    OWN,
+    P_10,
     PUBLISHED_METHODS,
     SHORT,
+    TAU,
     ndcg_at,
 )
 from directrix.reproductions.qin2010.protocol import CollectionResults, Results
@@ -35,7 +41,7 @@ _PUBLISHED_ON = ("TD2003", "TD2004")  # collections of Tables 2 and 3
 def tables(results: Results) -> tuple[Section, ...]:
     """Make all tables, in the order of the paper."""
     collections = results.collections
-    methods = list(next(iter(collections.values())).compared.entries)
+    methods = _rows(next(iter(collections.values())))
     accuracy = [
         _mean_ap("table-2", collections, methods),
         _mean_ap("table-3", collections, ["ApproxNDCG", "ApproxAP"]),
@@ -43,50 +49,81 @@ def tables(results: Results) -> tuple[Section, ...]:
     if "OHSUMED" in collections:
         ohsumed = collections["OHSUMED"]
         accuracy += [_ndcg_n(ohsumed), _ndcg_curve(ohsumed), _edition_3(ohsumed)]
+    if "MQ2008" in collections:
+        accuracy.append(_edition_4(collections["MQ2008"]))
+    future = [
+        _future(collections),
+        _own(collections),
+        *(_errors("future-errors", name, one.curves, FUTURE_FIGURES) for name, one in collections.items()),
+    ]
     errors = [table for name, one in collections.items() for table in _approximation(name, one.curves)]
     return (
         Section("Approximation", (_table_1(), *errors)),
         Section("Ranking accuracy", tuple(accuracy)),
         Section("Tests of the orderings", (_tests(collections),)),
+        Section("Other measures (future work of the paper)", tuple(future)),
         Section("What validation chose", tuple(map(_chosen, collections.values()))),
     )
 
 
 def _table_1() -> Table:
-    ours = soft_ranks(SCORES, alpha=100.0)
+    ours, bounds = soft_ranks(SCORES, alpha=100.0), rank_bounds(SCORES, 100.0)
     ranks = (-SCORES).argsort().argsort() + 1
+    columns = zip(SCORES, ranks, POSITIONS, ours, bounds, strict=True)
     rows = [
-        (f"x{i}", float(score), int(rank), *beside(float(published), float(soft)))
-        for i, (score, rank, published, soft) in enumerate(
-            zip(SCORES, ranks, POSITIONS, ours, strict=True), 1
+        (
+            f"x{i}",
+            float(score),
+            int(rank),
+            *beside(float(published), float(soft)),
+            abs(float(soft - rank)),
+            float(bound),
         )
+        for i, (score, rank, published, soft, bound) in enumerate(columns, 1)
     ]
     return _PAPER.table("table-1", rows)
 
 
 def _approximation(name: str, curves: Mapping[str, Mapping[float, ErrorCurve]]) -> Iterator[Table]:
     """Make a table of the errors, and one of the bounds of the theorems."""
-    rows = [
-        (f"{figure.split()[0]}, {figure.split()[2]} = {value:g}", curve)
-        for figure in FIGURES
-        for value, curve in curves[figure].items()
-    ]
-    n_epochs = len(rows[0][1].rho)
-    epochs = [*(e for e in _EPOCHS if e < n_epochs), n_epochs]
-    errors = [
-        (label, *(float(curve.rho[e - 1]) for e in epochs), float(curve.rho.mean())) for label, curve in rows
-    ]
-    columns = ("surrogate", *(f"epoch {e}" for e in epochs), "mean")
-    yield _PAPER.table("errors", errors, columns=columns, name=name)
+    yield _errors("errors", name, curves, FIGURES)
     bounds = [
         (
             label,
             *(value for kind in BOUNDS for value in _mean_bounds(curve.bounds[kind])),
             sum(bounded.broken for bounded in curve.bounds.values()),
         )
-        for label, curve in rows
+        for label, curve in _curves(curves, FIGURES)
     ]
     yield _PAPER.table("bounds", bounds, name=name)
+
+
+def _curves(
+    curves: Mapping[str, Mapping[float, ErrorCurve]], figures: Sequence[str]
+) -> list[tuple[str, ErrorCurve]]:
+    return [
+        (f"{figure.split()[0]}, {figure.split()[2]} = {value:g}", curve)
+        for figure in figures
+        for value, curve in curves[figure].items()
+    ]
+
+
+def _errors(
+    key: str, name: str, curves: Mapping[str, Mapping[float, ErrorCurve]], figures: Sequence[str]
+) -> Table:
+    rows = _curves(curves, figures)
+    n_epochs = len(rows[0][1].rho)
+    epochs = [*(e for e in _EPOCHS if e < n_epochs), n_epochs]
+    errors = [
+        (label, *(float(curve.rho[e - 1]) for e in epochs), float(curve.rho.mean())) for label, curve in rows
+    ]
+    columns = ("surrogate", *(f"epoch {e}" for e in epochs), "mean")
+    return _PAPER.table(key, errors, columns=columns, name=name)
+
+
+def _rows(results: CollectionResults) -> list[str]:
+    """Return the methods without those that are trained for other measures."""
+    return [method for method in results.compared.entries if method not in FUTURE]
 
 
 def _mean_bounds(bounded: Bounded) -> tuple[Value, ...]:
@@ -130,7 +167,7 @@ def _ndcg_n(results: CollectionResults) -> Table:
             compared.mean(method, NDCG_EQ_5),
             compared.mean(method, MAP),
         )
-        for method in compared.entries
+        for method in _rows(results)
     ]
     return _PAPER.table("ndcg-n", rows)
 
@@ -138,7 +175,7 @@ def _ndcg_n(results: CollectionResults) -> Table:
 def _ndcg_curve(results: CollectionResults) -> Table:
     rows = [
         (method, *(results.compared.mean(method, ndcg_at(k).name) for k in range(1, 11)))
-        for method in results.compared.entries
+        for method in _rows(results)
     ]
     return _PAPER.table("ndcg-at-k", rows)
 
@@ -153,6 +190,43 @@ def _edition_3(results: CollectionResults) -> Table:
         for method, (ap, ndcg) in _PAPER.published["letor_3"].items()
     ]
     return _PAPER.table("letor-3", rows)
+
+
+def _edition_4(results: CollectionResults) -> Table:
+    rows = []
+    for method, published in _PAPER.published["letor_4"].items():
+        values = results.compared.values(method, MAP)
+        error = float(np.std(values, ddof=1) / np.sqrt(len(values)))
+        rows.append((method, *beside(published, results.compared.mean(method, MAP)), error))
+    return _PAPER.table("letor-4", rows)
+
+
+def _future(collections: Mapping[str, CollectionResults]) -> Table:
+    measures = (MAP, NDCG_ALL, P_10, NDCG_10, FIRST, TAU)
+    rows = [
+        (
+            method,
+            *(one.compared.mean(method, measure) for one in collections.values() for measure in measures),
+        )
+        for method in OWN.values()
+    ]
+    columns = ("algorithm", *(SHORT[measure] for _ in collections for measure in measures))
+    groups = (("", 1), *((name, len(measures)) for name in collections))
+    return _PAPER.table("future", rows, columns=columns, groups=groups)
+
+
+def _own(collections: Mapping[str, CollectionResults]) -> Table:
+    """Compare the surrogate of every measure with the best of the others: question (b) of the paper."""
+    rows = []
+    for name, one in collections.items():
+        for measure, own in OWN.items():
+            means = {method: one.compared.mean(method, measure) for method in OWN.values()}
+            mean = means.pop(own)
+            rival = max(means, key=means.__getitem__)
+            test = paired_t(*(one.compared.values(method, measure) for method in (own, rival)))
+            place = f"{1 + sum(other > mean for other in means.values())} of {len(OWN)}"
+            rows.append((name, SHORT[measure], own, mean, place, rival, means[rival], float(test.p)))
+    return _PAPER.table("own", rows)
 
 
 def _tests(collections: Mapping[str, CollectionResults]) -> Table:

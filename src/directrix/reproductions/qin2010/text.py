@@ -84,7 +84,7 @@ def _accuracy(results: CollectionResults) -> tuple[str, ...]:
 def _of_bounds(collections: Mapping[str, CollectionResults]) -> tuple[str, ...]:
     parts = []
     for name, one in collections.items():
-        curves = [curve for by in one.curves.values() for curve in by.values()]
+        curves = [curve for by in one.curves.values() for curve in by.values() if curve.bounds]
         shares = [
             float(np.mean([curve.bounds[kind].covered.mean() for curve in curves]))
             for kind in ("gap", "relevant")
