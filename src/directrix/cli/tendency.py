@@ -22,7 +22,7 @@ _CHANGE = {
 }
 
 
-class Transform(StrEnum):
+class TendencyTransform(StrEnum):
     """What may be done to a surrogate."""
 
     linear = "linear"
@@ -49,11 +49,11 @@ def tendency(
     models: Annotated[int, Option(min=2, help="Number of random linear models.")] = 100,
     norm: Annotated[float, Option(help="Norm of their weights, which sets the unit of scores.")] = 1.0,
     transform: Annotated[
-        Transform,
+        TendencyTransform,
         Option(
             help="What may be done to the surrogate: a factor k, or any non-decreasing function (slower)."
         ),
-    ] = Transform.linear,
+    ] = TendencyTransform.linear,
     seed: options.SeedOption = 0,
     missing: options.MissingOption = options.Missing.error,
     form: options.FormatOption = options.Format.table,

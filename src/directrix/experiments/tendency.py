@@ -9,7 +9,7 @@ import numpy as np
 
 from directrix.errors import InputError
 from directrix.experiments.monotone import largest_fall, transformed
-from directrix.types import Float64Array
+from directrix.types import Float64Array, Int64Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,16 +61,11 @@ def tendency(
               = \min_{k \ge 0}\ \max_q\ \operatorname*{range}_i\,(k \tilde F_{iq} - F_{iq})
 
     over queries q and models i, j. The smaller, the stronger the correlation. It is at most the largest range
-    of the measure on a query (k = 0), and does not change when a constant is added to the surrogate, or when
-    it is multiplied by a positive number.
+    of the measure on a query (k = 0), and the unit and the zero of the surrogate do not change it.
 
-    With ``transform="monotone"`` any non-decreasing function of the surrogate stands in place of the factor:
-
-    .. math:: \min_{\varphi\ \text{non-decreasing}}\ \max_q\ \operatorname*{range}_i\,
-              (\varphi(\tilde F_{iq}) - F_{iq})
-
-    It is at most the coefficient above, and not below the largest fall of the measure of a query between two
-    models of which the surrogate does not prefer the first.
+    With ``transform="monotone"`` k times the surrogate is replaced by any non-decreasing function of it, the
+    same for all queries. This coefficient is at most the other, and at least the largest fall of the measure
+    of a query between two models of which the surrogate does not prefer the first.
 
     Parameters
     ----------
@@ -81,7 +76,7 @@ def tendency(
     per_query : bool
         Also compute the coefficient of each query alone.
     transform : {"linear", "monotone"}
-        What may be done to the surrogate: a factor, or any non-decreasing function, the same for all queries.
+        What may be done to the surrogate.
 
     Returns
     -------
@@ -90,22 +85,18 @@ def tendency(
     Raises
     ------
     InputError
-        If the shapes of the arrays differ, they contain values that cannot be compared, or there is no such
-        transformation.
+        If the arrays differ in shape or cannot be compared, or there is no such transformation.
 
     Notes
     -----
     The maximum is a convex function of k made of straight lines, one for each pair of models and query. It is
-    minimised exactly, not to a tolerance: the crossing of a falling and a rising line is a lower bound; the
-    highest line at that k replaces one of them, until none is above the bound. Each step costs
-    O(n_models n_queries), pairs are never listed; about ten steps are usual. "monotone" is a linear program
-    with an unknown for every value, solved to 1e-6: seconds for 100 models and 60 queries.
+    minimised exactly (docs/decisions/0097): about ten steps of O(n_models n_queries). "monotone" is a linear
+    program with an unknown for every value, solved to 1e-6: seconds for 100 models and 60 queries.
 
     References
     ----------
     He & Liu (2010), Tendency correlation analysis for direct optimization of evaluation measures in
-    information retrieval, Information Retrieval 13, Sect. 4.1 and 6.2; a transformation that is not linear is
-    its future work (Sect. 7).
+    information retrieval, Information Retrieval 13, Sect. 4.1 and 6.2; "monotone": its future work, Sect. 7.
 
     Examples
     --------
@@ -126,7 +117,6 @@ def tendency(
         raise InputError(
             f"transform={transform!r}: there is no such transformation; type 'linear' or 'monotone'."
         )
-    is_monotone = transform == "monotone"
     surrogate, measure = _checked(surrogate_values, measure_values)
     has_value = np.flatnonzero(~np.isnan(measure[0]))
     if not len(has_value):
@@ -134,12 +124,25 @@ def tendency(
             "measure_values are all NaN: the measure is undefined on every query; it must be defined on at "
             "least one, e.g. one with a relevant document."
         )
+    return _compared(surrogate, measure, has_value, per_query=per_query, is_monotone=transform == "monotone")
+
+
+def _compared(
+    surrogate: Float64Array,
+    measure: Float64Array,
+    has_value: Int64Array,
+    *,
+    per_query: bool,
+    is_monotone: bool,
+) -> Tendency:
+    """Compute the coefficient on the queries on which the measure has a value."""
     # Ranges do not change when a constant is subtracted; near 0 differences keep their last digits.
     a, b = surrogate[:, has_value] - surrogate[0, has_value], measure[:, has_value] - measure[0, has_value]
     by_query, separate, phi = np.full(measure.shape[1], np.nan), None, None
     if is_monotone:
+        a = surrogate[:, has_value]  # only their order counts, which a difference may round away
         phi = np.full(measure.shape, np.nan)
-        phi[:, has_value] = transformed(surrogate[:, has_value], b)
+        phi[:, has_value] = transformed(a, b)
         k, heights = np.nan, phi[:, has_value] - b
         line = _line(heights, a, b)
     else:
@@ -148,15 +151,15 @@ def tendency(
     by_query[has_value] = np.ptp(heights, axis=0)
     if per_query:
         separate = np.full(measure.shape[1], np.nan)
-        for column, q in enumerate(has_value):
-            alone = a[:, column : column + 1], b[:, column : column + 1]
-            separate[q] = (
-                largest_fall(surrogate[:, q], b[:, column])
-                if is_monotone
-                else np.ptp(_best(*alone)[0] * alone[0] - alone[1])
-            )
+        alone = largest_fall if is_monotone else _of_one_query
+        separate[has_value] = [alone(ours, theirs) for ours, theirs in zip(a.T, b.T, strict=True)]
     query = int(has_value[line.query])
     return Tendency(float(by_query[query]), k, query, (line.upper, line.lower), by_query, separate, phi)
+
+
+def _of_one_query(a: Float64Array, b: Float64Array) -> float:
+    """Coefficient with a factor of its own; values (n_models,)."""
+    return float(np.ptp(_best(a[:, None], b[:, None])[0] * a - b))
 
 
 class _Line(NamedTuple):

@@ -24,7 +24,7 @@ from directrix.reproductions.he2010.agreement import Agreement, Coefficients, Tr
 from directrix.reproductions.he2010.coefficients import STRUCTURAL
 from directrix.reproductions.he2010.methods import LISTNET, MAP, NDCG
 from directrix.reproductions.he2010.protocol import MEASURES, Results
-from directrix.reproductions.he2010.theorem_claims import listed, on_theorems, transformation
+from directrix.reproductions.he2010.theorem_claims import on_theorems, transformation, with_values
 from directrix.reproductions.paper import paper
 
 _SMALL = 0.25  # a coefficient is "very strong" below this share of the smallest "big" one
@@ -81,7 +81,7 @@ def _cannot_always(name: str, compared: CrossValidation) -> Iterator[Claim]:
             name=name,
             methods=" and ".join(methods),
             measure=MEASURES[measure].name,
-            counts=listed(counts, "d"),
+            counts=with_values(counts, "d"),
             n_folds=len(base),
         )
 
@@ -111,10 +111,12 @@ def _tendency(name: str, coefficients: Coefficients) -> Iterator[Claim]:
         for name in large
     )
     means = {name: float(values.mean()) for name, values in large.items()}
-    yield _PAPER.fact("big", holds=margin > 0.0, name=name, means=listed(means, ".3f"), margin=margin)
+    yield _PAPER.fact("big", holds=margin > 0.0, name=name, means=with_values(means, ".3f"), margin=margin)
     least = min(means.values())
     is_strong = max(sharpest.values()) < _SMALL * least
-    yield _PAPER.fact("strong", holds=is_strong, name=name, sharpest=listed(sharpest, ".3f"), least=least)
+    yield _PAPER.fact(
+        "strong", holds=is_strong, name=name, sharpest=with_values(sharpest, ".3f"), least=least
+    )
     steep = np.array([v.mean() for label, v in coefficients["beta"].items() if label != "beta=1"])
     holds = bool(np.ptp(steep) < 0.01)
     yield _PAPER.fact("beta", holds=holds, name=name, least=steep.min(), most=steep.max())

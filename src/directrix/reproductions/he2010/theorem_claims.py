@@ -133,9 +133,9 @@ def _theorems(apart: Mapping[str, Any], sweep: Sweep) -> Iterator[Claim]:
             exceeded="none" if is_within else "at least one",
         )
     shares = {n: e["coefficient"] / e["range"] for n, e in zip(STRUCTURAL, apart["structural"], strict=True)}
-    yield _PAPER.fact("theorem-4", holds=min(shares.values()) > _WEAK, shares=listed(shares, ".2f"))
+    yield _PAPER.fact("theorem-4", holds=min(shares.values()) > _WEAK, shares=with_values(shares, ".2f"))
 
 
-def listed(values: Mapping[str, float], form: str) -> str:
+def with_values(values: Mapping[str, float], form: str) -> str:
     """Write names with their values."""
     return ", ".join(f"{name} {value:{form}}" for name, value in values.items())

@@ -68,7 +68,7 @@ class ErrorCurve:
     """The errors of one training."""
 
     rho: Float64Array  # (n_epochs,): mean error over the queries after every epoch
-    by_query: Float64Array  # (n_queries,): mean error over the epochs
+    by_query: Float64Array  # (n_queries,): mean error over the epochs; NaN where the measure is undefined
     # by the way the error of the soft ranks is bounded, see `directrix.laws.bounds.bounds_of`;
     # empty if no theorem covers the surrogate
     bounds: Mapping[str, Bounded]
@@ -121,7 +121,7 @@ def _errors(q: Queries, surrogate: Any, epochs: int, rate: float, seed: int) -> 
     }
     return {
         "rho": errors.rho.tolist(),
-        "by_query": errors.by_query.tolist(),
+        "by_query": _numbers(errors.by_query),  # a query whose documents are all alike has no Kendall's tau
         "bounds": bounds,
         "seconds": round(time.process_time() - begun, 2),
     }
@@ -141,4 +141,5 @@ def _curve(cell: Mapping[str, Any]) -> ErrorCurve:
         )
         for kind, bound in cell["bounds"].items()
     }
-    return ErrorCurve(np.array(cell["rho"]), np.array(cell["by_query"]), bounds, cell["seconds"])
+    by_query = np.array(cell["by_query"], dtype=np.float64)
+    return ErrorCurve(np.array(cell["rho"]), by_query, bounds, cell["seconds"])
