@@ -193,6 +193,7 @@ def test_a_run_is_taken_up_again(report, data, folder):
 
 def test_every_form_of_it_can_be_written(report):
     page_of_it = page(report)
+    assert "minutes of wall time" in page_of_it
     assert "| SVMmap | 0.198 | 0.304 |" in page_of_it
     assert document(report)["name"] == "qin2010"
     json.dumps(document(report), allow_nan=False)
@@ -309,7 +310,7 @@ def test_accuracy_is_asked_of_every_epoch_and_every_alpha():
     )
     curves = {"ApproxAP by alpha": good, "ApproxNDCG by alpha": late, "ApproxAP by beta": good}
     curves |= dict.fromkeys(FUTURE_FIGURES, good)
-    results = Results(Settings(), {"TD2003": replace(results_of(**values), curves=curves)})
+    results = Results(Settings(), {"TD2003": replace(results_of(**values), curves=curves)}, 60.0)
     texts = {claim.text: claim for claim in claims(results)}
     at = {text: claim.verdict for text, claim in texts.items() if "accurate" in text or "98 %" in text}
     assert at == {
@@ -333,6 +334,6 @@ def test_the_description_of_a_figure_names_bounds_only_if_they_are_drawn(covered
     curve = ErrorCurve(np.full(2, 0.1), np.full(4, 0.1), {"relevant": bounded}, 0.0)
     curves = {figure: {10.0: curve} for figure in FIGURES}
     results = CollectionResults(Collection("TD2003", ()), results_of(first=[0.5]).compared, curves)
-    (figure,) = figures(Results(Settings(), {"TD2003": results}))
+    (figure,) = figures(Results(Settings(), {"TD2003": results}, 60.0))
     assert any(line.style == "dashed" for panel in figure.panels for line in panel.curves) == is_drawn
     assert ("dashed" in figure.alt) == is_drawn

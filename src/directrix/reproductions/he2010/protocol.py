@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from directrix.experiments.cells import total_seconds
 from directrix.experiments.crossval_result import CrossValidation
 from directrix.reproductions.base import SeededSettings
 from directrix.reproductions.collection import Collection, Compared, read_collections
@@ -71,6 +72,7 @@ class Results:
     apart: Mapping[str, Any]  # of `directrix.reproductions.he2010.coefficients.apart`
     weak: Sequence[Mapping[str, Any]]  # of `directrix.reproductions.he2010.theorems.weak_tendencies`
     collections: Mapping[str, CollectionResults]
+    seconds: float  # of all cells together
 
 
 def read(data: Path, settings: Settings) -> dict[str, Collection]:
@@ -99,7 +101,7 @@ def run(collections: Mapping[str, Collection], settings: Settings, runner: Runne
         )
         found = (_by_fold(field, collection, sweep, cells) for field in ("coefficient", "loss", "monotone"))
         results[name] = results_of(collection, compared, *found)
-    return Results(settings, cells[apart.key], cells[weak.key], results)
+    return Results(settings, cells[apart.key], cells[weak.key], results, total_seconds(runner.path))
 
 
 def results_of(

@@ -72,7 +72,7 @@ def _theorem_2(apart: Mapping[str, Any], sweep: Sweep) -> Iterator[Claim]:
 
 
 def _at(values: Mapping[float, float]) -> str:
-    return " and ".join(f"{value:.2g} at sigma = {sigma:g}" for sigma, value in values.items())
+    return " and ".join(f"{short(value)} at sigma = {sigma:g}" for sigma, value in values.items())
 
 
 def _theorem_4(weak: Sequence[Mapping[str, Any]]) -> Claim:
@@ -134,6 +134,11 @@ def _theorems(apart: Mapping[str, Any], sweep: Sweep) -> Iterator[Claim]:
         )
     shares = {n: e["coefficient"] / e["range"] for n, e in zip(STRUCTURAL, apart["structural"], strict=True)}
     yield _PAPER.fact("theorem-4", holds=min(shares.values()) > _WEAK, shares=with_values(shares, ".2f"))
+
+
+def short(value: float) -> str:
+    """Write a number of any size with two digits, or as a whole number."""
+    return f"{value:.0f}" if value >= 100.0 else f"{value:.2g}"
 
 
 def with_values(values: Mapping[str, float], form: str) -> str:

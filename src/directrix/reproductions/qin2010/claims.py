@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -74,7 +75,7 @@ def _ordering(name: str, results: CollectionResults, ordering: Ordering) -> Clai
     placed = ordering._replace(source=_elsewhere(source, name, original))
     claim = check_ordering(placed, name, results.compared, SHORT[measure])
     values = [results.compared.values(method, measure) for method in (first, second)]
-    return Claim(claim.text, claim.source, claim.verdict, f"{claim.evidence}; {wins(*values)}")
+    return replace(claim, evidence=f"{claim.evidence}; {wins(*values)}")
 
 
 def _table_1() -> Claim:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from directrix.experiments.cells import total_seconds
 from directrix.reproductions.base import SeededSettings
 from directrix.reproductions.collection import Collection, Compared, read_collections
 from directrix.reproductions.qin2010.curves import ErrorCurve, Study, error_curves
@@ -66,6 +67,7 @@ class Results:
 
     settings: Settings
     collections: Mapping[str, CollectionResults]
+    seconds: float  # of all cells together
 
 
 def read(data: Path, settings: Settings) -> dict[str, Collection]:
@@ -88,7 +90,7 @@ def run(collections: Mapping[str, Collection], settings: Settings, runner: Runne
             keep_top=settings.keep_top,
         )
         results[name] = CollectionResults(collection, compared, curves[name])
-    return Results(settings, results)
+    return Results(settings, results, total_seconds(runner.path))
 
 
 def seconds(results: Results) -> dict[str, float]:

@@ -98,6 +98,7 @@ def details(results: Results) -> dict[str, Any]:
     collections = results.collections
     return {
         "settings": results.settings,
+        "minutes": results.seconds / 60.0,
         "sets": "; ".join(
             f"{name}, {COLLECTIONS[name]}, {len(one.collection.splits)} folds"
             for name, one in collections.items()
