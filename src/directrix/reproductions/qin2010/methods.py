@@ -56,8 +56,8 @@ class Grids:
 
     epochs: int = 200  # T of Algorithm 1
     rate: float = 0.01  # its eta
-    # ap_alpha, ap_beta, ndcg_alpha: of ApproxAP and ApproxNDCG (Sect. 6.3 and 6.4); the first two also of
-    # the surrogates with a truncation that are future work, the last of that without
+    # ap_alpha, ap_beta, ndcg_alpha: of ApproxAP and ApproxNDCG (Sect. 6.3 and 6.4); the last also of the
+    # surrogates that are future work
     ap_alpha: tuple[float, ...] = (10.0, 20.0, 50.0, 100.0)
     ap_beta: tuple[float, ...] = (1.0, 10.0, 20.0, 50.0, 100.0)
     ndcg_alpha: tuple[float, ...] = (10.0, 20.0, 50.0, 100.0, 150.0, 200.0, 250.0, 300.0)
@@ -99,9 +99,8 @@ def entries(grids: Grids) -> list[Entry]:
 
 
 def _algorithm_1(surrogate: type[Any], grids: Grids, **fixed: Any) -> Method:
-    has_truncation = bool(fixed) or surrogate in (ApproxAP, ApproxRR)
-    grid: dict[str, tuple[float, ...]] = {"alpha": grids.ndcg_alpha}
-    if has_truncation:
+    grid = {"alpha": grids.ndcg_alpha}
+    if surrogate is ApproxAP:
         grid = {"alpha": grids.ap_alpha, "beta": grids.ap_beta}
     return Method(
         name=surrogate.__name__,
