@@ -76,6 +76,9 @@ def test_the_bound_of_the_relevant_documents_heeds_only_their_ranks():
     assert off[[0, 4]].max() < 1e-3 < off.max()
     np.testing.assert_allclose(found["relevant"], ndcg_bound(off[[0, 4]].max()), rtol=1e-6, atol=0)
     np.testing.assert_allclose(found["ranks"], ndcg_bound(off.max()), rtol=1e-6, atol=0)
+    # the nearest scores of these two are 2 and 1 away, the least gap of all is .01
+    np.testing.assert_allclose(found["gaps"], ndcg_bound(4 / (np.exp(10.0) + 1)), rtol=1e-9, atol=0)
+    assert np.isnan(found["gap"][0])
 
 
 @pytest.mark.parametrize("surrogate", [ApproxAP(alpha=30.0, beta=5.0), ApproxNDCG(alpha=30.0)])

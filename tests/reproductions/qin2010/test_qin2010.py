@@ -22,9 +22,9 @@ from directrix.reproductions.qin2010 import REPRODUCTION
 from directrix.reproductions.qin2010.claims import claims, falls
 from directrix.reproductions.qin2010.curves import FIGURES, FUTURE_FIGURES, Bounded, ErrorCurve
 from directrix.reproductions.qin2010.figures import figures
-from directrix.reproductions.qin2010.methods import FUTURE, MAP, NDCG_10, NDCG_ALL, OWN, Grids, entries
+from directrix.reproductions.qin2010.methods import MAP, NDCG_ALL, OWN, Grids, entries, surrogates_of_measures
 from directrix.reproductions.qin2010.protocol import QUICK, CollectionResults, Results, Settings, read
-from directrix.surrogates.approx import ApproxAP, ApproxNDCG
+from directrix.surrogates.approx import ApproxAP, ApproxNDCG, ApproxPrecision
 from directrix.surrogates.listwise import ListNet
 from directrix.trainers.sgd import SGD
 from tests.experiments.letor_folder import letor_folder
@@ -59,10 +59,9 @@ def table(report, start):
 
 def test_every_table_has_every_row(report):
     names = [entry.name for entry in entries(QUICK.grids)]
-    assert names[-4:] == list(FUTURE)
-    assert [row[0] for row in table(report, "Table 2").rows] == names[:-4]
+    assert [row[0] for row in table(report, "Table 2").rows] == names
     assert [row[0] for row in table(report, "Table 3").rows] == ["ApproxNDCG", "ApproxAP"]
-    assert [row[0] for row in table(report, "Figures 4 and 5").rows] == names[:-4]
+    assert [row[0] for row in table(report, "Figures 4 and 5").rows] == names
     assert [row[0] for row in table(report, "Measures of Section 7").rows] == list(OWN.values())
     assert len(table(report, "Error of approximation for the measures of Section 7, OHSUMED").rows) == 4 * 3
     assert len(table(report, "Figures 1 to 3: error of approximation, TD2004").rows) == 3 + 3 + 3
@@ -115,18 +114,20 @@ def test_question_b_compares_the_surrogate_of_a_measure_with_the_best_of_the_oth
     assert 0.0 <= p <= 1.0
 
 
-def test_future_work_is_chosen_for_its_own_measure():
-    by_name = {entry.name: entry for entry in entries(Grids())}
-    for measure, name in OWN.items():
-        assert by_name[name].measure.name == measure
-    entry = by_name["ApproxNDCG@10"]
-    ten = entry.resolved.ranker(measure=entry.measure, alpha=20.0)
-    assert ten.surrogate == ApproxNDCG(alpha=20.0, k=10, beta=10.0)
-    assert entry.measure.name == NDCG_10
-    assert {repr(by_name[name].resolved.grid) for name in FUTURE} == {repr({"alpha": Grids().ndcg_alpha})}
-    published = by_name["ListNet, query by query"].resolved.ranker(measure=AP(), temperature=0.3)
-    assert published.trainer == SGD(learning_rate=0.01, epochs=200)
-    assert (published.surrogate, published.start, published.l2) == (ListNet("labels", 0.3), "zero", 0.0)
+def test_surrogates_of_measures_have_one_grid_and_are_chosen_by_their_own_measure():
+    by_name = {entry.name: entry for entry in surrogates_of_measures(Grids())}
+    assert {entry.measure.name: name for name, entry in by_name.items()} == OWN
+    assert {repr(entry.resolved.grid) for entry in by_name.values()} == {repr({"alpha": Grids().ndcg_alpha})}
+    made = {name: e.resolved.ranker(measure=e.measure, alpha=20.0).surrogate for name, e in by_name.items()}
+    assert made["ApproxNDCG@10"] == ApproxNDCG(alpha=20.0, k=10, beta=10.0)
+    assert made["ApproxPrecision"] == ApproxPrecision(k=10, alpha=20.0, beta=10.0)
+
+
+def test_listnet_query_by_query_is_trained_as_published():
+    entry = next(e for e in entries(Grids()) if e.name == "ListNet, query by query")
+    ranker = entry.resolved.ranker(measure=AP(), temperature=0.3)
+    assert ranker.trainer == SGD(learning_rate=0.01, epochs=200)
+    assert (ranker.surrogate, ranker.start, ranker.l2) == (ListNet("labels", 0.3), "zero", 0.0)
 
 
 def test_error_curves_are_those_of_the_first_fold(report, data):
@@ -167,7 +168,7 @@ def test_what_is_absent_is_named_and_what_is_there_is_claimed(report):
     assert "TD2004: AdaRank.MAP has higher MAP than SVMmap" in texts
     assert not any(text.startswith(("TD2003", "MQ2008")) for text in texts)
     assert report.claims[0].verdict == "holds"
-    assert len(report.tables) == 1 + 2 * 2 + 5 + 1 + 2 + 4
+    assert len(report.tables) == 1 + 2 * 2 + 5 + 1 + 2 + 2 + 4
     where = {claim.text: claim.source for claim in report.claims}
     assert where["TD2004: ApproxAP has higher MAP than SVMmap"] == "Sect. 6.3, Table 2"
     assert where["OHSUMED: ApproxAP has higher MAP than SVMmap"] == "Sect. 6.3, Table 2, of TD2003 and TD2004"
@@ -227,7 +228,7 @@ def results_of(**values):
     compared = CrossValidation(
         tuple(values), (MAP, NDCG_ALL), ("Fold1",), tuple(range(n)), "default", results
     )
-    return CollectionResults(Collection("OHSUMED", ()), compared, {})
+    return CollectionResults(Collection("OHSUMED", ()), compared, {}, compared)
 
 
 @pytest.mark.parametrize(
@@ -331,7 +332,8 @@ def test_the_description_of_a_figure_names_bounds_only_if_they_are_drawn(covered
     bounded = Bounded(np.full(2, covered), np.full(2, 0.2), np.full(2, 0.1), 0)
     curve = ErrorCurve(np.full(2, 0.1), np.full(4, 0.1), {"relevant": bounded}, 0.0)
     curves = {figure: {10.0: curve} for figure in FIGURES}
-    results = CollectionResults(Collection("TD2003", ()), results_of(first=[0.5]).compared, curves)
+    compared = results_of(first=[0.5]).compared
+    results = CollectionResults(Collection("TD2003", ()), compared, curves, compared)
     (figure,) = figures(Results(Settings(), {"TD2003": results}, 60.0))
     assert any(line.style == "dashed" for panel in figure.panels for line in panel.curves) == is_drawn
     assert ("dashed" in figure.alt) == is_drawn

@@ -22,8 +22,7 @@ PUBLISHED_METHODS = ("ApproxAP", "ApproxNDCG", "AdaRank.MAP", "AdaRank.NDCG", "S
 """Rows of the paper's tables; the other rows are ours."""
 
 
-FUTURE = ("ApproxPrecision", "ApproxNDCG@10", "ApproxRR", "ApproxKendall")
-"""Rows of surrogates that the paper names as future work."""
+_BETA = 10.0  # of truncations, where it is not searched: that of Figure 1
 
 
 def ndcg_at(k: int | None) -> NDCG:
@@ -33,19 +32,17 @@ def ndcg_at(k: int | None) -> NDCG:
 
 MAP, NDCG_ALL, NDCG_10, NDCG_EQ_5 = (m.name for m in (AP(), ndcg_at(None), ndcg_at(10), NDCG()))
 """Names of measures: MAP, NDCG@n, NDCG@10, and NDCG@n with the discount of Eq. 5."""
-P_10, FIRST, TAU = (m.name for m in (Precision(k=10), RR(), KendallTau()))
-"""Measures that the paper names as future work, besides NDCG@10."""
 OWN = {
     **{MAP: "ApproxAP", NDCG_ALL: "ApproxNDCG", NDCG_10: "ApproxNDCG@10"},
-    **{P_10: "ApproxPrecision", FIRST: "ApproxRR", TAU: "ApproxKendall"},
+    **{Precision(k=10).name: "ApproxPrecision", RR().name: "ApproxRR", KendallTau().name: "ApproxKendall"},
 }
-"""Measures with the row whose surrogate approximates them."""
+"""Measures with the surrogate that approximates them; all but the first two are future work of the paper."""
 SHORT = {
     MAP: "MAP",
     NDCG_ALL: "NDCG@n",
     NDCG_EQ_5: "NDCG@n of Eq. 5",
     **{ndcg_at(k).name: f"NDCG@{k}" for k in range(1, 11)},
-    **{P_10: "P@10", FIRST: "RR", TAU: "Kendall's tau"},
+    **{Precision(k=10).name: "P@10", RR().name: "RR", KendallTau().name: "Kendall's tau"},
 }
 """Measures as tables write them."""
 
@@ -67,8 +64,7 @@ class Grids:
 
 def measures() -> list[RankingMeasure]:
     """Return the measures that are reported."""
-    others = (Precision(k=10), RR(), KendallTau())
-    return [AP(), *(ndcg_at(k) for k in range(1, 11)), ndcg_at(None), NDCG(), *others]
+    return [AP(), *(ndcg_at(k) for k in range(1, 11)), ndcg_at(None), NDCG()]
 
 
 def entries(grids: Grids) -> list[Entry]:
@@ -90,18 +86,30 @@ def entries(grids: Grids) -> list[Entry]:
         ("ApproxAP, L-BFGS", "ApproxAP", by_map),
         ("ApproxNDCG, L-BFGS", "ApproxNDCG", by_ndcg),
         ("ListNet, query by query", _by_query(grids), by_map),
-        ("ApproxPrecision", _algorithm_1(ApproxPrecision, grids, k=10), Precision(k=10)),
-        ("ApproxNDCG@10", _algorithm_1(ApproxNDCG, grids, k=10), ndcg_at(10)),
-        ("ApproxRR", _algorithm_1(ApproxRR, grids), RR()),
-        ("ApproxKendall", _algorithm_1(ApproxKendall, grids), KendallTau()),
     ]
     return [Entry(name, method, grid=grids.others.get(name), measure=by) for name, method, by in rows]
 
 
+def surrogates_of_measures(grids: Grids) -> list[Entry]:
+    """Return the surrogate of every measure of `OWN`, all with the same grid and chosen by this measure."""
+    beta = {"beta": _BETA}
+    rows: list[tuple[type[Any], dict[str, Any], RankingMeasure]] = [
+        (ApproxAP, beta, AP()),
+        (ApproxNDCG, {}, ndcg_at(None)),
+        (ApproxNDCG, {"k": 10, **beta}, ndcg_at(10)),
+        (ApproxPrecision, {"k": 10, **beta}, Precision(k=10)),
+        (ApproxRR, beta, RR()),
+        (ApproxKendall, {}, KendallTau()),
+    ]
+    return [
+        Entry(OWN[measure.name], _algorithm_1(surrogate, grids, **fixed), measure=measure)
+        for surrogate, fixed, measure in rows
+    ]
+
+
 def _algorithm_1(surrogate: type[Any], grids: Grids, **fixed: Any) -> Method:
-    grid = {"alpha": grids.ndcg_alpha}
-    if surrogate is ApproxAP:
-        grid = {"alpha": grids.ap_alpha, "beta": grids.ap_beta}
+    is_published = surrogate is ApproxAP and not fixed
+    grid = {"alpha": grids.ap_alpha, "beta": grids.ap_beta} if is_published else {"alpha": grids.ndcg_alpha}
     return Method(
         name=surrogate.__name__,
         surrogate=surrogate,

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from directrix.experiments.cells import total_seconds
+from directrix.experiments.crossval_result import CrossValidation
 from directrix.reproductions.base import SeededSettings
 from directrix.reproductions.collection import Collection, Compared, read_collections
 from directrix.reproductions.qin2010.curves import ErrorCurve, Study, error_curves
-from directrix.reproductions.qin2010.methods import Grids, entries, measures
+from directrix.reproductions.qin2010.methods import OWN, Grids, entries, measures, surrogates_of_measures
 from directrix.reproductions.runner import Runner
 
 COLLECTIONS = {
@@ -59,6 +60,7 @@ class CollectionResults(Compared):
 
     # mapping of figure and parameter to ErrorCurve: on the training queries of the first fold
     curves: Mapping[str, Mapping[float, ErrorCurve]]
+    by_measure: CrossValidation  # of `surrogates_of_measures`, with the measures that they approximate
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +91,14 @@ def run(collections: Mapping[str, Collection], settings: Settings, runner: Runne
             seed=settings.seed,
             keep_top=settings.keep_top,
         )
-        results[name] = CollectionResults(collection, compared, curves[name])
+        by_measure = runner.cross_validate(
+            f"{name}, other measures",
+            collection.splits,
+            surrogates_of_measures(settings.grids),
+            list(OWN),
+            seed=settings.seed,
+        )
+        results[name] = CollectionResults(collection, compared, curves[name], by_measure)
     return Results(settings, results, total_seconds(runner.path))
 
 
@@ -99,5 +108,6 @@ def seconds(results: Results) -> dict[str, float]:
     for name, one in results.collections.items():
         # figures 1 and 2 share a curve
         curves = {id(curve): curve.seconds for by in one.curves.values() for curve in by.values()}
-        times[name] = one.seconds + sum(curves.values())
+        others = sum(map(one.by_measure.seconds, one.by_measure.entries))
+        times[name] = one.seconds + others + sum(curves.values())
     return times

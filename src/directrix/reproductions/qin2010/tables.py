@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from directrix.experiments.crossval_result import CrossValidation
 from directrix.experiments.significance import paired, paired_t
 from directrix.laws.bounds import BOUNDS
 from directrix.laws.ranks import rank_bounds
@@ -16,17 +17,13 @@ from directrix.reproductions.paper import beside, paper
 from directrix.reproductions.qin2010.claims import ORDERINGS, POSITIONS, SCORES, stated_on
 from directrix.reproductions.qin2010.curves import FIGURES, FUTURE_FIGURES, Bounded, ErrorCurve
 from directrix.reproductions.qin2010.methods import (
-    FIRST,
-    FUTURE,
     MAP,
     NDCG_10,
     NDCG_ALL,
     NDCG_EQ_5,
     OWN,
-    P_10,
     PUBLISHED_METHODS,
     SHORT,
-    TAU,
     ndcg_at,
 )
 from directrix.reproductions.qin2010.protocol import CollectionResults, Results
@@ -41,7 +38,7 @@ _PUBLISHED_ON = ("TD2003", "TD2004")  # collections of Tables 2 and 3
 def tables(results: Results) -> tuple[Section, ...]:
     """Make all tables, in the order of the paper."""
     collections = results.collections
-    methods = _rows(next(iter(collections.values())))
+    methods = list(next(iter(collections.values())).compared.entries)
     accuracy = [
         _mean_ap("table-2", collections, methods),
         _mean_ap("table-3", collections, ["ApproxNDCG", "ApproxAP"]),
@@ -56,13 +53,15 @@ def tables(results: Results) -> tuple[Section, ...]:
         _own(collections),
         *(_errors("future-errors", name, one.curves, FUTURE_FIGURES) for name, one in collections.items()),
     ]
+    chosen = [_chosen(name, one.compared) for name, one in collections.items()]
+    chosen += [_chosen(f"{name}, other measures", one.by_measure) for name, one in collections.items()]
     errors = [table for name, one in collections.items() for table in _approximation(name, one.curves)]
     return (
         Section("Approximation", (_table_1(), *errors)),
         Section("Ranking accuracy", tuple(accuracy)),
         Section("Tests of the orderings", (_tests(collections),)),
         Section("Other measures (future work of the paper)", tuple(future)),
-        Section("What validation chose", tuple(map(_chosen, collections.values()))),
+        Section("What validation chose", tuple(chosen)),
     )
 
 
@@ -121,11 +120,6 @@ def _errors(
     return _PAPER.table(key, errors, columns=columns, name=name)
 
 
-def _rows(results: CollectionResults) -> list[str]:
-    """Return the methods without those that are trained for other measures."""
-    return [method for method in results.compared.entries if method not in FUTURE]
-
-
 def _mean_bounds(bounded: Bounded) -> tuple[Value, ...]:
     means = (_mean_where(values, bounded.covered) for values in (bounded.bound, bounded.error))
     return float(bounded.covered.mean()), *means
@@ -167,7 +161,7 @@ def _ndcg_n(results: CollectionResults) -> Table:
             compared.mean(method, NDCG_EQ_5),
             compared.mean(method, MAP),
         )
-        for method in _rows(results)
+        for method in compared.entries
     ]
     return _PAPER.table("ndcg-n", rows)
 
@@ -175,7 +169,7 @@ def _ndcg_n(results: CollectionResults) -> Table:
 def _ndcg_curve(results: CollectionResults) -> Table:
     rows = [
         (method, *(results.compared.mean(method, ndcg_at(k).name) for k in range(1, 11)))
-        for method in _rows(results)
+        for method in results.compared.entries
     ]
     return _PAPER.table("ndcg-at-k", rows)
 
@@ -202,16 +196,12 @@ def _edition_4(results: CollectionResults) -> Table:
 
 
 def _future(collections: Mapping[str, CollectionResults]) -> Table:
-    measures = (MAP, NDCG_ALL, P_10, NDCG_10, FIRST, TAU)
     rows = [
-        (
-            method,
-            *(one.compared.mean(method, measure) for one in collections.values() for measure in measures),
-        )
+        (method, *(one.by_measure.mean(method, measure) for one in collections.values() for measure in OWN))
         for method in OWN.values()
     ]
-    columns = ("algorithm", *(SHORT[measure] for _ in collections for measure in measures))
-    groups = (("", 1), *((name, len(measures)) for name in collections))
+    columns = ("surrogate", *(SHORT[measure] for _ in collections for measure in OWN))
+    groups = (("", 1), *((name, len(OWN)) for name in collections))
     return _PAPER.table("future", rows, columns=columns, groups=groups)
 
 
@@ -220,10 +210,10 @@ def _own(collections: Mapping[str, CollectionResults]) -> Table:
     rows = []
     for name, one in collections.items():
         for measure, own in OWN.items():
-            means = {method: one.compared.mean(method, measure) for method in OWN.values()}
+            means = {method: one.by_measure.mean(method, measure) for method in OWN.values()}
             mean = means.pop(own)
             rival = max(means, key=means.__getitem__)
-            test = paired_t(*(one.compared.values(method, measure) for method in (own, rival)))
+            test = paired_t(*(one.by_measure.values(method, measure) for method in (own, rival)))
             place = f"{1 + sum(other > mean for other in means.values())} of {len(OWN)}"
             rows.append((name, SHORT[measure], own, mean, place, rival, means[rival], float(test.p)))
     return _PAPER.table("own", rows)
@@ -240,16 +230,15 @@ def _tests(collections: Mapping[str, CollectionResults]) -> Table:
     return _PAPER.table("tests", rows)
 
 
-def _chosen(results: CollectionResults) -> Table:
+def _chosen(name: str, compared: CrossValidation) -> Table:
     rows = []
-    for method in results.compared.entries:
+    for method in compared.entries:
         cells = []
-        for result in results.compared.results[method]:
+        for result in compared.results[method]:
             tried = [one.settings for one in result.tried]
             varied = [name for name in tried[0] if len({repr(settings[name]) for settings in tried}) > 1]
             kept = result.tried[result.chosen]
             chosen = ", ".join(f"{name} {shown(kept.settings[name])}" for name in varied)
             cells.append(f"{chosen or '-'} ({kept.steps})")
-        rows.append((method, *cells, results.compared.seconds(method)))
-    columns = ("algorithm", *results.compared.folds, "seconds")
-    return _PAPER.table("chosen", rows, columns=columns, name=results.collection.name)
+        rows.append((method, *cells, compared.seconds(method)))
+    return _PAPER.table("chosen", rows, columns=("algorithm", *compared.folds, "seconds"), name=name)
