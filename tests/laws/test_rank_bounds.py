@@ -1,6 +1,7 @@
 """Bounds of smoothed ranks, document by document, against plain loops."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -43,6 +44,14 @@ def test_of_two_documents_the_error_equals_the_bound_and_of_three_it_is_below():
         scores = 0.3 * np.arange(n)
         error = np.abs(soft_ranks(scores, alpha=5.0) - true_ranks(scores))
         np.testing.assert_equal(np.isclose(error, rank_bounds(scores, 5.0), rtol=1e-12, atol=0.0), is_equal)
+
+
+def test_queries_do_not_touch_each_other():
+    scores, qptr = np.array([0.1, 0.9, 0.4, 0.11, 0.5, 0.3]), np.array([0, 3, 3, 5, 6])
+    expected = np.concatenate([rank_bounds(scores[a:b], 4.0) for a, b in pairwise(qptr)])
+    np.testing.assert_array_equal(rank_bounds(scores, 4.0, qptr), expected)
+    assert expected[-1] == 0.0
+    assert len(rank_bounds(np.zeros(0), 1.0)) == 0
 
 
 def test_documents_that_tie_have_half_of_the_others_as_bound_and_the_others_do_not():

@@ -110,12 +110,13 @@ def bounds_of(
     factor = _AS_LOGISTIC[surrogate.sigmoid]
     ranks, is_tied = _ranks(scores, qptr)
     off = np.abs(soft_ranks(scores, qptr, alpha=surrogate.alpha, sigmoid=surrogate.sigmoid) - ranks)
+    limit = rank_bounds(scores, surrogate.alpha * factor, qptr)
     relevant = labels >= getattr(surrogate, "rel", 1)
     bounds = {kind: np.full(len(qptr) - 1, np.nan) for kind in BOUNDS}
     for q in np.flatnonzero(np.logical_or.reduceat(relevant, qptr[:-1])):
         documents = slice(int(qptr[q]), int(qptr[q + 1]))
         counts = relevant[documents]
-        limits = rank_bounds(scores[documents], surrogate.alpha * factor)
+        limits = limit[documents]
         eps: dict[str, float] = {}
         if not is_tied[documents][counts].any():
             eps |= {"relevant": float(off[documents][counts].max()), "gaps": float(limits[counts].max())}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from directrix.parameters import positive
-from directrix.types import Float64Array, FloatArray
+from directrix.types import Float64Array, FloatArray, Int64Array
 
 
-def rank_bounds(scores: FloatArray, alpha: float) -> Float64Array:
+def rank_bounds(scores: FloatArray, alpha: float, qptr: Int64Array | None = None) -> Float64Array:
     r"""Bound on the error of the soft rank of every document: Theorem 3.
 
     .. math:: |\hat\pi_i - \pi_i| \le \frac{n - 1}{\exp(\delta_i \alpha) + 1}, \qquad
@@ -18,14 +18,16 @@ def rank_bounds(scores: FloatArray, alpha: float) -> Float64Array:
 
     Parameters
     ----------
-    scores : float (n,)
-        Scores of one query.
+    scores : float (n_docs,)
+        Scores of one or more queries.
     alpha : float > 0
         Steepness, in 1 / units of score.
+    qptr : int64 (n_queries + 1,), or None
+        Query boundaries; None = one query.
 
     Returns
     -------
-    float64 (n,)
+    float64 (n_docs,)
         In ranks, at most (n - 1)/2, which is the bound of a document whose score ties.
 
     Raises
@@ -48,9 +50,9 @@ def rank_bounds(scores: FloatArray, alpha: float) -> Float64Array:
     >>> rank_bounds(np.array([4.20074, 3.12378, 4.40918, 1.55258, 4.13330]), alpha=100).round(5)
     array([0.00471, 0.     , 0.     , 0.     , 0.00471])
     """
-    gaps = _gaps(scores)
+    gaps, others = _gaps(scores, qptr)
     small = np.exp(-positive(alpha, "alpha", "rank_bounds") * gaps)
-    return np.asarray((len(gaps) - 1) * small / (1.0 + small))
+    return np.asarray(others * small / (1.0 + small))
 
 
 def rank_bound(scores: FloatArray, alpha: float) -> float:
@@ -142,17 +144,19 @@ def noisy_rank_bounds(scores: FloatArray, sigma: float) -> Float64Array:
     """
     from scipy.special import erfc
 
-    gaps = _gaps(scores)
-    return np.asarray(
-        0.5 * (len(gaps) - 1) * erfc(gaps / (2.0 * positive(sigma, "sigma", "noisy_rank_bounds")))
-    )
+    gaps, others = _gaps(scores, None)
+    sigma = positive(sigma, "sigma", "noisy_rank_bounds")
+    return np.asarray(0.5 * others * erfc(gaps / (2.0 * sigma)))
 
 
-def _gaps(scores: FloatArray) -> Float64Array:
-    """Distance of every score from the nearest other; infinite for a document alone."""
+def _gaps(scores: FloatArray, qptr: Int64Array | None) -> tuple[Float64Array, Int64Array]:
+    """Distance of every score from the nearest other of its query, and the number of others."""
     scores = np.asarray(scores, dtype=np.float64)
-    order = np.argsort(scores, kind="stable")
-    apart = np.concatenate([[np.inf], np.diff(scores[order]), [np.inf]])
+    sizes = np.array([len(scores)]) if qptr is None else np.diff(qptr)
+    query = np.repeat(np.arange(len(sizes)), sizes)
+    order = np.lexsort((scores, query))
+    within = np.where(np.diff(query) == 0, np.diff(scores[order]), np.inf)
+    apart = np.concatenate([[np.inf], within, [np.inf]])
     gaps = np.empty(len(scores))
-    gaps[order] = np.minimum(apart[:-1], apart[1:])
-    return gaps
+    gaps[order] = np.minimum(apart[:-1], apart[1:])[: len(scores)]
+    return gaps, np.repeat(sizes - 1, sizes)
