@@ -117,7 +117,7 @@ def test_question_b_compares_the_surrogate_of_a_measure_with_the_best_of_the_oth
 def test_surrogates_of_measures_have_one_grid_and_are_chosen_by_their_own_measure():
     by_name = {entry.name: entry for entry in surrogates_of_measures(Grids())}
     assert {entry.measure.name: name for name, entry in by_name.items()} == OWN
-    assert {repr(entry.resolved.grid) for entry in by_name.values()} == {repr({"alpha": Grids().ndcg_alpha})}
+    assert {repr(entry.resolved.grid) for entry in by_name.values()} == {repr({"alpha": Grids().ap_alpha})}
     made = {name: e.resolved.ranker(measure=e.measure, alpha=20.0).surrogate for name, e in by_name.items()}
     assert made["ApproxNDCG@10"] == ApproxNDCG(alpha=20.0, k=10, beta=10.0)
     assert made["ApproxPrecision"] == ApproxPrecision(k=10, alpha=20.0, beta=10.0)

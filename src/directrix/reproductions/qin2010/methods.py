@@ -53,8 +53,8 @@ class Grids:
 
     epochs: int = 200  # T of Algorithm 1
     rate: float = 0.01  # its eta
-    # ap_alpha, ap_beta, ndcg_alpha: of ApproxAP and ApproxNDCG (Sect. 6.3 and 6.4); the last also of the
-    # surrogates that are future work
+    # ap_alpha, ap_beta, ndcg_alpha: of ApproxAP and ApproxNDCG (Sect. 6.3 and 6.4); the first also of all
+    # surrogates of `surrogates_of_measures`
     ap_alpha: tuple[float, ...] = (10.0, 20.0, 50.0, 100.0)
     ap_beta: tuple[float, ...] = (1.0, 10.0, 20.0, 50.0, 100.0)
     ndcg_alpha: tuple[float, ...] = (10.0, 20.0, 50.0, 100.0, 150.0, 200.0, 250.0, 300.0)
@@ -75,8 +75,8 @@ def entries(grids: Grids) -> list[Entry]:
     """
     by_map, by_ndcg = AP(), ndcg_at(None)
     rows: list[tuple[str, Method | str, RankingMeasure]] = [
-        ("ApproxAP", _algorithm_1(ApproxAP, grids), by_map),
-        ("ApproxNDCG", _algorithm_1(ApproxNDCG, grids), by_ndcg),
+        ("ApproxAP", _algorithm_1(ApproxAP, grids, {"alpha": grids.ap_alpha, "beta": grids.ap_beta}), by_map),
+        ("ApproxNDCG", _algorithm_1(ApproxNDCG, grids, {"alpha": grids.ndcg_alpha}), by_ndcg),
         ("AdaRank.MAP", "AdaRank-MAP", by_map),
         ("AdaRank.NDCG", "AdaRank-NDCG", by_ndcg),
         ("SVMmap", "SVMMap", by_map),
@@ -102,14 +102,18 @@ def surrogates_of_measures(grids: Grids) -> list[Entry]:
         (ApproxKendall, {}, KendallTau()),
     ]
     return [
-        Entry(OWN[measure.name], _algorithm_1(surrogate, grids, **fixed), measure=measure)
+        Entry(
+            OWN[measure.name],
+            _algorithm_1(surrogate, grids, {"alpha": grids.ap_alpha}, **fixed),
+            measure=measure,
+        )
         for surrogate, fixed, measure in rows
     ]
 
 
-def _algorithm_1(surrogate: type[Any], grids: Grids, **fixed: Any) -> Method:
-    is_published = surrogate is ApproxAP and not fixed
-    grid = {"alpha": grids.ap_alpha, "beta": grids.ap_beta} if is_published else {"alpha": grids.ndcg_alpha}
+def _algorithm_1(
+    surrogate: type[Any], grids: Grids, grid: Mapping[str, tuple[float, ...]], **fixed: Any
+) -> Method:
     return Method(
         name=surrogate.__name__,
         surrogate=surrogate,
