@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,15 +82,22 @@ class ErrorCurve:
 
 
 def error_curves(
-    train: Mapping[str, Queries], study: Study, runner: Runner, *, seed: int
+    train: Mapping[str, Queries],
+    study: Study,
+    runner: Runner,
+    *,
+    seed: int,
+    other_measures: Container[str] = (),
 ) -> dict[str, dict[str, dict[float, ErrorCurve]]]:
     """Train every surrogate of every figure on every collection; ``seed`` is of the order of the queries.
 
-    The curves are by collection, figure and value of the parameter.
+    ``other_measures`` are the collections with curves of `FUTURE_FIGURES`. The curves are by collection,
+    figure and value of the parameter.
     """
     cells = {}
+    figures = {name: FIGURES + FUTURE_FIGURES * (name in other_measures) for name in train}
     for name, q in train.items():
-        for figure in (*FIGURES, *FUTURE_FIGURES):
+        for figure in figures[name]:
             for surrogate in study.surrogates(figure).values():
                 key = ("approximation", name, repr(surrogate))  # Figures 1 and 2 share a training
                 cells[key] = Cell(key, _errors, (q, surrogate, study.epochs, study.rate, seed))
@@ -101,7 +108,7 @@ def error_curves(
                 value: _curve(results["approximation", name, repr(surrogate)])
                 for value, surrogate in study.surrogates(figure).items()
             }
-            for figure in (*FIGURES, *FUTURE_FIGURES)
+            for figure in figures[name]
         }
         for name in train
     }

@@ -48,21 +48,20 @@ def tables(results: Results) -> tuple[Section, ...]:
         accuracy += [_ndcg_n(ohsumed), _ndcg_curve(ohsumed), _edition_3(ohsumed)]
     if "MQ2008" in collections:
         accuracy.append(_edition_4(collections["MQ2008"]))
-    future = [
-        _future(collections),
-        _own(collections),
-        *(_errors("future-errors", name, one.curves, FUTURE_FIGURES) for name, one in collections.items()),
-    ]
+    others = {name: one.by_measure for name, one in collections.items() if one.by_measure is not None}
+    future = [_future(others), _own(others)] if others else []
+    future += [_errors("future-errors", name, collections[name].curves, FUTURE_FIGURES) for name in others]
     chosen = [_chosen(name, one.compared) for name, one in collections.items()]
-    chosen += [_chosen(f"{name}, other measures", one.by_measure) for name, one in collections.items()]
+    chosen += [_chosen(f"{name}, other measures", compared) for name, compared in others.items()]
     errors = [table for name, one in collections.items() for table in _approximation(name, one.curves)]
-    return (
+    sections = (
         Section("Approximation", (_table_1(), *errors)),
         Section("Ranking accuracy", tuple(accuracy)),
         Section("Tests of the orderings", (_tests(collections),)),
         Section("Other measures (future work of the paper)", tuple(future)),
         Section("What validation chose", tuple(chosen)),
     )
+    return tuple(section for section in sections if section.tables)
 
 
 def _table_1() -> Table:
@@ -195,25 +194,25 @@ def _edition_4(results: CollectionResults) -> Table:
     return _PAPER.table("letor-4", rows)
 
 
-def _future(collections: Mapping[str, CollectionResults]) -> Table:
+def _future(others: Mapping[str, CrossValidation]) -> Table:
     rows = [
-        (method, *(one.by_measure.mean(method, measure) for one in collections.values() for measure in OWN))
+        (method, *(compared.mean(method, measure) for compared in others.values() for measure in OWN))
         for method in OWN.values()
     ]
-    columns = ("surrogate", *(SHORT[measure] for _ in collections for measure in OWN))
-    groups = (("", 1), *((name, len(OWN)) for name in collections))
+    columns = ("surrogate", *(SHORT[measure] for _ in others for measure in OWN))
+    groups = (("", 1), *((name, len(OWN)) for name in others))
     return _PAPER.table("future", rows, columns=columns, groups=groups)
 
 
-def _own(collections: Mapping[str, CollectionResults]) -> Table:
+def _own(others: Mapping[str, CrossValidation]) -> Table:
     """Compare the surrogate of every measure with the best of the others: question (b) of the paper."""
     rows = []
-    for name, one in collections.items():
+    for name, compared in others.items():
         for measure, own in OWN.items():
-            means = {method: one.by_measure.mean(method, measure) for method in OWN.values()}
+            means = {method: compared.mean(method, measure) for method in OWN.values()}
             mean = means.pop(own)
             rival = max(means, key=means.__getitem__)
-            test = paired_t(*(one.by_measure.values(method, measure) for method in (own, rival)))
+            test = paired_t(*(compared.values(method, measure) for method in (own, rival)))
             place = f"{1 + sum(other > mean for other in means.values())} of {len(OWN)}"
             rows.append((name, SHORT[measure], own, mean, place, rival, means[rival], float(test.p)))
     return _PAPER.table("own", rows)

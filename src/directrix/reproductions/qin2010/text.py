@@ -99,6 +99,7 @@ def details(results: Results) -> dict[str, Any]:
     return {
         "settings": results.settings,
         "minutes": results.seconds / 60.0,
+        "other_measures": " and ".join(n for n, one in collections.items() if one.by_measure) or None,
         "sets": "; ".join(
             f"{name}, {COLLECTIONS[name]}, {len(one.collection.splits)} folds"
             for name, one in collections.items()
