@@ -16,7 +16,7 @@ from directrix.reproductions.he2010.agreement import Agreement, TradeOff
 from directrix.reproductions.he2010.coefficients import BOUNDS, SHOWN, STRUCTURAL, parameter
 from directrix.reproductions.he2010.methods import LISTNET, MAP, NDCG, ONE_START
 from directrix.reproductions.he2010.protocol import MEASURES, CollectionResults, Results
-from directrix.reproductions.he2010.theorem_claims import short
+from directrix.reproductions.he2010.theorem_claims import two_digits
 from directrix.reproductions.he2010.theorems import SIZES, SMOOTH, example_bounds
 from directrix.reproductions.paper import beside, paper
 
@@ -84,7 +84,7 @@ def _theorem_2(results: Results) -> Table:
     ):
         sigma, published = parameter(label), BOUNDS.get(parameter(label))
         bounds = (published, *example_bounds(sigma), values["coefficient"])
-        rows.append((_whole(sigma), *(None if bound is None else short(bound) for bound in bounds)))
+        rows.append((_whole(sigma), *(None if bound is None else two_digits(bound) for bound in bounds)))
     return _PAPER.table("theorem-2", rows)
 
 
@@ -125,7 +125,7 @@ def _apart(results: Results) -> Table:
             continue
         for label, values in zip(surrogates, results.apart[family], strict=True):
             bound = values["bound"]
-            shown = None if bound is None else "> 1" if bound > 1.0 else short(bound)
+            shown = None if bound is None else "> 1" if bound > 1.0 else two_digits(bound)
             rows.append((_named(family, label), values["coefficient"], shown, values["range"]))
     return _PAPER.table("apart", rows)
 

@@ -72,7 +72,7 @@ def _theorem_2(apart: Mapping[str, Any], sweep: Sweep) -> Iterator[Claim]:
 
 
 def _at(values: Mapping[float, float]) -> str:
-    return " and ".join(f"{short(value)} at sigma = {sigma:g}" for sigma, value in values.items())
+    return " and ".join(f"{two_digits(value)} at sigma = {sigma:g}" for sigma, value in values.items())
 
 
 def _theorem_4(weak: Sequence[Mapping[str, Any]]) -> Claim:
@@ -136,7 +136,7 @@ def _theorems(apart: Mapping[str, Any], sweep: Sweep) -> Iterator[Claim]:
     yield _PAPER.fact("theorem-4", holds=min(shares.values()) > _WEAK, shares=with_values(shares, ".2f"))
 
 
-def short(value: float) -> str:
+def two_digits(value: float) -> str:
     """Write a number of any size with two digits, or as a whole number."""
     return f"{value:.0f}" if value >= 100.0 else f"{value:.2g}"
 
