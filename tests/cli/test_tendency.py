@@ -27,7 +27,7 @@ def test_json_has_what_the_library_finds(command, files):
     assert done.exit_code == 0, done.stderr
     document = json.loads(done.stdout)
     rows = document.pop("rows")
-    assert document == {"models": 20, "norm": 2.0, "seed": 4, "queries": 8}
+    assert document == {"models": 20, "norm": 2.0, "transform": "linear", "seed": 4, "queries": 8}
     q = dx.read_letor(files.test)
     models = random_models(20, q.n_features, norm=2.0, seed=4)
     (expected,) = surrogate_tendencies(["ApproxNDCG(alpha=30)"], q, models=models)
@@ -35,6 +35,19 @@ def test_json_has_what_the_library_finds(command, files):
     assert list(rows[0]) == ["surrogate", "measure", "coefficient", "k", "median", "query"]
     assert [row["measure"] for row in rows] == ["nDCG", "nDCG"]
     assert dx.surrogate(rows[1]["surrogate"]) == dx.Regression()
+
+
+def test_a_function_of_the_surrogate_may_stand_in_place_of_the_factor(command, files):
+    options = ("-s", "SVMMap", "--models", 10)
+    linear, monotone = (
+        json.loads(command(files.test, *options, *more, "--format", "json").stdout)["rows"][0]
+        for more in ((), ("--transform", "monotone"))
+    )
+    assert monotone["coefficient"] < linear["coefficient"]
+    assert (monotone["k"], linear["k"] is None) == (None, False)
+    assert "between the change of the best non-decreasing function of the surrogate and" in command(
+        files.test, *options, "--transform", "monotone"
+    ).stderr.replace("\n", " ")
 
 
 def test_without_options_every_surrogate_has_a_row(command, files):
@@ -62,6 +75,7 @@ def test_surrogates_that_cannot_take_the_labels_are_left_out(command, tmp_path):
         (("-m", "nDGC"), "nDGC"),
         (("--norm", "0"), "must be a number > 0"),
         (("--models", "1"), "models"),
+        (("--transform", "log"), "'linear', 'monotone'"),
     ],
 )
 def test_wrong_options_are_wrong_usage(command, files, options, message):

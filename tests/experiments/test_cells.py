@@ -15,7 +15,7 @@ import pytest
 
 import directrix
 from directrix import InputError
-from directrix.experiments.cells import Cell, run_cells
+from directrix.experiments.cells import Cell, run_cells, total_seconds
 from directrix.threads import run_chunks
 
 
@@ -183,3 +183,11 @@ def test_a_killed_process_leaves_its_finished_cells(tmp_path):
     assert 2 <= n_done < 100
     found = run_cells([Cell(("slow", x), lambda x: -x, (x,)) for x in range(n_done + 3)], path)
     assert list(found.values()) == [*range(n_done), *(-x for x in range(n_done, n_done + 3))]
+
+
+def test_cells_took_the_sum_of_their_seconds(tmp_path):
+    path = tmp_path / "cells.jsonl"
+    path.write_text(
+        '{"key": ["a"], "seconds": 1.5, "result": 1}\n{"key": ["b"], "seconds": 2, "result": 2}\n'
+    )
+    assert total_seconds(path) == 3.5

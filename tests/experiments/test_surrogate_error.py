@@ -6,7 +6,8 @@ import pytest
 from directrix.data.synthetic import make_cubic
 from directrix.errors import InputError
 from directrix.experiments.surrogate_error import Approximation, approximation
-from directrix.laws.bounds import BOUNDS, ap_bound, bounds_of, ndcg_bound, rank_bound
+from directrix.laws.bounds import BOUNDS, ap_bound, bounds_of, ndcg_bound
+from directrix.laws.ranks import rank_bound
 from directrix.models.mlp import MLPModel
 from directrix.objectives.build import linear_objective, make_objective
 from directrix.surrogates.approx import ApproxAP, ApproxNDCG, ApproxPrecision
@@ -75,6 +76,9 @@ def test_the_bound_of_the_relevant_documents_heeds_only_their_ranks():
     assert off[[0, 4]].max() < 1e-3 < off.max()
     np.testing.assert_allclose(found["relevant"], ndcg_bound(off[[0, 4]].max()), rtol=1e-6, atol=0)
     np.testing.assert_allclose(found["ranks"], ndcg_bound(off.max()), rtol=1e-6, atol=0)
+    # the nearest scores of these two are 2 and 1 away, the least gap of all is .01
+    np.testing.assert_allclose(found["gaps"], ndcg_bound(4 / (np.exp(10.0) + 1)), rtol=1e-9, atol=0)
+    assert np.isnan(found["gap"][0])
 
 
 @pytest.mark.parametrize("surrogate", [ApproxAP(alpha=30.0, beta=5.0), ApproxNDCG(alpha=30.0)])
@@ -87,8 +91,8 @@ def test_no_error_is_above_a_bound_and_tighter_ones_are_lower(surrogate):
     value, _ = surrogate.value_and_grad(scores, labels, qptr)
     error = np.abs(value - surrogate.measure(scores, labels, qptr))
     found = bounds_of(surrogate, scores, labels, qptr)
-    gap, ranks, relevant = (found[kind] for kind in BOUNDS)
-    for bound in (gap, ranks, relevant):
+    gap, gaps, ranks, relevant = (found[kind] for kind in BOUNDS)
+    for bound in (gap, gaps, ranks, relevant):
         known = ~np.isnan(bound)
         assert 50 < known.sum() < 300
         assert (error[known] <= bound[known] + 1e-12).all()
@@ -96,6 +100,9 @@ def test_no_error_is_above_a_bound_and_tighter_ones_are_lower(surrogate):
     both = ~np.isnan(gap)
     assert (relevant[both] <= ranks[both] + 1e-12).all()
     assert (ranks[both] <= gap[both] + 1e-12).all()
+    assert (gaps[both] <= gap[both] + 1e-12).all()
+    theirs = ~np.isnan(gaps)
+    assert (relevant[theirs] <= gaps[theirs] + 1e-12).all()
 
 
 def test_theorems_say_nothing_of_ties_and_of_queries_without_relevant_documents():
@@ -106,6 +113,7 @@ def test_theorems_say_nothing_of_ties_and_of_queries_without_relevant_documents(
     assert np.isnan(found["gap"]).all()
     assert np.isnan(found["ranks"]).all()
     assert np.isnan(found["relevant"]).tolist() == [True, False, True]
+    assert np.isnan(found["gaps"]).tolist() == [True, False, True]
 
 
 def test_of_ap_they_say_nothing_where_ranks_are_off_by_half():

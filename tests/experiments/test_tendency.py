@@ -126,6 +126,95 @@ def test_queries_that_the_measure_skips_are_left_out():
     np.testing.assert_array_equal(found.separate, [np.nan, *expected.separate])
 
 
+def by_a_program_over_all_pairs(a, b):
+    """Minimise t over phi with |phi(a_i) - phi(a_j) - (b_i - b_j)| <= t for all pairs, phi not decreasing."""
+    points, n = a.ravel(), a.size
+    of = np.arange(n).reshape(a.shape)
+    rows, bounds = [], []
+    for q in range(a.shape[1]):
+        for i, j in permutations(range(len(a)), 2):
+            row = np.zeros(n + 1)
+            row[[of[i, q], of[j, q], n]] = 1.0, -1.0, -1.0
+            rows.append(row)
+            bounds.append(b[i, q] - b[j, q])
+    for p, r in permutations(range(n), 2):
+        if points[p] <= points[r]:  # equal values: both orders, so phi is equal
+            row = np.zeros(n + 1)
+            row[[p, r]] = 1.0, -1.0
+            rows.append(row)
+            bounds.append(0.0)
+    found = linprog(np.eye(n + 1)[n], A_ub=rows, b_ub=bounds, bounds=(None, None), method="highs")
+    assert found.status == 0, found.message
+    return found.fun
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_the_best_monotone_function_equals_a_program_over_all_pairs(seed):
+    rng = np.random.default_rng(seed)
+    shape = rng.integers(2, 6), rng.integers(1, 4)
+    b = rng.random(shape)
+    a = (3.0 * b + rng.normal(0.0, 0.7, shape)).round(rng.choice([0, 1, 6])) ** 3  # some values tie
+    found = tendency(a, b, transform="monotone", per_query=True)
+    np.testing.assert_allclose(found.coefficient, by_a_program_over_all_pairs(a, b), rtol=0, atol=1e-6)
+    phi = found.transformed
+    order = np.argsort(a, axis=None, kind="stable")
+    assert (np.diff(phi.ravel()[order]) >= 0.0).all()
+    assert all(np.ptp(phi[a == value]) == 0.0 for value in np.unique(a))
+    np.testing.assert_allclose(found.by_query, np.ptp(phi - b, axis=0), rtol=0, atol=1e-12)
+    assert found.coefficient <= tendency(a, b).coefficient + 1e-6
+    assert np.isnan(found.k)
+
+
+@given(st.data())
+def test_a_query_alone_loses_the_largest_fall_of_its_measure(data):
+    a = data.draw(_values)[:, :1]
+    b = data.draw(hnp.arrays(np.float64, a.shape, elements=st.integers(-3, 3)))
+    fall = max(b[i, 0] - b[j, 0] for i in range(len(a)) for j in range(len(a)) if a[i, 0] <= a[j, 0])
+    found = tendency(a, b, transform="monotone", per_query=True)
+    np.testing.assert_allclose([found.coefficient, found.separate[0]], fall, rtol=0, atol=1e-6)
+
+
+def test_an_increasing_function_of_the_measure_moves_like_it():
+    measure = np.random.default_rng(0).random((20, 5))
+    for surrogate in (np.exp(9.0 * measure), measure > 2.0):  # the second is constant
+        found = tendency(surrogate, measure, transform="monotone")
+        expected = 0.0 if surrogate.dtype == np.float64 else np.ptp(measure, axis=0).max()
+        np.testing.assert_allclose(found.coefficient, expected, rtol=0, atol=1e-6)
+    assert tendency(np.exp(9.0 * measure), measure).coefficient > 0.3
+
+
+def test_one_function_serves_all_queries():
+    """On the first query the surrogate is the measure, on the second too, but for another level."""
+    b = np.array([[0.0, 0.0], [1.0, 1.0]])
+    a = np.array(
+        [[0.0, 0.5], [1.0, 0.6]]
+    )  # phi rises by 1 from .5 to .6, so by 1 from 0 to 1 at least: 0 and 1
+    assert tendency(a, b, transform="monotone").coefficient < 1e-6
+    a = np.array([[0.0, 1.0], [1.0, 2.0]])
+    b = np.array([[0.0, 0.0], [0.0, 1.0]])  # no rise from 0 to 1, 1 from 1 to 2
+    assert tendency(a, b, transform="monotone").coefficient < 1e-6
+    a = np.array([[0.0, 0.0], [1.0, 1.0]])  # no rise, and one of 1, between the same values: halfway
+    found = tendency(a, b, transform="monotone", per_query=True)
+    np.testing.assert_allclose(found.coefficient, 0.5, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(found.separate, [0.0, 0.0], rtol=0, atol=1e-12)
+
+
+def test_queries_that_the_measure_skips_have_no_transformed_values():
+    rng = np.random.default_rng(6)
+    a, b = rng.random((10, 2)), rng.random((10, 2))
+    undefined = np.full((10, 1), np.nan)
+    found = tendency(np.hstack([undefined, a]), np.hstack([undefined, b]), transform="monotone")
+    expected = tendency(a, b, transform="monotone")
+    np.testing.assert_array_equal(found.transformed[:, 1:], expected.transformed)
+    assert np.isnan(found.transformed[:, 0]).all()
+    assert found.coefficient == expected.coefficient
+
+
+def test_there_are_two_transformations():
+    with pytest.raises(InputError, match=r"transform='log': .* type 'linear' or 'monotone'"):
+        tendency(np.zeros((2, 2)), np.zeros((2, 2)), transform="log")
+
+
 def test_few_looks_are_enough(monkeypatch):
     looks, highest = [], module._highest
     monkeypatch.setattr(module, "_highest", lambda *given: looks.append(given[0]) or highest(*given))

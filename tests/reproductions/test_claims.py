@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from directrix.experiments.crossval_result import CrossValidation, FoldResult
 from directrix.experiments.significance import Significance, paired_t
-from directrix.reproductions.claims import Scored, ahead, fact, verdict
+from directrix.reproductions.claims import Scored, ahead, fact, scored, verdict
 
 
 @pytest.mark.parametrize(
@@ -37,6 +38,14 @@ def test_one_system_ahead_of_several():
         shown = f"{other.name} {other.mean:.4f} (difference {test.difference:+.4f}, p = {test.p:.3g})"
         assert shown in claim.evidence
     assert ahead("C is best", "Table 1", others[1], first, others[0]).verdict == "does not hold"
+
+
+def test_the_mean_of_a_claim_is_over_queries_as_its_test_is():
+    """Folds of one and of three queries: the mean of the folds' means would be .55."""
+    folds = [FoldResult((), 0, np.array([values])) for values in ([0.8], [0.2, 0.3, 0.4])]
+    compared = CrossValidation(("A",), ("AP",), ("Fold1", "Fold2"), tuple(range(4)), "default", {"A": folds})
+    np.testing.assert_allclose(compared.mean("A", "AP"), (0.8 + 0.3) / 2, rtol=1e-12)
+    np.testing.assert_allclose(scored(compared, "A", "AP").mean, (0.8 + 0.2 + 0.3 + 0.4) / 4, rtol=1e-12)
 
 
 def test_a_fact_needs_no_test():

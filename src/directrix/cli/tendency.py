@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
@@ -13,6 +14,19 @@ from directrix.errors import InputError
 
 if TYPE_CHECKING:
     from directrix.data.queries import Queries
+
+
+_CHANGE = {
+    "linear": "k times the change of the surrogate",
+    "monotone": "the change of the best non-decreasing function of the surrogate",
+}
+
+
+class TendencyTransform(StrEnum):
+    """What may be done to a surrogate."""
+
+    linear = "linear"
+    monotone = "monotone"
 
 
 def tendency(
@@ -34,6 +48,12 @@ def tendency(
     ] = None,
     models: Annotated[int, Option(min=2, help="Number of random linear models.")] = 100,
     norm: Annotated[float, Option(help="Norm of their weights, which sets the unit of scores.")] = 1.0,
+    transform: Annotated[
+        TendencyTransform,
+        Option(
+            help="What may be done to the surrogate: a factor k, or any non-decreasing function (slower)."
+        ),
+    ] = TendencyTransform.linear,
     seed: options.SeedOption = 0,
     missing: options.MissingOption = options.Missing.error,
     form: options.FormatOption = options.Format.table,
@@ -42,7 +62,7 @@ def tendency(
 
     The coefficient is the largest difference, over pairs of models and queries, between the change of the
     surrogate, multiplied by the best constant k, and the change of the measure. 0 means that they
-    change alike.
+    change alike. --transform monotone has the best non-decreasing function in place of the constant.
     """
     from directrix.experiments.tendency_on_data import (
         EVERY_SURROGATE,
@@ -62,16 +82,21 @@ def tendency(
         chosen = _defined_for(chosen, queries)
     with progress_bar("tendency") as report:
         weights = random_models(models, queries.n_features, norm=norm, seed=seed)
-        results = surrogate_tendencies(chosen, queries, measure=goal, models=weights, progress=report)
+        results = surrogate_tendencies(
+            chosen, queries, measure=goal, models=weights, transform=transform.value, progress=report
+        )
     rows = [_row(surrogate, result, goal, queries) for surrogate, result in zip(chosen, results, strict=True)]
     if form is options.Format.json:
-        settings = {"models": models, "norm": norm, "seed": seed, "queries": queries.n_queries}
+        settings = {
+            **{"models": models, "norm": norm, "transform": transform.value, "seed": seed},
+            "queries": queries.n_queries,
+        }
         print_json({**settings, "rows": rows})
         return
     remark(
-        "coefficient: largest difference between k times the change of the surrogate and the change of the "
-        f"measure, over all pairs of {models} random models and all {queries.n_queries} queries; "
-        "0 means that they change alike"
+        f"coefficient: largest difference between {_CHANGE[transform]} and the change of the measure, over "
+        f"all pairs of {models} random models and all {queries.n_queries} queries; 0 means that they change "
+        "alike"
     )
     remark("median: the same on the median query; query: where the difference is largest")
     print_rows(list(rows[0]), [list(row.values()) for row in rows], form)
@@ -97,7 +122,7 @@ def _row(surrogate: Any, result: Any, measure: Any, queries: Queries) -> dict[st
         "surrogate": repr(surrogate),
         "measure": (surrogate.measure if measure is None else measure).name,
         "coefficient": result.coefficient,
-        "k": result.k,
+        "k": None if np.isnan(result.k) else result.k,
         "median": float(np.nanmedian(result.by_query)),
         "query": str(queries.query_ids[result.query]),
     }

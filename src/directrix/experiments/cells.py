@@ -68,6 +68,12 @@ def run_cells(
     return {cell.key: done[cell.key] for cell in cells}
 
 
+def total_seconds(path: str | os.PathLike[str]) -> float:
+    """Return how long the finished cells of a file took together: the wall time of a run with one job."""
+    lines = Path(path).read_text(encoding="utf-8").splitlines()
+    return float(sum(json.loads(line)["seconds"] for line in lines))
+
+
 def _leaves_this_process(n_jobs: int | None) -> bool:
     from joblib import effective_n_jobs
     from joblib.parallel import get_active_backend

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -46,6 +46,7 @@ def surrogate_tendencies(
     measure: Measure | str | None = None,
     models: Float64Array | None = None,
     per_query: bool = False,
+    transform: Literal["linear", "monotone"] = "linear",
     progress: Progress | None = None,
 ) -> tuple[Tendency, ...]:
     r"""Tendency correlation of surrogates on data, over linear models.
@@ -61,7 +62,7 @@ def surrogate_tendencies(
         (``surrogate.measure``).
     models : float (n_models, n_features), optional
         Weights; None = 100 of `random_models`.
-    per_query : bool
+    per_query, transform : optional
         As for `tendency`.
     progress : callable, optional
         Called with the number of finished parts, the number of all, and the surrogate.
@@ -89,6 +90,25 @@ def surrogate_tendencies(
     >>> smooth.coefficient > sharp.coefficient
     True
     """
+    values, targets = model_values(surrogates, data, measure=measure, models=models, progress=progress)
+    return tuple(
+        tendency(ours, theirs, per_query=per_query, transform=transform)
+        for ours, theirs in zip(values, targets, strict=True)
+    )
+
+
+def model_values(
+    surrogates: Sequence[Surrogate | str],
+    data: Queries,
+    *,
+    measure: Measure | str | None = None,
+    models: Float64Array | None = None,
+    progress: Progress | None = None,
+) -> tuple[list[Float64Array], list[Float64Array]]:
+    """Return values of surrogates, and of their measures, for linear models; arrays (n_models, n_queries).
+
+    The parameters are those of `surrogate_tendencies`.
+    """
     models = random_models(100, data.n_features) if models is None else np.asarray(models, dtype=np.float64)
     if models.ndim != 2 or models.shape[1] != data.n_features:
         raise InputError(
@@ -113,10 +133,7 @@ def surrogate_tendencies(
             if progress is not None:
                 progress(number * len(chosen) + i, len(starts) * len(chosen), repr(surrogate))
             surrogate_values[i][block] = surrogate.value_and_grad(*ranking)[0].reshape(-1, data.n_queries)
-    return tuple(
-        tendency(values, measure_values[target], per_query=per_query)
-        for values, target in zip(surrogate_values, targets, strict=True)
-    )
+    return surrogate_values, [measure_values[target] for target in targets]
 
 
 def random_models(n_models: int, n_features: int, *, norm: float = 1.0, seed: int = 0) -> Float64Array:

@@ -13,45 +13,16 @@ import numpy.typing as npt
 
 from directrix.data.validate import check_ranking
 from directrix.errors import InputError
+from directrix.laws.ranks import rank_bounds
 from directrix.measures.gains import discounts, gains
 from directrix.parameters import number, positive, whole
 from directrix.surrogates.approx import ApproxAP, ApproxNDCG
 from directrix.surrogates.approx_rank import soft_ranks
 from directrix.types import Float64Array, FloatArray, Int64Array, Surrogate
 
-BOUNDS = ("gap", "ranks", "relevant")
+BOUNDS = ("gap", "gaps", "ranks", "relevant")
 """Sources of the error eps of the soft ranks; see `bounds_of`."""
 _AS_LOGISTIC = {"logistic": 1.0, "tanh": 2.0}  # factor on z: (1 + tanh z)/2 = logistic(2 z)
-
-
-def rank_bound(scores: FloatArray, alpha: float) -> float:
-    r"""Bound on the error of soft ranks: Theorem 3 and Corollary 4.
-
-    .. math:: \max_i |\hat\pi_i - \pi_i| < \frac{n - 1}{\exp(\delta \alpha) + 1}, \qquad
-              \delta = \min_{i \ne j} |s_i - s_j|
-
-    Parameters
-    ----------
-    scores : float (n,)
-        Scores of one query.
-    alpha : float > 0
-        Steepness.
-
-    Returns
-    -------
-    float
-        In ranks; (n - 1)/2 if two scores tie.
-
-    Examples
-    --------
-    >>> round(rank_bound(np.array([4.20074, 3.12378, 4.40918, 1.55258, 4.13330]), alpha=100), 5)
-    0.00471
-    """
-    ordered = np.sort(np.asarray(scores, dtype=np.float64))
-    if len(ordered) < 2:
-        return 0.0
-    exponent = alpha * float(np.diff(ordered).min())
-    return (len(ordered) - 1) * math.exp(-exponent) / (1.0 + math.exp(-exponent))
 
 
 def ap_bound(eps: float, n_relevant: int, beta: float) -> float:
@@ -113,13 +84,14 @@ def bounds_of(
     Theorem 5 for ApproxAP, Theorem 6 for ApproxNDCG, of the error eps of the soft ranks:
 
     - "gap": at most this, by the least gap of two scores (Corollary 4), before anything is ranked;
+    - "gaps": at most this for the relevant documents, each by the gap next to it (Theorem 3);
     - "ranks": the largest of all documents, measured;
     - "relevant": the largest of the relevant documents, measured: the proofs need no others.
 
     Float64 (n_queries,) each, in units of the measure. NaN where the theorem gives no bound: no document is
-    relevant, scores tie (for "relevant": those of a relevant document), eps is not below 1/2 for ApproxAP, or
-    the bound is 1 or more, larger than any difference of two measures. Empty if no theorem covers the
-    surrogate: it has a cut-off, or a sigmoid that is not logistic.
+    relevant, scores tie (for "gaps" and "relevant": those of a relevant document), eps is not below 1/2 for
+    ApproxAP, or the bound is 1 or more, larger than any difference of two measures. Empty if no theorem
+    covers the surrogate: it has a cut-off, or a sigmoid that is not logistic.
 
     Examples
     --------
@@ -129,7 +101,7 @@ def bounds_of(
     >>> labels, qptr = np.array([0.0, 0.0, 0.0, 0.0, 1.0]), np.array([0, 5])
     >>> bounds = bounds_of(ApproxAP(alpha=100.0, beta=100.0), s, labels, qptr)
     >>> {kind: bounds[kind].round(4).tolist() for kind in BOUNDS}
-    {'gap': [0.0095], 'ranks': [0.0024], 'relevant': [0.0024]}
+    {'gap': [0.0095], 'gaps': [0.0095], 'ranks': [0.0024], 'relevant': [0.0024]}
     """
     if not isinstance(surrogate, ApproxAP | ApproxNDCG) or surrogate.sigmoid not in _AS_LOGISTIC:
         return {}
@@ -138,17 +110,18 @@ def bounds_of(
     factor = _AS_LOGISTIC[surrogate.sigmoid]
     ranks, is_tied = _ranks(scores, qptr)
     off = np.abs(soft_ranks(scores, qptr, alpha=surrogate.alpha, sigmoid=surrogate.sigmoid) - ranks)
+    limit = rank_bounds(scores, surrogate.alpha * factor, qptr)
     relevant = labels >= getattr(surrogate, "rel", 1)
     bounds = {kind: np.full(len(qptr) - 1, np.nan) for kind in BOUNDS}
     for q in np.flatnonzero(np.logical_or.reduceat(relevant, qptr[:-1])):
         documents = slice(int(qptr[q]), int(qptr[q + 1]))
         counts = relevant[documents]
-        eps = {}
+        limits = limit[documents]
+        eps: dict[str, float] = {}
         if not is_tied[documents][counts].any():
-            eps["relevant"] = float(off[documents][counts].max())
+            eps |= {"relevant": float(off[documents][counts].max()), "gaps": float(limits[counts].max())}
         if not is_tied[documents].any():
-            eps["ranks"] = float(off[documents].max())
-            eps["gap"] = rank_bound(scores[documents], surrogate.alpha * factor)
+            eps |= {"ranks": float(off[documents].max()), "gap": float(limits.max())}
         for kind, error in eps.items():
             if isinstance(surrogate, ApproxNDCG):
                 bound = ndcg_bound(error)

@@ -22,9 +22,10 @@ from directrix.reproductions.qin2010 import REPRODUCTION
 from directrix.reproductions.qin2010.claims import claims, falls
 from directrix.reproductions.qin2010.curves import FIGURES, Bounded, ErrorCurve
 from directrix.reproductions.qin2010.figures import figures
-from directrix.reproductions.qin2010.methods import MAP, NDCG_ALL, Grids, entries
+from directrix.reproductions.qin2010.methods import MAP, NDCG_ALL, OWN, Grids, entries, surrogates_of_measures
 from directrix.reproductions.qin2010.protocol import QUICK, CollectionResults, Results, Settings, read
-from directrix.surrogates.approx import ApproxAP, ApproxNDCG
+from directrix.surrogates.approx import ApproxAP, ApproxNDCG, ApproxPrecision
+from directrix.surrogates.listwise import ListNet
 from directrix.trainers.sgd import SGD
 from tests.experiments.letor_folder import letor_folder
 from tests.reproductions.requests import request_of
@@ -61,6 +62,8 @@ def test_every_table_has_every_row(report):
     assert [row[0] for row in table(report, "Table 2").rows] == names
     assert [row[0] for row in table(report, "Table 3").rows] == ["ApproxNDCG", "ApproxAP"]
     assert [row[0] for row in table(report, "Figures 4 and 5").rows] == names
+    assert [row[0] for row in table(report, "Measures of Section 7").rows] == list(OWN.values())
+    assert len(table(report, "Error of approximation for the measures of Section 7, OHSUMED").rows) == 4 * 3
     assert len(table(report, "Figures 1 to 3: error of approximation, TD2004").rows) == 3 + 3 + 3
 
 
@@ -97,6 +100,37 @@ def test_table_2_is_the_mean_of_the_folds(report):
     np.testing.assert_allclose(row[-1], folds.mean(axis=1).mean(), rtol=1e-12, atol=0)
 
 
+def test_question_b_compares_the_surrogate_of_a_measure_with_the_best_of_the_others(report):
+    means = table(report, "Measures of Section 7")
+    at = {name: i for i, name in enumerate(means.columns[1:7], 1)}
+    rows = {row[1]: row for row in table(report, "Question (b)").rows}
+    assert {row[0] for row in rows.values()} == {"OHSUMED"}
+    assert [row[2] for row in rows.values()] == list(OWN.values())
+    values = {row[0]: row[at["NDCG@10"]] for row in means.rows}
+    _, _, own, value, place, rival, best, p = rows["NDCG@10"]
+    assert own == "ApproxNDCG@10"
+    assert value == values.pop(own)
+    assert best == values[rival] == max(values.values())
+    assert place == f"{1 + sum(other > value for other in values.values())} of 6"
+    assert 0.0 <= p <= 1.0
+
+
+def test_surrogates_of_measures_have_one_grid_and_are_chosen_by_their_own_measure():
+    by_name = {entry.name: entry for entry in surrogates_of_measures(Grids())}
+    assert {entry.measure.name: name for name, entry in by_name.items()} == OWN
+    assert {repr(entry.resolved.grid) for entry in by_name.values()} == {repr({"alpha": Grids().ap_alpha})}
+    made = {name: e.resolved.ranker(measure=e.measure, alpha=20.0).surrogate for name, e in by_name.items()}
+    assert made["ApproxNDCG@10"] == ApproxNDCG(alpha=20.0, k=10, beta=10.0)
+    assert made["ApproxPrecision"] == ApproxPrecision(k=10, alpha=20.0, beta=10.0)
+
+
+def test_listnet_query_by_query_is_trained_as_published():
+    entry = next(e for e in entries(Grids()) if e.name == "ListNet, query by query")
+    ranker = entry.resolved.ranker(measure=AP(), temperature=0.3)
+    assert ranker.trainer == SGD(learning_rate=0.01, epochs=200)
+    assert (ranker.surrogate, ranker.start, ranker.l2) == (ListNet("labels", 0.3), "zero", 0.0)
+
+
 def test_error_curves_are_those_of_the_first_fold(report, data):
     train = read_letor(data / "letor" / "OHSUMED" / "Fold1" / "train.txt")
     for panel, label, surrogate in (
@@ -112,10 +146,10 @@ def test_error_curves_are_those_of_the_first_fold(report, data):
         name = f"{type(surrogate).__name__}, {label}"
         (row,) = (row for row in bounds if row[0] == name)
         shares = [float(found.covered(kind).mean()) for kind in BOUNDS]
-        np.testing.assert_allclose([row[1], row[4], row[7]], shares, rtol=1e-9, atol=0)
+        np.testing.assert_allclose(row[1:13:3], shares, rtol=1e-9, atol=0)
         known = ~np.isnan(found.bounds["relevant"])
-        np.testing.assert_allclose(row[8], found.bounds["relevant"][known].mean(), rtol=1e-9, atol=0)
-        np.testing.assert_allclose(row[9], found.errors[known].mean(), rtol=1e-9, atol=0)
+        np.testing.assert_allclose(row[11], found.bounds["relevant"][known].mean(), rtol=1e-9, atol=0)
+        np.testing.assert_allclose(row[12], found.errors[known].mean(), rtol=1e-9, atol=0)
 
 
 def test_what_validation_chose_names_settings_that_were_chosen_among(report):
@@ -135,7 +169,7 @@ def test_what_is_absent_is_named_and_what_is_there_is_claimed(report):
     assert "TD2004: AdaRank.MAP has higher MAP than SVMmap" in texts
     assert not any(text.startswith(("TD2003", "MQ2008")) for text in texts)
     assert report.claims[0].verdict == "holds"
-    assert len(report.tables) == 1 + 2 * 2 + 5 + 1 + 2
+    assert len(report.tables) == 1 + 2 * 2 + 5 + 1 + 2 + 1 + 3
     where = {claim.text: claim.source for claim in report.claims}
     assert where["TD2004: ApproxAP has higher MAP than SVMmap"] == "Sect. 6.3, Table 2"
     assert where["OHSUMED: ApproxAP has higher MAP than SVMmap"] == "Sect. 6.3, Table 2, of TD2003 and TD2004"
@@ -159,6 +193,7 @@ def test_a_run_is_taken_up_again(report, data, folder):
 
 def test_every_form_of_it_can_be_written(report):
     page_of_it = page(report)
+    assert "minutes of wall time" in page_of_it
     assert "| SVMmap | 0.198 | 0.304 |" in page_of_it
     assert document(report)["name"] == "qin2010"
     json.dumps(document(report), allow_nan=False)
@@ -274,7 +309,7 @@ def test_accuracy_is_asked_of_every_epoch_and_every_alpha():
         {100.0: curve_of([0.03, 0.01], broken=2)},
     )
     curves = {"ApproxAP by alpha": good, "ApproxNDCG by alpha": late, "ApproxAP by beta": good}
-    results = Results(Settings(), {"TD2003": replace(results_of(**values), curves=curves)})
+    results = Results(Settings(), {"TD2003": replace(results_of(**values), curves=curves)}, 60.0)
     texts = {claim.text: claim for claim in claims(results)}
     at = {text: claim.verdict for text, claim in texts.items() if "accurate" in text or "98 %" in text}
     assert at == {
@@ -298,6 +333,6 @@ def test_the_description_of_a_figure_names_bounds_only_if_they_are_drawn(covered
     curve = ErrorCurve(np.full(2, 0.1), np.full(4, 0.1), {"relevant": bounded}, 0.0)
     curves = {figure: {10.0: curve} for figure in FIGURES}
     results = CollectionResults(Collection("TD2003", ()), results_of(first=[0.5]).compared, curves)
-    (figure,) = figures(Results(Settings(), {"TD2003": results}))
+    (figure,) = figures(Results(Settings(), {"TD2003": results}, 60.0))
     assert any(line.style == "dashed" for panel in figure.panels for line in panel.curves) == is_drawn
     assert ("dashed" in figure.alt) == is_drawn

@@ -11,15 +11,27 @@ from directrix.data.queries import Queries
 from directrix.experiments.cells import Cell
 from directrix.experiments.splits import Split
 from directrix.experiments.tendency import tendency
-from directrix.experiments.tendency_on_data import random_models, surrogate_tendencies
-from directrix.laws.bounds import ap_bound, ndcg_bound, rank_bound
+from directrix.experiments.tendency_on_data import model_values, random_models
+from directrix.laws.bounds import ap_bound, ndcg_bound
+from directrix.laws.ranks import noisy_rank_bounds, rank_bound
 from directrix.reproductions.paper import paper
+from directrix.surrogates.approx import ApproxAP, ApproxNDCG
 from directrix.surrogates.names import surrogate as parse_surrogate
+from directrix.surrogates.soft import SoftNDCG
 
 STRUCTURAL = {"SVMmap": "SVMMap", "DORM": "Dorm", "PermuRank": "PermuRank", "SVMndcg": "SVMNdcg"}
 BOUNDS: dict[float, float] = {one["sigma"]: one["bound"] for one in paper("he2010").published["bounds"]}
 """Published bounds of SoftRank's coefficient by sigma."""
-_GAP, _DOCS, _QUERIES = 0.1, 200, 5  # the example after Theorem 2: N = 200, delta = .1, three labels
+SHOWN = {
+    "SoftRank": ("sigma=0.1", "sigma=0.01", "sigma=0.001"),
+    "ApproxRank-MAP": ("alpha=10", "alpha=100", "alpha=400"),
+    "ApproxRank-NDCG": ("alpha=10", "alpha=100", "alpha=400"),
+    "structural": tuple(STRUCTURAL),
+}
+"""Surrogates of Table 3; the appendix has all. Only these are also compared after a transformation."""
+DELTA, DOCS = 0.1, 200
+"""The example after Theorem 2: scores delta apart, N documents, three labels."""
+_QUERIES = 5
 _SHARES = (0.70, 0.16, 0.14)  # of the labels, about those of OHSUMED
 
 
@@ -67,25 +79,43 @@ def parameter(label: str) -> float:
 def fold_cells(collection: str, splits: tuple[Split, ...], sweep: Sweep, seed: int) -> list[Cell]:
     """Return one cell for each fold and family of surrogates, on the training queries.
 
-    Its result has for each surrogate ``coefficient``, ``k`` and ``median`` (of the coefficients of queries).
+    Its result has for each surrogate ``coefficient``, ``k`` and ``median`` (of the coefficients of queries);
+    ``monotone``, the coefficient after the best non-decreasing transformation, for those that are `SHOWN`;
+    and ``loss``, which Theorem 1 bounds by the coefficient: how far the mean measure of the model with the
+    highest mean surrogate is below that of the best model.
     """
     return [
         Cell(
             ("tendency", collection, split.name, family, split.digest[-12:]),
             _coefficients,
-            (split.train, tuple(surrogates.values()), sweep, seed),
+            (split.train, surrogates, SHOWN.get(family, ()), sweep, seed),
         )
         for split in splits
         for family, surrogates in sweep.families().items()
     ]
 
 
-def _coefficients(q: Queries, surrogates: tuple[str, ...], sweep: Sweep, seed: int) -> list[dict[str, float]]:
+def _coefficients(
+    q: Queries, surrogates: dict[str, str], shown: tuple[str, ...], sweep: Sweep, seed: int
+) -> list[dict[str, float | None]]:
     models = random_models(sweep.models, q.n_features, norm=sweep.norm, seed=seed)
-    return [
-        {"coefficient": t.coefficient, "k": t.k, "median": float(np.nanmedian(t.by_query))}
-        for t in surrogate_tendencies(surrogates, q, models=models)
-    ]
+    values = model_values(tuple(surrogates.values()), q, models=models)
+    results: list[dict[str, float | None]] = []
+    for label, ours, theirs in zip(surrogates, *values, strict=True):
+        found = tendency(ours, theirs)
+        is_shown = label in shown
+        by_model = np.nanmean(theirs, axis=1)
+        known = ~np.isnan(theirs[0])
+        results.append(
+            {
+                "coefficient": found.coefficient,
+                "k": found.k,
+                "median": float(np.nanmedian(found.by_query)),
+                "monotone": tendency(ours, theirs, transform="monotone").coefficient if is_shown else None,
+                "loss": float(by_model.max() - by_model[ours[:, known].mean(axis=1).argmax()]),
+            }
+        )
+    return results
 
 
 def apart_cell(sweep: Sweep, seed: int) -> Cell:
@@ -103,13 +133,13 @@ def apart(sweep: Sweep, seed: int) -> dict[str, Any]:
     -------
     dict
         From a family to ``coefficient``, ``range`` (the coefficient of a constant surrogate) and ``bound`` of
-        each surrogate. The bound is twice that of Qin, Liu and Li (2010) on the error, by Lemma 1; None if
-        no theorem gives one.
+        each surrogate. The bound is twice that on the error of the surrogate, by Lemma 1: of ApproxRank that
+        of Qin, Liu and Li (2010), of SoftRank that of `noisy_rank_bounds`; None if no theorem gives one.
     """
     rng = np.random.default_rng(seed)
-    labels = rng.choice(3, size=_QUERIES * _DOCS, p=_SHARES).astype(np.float64)
-    qptr = np.arange(0, len(labels) + 1, _DOCS)
-    scores = np.argsort(rng.random((sweep.models, _QUERIES, _DOCS)), axis=2) * _GAP
+    labels = rng.choice(3, size=_QUERIES * DOCS, p=_SHARES).astype(np.float64)
+    qptr = np.arange(0, len(labels) + 1, DOCS)
+    scores = np.argsort(rng.random((sweep.models, _QUERIES, DOCS)), axis=2) * DELTA
     flat = scores.reshape(sweep.models, -1)
     n_relevant = int((labels.reshape(_QUERIES, -1) > 0).sum(axis=1).max())
 
@@ -131,10 +161,11 @@ def apart(sweep: Sweep, seed: int) -> dict[str, Any]:
 
 
 def _bound(surrogate: Any, scores: Any, n_relevant: int) -> float | None:
-    alpha = getattr(surrogate, "alpha", None)
-    if alpha is None:
+    if isinstance(surrogate, SoftNDCG):
+        return 2.0 * ndcg_bound(float(noisy_rank_bounds(scores, surrogate.sigma).max()))
+    if not isinstance(surrogate, ApproxAP | ApproxNDCG):
         return None
-    eps = rank_bound(scores, alpha)
-    if type(surrogate).__name__ == "ApproxNDCG":
+    eps = rank_bound(scores, surrogate.alpha)
+    if isinstance(surrogate, ApproxNDCG):
         return 2.0 * ndcg_bound(eps)
     return 2.0 * ap_bound(eps, n_relevant, surrogate.beta) if eps < 0.5 else None

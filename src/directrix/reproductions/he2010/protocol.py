@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from directrix.experiments.cells import total_seconds
 from directrix.experiments.crossval_result import CrossValidation
 from directrix.reproductions.base import SeededSettings
 from directrix.reproductions.collection import Collection, Compared, read_collections
 from directrix.reproductions.he2010.agreement import Agreement, Coefficients, TradeOff, agreement, trade_off
 from directrix.reproductions.he2010.coefficients import QUICK_SWEEP, Sweep, apart_cell, fold_cells
 from directrix.reproductions.he2010.methods import QUICK_GRIDS, Grids, entries
+from directrix.reproductions.he2010.theorems import weak_cell
 from directrix.reproductions.runner import Cells, Runner
 from directrix.types import Float64Array
 
@@ -54,6 +56,10 @@ class CollectionResults(Compared):
     # mapping of family to mapping of surrogate to float64 (n_folds,): eps* on the training queries, see
     # `Sweep.families`
     coefficients: Coefficients
+    # losses, monotone: the same for the losses of Theorem 1, and for eps* after the best non-decreasing
+    # transformation; the latter has NaN for surrogates that are not `SHOWN`
+    losses: Coefficients
+    monotone: Coefficients
     trade_off: TradeOff
     agreements: tuple[Agreement, ...]  # one for each measure
 
@@ -64,7 +70,9 @@ class Results:
 
     settings: Settings
     apart: Mapping[str, Any]  # of `directrix.reproductions.he2010.coefficients.apart`
+    weak: Sequence[Mapping[str, Any]]  # of `directrix.reproductions.he2010.theorems.weak_tendencies`
     collections: Mapping[str, CollectionResults]
+    seconds: float  # of all cells together
 
 
 def read(data: Path, settings: Settings) -> dict[str, Collection]:
@@ -77,7 +85,8 @@ def run(collections: Mapping[str, Collection], settings: Settings, runner: Runne
     sweep, seed = settings.sweep, settings.seed
     apart = apart_cell(sweep, seed)
     folds = [cell for name, one in collections.items() for cell in fold_cells(name, one.splits, sweep, seed)]
-    cells = runner.cells("coefficients", [apart, *folds])
+    weak = weak_cell()
+    cells = runner.cells("coefficients", [apart, weak, *folds])
     results = {}
     for name, collection in collections.items():
         compared = runner.cross_validate(
@@ -90,25 +99,35 @@ def run(collections: Mapping[str, Collection], settings: Settings, runner: Runne
             seed=seed,
             keep_top=_KEPT,
         )
-        coefficients = _coefficients(collection, sweep, cells)
-        results[name] = results_of(collection, compared, coefficients)
-    return Results(settings, cells[apart.key], results)
+        found = (_by_fold(field, collection, sweep, cells) for field in ("coefficient", "loss", "monotone"))
+        results[name] = results_of(collection, compared, *found)
+    return Results(settings, cells[apart.key], cells[weak.key], results, total_seconds(runner.path))
 
 
 def results_of(
-    collection: Collection, compared: CrossValidation, coefficients: Coefficients
+    collection: Collection,
+    compared: CrossValidation,
+    coefficients: Coefficients,
+    losses: Coefficients,
+    monotone: Coefficients,
 ) -> CollectionResults:
     """Add the trade-off and the agreement to trainings and coefficients."""
     agreements = tuple(agreement(coefficients, compared, measure) for measure in MEASURES)
-    return CollectionResults(collection, compared, coefficients, trade_off(compared), agreements)
+    return CollectionResults(
+        collection, compared, coefficients, losses, monotone, trade_off(compared), agreements
+    )
 
 
-def _coefficients(collection: Collection, sweep: Sweep, cells: Cells) -> dict[str, dict[str, Float64Array]]:
-    """Return eps* by family, surrogate and fold."""
-    of = {key[2:4]: value for key, value in cells.items() if key[1] == collection.name}
+def _by_fold(
+    name: str, collection: Collection, sweep: Sweep, cells: Cells
+) -> dict[str, dict[str, Float64Array]]:
+    """Return eps* or another entry of the cells by family, surrogate and fold; NaN where it is not there."""
+    of = {key[2:4]: value for key, value in cells.items() if key[:2] == ("tendency", collection.name)}
     return {
         family: {
-            label: np.array([of[split.name, family][i]["coefficient"] for split in collection.splits])
+            label: np.array(
+                [of[split.name, family][i][name] for split in collection.splits], dtype=np.float64
+            )
             for i, label in enumerate(surrogates)
         }
         for family, surrogates in sweep.families().items()

@@ -13,19 +13,16 @@ from directrix.reports.crossval import settings_text
 from directrix.reports.report import Section
 from directrix.reports.tables import Table, Value
 from directrix.reproductions.he2010.agreement import Agreement, TradeOff
-from directrix.reproductions.he2010.coefficients import BOUNDS, STRUCTURAL, parameter
+from directrix.reproductions.he2010.coefficients import BOUNDS, SHOWN, STRUCTURAL, parameter
 from directrix.reproductions.he2010.methods import LISTNET, MAP, NDCG, ONE_START
 from directrix.reproductions.he2010.protocol import MEASURES, CollectionResults, Results
+from directrix.reproductions.he2010.theorem_claims import two_digits
+from directrix.reproductions.he2010.theorems import SIZES, SMOOTH, example_bounds
 from directrix.reproductions.paper import beside, paper
 
 _PAPER = paper("he2010")
 _Collections = Mapping[str, CollectionResults]
 _SETTINGS = ("alpha", "sigma", "C", "target", "temperature", "l2")  # shown of those that were chosen
-_SHOWN = {  # of Table 3; the appendix has all
-    "SoftRank": ("sigma=0.1", "sigma=0.01", "sigma=0.001"),
-    MAP: ("alpha=10", "alpha=100", "alpha=400"),
-    NDCG: ("alpha=10", "alpha=100", "alpha=400"),
-}
 
 
 def tables(results: Results) -> tuple[Section, ...]:
@@ -41,7 +38,8 @@ def tables(results: Results) -> tuple[Section, ...]:
         _sweep(results, "beta", "beta", {"beta": ""}),
     )
     return (
-        Section("Tendency correlation", (_table_3(results), _apart(results))),
+        Section("Tendency correlation", (_table_3(results), *map(_theorem_1, results.collections.values()))),
+        Section("The theorems on data made for them", (_theorem_2(results), _apart(results), _weak(results))),
         Section("The trade-off: alpha and random restarts", (*trade_offs, _sentences(results))),
         Section("Ranking performance", (*numbered, _chosen(results))),
         Section(
@@ -54,15 +52,56 @@ def tables(results: Results) -> tuple[Section, ...]:
 def _table_3(results: Results) -> Table:
     families, collections = results.settings.sweep.families(), results.collections
     rows = [
-        (f"{family} {label}", *_by_fold(collections, family, label))
-        for family, labels in _SHOWN.items()
+        (_named(family, label), *_by_fold(collections, family, label))
+        for family, labels in SHOWN.items()
         for label in labels
         if label in families[family]
     ]
-    rows += [(name, *_by_fold(collections, "structural", name)) for name in STRUCTURAL]
     return _folds_table(
         "table-3", "method", rows, [(n, one.compared.folds) for n, one in collections.items()]
     )
+
+
+def _named(family: str, label: str) -> str:
+    return label if family == "structural" else f"{family} {label}"
+
+
+def _theorem_1(one: CollectionResults) -> Table:
+    means = [one.coefficients, one.losses, one.monotone]
+    rows = [
+        (_named(family, label), *(float(of[family][label].mean()) for of in means))
+        for family, labels in SHOWN.items()
+        for label in labels
+        if label in one.coefficients[family]
+    ]
+    return _PAPER.table("theorem-1", rows, name=one.collection.name)
+
+
+def _theorem_2(results: Results) -> Table:
+    rows = []
+    for label, values in zip(
+        results.settings.sweep.families()["SoftRank"], results.apart["SoftRank"], strict=True
+    ):
+        sigma, published = parameter(label), BOUNDS.get(parameter(label))
+        bounds = (published, *example_bounds(sigma), values["coefficient"])
+        rows.append((_whole(sigma), *(None if bound is None else two_digits(bound) for bound in bounds)))
+    return _PAPER.table("theorem-2", rows)
+
+
+def _weak(results: Results) -> Table:
+    made = {(one["n_relevant"], one["surrogate"]): one for one in results.weak}
+    ap, ndcg = (
+        (*(STRUCTURAL[n] for n in ("SVMmap", "PermuRank")), SMOOTH[0]),
+        (*(STRUCTURAL[n] for n in ("SVMndcg", "DORM")), SMOOTH[1]),
+    )
+    rows = []
+    for n_relevant in SIZES:
+        cells = []
+        for names in (ap, ndcg):
+            group = [made[n_relevant, name] for name in names]
+            cells += [group[0]["rise"], *(one["surrogate rise"] for one in group)]
+        rows.append((n_relevant, group[0]["n_docs"], *cells))
+    return _PAPER.table("weak", rows)
 
 
 def _by_fold(collections: _Collections, family: str, label: str) -> list[float]:
@@ -85,11 +124,9 @@ def _apart(results: Results) -> Table:
         if family == "beta":
             continue
         for label, values in zip(surrogates, results.apart[family], strict=True):
-            published = BOUNDS.get(parameter(label)) if label.startswith("sigma") else None
-            bound = values["bound"] if published is None else published
-            name = label if family == "structural" else f"{family} {label}"
-            shown = None if bound is None else f"{bound:.2g}"
-            rows.append((name, values["coefficient"], shown, values["range"]))
+            bound = values["bound"]
+            shown = None if bound is None else "> 1" if bound > 1.0 else two_digits(bound)
+            rows.append((_named(family, label), values["coefficient"], shown, values["range"]))
     return _PAPER.table("apart", rows)
 
 
@@ -114,12 +151,6 @@ def _sentences(results: Results) -> Table:
             text = f"training MAP of ApproxRank-MAP on {name}, alpha = {alpha:g}, {start}"
             ours = beside(published[field], float(getattr(trade, field)[at[0]].mean())) if len(at) else None
             rows.append((text, *(ours or (published[field], None, None))))
-    labels = results.settings.sweep.families()["SoftRank"]
-    for label, values in zip(labels, results.apart["SoftRank"], strict=True):
-        bound = BOUNDS.get(parameter(label))
-        if bound is not None:
-            text = f"eps* of SoftRank, {label}, N = 200, L = 3, delta = .1: at most"
-            rows.append((text, bound, values["coefficient"], None))
     return _PAPER.table("sentences", rows)
 
 
@@ -160,8 +191,9 @@ def _against_listnet(compared: CrossValidation, entry: str, measure: str, part: 
         return value, None if entry == LISTNET else value - base
     if entry == LISTNET:
         return compared.mean(entry, measure), None, None
+    mean, base = (compared.mean(name, measure) for name in (entry, LISTNET))
     test = paired_t(compared.values(entry, measure), compared.values(LISTNET, measure))
-    return compared.mean(entry, measure), float(test.difference), float(test.p)
+    return mean, mean - base, float(test.p)
 
 
 def _chosen(results: Results) -> Table:

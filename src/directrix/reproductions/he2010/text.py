@@ -64,4 +64,10 @@ def details(results: Results) -> dict[str, Any]:
         f"{name}, {len(one.collection.splits)} folds, {len(one.compared.query_ids)} test queries"
         for name, one in results.collections.items()
     )
-    return {"settings": results.settings, "data": data, "absent": absent(COLLECTIONS, results.collections)}
+    minutes = results.seconds / 60.0
+    return {
+        "settings": results.settings,
+        "data": data,
+        "minutes": minutes,
+        "absent": absent(COLLECTIONS, results.collections),
+    }

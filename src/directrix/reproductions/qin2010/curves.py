@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,14 +12,16 @@ import numpy as np
 from directrix.data.queries import Queries
 from directrix.experiments.cells import Cell
 from directrix.experiments.surrogate_error import approximation
-from directrix.laws.bounds import BOUNDS
+from directrix.reproductions.qin2010.methods import OWN
 from directrix.reproductions.runner import Runner
-from directrix.surrogates.approx import ApproxAP, ApproxNDCG
+from directrix.surrogates.approx import ApproxAP, ApproxKendall, ApproxNDCG, ApproxPrecision, ApproxRR
 from directrix.trainers.sgd import SGD
 from directrix.types import Float64Array
 
 FIGURES = ("ApproxAP by alpha", "ApproxAP by beta", "ApproxNDCG by alpha")
 """Figures 1, 2 and 3 of the paper."""
+FUTURE_FIGURES = tuple(f"{name} by alpha" for name in list(OWN.values())[2:])
+"""The same for the measures that it names as future work."""
 
 _BETA, _ALPHA = 10.0, 100.0  # what stays fixed in Figures 1 and 2
 
@@ -40,7 +42,14 @@ class Study:
             return {a: ApproxAP(alpha=a, beta=_BETA) for a in self.alphas}
         if figure == "ApproxAP by beta":
             return {b: ApproxAP(alpha=_ALPHA, beta=b) for b in self.betas}
-        return {a: ApproxNDCG(alpha=a) for a in self.alphas}
+        make: dict[str, Callable[[float], Any]] = {
+            "ApproxNDCG": lambda a: ApproxNDCG(alpha=a),
+            "ApproxPrecision": lambda a: ApproxPrecision(k=10, alpha=a, beta=_BETA),
+            "ApproxNDCG@10": lambda a: ApproxNDCG(alpha=a, k=10, beta=_BETA),
+            "ApproxRR": lambda a: ApproxRR(alpha=a, beta=_BETA),
+            "ApproxKendall": lambda a: ApproxKendall(alpha=a),
+        }
+        return {a: make[figure.split()[0]](a) for a in self.alphas}
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,8 +68,9 @@ class ErrorCurve:
     """The errors of one training."""
 
     rho: Float64Array  # (n_epochs,): mean error over the queries after every epoch
-    by_query: Float64Array  # (n_queries,): mean error over the epochs
-    # by the way the error of the soft ranks is bounded, see `directrix.laws.bounds.bounds_of`
+    by_query: Float64Array  # (n_queries,): mean error over the epochs; NaN where the measure is undefined
+    # by the way the error of the soft ranks is bounded, see `directrix.laws.bounds.bounds_of`;
+    # empty if no theorem covers the surrogate
     bounds: Mapping[str, Bounded]
     seconds: float
 
@@ -72,15 +82,22 @@ class ErrorCurve:
 
 
 def error_curves(
-    train: Mapping[str, Queries], study: Study, runner: Runner, *, seed: int
+    train: Mapping[str, Queries],
+    study: Study,
+    runner: Runner,
+    *,
+    seed: int,
+    other_measures: Container[str] = (),
 ) -> dict[str, dict[str, dict[float, ErrorCurve]]]:
     """Train every surrogate of every figure on every collection; ``seed`` is of the order of the queries.
 
-    The curves are by collection, figure and value of the parameter.
+    ``other_measures`` are the collections with curves of `FUTURE_FIGURES`. The curves are by collection,
+    figure and value of the parameter.
     """
     cells = {}
+    figures = {name: FIGURES + FUTURE_FIGURES * (name in other_measures) for name in train}
     for name, q in train.items():
-        for figure in FIGURES:
+        for figure in figures[name]:
             for surrogate in study.surrogates(figure).values():
                 key = ("approximation", name, repr(surrogate))  # Figures 1 and 2 share a training
                 cells[key] = Cell(key, _errors, (q, surrogate, study.epochs, study.rate, seed))
@@ -91,7 +108,7 @@ def error_curves(
                 value: _curve(results["approximation", name, repr(surrogate)])
                 for value, surrogate in study.surrogates(figure).items()
             }
-            for figure in FIGURES
+            for figure in figures[name]
         }
         for name in train
     }
@@ -107,11 +124,11 @@ def _errors(q: Queries, surrogate: Any, epochs: int, rate: float, seed: int) -> 
             "error": _numbers(errors.mean_error(kind)),
             "broken": errors.broken(kind),
         }
-        for kind in BOUNDS
+        for kind in errors.bounds
     }
     return {
         "rho": errors.rho.tolist(),
-        "by_query": errors.by_query.tolist(),
+        "by_query": _numbers(errors.by_query),  # a query whose documents are all alike has no Kendall's tau
         "bounds": bounds,
         "seconds": round(time.process_time() - begun, 2),
     }
@@ -131,4 +148,5 @@ def _curve(cell: Mapping[str, Any]) -> ErrorCurve:
         )
         for kind, bound in cell["bounds"].items()
     }
-    return ErrorCurve(np.array(cell["rho"]), np.array(cell["by_query"]), bounds, cell["seconds"])
+    by_query = np.array(cell["by_query"], dtype=np.float64)
+    return ErrorCurve(np.array(cell["rho"]), by_query, bounds, cell["seconds"])

@@ -8,15 +8,21 @@ from typing import Any
 
 from directrix.experiments.tuning import Entry
 from directrix.measures.base import RankingMeasure
+from directrix.measures.cascade import RR
 from directrix.measures.dcg import NDCG
-from directrix.measures.precision import AP
+from directrix.measures.pairs import KendallTau
+from directrix.measures.precision import AP, Precision
 from directrix.rankers.method import Method
-from directrix.surrogates.approx import ApproxAP, ApproxNDCG
+from directrix.surrogates.approx import ApproxAP, ApproxKendall, ApproxNDCG, ApproxPrecision, ApproxRR
+from directrix.surrogates.listwise import ListNet
 from directrix.trainers.sgd import SGD
 
 _SOURCE = "Qin, Liu & Li (2010), Algorithm 1, doi:10.1007/s10791-009-9124-x"
 PUBLISHED_METHODS = ("ApproxAP", "ApproxNDCG", "AdaRank.MAP", "AdaRank.NDCG", "SVMmap", "SoftRank")
 """Rows of the paper's tables; the other rows are ours."""
+
+
+_BETA = 10.0  # of truncations, where it is not searched: that of Figure 1
 
 
 def ndcg_at(k: int | None) -> NDCG:
@@ -26,11 +32,17 @@ def ndcg_at(k: int | None) -> NDCG:
 
 MAP, NDCG_ALL, NDCG_10, NDCG_EQ_5 = (m.name for m in (AP(), ndcg_at(None), ndcg_at(10), NDCG()))
 """Names of measures: MAP, NDCG@n, NDCG@10, and NDCG@n with the discount of Eq. 5."""
+OWN = {
+    **{MAP: "ApproxAP", NDCG_ALL: "ApproxNDCG", NDCG_10: "ApproxNDCG@10"},
+    **{Precision(k=10).name: "ApproxPrecision", RR().name: "ApproxRR", KendallTau().name: "ApproxKendall"},
+}
+"""Measures with the surrogate that approximates them; all but the first two are future work of the paper."""
 SHORT = {
     MAP: "MAP",
     NDCG_ALL: "NDCG@n",
     NDCG_EQ_5: "NDCG@n of Eq. 5",
     **{ndcg_at(k).name: f"NDCG@{k}" for k in range(1, 11)},
+    **{Precision(k=10).name: "P@10", RR().name: "RR", KendallTau().name: "Kendall's tau"},
 }
 """Measures as tables write them."""
 
@@ -41,7 +53,8 @@ class Grids:
 
     epochs: int = 200  # T of Algorithm 1
     rate: float = 0.01  # its eta
-    # ap_alpha, ap_beta, ndcg_alpha: of ApproxAP and ApproxNDCG (Sect. 6.3 and 6.4).
+    # ap_alpha, ap_beta, ndcg_alpha: of ApproxAP and ApproxNDCG (Sect. 6.3 and 6.4); the first also of all
+    # surrogates of `surrogates_of_measures`
     ap_alpha: tuple[float, ...] = (10.0, 20.0, 50.0, 100.0)
     ap_beta: tuple[float, ...] = (1.0, 10.0, 20.0, 50.0, 100.0)
     ndcg_alpha: tuple[float, ...] = (10.0, 20.0, 50.0, 100.0, 150.0, 200.0, 250.0, 300.0)
@@ -62,8 +75,8 @@ def entries(grids: Grids) -> list[Entry]:
     """
     by_map, by_ndcg = AP(), ndcg_at(None)
     rows: list[tuple[str, Method | str, RankingMeasure]] = [
-        ("ApproxAP", _algorithm_1("ApproxAP", grids), by_map),
-        ("ApproxNDCG", _algorithm_1("ApproxNDCG", grids), by_ndcg),
+        ("ApproxAP", _algorithm_1(ApproxAP, grids, {"alpha": grids.ap_alpha, "beta": grids.ap_beta}), by_map),
+        ("ApproxNDCG", _algorithm_1(ApproxNDCG, grids, {"alpha": grids.ndcg_alpha}), by_ndcg),
         ("AdaRank.MAP", "AdaRank-MAP", by_map),
         ("AdaRank.NDCG", "AdaRank-NDCG", by_ndcg),
         ("SVMmap", "SVMMap", by_map),
@@ -72,22 +85,64 @@ def entries(grids: Grids) -> list[Entry]:
         ("RankSVM", "RankSVM", by_map),
         ("ApproxAP, L-BFGS", "ApproxAP", by_map),
         ("ApproxNDCG, L-BFGS", "ApproxNDCG", by_ndcg),
+        ("ListNet, query by query", _by_query(grids), by_map),
     ]
     return [Entry(name, method, grid=grids.others.get(name), measure=by) for name, method, by in rows]
 
 
-def _algorithm_1(name: str, grids: Grids) -> Method:
-    is_ap = name == "ApproxAP"
+def surrogates_of_measures(grids: Grids) -> list[Entry]:
+    """Return the surrogate of every measure of `OWN`, all with the same grid and chosen by this measure."""
+    beta = {"beta": _BETA}
+    rows: list[tuple[type[Any], dict[str, Any], RankingMeasure]] = [
+        (ApproxAP, beta, AP()),
+        (ApproxNDCG, {}, ndcg_at(None)),
+        (ApproxNDCG, {"k": 10, **beta}, ndcg_at(10)),
+        (ApproxPrecision, {"k": 10, **beta}, Precision(k=10)),
+        (ApproxRR, beta, RR()),
+        (ApproxKendall, {}, KendallTau()),
+    ]
+    return [
+        Entry(
+            OWN[measure.name],
+            _algorithm_1(surrogate, grids, {"alpha": grids.ap_alpha}, **fixed),
+            measure=measure,
+        )
+        for surrogate, fixed, measure in rows
+    ]
+
+
+def _algorithm_1(
+    surrogate: type[Any], grids: Grids, grid: Mapping[str, tuple[float, ...]], **fixed: Any
+) -> Method:
     return Method(
-        name=name,
-        surrogate=ApproxAP if is_ap else ApproxNDCG,
+        name=surrogate.__name__,
+        surrogate=surrogate,
         trainer=SGD,
         source=_SOURCE,
         cost="one step per query: O(R n) pairs, only those inside the sigmoid's band",
         use_when="the paper's own training",
-        grid={"alpha": grids.ap_alpha, "beta": grids.ap_beta} if is_ap else {"alpha": grids.ndcg_alpha},
-        fixed={"learning_rate": grids.rate, "epochs": grids.epochs, "start": "zero"},
-        from_measure=("rel",) if is_ap else (),
+        grid=grid,
+        fixed={"learning_rate": grids.rate, "epochs": grids.epochs, "start": "zero", **fixed},
+        from_measure=("rel",) if surrogate in (ApproxAP, ApproxPrecision, ApproxRR) else (),
         keeps_best=True,
-        selection="AP" if is_ap else "nDCG",
+        selection="AP" if surrogate is ApproxAP else "nDCG",
+    )
+
+
+def _by_query(grids: Grids) -> Method:
+    """ListNet as published: stochastic gradient, without a penalty, stopped by validation."""
+    return Method(
+        name="ListNet, query by query",
+        surrogate=ListNet,
+        trainer=SGD,
+        source="Cao et al. (2007), Algorithm 1, doi:10.1145/1273496.1273513",
+        cost="one pass over the documents per epoch",
+        use_when="to repeat its published training",
+        grid={"temperature": (0.3, 1.0)},
+        fixed={
+            **{"target": "labels", "learning_rate": grids.rate, "epochs": grids.epochs},
+            **{"start": "zero", "l2": 0.0},
+        },
+        keeps_best=True,
+        selection="AP",
     )

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from directrix.experiments.cells import total_seconds
+from directrix.experiments.crossval_result import CrossValidation
 from directrix.reproductions.base import SeededSettings
 from directrix.reproductions.collection import Collection, Compared, read_collections
 from directrix.reproductions.qin2010.curves import ErrorCurve, Study, error_curves
-from directrix.reproductions.qin2010.methods import Grids, entries, measures
+from directrix.reproductions.qin2010.methods import OWN, Grids, entries, measures, surrogates_of_measures
 from directrix.reproductions.runner import Runner
 
 COLLECTIONS = {
@@ -31,6 +33,8 @@ class Settings(SeededSettings):
     study: Study = field(default_factory=Study)  # of the errors of approximation
     n_folds: int | None = None  # number of folds of a quick run; None = all
     keep_top: int = 10  # number of documents to keep of every test query
+    # collections on which the measures of Section 7 are studied; they double the time of a collection
+    other_measures: tuple[str, ...] = ("OHSUMED",)
 
 
 _FEW: dict[str, Mapping[str, Any]] = {
@@ -42,6 +46,7 @@ _FEW: dict[str, Mapping[str, Any]] = {
     "RankSVM": {"l2": (1e-4, 1e-2), "max_iter": (100,)},
     "ApproxAP, L-BFGS": {"alpha": (10.0,), "l2": (1e-3,), "max_iter": (50,)},
     "ApproxNDCG, L-BFGS": {"alpha": (10.0,), "l2": (1e-3,), "max_iter": (50,)},
+    "ListNet, query by query": {"temperature": (1.0,)},
 }
 QUICK = Settings(
     grids=Grids(40, 0.01, (10.0, 100.0), (10.0, 100.0), (10.0, 100.0, 300.0), _FEW),
@@ -57,6 +62,8 @@ class CollectionResults(Compared):
 
     # mapping of figure and parameter to ErrorCurve: on the training queries of the first fold
     curves: Mapping[str, Mapping[float, ErrorCurve]]
+    # of `surrogates_of_measures`, with the measures that they approximate; None if they are not studied here
+    by_measure: CrossValidation | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +72,7 @@ class Results:
 
     settings: Settings
     collections: Mapping[str, CollectionResults]
+    seconds: float  # of all cells together
 
 
 def read(data: Path, settings: Settings) -> dict[str, Collection]:
@@ -75,7 +83,8 @@ def read(data: Path, settings: Settings) -> dict[str, Collection]:
 def run(collections: Mapping[str, Collection], settings: Settings, runner: Runner) -> Results:
     """Train for the curves and for the tables, on every collection."""
     train = {name: one.first.train for name, one in collections.items()}
-    curves = error_curves(train, settings.study, runner, seed=settings.seed)
+    others = settings.other_measures
+    curves = error_curves(train, settings.study, runner, seed=settings.seed, other_measures=others)
     results = {}
     for name, collection in collections.items():
         compared = runner.cross_validate(
@@ -86,8 +95,17 @@ def run(collections: Mapping[str, Collection], settings: Settings, runner: Runne
             seed=settings.seed,
             keep_top=settings.keep_top,
         )
-        results[name] = CollectionResults(collection, compared, curves[name])
-    return Results(settings, results)
+        by_measure = None
+        if name in others:
+            by_measure = runner.cross_validate(
+                f"{name}, other measures",
+                collection.splits,
+                surrogates_of_measures(settings.grids),
+                list(OWN),
+                seed=settings.seed,
+            )
+        results[name] = CollectionResults(collection, compared, curves[name], by_measure)
+    return Results(settings, results, total_seconds(runner.path))
 
 
 def seconds(results: Results) -> dict[str, float]:
@@ -96,5 +114,7 @@ def seconds(results: Results) -> dict[str, float]:
     for name, one in results.collections.items():
         # figures 1 and 2 share a curve
         curves = {id(curve): curve.seconds for by in one.curves.values() for curve in by.values()}
+        others = one.by_measure
         times[name] = one.seconds + sum(curves.values())
+        times[name] += 0.0 if others is None else sum(map(others.seconds, others.entries))
     return times

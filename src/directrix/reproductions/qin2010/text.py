@@ -84,7 +84,7 @@ def _accuracy(results: CollectionResults) -> tuple[str, ...]:
 def _of_bounds(collections: Mapping[str, CollectionResults]) -> tuple[str, ...]:
     parts = []
     for name, one in collections.items():
-        curves = [curve for by in one.curves.values() for curve in by.values()]
+        curves = [curve for by in one.curves.values() for curve in by.values() if curve.bounds]
         shares = [
             float(np.mean([curve.bounds[kind].covered.mean() for curve in curves]))
             for kind in ("gap", "relevant")
@@ -98,6 +98,8 @@ def details(results: Results) -> dict[str, Any]:
     collections = results.collections
     return {
         "settings": results.settings,
+        "minutes": results.seconds / 60.0,
+        "other_measures": " and ".join(n for n, one in collections.items() if one.by_measure) or None,
         "sets": "; ".join(
             f"{name}, {COLLECTIONS[name]}, {len(one.collection.splits)} folds"
             for name, one in collections.items()
