@@ -11,7 +11,8 @@ from scipy.stats import norm, rankdata
 
 import directrix as dx
 from directrix.data import quantiles
-from directrix.data.scale import FILLING, Scale, fit_scale
+from directrix.data.scale import FILLING, Scale
+from directrix.data.scaling import fit_scale
 
 ONE = np.array([0, 1])
 

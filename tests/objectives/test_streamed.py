@@ -8,7 +8,8 @@ import pytest
 import directrix as dx
 from directrix.data.arrow.read import open_parquet
 from directrix.data.arrow.write import write_parquet
-from directrix.data.scale import SCALES, fit_scale
+from directrix.data.scale import SCALES
+from directrix.data.scaling import fit_scale
 from directrix.data.synthetic import make_linear
 from directrix.errors import InputError
 from directrix.objectives.stream import Stream
