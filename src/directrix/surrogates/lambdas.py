@@ -114,12 +114,21 @@ class SwapForces(RankwiseSurrogate):
         """Fill one chunk; see `KernelSurrogate.fill`."""
         first, last = chunk
         local = qptr[first : last + 1] - qptr[first]
-        ranked, ends = np.empty(local[-1]), np.empty(local[-1], dtype=np.int64)
+        ranking = self.new_ranking(int(local[-1]))
         worth, unit, share, labels, part, *more = prepared
-        ranking = (self.measure.tie_rule == "expected", ranked, ends)
         self.kernel()(scores, worth, unit, share, labels, *more, qptr, chunk, ranking, *out)
-        exact = Ranking(ranked, ends, local[1:] - local[:-1], local)
-        out[0][first:last] += self.measure.of_ranking(exact, None if part is None else part[first:last])
+        out[0][first:last] += self.ranked_value(ranking, local, None if part is None else part[first:last])
+
+    def new_ranking(self, n_docs: int) -> tuple[bool, Float64Array, Int64Array]:
+        """Return whether ties form groups, and space for labels by rank and the ends of groups."""
+        return self.measure.tie_rule == "expected", np.empty(n_docs), np.empty(n_docs, dtype=np.int64)
+
+    def ranked_value(
+        self, ranking: tuple[bool, Float64Array, Int64Array], qptr: Int64Array, part: Float64Array | None
+    ) -> Float64Array:
+        """Return the measure of every query of a ranking that kernels wrote, with its `label_part`."""
+        value: Float64Array = self.measure.of_ranking(Ranking(*ranking[1:], np.diff(qptr), qptr), part)
+        return value
 
 
 @dataclass(frozen=True, repr=False)
