@@ -166,7 +166,11 @@ class FusedSwaps(Composed):
         forces = *self.surrogate.settings(), tuple(arrays), whole.weight, whole.qptr, places, ranking
         steps, out = (float(rate), float(penalty.strength), center), (value, params)
         if isinstance(self.model, MLPModel):
-            layer = (*self.model.hidden, padded_width(self.model.hidden[0], whole.rows.dtype), self.model.activation == "tanh")
+            layer = (
+                *self.model.hidden,
+                padded_width(self.model.hidden[0], whole.rows.dtype),
+                self.model.activation == "tanh",
+            )
             loss = hidden_epoch(whole.rows, forces, order, layer, ALL_KEPT, steps, *out)
         else:
             loss = linear_epoch(whole.rows, forces, order, steps, *out)

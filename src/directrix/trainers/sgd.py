@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -36,9 +37,12 @@ class SGD:
     shrink_chance : float in [0, 1]
         Probability of doing so.
     restart_after : int >= 1, or None
-        Epochs without any change of the loss after which training continues from random parameters (normal,
-        of length about 1) at the first learning rate; None = never. A measure is constant where no step moves
-        a document past another: at a minimum, and at scores so far apart that nothing moves.
+        Epochs without any change of what is watched after which training continues from random parameters
+        (normal, of length about 1) at the first learning rate; None = never. A measure is constant where no
+        step moves a document past another: at a minimum, and at scores so far apart that nothing moves.
+    watched : callable, or None
+        What restarts watch: parameters (n_params,) -> float. None = the training loss. `BestSoFar` makes them
+        watch its score, so that rankers with validation queries do what Donmez et al. do.
 
     Notes
     -----
@@ -51,8 +55,7 @@ class SGD:
     Qin, Liu, Li (2010), Algorithm 1 (T = 200, eta = 0.01), doi:10.1007/s10791-009-9124-x.
     Donmez, Svore & Burges (2009), Section 7, doi:10.1145/1571941.1572021, train LambdaRank with 700 epochs
     of one query per step, learning rates from 1e-7 to 1e-3 chosen on validation queries, shrink=0.8,
-    shrink_chance=0.3 and a restart after 50 epochs of constant validation accuracy; here it is the training
-    loss that is constant.
+    shrink_chance=0.3 and a restart after 50 epochs of constant validation accuracy.
     """
 
     short_name: ClassVar[str] = "sgd"
@@ -66,6 +69,7 @@ class SGD:
     shrink: float = 1.0
     shrink_chance: float = 1.0
     restart_after: int | None = None
+    watched: Callable[[Float64Array], float] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         number(self.learning_rate, "learning_rate", "SGD", above=0.0, example=0.01)
@@ -73,6 +77,10 @@ class SGD:
             whole(getattr(self, name), name, "SGD")
         number(self.shrink, "shrink", "SGD", above=0.0, most=1.0, example=0.8)
         number(self.shrink_chance, "shrink_chance", "SGD", least=0.0, most=1.0, example=0.3)
+
+    def watching(self, score: Callable[[Float64Array], float]) -> Self:
+        """Return a copy whose restarts watch a score, unless they watch something already."""
+        return self if self.watched is not None else replace(self, watched=score)
 
     def minimise(
         self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
@@ -95,10 +103,13 @@ class SGD:
             With ``restart_after`` the trace has a column ``restarts``, their number up to that epoch.
         """
         rng = np.random.default_rng(self.random_state)
-        rate, flat, restarts = self.learning_rate, 0, [0]
+        rate, flat, restarts, last = self.learning_rate, 0, [0], np.nan
 
         def one_epoch(params: Float64Array, order: Int64Array, before: float) -> float:
-            nonlocal rate, flat
+            nonlocal rate, flat, last
+            if self.restart_after is not None and self.watched is not None:
+                value = self.watched(params)
+                flat, last = flat + 1 if abs(value - last) <= _ROUNDING else 0, value
             restart = flat == self.restart_after
             restarts.append(restarts[-1] + restart)
             if restart:
@@ -106,7 +117,8 @@ class SGD:
                 rate, flat = self.learning_rate, 0
             loss = self._epoch(objective, params, order, rate)
             rise = loss - before
-            flat = flat + 1 if abs(rise) <= _ROUNDING else 0
+            if self.watched is None:
+                flat = flat + 1 if abs(rise) <= _ROUNDING else 0
             if self.shrink < 1.0 and rise > _ROUNDING and rng.random() < self.shrink_chance:
                 rate *= self.shrink
             return loss

@@ -6,8 +6,10 @@ from typing import Any
 
 from directrix.experiments.tuning import Entry
 from directrix.reproductions.donmez2009.collection import MeasuredCollection
-from directrix.reproductions.donmez2009.settings import CONSTRUCTIONS, NETS, USUAL, Settings
+from directrix.reproductions.donmez2009.settings import CONSTRUCTIONS, NETS, USUAL, Settings, pairs_of
 
+EVERY_CHANGE = "ranknet-weight-pairs, every change"
+"""The usual construction with every change of RR, where Eq. (11) has those of misranked pairs alone."""
 COMPARED = ("nDCG", "AP", "RR")
 """Measures that all constructions are trained for. The paper has MAP and MRR; nDCG represents graded ones."""
 
@@ -19,22 +21,30 @@ def entry_name(model: str, measure: str, construction: str = USUAL) -> str:
 
 def entries(collection: MeasuredCollection, settings: Settings) -> list[Entry]:
     """Return both nets with the usual forces for every measure, and the two-layer net with all others."""
-    fewest = min(split.train.n_queries for split in collection.splits)
-    fixed: dict[str, Any] = {"epochs": settings.epochs_of(fewest), "patience": settings.patience}
+    fixed: dict[str, Any] = {"epochs": settings.epochs, "patience": settings.patience}
     methods = {
         "linear": ("LambdaRank", fixed),
         "mlp": ("LambdaRank-MLP", {**fixed, "hidden": (settings.hidden,)}),
     }
     measures = collection.measures
-    rows = [(model, measure, USUAL) for model in NETS for measure in measures.values()]
+    rows: list[tuple[str, str, str]] = [
+        (model, measure, USUAL) for model in NETS for measure in measures.values()
+    ]
     rows += [("mlp", measures[measure], name) for measure in COMPARED for name in CONSTRUCTIONS[1:]]
+    rows += [("mlp", measures["RR"], EVERY_CHANGE)]
     return [
         Entry(
             entry_name(model, measure, construction),
             methods[model][0],
-            {**methods[model][1], "construction": construction},
+            {**methods[model][1], **_forces(measure, construction)},
             {"learning_rate": settings.rates},
             measure,
         )
         for model, measure, construction in rows
     ]
+
+
+def _forces(measure: str, construction: str) -> dict[str, str]:
+    if construction == EVERY_CHANGE:
+        return {"construction": USUAL, "pairs": "all"}
+    return {"construction": construction, "pairs": pairs_of(measure, construction)}
