@@ -14,7 +14,7 @@ from directrix.objectives.build import make_objective
 from directrix.reproductions.donmez2009.collection import MeasuredCollection, artificial, read
 from directrix.reproductions.donmez2009.methods import entries
 from directrix.reproductions.donmez2009.pairs import Sized, equal_pairs, n_pairs, sized
-from directrix.reproductions.donmez2009.settings import CONSTRUCTIONS, Artificial, Settings
+from directrix.reproductions.donmez2009.settings import CONSTRUCTIONS, EVERY_CHANGE, Artificial, Settings
 from directrix.reproductions.donmez2009.training import forces_for, model_of, random_weights, watch
 from directrix.surrogates.lambdas import Lambda
 from directrix.trainers.sgd import SGD
@@ -147,6 +147,7 @@ def test_both_counts_of_pairs_are_kept_for_rr(split):
 def test_forces_for_rr_are_those_of_equation_11(name, pairs):
     assert forces_for("RR(rel=2)", name) == Lambda("RR(rel=2)", name, pairs=pairs)
     assert forces_for("AP", name) == Lambda("AP", name)
+    assert forces_for("RR", EVERY_CHANGE) == Lambda("RR")
 
 
 def test_trainings_on_about_as_many_pairs_are_compared_on_the_matched_measure():

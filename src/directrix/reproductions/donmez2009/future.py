@@ -17,9 +17,8 @@ from directrix.rankers.methods import method
 from directrix.reproductions.donmez2009.certificates import EXAMINED, as_json
 from directrix.reproductions.donmez2009.collection import MeasuredCollection
 from directrix.reproductions.donmez2009.methods import COMPARED
-from directrix.reproductions.donmez2009.settings import CONSTRUCTIONS, NETS, Settings
+from directrix.reproductions.donmez2009.settings import CONSTRUCTIONS, EVERY_CHANGE, NETS, Settings
 from directrix.reproductions.donmez2009.training import at_every_rate, forces_for, model_of, random_weights
-from directrix.surrogates.lambdas import Construction
 
 LEARNERS = {
     "nDCG": ("RankNet", "RankSVM", "ListNet", "ApproxNDCG", "SmoothNDCG", "CoordinateAscent"),
@@ -109,8 +108,8 @@ def other_cells(collections: Mapping[str, MeasuredCollection], settings: Setting
                 (one.first, construction, one.measures[measure], settings),
             )
             for name, one in examined.items()
-            for construction in CONSTRUCTIONS
             for measure in COMPARED
+            for construction in (*CONSTRUCTIONS, *[EVERY_CHANGE] * (measure == "RR"))
         ),
         *(
             Cell(
@@ -125,9 +124,7 @@ def other_cells(collections: Mapping[str, MeasuredCollection], settings: Setting
     ]
 
 
-def _construction(
-    split: Split, construction: Construction, measure: str, settings: Settings
-) -> dict[str, Any]:
+def _construction(split: Split, construction: str, measure: str, settings: Settings) -> dict[str, Any]:
     forces = forces_for(measure, construction)
     trainings, _ = at_every_rate(split, "linear", forces, settings)
     params = max(trainings, key=lambda one: one.best_of("train")).best["train"][1]

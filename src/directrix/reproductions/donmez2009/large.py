@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -13,6 +13,7 @@ from directrix.experiments.optimality import certify
 from directrix.experiments.splits import Split
 from directrix.measures.names import measure as parse_measure
 from directrix.objectives.build import make_objective
+from directrix.rankers.training import mean_and_error
 from directrix.reproductions.donmez2009.certificates import as_json
 from directrix.reproductions.donmez2009.collection import artificial, full_name
 from directrix.reproductions.donmez2009.settings import Settings
@@ -45,17 +46,31 @@ def large_tests(cells: Mapping[Any, Any], settings: Settings) -> list[Cell]:
     Returns
     -------
     list of Cell
-        Keys are ("large, tested", net, measure). Results are ``rate``, ``epoch`` and ``test`` of what
-        validation chose, the last with its standard ``error``; ``restarts`` by rate; and ``chosen`` and
-        ``converged``, certificates as in `certificate_cells`, the latter of the best epoch at any rate.
+        Keys are (kind, net, measure). The result of the kind "large, tested" is ``rate``, ``epoch`` and
+        ``test`` of what validation chose, the last with its standard ``error``, and ``restarts`` by rate.
+        Those of "large, chosen" and "large, converged" are certificates of these weights as in
+        `certificate_cells`, the latter of the best epoch at any rate.
     """
     grouped: dict[tuple[str, str], dict[str, Any]] = {}
     for (_, model, measure, rate), one in cells.items():
         grouped.setdefault((model, measure), {})[rate] = one
-    return [
-        Cell(("large, tested", model, measure), _tested, (model, measure, by_rate, settings))
-        for (model, measure), by_rate in grouped.items()
-    ]
+    tests = []
+    for (model, measure), by_rate in grouped.items():
+        highest = max(by_rate.values(), key=lambda one: max(one["train"]))
+        rate, chosen = max(by_rate.items(), key=lambda item: max(item[1]["valid"]))
+        weights = {"chosen": chosen["weights"]["chosen"], "converged": highest["weights"]["converged"]}
+        where = {
+            "rate": rate,
+            "epoch": chosen["epochs"]["chosen"],
+            "restarts": {name: one["restarts"] for name, one in by_rate.items()},
+        }
+        place = model, measure
+        tests.append(Cell(("large, tested", *place), _tested, (*place, weights["chosen"], where, settings)))
+        tests += [
+            Cell((f"large, {kind}", *place), _certified, (*place, params, settings))
+            for kind, params in weights.items()
+        ]
+    return tests
 
 
 @lru_cache(maxsize=1)
@@ -80,25 +95,20 @@ def _trained(model: str, measure: str, rate: float, settings: Settings) -> dict[
     }
 
 
-def _tested(model: str, measure: str, by_rate: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
-    split, full = _data(settings), full_name(measure, 2)
-    rate, chosen = max(by_rate.items(), key=lambda item: max(item[1]["valid"]))
-    highest = max(by_rate.values(), key=lambda one: max(one["train"]))
-    weights = {"chosen": chosen["weights"]["chosen"], "converged": highest["weights"]["converged"]}
-    forces, net = forces_for(full), model_of(model, settings)
-    scores = make_objective(split.test, forces, net).scores(np.array(weights["chosen"])).astype(np.float64)
-    values = parse_measure(full)(scores, split.test.labels, split.test.qptr)
-    objective = make_objective(split.train, forces, net)
+def _tested(
+    model: str, measure: str, weights: Sequence[float], where: Mapping[str, Any], settings: Settings
+) -> dict[str, Any]:
+    test, full = _data(settings).test, full_name(measure, 2)
+    objective = make_objective(test, forces_for(full), model_of(model, settings))
+    values = parse_measure(full)(
+        objective.scores(np.array(weights)).astype(np.float64), test.labels, test.qptr
+    )
+    mean, error = mean_and_error(values)
+    return {**where, "test": mean, "error": error}
+
+
+def _certified(model: str, measure: str, weights: Sequence[float], settings: Settings) -> dict[str, Any]:
+    params, full = np.array(weights), full_name(measure, 2)
+    objective = make_objective(_data(settings).train, forces_for(full), model_of(model, settings))
     options: dict[str, Any] = {"eps": settings.eps, "delta": settings.delta, "seed": settings.seed}
-    certificates = {
-        name: as_json(certify(np.array(params), objective, full, **options), params)
-        for name, params in weights.items()
-    }
-    return {
-        "rate": rate,
-        "epoch": chosen["epochs"]["chosen"],
-        "test": float(np.nanmean(values)),
-        "error": float(np.nanstd(values, ddof=1) / np.sqrt(np.isfinite(values).sum())),
-        "restarts": {name: one["restarts"] for name, one in by_rate.items()},
-        **certificates,
-    }
+    return as_json(certify(params, objective, full, **options), params)

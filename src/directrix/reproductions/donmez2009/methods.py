@@ -6,10 +6,15 @@ from typing import Any
 
 from directrix.experiments.tuning import Entry
 from directrix.reproductions.donmez2009.collection import MeasuredCollection
-from directrix.reproductions.donmez2009.settings import CONSTRUCTIONS, NETS, USUAL, Settings, pairs_of
+from directrix.reproductions.donmez2009.settings import (
+    CONSTRUCTIONS,
+    EVERY_CHANGE,
+    NETS,
+    USUAL,
+    Settings,
+    options_of,
+)
 
-EVERY_CHANGE = "ranknet-weight-pairs, every change"
-"""The usual construction with every change of RR, where Eq. (11) has those of misranked pairs alone."""
 COMPARED = ("nDCG", "AP", "RR")
 """Measures that all constructions are trained for. The paper has MAP and MRR; nDCG represents graded ones."""
 
@@ -36,15 +41,9 @@ def entries(collection: MeasuredCollection, settings: Settings) -> list[Entry]:
         Entry(
             entry_name(model, measure, construction),
             methods[model][0],
-            {**methods[model][1], **_forces(measure, construction)},
+            {**methods[model][1], **options_of(measure, construction)},
             {"learning_rate": settings.rates},
             measure,
         )
         for model, measure, construction in rows
     ]
-
-
-def _forces(measure: str, construction: str) -> dict[str, str]:
-    if construction == EVERY_CHANGE:
-        return {"construction": USUAL, "pairs": "all"}
-    return {"construction": construction, "pairs": pairs_of(measure, construction)}

@@ -15,9 +15,9 @@ from directrix.reproductions.donmez2009.certificates import certificate_cells
 from directrix.reproductions.donmez2009.collection import MeasuredCollection
 from directrix.reproductions.donmez2009.future import Counted, counted, other_cells, pair_cells
 from directrix.reproductions.donmez2009.large import large_cells, large_tests
-from directrix.reproductions.donmez2009.methods import EVERY_CHANGE, entries, entry_name
+from directrix.reproductions.donmez2009.methods import entries, entry_name
 from directrix.reproductions.donmez2009.pairs import PairCounts, Sized, pair_counts, sized
-from directrix.reproductions.donmez2009.settings import CONSTRUCTIONS, MEASURES, Settings, short
+from directrix.reproductions.donmez2009.settings import CONSTRUCTIONS, EVERY_CHANGE, MEASURES, Settings, short
 from directrix.reproductions.donmez2009.training import size_cells, training_cells
 from directrix.reproductions.runner import Cells, Runner
 
@@ -80,8 +80,8 @@ class Results:
     counted: tuple[Counted, ...] = ()  # effective pairs by construction
     # of `other_cells`: from kind, collection, name and measure to a certificate
     others: Mapping[Key, Any] = field(default_factory=dict)
-    # of `large_tests`: from net and measure to certificates
-    large: Mapping[tuple[str, str], Any] = field(default_factory=dict)
+    # of `large_tests`: from "tested", "chosen" or "converged", net and measure
+    large: Mapping[tuple[str, str, str], Any] = field(default_factory=dict)
 
     def of_kind(self, *kinds: str) -> dict[Key, Any]:
         """Return the certificates of some kinds, one kind after the other."""
@@ -115,7 +115,10 @@ def run(collections: Mapping[str, MeasuredCollection], settings: Settings, runne
         trainings,
         counted(_by_place(pairs)),
         _by_place(others),
-        {(str(model), str(measure)): one for (_, model, measure), one in large.items()},
+        {
+            (str(kind).removeprefix("large, "), str(model), str(measure)): one
+            for (kind, model, measure), one in large.items()
+        },
     )
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from directrix.reproductions.base import SeededSettings
-from directrix.surrogates.lambdas import Construction, Pairs
+from directrix.surrogates.lambdas import Construction
 
 NETS = {"linear": "single-layer", "mlp": "two-layer"}
 """Models, and what tables call them."""
@@ -23,12 +24,19 @@ USUAL = CONSTRUCTIONS[0]
 """The construction of LambdaRank, which the paper recommends."""
 
 
-def pairs_of(measure: str, construction: str = USUAL) -> Pairs:
-    """Return which pairs exert forces, see `Lambda`: those of Eq. (11) for RR, else every one that changes M.
+EVERY_CHANGE = "ranknet-weight-pairs, every change"
+"""The usual construction with every change of RR, where Eq. (11) has those of misranked pairs alone."""
+
+
+def options_of(measure: str, construction: str) -> dict[str, Any]:
+    """Return the options of `Lambda` for a construction; for RR only the pairs of Eq. (11) exert forces.
 
     The bound of "spring-smooth" lifts the zeros of Eq. (11) too, so that all pairs exert forces.
     """
-    return "misranked" if short(measure) == "RR" and construction != "spring-smooth" else "all"
+    if construction == EVERY_CHANGE:
+        return {"construction": USUAL, "pairs": "all"}
+    literal = short(measure) == "RR" and construction != "spring-smooth"
+    return {"construction": construction, "pairs": "misranked" if literal else "all"}
 
 
 def short(measure: str) -> str:

@@ -48,8 +48,9 @@ def tables(results: Results) -> tuple[Section, ...]:
 def _constructions(title: str, results: Results, measure: str) -> Table:
     published, collections = _PAPER.published["constructions"].get(measure, {}), results.collections
     parts = [_construction_values(one, measure) for one in collections.values()]
+    absent = (None, None) if published else ()
     rows = [
-        (name, *(value for part in parts for value in part[name]), *published.get(name, ()))
+        (name, *(value for part in parts for value in part[name]), *published.get(name, absent))
         for name in parts[0]
     ]
     columns = ("construction", *["valid", "test", "SE", "p"] * len(parts))
@@ -109,7 +110,7 @@ def _certified(key: Key, one: Any) -> tuple[Value, ...]:
 
 def _test(one: Any) -> tuple[Value, ...]:
     return (
-        *(one["value"], f"{one['norm']:.2f}", one["n_rising"], one["n_directions"]),
+        *(one["value"], f"{one['norm']:.3g}", one["n_rising"], one["n_directions"]),
         *(f"{one['largest_rise']:.5f}", "yes" if one["is_local_optimum"] else "no"),
     )
 
@@ -129,11 +130,12 @@ def _trainings(results: Results) -> Table:
 def _large(results: Results) -> tuple[Table, ...]:
     size = results.settings.large
     rows = []
-    for (model, measure), one in results.large.items():
-        restarts = ", ".join(f"{rate}: {n}" for rate, n in one["restarts"].items())
-        for kind in ("chosen", "converged"):
-            rest = (one["test"], one["error"], one["rate"], one["epoch"]) if kind == "chosen" else (None,) * 4
-            rows.append((NETS[model], measure, _TRAINED[kind], *_test(one[kind]), *rest, restarts))
+    for (kind, model, measure), one in results.large.items():
+        if kind != "tested":
+            where = results.large["tested", model, measure]
+            rest = [where[name] if kind == "chosen" else None for name in ("test", "error", "rate", "epoch")]
+            restarts = ", ".join(f"{rate}: {n}" for rate, n in where["restarts"].items())
+            rows.append((NETS[model], measure, _TRAINED[kind], *_test(one), *rest, restarts))
     return (_PAPER.table("large", rows, size=size.size),) if size and rows else ()
 
 

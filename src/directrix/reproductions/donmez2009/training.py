@@ -17,8 +17,8 @@ from directrix.models.mlp import MLPModel
 from directrix.objectives.build import make_objective
 from directrix.rankers.training import judge_of
 from directrix.reproductions.donmez2009.collection import ARTIFICIAL, MeasuredCollection, artificial
-from directrix.reproductions.donmez2009.settings import NETS, USUAL, Settings, pairs_of
-from directrix.surrogates.lambdas import Construction, Lambda
+from directrix.reproductions.donmez2009.settings import NETS, USUAL, Settings, options_of
+from directrix.surrogates.lambdas import Lambda
 from directrix.trainers.sgd import SGD
 from directrix.types import Float64Array, Model, Step
 
@@ -192,9 +192,9 @@ def at_every_rate(
     return trainings, max(trainings, key=lambda one: one.best_of("valid"))
 
 
-def forces_for(measure: str, construction: Construction = USUAL) -> Lambda:
+def forces_for(measure: str, construction: str = USUAL) -> Lambda:
     """Return the forces of a measure as the paper has them, for RR those of Eq. (11)."""
-    return Lambda(measure, construction, pairs=pairs_of(measure, construction))
+    return Lambda(measure, **options_of(measure, construction))
 
 
 def _training(split: Split, model: str, measure: str, settings: Settings) -> dict[str, Any]:
