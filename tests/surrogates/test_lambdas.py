@@ -364,3 +364,17 @@ def test_measures_are_texts_or_measures_and_print_as_text():
 def test_messages(call, message):
     with pytest.raises(dx.InputError, match=message):
         call()
+
+
+@pytest.mark.parametrize("name", ["nDCG@5", "AP", "RR"])
+def test_misranked_pairs_alone_shorten_the_weights_of_a_linear_model(name):
+    """w . (x_i - x_j) < 0 for each of them, so the force has no part along w."""
+    rng = np.random.default_rng(0)
+    X, w = rng.standard_normal((300, 6)), rng.standard_normal(6)
+    labels, qptr = rng.integers(0, 3, size=300).astype(float), np.arange(0, 301, 20)
+    along = {
+        pairs: w @ X.T @ dx.Lambda(name, pairs=pairs).value_and_grad(X @ w, labels, qptr)[1]
+        for pairs in ("misranked", "all")
+    }
+    assert along["misranked"] < -0.1
+    assert along["all"] > along["misranked"] + 0.1

@@ -178,6 +178,9 @@ class Lambda(SwapForces):
     Cost O(n log n + n k) with a cut-off k, O(n^2) without, one division per pair; O(n) memory.
     :math:`\Delta M` is O(1) per pair from sums over the ranking.
 
+    Forces on misranked pairs alone shorten the weights w of a linear model with every small step, since
+    :math:`w \cdot (x_i - x_j) = s_i - s_j < 0` for each of these pairs.
+
     References
     ----------
     Donmez, Svore & Burges (2009), doi:10.1145/1571941.1572021; Burges, Ragno & Le (2006).
