@@ -110,6 +110,7 @@ def _matching(name: str, results: CollectionResults) -> Iterator[Claim]:
         "mrr-lowest",
         verdict(*tests),
         name=name,
+        n_queries=tests[0].n,
         n_behind=len(behind),
         n=len(tests),
         n_clear=sum(test.p < LEVEL for test in behind),
@@ -127,7 +128,9 @@ def _equal(runs: tuple[Sized, ...], target: str) -> Claim:
         listed.append(f"than for {other} {test.difference:+.4f}, {p_value(test.p)}, {n} size{'s' * (n != 1)}")
     leads = "; ".join(listed) or "no sizes with about as many pairs"
     source = MATCHED[target]
-    return _PAPER.claim("equal-pairs", verdict(*tests), target=target, source=source, leads=leads)
+    n_queries = len(runs[0].test[target])
+    texts = {"target": target, "source": source, "leads": leads, "n_queries": n_queries}
+    return _PAPER.claim("equal-pairs", verdict(*tests), **texts)
 
 
 def _over_sizes(rows: list[EqualPairs]) -> Significance:
