@@ -418,7 +418,7 @@ def test_restarts_watch_another_value_if_they_are_given_one():
         seen.append(params.copy())
         return 1.0 if len(seen) < 4 else 2.0
 
-    trainer = dx.SGD(learning_rate=0.01, epochs=9, restart_after=3, watched=watched)
+    trainer = dx.SGD(learning_rate=0.01, epochs=9, restart_after=3).watching(watched)
     result = trainer.minimise(Quadratic(), np.ones(5))
     assert [row["restarts"] for row in result.trace] == [0] * 7 + [1] * 3
     assert len(seen) == 9

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import ClassVar, Self
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -37,12 +37,10 @@ class SGD:
     shrink_chance : float in [0, 1]
         Probability of doing so.
     restart_after : int >= 1, or None
-        Epochs without any change of what is watched after which training continues from random parameters
-        (normal, of length about 1) at the first learning rate; None = never. A measure is constant where no
-        step moves a document past another: at a minimum, and at scores so far apart that nothing moves.
-    watched : callable, or None
-        What restarts watch: parameters (n_params,) -> float. None = the training loss. `BestSoFar` makes them
-        watch its score, so that rankers with validation queries do what Donmez et al. do.
+        Epochs without any change of the loss, or of what is `watching`, after which training continues from
+        random parameters (normal, of length about 1) at the first learning rate; None = never. A measure is
+        constant where no step moves a document past another: at a minimum, and at scores so far apart that
+        nothing moves.
 
     Notes
     -----
@@ -61,6 +59,7 @@ class SGD:
     short_name: ClassVar[str] = "sgd"
     budget: ClassVar[str] = "epochs"
     models: ClassVar[tuple[type, ...]] = (object,)
+    _watched: ClassVar[Any] = None  # a function would be taken for a method
 
     learning_rate: float = 0.01
     epochs: int = 200
@@ -69,7 +68,6 @@ class SGD:
     shrink: float = 1.0
     shrink_chance: float = 1.0
     restart_after: int | None = None
-    watched: Callable[[Float64Array], float] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         number(self.learning_rate, "learning_rate", "SGD", above=0.0, example=0.01)
@@ -79,8 +77,14 @@ class SGD:
         number(self.shrink_chance, "shrink_chance", "SGD", least=0.0, most=1.0, example=0.3)
 
     def watching(self, score: Callable[[Float64Array], float]) -> Self:
-        """Return a copy whose restarts watch a score, unless they watch something already."""
-        return self if self.watched is not None else replace(self, watched=score)
+        """Return a copy whose restarts watch a score of the parameters in place of the training loss.
+
+        `BestSoFar` makes them watch its score, so that rankers with validation queries do what Donmez et al.
+        do. Of two scores the first remains.
+        """
+        copy = replace(self)
+        object.__setattr__(copy, "_watched", self._watched or score)
+        return copy
 
     def minimise(
         self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
@@ -103,12 +107,13 @@ class SGD:
             With ``restart_after`` the trace has a column ``restarts``, their number up to that epoch.
         """
         rng = np.random.default_rng(self.random_state)
+        watched: Callable[[Float64Array], float] | None = self._watched
         rate, flat, restarts, last = self.learning_rate, 0, [0], np.nan
 
         def one_epoch(params: Float64Array, order: Int64Array, before: float) -> float:
             nonlocal rate, flat, last
-            if self.restart_after is not None and self.watched is not None:
-                value = self.watched(params)
+            if self.restart_after is not None and watched is not None:
+                value = watched(params)
                 flat, last = flat + 1 if abs(value - last) <= _ROUNDING else 0, value
             restart = flat == self.restart_after
             restarts.append(restarts[-1] + restart)
@@ -117,7 +122,7 @@ class SGD:
                 rate, flat = self.learning_rate, 0
             loss = self._epoch(objective, params, order, rate)
             rise = loss - before
-            if self.watched is None:
+            if watched is None:
                 flat = flat + 1 if abs(rise) <= _ROUNDING else 0
             if self.shrink < 1.0 and rise > _ROUNDING and rng.random() < self.shrink_chance:
                 rate *= self.shrink

@@ -110,8 +110,7 @@ def watch(  # noqa: PLR0913
         shrink_chance=0.3,
         restart_after=50,
         random_state=settings.seed,
-        watched=lambda _: watched.valid[-1],
-    )
+    ).watching(lambda _: watched.valid[-1])
 
     def record(step: Step) -> bool:
         scores = {"train": objective.scores(step.params), "valid": held.scores(step.params)}
