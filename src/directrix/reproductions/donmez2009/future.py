@@ -97,8 +97,11 @@ def other_cells(collections: Mapping[str, MeasuredCollection], settings: Setting
     list of Cell
         Keys are (kind, collection, name, measure) of the kinds "construction" and "learner". The results are
         those of `certificate_cells`, at the epoch that is best on the training queries at any rate, with
-        ``relative``: the same with steps relative to the norm of the weights.
+        ``relative``: the same with steps relative to the norm of the weights. None if the settings leave
+        them out.
     """
+    if not settings.others:
+        return []
     examined = {name: collections[name] for name in EXAMINED if name in collections}
     return [
         *(

@@ -92,6 +92,7 @@ class Settings(SeededSettings):
     polish_moves: int = 300  # maximum number of moves along rising directions
     artificial: Artificial = field(default_factory=Artificial)
     large: Large | None = field(default_factory=Large)  # None = not run
+    others: bool = True  # whether to test the weights of other constructions and learners
 
     @property
     def letor_folds(self) -> dict[str, int]:
@@ -110,5 +111,6 @@ QUICK = Settings(
     polish_moves=5,
     artificial=Artificial(n_train=60, n_valid=40, n_test=100, sizes=(15, 60)),
     large=None,
+    others=False,
 )
 """Settings of a quick run."""

@@ -40,7 +40,7 @@ def tables(results: Results) -> tuple[Section, ...]:
         Section("Local optimality", optimality),
         Section("Which measure to train for", matchings),
         Section("Effective pairs", (_pairs(results), _equal(results))),
-        Section("Future work of the paper", (_by_construction(results), _other_weights(results))),
+        Section("Future work of the paper", (_by_construction(results), *_other_weights(results))),
         Section("What validation chose", (_rates(results),)),
     )
 
@@ -150,12 +150,12 @@ def _by_construction(results: Results) -> Table:
     return _PAPER.table("by-construction", listed, columns=columns, groups=groups)
 
 
-def _other_weights(results: Results) -> Table:
+def _other_weights(results: Results) -> tuple[Table, ...]:
     rows = [
         (collection, kind, name, measure, *_test(one), one["relative"]["n_rising"])
         for (kind, collection, name, measure), one in results.others.items()
     ]
-    return _PAPER.table("other-weights", rows)
+    return (_PAPER.table("other-weights", rows),) if rows else ()
 
 
 def _others(results: Results) -> Table:
