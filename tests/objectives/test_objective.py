@@ -240,6 +240,15 @@ def test_other_networks_take_the_general_way_with_forces(model):
     assert type(make_objective(q, "Lambda('AP')", model).kernel).__name__ == "Composed"
 
 
+@pytest.mark.parametrize("model", [LinearModel(), MLPModel((3,))], ids=["linear", "network"])
+def test_an_epoch_of_forces_refuses_another_number_of_parameters(model):
+    q, _ = problem()
+    objective = make_objective(q, "Lambda('AP')", model)
+    for n in (5, 7):
+        with pytest.raises(dx.InputError, match=rf"params has shape \({n},\)"):
+            objective.sgd_epoch(np.zeros(n), np.arange(3), 0.1)
+
+
 def test_scores_that_are_not_finite_end_an_epoch_of_forces_with_nan():
     q, _ = problem()
     params = np.full(q.n_features, 1e308)

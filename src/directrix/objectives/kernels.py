@@ -150,6 +150,13 @@ class FusedSwaps(Composed):
 
     surrogate: Lambda
 
+    def check(self, params: Float64Array, n_features: int) -> None:
+        """Raise `InputError` unless the model has as many parameters: the kernel would read past their end."""
+        if isinstance(self.model, MLPModel):
+            self.model.layers(params, n_features)
+        else:
+            one_per_feature(params, n_features, "params")
+
     def sgd_epoch(
         self, source: Memory, params: Float64Array, order: Int64Array, batch: int, rate: float, penalty: L2
     ) -> float | None:
