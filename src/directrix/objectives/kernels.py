@@ -151,7 +151,7 @@ class FusedSwaps(Composed):
     surrogate: Lambda
 
     def check(self, params: Float64Array, n_features: int) -> None:
-        """Raise `InputError` unless the model has as many parameters: the kernel would read past their end."""
+        """Raise `InputError` unless the model has as many parameters: kernels read without checks."""
         if isinstance(self.model, MLPModel):
             self.model.layers(params, n_features)
         else:
