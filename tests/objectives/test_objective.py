@@ -8,6 +8,7 @@ import scipy.sparse as sp
 
 import directrix as dx
 from directrix.models.linear import LinearModel
+from directrix.models.mlp import MLPModel
 from directrix.objectives.build import make_objective
 from directrix.objectives.penalty import L2
 from directrix.objectives.source import Memory
@@ -194,6 +195,66 @@ def test_kernels_see_document_weights_as_the_general_way_does(surrogate):
     fused.sgd_epoch(step, np.array([4]), 0.5)
     expected -= 0.5 * general.value_and_grad(w, [4])[1]
     np.testing.assert_allclose(step, expected, rtol=1e-5)
+
+
+FORCES = [
+    "Lambda('AP')",
+    "Lambda('nDCG@5', 'spring-smooth')",
+    "Lambda('ERR', 'local-cost')",
+    "Lambda('RR', pairs='misranked')",
+    "Lambda(\"nDCG(ties='order')\", 'discrete-bounded')",
+]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("surrogate", FORCES)
+@pytest.mark.parametrize(
+    "model", [LinearModel(), MLPModel((3,), "tanh"), MLPModel((17,), "relu")], ids=["linear", "tanh", "relu"]
+)
+def test_an_epoch_of_forces_in_one_kernel_takes_the_steps_of_their_gradients(model, surrogate, dtype):
+    q, rng = problem(dtype=dtype)
+    n = q.n_features if isinstance(model, LinearModel) else model.n_params(q.n_features)
+    start, center = 0.5 * rng.standard_normal((2, n))
+    options = {"penalty": L2(0.01, center), "query_weight": rng.random(q.n_queries)}
+    objective = make_objective(q, surrogate, model, **options)
+    assert type(objective.kernel).__name__ == "FusedSwaps"
+    order = rng.permutation(q.n_queries)[:20]
+    order[3] = order[7]  # a query may come twice
+    fused, expected, losses = start.copy(), start.copy(), []
+    loss = objective.sgd_epoch(fused, order, 0.05)
+    for query in order:
+        value, grad = objective.value_and_grad(expected, [query])
+        losses.append(value)
+        expected -= 0.05 * grad
+    tolerance = 1e-10 if dtype is np.float64 else 1e-5
+    np.testing.assert_allclose(loss, np.mean(losses), rtol=tolerance)
+    np.testing.assert_allclose(fused, expected, rtol=0, atol=tolerance)
+    assert np.abs(fused - start).max() > 0.01
+
+
+@pytest.mark.parametrize(
+    "model", [MLPModel((3, 2)), MLPModel((3,), dropout=0.5), MLPModel((3,), residual=True)], ids=str
+)
+def test_other_networks_take_the_general_way_with_forces(model):
+    q, _ = problem()
+    assert type(make_objective(q, "Lambda('AP')", model).kernel).__name__ == "Composed"
+
+
+@pytest.mark.parametrize("model", [LinearModel(), MLPModel((3,))], ids=["linear", "network"])
+def test_an_epoch_of_forces_refuses_another_number_of_parameters(model):
+    q, _ = problem()
+    objective = make_objective(q, "Lambda('AP')", model)
+    for n in (5, 7):
+        with pytest.raises(dx.InputError, match=rf"params has shape \({n},\)"):
+            objective.sgd_epoch(np.zeros(n), np.arange(3), 0.1)
+
+
+def test_scores_that_are_not_finite_end_an_epoch_of_forces_with_nan():
+    q, _ = problem()
+    params = np.full(q.n_features, 1e308)
+    with np.errstate(all="ignore"):
+        assert np.isnan(dx.linear_objective(q, "Lambda('AP')").sgd_epoch(params, np.arange(5), 0.1))
+    assert np.isnan(params).all()
 
 
 @pytest.mark.parametrize("surrogate", [*SURROGATES, "ApproxERR", "ApproxPrecision(k=2)", "Lambda('AP')"])

@@ -31,10 +31,12 @@ def change(measure, scores, labels, i, j):
     return abs(value(measure, swapped, labels) - value(measure, now, labels))
 
 
-def pairs(labels):
-    """Pairs (i, j) of which i has the higher label."""
-    n = len(labels)
-    return [(i, j) for i in range(n) for j in range(n) if labels[i] > labels[j]]
+def pairs(labels, scores, misranked):
+    """Pairs (i, j) of which i has the higher label, and with ``misranked`` the lower rank."""
+    n, order = len(labels), ranking(scores)
+    wrong = [(i, j) for i in range(n) for j in range(n) if order.index(i) > order.index(j)]
+    found = [(i, j) for i in range(n) for j in range(n) if labels[i] > labels[j]]
+    return [pair for pair in found if pair in wrong] if misranked else found
 
 
 def logistic(scores, i, j):
@@ -43,55 +45,56 @@ def logistic(scores, i, j):
     return 1 / (1 + math.exp(z)) if z < 700 else 0.0
 
 
-def weight_pairs(measure, scores, labels, *, level, **_):
+def weight_pairs(measure, scores, labels, *, level, misranked=False, **_):
     forces = np.zeros(len(scores))
-    for i, j in pairs(level):
+    for i, j in pairs(level, scores, misranked):
         force = change(measure, scores, labels, i, j) * logistic(scores, i, j)
         forces[i] += force
         forces[j] -= force
     return forces
 
 
-def spring_smooth(measure, scores, labels, *, level, unit, **_):
+def spring_smooth(measure, scores, labels, *, level, unit, misranked=False, **_):
     forces = np.zeros(len(scores))
-    for i, j in pairs(level):
+    for i, j in pairs(level, scores, misranked):
         force = max(change(measure, scores, labels, i, j), unit) * logistic(scores, i, j)
         forces[i] += force
         forces[j] -= force
     return forces
 
 
-def neighbours(scores, level):
+def neighbours(scores, level, misranked):
     """Pairs (i, j) of different levels next to each other in the ranking, the higher level first."""
     order = ranking(scores)
     for i, j in pairwise(order):
-        if level[i] != level[j]:
+        if level[i] != level[j] and not (misranked and level[i] > level[j]):
             yield (i, j) if level[i] > level[j] else (j, i)
 
 
-def local_gradient(measure, scores, labels, *, level, margin, **_):
+def local_gradient(measure, scores, labels, *, level, margin, misranked=False, **_):
     forces = np.zeros(len(scores))
-    for i, j in neighbours(scores, level):
+    for i, j in neighbours(scores, level, misranked):
         force = change(measure, scores, labels, i, j) / (abs(scores[i] - scores[j]) + margin)
         forces[i] += force
         forces[j] -= force
     return forces
 
 
-def local_cost(measure, scores, labels, *, level, **_):
+def local_cost(measure, scores, labels, *, level, misranked=False, **_):
     forces = np.zeros(len(scores))
-    for i, j in neighbours(scores, level):
+    for i, j in neighbours(scores, level, misranked):
         force = change(measure, scores, labels, i, j) * logistic(scores, i, j)
         forces[i] += force
         forces[j] -= force
     return forces
 
 
-def discrete_bounded(measure, scores, labels, *, level, unit, **_):
+def discrete_bounded(measure, scores, labels, *, level, unit, misranked=False, **_):
     forces = np.zeros(len(scores))
     order = ranking(scores)
     for i, there in zip(sorted(order, key=lambda i: -level[i]), order, strict=True):  # i belongs there
-        if level[i] != level[there]:
+        is_right = (order.index(i) < order.index(there)) == (level[i] > level[there])
+        if level[i] != level[there] and not (misranked and is_right):
             force = min(change(measure, scores, labels, i, there), unit)
             force = force if level[i] > level[there] else -force
             forces[i] += force
@@ -108,9 +111,25 @@ CONSTRUCTIONS = {
 }
 
 
-def effective(measure, scores, labels, level):
+def equation_11(scores, labels):
+    """Forces for RR with Eq. (10) and (11) as printed, and the number of pairs whose change is not 0."""
+    order = ranking(scores)
+    rank = {i: order.index(i) + 1 for i in order}
+    forces, count, relevant = np.zeros(len(scores)), 0, [i for i in order if labels[i] > 0]
+    r = min((rank[i] for i in relevant), default=0)
+    for i in relevant:
+        for j in order:
+            if labels[j] == 0 and rank[j] < r <= rank[i]:
+                force = (1 / rank[j] - 1 / r) * logistic(scores, i, j)
+                forces[i] += force
+                forces[j] -= force
+                count += 1
+    return forces, count
+
+
+def effective(measure, scores, labels, level, *, misranked=False):
     """Number of pairs with a lambda, for the construction of weighted pairs."""
-    return sum(change(measure, scores, labels, i, j) > 1e-12 for i, j in pairs(level))
+    return sum(change(measure, scores, labels, i, j) > 1e-12 for i, j in pairs(level, scores, misranked))
 
 
 REFERENCES = {

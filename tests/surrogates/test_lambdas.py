@@ -75,6 +75,43 @@ def test_forces_are_those_of_swapping_every_pair(name, construction, query):
     assert value[0] == reference.value(surrogate.measure, scores, labels)
 
 
+@pytest.mark.parametrize("construction", reference.CONSTRUCTIONS)
+@pytest.mark.parametrize("name", ["nDCG", "nDCG@2", "AP(rel=2)", "RR", "P@3", "ERR(l_max=3)"])
+@settings(deadline=None, max_examples=25)
+@given(query=queries())
+def test_misranked_pairs_are_those_in_the_wrong_order(name, construction, query):
+    scores, labels = query
+    surrogate = dx.Lambda(name, construction, margin=0.3, pairs="misranked")
+    level, unit = seen(surrogate.measure, labels)
+    options = {"level": level, "unit": unit, "margin": 0.3, "misranked": True}
+    expected = reference.CONSTRUCTIONS[construction](surrogate.measure, scores, labels, **options)
+    np.testing.assert_allclose(lambdas(surrogate, scores, labels)[1], expected, rtol=1e-10, atol=1e-14)
+    if construction == "ranknet-weight-pairs":
+        count = reference.effective(surrogate.measure, scores, labels, level, misranked=True)
+        assert surrogate.effective_pairs(scores, labels, np.array([0, len(scores)])).tolist() == [count]
+
+
+@settings(deadline=None, max_examples=200)
+@given(query=queries(largest=14))
+def test_misranked_pairs_of_rr_are_equation_11_as_printed(query):
+    scores, labels = query
+    surrogate = dx.Lambda("RR", pairs="misranked")
+    expected, count = reference.equation_11(scores, labels)
+    np.testing.assert_allclose(lambdas(surrogate, scores, labels)[1], expected, rtol=1e-10, atol=1e-14)
+    assert surrogate.effective_pairs(scores, labels, np.array([0, len(scores)])).tolist() == [count]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_misranked_pairs_of_long_queries(dtype):
+    """Blocks of rows, of which scores more than 40 apart share no exponential."""
+    rng = np.random.default_rng(0)
+    scores, labels = (rng.standard_normal(150) * 60).astype(dtype), rng.choice([0.0, 1.0, 2.0], size=150)
+    expected = reference.weight_pairs(dx.NDCG(), scores.tolist(), labels, level=labels, misranked=True)
+    found = lambdas(dx.Lambda("nDCG", pairs="misranked"), scores, labels)[1]
+    tolerance = 1e-5 if dtype == "float32" else 1e-11
+    np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance * np.abs(expected).max())
+
+
 @pytest.mark.parametrize("name", MEASURES)
 @settings(deadline=None, max_examples=40)
 @given(query=queries())
@@ -86,7 +123,7 @@ def test_the_change_of_every_pair_is_the_swapped_measure(name, query):
     surrogate, n, qptr = dx.Lambda(name), len(scores), np.array([0, len(scores)])
     prepared, order = surrogate.prepare(labels, qptr), reference.ranking(scores)
     x, (upper, lower, factor) = prepared.worth[order], np.empty((3, n))
-    kind, _, depth, _ = surrogate.settings()[0]
+    kind, _, depth, *_ = surrogate.settings()[0]
     top = exchange(kind, x, prepared.discount, depth, upper, lower, factor)
     for a in range(n):
         for b in range(a + 1, n):
@@ -295,6 +332,10 @@ def test_measures_are_texts_or_measures_and_print_as_text():
     assert dx.surrogate("Lambda('map(rel=2)', 'local-gradient', .5)") == surrogate
     assert surrogate.measure == dx.AP(rel=2)
     assert dx.surrogate("Lambda") == dx.Lambda("nDCG")
+    literal = dx.Lambda("RR", pairs="misranked")
+    expected = "Lambda('RR', construction='ranknet-weight-pairs', margin=1.0, pairs='misranked')"
+    assert repr(literal) == expected
+    assert dx.surrogate(expected) == literal
 
 
 @pytest.mark.parametrize(
@@ -311,6 +352,7 @@ def test_measures_are_texts_or_measures_and_print_as_text():
         (lambda: dx.Lambda(dx.NDCG(ties="worst")), r"ties='worst'"),
         (lambda: dx.Lambda(dx.NDCG(empty="skip")), r"empty='skip'.*take empty='zero'"),
         (lambda: dx.Lambda("AP", "ranknet"), r"construction='ranknet'.*'ranknet-weight-pairs', 'spring"),
+        (lambda: dx.Lambda("RR", pairs="up"), r"Lambda\(pairs='up'\): type 'all' or 'misranked'"),
         (lambda: dx.Lambda("AP", margin=0), r"Lambda\(margin=0\).*>= 1e-30"),
         (lambda: dx.Lambda("AP", margin=1e-300), r"Lambda\(margin=1e-300\).*>= 1e-30"),
         (lambda: dx.Lambda("AP").prepare(np.ones(2), np.array([0, 2]), np.ones(2)), r"no document weights"),
@@ -322,3 +364,17 @@ def test_measures_are_texts_or_measures_and_print_as_text():
 def test_messages(call, message):
     with pytest.raises(dx.InputError, match=message):
         call()
+
+
+@pytest.mark.parametrize("name", ["nDCG@5", "AP", "RR"])
+def test_misranked_pairs_alone_shorten_the_weights_of_a_linear_model(name):
+    """w . (x_i - x_j) < 0 for each of them, so the force has no part along w."""
+    rng = np.random.default_rng(0)
+    X, w = rng.standard_normal((300, 6)), rng.standard_normal(6)
+    labels, qptr = rng.integers(0, 3, size=300).astype(float), np.arange(0, 301, 20)
+    along = {
+        pairs: w @ X.T @ dx.Lambda(name, pairs=pairs).value_and_grad(X @ w, labels, qptr)[1]
+        for pairs in ("misranked", "all")
+    }
+    assert along["misranked"] < -0.1
+    assert along["all"] > along["misranked"] + 0.1

@@ -410,6 +410,34 @@ def test_a_loss_that_stands_still_starts_again_elsewhere_at_the_first_rate():
     assert np.array_equal(result.params, path[-1])
 
 
+def test_restarts_watch_another_value_if_they_are_given_one():
+    """The loss falls all the time; what is watched stays, changes at the third epoch, and stays again."""
+    seen = []
+
+    def watched(params):
+        seen.append(params.copy())
+        return 1.0 if len(seen) < 4 else 2.0
+
+    trainer = dx.SGD(learning_rate=0.01, epochs=9, restart_after=3).watching(watched)
+    result = trainer.minimise(Quadratic(), np.ones(5))
+    assert [row["restarts"] for row in result.trace] == [0] * 7 + [1] * 3
+    assert len(seen) == 9
+
+
+def test_within_best_so_far_restarts_watch_its_score_which_is_computed_once_per_epoch():
+    scored = []
+
+    def score(params):
+        scored.append(1)
+        return 0.5
+
+    trainer = dx.SGD(learning_rate=0.01, epochs=9, restart_after=4)
+    result = dx.trainers.BestSoFar(trainer, score).minimise(Quadratic(), np.ones(5))
+    assert [row["restarts"] for row in result.trace] == [0] * 5 + [1] * 4 + [2]
+    assert len(scored) == 10
+    assert trainer.minimise(Quadratic(), np.ones(5)).counts["restarts"] == 0
+
+
 def test_restarts_have_the_same_bits_for_the_same_seed(linear_data):
     objective = dx.linear_objective(linear_data, "Lambda('RR')")
     trainer = dx.SGD(learning_rate=1e-9, epochs=12, restart_after=3, shrink=0.8, shrink_chance=0.3)

@@ -15,7 +15,7 @@ from directrix.types import Array, Float64Array, FloatArray
 
 Activation = Literal["relu", "tanh"]
 
-_ALL_KEPT = np.empty((0, 0), np.uint16)
+ALL_KEPT = np.empty((0, 0), np.uint16)
 """The draws of a layer without dropout."""
 
 
@@ -146,7 +146,7 @@ class MLPModel:
             phi = _hidden(inputs[-1], layer, dtype.type(low))
             if self.activation == "tanh":
                 np.tanh(phi, out=phi)
-            drawn = _ALL_KEPT if rng is None else self._drop(rng, phi, self.hidden[level])
+            drawn = ALL_KEPT if rng is None else self._drop(rng, phi, self.hidden[level])
             units.append((phi, drawn))
             inputs.append(read_only(phi + inputs[-1] if self._skips(level) else phi))
         last = layers[-1].weights[:, 0].astype(dtype)
@@ -227,6 +227,12 @@ def _panels(weights: FloatArray, dtype: Any, *, transposed: bool = False) -> Flo
     return panels
 
 
+def padded_width(n_out: int, dtype: Any) -> int:
+    """Number of columns of whole vectors that hold ``n_out`` columns."""
+    lanes = _lanes(dtype)
+    return -(-n_out // lanes) * lanes
+
+
 def _lanes(dtype: Any) -> int:
     """Numbers in a vector of 64 bytes."""
     return 64 // int(dtype.itemsize)
@@ -237,8 +243,8 @@ def _hidden(rows: Any, layer: Layer, low: Any) -> FloatArray:
     from directrix.models._kernels.layers import product
     from directrix.models._kernels.linear import csr_product
 
-    n_out, lanes = layer.weights.shape[1], _lanes(low.dtype)
-    bias = np.zeros((1, -(-n_out // lanes) * lanes), low.dtype)
+    n_out = layer.weights.shape[1]
+    bias = np.zeros((1, padded_width(n_out, low.dtype)), low.dtype)
     bias[0, :n_out] = layer.bias
     out = np.empty((rows.shape[0], bias.shape[1]), low.dtype)
     if isinstance(rows, SparseRows):

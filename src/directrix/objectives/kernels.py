@@ -12,21 +12,33 @@ import numpy as np
 import scipy.sparse as sp
 
 from directrix.models.linear import LinearModel, one_per_feature
+from directrix.models.mlp import ALL_KEPT, MLPModel, padded_width
 from directrix.objectives.batches import runs
 from directrix.objectives.parts import Part
 from directrix.objectives.penalty import L2
 from directrix.objectives.source import Gradient, Memory
 from directrix.surrogates.approx_rank import ApproxRank
 from directrix.surrogates.base import KernelSurrogate, writable
+from directrix.surrogates.lambdas import Lambda
 from directrix.surrogates.plain import kernel_surrogate
 from directrix.types import Float64Array, Int64Array, Model, Surrogate
 
 
 def kernel_for(surrogate: Surrogate, model: Model, features: Any) -> Composed:
-    """Return fused kernels where they exist: ApproxRank, a linear model and dense features."""
-    if isinstance(surrogate, ApproxRank) and isinstance(model, LinearModel) and not sp.issparse(features):
-        return Fused(surrogate, model)
+    """Return fused kernels where they exist: for dense features, and some surrogates and models."""
+    if not sp.issparse(features):
+        if isinstance(surrogate, ApproxRank) and isinstance(model, LinearModel):
+            return Fused(surrogate, model)
+        if isinstance(surrogate, Lambda) and _is_small(model):
+            return FusedSwaps(surrogate, model)
     return Composed(surrogate, model)
+
+
+def _is_small(model: Model) -> bool:
+    """Whether a model is linear, or a network of one hidden layer of which no unit is dropped."""
+    if isinstance(model, MLPModel):
+        return len(model.hidden) == 1 and not model.residual and not model.dropout
+    return type(model) is LinearModel
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,3 +142,44 @@ class Fused(Composed):
         family, spec = FAMILIES[self.surrogate.compiled], self.surrogate.spec()
         data = whole.rows, *whole.prepared, whole.qptr, whole.weight
         return float(sgd_epoch(family, spec, *data, order, batch, *steps))
+
+
+@dataclass(frozen=True, eq=False)
+class FusedSwaps(Composed):
+    """One kernel for an epoch of LambdaRank, one query per step; equal to `Composed` up to rounding."""
+
+    surrogate: Lambda
+
+    def check(self, params: Float64Array, n_features: int) -> None:
+        """Raise `InputError` unless the model has as many parameters: kernels read without checks."""
+        if isinstance(self.model, MLPModel):
+            self.model.layers(params, n_features)
+        else:
+            one_per_feature(params, n_features, "params")
+
+    def sgd_epoch(
+        self, source: Memory, params: Float64Array, order: Int64Array, batch: int, rate: float, penalty: L2
+    ) -> float | None:
+        """One epoch of SGD in one kernel, if every step takes one query."""
+        if batch > 1:
+            return None
+        from directrix.objectives._kernels.swap_sgd import hidden_epoch, linear_epoch
+
+        whole = source.whole
+        *arrays, part = whole.prepared
+        center = np.zeros_like(params) if penalty.center is None else writable(penalty.center)
+        places = np.append(0, np.cumsum(np.diff(whole.qptr)[order]))
+        ranking, value = self.surrogate.new_ranking(int(places[-1])), np.zeros(len(order))
+        forces = *self.surrogate.settings(), tuple(arrays), whole.weight, whole.qptr, places, ranking
+        steps, out = (float(rate), float(penalty.strength), center), (value, params)
+        if isinstance(self.model, MLPModel):
+            layer = (
+                *self.model.hidden,
+                padded_width(self.model.hidden[0], whole.rows.dtype),
+                self.model.activation == "tanh",
+            )
+            loss = hidden_epoch(whole.rows, forces, order, layer, ALL_KEPT, steps, *out)
+        else:
+            loss = linear_epoch(whole.rows, forces, order, steps, *out)
+        value += self.surrogate.ranked_value(ranking, places, None if part is None else part[order])
+        return float(loss - np.mean(whole.weight[order] * value))

@@ -119,7 +119,7 @@ def ahead(text: str, source: str, first: Scored, *others: Scored, unit: str = "q
         evidence += f"paired t-test over {n} {unit}: {differences[0]}"
     else:
         pairs = zip(others, differences, strict=True)
-        evidence = f"{first.name} {first.mean:.4f}; paired t-tests over {unit} against "
+        evidence = f"{first.name} {first.mean:.4f}; paired t-tests over {tests[0].n} {unit} against "
         evidence += "; ".join(f"{other.name} {other.mean:.4f} ({shown})" for other, shown in pairs)
     return Claim(text, source, verdict(*tests), evidence)
 

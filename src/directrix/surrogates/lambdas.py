@@ -25,6 +25,7 @@ Construction = Literal[
     "ranknet-weight-pairs", "spring-smooth", "local-gradient", "local-cost", "discrete-bounded"
 ]
 _CONSTRUCTIONS: tuple[str, ...] = get_args(Construction)
+Pairs = Literal["all", "misranked"]
 _SWAPPED: tuple[Form, ...] = ("sum", "precision", "first_hit", "cascade")
 """Forms of measures whose change by a swap the kernels know, in their order."""
 
@@ -114,12 +115,21 @@ class SwapForces(RankwiseSurrogate):
         """Fill one chunk; see `KernelSurrogate.fill`."""
         first, last = chunk
         local = qptr[first : last + 1] - qptr[first]
-        ranked, ends = np.empty(local[-1]), np.empty(local[-1], dtype=np.int64)
+        ranking = self.new_ranking(int(local[-1]))
         worth, unit, share, labels, part, *more = prepared
-        ranking = (self.measure.tie_rule == "expected", ranked, ends)
         self.kernel()(scores, worth, unit, share, labels, *more, qptr, chunk, ranking, *out)
-        exact = Ranking(ranked, ends, local[1:] - local[:-1], local)
-        out[0][first:last] += self.measure.of_ranking(exact, None if part is None else part[first:last])
+        out[0][first:last] += self.ranked_value(ranking, local, None if part is None else part[first:last])
+
+    def new_ranking(self, n_docs: int) -> tuple[bool, Float64Array, Int64Array]:
+        """Return whether ties form groups, and space for labels by rank and the ends of groups."""
+        return self.measure.tie_rule == "expected", np.empty(n_docs), np.empty(n_docs, dtype=np.int64)
+
+    def ranked_value(
+        self, ranking: tuple[bool, Float64Array, Int64Array], qptr: Int64Array, part: Float64Array | None
+    ) -> Float64Array:
+        """Return the measure of every query of a ranking that kernels wrote, with its `label_part`."""
+        value: Float64Array = self.measure.of_ranking(Ranking(*ranking[1:], np.diff(qptr), qptr), part)
+        return value
 
 
 @dataclass(frozen=True, repr=False)
@@ -155,6 +165,11 @@ class Lambda(SwapForces):
           forces on a query add up to 0.
     margin : float, 1e-30 to 1e30
         Of "local-gradient", in units of score. 1 is the unit of the logistic in the other constructions.
+    pairs : {"all", "misranked"}
+        Which pairs exert forces. "all": every pair of different l whose exchange changes M. "misranked": of
+        these the pairs in the wrong order, as Eq. (8), (9) and (11) of the paper are written. For RR they are
+        those of the first relevant document, or one below it, with an irrelevant document above it;
+        with "all" the first relevant document also holds its place against those below.
 
     Notes
     -----
@@ -163,8 +178,8 @@ class Lambda(SwapForces):
     Cost O(n log n + n k) with a cut-off k, O(n^2) without, one division per pair; O(n) memory.
     :math:`\Delta M` is O(1) per pair from sums over the ranking.
 
-    The paper's Eq. (11) leaves out of RR that the first relevant document itself may move down;
-    here every change counts (docs, explanation of LambdaRank).
+    Forces on misranked pairs alone shorten the weights w of a linear model with every small step, since
+    :math:`w \cdot (x_i - x_j) = s_i - s_j < 0` for each of these pairs.
 
     References
     ----------
@@ -182,20 +197,27 @@ class Lambda(SwapForces):
     measure: Any = "nDCG"
     construction: Construction = "ranknet-weight-pairs"
     margin: float = 1.0
+    pairs: Pairs = "all"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "margin", positive(self.margin, "margin", "Lambda", SMALLEST))
+        if self.pairs not in get_args(Pairs):
+            raise InputError(f"Lambda(pairs={self.pairs!r}): type 'all' or 'misranked'.")
         if self.construction not in _CONSTRUCTIONS:
             known = ", ".join(map(repr, _CONSTRUCTIONS))
             raise InputError(f"Lambda(construction={self.construction!r}): type one of {known}.")
 
     def __repr__(self) -> str:
-        return f"Lambda({self.measure.name!r}, construction={self.construction!r}, margin={self.margin!r})"
+        more = "" if self.pairs == "all" else f", pairs={self.pairs!r}"
+        return (
+            f"Lambda({self.measure.name!r}, construction={self.construction!r}, margin={self.margin!r}{more})"
+        )
 
     def settings(self) -> tuple[Any, ...]:
         """See `KernelSurrogate.settings`."""
-        return ((self.form, _CONSTRUCTIONS.index(self.construction), self.measure.depth, self.margin),)
+        construction, misranked = _CONSTRUCTIONS.index(self.construction), self.pairs == "misranked"
+        return ((self.form, construction, self.measure.depth, self.margin, misranked),)
 
     def effective_pairs(self, scores: FloatArray, labels: Float64Array, qptr: Int64Array) -> Int64Array:
         """Count the pairs of documents that exert a force on each other: the data that training learns from.
@@ -225,6 +247,8 @@ class Lambda(SwapForces):
         >>> data = np.array([5.0, 4.0, 3.0, 2.0]), np.array([0.0, 2.0, 0.0, 1.0]), np.array([0, 4])
         >>> [int(Lambda(m).effective_pairs(*data)[0]) for m in ("nDCG", "nDCG@1", "AP", "RR")]
         [5, 2, 4, 3]
+        >>> int(Lambda("RR", pairs="misranked").effective_pairs(*data)[0])
+        2
         """
         from directrix.surrogates._kernels.lambdas import count_chunk
 

@@ -72,7 +72,10 @@ class BestSoFar:
             waited = self.patience is not None and step.iteration - best.get("iteration", 0) >= self.patience
             return stop or waited
 
-        result = self.trainer.minimise(objective, start, callback=watch)
+        # restarts of SGD watch the score too: the one of the last step, which is not computed twice
+        watching = getattr(self.trainer, "watching", None)
+        trainer = self.trainer if watching is None else watching(lambda _: scores[max(scores)])
+        result = trainer.minimise(objective, start, callback=watch)
         if not scores:
             return result
         if "iteration" not in best:

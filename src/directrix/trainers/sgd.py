@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -36,9 +37,10 @@ class SGD:
     shrink_chance : float in [0, 1]
         Probability of doing so.
     restart_after : int >= 1, or None
-        Epochs without any change of the loss after which training continues from random parameters (normal,
-        of length about 1) at the first learning rate; None = never. A measure is constant where no step moves
-        a document past another: at a minimum, and at scores so far apart that nothing moves.
+        Epochs without any change of the loss, or of what is `watching`, after which training continues from
+        random parameters (normal, of length about 1) at the first learning rate; None = never. A measure is
+        constant where no step moves a document past another: at a minimum, and at scores so far apart that
+        nothing moves.
 
     Notes
     -----
@@ -51,13 +53,13 @@ class SGD:
     Qin, Liu, Li (2010), Algorithm 1 (T = 200, eta = 0.01), doi:10.1007/s10791-009-9124-x.
     Donmez, Svore & Burges (2009), Section 7, doi:10.1145/1571941.1572021, train LambdaRank with 700 epochs
     of one query per step, learning rates from 1e-7 to 1e-3 chosen on validation queries, shrink=0.8,
-    shrink_chance=0.3 and a restart after 50 epochs of constant validation accuracy; here it is the training
-    loss that is constant.
+    shrink_chance=0.3 and a restart after 50 epochs of constant validation accuracy.
     """
 
     short_name: ClassVar[str] = "sgd"
     budget: ClassVar[str] = "epochs"
     models: ClassVar[tuple[type, ...]] = (object,)
+    _watched: ClassVar[Any] = None  # a function would be taken for a method
 
     learning_rate: float = 0.01
     epochs: int = 200
@@ -73,6 +75,16 @@ class SGD:
             whole(getattr(self, name), name, "SGD")
         number(self.shrink, "shrink", "SGD", above=0.0, most=1.0, example=0.8)
         number(self.shrink_chance, "shrink_chance", "SGD", least=0.0, most=1.0, example=0.3)
+
+    def watching(self, score: Callable[[Float64Array], float]) -> Self:
+        """Return a copy whose restarts watch a score of the parameters in place of the training loss.
+
+        `BestSoFar` makes them watch its score, so that rankers with validation queries do what Donmez et al.
+        do. Of two scores the first remains.
+        """
+        copy = replace(self)
+        object.__setattr__(copy, "_watched", self._watched or score)
+        return copy
 
     def minimise(
         self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
@@ -95,10 +107,14 @@ class SGD:
             With ``restart_after`` the trace has a column ``restarts``, their number up to that epoch.
         """
         rng = np.random.default_rng(self.random_state)
-        rate, flat, restarts = self.learning_rate, 0, [0]
+        watched: Callable[[Float64Array], float] | None = self._watched
+        rate, flat, restarts, last = self.learning_rate, 0, [0], np.nan
 
         def one_epoch(params: Float64Array, order: Int64Array, before: float) -> float:
-            nonlocal rate, flat
+            nonlocal rate, flat, last
+            if self.restart_after is not None and watched is not None:
+                value = watched(params)
+                flat, last = flat + 1 if abs(value - last) <= _ROUNDING else 0, value
             restart = flat == self.restart_after
             restarts.append(restarts[-1] + restart)
             if restart:
@@ -106,7 +122,8 @@ class SGD:
                 rate, flat = self.learning_rate, 0
             loss = self._epoch(objective, params, order, rate)
             rise = loss - before
-            flat = flat + 1 if abs(rise) <= _ROUNDING else 0
+            if watched is None:
+                flat = flat + 1 if abs(rise) <= _ROUNDING else 0
             if self.shrink < 1.0 and rise > _ROUNDING and rng.random() < self.shrink_chance:
                 rate *= self.shrink
             return loss

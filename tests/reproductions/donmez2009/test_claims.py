@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from directrix.experiments.crossval_result import CrossValidation, FoldResult
 from directrix.reproductions.donmez2009.claims import claims
 from directrix.reproductions.donmez2009.collection import MeasuredCollection
+from directrix.reproductions.donmez2009.future import Counted
 from directrix.reproductions.donmez2009.methods import COMPARED, entry_name
 from directrix.reproductions.donmez2009.pairs import PairCounts, Sized
 from directrix.reproductions.donmez2009.protocol import CollectionResults, Results
-from directrix.reproductions.donmez2009.settings import CONSTRUCTIONS, MEASURES, Settings
+from directrix.reproductions.donmez2009.settings import CONSTRUCTIONS, EVERY_CHANGE, MEASURES, Settings
 
 NOISE = np.random.default_rng(0).normal(0.0, 0.01, (20, 200))
 
@@ -27,7 +30,7 @@ def comparison_of(trained, constructions=None):
         for i, name in enumerate(MEASURES)
     }
     for name in COMPARED:
-        for i, construction in enumerate(CONSTRUCTIONS[1:], start=6):
+        for i, construction in enumerate((*CONSTRUCTIONS[1:], EVERY_CHANGE), start=6):
             row = values_of(means.get(construction, 0.5), i)
             values[entry_name("mlp", name, construction)] = [row] * len(MEASURES)
     results = {name: [FoldResult((), 0, np.array(rows))] for name, rows in values.items()}
@@ -131,7 +134,7 @@ def test_weights_of_section_8():
 def test_effective_pairs_must_fall_in_the_order_of_the_paper():
     def counts(*means):
         return [
-            PairCounts("made", "mlp", name, [mean], mean, mean / 1000.0, mean / 500.0)
+            PairCounts("made", "mlp", name, [mean], mean, mean / 1000.0, mean / 500.0, mean, 2 * mean / 500.0)
             for name, mean in zip(MEASURES, means, strict=True)
         ]
 
@@ -143,6 +146,34 @@ def test_effective_pairs_must_fall_in_the_order_of_the_paper():
     ):
         found = verdicts(results_of(pairs=counts(*means)))
         assert (found[order], next(v for k, v in found.items() if k.startswith(below))) == expected
+    evidence = next(
+        one.evidence for one in claims(results_of(pairs=counts(9, 8, 7, 25.0))) if below in one.text
+    )
+    assert "Pairs of Eq. (11): made 5.0% of these pairs" in evidence
+    assert "exchange changes RR: made 10.0%" in evidence
+
+
+def test_the_usual_construction_need_not_have_the_most_pairs():
+    def counts(usual, smooth):
+        both = zip(("ranknet-weight-pairs", "spring-smooth"), (usual, smooth), strict=True)
+        return tuple(Counted("made", "mlp", "RR", name, 0, end) for name, end in both)
+
+    text = (
+        "RankNetWeightPairs may employ the most effective training pairs of the constructions (here of five)"
+    )
+    for pair, expected in (((351, 2834), "does not hold"), ((5, 5), "holds")):
+        claim = next(one for one in claims(replace(results_of(), counted=counts(*pair))) if one.text == text)
+        assert claim.verdict == expected
+        assert f"made, RR: {pair[0]}, " in claim.evidence
+
+
+def test_weights_at_the_size_of_the_paper_are_judged_alone():
+    for n_rising, expected in ((0, "holds"), (3, "does not hold")):
+        results = replace(results_of(), large={("converged", "linear", "nDCG"): certificate(n_rising)})
+        text = (
+            "Weights learned for nDCG on the artificial data of the paper's size are a local optimum with 99%"
+        )
+        assert next(value for name, value in verdicts(results).items() if name.startswith(text)) == expected
 
 
 def test_trainings_on_about_as_many_pairs():

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from directrix.reproductions.donmez2009 import REPRODUCTION
-from directrix.reproductions.donmez2009.settings import CONSTRUCTIONS, MEASURES, Artificial, Settings
+from directrix.reproductions.donmez2009.settings import CONSTRUCTIONS, MEASURES, Artificial, Large, Settings
 from tests.reproductions.requests import request_of
 
 TINY = Settings(
@@ -21,6 +21,7 @@ TINY = Settings(
     artificial=Artificial(
         n_features=4, docs_per_query=8, n_monomials=34, n_train=8, n_valid=6, n_test=8, sizes=(4, 8)
     ),
+    large=Large(size=Artificial(5, 8, 20, 9, 6, 7, ()), rates=(0.1, 0.01)),
 )
 
 
@@ -117,6 +118,37 @@ def test_published_values_are_complete_and_as_printed():
     assert all(set(rows) == set(CONSTRUCTIONS) for rows in constructions.values())
     for rows in trained.values():
         assert [row[i][1] for i, row in enumerate(rows.values())] == ["–"] * 4
+
+
+def test_the_data_of_the_papers_size_have_rows_of_their_own(report):
+    table = next(one for one in report.tables if "paper's size" in one.title)
+    assert table.notes[0].startswith("5 features, 8 documents per query, 9 / 6 / 7 queries")
+    assert [row[:3] for row in table.rows] == [
+        ("single-layer", "nDCG", "chosen by validation"),
+        ("single-layer", "nDCG", "best on training"),
+    ]
+    assert table.rows[0][9] > 0.0
+    assert table.rows[1][3] >= table.rows[0][3]
+
+
+def test_other_constructions_and_learners_are_tested_at_both_kinds_of_steps(report):
+    table = next(one for one in report.tables if one.title.startswith("Local optimality of other"))
+    kinds = [row[1] for row in table.rows]
+    assert (kinds.count("construction"), kinds.count("learner")) == (16, 10)
+    assert all(0 <= row[6] <= 8 and 0 <= row[10] <= 8 for row in table.rows)
+
+
+def test_pairs_are_counted_for_every_construction_at_the_same_weights(report):
+    table = next(one for one in report.tables if one.title.startswith("Effective pairs by"))
+    assert len(table.rows) == 8  # two nets, four measures
+    assert table.columns[3:] == ("start", "end") * 5
+    by = {(row[1], row[2]): row for row in table.rows}
+    for net in ("single-layer", "two-layer"):
+        assert by[net, "nDCG"][3] == by[net, "nDCG"][9]  # of spring-smooth: all pairs of different labels
+
+
+def test_the_page_says_what_differs(report):
+    assert any(text.startswith("- Rates: 0.1;") for text in report.differs)
 
 
 def test_rates_that_were_chosen_are_counted(report):

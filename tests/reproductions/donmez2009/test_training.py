@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from directrix.data.queries import Queries
 from directrix.experiments.significance import paired_t
 from directrix.measures.names import measure
 from directrix.objectives.build import make_objective
 from directrix.reproductions.donmez2009.collection import MeasuredCollection, artificial, read
 from directrix.reproductions.donmez2009.methods import entries
 from directrix.reproductions.donmez2009.pairs import Sized, equal_pairs, n_pairs, sized
-from directrix.reproductions.donmez2009.settings import CONSTRUCTIONS, Artificial, Settings
-from directrix.reproductions.donmez2009.training import model_of, random_weights, watch
+from directrix.reproductions.donmez2009.settings import CONSTRUCTIONS, EVERY_CHANGE, Artificial, Settings
+from directrix.reproductions.donmez2009.training import forces_for, model_of, random_weights, watch
 from directrix.surrogates.lambdas import Lambda
 from directrix.trainers.sgd import SGD
 from tests.experiments.letor_folder import letor_folder
@@ -23,7 +24,7 @@ from tests.experiments.letor_folder import letor_folder
 SIZE = Artificial(
     n_features=4, docs_per_query=8, n_monomials=34, n_train=6, n_valid=5, n_test=7, sizes=(3, 9)
 )
-SETTINGS = Settings(rates=(0.1,), epochs=6, patience=3, hidden=3, artificial=SIZE)
+SETTINGS = Settings(rates=(0.1,), epochs=6, patience=3, hidden=3, artificial=SIZE, large=None)
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +53,7 @@ def test_artificial_data_need_no_folder(tmp_path):
 def test_each_collection_has_its_own_number_of_folds(tmp_path):
     for name in ("MQ2008", "OHSUMED"):
         letor_folder(tmp_path / "letor" / name)
-    collections = read(tmp_path, Settings(folds=2, mq2008_folds=1, artificial=SIZE))
+    collections = read(tmp_path, Settings(folds=2, mq2008_folds=1, artificial=SIZE, large=None))
     assert {name: len(one.splits) for name, one in collections.items()} == {
         "OHSUMED": 2,
         "MQ2008": 1,
@@ -61,16 +62,11 @@ def test_each_collection_has_its_own_number_of_folds(tmp_path):
     assert collections["OHSUMED"].measures["RR"] == "RR"
 
 
-def test_epochs_are_limited_by_steps():
-    settings = Settings(epochs=300, steps=45_000)
-    assert [settings.epochs_of(n) for n in (63, 150, 471, 100_000)] == [300, 300, 95, 1]
-
-
 @pytest.mark.parametrize("name", ["linear", "mlp"])
 def test_recorded_values_are_those_of_sgd(split, name):
     model = model_of(name, SETTINGS)
-    seen = watch(split.train, split.valid, "AP(rel=2)", model, 0.1, SETTINGS, keep=(2,))
-    start = np.zeros(4) if name == "linear" else random_weights(model, 4, 0)
+    seen = watch(split.train, split.valid, Lambda("AP(rel=2)"), model, 0.1, SETTINGS, keep=(2,))
+    start = random_weights(model, 4, 0)
     assert len(start) == (4 if name == "linear" else 4 * 3 + 3 + 3)
     trainer = SGD(
         learning_rate=0.1, epochs=2, shrink=0.8, shrink_chance=0.3, restart_after=50, random_state=0
@@ -88,15 +84,28 @@ def test_recorded_values_are_those_of_sgd(split, name):
 
 
 def test_a_training_stops_after_patience_epochs_without_a_better_validation_value(split):
-    settings = Settings(epochs=200, patience=3, artificial=SIZE)
-    seen = watch(split.train, split.valid, "nDCG", model_of("linear", settings), 0.1, settings)
+    settings = Settings(epochs=200, artificial=SIZE)
+    data, net = (split.train, split.valid), model_of("linear", settings)
+    seen = watch(*data, Lambda("nDCG"), net, 0.1, settings, patience=3)
     assert len(seen.valid) - 1 - seen.best["valid"][0] == 3 < 200
+    assert len(watch(*data, Lambda("nDCG"), net, 0.1, settings).valid) == 201
+
+
+def test_a_training_restarts_after_50_epochs_of_one_validation_value(split):
+    """Where all labels are alike no ranking is better than another; the training value moves all the time."""
+    q = split.valid
+    alike = Queries.from_arrays(q.features, np.ones(q.n_docs), group=np.diff(q.qptr))
+    settings = Settings(epochs=104, artificial=SIZE)
+    seen = watch(split.train, alike, Lambda("nDCG"), model_of("linear", settings), 0.1, settings)
+    assert seen.restarts == 2
+    assert len(set(seen.train[:51])) > 1
 
 
 def test_a_training_from_given_weights_has_the_given_number_of_epochs(split):
     start = np.array([1.0, 0.0, 0.0, 0.0])
     model = model_of("linear", SETTINGS)
-    seen = watch(split.train, split.valid, "nDCG", model, 0.1, SETTINGS, start=start, epochs=9, keep=(0,))
+    options = {"start": start, "epochs": 9, "keep": (0,)}
+    seen = watch(split.train, split.valid, Lambda("nDCG"), model, 0.1, SETTINGS, **options)
     assert len(seen.train) == 10
     assert_array_equal(seen.kept[0], start)
 
@@ -113,10 +122,34 @@ def test_pairs_are_those_of_different_labels(split):
 
 
 def test_ndcg_learns_from_every_pair_of_different_labels(split):
-    seen = watch(split.train, split.valid, "nDCG", model_of("linear", SETTINGS), 0.1, SETTINGS)
+    net = model_of("linear", SETTINGS)
+    seen = watch(split.train, split.valid, forces_for("nDCG"), net, 0.1, SETTINGS)
     assert set(seen.pairs) == {n_pairs(split.train)}
-    for_ap = watch(split.train, split.valid, "AP(rel=2)", model_of("linear", SETTINGS), 0.1, SETTINGS)
+    assert seen.changing == []
+    for_ap = watch(split.train, split.valid, forces_for("AP(rel=2)"), net, 0.1, SETTINGS)
     assert set(for_ap.pairs) == {n_pairs(split.train, rel=2)}
+
+
+def test_both_counts_of_pairs_are_kept_for_rr(split):
+    """Of Eq. (11): relevant times irrelevant documents above the first relevant one."""
+    net, q = model_of("linear", SETTINGS), split.train
+    seen = watch(q, split.valid, forces_for("RR(rel=2)"), net, 0.1, SETTINGS, keep=(2,))
+    scores, literal, changing = q.features @ seen.kept[2], 0, 0
+    for lo, hi in zip(q.qptr[:-1], q.qptr[1:], strict=True):
+        relevant = (q.labels[lo:hi] >= 2)[np.argsort(-scores[lo:hi], kind="stable")]
+        if relevant.any():
+            first = int(np.argmax(relevant))
+            literal += first * int(relevant.sum())
+            changing += int((~relevant[first:]).sum())
+    assert (seen.pairs[2], seen.changing[2]) == (literal, literal + changing)
+    assert changing > 0
+
+
+@pytest.mark.parametrize(("name", "pairs"), [("ranknet-weight-pairs", "misranked"), ("spring-smooth", "all")])
+def test_forces_for_rr_are_those_of_equation_11(name, pairs):
+    assert forces_for("RR(rel=2)", name) == Lambda("RR(rel=2)", name, pairs=pairs)
+    assert forces_for("AP", name) == Lambda("AP", name)
+    assert forces_for("RR", EVERY_CHANGE) == Lambda("RR")
 
 
 def test_trainings_on_about_as_many_pairs_are_compared_on_the_matched_measure():
@@ -150,6 +183,13 @@ def test_sizes_ascend_within_a_measure():
     assert runs[0].mean("RR") == 0.5
 
 
+def test_rr_is_also_trained_with_every_change(split):
+    found = entries(MeasuredCollection("artificial", (split,), rel=2), SETTINGS)
+    of_rr = [one.settings for one in found if one.measure == "RR(rel=2)" and one.method == "LambdaRank-MLP"]
+    assert [one["pairs"] for one in of_rr if one["construction"] == CONSTRUCTIONS[0]] == ["misranked", "all"]
+    assert {one.settings["pairs"] for one in found if not one.measure.startswith("RR")} == {"all"}
+
+
 def test_every_construction_is_compared_for_three_measures_and_both_nets_for_four(split):
     found = entries(MeasuredCollection("artificial", (split,), rel=2), SETTINGS)
     usual = [entry for entry in found if entry.settings["construction"] == "ranknet-weight-pairs"]
@@ -157,7 +197,7 @@ def test_every_construction_is_compared_for_three_measures_and_both_nets_for_fou
         (method, name)
         for method in ("LambdaRank", "LambdaRank-MLP")
         for name in ("nDCG", "nDCG@10", "AP(rel=2)", "RR(rel=2)")
-    ]
+    ] + [("LambdaRank-MLP", "RR(rel=2)")]
     others = [entry for entry in found if entry not in usual]
     assert {(entry.measure, entry.settings["construction"]) for entry in others} == {
         (name, construction)

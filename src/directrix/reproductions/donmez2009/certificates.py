@@ -13,13 +13,14 @@ from directrix.experiments.optimality import Certificate, certify, polish
 from directrix.objectives.build import make_objective
 from directrix.reproductions.donmez2009.collection import ARTIFICIAL, MeasuredCollection
 from directrix.reproductions.donmez2009.settings import NETS, Settings
-from directrix.reproductions.donmez2009.training import model_of, random_weights, watch
+from directrix.reproductions.donmez2009.training import forces_for, model_of, random_weights, watch
 from directrix.surrogates.lambdas import Lambda
 
 GAIN_EPOCHS = 10
 """Number of epochs of the trainings that continue from weights of Section 8."""
 
-_EXAMINED = ("OHSUMED", ARTIFICIAL)
+EXAMINED = ("OHSUMED", ARTIFICIAL)
+"""Collections whose weights are tested."""
 _SHOWN = 4  # directions whose curves are kept, as many as the paper draws
 _SMALL = tuple(round(0.001 * i, 3) for i in range(1, 11))  # steps of the paper's footnote
 _TESTS: dict[str, dict[str, Any]] = {  # of the weights that are named first
@@ -54,7 +55,7 @@ def certificate_cells(
     """
     cells = [
         cell
-        for name in _EXAMINED
+        for name in EXAMINED
         if name in collections
         for cell in _cells(collections[name], trainings, settings)
     ]
@@ -100,7 +101,7 @@ def _certified(
     params = np.array(weights)
     objective = make_objective(train, Lambda(measure), model_of(model, settings))
     options = {"eps": settings.eps, "delta": settings.delta, "seed": settings.seed, **(options or {})}
-    return _as_json(certify(params, objective, measure, **options), params)
+    return as_json(certify(params, objective, measure, **options), params)
 
 
 def _polished(
@@ -117,10 +118,11 @@ def _polished(
         max_moves=settings.polish_moves,
     )
     counts = {"before": polished.start, "moves": polished.moves, "tests": polished.tests}
-    return {**_as_json(polished.certificate, polished.params), **counts}
+    return {**as_json(polished.certificate, polished.params), **counts}
 
 
-def _as_json(certificate: Certificate, params: Any) -> dict[str, Any]:
+def as_json(certificate: Certificate, params: Any) -> dict[str, Any]:
+    """Return a certificate as JSON, with ``norm`` and ``shown``; see `certificate_cells`."""
     shown = certificate.curves[:_SHOWN].tolist()
     return {**certificate.to_dict(), "shown": shown, "norm": float(np.linalg.norm(params))}
 
@@ -128,5 +130,5 @@ def _as_json(certificate: Certificate, params: Any) -> dict[str, Any]:
 def _gained(
     train: Queries, model: str, measure: str, weights: Sequence[float], settings: Settings, rate: float
 ) -> list[float]:
-    net, start = model_of(model, settings), np.array(weights)
-    return watch(train, train, measure, net, rate, settings, start=start, epochs=GAIN_EPOCHS).train
+    net, start, forces = model_of(model, settings), np.array(weights), forces_for(measure)
+    return watch(train, train, forces, net, rate, settings, start=start, epochs=GAIN_EPOCHS).train

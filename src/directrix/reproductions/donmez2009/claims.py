@@ -10,11 +10,12 @@ import numpy as np
 from directrix.experiments.significance import Significance, paired_t
 from directrix.reports.report import Claim
 from directrix.reproductions.claims import LEVEL, Scored, ahead, p_value, verdict
+from directrix.reproductions.donmez2009.future import Counted
 from directrix.reproductions.donmez2009.methods import COMPARED
 from directrix.reproductions.donmez2009.optimality import optimality_claims
 from directrix.reproductions.donmez2009.pairs import MATCHED, EqualPairs, PairCounts, Sized, equal_pairs
 from directrix.reproductions.donmez2009.protocol import CollectionResults, Results
-from directrix.reproductions.donmez2009.settings import MEASURES
+from directrix.reproductions.donmez2009.settings import MEASURES, USUAL
 from directrix.reproductions.paper import paper
 
 _PAPER = paper("donmez2009")
@@ -43,6 +44,7 @@ def claims(results: Results) -> tuple[Claim, ...]:
         ),
         *optimality_claims(results),
         *_pairs([counts for counts in results.pairs if counts.model == "mlp"]),
+        *_most_pairs(results.counted),
         *(claim for name, one in collections for claim in _matching(name, one)),
         *(_equal(results.sized, measure) for measure in measures),
         *(_shrinks(results.sized, measure) for measure in measures),
@@ -59,14 +61,31 @@ def _pairs(counts: list[PairCounts]) -> Iterator[Claim]:
     )
     holds = all(by[a] > by[b] for by in means.values() for a, b in pairwise(MEASURES))
     yield _PAPER.fact("more-pairs", holds=holds, pairs=listed)
-    shares = {one.collection: one.binary_share for one in counts if one.measure == "RR"}
+    of_rr = [one for one in counts if one.measure == "RR"]
     yield _PAPER.fact(
         "mrr-pairs",
-        holds=all(_FROM <= share <= _TO for share in shares.values()),
-        shares="; ".join(f"{name} {share:.1%}" for name, share in shares.items()),
+        holds=all(_FROM <= one.binary_share <= _TO for one in of_rr),
+        shares="; ".join(f"{one.collection} {one.binary_share:.1%}" for one in of_rr),
+        changing="; ".join(f"{one.collection} {one.changing_share or 0.0:.1%}" for one in of_rr),
         least=_FROM,
         most=_TO,
     )
+
+
+def _most_pairs(counted: tuple[Counted, ...]) -> Iterator[Claim]:
+    """Compare the constructions at the same weights."""
+    places: dict[str, dict[str, int]] = {}
+    for one in counted:
+        if one.model == "mlp":
+            places.setdefault(f"{one.collection}, {one.measure}", {})[one.construction] = one.end
+    if places:
+        most = {place: max(by, key=by.__getitem__) for place, by in places.items()}
+        listed = "; ".join(
+            f"{place}: {by[USUAL]:,}, {name} {by[name]:,}"
+            for (place, by), name in zip(places.items(), most.values(), strict=True)
+        )
+        holds = all(by[USUAL] == max(by.values()) for by in places.values())
+        yield _PAPER.fact("most-pairs", holds=holds, pairs=listed)
 
 
 def _matching(name: str, results: CollectionResults) -> Iterator[Claim]:
@@ -91,6 +110,7 @@ def _matching(name: str, results: CollectionResults) -> Iterator[Claim]:
         "mrr-lowest",
         verdict(*tests),
         name=name,
+        n_queries=tests[0].n,
         n_behind=len(behind),
         n=len(tests),
         n_clear=sum(test.p < LEVEL for test in behind),
@@ -108,7 +128,9 @@ def _equal(runs: tuple[Sized, ...], target: str) -> Claim:
         listed.append(f"than for {other} {test.difference:+.4f}, {p_value(test.p)}, {n} size{'s' * (n != 1)}")
     leads = "; ".join(listed) or "no sizes with about as many pairs"
     source = MATCHED[target]
-    return _PAPER.claim("equal-pairs", verdict(*tests), target=target, source=source, leads=leads)
+    n_queries = len(runs[0].test[target])
+    texts = {"target": target, "source": source, "leads": leads, "n_queries": n_queries}
+    return _PAPER.claim("equal-pairs", verdict(*tests), **texts)
 
 
 def _over_sizes(rows: list[EqualPairs]) -> Significance:

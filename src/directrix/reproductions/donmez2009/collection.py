@@ -10,7 +10,7 @@ import numpy as np
 from directrix.data.synthetic import make_cubic
 from directrix.experiments.splits import Split, letor_splits
 from directrix.reproductions.collection import Collection, available
-from directrix.reproductions.donmez2009.settings import Artificial, Settings
+from directrix.reproductions.donmez2009.settings import MEASURES, Artificial, Settings
 
 ARTIFICIAL = "artificial"
 """Name of the artificial data."""
@@ -25,8 +25,12 @@ class MeasuredCollection(Collection):
     @property
     def measures(self) -> dict[str, str]:
         """Full names of `MEASURES`, such as "AP(rel=2)" for "AP"."""
-        relevant = "" if self.rel == 1 else f"(rel={self.rel})"
-        return {"nDCG": "nDCG", "nDCG@10": "nDCG@10", "AP": f"AP{relevant}", "RR": f"RR{relevant}"}
+        return {name: full_name(name, self.rel) for name in MEASURES}
+
+
+def full_name(measure: str, rel: int) -> str:
+    """Return one of `MEASURES` with its least relevant label: "AP(rel=2)" for "AP" and 2."""
+    return f"{measure}(rel={rel})" if measure in ("AP", "RR") and rel != 1 else measure
 
 
 def read(data: Path, settings: Settings) -> dict[str, MeasuredCollection]:
@@ -50,7 +54,7 @@ def artificial(size: Artificial, seed: int) -> tuple[Split, Split]:
         With ``n_train`` training queries, and with as many as the largest of ``sizes``; the smaller set is
         the beginning of the larger. Both have the same validation and test queries.
     """
-    held, most = size.n_test + size.n_valid, max(size.n_train, *size.sizes)
+    held, most = size.n_test + size.n_valid, max((size.n_train, *size.sizes))
     queries = make_cubic(
         held + most, size.docs_per_query, size.n_features, n_monomials=size.n_monomials, seed=seed
     )

@@ -6,7 +6,14 @@ from typing import Any
 
 from directrix.experiments.tuning import Entry
 from directrix.reproductions.donmez2009.collection import MeasuredCollection
-from directrix.reproductions.donmez2009.settings import CONSTRUCTIONS, NETS, USUAL, Settings
+from directrix.reproductions.donmez2009.settings import (
+    CONSTRUCTIONS,
+    EVERY_CHANGE,
+    NETS,
+    USUAL,
+    Settings,
+    options_of,
+)
 
 COMPARED = ("nDCG", "AP", "RR")
 """Measures that all constructions are trained for. The paper has MAP and MRR; nDCG represents graded ones."""
@@ -19,20 +26,22 @@ def entry_name(model: str, measure: str, construction: str = USUAL) -> str:
 
 def entries(collection: MeasuredCollection, settings: Settings) -> list[Entry]:
     """Return both nets with the usual forces for every measure, and the two-layer net with all others."""
-    fewest = min(split.train.n_queries for split in collection.splits)
-    fixed: dict[str, Any] = {"epochs": settings.epochs_of(fewest), "patience": settings.patience}
+    fixed: dict[str, Any] = {"epochs": settings.epochs, "patience": settings.patience}
     methods = {
         "linear": ("LambdaRank", fixed),
         "mlp": ("LambdaRank-MLP", {**fixed, "hidden": (settings.hidden,)}),
     }
     measures = collection.measures
-    rows = [(model, measure, USUAL) for model in NETS for measure in measures.values()]
+    rows: list[tuple[str, str, str]] = [
+        (model, measure, USUAL) for model in NETS for measure in measures.values()
+    ]
     rows += [("mlp", measures[measure], name) for measure in COMPARED for name in CONSTRUCTIONS[1:]]
+    rows += [("mlp", measures["RR"], EVERY_CHANGE)]
     return [
         Entry(
             entry_name(model, measure, construction),
             methods[model][0],
-            {**methods[model][1], "construction": construction},
+            {**methods[model][1], **options_of(measure, construction)},
             {"learning_rate": settings.rates},
             measure,
         )

@@ -107,6 +107,13 @@ def optimality_claims(results: Results) -> list[Claim]:
     for number, measure in enumerate(MEASURES, start=1):
         learned = {key: one for key, one in results.of_kind(*_LEARNED.kinds).items() if key[-1] == measure}
         claims += _LEARNED.check(learned, measure=measure, number=number, confidence=confidence)
+    for (kind, model, measure), one in results.large.items():
+        if kind != "converged":
+            continue
+        evidence, holds = _counts({(kind, ARTIFICIAL, model, measure): one}), _is_optimum(one)
+        claims.append(
+            _PAPER.fact("large", holds=holds, measure=measure, confidence=confidence, evidence=evidence)
+        )
     for statement in _TRAINED:
         claims += statement.check(results.of_kind(*statement.kinds))
     claims += _small_steps(results)

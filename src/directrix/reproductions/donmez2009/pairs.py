@@ -30,6 +30,9 @@ class PairCounts(NamedTuple):
     # documents
     share: float
     binary_share: float  # `mean` over the number of all pairs of a relevant and an irrelevant document
+    # for RR, whose pairs are those of Eq. (11): mean number of all pairs whose exchange changes it
+    changing: float | None = None
+    changing_share: float | None = None  # the same over the pairs of a relevant and an irrelevant document
 
 
 class Sized(NamedTuple):
@@ -89,7 +92,9 @@ def pair_counts(
         graded, binary = totals[collection]
         by_epoch = training["pairs"]
         mean = float(np.mean(by_epoch))
-        counts.append(PairCounts(collection, model, measure, by_epoch, mean, mean / graded, mean / binary))
+        changing = float(np.mean(training["changing"])) if training["changing"] else None
+        shares = mean / graded, mean / binary, changing, changing and changing / binary
+        counts.append(PairCounts(collection, model, measure, by_epoch, mean, *shares))
     return tuple(counts)
 
 

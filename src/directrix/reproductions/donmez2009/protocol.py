@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,11 @@ from directrix.experiments.measure_matching import Matching
 from directrix.reproductions.claims import Scored
 from directrix.reproductions.donmez2009.certificates import certificate_cells
 from directrix.reproductions.donmez2009.collection import MeasuredCollection
+from directrix.reproductions.donmez2009.future import Counted, counted, other_cells, pair_cells
+from directrix.reproductions.donmez2009.large import large_cells, large_tests
 from directrix.reproductions.donmez2009.methods import entries, entry_name
 from directrix.reproductions.donmez2009.pairs import PairCounts, Sized, pair_counts, sized
-from directrix.reproductions.donmez2009.settings import CONSTRUCTIONS, MEASURES, Settings, short
+from directrix.reproductions.donmez2009.settings import CONSTRUCTIONS, EVERY_CHANGE, MEASURES, Settings, short
 from directrix.reproductions.donmez2009.training import size_cells, training_cells
 from directrix.reproductions.runner import Cells, Runner
 
@@ -38,6 +40,12 @@ class CollectionResults:
             for construction in CONSTRUCTIONS
         }
         return [Scored(construction, of, float(np.nanmean(of))) for construction, of in values.items()]
+
+    def every_change(self) -> Scored:
+        """Return the two-layer net that is trained with every change of RR."""
+        name = self.collection.measures["RR"]
+        of = self.compared.values(entry_name("mlp", name, EVERY_CHANGE), name)
+        return Scored(EVERY_CHANGE, of, float(np.nanmean(of)))
 
     def valid(self, measure: str, construction: str) -> float:
         """Return the validation value of one of `constructions`."""
@@ -67,6 +75,13 @@ class Results:
     certificates: Mapping[Key, Any]
     pairs: tuple[PairCounts, ...]
     sized: tuple[Sized, ...]  # by measure, then size
+    # of `training_cells`: from "training", collection, net and measure
+    trainings: Mapping[Key, Any] = field(default_factory=dict)
+    counted: tuple[Counted, ...] = ()  # effective pairs by construction
+    # of `other_cells`: from kind, collection, name and measure to a certificate
+    others: Mapping[Key, Any] = field(default_factory=dict)
+    # of `large_tests`: from "tested", "chosen" or "converged", net and measure
+    large: Mapping[tuple[str, str, str], Any] = field(default_factory=dict)
 
     def of_kind(self, *kinds: str) -> dict[Key, Any]:
         """Return the certificates of some kinds, one kind after the other."""
@@ -74,10 +89,14 @@ class Results:
 
 
 def run(collections: Mapping[str, MeasuredCollection], settings: Settings, runner: Runner) -> Results:
-    """Train on the first folds, test the weights, train on growing numbers of queries, and on all folds."""
+    """Train on first folds and test the weights; train on growing numbers of queries, and on all folds."""
     trainings = _by_place(runner.cells("trainings on first folds", training_cells(collections, settings)))
     tests = runner.cells("tests of local optimality", certificate_cells(collections, trainings, settings))
+    pairs = runner.cells("effective pairs", pair_cells(collections, trainings, settings))
+    others = runner.cells("other constructions and learners", other_cells(collections, settings))
     sizes = runner.cells("trainings on growing numbers of queries", size_cells(collections, settings))
+    trained = runner.cells("trainings at the paper's size", large_cells(settings))
+    large = runner.cells("tests at the paper's size", large_tests(trained, settings))
     compared = {
         name: CollectionResults(
             one,
@@ -87,7 +106,20 @@ def run(collections: Mapping[str, MeasuredCollection], settings: Settings, runne
         )
         for name, one in collections.items()
     }
-    return Results(settings, compared, _by_place(tests), pair_counts(collections, trainings), sized(sizes))
+    return Results(
+        settings,
+        compared,
+        _by_place(tests),
+        pair_counts(collections, trainings),
+        sized(sizes),
+        trainings,
+        counted(_by_place(pairs)),
+        _by_place(others),
+        {
+            (str(kind).removeprefix("large, "), str(model), str(measure)): one
+            for (kind, model, measure), one in large.items()
+        },
+    )
 
 
 def _by_place(cells: Cells) -> dict[Key, Any]:

@@ -13,7 +13,7 @@ from directrix.reproductions.donmez2009.certificates import GAIN_EPOCHS
 from directrix.reproductions.donmez2009.methods import entry_name
 from directrix.reproductions.donmez2009.pairs import MATCHED, equal_pairs
 from directrix.reproductions.donmez2009.protocol import CollectionResults, Key, Results
-from directrix.reproductions.donmez2009.settings import MEASURES, NETS
+from directrix.reproductions.donmez2009.settings import CONSTRUCTIONS, MEASURES, NETS
 from directrix.reproductions.paper import paper
 
 _PAPER = paper("donmez2009")
@@ -34,11 +34,13 @@ def tables(results: Results) -> tuple[Section, ...]:
         _constructions("As Tables 1 and 2, for nDCG", results, "nDCG"),
     )
     matchings = (_matching(results, "mlp"), _matching(results, "linear"))
+    optimality = (_trainings(results), _optimality(results), _others(results), *_large(results))
     return (
         Section("Constructions of the forces", constructions),
-        Section("Local optimality", (_optimality(results), _others(results))),
+        Section("Local optimality", optimality),
         Section("Which measure to train for", matchings),
         Section("Effective pairs", (_pairs(results), _equal(results))),
+        Section("Future work of the paper", (_by_construction(results), *_other_weights(results))),
         Section("What validation chose", (_rates(results),)),
     )
 
@@ -46,8 +48,9 @@ def tables(results: Results) -> tuple[Section, ...]:
 def _constructions(title: str, results: Results, measure: str) -> Table:
     published, collections = _PAPER.published["constructions"].get(measure, {}), results.collections
     parts = [_construction_values(one, measure) for one in collections.values()]
+    absent = (None, None) if published else ()
     rows = [
-        (name, *(value for part in parts for value in part[name]), *published.get(name, ()))
+        (name, *(value for part in parts for value in part[name]), *published.get(name, absent))
         for name in parts[0]
     ]
     columns = ("construction", *["valid", "test", "SE", "p"] * len(parts))
@@ -66,6 +69,8 @@ def _constructions(title: str, results: Results, measure: str) -> Table:
 
 def _construction_values(results: CollectionResults, measure: str) -> dict[str, tuple[Value, ...]]:
     constructions = results.constructions(measure)
+    if measure == "RR":
+        constructions.insert(1, results.every_change())
     usual = constructions[0]
     rows: dict[str, tuple[Value, ...]] = {}
     for one in constructions:
@@ -100,11 +105,57 @@ def _optimality(results: Results) -> Table:
 
 def _certified(key: Key, one: Any) -> tuple[Value, ...]:
     kind, collection, model, measure = key
+    return (collection, NETS[model], measure, {**_TRAINED, **_OTHERS}[kind], *_test(one))
+
+
+def _test(one: Any) -> tuple[Value, ...]:
     return (
-        *(collection, NETS[model], measure, {**_TRAINED, **_OTHERS}[kind]),
-        *(one["value"], f"{one['norm']:.2f}", one["n_rising"], one["n_directions"]),
+        *(one["value"], f"{one['norm']:.3g}", one["n_rising"], one["n_directions"]),
         *(f"{one['largest_rise']:.5f}", "yes" if one["is_local_optimum"] else "no"),
     )
+
+
+def _trainings(results: Results) -> Table:
+    rows = [
+        (
+            *(collection, NETS[model], measure, f"{one['rate']:g}", one["epochs"]["chosen"]),
+            *(f"{one['best_rate']:g}", one["epochs"]["converged"]),
+            ", ".join(f"{rate}: {n}" for rate, n in one["restarts"].items()),
+        )
+        for (_, collection, model, measure), one in results.trainings.items()
+    ]
+    return _PAPER.table("trainings", rows, settings=results.settings)
+
+
+def _large(results: Results) -> tuple[Table, ...]:
+    size = results.settings.large
+    rows = []
+    for (kind, model, measure), one in results.large.items():
+        if kind != "tested":
+            where = results.large["tested", model, measure]
+            rest = [where[name] if kind == "chosen" else None for name in ("test", "error", "rate", "epoch")]
+            restarts = ", ".join(f"{rate}: {n}" for rate, n in where["restarts"].items())
+            rows.append((NETS[model], measure, _TRAINED[kind], *_test(one), *rest, restarts))
+    return (_PAPER.table("large", rows, size=size.size),) if size and rows else ()
+
+
+def _by_construction(results: Results) -> Table:
+    rows: dict[tuple[str, ...], list[Value]] = {}
+    for one in results.counted:
+        row = rows.setdefault((one.collection, NETS[one.model], one.measure), [])
+        row += [one.start, one.end]
+    groups = (("", 3), *((name, 2) for name in CONSTRUCTIONS))
+    columns = ("data", "net", "measure", *["start", "end"] * len(CONSTRUCTIONS))
+    listed = [(*key, *counts) for key, counts in rows.items()]
+    return _PAPER.table("by-construction", listed, columns=columns, groups=groups)
+
+
+def _other_weights(results: Results) -> tuple[Table, ...]:
+    rows = [
+        (collection, kind, name, measure, *_test(one), one["relative"]["n_rising"])
+        for (kind, collection, name, measure), one in results.others.items()
+    ]
+    return (_PAPER.table("other-weights", rows),) if rows else ()
 
 
 def _others(results: Results) -> Table:
@@ -147,6 +198,7 @@ def _pairs(results: Results) -> Table:
             *(one.collection, NETS[one.model], one.measure),
             *(one.by_epoch[0], one.by_epoch[-1], round(one.mean)),
             *(100.0 * one.share, 100.0 * one.binary_share),
+            None if one.changing is None else round(one.changing),
         )
         for one in results.pairs
     ]

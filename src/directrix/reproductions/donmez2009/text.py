@@ -9,7 +9,7 @@ from directrix.reports.report import Claim
 from directrix.reproductions.collection import absent
 from directrix.reproductions.donmez2009.methods import COMPARED
 from directrix.reproductions.donmez2009.protocol import Results
-from directrix.reproductions.donmez2009.settings import MEASURES
+from directrix.reproductions.donmez2009.settings import MEASURES, NETS, Large
 from directrix.reproductions.paper import paper
 
 _PAPER = paper("donmez2009")
@@ -52,10 +52,20 @@ def details(results: Results) -> dict[str, Any]:
     folds = " and ".join(
         f"{name} ({n} of its 5 folds)" for name, n in settings.letor_folds.items() if name in collections
     )
+    large = settings.large
     return {
         "settings": settings,
+        "large": large and _of_size(large),
         "letor": f"{folds}, LETOR: labels 0 to 2, relevant from 1 on. " if folds else "",
         "queries": "; ".join(f"{name} {len(one.compared.query_ids)}" for name, one in collections.items()),
         "n_directions": next((one["n_directions"] for one in results.certificates.values()), 0),
         "absent": absent(settings.letor_folds, collections),
     }
+
+
+def _of_size(large: Large) -> str:
+    size = large.size
+    numbers = f"{size.n_train:,} / {size.n_valid:,} / {size.n_test:,} queries to train, validate and test"
+    nets = ", ".join(f"{NETS[model]} net for {measure}" for model, measure in large.trained)
+    rates = ", ".join(f"{rate:g}" for rate in large.rates)
+    return f"{size.n_features} features, {size.n_monomials:,} monomials, {numbers}; {nets}; rates {rates}."

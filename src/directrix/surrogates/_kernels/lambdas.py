@@ -85,11 +85,13 @@ def exchange(kind, x, discount, depth, upper, lower, factor):
 
 
 @kernel
-def _neighbours(construction, margin, s, x, top, doubles, pull):
+def _neighbours(construction, margin, misranked, s, x, top, doubles, pull):
     """Forces between neighbours in the ranking: LOCAL_GRADIENT and LOCAL_COST."""
     lower, upper, factor = doubles[2], doubles[1], doubles[3]
     for a in range(min(top, len(x) - 1)):
         d = x[a] - x[a + 1]
+        if misranked and d > 0.0:
+            continue
         force = d * (upper[a] - factor[a] * lower[a + 1])
         gap = np.float64(s[a]) - np.float64(s[a + 1])
         if construction == LOCAL_GRADIENT:
@@ -102,13 +104,13 @@ def _neighbours(construction, margin, s, x, top, doubles, pull):
 
 
 @kernel
-def _to_ideal(x, top, bound, doubles, ideal, pull):
+def _to_ideal(x, top, bound, misranked, doubles, ideal, pull):
     """Forces of at most ``bound`` between each document and the one at its ideal rank."""
     lower, upper, factor = doubles[2], doubles[1], doubles[3]
     descending_order(x, ideal)
     for rank in range(len(x)):
         a, b = min(ideal[rank], rank), max(ideal[rank], rank)
-        if a < min(top, b):
+        if a < min(top, b) and not (misranked and x[a] > x[b]):
             force = (x[a] - x[b]) * (upper[a] - factor[a] * lower[b])
             force = min(max(force, -bound), bound)
             pull[a] += force
@@ -116,7 +118,13 @@ def _to_ideal(x, top, bound, doubles, ideal, pull):
 
 
 @kernel
-def _count(construction, x, top, doubles, ideal):
+def _teaches(misranked, above, below):
+    """Whether a pair can exert forces: different labels, and with ``misranked`` in the wrong order."""
+    return above < below if misranked else above != below
+
+
+@kernel
+def _count(construction, misranked, x, top, doubles, ideal):
     """Pairs with a force between them."""
     lower, upper, factor = doubles[2], doubles[1], doubles[3]
     n, pairs = len(x), 0
@@ -127,12 +135,13 @@ def _count(construction, x, top, doubles, ideal):
             # Two documents at each other's ideal ranks are one pair.
             twice = ideal[ideal[rank]] == rank and ideal[rank] < rank
             if a < min(top, b) and not twice:
-                pairs += x[a] != x[b] and upper[a] != factor[a] * lower[b]
+                pairs += _teaches(misranked, x[a], x[b]) and upper[a] != factor[a] * lower[b]
         return pairs
     for a in range(n if construction == SPRING else top):
         far = n if construction < LOCAL_GRADIENT else min(a + 2, n)
         for b in range(a + 1, far):
-            pairs += x[a] != x[b] and (construction == SPRING or upper[a] != factor[a] * lower[b])
+            changes = construction == SPRING or upper[a] != factor[a] * lower[b]
+            pairs += _teaches(misranked, x[a], x[b]) and changes
     return pairs
 
 
@@ -175,23 +184,23 @@ def write_ranking(labels, space, ranking, offset):
 @kernel
 def _forces(spec, unit, discount, n, space):
     """Fill ``floats[4]`` with the sum of the forces on each document, by rank."""
-    kind, construction, depth, margin = spec
+    kind, construction, depth, margin, misranked = spec
     floats, doubles, integers = space
     s, x, lower, pull = doubles[0, :n], doubles[4, :n], doubles[2], floats[4, :n]
     top = exchange(kind, x, discount, depth, doubles[1], lower, doubles[3])
     for p in range(n):
         pull[p] = floats.dtype.type(0.0)
     if LOCAL_GRADIENT <= construction <= LOCAL_COST:
-        _neighbours(construction, margin, s, x, top, doubles, pull)
+        _neighbours(construction, margin, misranked, s, x, top, doubles, pull)
     elif construction == BOUNDED:
-        _to_ideal(x, top, unit, doubles, integers[1], pull)
+        _to_ideal(x, top, unit, misranked, doubles, integers[1], pull)
     else:
         for p in range(n):
             floats[2, p], floats[3, p] = x[p], lower[p]
         if construction == SPRING:
-            all_pairs(s, doubles, n, unit, floats)
+            all_pairs(s, doubles, n, unit, misranked, floats)
         else:
-            all_pairs(s, doubles, top, 0.0, floats)
+            all_pairs(s, doubles, top, 0.0, misranked, floats)
 
 
 @kernel
@@ -200,8 +209,8 @@ def lambda_chunk(spec, scores, worth, unit, discount, labels, qptr, chunk, ranki
 
     Parameters
     ----------
-    spec : tuple (int, int, int, float)
-        kind, construction, cut-off, margin.
+    spec : tuple (int, int, int, float, bool)
+        kind, construction, cut-off, margin, whether only pairs in the wrong order exert forces.
     scores : float (n_docs,)
     worth : float64 (n_docs,)         x of the module's table
     unit : float64 (n_queries,)       what the measure divides by, inverted: 1/Z, 1/R, 1/k, 1
@@ -238,4 +247,4 @@ def count_chunk(spec, scores, worth, discount, qptr, chunk, pairs):
         arrange(scores[lo : lo + n], worth[lo : lo + n], space)
         x = doubles[4, :n]
         top = exchange(spec[0], x, discount, spec[2], doubles[1], doubles[2], doubles[3])
-        pairs[q] = _count(spec[1], x, top, doubles, integers[1])
+        pairs[q] = _count(spec[1], spec[4], x, top, doubles, integers[1])

@@ -20,10 +20,11 @@ _REACH = 40.0
 
 
 @kernel(fastmath=FAST)
-def _four_rows(rows, e, x, lower, pull):
+def _four_rows(rows, right, e, x, lower, pull):
     """Forces between four documents and all those below them; returns the sums on the four.
 
-    ``rows`` holds 1/E, x, U and f of each; one that is all zeros exerts no force.
+    ``rows`` holds 1/E, x, U and f of each; one that is all zeros exerts no force. ``right`` is the factor on
+    pairs in the right order, of the dtype of e.
     """
     one, zero = e.dtype.type(1.0), e.dtype.type(0.0)
     i0, i1, i2, i3 = rows[0, 0], rows[0, 1], rows[0, 2], rows[0, 3]
@@ -35,10 +36,10 @@ def _four_rows(rows, e, x, lower, pull):
         eb, xb, lb = e[b], x[b], lower[b]
         t0, t1, t2, t3 = i0 * eb, i1 * eb, i2 * eb, i3 * eb
         d0, d1, d2, d3 = x0 - xb, x1 - xb, x2 - xb, x3 - xb
-        p0 = (t0 if d0 > zero else one) / (one + t0)
-        p1 = (t1 if d1 > zero else one) / (one + t1)
-        p2 = (t2 if d2 > zero else one) / (one + t2)
-        p3 = (t3 if d3 > zero else one) / (one + t3)
+        p0 = (t0 * right if d0 > zero else one) / (one + t0)
+        p1 = (t1 * right if d1 > zero else one) / (one + t1)
+        p2 = (t2 * right if d2 > zero else one) / (one + t2)
+        p3 = (t3 * right if d3 > zero else one) / (one + t3)
         w0, w1 = d0 * (u0 - f0 * lb) * p0, d1 * (u1 - f1 * lb) * p1
         w2, w3 = d2 * (u2 - f2 * lb) * p2, d3 * (u3 - f3 * lb) * p3
         s0, s1, s2, s3 = s0 + w0, s1 + w1, s2 + w2, s3 + w3
@@ -47,7 +48,7 @@ def _four_rows(rows, e, x, lower, pull):
 
 
 @kernel(fastmath=FAST)
-def _row(row, floor, e, x, lower, pull):
+def _row(row, floor, right, e, x, lower, pull):
     """Forces between a document and those below it, at least ``floor`` before the sigmoid."""
     one, zero = e.dtype.type(1.0), e.dtype.type(0.0)
     inverse, here, u, f, least = row[0], row[1], row[2], row[3], e.dtype.type(floor)
@@ -55,28 +56,31 @@ def _row(row, floor, e, x, lower, pull):
     for b in range(len(pull)):
         d, t = here - x[b], inverse * e[b]
         change = max(abs(d) * (u - f * lower[b]), least)
-        w = (t if d > zero else -one) / (one + t) * (change if d != zero else zero)
+        w = (t * right if d > zero else -one) / (one + t) * (change if d != zero else zero)
         total += w
         pull[b] -= w
     return total
 
 
 @kernel
-def _among(rows, count, a, e, x, lower, pull):
+def _among(rows, count, a, right, e, x, lower, pull):
     """Forces among the four documents themselves."""
     one = e.dtype.type(1.0)
     for m in range(count):
         for b in range(a + m + 1, a + count):
             d, t = rows[1, m] - x[b], rows[0, m] * e[b]
-            w = d * (rows[2, m] - rows[3, m] * lower[b]) * (t if d > 0.0 else one) / (one + t)
+            w = d * (rows[2, m] - rows[3, m] * lower[b]) * (t * right if d > 0.0 else one) / (one + t)
             pull[a + m] += w
             pull[b] -= w
 
 
 @kernel
-def all_pairs(s, doubles, top, floor, floats):
-    """Add the forces of all pairs whose upper rank is below ``top`` to the row ``pull``."""
-    n = len(s)
+def all_pairs(s, doubles, top, floor, misranked, floats):
+    """Add the forces of all pairs whose upper rank is below ``top`` to the row ``pull``.
+
+    With ``misranked`` those in the right order exert none.
+    """
+    n, right = len(s), floats.dtype.type(0.0 if misranked else 1.0)
     upper, factor = doubles[1], doubles[3]
     e, inverse, x, lower, pull = floats[0], floats[1], floats[2], floats[3], floats[4]
     rows = np.zeros((4, 4), dtype=floats.dtype)  # 1/E, x, U, f of four documents
@@ -101,12 +105,12 @@ def all_pairs(s, doubles, top, floor, floats):
                 rows[2, m] = upper[a + m] if is_document else 0.0
                 rows[3, m] = factor[a + m] if is_document else 0.0
             if floor == 0.0:
-                sums = _four_rows(rows, e[after:n], x[after:n], lower[after:n], pull[after:n])
+                sums = _four_rows(rows, right, e[after:n], x[after:n], lower[after:n], pull[after:n])
                 for m in range(4):
                     pull[a + m] += sums[m]
-                _among(rows, after - a, a, e, x, lower, pull)
+                _among(rows, after - a, a, right, e, x, lower, pull)
             else:
                 for c in range(a, after):
                     b = c + 1
-                    pull[c] += _row(rows[:, c - a], floor, e[b:n], x[b:n], lower[b:n], pull[b:n])
+                    pull[c] += _row(rows[:, c - a], floor, right, e[b:n], x[b:n], lower[b:n], pull[b:n])
         begin = end
