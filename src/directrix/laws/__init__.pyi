@@ -9,6 +9,8 @@ from directrix.laws.check import check_surrogate as check_surrogate
 from directrix.laws.ranks import noisy_rank_bounds as noisy_rank_bounds
 from directrix.laws.ranks import rank_bound as rank_bound
 from directrix.laws.ranks import rank_bounds as rank_bounds
+from directrix.laws.cutting_planes import constraints_bound as constraints_bound
+from directrix.laws.cutting_planes import ranking_radius as ranking_radius
 from directrix.surrogates.approx_rank import soft_ranks as soft_ranks
 
 __all__: list[str]

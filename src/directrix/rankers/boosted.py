@@ -144,7 +144,7 @@ class BoostedRanker(StoredRanker):
     random_state: Any = None
 
     def _minimise(self, training: Training, surrogate: Any) -> tuple[Boosting, Result]:
-        data, judged, measure, (by_document, by_query), callback = training
+        data, judged, measure, (by_document, by_query), callback, _ = training
         lightgbm()  # refuse before the work
         objective: ScoreObjective | Float64Array | None
         if surrogate != _LAMBDARANK:
