@@ -42,6 +42,7 @@ SURROGATES = {
     "ApproxMeasure": "surrogates.approx_measure",
     "SmoothNDCG": "surrogates.smooth",
     "SmoothAP": "surrogates.smooth",
+    "SmoothMeasure": "surrogates.smooth",
     "SoftNDCG": "surrogates.soft",
     "Lambda": "surrogates.lambdas",
     "LambdaLoss": "surrogates.lambdaloss",

@@ -1,7 +1,8 @@
-"""How many constraints the cutting planes of a structural SVM need at most: Theorem 1 of Yue et al. (2007)."""
+"""How many constraints a structural SVM needs at most: Theorem 1 of Yue et al. (2007)."""
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,11 @@ from directrix.types import Float64Array, Int64Array
 def constraints_bound(n_queries: int, C: float, epsilon: float, radius: float, loss: float = 1.0) -> float:
     r"""Bound on the constraints that Algorithm 1 adds before it ends: Theorem 1.
 
-    .. math:: \max\Big\{ \frac{2 n \bar\Delta}{\varepsilon},\ \frac{8 C \bar\Delta \bar R^2}{\varepsilon^2} \Big\}
+    .. math:: \max\Big\{ \frac{2 n \bar\Delta}{\varepsilon},\
+              \frac{8 C \bar\Delta \bar R^2}{\varepsilon^2} \Big\}
 
-    for :math:`\min_w \frac12 \lVert w\rVert^2 + \frac Cn \sum_q \xi_q`, as ``CuttingPlane(slack="each", C=C)``
-    minimises it.
+    for :math:`\min_w \frac12 \lVert w\rVert^2 + \frac Cn \sum_q \xi_q`, which
+    ``CuttingPlane(slack="each", C=C)`` minimises.
 
     Parameters
     ----------
@@ -71,8 +73,8 @@ def ranking_radius(features: Any, labels: Float64Array, qptr: Int64Array, rel: f
 
     over the relevant documents i and the irrelevant ones j of a query: with the feature map of `SVMMap`,
     :math:`\Psi(y_q) - \Psi(y)` is 2/(R (n - R)) times the sum of x_i - x_j over the pairs that y puts in the
-    wrong order, and each of its entries is largest for the pairs with one sign. It is attained if one ranking is the
-    worst for all features.
+    wrong order, and each of its entries is largest for the pairs with one sign. The bound is attained if one
+    ranking is the worst for all features.
 
     Parameters
     ----------
@@ -105,7 +107,7 @@ def ranking_radius(features: Any, labels: Float64Array, qptr: Int64Array, rel: f
     _, labels, qptr = check_ranking(np.zeros(len(labels)), labels, qptr)
     number(rel, "rel", "ranking_radius", above=0.0, example=1)
     largest = 0.0
-    for lo, hi in zip(qptr[:-1], qptr[1:], strict=True):
+    for lo, hi in pairwise(qptr):
         rows = features[lo:hi]
         X = np.asarray(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float64)
         relevant = labels[lo:hi] >= rel
