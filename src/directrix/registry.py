@@ -192,8 +192,10 @@ NAMESPACES = {
         "rank_bound": "laws.ranks",
         "rank_bounds": "laws.ranks",
         "ranking_radius": "laws.cutting_planes",
-        "smooth_ndcg_bound": "laws.bounds",
-        "smooth_rescaled": "laws.bounds",
+        "generalization_bound": "laws.smooth_bounds",
+        "smooth_ndcg_bound": "laws.smooth_bounds",
+        "smooth_ndcg_lipschitz": "laws.smooth_bounds",
+        "smooth_rescaled": "laws.smooth_bounds",
         "soft_ranks": "surrogates.approx_rank",
     },
     "measures": {

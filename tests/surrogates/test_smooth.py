@@ -214,6 +214,74 @@ def test_the_error_falls_at_the_papers_rate():
     assert all(error < bound < 100 * error for error, bound in zip(errors, bounds, strict=True))
 
 
+@settings(deadline=None, max_examples=200)
+@given(query=queries(largest=15), sigma=SIGMAS, k=st.sampled_from([None, 1, 4]))
+def test_section_5_2_bounds_the_gradient(query, sigma, k):
+    _, grad = one(dx.SmoothNDCG(sigma, k=k), *query)
+    assert np.abs(grad).sum() <= dx.laws.smooth_ndcg_lipschitz(len(grad), sigma)
+
+
+def test_section_5_2_step_by_step():
+    """Each inequality of the proof, in loops: shares times distances, Chebyshev's sums, and their product."""
+    rng = np.random.default_rng(0)
+    for sigma in (0.05, 1.0, 20.0):
+        for m in (2, 5, 9):
+            scores, gain = rng.standard_normal(m), 2.0 ** rng.integers(0, 3, m) - 1
+            if not gain.any():
+                continue
+            h, ranked = smooth.shares(scores, sigma), sorted(range(m), key=lambda i: -scores[i])
+            far = [h[i][j] * abs(scores[i] - scores[ranked[j]]) for i in range(m) for j in range(m)]
+            assert max(far) <= math.sqrt(sigma / (2 * math.e))
+            discount = [1 / math.log2(2 + j) for j in range(m)]
+            ideal = sum(g * d for g, d in zip(sorted(gain, reverse=True), discount, strict=True))
+            assert sum(discount) * sum(gain) / ideal <= m
+            means = [sum(gain[i] * h[i][j] for i in range(m)) for j in range(m)]
+            spread = sum(discount[j] * abs(gain[i] - means[j]) for i in range(m) for j in range(m)) / ideal
+            assert spread <= m * (m + 1)
+            _, grad = one(dx.SmoothNDCG(sigma), scores, np.log2(gain + 1))
+            assert np.abs(grad).sum() <= 4 / math.sqrt(2 * math.e * sigma) * spread
+    bound = dx.laws.smooth_ndcg_lipschitz(7, 0.3)
+    np.testing.assert_allclose(bound, 4 * 7 * 8 / math.sqrt(2 * math.e * 0.3), rtol=1e-14, atol=0)
+
+
+def test_theorem_1_step_by_step():
+    """The supremum over weights of the Gaussian process of the proof is a length, whose mean is bounded."""
+    rng = np.random.default_rng(1)
+    n, m, d, lipschitz, norm, delta = 40, 5, 3, 2.0, 0.7, 0.1
+    X = rng.standard_normal((n, m, d))
+    X *= 1.3 / np.linalg.norm(X, axis=2).max()
+    process = np.linalg.norm(np.einsum("tqj,qjf->tf", rng.standard_normal((4000, n, m)), X), axis=1)
+    complexity = 2 * lipschitz * norm / n * process.mean()
+    assert complexity <= 2 * lipschitz * norm / n * math.sqrt((X**2).sum())
+    bound = dx.laws.generalization_bound(
+        n, m, lipschitz=lipschitz, norm=norm, radius=1.3, delta=delta, largest=0.5
+    )
+    chance = 0.5 * math.sqrt(8 * math.log(2 / delta) / n)
+    assert math.sqrt(math.pi / 2) * complexity + chance <= bound
+    written = math.sqrt(math.pi / 2) * 2 * lipschitz * norm / n * math.sqrt(n * m * 1.3**2) + chance
+    np.testing.assert_allclose(bound, written, rtol=1e-14, atol=0)
+
+
+def test_theorem_1_holds_for_the_weights_that_fit_a_sample_best():
+    """Pure noise: the largest lead of a sample over the expectation, in one dimension, by 200 weights."""
+    rng = np.random.default_rng(2)
+    n, m, sigma = 30, 3, 400.0
+    lipschitz = dx.laws.smooth_ndcg_lipschitz(m, sigma)
+    weights = np.linspace(-1.0, 1.0, 201)
+
+    def losses(n_queries):
+        X = rng.uniform(-1.0, 1.0, (n_queries, m))
+        labels = np.ascontiguousarray(rng.permuted(np.tile([2.0, 1.0, 0.0], (n_queries, 1)), axis=1))
+        qptr = np.arange(0, n_queries * m + 1, m)
+        of = dx.SmoothNDCG(sigma).value_and_grad
+        return [1 - of(w * X.ravel(), labels.ravel(), qptr)[0].mean() for w in weights]
+
+    expected = np.array(losses(20_000))
+    leads = [np.max(expected - losses(n)) for _ in range(20)]
+    bound = dx.laws.generalization_bound(n, m, lipschitz=lipschitz, norm=1.0, radius=1.0, delta=0.05)
+    assert 0.0 < max(leads) <= bound
+
+
 def test_section_5_4_scores_and_root_of_sigma_scale_together():
     rng = np.random.default_rng(0)
     scores, labels = rng.standard_normal(30), rng.integers(0, 3, 30) * 1.0
@@ -235,6 +303,12 @@ def test_section_5_4_scores_and_root_of_sigma_scale_together():
         (lambda: dx.SmoothAP(variant="sum"), r"variant='sum'.*'product'.*'direct'"),
         (lambda: dx.SmoothNDCG().at(-1.0), r"SmoothNDCG\.at\(smoothing=-1\.0\)"),
         (lambda: dx.laws.smooth_rescaled(1.0, 1.0, 0.0), r"scale=0\.0"),
+        (lambda: dx.laws.smooth_ndcg_lipschitz(0, 1.0), r"smooth_ndcg_lipschitz\(n_docs=0\)"),
+        (lambda: dx.laws.smooth_ndcg_lipschitz(3, -1.0), r"smooth_ndcg_lipschitz\(sigma=-1\.0\)"),
+        (
+            lambda: dx.laws.generalization_bound(5, 3, lipschitz=1.0, norm=1.0, radius=1.0, delta=1.0),
+            r"generalization_bound\(delta=1\.0\)",
+        ),
         (lambda: dx.laws.smooth_ndcg_bound([1.0, 2.0], [0, 1], 0.0), r"smooth_ndcg_bound\(sigma=0\.0\).*> 0"),
         (lambda: dx.laws.smooth_ndcg_bound([1.0, 2.0], [0, 1], 1.0, k=0), r"smooth_ndcg_bound\(k=0\)"),
         (lambda: dx.laws.smooth_ndcg_bound([1.0, 2.0], [0, 1, 2], 1.0), r"labels.*3"),

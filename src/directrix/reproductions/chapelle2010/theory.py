@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from directrix.data.queries import Queries
-from directrix.laws.bounds import smooth_ndcg_bound, smooth_rescaled
+from directrix.laws.smooth_bounds import smooth_ndcg_bound, smooth_rescaled
 from directrix.measures.dcg import NDCG
 from directrix.objectives.build import linear_objective
 from directrix.surrogates.smooth import SmoothNDCG
