@@ -69,6 +69,7 @@ from directrix.surrogates.smooth import SmoothNDCG as SmoothNDCG
 from directrix.surrogates.soft import SoftNDCG as SoftNDCG
 from directrix.surrogates.structural import PermuRank as PermuRank
 from directrix.surrogates.structural import SVMMap as SVMMap
+from directrix.surrogates.structural import SVMMrr as SVMMrr
 from directrix.surrogates.structural import SVMNdcg as SVMNdcg
 from directrix.surrogates.structural import SVMRoc as SVMRoc
 from directrix.surrogates.yeti import YetiRank as YetiRank

@@ -59,6 +59,7 @@ SURROGATES = {
     "Regression": "surrogates.pointwise",
     "SVMMap": "surrogates.structural",
     "SVMRoc": "surrogates.structural",
+    "SVMMrr": "surrogates.structural",
     "SVMNdcg": "surrogates.structural",
     "PermuRank": "surrogates.structural",
     "Dorm": "surrogates.dorm",
