@@ -82,7 +82,7 @@ def _claims(claims: Sequence[Claim]) -> list[str]:
     if not claims:
         return []
     rows = [
-        f"| {_cell(c.text)} | {_cell(c.source)} | {MARKS[c.verdict]} {c.verdict} | {_cell(c.evidence)} |"
+        f"| {_cell(c.text)} | {_cell(c.source)} | {MARKS[c.verdict]} {c.judged} | {_cell(c.evidence)} |"
         for c in claims
     ]
     head = ["| claim | where | here | our figures |", "| --- | --- | --- | --- |"]

@@ -44,7 +44,7 @@ METHODS = (
     Method("SVMacc2", "score", "balanced accuracy"),
     Method("SVMacc3", "percentile", "accuracy"),
     Method("SVMacc4", "minmax", "accuracy"),
-    Method("SVMacc, hinge", "score", "accuracy", "hinge"),
+    Method("SVMacc (hinge)", "score", "accuracy", "hinge"),
 )
 
 

@@ -74,8 +74,14 @@ def run(data: Mapping[str, Runs], settings: Settings, runner: Runner) -> Results
         for name in runs.data_sets
     )
     results = (
-        result_of(name, runs, settings.grid, [finished[name, number] for number in range(n_trials)])
-        for name in runs.data_sets
+        result_of(
+            name,
+            runs,
+            settings.grid,
+            features_of("score", scores.take(trials[0].train), settings.grid.bins)[1].n_params,
+            [finished[name, t] for t in range(n_trials)],
+        )
+        for name, scores in runs.data_sets.items()
     )
     return Results(settings, tuple(results), constraints)
 
