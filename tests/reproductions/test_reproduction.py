@@ -7,6 +7,7 @@ import pytest
 
 from directrix import reproductions
 from directrix.errors import InputError
+from directrix.reports.page import page
 from directrix.reports.report import Claim, Section
 from directrix.reports.tables import Table
 from directrix.reproductions.base import Reproduction, SeededSettings, without_published
@@ -123,3 +124,17 @@ def test_a_quick_run_is_compared_with_no_published_values(tmp_path):
 def test_differences_of_our_own_values_stay():
     table = Table("Tests", ("methods", "difference", "p"), (("A, B", 0.1, 0.5),))
     assert without_published(table) == table
+
+
+def test_the_page_says_how_long_all_parts_took(tmp_path):
+    """Also those of earlier calls: the file of finished cells knows."""
+
+    def run(data, settings, runner):
+        runner.path.write_text('{"key": ["a"], "seconds": 100.0, "result": 1}\n' * 2)
+        return settings
+
+    request = request_of("paper", tmp_path, tmp_path / "run", quick=False)
+    report = replace(PAPER, run=run).reproduce(request)
+    assert report.settings["seconds"]["all parts"] == 200.0
+    assert "Its parts, one after another, took 3 minutes by the clock." in page(report)
+    assert "by the clock" not in page(PAPER.reproduce(replace(request, folder=tmp_path / "other")))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from directrix.errors import InputError
+from directrix.experiments.cells import seconds_of
 from directrix.reports.report import Claim, Figure, PerQuery, Report, Section
 from directrix.reports.tables import Table
 from directrix.reproductions.paper import Paper
@@ -134,7 +135,8 @@ class Reproduction(Generic[S, D, R]):
         begun = time.monotonic()
         results = self.run(data, chosen, Runner(path, request.jobs, request.progress))
         this_call = time.monotonic() - begun
-        seconds = {**self.seconds(results), "this call": this_call}
+        parts = {"all parts": seconds_of(path)} if path.is_file() else {}
+        seconds = {**self.seconds(results), **parts, "this call": this_call}
         record["seconds"] = {name: round(value, 1) for name, value in seconds.items()}
         return self.report(results, request, record)
 
