@@ -90,6 +90,15 @@ def test_an_unfitted_start_is_trained_on_the_scaled_features():
     np.testing.assert_array_equal(ranker.coef_, expected.coef_)
 
 
+def test_columns_side_by_side_have_weights_of_their_own():
+    scale = "standard+query-percentile"
+    ranker = fitted(dx.LinearRanker(max_iter=0, scale=scale, start=clone(SVM)))
+    expected = fitted(clone(SVM).set_params(scale=scale))
+    np.testing.assert_array_equal(ranker.coef_, expected.coef_)
+    np.testing.assert_array_equal(fitted(ranker.set_params(start=expected)).coef_, expected.coef_)
+    assert len(ranker.coef_) == 8
+
+
 def test_a_start_fitted_with_another_scale_is_refused():
     plain, scaled = fitted(clone(SVM)), fitted(clone(SVM).set_params(scale="standard"))
     assert fitted(dx.LinearRanker(max_iter=0, scale="standard", start=scaled)).coef_.any()
@@ -101,7 +110,7 @@ def test_a_start_fitted_with_another_scale_is_refused():
 
 def test_starts_that_do_not_fit_are_refused():
     narrow = replace(Q, features=np.ascontiguousarray(Q.features[:, :3]))
-    with pytest.raises(dx.InputError, match="start was fitted to 3 features, the data have 4"):
+    with pytest.raises(dx.InputError, match="start was fitted to 3 scaled features, the data have 4"):
         fitted(dx.LinearRanker(start=fitted(clone(SVM), narrow)))
     with pytest.raises(dx.InputError, match="start is a fitted LinearRanker; a MLPRanker starts from one of"):
         fitted(dx.MLPRanker(**NET, start=fitted(clone(SVM))))

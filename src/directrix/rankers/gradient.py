@@ -23,7 +23,7 @@ from directrix.objectives.penalty import L2
 from directrix.rankers.base import Ranker, Training
 from directrix.rankers.inputs import row_weights
 from directrix.rankers.named_trainers import trainer_of
-from directrix.rankers.starts import check_start, given_weights, ranker_of
+from directrix.rankers.starts import given_weights, start_of
 from directrix.rankers.stored import SHARED_CONSTRAINTS, StoredRanker
 from directrix.rankers.training import judge_of, kept_start
 from directrix.trainers.best import BestSoFar
@@ -159,8 +159,7 @@ class GradientRanker(StoredRanker):
         n_params = self._n_params(q)
         if not isinstance(start, Ranker):
             return given_weights(start, n_params)
-        fitted = ranker_of(start, training)
-        check_start(fitted, type(self), training)
+        fitted = start_of(start, type(self), training)
         self._adopt(fitted)
         params: Float64Array = fitted._params.copy()
         return params

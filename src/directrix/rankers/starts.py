@@ -12,14 +12,30 @@ from directrix.rankers.base import Ranker, Training
 from directrix.types import Float64Array
 
 
-def ranker_of(start: Ranker, training: Training) -> Any:
-    """Return the fitted ranker to start from.
+def start_of(start: Ranker, kind: type[Ranker], training: Training) -> Any:
+    """Return the fitted ranker to start from, whose parameters mean the same to another one of its kind.
 
     One that is not fitted is fitted to the training queries first, whose features are scaled already. So
     a cross-validation, which copies by scikit-learn's ``clone``, trains the start on its own queries.
+
+    Raises
+    ------
+    InputError
+        If it is of another kind, or was fitted to other features.
     """
-    if hasattr(start, "n_features_in_"):
-        return start.trained()
+    is_fitted = hasattr(start, "n_features_in_")
+    fitted: Any = (start if is_fitted else _fitted(start, training)).trained()
+    if type(fitted) is not kind:
+        raise InputError(
+            f"start is a fitted {type(fitted).__name__}; a {kind.__name__} starts from one of its own kind "
+            f"or from an array of weights. Type start={kind.__name__}(...).fit(X, y, qid=qid)."
+        )
+    if is_fitted:
+        _check_features(fitted, training)
+    return fitted
+
+
+def _fitted(start: Ranker, training: Training) -> Ranker:
     unfitted = clone(start)
     if "scale" in unfitted.get_params(deep=False):
         unfitted.set_params(scale=None)
@@ -27,20 +43,14 @@ def ranker_of(start: Ranker, training: Training) -> Any:
     fitted: Ranker = unfitted.fit_queries(
         q, measure=measure, doc_weight=doc_weight, query_weight=query_weight
     )
-    fitted.trained().scale_ = training.scale
-    return fitted.trained()
+    return fitted
 
 
-def check_start(start: Any, kind: type[Ranker], training: Training) -> None:
-    """Raise `InputError` unless weights of a fitted ranker mean the same to another one of its kind."""
-    if type(start) is not kind:
+def _check_features(start: Any, training: Training) -> None:
+    """Raise `InputError` unless the features are as many, and scaled in the same way."""
+    if start._n_inputs != training.queries.n_features:
         raise InputError(
-            f"start is a fitted {type(start).__name__}; a {kind.__name__} starts from one of its own kind or "
-            f"from an array of weights. Type start={kind.__name__}(...).fit(X, y, qid=qid)."
-        )
-    if start.n_features_in_ != training.queries.n_features:
-        raise InputError(
-            f"start was fitted to {start.n_features_in_} features, the data have "
+            f"start was fitted to {start._n_inputs} scaled features, the data have "
             f"{training.queries.n_features}; fit it to the same features."
         )
     theirs, ours = (None if one is None else one.to_json() for one in (start.scale_, training.scale))
