@@ -86,9 +86,10 @@ def _extensions(annealed: dict[str, Any]) -> Iterator[Entry]:
     )
     if trees.is_installed:
         yield Entry(f"{LINEAR}, trees", trees)
-        yield Entry(
-            f"{LINEAR}, annealed trees", trees, {"anneal": annealed["sigma_first"] / annealed["sigma_last"]}
-        )
+        # the smoothings of the grid have no effect: an annealing ends at 1
+        tried = {name: values for name, values in trees.grid.items() if name != "sigma"}
+        ratio = annealed["sigma_first"] / annealed["sigma_last"]
+        yield Entry(f"{LINEAR}, annealed trees", trees, {"anneal": ratio}, tried)
 
 
 def rivals(compared: CrossValidation) -> tuple[str, ...]:
