@@ -15,7 +15,7 @@ from directrix.errors import InputError
 from directrix.laws.ranks import rank_bounds
 from directrix.surrogates.approx import ApproxAP, ApproxNDCG
 from directrix.surrogates.approx_rank import soft_ranks
-from directrix.types import Float64Array, FloatArray, Int64Array, Surrogate
+from directrix.types import Float64Array, Int64Array, Surrogate
 
 BOUNDS = ("gap", "gaps", "ranks", "relevant")
 """Sources of the error eps of the soft ranks; see `bounds_of`."""
