@@ -91,7 +91,7 @@ class Paper:
         text, source = _filled((caption["text"], caption["source"]), values)
         return text, source
 
-    def claim(self, key: str, verdict: Verdict, tested: str = "", **values: Any) -> Claim:
+    def claim(self, key: str, verdict: Verdict, *, tested: Any = "", **values: Any) -> Claim:
         """Make a claim with its text, source and evidence; ``tested`` says what a test was over."""
         (evidence,) = _filled([self.captions["claims"][key]["evidence"]], values)
         return Claim(*self.statement(key, **values), verdict, evidence, tested)
