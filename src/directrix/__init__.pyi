@@ -64,10 +64,12 @@ from directrix.surrogates.pointwise import Regression as Regression
 from directrix.surrogates.sampling import PLRank as PLRank
 from directrix.surrogates.sampling import StochasticRank as StochasticRank
 from directrix.surrogates.smooth import SmoothAP as SmoothAP
+from directrix.surrogates.smooth import SmoothMeasure as SmoothMeasure
 from directrix.surrogates.smooth import SmoothNDCG as SmoothNDCG
 from directrix.surrogates.soft import SoftNDCG as SoftNDCG
 from directrix.surrogates.structural import PermuRank as PermuRank
 from directrix.surrogates.structural import SVMMap as SVMMap
+from directrix.surrogates.structural import SVMMrr as SVMMrr
 from directrix.surrogates.structural import SVMNdcg as SVMNdcg
 from directrix.surrogates.structural import SVMRoc as SVMRoc
 from directrix.surrogates.yeti import YetiRank as YetiRank

@@ -68,7 +68,14 @@ def test_a_damaged_bound_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["SVMMap", "SVMRoc", "SVMNdcg", "Dorm", "PermuRank", "SVMacc", "SVMacc2", "SVMacc3", "SVMacc4"]
+    "name",
+    [
+        *("SVMMap", "SVMRoc", "SVMMrr", "SVMNdcg", "Dorm", "PermuRank"),
+        "SVMacc",
+        "SVMacc2",
+        "SVMacc3",
+        "SVMacc4",
+    ],
 )
 def test_a_method_trains_as_it_comes(name):
     ranker = dx.method(name).ranker(measure=dx.measure("AP(rel=3)")).fit_queries(TRAIN)

@@ -25,6 +25,7 @@ LOSSES = {
     "map": lambda ranking, labels, rel: 1 - measures.ap([labels[i] for i in ranking], labels, rel=rel),
     "ndcg": lambda ranking, labels, rel: 1 - measures.ndcg([labels[i] for i in ranking], labels),
     "ndcg-worst": lambda ranking, labels, rel: 1 - measures.ndcg(worst_gains(ranking, labels, rel), labels),
+    "rr": lambda ranking, labels, rel: 1 - measures.rr([labels[i] for i in ranking], labels, rel=rel),
     "roc": lambda ranking, labels, rel: np.nan_to_num(
         1 - measures.roc_area([-ranking.index(i) for i in range(len(labels))], labels, rel)
     ),
@@ -89,6 +90,20 @@ def opt_ndcg(x, z, c, gains):
     return opt
 
 
+def opt_rr(x, z, c, gains):
+    """The same for the reciprocal rank, of which only the first relevant document changes the loss."""
+    opt = np.full(len(z), len(x) + 1)
+    for j in range(1, len(z) + 1):
+        best, total = 0.0, 0.0
+        for i in range(len(x), 0, -1):
+            if i == 1:
+                total += 1 / j - 1 / (j + 1)
+            total -= 2 * c * (x[i - 1] - z[j - 1])
+            if total > best:
+                best, opt[j - 1] = total, i
+    return opt
+
+
 def opt_roc(x, z, c, gains):
     """Joachims (2005): pair by pair."""
     opt = np.full(len(z), len(x) + 1)
@@ -120,6 +135,7 @@ def _by_rankings(loss):
 REFERENCES = {
     "SVMMap": Reference(_by_rankings("map"), [{}, {"rel": 2}], largest=6),
     "SVMRoc": Reference(_by_rankings("roc"), [{}, {"rel": 2}], largest=6),
+    "SVMMrr": Reference(_by_rankings("rr"), [{}, {"rel": 2}], largest=6),
     "SVMNdcg": Reference(_by_rankings("ndcg-worst"), [{}, {"rel": 2}], largest=6),
     "PermuRank": Reference(permurank, [{}, {"rel": 2}], largest=6),
 }

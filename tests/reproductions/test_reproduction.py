@@ -7,9 +7,10 @@ import pytest
 
 from directrix import reproductions
 from directrix.errors import InputError
+from directrix.reports.page import page
 from directrix.reports.report import Claim, Section
 from directrix.reports.tables import Table
-from directrix.reproductions.base import Reproduction, SeededSettings
+from directrix.reproductions.base import Reproduction, SeededSettings, without_published
 from directrix.reproductions.paper import Paper
 from tests.reproductions.requests import request_of
 
@@ -95,3 +96,45 @@ def test_headings_have_the_tables_of_their_group(tmp_path):
     assert sections == [("First", 2), ("How to read", 0), ("Second", 1)]
     assert report.settings["seconds"]["training"] == 1.3
     assert "this call" in report.settings["seconds"]
+
+
+def test_a_quick_run_is_compared_with_no_published_values(tmp_path):
+    """They are means of five folds, or of other numbers of trials."""
+    table = Table(
+        "Means",
+        ("method", "published", "ours", "difference", "ours", "AP", "nDCG"),
+        (("A", 0.5, 0.4, -0.1, 0.3, 0.2, 0.1),),
+        groups=(("", 1), ("TD2003", 3), ("MQ2008", 1), ("published", 2)),
+        notes=("Published: a web site.", "Ours: means."),
+    )
+    paper = replace(PAPER, tables=lambda results: (Section("First", (table,)),))
+    quick, full = (
+        paper.report(Settings(), request_of("paper", tmp_path, tmp_path, quick=is_quick), {})
+        for is_quick in (True, False)
+    )
+    assert full.tables == (table,)
+    assert "quick run" in quick.summary[0]
+    (shown,) = quick.tables
+    assert quick.sections[0].tables == quick.tables
+    assert (shown.columns, shown.rows) == (("method", "ours", "ours"), (("A", 0.4, 0.3),))
+    assert shown.groups == (("", 1), ("TD2003", 1), ("MQ2008", 1))
+    assert shown.notes == ("Ours: means.",)
+
+
+def test_differences_of_our_own_values_stay():
+    table = Table("Tests", ("methods", "difference", "p"), (("A, B", 0.1, 0.5),))
+    assert without_published(table) == table
+
+
+def test_the_page_says_how_long_all_parts_took(tmp_path):
+    """Also those of earlier calls: the file of finished cells knows."""
+
+    def run(data, settings, runner):
+        runner.path.write_text('{"key": ["a"], "seconds": 100.0, "result": 1}\n' * 2)
+        return settings
+
+    request = request_of("paper", tmp_path, tmp_path / "run", quick=False)
+    report = replace(PAPER, run=run).reproduce(request)
+    assert report.settings["seconds"]["all parts"] == 200.0
+    assert "Its parts, one after another, took 3 minutes by the clock." in page(report)
+    assert "by the clock" not in page(PAPER.reproduce(replace(request, folder=tmp_path / "other")))

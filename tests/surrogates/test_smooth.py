@@ -22,6 +22,13 @@ PAIRS = {
         lambda sigma: dx.SmoothAP(sigma, rel=2),
         lambda s, y, sigma: smooth.ap(s, y, sigma, "product", rel=2),
     ),
+    **{
+        name: (
+            lambda sigma, name=name: dx.SmoothMeasure(name, sigma),
+            lambda s, y, sigma, name=name: smooth.measure_sum(s, y, dx.measure(name), sigma),
+        )
+        for name in ("P@3", "R@2", "RBP(p=0.7)", "DCG")
+    },
 }
 SIGMAS = st.sampled_from([0.001, 0.1, 1.0, 60.0])
 
@@ -207,6 +214,74 @@ def test_the_error_falls_at_the_papers_rate():
     assert all(error < bound < 100 * error for error, bound in zip(errors, bounds, strict=True))
 
 
+@settings(deadline=None, max_examples=200)
+@given(query=queries(largest=15), sigma=SIGMAS, k=st.sampled_from([None, 1, 4]))
+def test_section_5_2_bounds_the_gradient(query, sigma, k):
+    _, grad = one(dx.SmoothNDCG(sigma, k=k), *query)
+    assert np.abs(grad).sum() <= dx.laws.smooth_ndcg_lipschitz(len(grad), sigma)
+
+
+def test_section_5_2_step_by_step():
+    """Each inequality of the proof, in loops: shares times distances, Chebyshev's sums, and their product."""
+    rng = np.random.default_rng(0)
+    for sigma in (0.05, 1.0, 20.0):
+        for m in (2, 5, 9):
+            scores, gain = rng.standard_normal(m), 2.0 ** rng.integers(0, 3, m) - 1
+            if not gain.any():
+                continue
+            h, ranked = smooth.shares(scores, sigma), sorted(range(m), key=lambda i: -scores[i])
+            far = [h[i][j] * abs(scores[i] - scores[ranked[j]]) for i in range(m) for j in range(m)]
+            assert max(far) <= math.sqrt(sigma / (2 * math.e))
+            discount = [1 / math.log2(2 + j) for j in range(m)]
+            ideal = sum(g * d for g, d in zip(sorted(gain, reverse=True), discount, strict=True))
+            assert sum(discount) * sum(gain) / ideal <= m
+            means = [sum(gain[i] * h[i][j] for i in range(m)) for j in range(m)]
+            spread = sum(discount[j] * abs(gain[i] - means[j]) for i in range(m) for j in range(m)) / ideal
+            assert spread <= m * (m + 1)
+            _, grad = one(dx.SmoothNDCG(sigma), scores, np.log2(gain + 1))
+            assert np.abs(grad).sum() <= 4 / math.sqrt(2 * math.e * sigma) * spread
+    bound = dx.laws.smooth_ndcg_lipschitz(7, 0.3)
+    np.testing.assert_allclose(bound, 4 * 7 * 8 / math.sqrt(2 * math.e * 0.3), rtol=1e-14, atol=0)
+
+
+def test_theorem_1_step_by_step():
+    """The supremum over weights of the Gaussian process of the proof is a length, whose mean is bounded."""
+    rng = np.random.default_rng(1)
+    n, m, d, lipschitz, norm, delta = 40, 5, 3, 2.0, 0.7, 0.1
+    X = rng.standard_normal((n, m, d))
+    X *= 1.3 / np.linalg.norm(X, axis=2).max()
+    process = np.linalg.norm(np.einsum("tqj,qjf->tf", rng.standard_normal((4000, n, m)), X), axis=1)
+    complexity = 2 * lipschitz * norm / n * process.mean()
+    assert complexity <= 2 * lipschitz * norm / n * math.sqrt((X**2).sum())
+    bound = dx.laws.generalization_bound(
+        n, m, lipschitz=lipschitz, norm=norm, radius=1.3, delta=delta, largest=0.5
+    )
+    chance = 0.5 * math.sqrt(8 * math.log(2 / delta) / n)
+    assert math.sqrt(math.pi / 2) * complexity + chance <= bound
+    written = math.sqrt(math.pi / 2) * 2 * lipschitz * norm / n * math.sqrt(n * m * 1.3**2) + chance
+    np.testing.assert_allclose(bound, written, rtol=1e-14, atol=0)
+
+
+def test_theorem_1_holds_for_the_weights_that_fit_a_sample_best():
+    """Pure noise: the largest lead of a sample over the expectation, in one dimension, by 200 weights."""
+    rng = np.random.default_rng(2)
+    n, m, sigma = 30, 3, 400.0
+    lipschitz = dx.laws.smooth_ndcg_lipschitz(m, sigma)
+    weights = np.linspace(-1.0, 1.0, 201)
+
+    def losses(n_queries):
+        X = rng.uniform(-1.0, 1.0, (n_queries, m))
+        labels = np.ascontiguousarray(rng.permuted(np.tile([2.0, 1.0, 0.0], (n_queries, 1)), axis=1))
+        qptr = np.arange(0, n_queries * m + 1, m)
+        of = dx.SmoothNDCG(sigma).value_and_grad
+        return [1 - of(w * X.ravel(), labels.ravel(), qptr)[0].mean() for w in weights]
+
+    expected = np.array(losses(20_000))
+    leads = [np.max(expected - losses(n)) for _ in range(20)]
+    bound = dx.laws.generalization_bound(n, m, lipschitz=lipschitz, norm=1.0, radius=1.0, delta=0.05)
+    assert 0.0 < max(leads) <= bound
+
+
 def test_section_5_4_scores_and_root_of_sigma_scale_together():
     rng = np.random.default_rng(0)
     scores, labels = rng.standard_normal(30), rng.integers(0, 3, 30) * 1.0
@@ -228,6 +303,12 @@ def test_section_5_4_scores_and_root_of_sigma_scale_together():
         (lambda: dx.SmoothAP(variant="sum"), r"variant='sum'.*'product'.*'direct'"),
         (lambda: dx.SmoothNDCG().at(-1.0), r"SmoothNDCG\.at\(smoothing=-1\.0\)"),
         (lambda: dx.laws.smooth_rescaled(1.0, 1.0, 0.0), r"scale=0\.0"),
+        (lambda: dx.laws.smooth_ndcg_lipschitz(0, 1.0), r"smooth_ndcg_lipschitz\(n_docs=0\)"),
+        (lambda: dx.laws.smooth_ndcg_lipschitz(3, -1.0), r"smooth_ndcg_lipschitz\(sigma=-1\.0\)"),
+        (
+            lambda: dx.laws.generalization_bound(5, 3, lipschitz=1.0, norm=1.0, radius=1.0, delta=1.0),
+            r"generalization_bound\(delta=1\.0\)",
+        ),
         (lambda: dx.laws.smooth_ndcg_bound([1.0, 2.0], [0, 1], 0.0), r"smooth_ndcg_bound\(sigma=0\.0\).*> 0"),
         (lambda: dx.laws.smooth_ndcg_bound([1.0, 2.0], [0, 1], 1.0, k=0), r"smooth_ndcg_bound\(k=0\)"),
         (lambda: dx.laws.smooth_ndcg_bound([1.0, 2.0], [0, 1, 2], 1.0), r"labels.*3"),
@@ -246,3 +327,34 @@ def test_messages(call, message):
 def test_smoothing_is_sigma_and_the_other_fields_stay():
     assert dx.SmoothNDCG(k=3).at(0.25) == dx.SmoothNDCG(0.25, k=3)
     assert dx.SmoothAP(rel=2, variant="direct").at(8.0) == dx.SmoothAP(8.0, rel=2, variant="direct")
+
+
+@given(query=queries(), sigma=SIGMAS, k=st.sampled_from([None, 1, 4]))
+def test_of_ndcg_smooth_measure_is_smooth_ndcg(query, sigma, k):
+    value, grad = one(dx.SmoothMeasure(dx.NDCG(k=k), sigma), *query)
+    expected, slope = one(dx.SmoothNDCG(sigma, k), *query)
+    assert value == expected
+    np.testing.assert_array_equal(grad, slope)
+
+
+def test_smooth_precision_of_a_small_example():
+    """Sect. 4.1 by hand: two documents, a rank, shares 1 and exp(-4) over their sum."""
+    value, _ = one(dx.SmoothMeasure("P@1", sigma=1.0), np.array([2.0, 0.0]), np.array([0.0, 1.0]))
+    np.testing.assert_allclose(value, math.exp(-4) / (1 + math.exp(-4)), rtol=1e-14, atol=0)
+
+
+def test_smooth_precision_can_be_trained_for():
+    q = dx.data.make_cubic(n_queries=30, docs_per_query=20, n_features=5, seed=0)
+    ranker = dx.LinearRanker(dx.SmoothMeasure("P@5", 0.1)).fit_queries(q)
+    start = dx.LinearRanker(dx.SmoothMeasure("P@5", 0.1), max_iter=0).fit_queries(q)
+    assert ranker.measure_ == dx.Precision(k=5)
+    assert ranker.result_.value < start.result_.value - 0.01
+    assert dx.surrogate(repr(ranker.surrogate_)) == ranker.surrogate_
+
+
+@pytest.mark.parametrize("name", ["AP", "RR", "ERR", "KendallTau", "Rprec", "IPrec@0.1"])
+def test_measures_that_are_no_sums_of_documents_and_ranks_are_refused(name):
+    with pytest.raises(dx.InputError, match=r"SmoothMeasure\('.*not a sum.*SmoothAP"):
+        dx.SmoothMeasure(name)
+    with pytest.raises(dx.InputError, match=r"SmoothMeasure\(sigma=0\.0\)"):
+        dx.SmoothMeasure("P@5", sigma=0.0)

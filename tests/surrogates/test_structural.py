@@ -18,6 +18,7 @@ from tests.reference import structural as reference
 EXACT = [
     (dx.SVMMap, "map"),
     (dx.SVMRoc, "roc"),
+    (dx.SVMMrr, "rr"),
     (dx.SVMNdcg, "ndcg-worst"),
     (dx.PermuRank, "map"),
 ]
@@ -124,7 +125,7 @@ def test_graded_ndcg_lies_below_the_maximum_over_rankings(query, rel):
         np.testing.assert_allclose(value, over_rankings, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("kind", [dx.SVMMap, dx.SVMRoc, dx.SVMNdcg, dx.PermuRank])
+@pytest.mark.parametrize("kind", [dx.SVMMap, dx.SVMRoc, dx.SVMMrr, dx.SVMNdcg, dx.PermuRank])
 @pytest.mark.parametrize("labels", [[], [0.0], [1.0], [0.0, 0.0], [1.0, 1.0, 1.0]], ids=str)
 def test_queries_without_pairs_have_the_value_of_their_measure(kind, labels):
     qptr, surrogate = np.array([0, len(labels)]), kind()
@@ -166,6 +167,7 @@ def test_the_toy_example_of_the_paper():
 LOOPS = {
     dx.SVMMap: numba.njit(reference.opt_map),
     dx.PermuRank: numba.njit(reference.opt_map),
+    dx.SVMMrr: numba.njit(reference.opt_rr),
     dx.SVMNdcg: numba.njit(reference.opt_ndcg),
     dx.SVMRoc: numba.njit(reference.opt_roc),
 }
@@ -180,6 +182,7 @@ def by_the_loop(kind, scores, labels):
     ideal = (np.sort(2**labels - 1)[::-1] / np.log2(np.arange(2, n + 2))).sum()
     c = margin(kind, n) or 1 / (r * (n - r))
     loss = {
+        dx.SVMMrr: lambda ranks: 1 - 1 / ranks[0],
         dx.SVMRoc: lambda ranks: (ranks - np.arange(1, r + 1)).sum() / (r * (n - r)),
         dx.SVMNdcg: lambda ranks: 1 - (ascending / ideal / np.log2(1 + ranks)).sum(),
     }.get(kind, lambda ranks: 1 - (np.arange(1, r + 1) / ranks).mean())
@@ -254,7 +257,7 @@ def test_ties_share_what_their_order_would_decide():
 
 def test_of_two_maximising_rankings_the_one_with_fewer_wrong_pairs_is_taken():
     """Two documents, in order by just what swapping them loses: a corner, where the gradient may be 0."""
-    for kind, lost in ((dx.SVMMap, 1 / 2), (dx.PermuRank, 1 / 2), (dx.SVMRoc, 1.0)):
+    for kind, lost in ((dx.SVMMap, 1 / 2), (dx.SVMMrr, 1 / 2), (dx.PermuRank, 1 / 2), (dx.SVMRoc, 1.0)):
         value, grad = alone(kind(), np.array([lost / 2, 0.0]), np.array([1.0, 0.0]))
         assert value == 1.0
         assert not grad.any()
@@ -265,17 +268,18 @@ def test_of_two_maximising_rankings_the_one_with_fewer_wrong_pairs_is_taken():
 
 @st.composite
 def two_lists(draw, largest=40):
-    """Sorted scores, gains and discount of the three forms, 2c."""
+    """Sorted scores, gains and discount of the four forms, 2c."""
     n_relevant, n = draw(st.integers(1, largest)), draw(st.integers(1, largest))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     x, z = (np.sort(rng.standard_normal(size))[::-1].copy() for size in (n_relevant, n))
     if draw(st.booleans()):
         x, z = np.round(x), np.round(z)
-    form = draw(st.sampled_from(["map", "ndcg", "roc"]))
+    form = draw(st.sampled_from(["map", "ndcg", "roc", "rr"]))
     ranks = np.arange(n_relevant + n, dtype=float)
     gains, discount = {
         "map": (np.arange(1.0, n_relevant + 1) / n_relevant, 1 / (1 + ranks)),
         "ndcg": (np.sort(rng.integers(1, 8, n_relevant)) / 9.0, discounts(len(ranks)).copy()),
+        "rr": ((np.arange(n_relevant) == 0) * 1.0, 1 / (1 + ranks)),
         "roc": (np.full(n_relevant, 1 / (n_relevant * n)), -ranks),
     }[form]
     twice = draw(st.sampled_from([1e-4, 0.1, 1.0, 100.0])) / (n_relevant * n)
@@ -335,6 +339,7 @@ def test_measures_count_the_same_documents_as_relevant():
     assert dx.SVMMap(rel=2).measure == dx.PermuRank(rel=2).measure == dx.AP(rel=2)
     assert dx.SVMRoc(rel=2).measure == dx.ROCArea(rel=2)
     assert dx.SVMNdcg(rel=2).measure == dx.NDCG()
+    assert dx.SVMMrr(rel=2).measure == dx.RR(rel=2)
 
 
 def test_labels_too_large_for_a_gain_are_refused():

@@ -214,3 +214,50 @@ def test_trainings_that_share_the_bins_of_their_data_grow_the_same_trees(monkeyp
         assert grown() == apart
     # training and validation queries: for 127 bins, for 10, and for each of LightGBM's own objective
     assert sum(made) == 8
+
+
+@pytest.mark.parametrize("surrogate", [dx.SmoothNDCG(0.25), dx.ApproxNDCG(), dx.SoftNDCG()], ids=repr)
+def test_annealed_trees_are_steps_on_falling_smoothings(surrogate):
+    """Tree t is the step of the surrogate at its smoothing: from `anneal` to 1, by one factor."""
+    steps = []
+    result, _ = dx.trainers.Boosting(n_trees=4, anneal=64.0, learning_rate=0.3).grow(
+        Q, ScoreObjective(Q, surrogate), callback=lambda step: steps.append(step.params.copy())
+    )
+    smoothings = [row["smoothing"] for row in result.trace]
+    np.testing.assert_allclose(smoothings[:4], [64.0, 16.0, 4.0, 1.0], rtol=1e-12, atol=0)
+    assert smoothings[4] == 1.0, "the end is measured at the last smoothing"
+    for t in range(4):
+        objective = ScoreObjective(Q, surrogate.at(smoothings[t]))
+        loss, grad, curvature = objective.value_grad_curvature(steps[t])
+        np.testing.assert_allclose(result.trace[t]["loss"], loss, rtol=1e-12, atol=0)
+        moved = steps[t + 1] - steps[t]
+        for value in np.unique(np.round(moved, 9)):
+            leaf = np.round(moved, 9) == value
+            step = -0.3 * grad[leaf].sum() / (curvature[leaf].sum() + 20.0 * curvature.mean())
+            np.testing.assert_allclose(moved[leaf], step, rtol=1e-3, atol=1e-9)
+
+
+def test_without_annealing_the_surrogate_is_as_it_is_given():
+    objective = ScoreObjective(Q, dx.SmoothNDCG(0.25))
+    result, _ = dx.trainers.Boosting(n_trees=2).grow(Q, objective)
+    assert "smoothing" not in result.trace[0]
+    np.testing.assert_allclose(
+        result.trace[0]["loss"], objective.value_grad_curvature(np.zeros(Q.n_docs))[0], rtol=1e-12, atol=0
+    )
+
+
+def test_the_ranker_says_at_which_smoothing_its_trees_ended(tmp_path):
+    ranker = dx.BoostedRanker(dx.SmoothNDCG(0.25), n_trees=5, anneal=16.0, patience=None).fit_queries(Q, Q)
+    best = ranker.result_.trace[ranker.result_.counts["best"]]
+    assert ranker.surrogate_ == dx.SmoothNDCG(best["smoothing"])
+    ranker.save(tmp_path / "model.json")
+    loaded = dx.load(tmp_path / "model.json")
+    assert (loaded.anneal, loaded.surrogate_) == (16.0, ranker.surrogate_)
+
+
+@pytest.mark.parametrize("surrogate", [Steep(), dx.RankNet(), "lambdarank"], ids=repr)
+def test_what_has_no_smoothing_cannot_be_annealed(surrogate):
+    with pytest.raises(dx.InputError, match="anneal=4 lowers the smoothing of a surrogate, and this one has"):
+        dx.BoostedRanker(surrogate, anneal=4.0).fit_queries(Q, measure="nDCG")
+    with pytest.raises(dx.InputError, match=r"Boosting\(anneal=0\.5\)"):
+        dx.trainers.Boosting(anneal=0.5)

@@ -147,7 +147,7 @@ def test_sparse_features_and_stumps_are_linear_too():
 
 
 @pytest.mark.parametrize("slack", ["one", "each"])
-@pytest.mark.parametrize("surrogate", ["SVMMap", "SVMRoc", "SVMNdcg", "PermuRank"])
+@pytest.mark.parametrize("surrogate", ["SVMMap", "SVMRoc", "SVMMrr", "SVMNdcg", "PermuRank"])
 def test_the_mean_hinge_bounds_the_training_loss(surrogate, slack):
     """Proposition 1 of Yue et al. (2007), also where ties stand in the worst order."""
     objective = problem(surrogate)

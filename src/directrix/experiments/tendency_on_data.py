@@ -32,7 +32,7 @@ EVERY_SURROGATE = (
     *(f"{name}(sigma={sigma})" for name in ("SmoothNDCG", "SmoothAP") for sigma in _SQUARED),
     *(f"PLRank(temperature={sigma})" for sigma in _SIGMAS),
     *(f"StochasticRank(sigma={sigma})" for sigma in _SIGMAS),
-    *("SVMMap()", "PermuRank()", "SVMRoc()", "SVMNdcg()", "Dorm()", "Dorm(k=10)"),
+    *("SVMMap()", "PermuRank()", "SVMRoc()", "SVMMrr()", "SVMNdcg()", "Dorm()", "Dorm(k=10)"),
     *("RankNet()", "RankSVM()", "ListNet()", "XENDCG()", "ListMLE()", "RankCosine()", "Regression()"),
     *("LambdaLoss()", "Gumbel()"),
 )

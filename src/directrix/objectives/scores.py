@@ -6,6 +6,7 @@ to minus the gradient there, in steps that the curvature sets (one Newton step p
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -34,8 +35,16 @@ class ScoreObjective:
         self._qptr = writable(queries.qptr)
         if doc_weight is not None:
             doc_weight = weights_of(doc_weight, queries.n_docs, "doc_weight", "document")
+        self.surrogate = surrogate
         self._surrogate = kernel_surrogate(surrogate)
         self._prepared = self._surrogate.prepare(queries.labels, queries.qptr, doc_weight)
+
+    def at(self, smoothing: float) -> ScoreObjective:
+        """Return the same objective with the surrogate at another smoothing."""
+        other = copy.copy(self)
+        other.surrogate = self.surrogate.at(smoothing)  # type: ignore[attr-defined]
+        other._surrogate = kernel_surrogate(other.surrogate)
+        return other
 
     def _centred_gains(self) -> Float64Array:
         gain, sizes = gains(self.queries.labels), np.diff(self._qptr)

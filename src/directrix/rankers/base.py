@@ -47,6 +47,7 @@ class Training(NamedTuple):
     measure: Any
     weights: Weights
     callback: Callback | None = None
+    scale: Any = None  # fitted; the queries are scaled by it
 
 
 class Ranker(NestedParameters, ABC):

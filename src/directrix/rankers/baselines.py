@@ -72,6 +72,12 @@ BASELINES = (
         use_when="the area under the ROC curve, by a convex bound trained to a proven optimum",
     ),
     _hinge(
+        structural.SVMMrr,
+        source=f"{_YUE}, Section 6 (future work)",
+        use_when="the reciprocal rank, by a convex bound trained to a proven optimum",
+        selection="RR",
+    ),
+    _hinge(
         structural.SVMNdcg,
         source="Chakrabarti, Khanna, Sawant & Bhattacharyya (2008), doi:10.1145/1401890.1401906",
         use_when="nDCG, by a convex bound trained to a proven optimum",

@@ -68,6 +68,9 @@ class BoostedRanker(StoredRanker):
     patience : int >= 1, optional
         With an ``eval_set``: stop after this number of trees without a better value on it. None: no early
         stop, only the best number of trees is kept.
+    anneal : float >= 1
+        How much larger the smoothing of the surrogate is for the first tree than for the last one, see
+        `Boosting`: 4096 is the annealing of SmoothRank, from 2^6 to 2^-6.
     random_state : int, RandomState or None
         For the two shares, and the noise of a surrogate that draws some; None is 0.
 
@@ -115,6 +118,7 @@ class BoostedRanker(StoredRanker):
         "max_bin": "number or null or absent",
         "scale": "text or null",
         "patience": "number or null",
+        "anneal": "number or absent",
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SHARED_CONSTRAINTS,
@@ -127,6 +131,7 @@ class BoostedRanker(StoredRanker):
         "subsample": [Interval(Real, 0, 1, closed="right")],
         "feature_fraction": [Interval(Real, 0, 1, closed="right")],
         "patience": [Interval(Integral, 1, None, closed="left"), None],
+        "anneal": [Interval(Real, 1, None, closed="left")],
     }
 
     surrogate: Surrogate | str | None = None
@@ -141,10 +146,11 @@ class BoostedRanker(StoredRanker):
     feature_fraction: float = 1.0
     scale: str | None = None
     patience: int | None = 50
+    anneal: float = 1.0
     random_state: Any = None
 
     def _minimise(self, training: Training, surrogate: Any) -> tuple[Boosting, Result]:
-        data, judged, measure, (by_document, by_query), callback = training
+        data, judged, measure, (by_document, by_query), callback, _ = training
         lightgbm()  # refuse before the work
         objective: ScoreObjective | Float64Array | None
         if surrogate != _LAMBDARANK:

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
@@ -23,18 +23,20 @@ from directrix.objectives.penalty import L2
 from directrix.rankers.base import Ranker, Training
 from directrix.rankers.inputs import row_weights
 from directrix.rankers.named_trainers import trainer_of
+from directrix.rankers.starts import given_weights, start_of
 from directrix.rankers.stored import SHARED_CONSTRAINTS, StoredRanker
 from directrix.rankers.training import judge_of, kept_start
 from directrix.trainers.best import BestSoFar
 from directrix.types import Float64Array, Model, Result, Surrogate, Trainer
 
 
-def constraints(trainers: frozenset[str]) -> dict[str, list[Any]]:
+def constraints(trainers: frozenset[str], starts: frozenset[str]) -> dict[str, list[Any]]:
     """What scikit-learn checks of the parameters that all of these rankers have."""
     return {
         **SHARED_CONSTRAINTS,
         "trainer": [StrOptions(set(trainers)), HasMethods(["minimise"])],
         "l2": [Interval(Real, 0, None, closed="left")],
+        "start": [StrOptions(set(starts)), HasMethods(["fit_queries", "predict_queries"]), "array-like"],
         "max_iter": [Interval(Integral, 0, None, closed="left")],
         "patience": [Interval(Integral, 1, None, closed="left"), None],
         "warm_start": ["boolean"],
@@ -44,8 +46,9 @@ def constraints(trainers: frozenset[str]) -> dict[str, list[Any]]:
 class GradientRanker(StoredRanker):
     """Base of rankers that a trainer fits.
 
-    A subclass has a constructor with ``surrogate``, ``trainer``, ``l2``, ``scale``, ``max_iter``,
-    ``patience``, ``warm_start`` and ``random_state``, a model (`_model`) and first parameters (`_first`).
+    A subclass has a constructor with ``surrogate``, ``trainer``, ``l2``, ``scale``, ``start``,
+    ``max_iter``, ``patience``, ``warm_start`` and ``random_state``, a model (`_model`) of as many
+    parameters as `_n_params` counts, and first parameters (`_first`) for each name of a start.
     """
 
     nested: ClassVar[tuple[str, ...]] = ("surrogate", "trainer")
@@ -59,6 +62,7 @@ class GradientRanker(StoredRanker):
         "trainer": "text",
         "l2": "number",
         "scale": "text or null",
+        "start": "text or list or absent",
         "max_iter": "number",
         "patience": "number or null or absent",
     }
@@ -66,6 +70,10 @@ class GradientRanker(StoredRanker):
     @abstractmethod
     def _model(self) -> Model:
         """Scores from features."""
+
+    @abstractmethod
+    def _n_params(self, q: Queries) -> int:
+        """Number of parameters for scaled queries; makes the model if it depends on them."""
 
     @abstractmethod
     def _first(self, q: Queries, weight: Float64Array | None) -> Float64Array:
@@ -94,9 +102,10 @@ class GradientRanker(StoredRanker):
         return L2(float(self.l2))
 
     def _minimise(self, training: Training, surrogate: Surrogate) -> tuple[Trainer, Result]:
-        data, judged, measure, weights, callback = training
+        data, judged, measure, weights, callback, _ = training
         trainer = trainer_of(self, measure)
-        start = self._start(data, row_weights(data, *weights))
+        start = self._start(training)
+        self._given = None if isinstance(self.start, str) else start
         objective = make_objective(
             data,
             surrogate,
@@ -131,15 +140,37 @@ class GradientRanker(StoredRanker):
     def _of_rows(self, params: Float64Array, rows: Any) -> Float64Array:
         return np.asarray(self._model().forward(params, rows)[0], dtype=np.float64)
 
-    def _start(self, q: Queries, weight: Float64Array | None) -> Float64Array:
+    def _start(self, training: Training) -> Float64Array:
+        q = training.queries
         if not self._continues():
-            return self._first(q, weight)
+            return self._begun(training)
         if self._n_inputs != q.n_features:
             raise InputError(
                 f"warm_start: the last fit had {self._n_inputs} features, the data have {q.n_features}; "
                 "fit with warm_start=False to start again from the beginning."
             )
         return self._params.copy()
+
+    def _begun(self, training: Training) -> Float64Array:
+        """First parameters of a training that does not continue the last one."""
+        q, start = training.queries, self.start
+        if isinstance(start, str):
+            return self._first(q, row_weights(q, *training.weights))
+        n_params = self._n_params(q)
+        if not isinstance(start, Ranker):
+            return given_weights(start, n_params)
+        fitted = start_of(start, type(self), training)
+        self._adopt(fitted)
+        params: Float64Array = fitted._params.copy()
+        return params
+
+    def _adopt(self, start: Self) -> None:
+        """Check that the parameters of a fitted ranker are those of this model, or take its model."""
+
+    def parameter_to_save(self, name: str) -> Any:
+        """See `StoredRanker.parameter_to_save`; the weights of a start that is no name."""
+        is_given = name == "start" and not isinstance(self.start, str)
+        return self._given if is_given else super().parameter_to_save(name)
 
 
 def decompose(ranker: Ranker, q: Queries) -> tuple[Model, Float64Array, Queries, GradientRanker]:

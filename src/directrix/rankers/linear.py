@@ -44,9 +44,12 @@ class LinearRanker(GradientRanker):
         "standard", "minmax", "log" (heavy tails), "quantile" (any distribution); they fill missing values.
         By query: "query-minmax", "query-standard", "query-percentile"; ``predict`` then needs ``qid``.
         With plus signs between, columns side by side: "standard+query-percentile"; "raw" is no scaling.
-    start : {"regression", "zero"}
+    start : {"regression", "zero"}, LinearRanker, or array (n_features,)
         Where training starts: weights of a ridge regression on the gains with reweighted classes
-        (Chapelle & Wu 2010, Sect. 4) and the weights given to ``fit``, or zero.
+        (Chapelle & Wu 2010, Sect. 4) and the weights given to ``fit``; zero; those of another ranker, such as
+        ``LinearRanker("RankSVM", l2=0.01)`` (ibid., Sect. 4.4.1); or these, on scaled features. A ranker that
+        is not fitted is fitted to the training queries first, on features scaled in the same way. So it is in
+        a cross-validation, because scikit-learn's ``clone`` makes an unfitted copy.
     center : {"zero", "start"}
         Where the penalty pulls to: w_c above. "start" is the penalty of SmoothRank (Chapelle & Wu 2010).
     max_iter : int >= 0
@@ -97,12 +100,10 @@ class LinearRanker(GradientRanker):
     trainers: ClassVar[frozenset[str]] = trainer_names(LinearModel)
     saved_parameters: ClassVar[dict[str, str]] = {
         **GradientRanker.saved_parameters,
-        "start": "text",
         "center": "text or absent",
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **constraints(trainers),
-        "start": [StrOptions({"regression", "zero"})],
+        **constraints(trainers, frozenset({"regression", "zero"})),
         "center": [StrOptions({"zero", "start"})],
     }
 
@@ -111,7 +112,7 @@ class LinearRanker(GradientRanker):
     trainer: str | Trainer = "lbfgs"
     l2: float = 0.0
     scale: str | None = None
-    start: str = "regression"
+    start: Any = "regression"
     center: str = "zero"
     max_iter: int = 200
     patience: int | None = None
@@ -120,6 +121,9 @@ class LinearRanker(GradientRanker):
 
     def _model(self) -> LinearModel:
         return LinearModel()
+
+    def _n_params(self, q: Queries) -> int:
+        return q.n_features
 
     def _first(self, q: Queries, weight: Float64Array | None) -> Float64Array:
         return np.zeros(q.n_features) if self.start == "zero" else regression_start(q, sample_weight=weight)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar, get_args
 
@@ -13,6 +13,7 @@ from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.models.mlp import Activation, MLPModel
 from directrix.models.scoring import scores_of
+from directrix.rankers.base import Training
 from directrix.rankers.gradient import GradientRanker, constraints
 from directrix.rankers.named_trainers import seed_of, trainer_names
 from directrix.rankers.persistence import check, naming, weights
@@ -54,8 +55,11 @@ class MLPRanker(GradientRanker):
         As in `LinearRanker`. Random first weights suit features of mean 0 and deviation 1, hence "standard"
         (which only divides sparse ones); "log" or "quantile" if tails are heavy. Features that lie in
         [0, 1] within each query, such as LETOR's, give better rankings without: None.
+    start : "random", MLPRanker, or array (n_params,)
+        Where training starts: random weights, or as in `LinearRanker` those of another ranker with the same
+        layers, or these, in the order of ``params_``.
     max_iter : int >= 0
-        Iterations (epochs of "adam" and "sgd"); 0 keeps the random start.
+        Iterations (epochs of "adam" and "sgd"); 0 keeps the start.
     patience : int >= 1, optional
         With an ``eval_set``: stop after this number of iterations without a better value on it.
         None: no early stop, only the best iteration is kept.
@@ -92,7 +96,7 @@ class MLPRanker(GradientRanker):
     moves_smoothly: ClassVar[bool] = True
     trainers: ClassVar[frozenset[str]] = trainer_names(MLPModel)
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **constraints(trainers),
+        **constraints(trainers, frozenset({"random"})),
         "hidden": [tuple, list],
         "activation": [StrOptions(set(get_args(Activation)))],
         "residual": ["boolean"],
@@ -108,6 +112,7 @@ class MLPRanker(GradientRanker):
     trainer: str | Trainer = "adam"
     l2: float = 1e-4
     scale: str | None = "standard"
+    start: Any = "random"
     max_iter: int = 60
     patience: int | None = 12
     warm_start: bool = False
@@ -119,17 +124,28 @@ class MLPRanker(GradientRanker):
     def _model(self) -> MLPModel:
         return self._trained_model
 
-    def _start(self, q: Queries, weight: Float64Array | None) -> Float64Array:
+    def _start(self, training: Training) -> Float64Array:
         # kept for `predict`, which must not follow what set_params changes after fit
         model = MLPModel(self.hidden, self.activation, self.residual, self.dropout)  # type: ignore[arg-type]
         self._trained_model = model
-        start = super()._start(q, weight)
-        if len(start) != model.n_params(q.n_features):
+        start, n_params = super()._start(training), self._n_params(training.queries)
+        if len(start) != n_params:
             raise InputError(
                 f"warm_start: the last fit had {len(start)} parameters, hidden={self.hidden!r} needs "
-                f"{model.n_params(q.n_features)}; fit with warm_start=False to start from random weights."
+                f"{n_params}; fit with warm_start=False to start from random weights."
             )
         return start
+
+    def _n_params(self, q: Queries) -> int:
+        return self._model().n_params(q.n_features)
+
+    def _adopt(self, start: MLPRanker) -> None:
+        ours, theirs = self._model(), start._model()
+        if replace(theirs, dropout=ours.dropout) != ours:
+            raise InputError(
+                f"start has the layers {theirs!r}, this ranker {ours!r}; give both the same hidden, "
+                "activation and residual."
+            )
 
     def _first(self, q: Queries, weight: Float64Array | None) -> Float64Array:
         return self._model().start(q.n_features, np.random.default_rng(seed_of(self.random_state)))

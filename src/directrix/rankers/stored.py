@@ -95,7 +95,7 @@ class StoredRanker(Saved, Ranker):
         check_reached(measure, q)
         scale = fit_scale(self.scale, q.features)
         data, judged = _scaled(q, scale), None if valid is None else _scaled(valid, scale)
-        scaled = training._replace(queries=data, valid=judged, measure=measure)
+        scaled = training._replace(queries=data, valid=judged, measure=measure, scale=scale)
         trainer, result = self._minimise(scaled, surrogate)
         self.measure_, self.scale_, self.result_ = measure, scale, result
         self.surrogate_ = sharpened(surrogate, last_smoothing(result))
@@ -104,6 +104,10 @@ class StoredRanker(Saved, Ranker):
         if result.status == "not_finite":
             warn(f"training ended early: {result.message}.", NotConverged, stacklevel=4)
         return self
+
+    def parameter_to_save(self, name: str) -> Any:
+        """Value of a constructor's parameter as the model file holds it."""
+        return getattr(self, name)
 
     @abstractmethod
     def _minimise(self, training: Training, surrogate: Any) -> tuple[Any, Result]:

@@ -41,6 +41,9 @@ class StumpRanker(GradientRanker):
         Weight of a penalty on the squared steps; boosting has no penalty.
     scale : str or None
         As in `LinearRanker`; only kinds by query can change a ranking, but the others fill missing values.
+    start : "zero", StumpRanker, or array (n_steps,)
+        Where training starts: steps of 0, or as in `LinearRanker` those of another ranker, with its
+        thresholds, or these, in the order of ``coef_``.
     max_iter : int >= 0
         Rounds or iterations.
     patience : int >= 1, optional
@@ -81,7 +84,7 @@ class StumpRanker(GradientRanker):
         "thresholds": "number or list",
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **constraints(trainers),
+        **constraints(trainers, frozenset({"zero"})),
         "thresholds": [Interval(Integral, 1, None, closed="left"), "array-like"],
     }
 
@@ -91,6 +94,7 @@ class StumpRanker(GradientRanker):
     thresholds: Any = 32
     l2: float = 0.0
     scale: str | None = None
+    start: Any = "zero"
     max_iter: int = 300
     patience: int | None = None
     warm_start: bool = False
@@ -104,9 +108,15 @@ class StumpRanker(GradientRanker):
     def _model(self) -> StumpModel:
         return self._stumps
 
-    def _first(self, q: Queries, weight: Float64Array | None) -> Float64Array:
+    def _n_params(self, q: Queries) -> int:
         self._stumps = StumpModel(self._thresholds_of(q))
-        return np.zeros(self._stumps.n_params)
+        return self._stumps.n_params
+
+    def _adopt(self, start: StumpRanker) -> None:
+        self._stumps = start._stumps
+
+    def _first(self, q: Queries, weight: Float64Array | None) -> Float64Array:
+        return np.zeros(self._n_params(q))
 
     def _thresholds_of(self, q: Queries) -> list[Any]:
         given = self.thresholds

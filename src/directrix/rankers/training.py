@@ -40,7 +40,9 @@ def training_record(
         "surrogate": _text(surrogate),
         "trainer": _text(trainer),
         "seed": int(seed) if isinstance(seed, Integral) else None,
-        "parameters": {name: _json_value(name, getattr(ranker, name)) for name in ranker.saved_parameters},
+        "parameters": {
+            name: _json_value(name, ranker.parameter_to_save(name)) for name in ranker.saved_parameters
+        },
         "versions": {name: _version(name) for name in ("directrix", "numpy", "scipy", "numba")}
         | {"python": platform.python_version()},
         "data": {"queries": q.n_queries, "documents": q.n_docs, "digest": digest(q)}

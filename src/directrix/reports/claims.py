@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from directrix.reports.report import Claim, Verdict
 
-MARKS: dict[Verdict, str] = {"holds": "✓", "does not hold": "✗", "not significant": "≈"}
+MARKS: dict[Verdict, str] = {"holds": "✓", "does not hold": "✗", "not significant": "≈", "not tested": "?"}
 """Sign before a verdict, so that it can be seen without colour."""
 
 
@@ -20,9 +20,10 @@ def tally(claims: Sequence[Claim]) -> str:
     'Claims checked: 2; holds: 2; does not hold: 0; not significant at this number of queries: 0.'
     """
     n = Counter(claim.verdict for claim in claims)
+    untested = f"; not tested: {n['not tested']}" if n["not tested"] else ""
     return (
         f"Claims checked: {len(claims)}; holds: {n['holds']}; does not hold: {n['does not hold']}; "
-        f"not significant at this number of queries: {n['not significant']}."
+        f"not significant at this number of queries: {n['not significant']}{untested}."
     )
 
 
@@ -30,6 +31,6 @@ def claims_text(claims: Sequence[Claim]) -> str:
     """Claims for a terminal: verdict, place and claim on one line, our figures on the next."""
     lines = [f"Claims of the paper. {tally(claims)}", ""]
     for claim in claims:
-        verdict = f"{MARKS[claim.verdict]} {claim.verdict}"
+        verdict = f"{MARKS[claim.verdict]} {claim.judged}"
         lines += [f"{verdict:<17}  {claim.source}: {claim.text}", f"{'':<19}{claim.evidence}"]
     return "\n".join(lines)

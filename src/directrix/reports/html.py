@@ -23,7 +23,12 @@ from directrix.reports.tables import Table, Value
 
 _PANEL = 15  # rem; a narrower panel cannot be read, so its frame scrolls
 # in the order of sorting
-_CLASSES: dict[Verdict, str] = {"holds": "holds", "not significant": "open", "does not hold": "fails"}
+_CLASSES: dict[Verdict, str] = {
+    "holds": "holds",
+    "not significant": "open",
+    "not tested": "open",
+    "does not hold": "fails",
+}
 _IN_SCRIPT = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 
@@ -129,7 +134,7 @@ def _claims(claims: Sequence[Claim]) -> str:
         [
             f'<th scope="row">{escape(claim.text)}</th>',
             f"<td>{escape(claim.source)}</td>",
-            _verdict(claim.verdict),
+            _verdict(claim),
             f"<td>{escape(claim.evidence)}</td>",
         ]
         for claim in claims
@@ -141,9 +146,10 @@ def _claims(claims: Sequence[Claim]) -> str:
     )
 
 
-def _verdict(verdict: Verdict) -> str:
+def _verdict(claim: Claim) -> str:
+    verdict = claim.verdict
     place = list(_CLASSES).index(verdict)
-    mark = f'<span aria-hidden="true">{MARKS[verdict]}</span> {verdict}'
+    mark = f'<span aria-hidden="true">{MARKS[verdict]}</span> {escape(claim.judged)}'
     return f'<td data-value="{place}"><span class="verdict {_CLASSES[verdict]}">{mark}</span></td>'
 
 

@@ -56,7 +56,7 @@ def page(report: Report, *, pictures: str = "figures") -> str:
     ):
         parts += [f"## {title}", text] if text else []
     again = "<!-- not run: needs the data of the paper, and more time than a test has -->\n"
-    parts += ["## How to repeat it", f"{again}```console\n$ {report.command}\n```", FILES]
+    parts += ["## How to repeat it", f"{again}```console\n$ {report.command}\n```", _duration(report), FILES]
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
@@ -82,11 +82,20 @@ def _claims(claims: Sequence[Claim]) -> list[str]:
     if not claims:
         return []
     rows = [
-        f"| {_cell(c.text)} | {_cell(c.source)} | {MARKS[c.verdict]} {c.verdict} | {_cell(c.evidence)} |"
+        f"| {_cell(c.text)} | {_cell(c.source)} | {MARKS[c.verdict]} {c.judged} | {_cell(c.evidence)} |"
         for c in claims
     ]
     head = ["| claim | where | here | our figures |", "| --- | --- | --- | --- |"]
     return ["## Claims of the paper", tally(claims), "\n".join([*head, *rows])]
+
+
+def _duration(report: Report) -> str:
+    """Say how long all parts of a run took, over all calls of a run that was resumed."""
+    seconds = report.settings.get("seconds", {}).get("all parts")
+    if seconds is None:
+        return ""
+    time = f"{seconds / 60:.0f} minutes" if seconds < 7200 else f"{seconds / 3600:.1f} hours"
+    return f"Its parts, one after another, took {time} by the clock."
 
 
 def _cell(text: str) -> str:

@@ -12,7 +12,7 @@ from directrix.errors import InputError
 from directrix.reports.tables import Table
 from directrix.types import Float64Array
 
-Verdict = Literal["holds", "does not hold", "not significant"]
+Verdict = Literal["holds", "does not hold", "not significant", "not tested"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,16 +98,25 @@ class Claim:
         The claim.
     source : str
         Its place in the paper: "Table 2", "Sect. 6.3".
-    verdict : {"holds", "does not hold", "not significant"}
-        "not significant": p >= .05 at this number of queries, whatever the sign of the difference.
+    verdict : {"holds", "does not hold", "not significant", "not tested"}
+        "not significant": p >= .05 at this number of queries, whatever the sign of the difference; "not
+        tested": figures without values by query, of which no test can be made.
     evidence : str
         Our figures, with the test.
+    tested : str
+        What the test was over: "106 queries"; "" for a fact.
     """
 
     text: str
     source: str
     verdict: Verdict
     evidence: str
+    tested: str = ""
+
+    @property
+    def judged(self) -> str:
+        """The verdict with what the test was over."""
+        return f"{self.verdict} ({self.tested})" if self.tested else self.verdict
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -84,6 +85,24 @@ class Table:
                     f"table {self.title!r}: {part} has {width} columns, the table has {len(self.columns)}; "
                     "give one value for every column, None for an empty cell."
                 )
+
+    def without(self, columns: Container[int]) -> Table:
+        """Return the table without some columns, counted from 0; a group without columns goes too.
+
+        Examples
+        --------
+        >>> Table("Figures", ("method", "MAP", "p"), (("SVMmap", 0.25, 0.5),)).without({1}).rows
+        (('SVMmap', 0.5),)
+        """
+        kept = [i for i in range(len(self.columns)) if i not in columns]
+        owners = [number for number, (_, n) in enumerate(self.groups) for _ in range(n)]
+        sizes = Counter(owners[i] for i in kept if owners)
+        return replace(
+            self,
+            columns=tuple(self.columns[i] for i in kept),
+            rows=tuple(tuple(row[i] for i in kept) for row in self.rows),
+            groups=tuple((name, sizes[i]) for i, (name, _) in enumerate(self.groups) if sizes[i]),
+        )
 
     def text(self) -> str:
         """Aligned columns: numbers right-aligned, text left-aligned."""

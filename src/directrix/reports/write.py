@@ -98,7 +98,13 @@ def document(report: Report) -> dict[str, Any]:
         "settings": dict(report.settings),
         "tables": json_value([table.json() for table in report.tables]),
         "claims": [
-            {"claim": c.text, "source": c.source, "verdict": c.verdict, "evidence": c.evidence}
+            {
+                "claim": c.text,
+                "source": c.source,
+                "verdict": c.verdict,
+                "tested": c.tested,
+                "evidence": c.evidence,
+            }
             for c in report.claims
         ],
         "missing": [{"what": what, "why": why} for what, why in report.missing],

@@ -9,15 +9,30 @@ from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from directrix.errors import InputError
+from directrix.experiments.cells import seconds_of
 from directrix.reports.report import Claim, Figure, PerQuery, Report, Section
+from directrix.reports.tables import Table
 from directrix.reproductions.paper import Paper
 from directrix.reproductions.request import Request
 from directrix.reproductions.runner import Runner
 
 _QUICK_RUN = (
     "**This is a quick run**: few settings and folds, and short trainings. It shows that everything works; "
-    "its numbers are not results."
+    "its numbers are not results, and published values are left out."
 )
+
+
+_COMPARED = ("published", "ours", "difference")
+
+
+def without_published(table: Table) -> Table:
+    """Leave out published values and differences from them: they are of other folds and trials."""
+    groups = [name for name, n in table.groups for _ in range(n)] or [""] * len(table.columns)
+    named = zip(groups, table.columns, strict=True)
+    published = {i for i, names in enumerate(named) if "published" in names}
+    differences = {i + 2 for i in published if table.columns[i : i + 3] == _COMPARED}
+    notes = tuple(note for note in table.notes if not note.startswith("Published"))
+    return replace(table.without(published | differences), notes=notes)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +135,8 @@ class Reproduction(Generic[S, D, R]):
         begun = time.monotonic()
         results = self.run(data, chosen, Runner(path, request.jobs, request.progress))
         this_call = time.monotonic() - begun
-        seconds = {**self.seconds(results), "this call": this_call}
+        parts = {"all parts": seconds_of(path)} if path.is_file() else {}
+        seconds = {**self.seconds(results), **parts, "this call": this_call}
         record["seconds"] = {name: round(value, 1) for name, value in seconds.items()}
         return self.report(results, request, record)
 
@@ -130,6 +146,10 @@ class Reproduction(Generic[S, D, R]):
         summary = self.summary(results, claims)
         details = self.details(results)
         sections = tuple(self.tables(results))
+        if request.quick:
+            sections = tuple(
+                replace(section, tables=tuple(map(without_published, section.tables))) for section in sections
+            )
         return Report(
             name=request.name,
             title=self.paper.title,

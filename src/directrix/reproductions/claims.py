@@ -110,6 +110,8 @@ def ahead(text: str, source: str, first: Scored, *others: Scored, unit: str = "q
     'not significant'
     >>> claim.evidence
     'A 0.6000, B 0.4667; paired t-test over 3 queries: difference +0.1333, p = 0.0572'
+    >>> claim.judged
+    'not significant (3 queries)'
     """
     tests = [paired_t(first.values, other.values) for other in others]
     differences = [f"difference {test.difference:+z.4f}, {p_value(test.p)}" for test in tests]
@@ -121,7 +123,7 @@ def ahead(text: str, source: str, first: Scored, *others: Scored, unit: str = "q
         pairs = zip(others, differences, strict=True)
         evidence = f"{first.name} {first.mean:.4f}; paired t-tests over {tests[0].n} {unit} against "
         evidence += "; ".join(f"{other.name} {other.mean:.4f} ({shown})" for other, shown in pairs)
-    return Claim(text, source, verdict(*tests), evidence)
+    return Claim(text, source, verdict(*tests), evidence, f"{tests[0].n} {unit}")
 
 
 def comparable(text: str, source: str, first: Scored, second: Scored) -> Claim:
@@ -142,6 +144,7 @@ def comparable(text: str, source: str, first: Scored, second: Scored) -> Claim:
         judged,
         f"means over queries {first.mean:.4f} and {second.mean:.4f}, 95 % interval of the difference "
         f"{low:+.4f} to {high:+.4f}; it holds if that lies within +-{NEAR}, does not if it lies outside",
+        f"{len(first.values)} queries",
     )
 
 

@@ -13,6 +13,8 @@ from directrix.experiments.splits import Split, letor_splits
 from directrix.reports.rankings import compared_by_query
 from directrix.reports.report import PerQuery
 
+_FOLDS = 5  # of LETOR
+
 
 @dataclass(frozen=True, eq=False)
 class Collection:
@@ -76,6 +78,11 @@ def absent(names: Iterable[str], present: Container[str]) -> dict[str, str | Non
         "folder for the results."
         for name in names
     }
+
+
+def has_all_folds(compared: CrossValidation) -> bool:
+    """Return whether these are the five folds of LETOR: published means are compared with no others."""
+    return len(compared.folds) == _FOLDS
 
 
 @dataclass(frozen=True, eq=False)

@@ -91,10 +91,10 @@ class Paper:
         text, source = _filled((caption["text"], caption["source"]), values)
         return text, source
 
-    def claim(self, key: str, verdict: Verdict, **values: Any) -> Claim:
-        """Make a claim with its text, source and evidence."""
+    def claim(self, key: str, verdict: Verdict, *, tested: Any = "", **values: Any) -> Claim:
+        """Make a claim with its text, source and evidence; ``tested`` says what a test was over."""
         (evidence,) = _filled([self.captions["claims"][key]["evidence"]], values)
-        return Claim(*self.statement(key, **values), verdict, evidence)
+        return Claim(*self.statement(key, **values), verdict, evidence, tested)
 
     def fact(self, key: str, *, holds: bool, **values: Any) -> Claim:
         """Make a claim that needs no test of significance."""

@@ -7,17 +7,16 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from directrix.errors import InputError
-from directrix.measures.names import measure as parse_measure
-from directrix.measures.terms import over_queries, query_sums
+from directrix.measures.terms import query_sums
 from directrix.parameters import positive
 from directrix.surrogates.approx_rank import Sigmoid, sigmoid_code
-from directrix.surrogates.base import SMOOTH, KernelSurrogate, terms_of
+from directrix.surrogates.base import SMOOTH
+from directrix.surrogates.sums import SumSurrogate
 from directrix.types import Float64Array, FloatArray, Int64Array
 
 
 @dataclass(frozen=True, repr=False)
-class ApproxMeasure(KernelSurrogate):
+class ApproxMeasure(SumSurrogate):
     r"""Smooth form of any measure that is a sum: :math:`\frac{1}{Z} \sum_i w_i\, D(\hat\pi_i)`.
 
     Parameters
@@ -52,16 +51,9 @@ class ApproxMeasure(KernelSurrogate):
     sigmoid: Sigmoid = "logistic"
 
     def __post_init__(self) -> None:
-        chosen = parse_measure(self.measure)
-        object.__setattr__(self, "measure", chosen)
+        self._check_measure("ApproxAP")
         object.__setattr__(self, "alpha", positive(self.alpha, "alpha", "ApproxMeasure"))
         sigmoid_code(self.sigmoid)
-        if chosen.form != "sum" or not hasattr(chosen, "k"):
-            raise InputError(
-                f"ApproxMeasure({chosen.name!r}): this measure is not a sum of each document's worth times "
-                "the discount of its rank; use the surrogate made for it, such as ApproxAP, or "
-                f"Lambda({chosen.name!r})."
-            )
 
     def __repr__(self) -> str:
         return f"ApproxMeasure({self.measure.name!r}, alpha={self.alpha!r}, sigmoid={self.sigmoid!r})"
@@ -82,8 +74,7 @@ class ApproxMeasure(KernelSurrogate):
 
     def from_labels(self, labels: Float64Array, qptr: Int64Array) -> tuple[Float64Array]:
         """Worth of every document to the measure, over the norm of its query."""
-        terms = terms_of(self, labels, qptr)
-        return (over_queries(terms.worth, terms.norm, qptr),)
+        return self.worths(labels, qptr)[:1]
 
     def fill(
         self,

@@ -27,8 +27,9 @@ from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.dcg import NDCG
 from directrix.measures.precision import AP
-from directrix.parameters import positive
-from directrix.surrogates.base import SMOOTH, MeasureSurrogate, writable
+from directrix.parameters import SMALLEST, positive
+from directrix.surrogates.base import SMOOTH, KernelSurrogate, MeasureSurrogate, writable
+from directrix.surrogates.sums import SumSurrogate
 from directrix.types import Float64Array, Int64Array
 
 _KINDS = {"dcg": 0, "product": 1, "direct": 2}
@@ -39,11 +40,11 @@ Prepared = tuple[Float64Array, Float64Array]
 """What depends on labels: a number for each document, and what each rank is worth."""
 
 
-class SmoothRank(MeasureSurrogate):
-    """What `SmoothNDCG` and `SmoothAP` share: they tend to their measure as sigma -> 0."""
+class SmoothRank(KernelSurrogate):
+    """What all of this family share: they tend to their measure as sigma -> 0."""
 
     compiled: ClassVar[str] = "smooth.smooth_chunk"
-    entries: ClassVar[tuple[str, ...]] = ("document", "data")
+    entries: ClassVar[tuple[str, ...] | None] = ("document", "data")
     sigma: float
 
     @property
@@ -65,7 +66,7 @@ class SmoothRank(MeasureSurrogate):
 
 
 @dataclass(frozen=True)
-class SmoothNDCG(SmoothRank):
+class SmoothNDCG(SmoothRank, MeasureSurrogate):
     r"""SmoothRank's nDCG@k (Chapelle, Wu 2010, Eq. 8).
 
     .. math:: \frac{1}{Z_k} \sum_{j \le k} \frac{1}{\log_2(1 + j)} \sum_i (2^{l_i} - 1)\, h_{ij}
@@ -104,7 +105,7 @@ class SmoothNDCG(SmoothRank):
 
 
 @dataclass(frozen=True)
-class SmoothAP(SmoothRank):
+class SmoothAP(SmoothRank, MeasureSurrogate):
     r"""SmoothRank's average precision, with :math:`\rho_j = \sum_i r_i h_{ij}`.
 
     .. math:: \frac1R \sum_j \rho_j \frac1j \sum_{m \le j} \rho_m \quad\text{("product", Eq. 9)},
@@ -143,3 +144,52 @@ class SmoothAP(SmoothRank):
         """Relevance, and 1/rank."""
         longest = int(np.diff(qptr).max(initial=0))
         return self.measure.worth(labels), self.measure.discounts(longest)
+
+
+@dataclass(frozen=True, repr=False)
+class SmoothMeasure(SmoothRank, SumSurrogate):
+    r"""SmoothRank's form of any sum over documents and ranks (Chapelle, Wu 2010, Sect. 4.1).
+
+    .. math:: \frac1Z \sum_{j \le k} D(j) \sum_i w_i\, h_{ij}
+
+    with the worth w of a document, the discount D of a rank and the norm Z of the measure: its exact value
+    has 1 for i = d(j) in place of the share, and 0 for other documents.
+
+    Parameters
+    ----------
+    measure : measure or str
+        One whose documents earn their worth times the discount of their rank: P@k, recall, RBP, DCG, nDCG, or
+        of your own (`directrix.define_measure`).
+    sigma : float, 1e-30 to 1e30
+        Smoothing, in squared units of score.
+
+    Notes
+    -----
+    Of nDCG@k it is `SmoothNDCG`. Takes no document weights.
+
+    Examples
+    --------
+    >>> s, labels, qptr = np.array([0.3, 0.2, 0.1]), np.array([1.0, 0.0, 1.0]), np.array([0, 3])
+    >>> SmoothMeasure("P@2", sigma=1e-6).value_and_grad(s, labels, qptr)[0]  # 1 of 2
+    array([0.5])
+    """
+
+    measure: Any = "nDCG"
+    sigma: float = 1.0
+
+    def __post_init__(self) -> None:
+        self._check_measure("SmoothAP")
+        object.__setattr__(self, "sigma", positive(self.sigma, "sigma", "SmoothMeasure", SMALLEST))
+
+    def __repr__(self) -> str:
+        return f"SmoothMeasure({self.measure.name!r}, sigma={self.sigma!r})"
+
+    @property
+    def traits(self) -> frozenset[str]:
+        """smooth, shift_invariant, tends_to_measure."""
+        return SMOOTH
+
+    def from_labels(self, labels: Float64Array, qptr: Int64Array) -> Prepared:
+        """Worth of every document over the norm of its query, and the discounts."""
+        worth, discount = self.worths(labels, qptr)
+        return worth, writable(discount)

@@ -28,6 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from directrix.measures.base import RankingMeasure
+from directrix.measures.cascade import RR
 from directrix.measures.dcg import NDCG
 from directrix.measures.pairs import ROCArea
 from directrix.measures.precision import AP
@@ -193,6 +194,52 @@ class SVMRoc(Interleaved):
         """See `Interleaved.earnings`."""
         sizes, share = np.diff(qptr), self.margin(relevant, qptr)
         return np.repeat(share, sizes), -np.arange(float(sizes.max(initial=0))), np.ones(len(share))
+
+
+@dataclass(frozen=True)
+class SVMMrr(Interleaved):
+    r"""Structural SVM for the reciprocal rank.
+
+    .. math:: 1 - \max_y \Big[ 1 - \frac{1}{\pi_1(y)} - \frac{2}{R (n - R)}
+              \sum_{i\,\mathrm{rel}}\ \sum_{j\,\mathrm{irrel}} [y_{ij} = -1]\, (s_i - s_j) \Big]
+
+    with :math:`\pi_1` the rank of the first relevant document.
+
+    Parameters
+    ----------
+    rel : float > 0
+        Lowest label that counts as relevant.
+
+    Notes
+    -----
+    Yue et al. name it as future work. In the interleaving of Algorithm 2 only the place of the first relevant
+    document has a gain: :math:`\delta_j(1, 2) = \frac1j - \frac{1}{j + 1} - 2c (s_1 - s_j)`, which falls in
+    j as Lemma 1 needs, so the maximum is over all rankings. Below the first relevant document an irrelevant
+    one climbs only as far as its score says.
+
+    A query without relevant documents has the value 0, one without others 1. O(n log n) time, O(n) memory.
+
+    References
+    ----------
+    Yue, Finley, Radlinski, Joachims (2007), Section 6, doi:10.1145/1277741.1277790; Chakrabarti, Khanna,
+    Sawant, Bhattacharyya (2008), Structured learning for non-smooth ranking losses,
+    doi:10.1145/1401890.1401906.
+
+    Examples
+    --------
+    >>> labels = np.array([1.0, 0, 0, 0, 0, 1, 1, 0])
+    >>> SVMMrr().value_and_grad(np.zeros(8), labels, np.array([0, 8]))[0]  # lowest RR: 1/6
+    array([0.16666667])
+    """
+
+    measured: ClassVar[type[RankingMeasure]] = RR
+    rel: float = 1
+
+    def earnings(self, labels: Float64Array, relevant: BoolArray, qptr: Int64Array) -> Earnings:
+        """See `Interleaved.earnings`."""
+        gain = (_places(qptr) == 0).astype(np.float64)
+        discount = writable(self.measure.discounts(int(np.diff(qptr).max(initial=0))))
+        return gain, discount, (_counts(relevant, qptr) > 0.0).astype(np.float64)
 
 
 @dataclass(frozen=True)

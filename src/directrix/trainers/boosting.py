@@ -55,6 +55,10 @@ class Boosting:
         Share of the documents and of the features that each tree is grown on.
     patience : int >= 1, or None
         With validation queries: stop after this number of trees without a new best.
+    anneal : float >= 1
+        How much larger the smoothing of the surrogate is for the first tree than for the last one; it falls
+        by one factor from tree to tree, to 1 in the unit of ``surrogate.at``. Steps have the surrogate's unit
+        of score, so that only the ratio matters. With 1 the surrogate is as it is given.
     seed : int >= 0
         Of the random choice of documents and features, and of the noise of a surrogate that draws some.
 
@@ -74,6 +78,7 @@ class Boosting:
     subsample: float = 1.0
     feature_fraction: float = 1.0
     patience: int | None = None
+    anneal: float = 1.0
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -84,6 +89,7 @@ class Boosting:
             whole(self.max_bin, "max_bin", "Boosting", least=2, example=255)
         whole(self.seed, "seed", "Boosting", least=0, example=0)
         number(self.learning_rate, "learning_rate", "Boosting", above=0.0, example=0.1)
+        number(self.anneal, "anneal", "Boosting", least=1.0, example=4096.0)
         if self.l2 is not None:
             number(self.l2, "l2", "Boosting", least=0.0, example=1.0)
         for name in ("subsample", "feature_fraction"):
@@ -126,7 +132,8 @@ class Boosting:
         MissingExtra
             If LightGBM is not installed.
         InputError
-            If all validation scores are NaN, or LightGBM's own objective does not take the labels.
+            If all validation scores are NaN, LightGBM's own objective does not take the labels, or there is
+            no smoothing to ``anneal``.
 
         Notes
         -----
@@ -174,6 +181,11 @@ class _Run(Progress):
         super().__init__(np.zeros(data.n_docs), callback)
         self.trainer, self.data, self.judge = trainer, data, judge if valid is not None else None
         self.objective = objective if isinstance(objective, ScoreObjective) else None
+        if trainer.anneal > 1.0 and not hasattr(getattr(self.objective, "surrogate", None), "at"):
+            raise InputError(
+                f"anneal={trainer.anneal:g} lowers the smoothing of a surrogate, and this one has none; "
+                'train a smooth one, e.g. BoostedRanker("SmoothNDCG", anneal=4096.0), or set anneal=1.'
+            )
         settings = trainer.settings(threads_for(data.features), lambdarank=self.objective is None)
         if self.objective is None:
             _check_labels(data)
@@ -194,7 +206,8 @@ class _Run(Progress):
                 loss, grad, curvature = self._at(scores)
                 if not (np.isfinite(grad).all() and np.isfinite(curvature).all()):
                     self.end("not_finite", "the gradient became NaN or infinite; lower the learning_rate")
-                self.step(scores, loss, **self._judged())
+                annealed = {"smoothing": self._smoothing()} if self.trainer.anneal > 1.0 else {}
+                self.step(scores, loss, **annealed, **self._judged())
                 if patience is not None and self.judge and self.iterations - self.best >= patience:
                     self.end("stopped", f"no new best in {patience} trees")
                 if self.iterations == n_trees:
@@ -206,7 +219,15 @@ class _Run(Progress):
     def _at(self, scores: Float64Array) -> tuple[float, Float64Array, Float64Array]:
         if self.objective is None:
             return np.nan, np.zeros(0), np.zeros(0)
-        return self.objective.value_grad_curvature(scores, self.trainer.seed, len(self.trace))
+        objective = self.objective
+        if self.trainer.anneal > 1.0:
+            objective = objective.at(self._smoothing())
+        return objective.value_grad_curvature(scores, self.trainer.seed, len(self.trace))
+
+    def _smoothing(self) -> float:
+        """Smoothing for the next tree: from ``anneal`` down to 1."""
+        share = len(self.trace) / max(self.trainer.n_trees - 1, 1)
+        return float(self.trainer.anneal ** max(1.0 - share, 0.0))
 
     def _judged(self) -> dict[str, float]:
         """The validation score of the trees so far, a column of the trace."""

@@ -7,8 +7,10 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
+import directrix as dx
 from directrix.errors import InputError
 from directrix.experiments.significance import adjust, paired_t
+from directrix.experiments.tuning import candidates_of
 from directrix.measures.names import measure
 from directrix.reproductions.chapelle2010 import REPRODUCTION, theory
 from directrix.reproductions.chapelle2010.claims import best_claim, listwise_claims
@@ -69,6 +71,8 @@ def test_it_runs_from_end_to_end(report, told):
         "Figure 4, TD2003",
         "Table 3",
         "Where annealing starts, and training without it, lambda = 0.001",
+        "Future work",
+        "Section 4.4.1",
         "What validation chose, and seconds of all trainings",
     ]
     assert [figure.name for figure in report.figures] == [
@@ -91,7 +95,7 @@ def test_figures_of_the_table_are_those_of_the_queries(report):
     values = report.per_query[0].values
     assert len(values["RankSVM"]) == len(report.per_query[0].query_ids) == 10  # two folds of three
     np.testing.assert_allclose(by_name["RankSVM"][4], values["RankSVM"].mean(), rtol=1e-12, atol=0)
-    assert by_name["RankSVM"][7:] == (None, None, None)  # two folds are other queries than LETOR's five
+    assert by_name["RankSVM"][7:] == (), "two folds are other queries than LETOR's five"
     assert by_name["SmoothNDCG"][6] is None
     p = [paired_t(values[name], values["SmoothNDCG"]).p for name in TINY.baselines]
     assert [by_name[name][6] for name in TINY.baselines] == adjust(p, "holm").tolist()
@@ -103,7 +107,8 @@ def test_published_figures_stand_beside_those_of_all_folds(report, request_):
     five = dataclasses.replace(found.compared["OHSUMED"], folds=tuple("12345"))
     row = next(row for row in compared_table("OHSUMED", five).rows if row[0] == "RankSVM")
     assert row[7:] == (0.433, 0.414, row[4] - 0.414)
-    assert any("LETOR's" in claim.text for claim in listwise_claims(five, "OHSUMED"))
+    (claim,) = [claim for claim in listwise_claims(five, "OHSUMED") if "LETOR's" in claim.text]
+    assert claim.judged == "not tested", "LETOR's site has no values by query"
     assert not any("LETOR's" in claim.text for claim in report.claims)
 
 
@@ -119,7 +124,13 @@ def test_rankings_have_labels_that_give_the_values(report):
 
 def test_statements_of_theory_hold(report):
     theory = [claim for claim in report.claims if claim.source.startswith("Sect. 5.")]
-    assert [claim.source for claim in theory] == ["Sect. 5.1", "Sect. 5.2", "Sect. 5.3", "Sect. 5.4"]
+    assert [claim.source for claim in theory] == [
+        "Sect. 5.1",
+        "Sect. 5.2",
+        "Sect. 5.2, Theorem 1",
+        "Sect. 5.3",
+        "Sect. 5.4",
+    ]
     assert {claim.verdict for claim in theory} == {"holds"}, theory
 
 
@@ -175,16 +186,53 @@ def test_a_folder_of_other_settings_is_refused(request_, report):
 
 def test_theory_does_not_hold_where_it_is_broken(monkeypatch):
     train = letor_queries()
-    right = check_theory(train, 0)
+    right = check_theory(train, [1.0, 0.25], 0)
     assert right.is_bounded
     assert right.rate > 0.95
     assert max(right.scaled_gradient, right.unregularised, right.rescaled_value) < 1e-6
     monkeypatch.setattr(theory, "smooth_rescaled", lambda sigma, l2, scale: (sigma * scale, l2 / scale**2))
     monkeypatch.setattr(theory, "smooth_ndcg_bound", lambda *_: 1e-6)
     monkeypatch.setattr(theory, "_INFINITE", 1.0)
-    wrong = check_theory(train, 0)
+    wrong = check_theory(train, [1.0, 0.25], 0)
     assert not wrong.is_bounded
     assert min(wrong.unregularised, wrong.moved, wrong.rescaled_value) > 1e-3
+    assert right.steepest <= 1.0
+    monkeypatch.setattr(theory, "smooth_ndcg_lipschitz", lambda n, sigma: 1e-3)
+    assert check_theory(train, [1.0, 0.25], 0).steepest > 1.0
+
+
+def test_the_gap_of_theorem_1_is_that_of_the_training_queries():
+    train = letor_queries()
+    found = check_theory(train, [4.0, 1.0], 0)
+    longest = np.diff(train.qptr).max()
+    expected = [
+        dx.laws.generalization_bound(
+            train.n_queries,
+            longest,
+            lipschitz=dx.laws.smooth_ndcg_lipschitz(longest, sigma),
+            norm=np.linalg.norm(dx.trainers.regression_start(train)),
+            radius=np.linalg.norm(train.features, axis=1).max(),
+        )
+        for sigma in (4.0, 1.0)
+    ]
+    np.testing.assert_allclose(found.gaps, expected, rtol=1e-5, atol=0)
+    assert found.gap_sigmas == [4.0, 1.0]
+
+
+def test_the_annealing_stops_where_the_bound_on_the_expected_loss_is_smallest(report):
+    (table,) = [table for table in report.tables if table.title.startswith("Future work")]
+    assert [row[0] for row in table.rows] == ["validation queries", "Theorem 1", "the last round"]
+    assert table.rows[1][1] == "1, 1", "the bound rises by more than the loss can fall"
+    assert table.rows[2][1] == "9, 9"
+
+
+def test_the_start_of_section_4_4_1_is_ranksvm(report):
+    (table,) = [table for table in report.tables if table.title.startswith("Section 4.4.1")]
+    assert [row[0] for row in table.rows] == ["regression", "RankSVM", "RankSVM itself"]
+    (entry,) = [one for one in entries(TINY, is_first=True) if one.name == "SmoothNDCG from RankSVM"]
+    (candidate,) = candidates_of(entry, CHOSEN_BY, "grid", None, 0)
+    start = candidate.ranker(CHOSEN_BY).start
+    assert (repr(start.surrogate), start.l2) == ("'RankSVM'", 0.01)
 
 
 def test_a_full_run_has_all_rows():

@@ -35,6 +35,11 @@ class SmoothingPath:
     l2: float  # of the penalty towards the regression start
     iterations: int  # of conjugate gradients in a round
 
+    @property
+    def smoothings(self) -> list[float]:
+        """Smoothing of every round."""
+        return Anneal(CG(), start=self.first, stop=self.last).smoothings
+
 
 @dataclass(frozen=True, eq=False)
 class PathResult:
@@ -64,8 +69,16 @@ class PathResult:
     @property
     def test_of_chosen(self) -> Float64Array:
         """nDCG@50 of every test query, with the round that validation chose."""
-        rounds = self.chosen[self.fold_of]
-        return np.asarray(self.test[rounds, np.arange(self.test.shape[1])])
+        return self.test_of(self.chosen)
+
+    def test_of(self, rounds: Int64Array) -> Float64Array:
+        """nDCG@50 of every test query, with one round for each fold."""
+        return np.asarray(self.test[rounds[self.fold_of], np.arange(self.test.shape[1])])
+
+    def stopped(self, gaps: Sequence[float]) -> Int64Array:
+        """The round with the smallest bound on the expected loss: 1 less training nDCG@50, and the gap."""
+        bounds = 1.0 - self.train[:, 1:] + np.asarray(gaps)
+        return np.asarray(1 + bounds.argmin(axis=1), dtype=np.int64)
 
 
 @dataclass
@@ -130,7 +143,7 @@ def path_results(folds: Sequence[StoredSplit], path: SmoothingPath, name: str, f
 
     sizes = [len(one["rows"][0]["test"]) for one in results]
     return PathResult(
-        sigmas=np.array(Anneal(CG(), start=path.first, stop=path.last).smoothings),
+        sigmas=np.array(path.smoothings),
         surrogate=by_fold("surrogate"),
         train=by_fold("train"),
         valid=by_fold("valid"),

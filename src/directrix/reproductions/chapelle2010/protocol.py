@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -77,7 +77,7 @@ def run(collections: Mapping[str, Collection], settings: Settings, runner: Runne
     with stored(first.splits, runner.path) as folds:
         cells = path_cells(folds, paths, first.name)
         key = ("theory", first.name, first.first.digest[7:19])
-        cells.append(Cell(key, _theory, (folds[0], seed)))
+        cells.append(Cell(key, _theory, (folds[0], whole_path(settings).smoothings, seed)))
         finished = runner.cells("paths of smoothing", cells, partial(write_folds, folds))
         followed = {path: path_results(folds, path, first.name, finished) for path in paths}
     options: dict[str, Any] = {"select": CHOSEN_BY, "convention": "letor3", "keep_top": _TOP, "seed": seed}
@@ -101,8 +101,8 @@ def seconds(results: Results) -> dict[str, float]:
     return {"trainings of the tables": sum(one.seconds(entry) for one in runs for entry in one.entries)}
 
 
-def _theory(fold: StoredSplit, seed: int) -> dict[str, Any]:
-    return asdict(check_theory(fold.split.train, seed))
+def _theory(fold: StoredSplit, sigmas: Sequence[float], seed: int) -> dict[str, Any]:
+    return asdict(check_theory(fold.split.train, sigmas, seed))
 
 
 def _mapped(split: Split, seed: int) -> Split:

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from directrix.experiments.crossval_result import CrossValidation
 from directrix.experiments.significance import compare
 from directrix.reports.crossval import settings_text
 from directrix.reports.report import Section
 from directrix.reports.tables import Table, Value
-from directrix.reproductions.chapelle2010.methods import LINEAR, rivals, truncations
+from directrix.reproductions.chapelle2010.methods import FROM_SVM, LINEAR, rivals, truncations
 from directrix.reproductions.chapelle2010.protocol import LETOR3, Results, whole_path
+from directrix.reproductions.collection import has_all_folds
 from directrix.reproductions.paper import beside, paper
 
 _PAPER = paper("chapelle2010")
-_FOLDS = 5  # of LETOR
 _SHOWN = ("nDCG@1", "nDCG@3", "nDCG@5", "nDCG@10", "AP")
 _Shown = Mapping[str, tuple[CrossValidation, str]]  # entries of cross-validations by the name of the row
 
@@ -29,7 +31,7 @@ def title_of(name: str) -> str:
 
 def published(name: str, compared: CrossValidation) -> Mapping[str, Mapping[str, float]]:
     """Return LETOR's values of a collection; of fewer folds none, because these have other queries."""
-    values: Mapping[str, Any] = _PAPER.published.get(name, {}) if len(compared.folds) == _FOLDS else {}
+    values: Mapping[str, Any] = _PAPER.published.get(name, {}) if has_all_folds(compared) else {}
     return values
 
 
@@ -42,6 +44,8 @@ def tables(results: Results) -> tuple[Section, ...]:
         *(compared_table(name, one) for name, one in results.compared.items()),
         _with_training("cut-offs", cut_offs, "50"),
         _paths(results),
+        _stopping(results),
+        *_started(first),
         *_extended(results),
         _settings(first),
     )
@@ -129,8 +133,44 @@ def _paths(results: Results) -> Table:
     return _PAPER.table("paths", rows, settings=settings, n_rounds=n_rounds, reference=reference)
 
 
+def _stopping(results: Results) -> Table:
+    """Make a table of the rules that stop an annealing: the paper's future work asks for one by theory."""
+    path, theory = results.paths[whole_path(results.settings)], results.theory
+    last = np.full(len(path.train), len(path.sigmas))
+    rules = {
+        "validation queries": path.chosen,
+        "Theorem 1": path.stopped(theory.gaps),
+        "the last round": last,
+    }
+    values = {name: path.test_of(rounds) for name, rounds in rules.items()}
+    p = _adjusted(values, next(iter(rules)))
+    rows = [
+        (name, ", ".join(map(str, rounds)), float(values[name].mean()), p.get(name))
+        for name, rounds in rules.items()
+    ]
+    return _PAPER.table(
+        "stopping",
+        rows,
+        n=len(path.fold_of),
+        first=theory.gaps[0],
+        sigma=theory.gap_sigmas[0],
+        step=theory.gaps[1] - theory.gaps[0],
+    )
+
+
+def _started(first: CrossValidation) -> Sequence[Table]:
+    if FROM_SVM not in first.entries or "RankSVM" not in first.entries:
+        return ()
+    rows = {
+        "regression": (first, LINEAR),
+        "RankSVM": (first, FROM_SVM),
+        "RankSVM itself": (first, "RankSVM"),
+    }
+    return (_with_training("starts", rows, "regression"),)
+
+
 def _settings(compared: CrossValidation) -> Table:
-    hidden = ("sigma_first", "sigma_last", "cg_iter")
+    hidden = ("sigma_first", "sigma_last", "cg_iter", "start", "anneal")
     rows = []
     for entry in compared.entries:
         selected = compared.selected(entry)

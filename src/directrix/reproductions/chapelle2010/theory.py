@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from directrix.data.queries import Queries
-from directrix.laws.bounds import smooth_ndcg_bound, smooth_rescaled
+from directrix.laws.smooth_bounds import (
+    generalization_bound,
+    smooth_ndcg_bound,
+    smooth_ndcg_lipschitz,
+    smooth_rescaled,
+)
 from directrix.measures.dcg import NDCG
 from directrix.objectives.build import linear_objective
 from directrix.surrogates.smooth import SmoothNDCG
@@ -36,6 +42,12 @@ class Theory:
     # largest difference of gradient(c s, c^2 sigma) and gradient(s, sigma) / c, relative: then the largest
     # gradient grows as 1 / sqrt(sigma), Sect. 5.2.
     scaled_gradient: float
+    # largest sum of a gradient's magnitudes over its bound of Sect. 5.2
+    steepest: float
+    # sigmas of an annealing, and the bound of Theorem 1 on the lead of the expected loss over the training
+    # loss, for weights of the length of w0
+    gap_sigmas: list[float]
+    gaps: list[float]
     # largest distance to w0, over the length of w0, of trainings at sigma = 2^40 from random starts whose
     # distance from w0 is that of 0: Sect. 5.3.
     moved: float
@@ -49,7 +61,7 @@ class Theory:
     own_gradient: float
 
 
-def check_theory(train: Queries, seed: int) -> Theory:
+def check_theory(train: Queries, sigmas: Sequence[float], seed: int) -> Theory:
     """Compute all numbers; trainings have the first 20 training queries, ``seed`` is of scores and starts."""
     rng = np.random.default_rng(seed)
     lists = [rng.permutation(len(_LABELS)) + 0.3 * rng.random(len(_LABELS)) for _ in range(20)]
@@ -57,6 +69,9 @@ def check_theory(train: Queries, seed: int) -> Theory:
     return Theory(
         **_errors(lists),
         scaled_gradient=max(_scaled(scores, c) for scores in lists for c in (0.1, 3.0, 50.0)),
+        steepest=max(_steepness(scores, sigma) for scores in lists for sigma in (1e-2, 1.0, 1e2)),
+        gap_sigmas=list(sigmas),
+        gaps=_gaps(train, sigmas),
         **_at_infinity(few, rng),
         **_rescaled(few),
     )
@@ -90,6 +105,32 @@ def _scaled(scores: Float64Array, c: float) -> float:
     _, gradient = SmoothNDCG(0.5).value_and_grad(scores, _LABELS, qptr)
     _, longer = SmoothNDCG(0.5 * c**2).value_and_grad(c * scores, _LABELS, qptr)
     return float(np.abs(c * longer - gradient).max() / np.abs(gradient).max())
+
+
+def _steepness(scores: Float64Array, sigma: float) -> float:
+    _, gradient = SmoothNDCG(sigma).value_and_grad(scores, _LABELS, np.array([0, len(_LABELS)]))
+    return float(np.abs(gradient).sum()) / smooth_ndcg_lipschitz(len(_LABELS), sigma)
+
+
+def _gaps(train: Queries, sigmas: Sequence[float]) -> list[float]:
+    """Bound of Theorem 1 at each sigma, for weights of the length of the regression start."""
+    longest = int(np.diff(train.qptr).max())
+    sizes = {
+        "norm": float(np.linalg.norm(regression_start(train))),
+        "radius": float(np.sqrt(np.asarray(_squares(train.features)).max())),
+    }
+    return [
+        generalization_bound(
+            train.n_queries, longest, lipschitz=smooth_ndcg_lipschitz(longest, sigma), **sizes
+        )
+        for sigma in sigmas
+    ]
+
+
+def _squares(features: Any) -> Any:
+    """Squared length of every row, dense or CSR."""
+    squared = features.multiply(features) if hasattr(features, "multiply") else np.square(features)
+    return squared.sum(axis=1)
 
 
 def _at_infinity(train: Queries, rng: np.random.Generator) -> dict[str, Any]:

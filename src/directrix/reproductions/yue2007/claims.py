@@ -9,6 +9,7 @@ from directrix.experiments.significance import Paired, Significance, paired
 from directrix.reports.report import Claim, Verdict
 from directrix.reproductions.claims import verdict
 from directrix.reproductions.paper import paper
+from directrix.reproductions.yue2007.constraints import Constraints
 from directrix.reproductions.yue2007.protocol import Results
 from directrix.reproductions.yue2007.results import SVM_MAP, DataSetResult, SystemResult
 
@@ -51,12 +52,18 @@ _RULES: dict[str, Callable[[SystemResult, SystemResult], Verdict]] = {
 
 def claims(results: Results) -> tuple[Claim, ...]:
     """Check every statement on every data set that replaces one of the paper's."""
-    return tuple(
+    ordered = (
         _checked(statement, one)
         for one in results.data_sets
         for statement in _PAPER.published["statements"]
         if one.name in statement.get("data_sets", [one.name])
     )
+    return (*(_bounded(one) for one in results.constraints), *ordered)
+
+
+def _bounded(one: Constraints) -> Claim:
+    most = max(count.largest / count.bound for count in one.counts)
+    return _PAPER.fact("theorem-1", holds=one.is_bounded, name=one.name, most=most, n=one.n_trainings)
 
 
 def _checked(statement: Mapping[str, Any], data_set: DataSetResult) -> Claim:
@@ -70,6 +77,7 @@ def _checked(statement: Mapping[str, Any], data_set: DataSetResult) -> Claim:
     return _PAPER.claim(
         "order",
         _RULES[statement["rule"]](a, b),
+        tested=f"{len(a.values)} topics",
         name=data_set.name,
         text=statement["text"],
         number=of_runs if b.run else of_methods,

@@ -14,6 +14,7 @@ from directrix.data.trec.scores import RunScores
 from directrix.experiments.cells import Cell
 from directrix.reproductions.base import SeededSettings
 from directrix.reproductions.runner import Runner
+from directrix.reproductions.yue2007.constraints import Constraints, constraints_of, count_constraints
 from directrix.reproductions.yue2007.methods import METHODS, QUICK_GRID, Grid, features_of, train_path
 from directrix.reproductions.yue2007.results import DataSetResult, result_of
 from directrix.reproductions.yue2007.runs import Runs, average_precision, read_runs
@@ -29,10 +30,11 @@ class Settings(SeededSettings):
     # n_train, n_valid: topics to train and to validate on; the others test
     n_train: int = 10
     n_valid: int = 5
+    counted: int = 5  # first trials whose constraints are counted
     grid: Grid = field(default_factory=Grid)  # of the training
 
 
-QUICK = Settings(trials=2, grid=QUICK_GRID)
+QUICK = Settings(trials=2, counted=1, grid=QUICK_GRID)
 """Settings of a quick run."""
 
 
@@ -42,6 +44,7 @@ class Results:
 
     settings: Settings
     data_sets: tuple[DataSetResult, ...]
+    constraints: tuple[Constraints, ...]  # of each data set
 
 
 def read(data: Path, settings: Settings) -> dict[str, Runs]:
@@ -54,17 +57,33 @@ def run(data: Mapping[str, Runs], settings: Settings, runner: Runner) -> Results
     (runs,) = data.values()
     n_topics, n_trials = len(runs.topics), settings.trials
     trials = balanced_trials(n_topics, settings.n_train, settings.n_valid, n_trials, seed=settings.seed)
+    counted = range(min(settings.counted, n_trials))
     cells = [
-        Cell((name, number), _run_trial, (scores, trial, settings))
-        for number, trial in enumerate(trials)
+        Cell((name, t, "constraints"), count_constraints, (scores.take(trials[t].train), settings.grid))
+        for t in counted
+        for name, scores in runs.data_sets.items()
+    ]
+    cells += [
+        Cell((name, t), _run_trial, (scores, trial, settings))
+        for t, trial in enumerate(trials)
         for name, scores in runs.data_sets.items()
     ]
     finished = runner.cells("trials of a data set", cells)
-    results = (
-        result_of(name, runs, settings.grid, [finished[name, number] for number in range(n_trials)])
+    constraints = tuple(
+        constraints_of(name, [finished[name, number, "constraints"] for number in counted])
         for name in runs.data_sets
     )
-    return Results(settings, tuple(results))
+    results = (
+        result_of(
+            name,
+            runs,
+            settings.grid,
+            features_of("score", scores.take(trials[0].train), settings.grid.bins)[1].n_params,
+            [finished[name, t] for t in range(n_trials)],
+        )
+        for name, scores in runs.data_sets.items()
+    )
+    return Results(settings, tuple(results), constraints)
 
 
 def _run_trial(runs: RunScores, trial: Trial, settings: Settings) -> dict[str, Any]:

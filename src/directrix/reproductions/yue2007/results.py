@@ -48,6 +48,10 @@ class DataSetResult:
 
     name: str  # "basic", "plain + basic", "all", "all without the best"
     n_runs: int  # number of runs that features were made of
+    n_features: int  # thresholds of the first trial
+    # n_documents, n_relevant: of all topics, in the union of the runs
+    n_documents: int
+    n_relevant: int
     topics: tuple[str, ...]  # topics that a trial tested: all of them if the trials are balanced
     # methods, base: the trained methods, SVMmap first; the three best runs
     methods: tuple[SystemResult, ...]
@@ -59,18 +63,26 @@ class DataSetResult:
     # for each method, number of trainings that ended before their criterion was met
     not_converged: dict[str, int]
 
+    @property
+    def statistics(self) -> tuple[int, int, int, int]:
+        """Runs, features, documents, relevant documents: the columns of Table 5."""
+        return self.n_runs, self.n_features, self.n_documents, self.n_relevant
+
     def to_dict(self) -> dict[str, Any]:
         """Return the results in JSON types."""
         systems = {name: [one.to_dict() for one in getattr(self, name)] for name in ("methods", "base")}
         return {"column": self.name, **{k: v for k, v in vars(self).items() if k != "name"}, **systems}
 
 
-def result_of(name: str, runs: Runs, grid: Grid, trials: Sequence[Any]) -> DataSetResult:
+def result_of(name: str, runs: Runs, grid: Grid, n_features: int, trials: Sequence[Any]) -> DataSetResult:
     r"""Return the results on a data set, from the trials on it and the grid that methods were trained with.
+
+    ``n_features`` is the number of thresholds of the first trial.
 
     The value of a topic is the mean of its average precision over the trials that test it, and MAP the
     mean over topics. In balanced trials that is the mean over all trials of their MAP, too.
     """
+    scores = runs.data_sets[name]
     tested = np.unique(np.concatenate([trial["test"] for trial in trials]))
     values = {method.name: _by_topic(trials, method.name, tested) for method in METHODS}
     reference = values[SVM_MAP]
@@ -78,7 +90,10 @@ def result_of(name: str, runs: Runs, grid: Grid, trials: Sequence[Any]) -> DataS
     of = {method: [trial["methods"][method] for trial in trials] for method in grids}
     return DataSetResult(
         name=name,
-        n_runs=len(runs.data_sets[name].tags),
+        n_runs=len(scores.tags),
+        n_features=n_features,
+        n_documents=len(scores.labels),
+        n_relevant=int((scores.labels >= 1).sum()),
         topics=tuple(runs.topics[topic] for topic in tested),
         methods=tuple(
             SystemResult(method, one, None if method == SVM_MAP else paired(reference, one))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import chain, repeat
 from typing import Any
 
 from directrix.experiments.significance import Paired
 from directrix.reports.report import Section
 from directrix.reports.tables import Table
 from directrix.reproductions.paper import paper
+from directrix.reproductions.yue2007.examples import hypotheses
 from directrix.reproductions.yue2007.protocol import Results
 from directrix.reproductions.yue2007.results import DataSetResult
 
@@ -16,15 +19,17 @@ _KINDS = {
     "structural SVMs": ("SVMmap", "SVMroc"),
     "classification": ("SVMacc", "SVMacc3", "SVMacc4"),
     "balanced classification": ("SVMacc2",),
+    "classification with the hinge": ("SVMacc (hinge)",),
 }
 
 
 def tables(results: Results) -> tuple[Section, ...]:
-    """Make Tables 6 to 11, how often validation chose each C, and MAP of the test topics at each C."""
+    """Make Tables 1 to 11, what Theorem 1 says, how often validation chose each C, and MAP at each C."""
     by_name = {one.name: one for one in results.data_sets}
     numbered = tuple(_compared(published, by_name) for published in _PAPER.published["tables"])
     data_sets = ", ".join(f"{one.name} ({one.n_runs} runs)" for one in results.data_sets)
     return (
+        Section("Examples and data", (*_examples(), *_statistics(results), *_constraints(results))),
         Section("How to read the tables", text=_PAPER.section("reading", data_sets=data_sets)),
         Section("Against single runs", numbered[:3]),
         Section("Against other SVMs", numbered[3:]),
@@ -38,7 +43,10 @@ def _compared(published: dict[str, Any], by_name: dict[str, DataSetResult]) -> T
     has_runs = number <= 8
     systems = [(one.methods[0], *one.base) if has_runs else one.methods for one in data_sets]
     rows = []
-    for row, theirs in zip(zip(*systems, strict=False), published["rows"], strict=False):
+    nothing = [None] * len(published["rows"][0])  # of methods that are not the paper's
+    for row, theirs in zip(
+        zip(*systems, strict=False), chain(published["rows"], repeat(nothing)), strict=False
+    ):
         ours = [value for system in row for value in (system.mean, _wins(system.against))]
         rows.append((row[0].name, *ours, *(value or None for value in theirs)))
     best = [
@@ -55,6 +63,59 @@ def _compared(published: dict[str, Any], by_name: dict[str, DataSetResult]) -> T
     )
 
 
+def _examples() -> Iterator[Table]:
+    """Tables 1 to 4."""
+    for example in _PAPER.published["examples"]:
+        documents, labels, found = hypotheses(example)
+        first, second = example["tables"]
+        n, other = len(documents), example["other"]
+        rows = [
+            ("p", *map(int, labels)),
+            ("rank(h1)", *range(n, 0, -1)),
+            ("rank(h2)", *range(1, n + 1)),
+        ]
+        yield _PAPER.table("example", rows, columns=("document", *documents), number=first)
+        yield _PAPER.table("example-values", found, number=second, other=other)
+
+
+def _statistics(results: Results) -> Iterator[Table]:
+    """Table 5."""
+    ours = [(f"{one.name} (ours)", *one.statistics) for one in results.data_sets]
+    theirs = [
+        (one["name"] + " (published)", *one["row"], None, None) for one in _PAPER.published["statistics"]
+    ]
+    yield _PAPER.table("statistics", [*ours, *theirs], bins=results.settings.grid.bins)
+
+
+def _constraints(results: Results) -> Iterator[Table]:
+    """Make a table of what Algorithm 1 adds, next to the bound of Theorem 1; none without such trials."""
+    settings, counted = results.settings, results.constraints
+    rows = [
+        (
+            one.name,
+            f"{count.c:g}",
+            count.added,
+            count.largest,
+            f"{count.bound:.1e}",
+            count.passes,
+            count.one_slack,
+        )
+        for one in counted
+        for count in one.counts
+    ]
+    if rows:
+        yield _PAPER.table(
+            "constraints",
+            rows,
+            n_trials=min(settings.counted, settings.trials),
+            n_train=settings.n_train,
+            epsilon=settings.grid.epsilon,
+            n_trainings=sum(one.n_trainings for one in counted),
+            n_converged=sum(one.n_converged for one in counted),
+            radius=max(one.radius for one in counted),
+        )
+
+
 def _wins(against: Paired | None) -> str | None:
     if against is None:
         return None
@@ -66,12 +127,18 @@ def _by_c(results: Results) -> tuple[Table, ...]:
     chosen, means = [], []
     for kind, methods in _KINDS.items():
         often, worth = [], []
+        n_ends = n = 0
         for one in results.data_sets:
             for method in methods:
-                counts = one.chosen[method].values()
+                counts = list(one.chosen[method].values())
+                n_ends, n = n_ends + counts[0] + (counts[-1] if len(counts) > 1 else 0), n + sum(counts)
                 often.append((one.name, method, *counts, one.seconds[method] / sum(counts)))
                 worth.append((one.name, method, *one.by_c[method].values()))
         heads = ("data set", "model", *(f"{c:g}" for c in results.data_sets[0].chosen[methods[0]]))
-        chosen.append(_PAPER.table("chosen", often, columns=(*heads, "seconds per trial"), kind=kind))
+        chosen.append(
+            _PAPER.table(
+                "chosen", often, columns=(*heads, "seconds per trial"), kind=kind, n_ends=n_ends, n=n
+            )
+        )
         means.append(_PAPER.table("means", worth, columns=heads, kind=kind))
     return (*chosen, *means)

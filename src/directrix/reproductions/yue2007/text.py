@@ -37,7 +37,6 @@ def details(results: Results) -> dict[str, Any]:
     return {
         "settings": settings,
         "topics": max(len(one.topics) for one in data_sets),
-        "loss": settings.grid.accuracy_loss.replace("_", " "),
         "hours": sum(sum(one.seconds.values()) for one in data_sets) / 3600,
         "trainings": sum(
             settings.trials * len(counts) for one in data_sets for counts in one.chosen.values()

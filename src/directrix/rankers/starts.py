@@ -1,0 +1,80 @@
+"""Where a training starts if `start` is not a name: at the weights of another ranker, or at given ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from directrix.errors import InputError
+from directrix.rankers.base import Ranker, Training
+from directrix.types import Float64Array
+
+
+def start_of(start: Ranker, kind: type[Ranker], training: Training) -> Any:
+    """Return the fitted ranker to start from, whose parameters mean the same to another one of its kind.
+
+    One that is not fitted is fitted to the training queries first, whose features are scaled already. So
+    a cross-validation, which copies by scikit-learn's ``clone``, trains the start on its own queries.
+
+    Raises
+    ------
+    InputError
+        If it is of another kind, or was fitted to other features.
+    """
+    is_fitted = hasattr(start, "n_features_in_")
+    fitted: Any = (start if is_fitted else _fitted(start, training)).trained()
+    if type(fitted) is not kind:
+        raise InputError(
+            f"start is a fitted {type(fitted).__name__}; a {kind.__name__} starts from one of its own kind "
+            f"or from an array of weights. Type start={kind.__name__}(...).fit(X, y, qid=qid)."
+        )
+    if is_fitted:
+        _check_features(fitted, training)
+    return fitted
+
+
+def _fitted(start: Ranker, training: Training) -> Ranker:
+    unfitted = clone(start)
+    if "scale" in unfitted.get_params(deep=False):
+        unfitted.set_params(scale=None)
+    q, _, measure, (doc_weight, query_weight), *_ = training
+    fitted: Ranker = unfitted.fit_queries(
+        q, measure=measure, doc_weight=doc_weight, query_weight=query_weight
+    )
+    return fitted
+
+
+def _check_features(start: Any, training: Training) -> None:
+    """Raise `InputError` unless the features are as many, and scaled in the same way."""
+    if start._n_inputs != training.queries.n_features:
+        raise InputError(
+            f"start was fitted to {start._n_inputs} scaled features, the data have "
+            f"{training.queries.n_features}; fit it to the same features."
+        )
+    theirs, ours = (None if one is None else one.to_json() for one in (start.scale_, training.scale))
+    if theirs != ours:
+        raise InputError(
+            f"start was fitted with {_scaling(start.scale_)}, this ranker scales features with "
+            f"{_scaling(training.scale)}: its weights mean something else here. Fit both with scale=None, or "
+            "give start without fitting it: it is then fitted to the same features."
+        )
+
+
+def given_weights(start: Any, n_params: int) -> Float64Array:
+    """Return an array of weights as the first parameters; `InputError` unless there are ``n_params``."""
+    try:
+        weights = np.array(start, dtype=np.float64)
+    except (TypeError, ValueError):
+        weights = np.full(0, np.nan)
+    if weights.shape != (n_params,) or not np.isfinite(weights).all():
+        raise InputError(
+            f"start has shape {np.shape(start)}; {n_params} finite numbers are needed, one for each "
+            f"parameter of the model, e.g. start=numpy.zeros({n_params})."
+        )
+    return weights
+
+
+def _scaling(scale: Any) -> str:
+    return "scale=None" if scale is None else f"scale={scale.kind!r} of its own training queries"
