@@ -9,6 +9,7 @@ import directrix as dx
 from directrix.rankers.selection import blend as blend_module
 from directrix.rankers.selection import search as search_module
 from directrix.rankers.selection.blend import blend, eligible
+from directrix.rankers.selection.choice import choice
 from directrix.rankers.selection.clock import Clock
 from directrix.rankers.selection.search import search
 from directrix.rankers.selection.trial import Candidate, Fold, Trained
@@ -73,6 +74,30 @@ def test_the_lead_decides_against_its_standard_error(monkeypatch, lead, error, i
     monkeypatch.setattr(blend_module, "mean_and_error", lambda values: (lead, error))
     tried = [trained(name, noisy(i + 1)) for i, name in enumerate("ABC")]  # an ensemble of all three
     assert (blend(tried, FOLDS, NDCG) is not None) == is_kept
+
+
+@pytest.mark.parametrize(
+    ("noise", "may_blend", "is_chosen"),
+    [(1.0, False, False), (0.3, False, True), (0.3, True, True)],  # the first lead is 1.5 standard errors
+)
+def test_what_needs_whole_queries_is_chosen_only_if_it_is_ahead_by_more_than_chance(
+    noise, may_blend, is_chosen
+):
+    def scaled(method, scores, scale):
+        made = trained(method, scores)
+        return made._replace(
+            trial=SimpleNamespace(method=method, ranker=lambda _: SimpleNamespace(scale=scale))
+        )
+
+    few, many = (np.random.default_rng(seed).normal(size=TRUTH.shape) for seed in (7, 4))
+    tried = [
+        scaled("rows", TRUTH + many, None),
+        scaled("queries", TRUTH + noise * few, "raw+query-percentile"),
+    ]
+    assert tried[1].candidate.valid > tried[0].candidate.valid
+    found = choice(tried, FOLDS, NDCG, may_blend=may_blend)
+    assert found.needs_queries(NDCG) == is_chosen
+    assert choice(tried[1:], FOLDS, NDCG, may_blend=may_blend).needs_queries(NDCG), "there is nothing else"
 
 
 def test_folds_are_one_set_of_queries():

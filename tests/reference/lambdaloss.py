@@ -37,7 +37,7 @@ def loss(scores, labels, *, ranks=None, **settings):
     ranks = ranks_of(scores) if ranks is None else ranks
     return -sum(
         weight(labels, ranks, i, j, **settings) * math.log2(1 + math.exp(-(scores[i] - scores[j])))
-        for i, j in pairs(labels)
+        for i, j in pairs(labels, scores, misranked=False)
     )
 
 

@@ -40,7 +40,8 @@ TINY = Settings(
 
 
 def reproduce(data, folder):
-    return REPRODUCTION.reproduce(request_of("he2010", data, folder), TINY)
+    request = request_of("he2010", data, folder, quick=False)  # with published values
+    return REPRODUCTION.reproduce(request, TINY)
 
 
 @pytest.fixture(scope="module")

@@ -29,6 +29,7 @@ class Blend(NamedTuple):
     single: Candidate  # the best single candidate
     lead: tuple[float, float, int]  # with its standard error, and the number of queries
     scores: Float64Array  # of the validation queries
+    values: Float64Array  # the measure on each of them
 
 
 def eligible(tried: Sequence[Trained]) -> list[Trained]:
@@ -66,7 +67,9 @@ def blend(tried: Sequence[Trained], folds: Sequence[Fold], measure: RankingMeasu
         return None
     order = sorted(np.flatnonzero(counts), key=lambda i: -counts[i])
     members = tuple((pool[i], float(counts[i] / counts.sum())) for i in order)
-    return Blend(members, mean_over_queries(values), pool[best].candidate, (lead, error, n_queries), mixed)
+    return Blend(
+        members, mean_over_queries(values), pool[best].candidate, (lead, error, n_queries), mixed, values
+    )
 
 
 def _select(scores: Float64Array, q: Queries, measure: RankingMeasure) -> tuple[Int64Array, int]:

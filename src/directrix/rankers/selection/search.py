@@ -19,7 +19,8 @@ from directrix.rankers.kinds import MODELS
 from directrix.rankers.method import Auto, Method, Trial
 from directrix.rankers.methods import method as method_named
 from directrix.rankers.selection import choose
-from directrix.rankers.selection.blend import Blend, blend
+from directrix.rankers.selection.blend import Blend
+from directrix.rankers.selection.choice import choice
 from directrix.rankers.selection.clock import Clock, Progress
 from directrix.rankers.selection.race import Race
 from directrix.rankers.selection.result import Search
@@ -174,10 +175,9 @@ def run_search(  # noqa: PLR0913
     race = Race(trials, parts, Target(plan.measure, seed=seed), Clock(time_budget, len(trials), progress))
     tried = race.run()
     candidates = tuple(trained.candidate for trained in tried)
-    best = tried[candidates.index(choose.preferred(candidates))]
     final = _Final(race, q, weights, is_refitted=valid is None and parts[0].train is not q)
     may_blend = not single and len({trial.method.name for trial in trials}) > 1
-    mixed = blend(tried, parts, plan.measure) if may_blend else None
+    best, mixed = choice(tried, parts, plan.measure, may_blend=may_blend)
     too_long = 0.0 if mixed is None else final.seconds_beyond_budget(mixed)
     if mixed is not None and not too_long:
         ranker, gap, scores = final.ensemble(mixed), math.nan, mixed.scores
