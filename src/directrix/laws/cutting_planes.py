@@ -53,8 +53,8 @@ def constraints_bound(n_queries: int, C: float, epsilon: float, radius: float, l
 
     Examples
     --------
-    >>> constraints_bound(10, C=1.0, epsilon=0.125, radius=2.0)  # 8 * 1 * 4 / 0.125**2
-    2048.0
+    >>> round(constraints_bound(10, C=1.0, epsilon=0.1, radius=2.0), 6)  # 8 * 1 * 4 / 0.01
+    3200.0
     """
     owner = "constraints_bound"
     n = whole(n_queries, "n_queries", owner)
