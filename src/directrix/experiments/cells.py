@@ -107,11 +107,6 @@ def _run(cell: Cell) -> str:
     return json.dumps({"key": cell.key, "seconds": round(seconds, 3), "result": result}, allow_nan=False)
 
 
-def seconds_of(path: Path) -> float:
-    """Return the sum of the seconds, by the clock, that the finished cells of a file took."""
-    return float(sum(json.loads(line)["seconds"] for line in path.read_bytes().splitlines()))
-
-
 def _parsed(line: str | bytes) -> tuple[tuple[str | int, ...], Any]:
     entry = json.loads(line)
     return tuple(entry["key"]), entry["result"]

@@ -31,8 +31,8 @@ def constraints_bound(n_queries: int, C: float, epsilon: float, radius: float, l
     epsilon : float > 0
         Violation, in units of the loss, below which a constraint is not added.
     radius : float >= 0
-        :math:`\bar R`, the largest distance of the features of two rankings of a query, see
-        `ranking_radius`.
+        :math:`\bar R`, the largest distance between the features of the true ranking of a query and those
+        of any other, in units of the features; see `ranking_radius`.
     loss : float, 0 < loss <= 1
         :math:`\bar\Delta`, the largest loss of a ranking.
 
@@ -97,7 +97,11 @@ def ranking_radius(features: Any, labels: Float64Array, qptr: Int64Array, rel: f
 
     Notes
     -----
-    O(n d log n); one query at a time is dense.
+    O(n d log n) for d features; one query at a time is dense.
+
+    References
+    ----------
+    Yue, Finley, Radlinski & Joachims (2007), Theorem 1, doi:10.1145/1277741.1277790; the bound is ours.
 
     Examples
     --------

@@ -44,7 +44,11 @@ def smooth_ndcg_bound(scores: FloatArray, labels: Float64Array, sigma: float, k:
 
     Notes
     -----
-    O(k n).
+    O(n log n + k n).
+
+    References
+    ----------
+    Chapelle & Wu (2010), Section 5.1, doi:10.1007/s10791-009-9110-3; the constant is ours.
 
     Examples
     --------
@@ -75,18 +79,23 @@ def smooth_rescaled(sigma: float, l2: float, scale: float) -> tuple[float, float
     Parameters
     ----------
     sigma, l2 : float
-        Smoothing, and strength of the penalty.
+        Smoothing, in squared units of score, and strength of the penalty.
     scale : float > 0
         c.
 
     Returns
     -------
     sigma, l2 : float
+        :math:`\sigma c^2` and :math:`\lambda / c^2`.
 
     Raises
     ------
     InputError
         If the scale is not > 0.
+
+    References
+    ----------
+    Chapelle & Wu (2010), Section 5.4, doi:10.1007/s10791-009-9110-3.
 
     Examples
     --------
@@ -131,6 +140,10 @@ def smooth_ndcg_lipschitz(n_docs: int, sigma: float) -> float:
     and by Chebyshev's sum inequality :math:`\frac1Z \sum_j D(j) \sum_i g_i \le m`, because no nDCG
     exceeds 1.
 
+    References
+    ----------
+    Chapelle & Wu (2010), Section 5.2, doi:10.1007/s10791-009-9110-3; the constant is ours.
+
     Examples
     --------
     >>> round(smooth_ndcg_lipschitz(10, sigma=1.0), 2), round(smooth_ndcg_lipschitz(10, sigma=0.25), 2)
@@ -169,7 +182,7 @@ def generalization_bound(
     radius : float >= 0
         X, the largest length of the features of a document.
     delta : float, 0 < delta < 1
-        Probability with which it need not hold.
+        Probability with which the bound may fail.
     largest : float > 0
         M: the loss of a query lies in an interval of this length.
 
@@ -191,6 +204,11 @@ def generalization_bound(
     :math:`\frac{2 L B}{n} \sqrt{\sum_{qj} \lVert x_{qj} \rVert^2}`. The Rademacher complexity is at most
     :math:`\sqrt{\pi/2}` times as large, and bounds the difference by Theorem 8 of Bartlett & Mendelson (2003,
     JMLR 3:463-482).
+
+    References
+    ----------
+    Chapelle & Wu (2010), Section 5.2, Theorem 1 and Appendix 1, doi:10.1007/s10791-009-9110-3; the
+    constants are ours.
 
     Examples
     --------

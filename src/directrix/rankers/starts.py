@@ -13,10 +13,10 @@ from directrix.types import Float64Array
 
 
 def start_of(start: Ranker, kind: type[Ranker], training: Training) -> Any:
-    """Return the fitted ranker to start from, whose parameters mean the same to another one of its kind.
+    """Return a fitted ranker of class ``kind`` whose parameters a new one can start from.
 
-    One that is not fitted is fitted to the training queries first, whose features are scaled already. So
-    a cross-validation, which copies by scikit-learn's ``clone``, trains the start on its own queries.
+    A ranker that is not fitted is fitted to the training queries first, whose features are scaled already.
+    So a cross-validation, which copies by scikit-learn's ``clone``, trains the start on its own queries.
 
     Raises
     ------
@@ -47,7 +47,7 @@ def _fitted(start: Ranker, training: Training) -> Ranker:
 
 
 def _check_features(start: Any, training: Training) -> None:
-    """Raise `InputError` unless the features are as many, and scaled in the same way."""
+    """Raise `InputError` unless both have the same number of features, scaled in the same way."""
     if start._n_inputs != training.queries.n_features:
         raise InputError(
             f"start was fitted to {start._n_inputs} scaled features, the data have "

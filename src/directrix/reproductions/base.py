@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from directrix.errors import InputError
-from directrix.experiments.cells import seconds_of
+from directrix.experiments.cells import total_seconds
 from directrix.reports.report import Claim, Figure, PerQuery, Report, Section
 from directrix.reports.tables import Table
 from directrix.reproductions.paper import Paper
@@ -135,7 +135,7 @@ class Reproduction(Generic[S, D, R]):
         begun = time.monotonic()
         results = self.run(data, chosen, Runner(path, request.jobs, request.progress))
         this_call = time.monotonic() - begun
-        parts = {"all parts": seconds_of(path)} if path.is_file() else {}
+        parts = {"all parts": total_seconds(path)} if path.is_file() else {}
         seconds = {**self.seconds(results), **parts, "this call": this_call}
         record["seconds"] = {name: round(value, 1) for name, value in seconds.items()}
         return self.report(results, request, record)

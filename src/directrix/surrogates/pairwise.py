@@ -104,7 +104,7 @@ class RankSVM(_Pairwise):
 
 @dataclass(frozen=True)
 class GradedHinge(_Pairwise):
-    r"""Hinge of pairs with a cost for each pair of grades, minus it: the loss of `IRSVM`.
+    r"""Minus the mean hinge of pairs, with a cost for each pair of grades: the loss of `IRSVM`.
 
     .. math:: -\frac1P \sum_{l_i > l_j} \tau_{l_i l_j} \max(0,\, 1 - (s_i - s_j))
 

@@ -165,7 +165,11 @@ class SmoothMeasure(SmoothRank, SumSurrogate):
 
     Notes
     -----
-    Of nDCG@k it is `SmoothNDCG`. Takes no document weights.
+    Of nDCG@k it is `SmoothNDCG`, at the same cost. Takes no document weights.
+
+    References
+    ----------
+    Chapelle & Wu (2010), Section 4.1, doi:10.1007/s10791-009-9110-3.
 
     Examples
     --------

@@ -217,7 +217,8 @@ class SVMMrr(Interleaved):
     j as Lemma 1 needs, so the maximum is over all rankings. Below the first relevant document an irrelevant
     one climbs only as far as its score says.
 
-    A query without relevant documents has the value 0, one without others 1. O(n log n) time, O(n) memory.
+    A query without relevant documents has the value 0, one without irrelevant ones 1. O(n log n) time, O(n)
+    memory.
 
     References
     ----------

@@ -49,8 +49,8 @@ class Boosting:
         Lambda, in documents: curvatures are divided by their mean, so l2 = 10 halves the leaf of ten
         average documents. Default 20; 0 with LightGBM's own objective, which has another unit.
     max_bin : int >= 2, optional
-        Maximum number of bins of a feature, between which a tree splits. Default 127; 255 with LightGBM's
-        own objective, as it comes.
+        Maximum number of bins of a feature, between which a tree splits. Default 127; with LightGBM's own
+        objective 255, its default.
     subsample, feature_fraction : float in (0, 1]
         Share of the documents and of the features that each tree is grown on.
     patience : int >= 1, or None

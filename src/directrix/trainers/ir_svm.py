@@ -56,7 +56,9 @@ class IRSVM:
 
     Of the objective, only the queries, their weights and the model are used, not the surrogate.
     `CuttingPlane` minimises the loss to a proven distance from its minimum (``Result.gap``), where the paper
-    takes gradient steps or solves a quadratic program in as many variables as there are pairs.
+    takes gradient steps or solves a quadratic program in as many variables as there are pairs. Computing the
+    costs takes O(n log n + L^2) for every query with L grades; a step then costs what one of `CuttingPlane`
+    does.
 
     References
     ----------

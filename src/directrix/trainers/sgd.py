@@ -80,7 +80,12 @@ class SGD:
         """Return a copy whose restarts watch a score of the parameters in place of the training loss.
 
         `BestSoFar` makes them watch its score, so that rankers with validation queries do what Donmez et al.
-        do. Of two scores the first remains.
+        do. A score that is watched already is kept.
+
+        Parameters
+        ----------
+        score : callable
+            From the parameters, float64 (n_params,), to a number; called once per epoch.
         """
         copy = replace(self)
         object.__setattr__(copy, "_watched", self._watched or score)

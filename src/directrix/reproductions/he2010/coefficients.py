@@ -102,15 +102,15 @@ def _coefficients(
     values = model_values(tuple(surrogates.values()), q, models=models)
     results: list[dict[str, float | None]] = []
     for label, ours, theirs in zip(surrogates, *values, strict=True):
-        found = tendency(ours, theirs)
+        linear = tendency(ours, theirs)
         is_shown = label in shown
         by_model = np.nanmean(theirs, axis=1)
         known = ~np.isnan(theirs[0])
         results.append(
             {
-                "coefficient": found.coefficient,
-                "k": found.k,
-                "median": float(np.nanmedian(found.by_query)),
+                "coefficient": linear.coefficient,
+                "k": linear.k,
+                "median": float(np.nanmedian(linear.by_query)),
                 "monotone": tendency(ours, theirs, transform="monotone").coefficient if is_shown else None,
                 "loss": float(by_model.max() - by_model[ours[:, known].mean(axis=1).argmax()]),
             }
