@@ -67,7 +67,7 @@ def same_features(
         raise InputError(
             f"{path} has {q.n_features} features, {other} has {n_features}"
             f"{'' if names is None else f' ({some(names)})'}; both must have the same ones. {remedy}"
-            + " It adds zeros for the last ones, which a sparse file leaves out."
+            + " That adds zeros for the last features, which sparse files leave out."
             * fewer
         )
     if both and q.feature_names != names and names is not None:

@@ -255,7 +255,7 @@ def _without_queries(trials: list[Trial], measure: RankingMeasure) -> list[Trial
     kept = [trial for trial in trials if not is_by_query(trial.ranker(measure).scale)]
     if not kept:
         raise InputError(
-            "every candidate scales features by query, which is not asked for.",
+            "every candidate scales features by query, which is excluded.",
             python="Type by_query=True.",
             shell="Leave out --no-by-query.",
         )
