@@ -61,10 +61,11 @@ def unreached(measures: Iterable[Any], labels: Any) -> str:
     if not blind:
         return ""
     names = ", ".join(m.name for m in blind)
+    first: Any = blind[0]
     return (
         f"{names}: no document is relevant, because the highest label is {highest!r} and labels count from "
-        f"rel={blind[0].level!r} on. Give grades (0, 1, 2, ...), or a lower level, e.g. "
-        f"{replace(blind[0], rel=highest).name}."
+        f"rel={first.level!r} on. Give grades (0, 1, 2, ...), or a lower level, e.g. "
+        f"{replace(first, rel=highest).name}."
     )
 
 

@@ -87,6 +87,14 @@ def test_evaluate_joins_what_it_is_given(tmp_path):
         assert found == expected == {"AP": (0.0 + 1 / 2) / 2}
 
 
+def test_identifiers_that_never_meet_are_said():
+    judged = pd.DataFrame({"query_id": [1, 1], "doc_id": [7, 8], "relevance": [1, 0]})
+    message = r"no document that the run 'run' retrieved is judged \(documents 007, 008; judged are 7, 8\)"
+    with pytest.warns(UserWarning, match=message):
+        assert dx.evaluate("AP", run={"1": {"007": 2.0, "008": 1.0}}, qrels=judged) == {"AP": 0.0}
+    assert dx.evaluate("AP", run={"1": {"007": 2.0, "8": 1.0}}, qrels=judged) == {"AP": 0.0}  # one is judged
+
+
 FRAME = {"qid": ["1", "1"], "docno": ["a", "b"], "score": [1.0, 2.0]}
 WRONG = [
     (FRAME | {"score": [1.0, np.nan]}, "run: the value of row 1 is nan .* was not retrieved"),
