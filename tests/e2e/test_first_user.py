@@ -4,6 +4,7 @@ import gzip
 import json
 import re
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -123,6 +124,19 @@ def test_columns_are_taken_by_their_names(named, tmp_path):
         dx.InputError, match="column 4 of the data is 'bm25', of the training data 'signal_3'"
     ):
         ranker.predict_queries(q)
+    few = dx.Queries.from_arrays(frame.iloc[:, :60], np.zeros(60), group=[60])
+    with pytest.raises(
+        dx.InputError, match=r"have 60 features with names and 64 are needed.*feature_names=None"
+    ):
+        few.widened(64)
+    wide = replace(few, feature_names=None).widened(64)
+    first = frame.to_numpy() * (np.arange(64) < 60)
+    np.testing.assert_array_equal(
+        ranker.predict_queries(wide), ranker.predict(pd.DataFrame(first, columns=frame.columns))
+    )
+    labelled.iloc[:, [*range(60), 64, 65]].to_parquet(tmp_path / "few.parquet")
+    by_position = command("predict", path, tmp_path / "few.parquet", "--by-position")
+    assert [float(line) for line in by_position.stdout.split()] == ranker.predict_queries(wide).tolist()
 
 
 # 3 A run of few topics
