@@ -190,6 +190,7 @@ def run_search(  # noqa: PLR0913
     texts = (
         *choose.remarks_on_data(parts, plan.measure, best.candidate),
         *choose.remarks_on_gains(plan.measure, gap),
+        *choose.remarks_on_scales(ranker),
         *choose.remarks_on_packages(plan.absent),
         *choose.remarks_on_trials(without_weights, race.failed, race.n_untried, len(trials), time_budget),
         *race.remarks(),
