@@ -230,5 +230,8 @@ def test_a_sparse_file_may_leave_out_the_last_features(run, files, tmp_path):
     (tmp_path / "narrow.txt").write_text("1 qid:1 1:1\n0 qid:1 2:1\n")
     refused = run("evaluate", tmp_path / "narrow.txt", files.model)
     assert refused.exit_code == 1
-    assert "--by-position. It adds zeros for the last ones, which a sparse file leaves out." in refused.stderr
+    assert (
+        "--by-position. That adds zeros for the last features, which sparse files leave out."
+        in refused.stderr
+    )
     assert run("evaluate", tmp_path / "narrow.txt", files.model, "--by-position").exit_code == 0

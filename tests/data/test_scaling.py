@@ -45,7 +45,7 @@ def test_names_of_scales():
     assert fills_missing("log+quantile")
     assert not fills_missing("raw+log")
     assert not fills_missing(None)
-    with pytest.raises(ValueError, match=r"must be one of .* 'quantile', several with plus signs between"):
+    with pytest.raises(ValueError, match=r"must be one of .* 'quantile', several joined by plus signs"):
         dx.LinearRanker(scale="raw+robust").check_parameters()
     with pytest.raises(dx.InputError, match=r"scale='raw\+robust'; choose one of .* side by side"):
         fit_scale("raw+robust", X)

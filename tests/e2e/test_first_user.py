@@ -4,6 +4,7 @@ import gzip
 import json
 import re
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -123,6 +124,19 @@ def test_columns_are_taken_by_their_names(named, tmp_path):
         dx.InputError, match="column 4 of the data is 'bm25', of the training data 'signal_3'"
     ):
         ranker.predict_queries(q)
+    few = dx.Queries.from_arrays(frame.iloc[:, :60], np.zeros(60), group=[60])
+    with pytest.raises(
+        dx.InputError, match=r"have 60 features with names and 64 are needed.*feature_names=None"
+    ):
+        few.widened(64)
+    wide = replace(few, feature_names=None).widened(64)
+    first = frame.to_numpy() * (np.arange(64) < 60)
+    np.testing.assert_array_equal(
+        ranker.predict_queries(wide), ranker.predict(pd.DataFrame(first, columns=frame.columns))
+    )
+    labelled.iloc[:, [*range(60), 64, 65]].to_parquet(tmp_path / "few.parquet")
+    by_position = command("predict", path, tmp_path / "few.parquet", "--by-position")
+    assert [float(line) for line in by_position.stdout.split()] == ranker.predict_queries(wide).tolist()
 
 
 # 3 A run of few topics
@@ -223,6 +237,11 @@ def test_labels_below_the_level_of_relevance_are_said(ohsumed, tmp_path):
         UserWarning, match=r"AP, P@1, RR: no document is relevant, .* is 0.5 .*e.g. AP\(rel=0.5\)"
     ):
         assert dx.evaluate(["AP", "P@1", "RR", "nDCG"], [2, 1], [0.5, 0])["AP"] == 0.0
+    with pytest.warns(UserWarning, match=r"P@5: no .*e.g. P\(rel=0.6666666666666666\)@5\."):
+        dx.evaluate("P@5", [2, 1], [2 / 3, 0])
+    assert dx.evaluate("P(rel=0.6666666666666666)@5", [2, 1], [2 / 3, 0]) == {
+        "P(rel=0.6666666666666666)@5": 0.2
+    }
     assert dx.evaluate("AP(rel=0.5)", [2, 1], [0.5, 0]) == {"AP(rel=0.5)": 1.0}
     with pytest.raises(dx.InputError, match=r"AP: no document is relevant"):
         dx.LinearRanker("ApproxAP").fit([[0.1], [0.2]], [0.5, 0], qid=[1, 1])

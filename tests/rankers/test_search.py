@@ -148,6 +148,14 @@ def test_scales_by_query_are_tried_unless_they_are_not_wanted():
     assert "Leave out --no-by-query" in refused.value.in_shell
 
 
+def test_it_is_said_that_a_model_needs_whole_queries():
+    settings = {"n_trees": 2, "num_leaves": 3, "l2": 20.0, "min_data_in_leaf": 2}
+    remark = "scales features by query (raw+query-percentile): to score one document it needs all"
+    for method, is_said in (("YetiRank-Percentile", True), ("YetiRank", False)):
+        found = search_any(Q, method=method, settings=settings, folds=1)
+        assert any(remark in text for text in found.remarks) == is_said
+
+
 def test_auto_tries_several_methods_and_chooses_one():
     found = search_any(TRAIN, VALID, settings={"max_iter": 2, "epochs": 2, "cg_iter": 1, "n_trees": 2})
     methods = list(dict.fromkeys(c.method for c in found.candidates))

@@ -64,7 +64,7 @@ def compare(
         bool,
         Option(
             "--common-queries",
-            help="Compare on the topics that all runs have; otherwise missing ones count 0.",
+            help="Compare on the topics that all runs have, not with missing ones as empty rankings.",
         ),
     ] = False,
     seed: options.SeedOption = 0,

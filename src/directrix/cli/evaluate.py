@@ -44,8 +44,8 @@ def evaluate(
     if len({ranking.ranked for ranking in judged}) > 1:
         counts = ", ".join(f"{p} {len(r.ranked)}" for p, r in zip(rankings, judged, strict=True))
         remark(
-            f"note: these are means over different queries ({counts}); `directrix compare` counts those that "
-            "a run lacks as 0"
+            f"note: these are means over different queries ({counts}); `directrix compare` takes those that "
+            "a run lacks as empty rankings"
         )
     evaluations = [_values(names, ranking, tool, all_tools=all_tools) for ranking in judged]
     for text in dict.fromkeys(text for values in evaluations for text in _left_out(values)):

@@ -54,7 +54,7 @@ def same_features(
     if by_position:
         if q.n_features > n_features:
             q = replace(q, features=_columns(q, slice(n_features)), feature_names=None)
-        return replace(q.widened(n_features), feature_names=names)
+        return replace(replace(q, feature_names=None).widened(n_features), feature_names=names)
     remedy = "Give data with the same features, or take them as they stand: --by-position."
     both = names is not None and q.feature_names is not None
     if both and set(q.feature_names or ()) != set(names or ()):
@@ -67,7 +67,7 @@ def same_features(
         raise InputError(
             f"{path} has {q.n_features} features, {other} has {n_features}"
             f"{'' if names is None else f' ({some(names)})'}; both must have the same ones. {remedy}"
-            + " It adds zeros for the last ones, which a sparse file leaves out."
+            + " That adds zeros for the last features, which sparse files leave out."
             * fewer
         )
     if both and q.feature_names != names and names is not None:

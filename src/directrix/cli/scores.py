@@ -125,7 +125,8 @@ def _judged_runs(runs: dict[Path, Run], qrels: Qrels, topics: Topics) -> list[Ju
         chosen = [query for query in every if topics == "any" or query in shared]
         if not chosen:
             raise InputError(
-                "no topic is in all runs; leave out --common-queries, and topics that a run lacks count 0."
+                "no topic is in all runs; leave out --common-queries: topics that a run lacks are then "
+                "empty rankings."
             )
         joined = {path: join_trec(run, qrels, queries=chosen) for path, run in runs.items()}
     fields = ("scores", "labels", "qptr", "doc_ids")

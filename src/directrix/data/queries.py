@@ -201,7 +201,7 @@ class Queries:
         Raises
         ------
         InputError
-            If there are more columns already, or the features stay in a file.
+            If there are more columns already, they have names, or the features stay in a file.
         """
         more = n_features - self.n_features
         if more == 0:
@@ -210,6 +210,13 @@ class Queries:
             raise InputError(
                 f"n_features={n_features}, but there are {self.n_features} already; columns can only be "
                 "added. Give the files of one data set, with the same features in the same order."
+            )
+        if self.feature_names is not None:
+            raise InputError(
+                f"the data have {self.n_features} features with names and {n_features} are needed; columns "
+                "that are missing have no names.",
+                python="To take columns by position: dataclasses.replace(q, feature_names=None).widened(n).",
+                shell="Give files with the same columns.",
             )
         if isinstance(self.features, StoredFeatures):
             raise InputError(

@@ -108,8 +108,8 @@ def fit_scale(kind: str | None, features: Any) -> Scale | ScaleUnion | None:
     Parameters
     ----------
     kind : str or None
-        One of the kinds of `Scale`; ``None`` gives ``None``: no scaling. Several with plus signs between
-        them give the columns of each side by side, where "raw" stands for the features as they are:
+        One of the kinds of `Scale`; ``None`` gives ``None``: no scaling. Several joined by plus signs
+        give the columns of each side by side, where "raw" stands for the features as they are:
         "raw+query-percentile" has twice as many columns.
     features : float32 or float64 (n_docs, n_features), or CSR, or `StoredFeatures`
         Those of the training data; statistics are computed in float64, without missing values. Knots of

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from directrix.data.grouping import group_by_query
+from directrix.data.trec.frames import names_of
 from directrix.data.trec.join import join_trec
 from directrix.data.validate import check_group, check_length, check_qptr
 from directrix.errors import InputError, warn
@@ -147,6 +148,12 @@ def _of_arrays(scores: Any, labels: Any, doc_ids: Any, qid: Any, qptr: Any, grou
             f"{'scores' if scores is None else 'labels'} are missing; type evaluate(measures, scores, "
             "labels, qid=qid), or evaluate(measures, run=run, qrels=qrels)."
         )
+    for name, given in (("scores", scores), ("labels", labels)):
+        if names := names_of(given):
+            raise InputError(
+                f"{name} is a table or dict with {', '.join(map(str, names[:4]))}; one number per document "
+                "is needed. For tables of a run and of judgements type evaluate(..., run=run, qrels=qrels)."
+            )
     check_length(_length(labels), _length(scores), "labels", "scores")
     rows, boundaries, query_ids = _queries(_length(scores), qid, qptr, group)
     if rows is not None:

@@ -126,10 +126,12 @@ def listed(measures: Any) -> tuple[list[Any], list[str]]:
     """Return the measures of an argument that takes one or several, as they were given, and their names."""
     is_one = isinstance(measures, str) or not isinstance(measures, Iterable)
     wanted = [measures] if is_one else list(measures)
-    if any(isinstance(each, Number) for each in wanted):
+    is_table = hasattr(measures, "columns")
+    if is_table or any(isinstance(each, Number) for each in wanted):
         raise InputError(
-            "the measures are numbers; measures come first, then scores, then labels. Type e.g. "
-            'evaluate("nDCG@10", scores, labels, qid=qid).'
+            f"the measures are {'a table' if is_table else 'numbers'}; measures come first, then scores, "
+            'then labels. Type e.g. evaluate("nDCG@10", scores, labels, qid=qid), or '
+            'evaluate("nDCG@10", run=run, qrels=qrels).'
         )
     return wanted, [each if isinstance(each, str) else measure(each).name for each in wanted]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -61,10 +61,11 @@ def unreached(measures: Iterable[Any], labels: Any) -> str:
     if not blind:
         return ""
     names = ", ".join(m.name for m in blind)
+    first: Any = blind[0]
     return (
-        f"{names}: no document is relevant, because the highest label is {highest:g} and labels count from "
-        f"rel={blind[0].level:g} on. Give grades (0, 1, 2, ...), or a lower level, e.g. "
-        f"{blind[0].symbol}(rel={highest:g})."
+        f"{names}: no document is relevant, because the highest label is {highest!r} and labels count from "
+        f"rel={first.level!r} on. Give grades (0, 1, 2, ...), or a lower level, e.g. "
+        f"{replace(first, rel=highest).name}."
     )
 
 

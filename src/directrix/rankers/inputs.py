@@ -83,7 +83,8 @@ def one_set(eval_set: Any, eval_qid: Any, eval_group: Any) -> tuple[Any, Any, An
         eval_set = eval_set[0]
     if not isinstance(eval_set, tuple | list) or len(eval_set) != 2:
         raise InputError(
-            f"eval_set is a {type(eval_set).__name__}; it needs features and labels: eval_set=(X, y)."
+            f"eval_set is a {type(eval_set).__name__}; it needs features and labels: "
+            "eval_set=(X, y), eval_qid=qid."
         )
     return eval_set[0], eval_set[1], _unwrapped(eval_qid), _unwrapped(eval_group)
 

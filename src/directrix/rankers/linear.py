@@ -43,7 +43,7 @@ class LinearRanker(GradientRanker):
         Bring features to a common scale first, see `Scale`; stored with the model. By the training data:
         "standard", "minmax", "log" (heavy tails), "quantile" (any distribution); they fill missing values.
         By query: "query-minmax", "query-standard", "query-percentile"; ``predict`` then needs ``qid``.
-        With plus signs between, columns side by side: "standard+query-percentile"; "raw" is no scaling.
+        Joined by plus signs, columns side by side: "standard+query-percentile"; "raw" is no scaling.
     start : {"regression", "zero"}, LinearRanker, or array (n_features,)
         Where training starts: weights of a ridge regression on the gains with reweighted classes
         (Chapelle & Wu 2010, Sect. 4) and the weights given to ``fit``; zero; those of another ranker, such as

@@ -22,14 +22,14 @@ from directrix.types import Float64Array, Result
 
 
 class _ScaleNames(StrOptions):  # type: ignore[misc]  # scikit-learn has no types
-    """The kinds of scales, and several of them with plus signs between."""
+    """The kinds of scales, and several of them joined by plus signs."""
 
     def is_satisfied_by(self, val: Any) -> bool:
         return is_scale(val)
 
     def __str__(self) -> str:
         kinds = ", ".join(map(repr, SCALES))
-        return f"one of {kinds}, several with plus signs between ('raw+query-percentile')"
+        return f"one of {kinds}, several joined by plus signs ('raw+query-percentile')"
 
 
 SHARED_CONSTRAINTS: dict[str, list[Any]] = {

@@ -55,6 +55,28 @@ def test_columns_of_any_name_are_named():
     assert Qrels.from_frame(frame, qid="t", doc_id="url", label="w").labels.tolist() == [3.0, 4.0]
 
 
+def test_columns_without_names_are_numbers():
+    run = Run.from_frame(pd.DataFrame(ROWS), qid=0, doc_id=1, score=2)
+    same(run, Run.from_frame(RUN))
+
+
+def test_frames_of_numpy_scalars_and_lazy_frames():
+    frame = {"qid": list(np.array(["1", "1"])), "docno": list(np.array([3, 4])), "score": [1.0, 2.0]}
+    assert Run.from_frame(frame).doc_ids.tolist() == ["3", "4"]
+    same(Run.from_frame(pl.DataFrame(FRAME).lazy()), Run.from_frame(FRAME))
+
+
+@pytest.mark.parametrize("table", [pd.DataFrame, pl.DataFrame])
+def test_tables_by_position_are_told_how_to_be_given(table):
+    run, qrels = table(FRAME), table({"query_id": ["1"], "doc_id": ["a"], "relevance": [1]})
+    with pytest.raises(dx.InputError, match=r"scores is a table or dict with qid, docno, score.*run=run"):
+        dx.evaluate("AP", run, qrels)
+    with pytest.raises(dx.InputError, match=r"scores is a table or dict with 2, 1; "):
+        dx.evaluate("AP", RUN, QRELS)
+    with pytest.raises(dx.InputError, match=r"the measures are a table; measures come first.*run=run"):
+        dx.evaluate(run, qrels, "AP")
+
+
 def test_evaluate_joins_what_it_is_given(tmp_path):
     run, qrels = Run.from_frame(RUN), Qrels.from_frame(QRELS)
     joined = join_trec(run, qrels)
@@ -65,17 +87,30 @@ def test_evaluate_joins_what_it_is_given(tmp_path):
         assert found == expected == {"AP": (0.0 + 1 / 2) / 2}
 
 
+def test_identifiers_that_never_meet_are_said():
+    judged = pd.DataFrame({"query_id": [1, 1], "doc_id": [7, 8], "relevance": [1, 0]})
+    message = r"no document that the run 'run' retrieved is judged \(documents 007, 008; judged are 7, 8\)"
+    with pytest.warns(UserWarning, match=message):
+        assert dx.evaluate("AP", run={"1": {"007": 2.0, "008": 1.0}}, qrels=judged) == {"AP": 0.0}
+    assert dx.evaluate("AP", run={"1": {"007": 2.0, "8": 1.0}}, qrels=judged) == {"AP": 0.0}  # one is judged
+
+
 FRAME = {"qid": ["1", "1"], "docno": ["a", "b"], "score": [1.0, 2.0]}
 WRONG = [
     (FRAME | {"score": [1.0, np.nan]}, "run: the value of row 1 is nan .* was not retrieved"),
     (FRAME | {"score": ["x", "y"]}, "run: the column of values holds no numbers"),
     (FRAME | {"docno": ["a", "a"]}, "run: query 1 has the document 'a' twice"),
     (FRAME | {"qid": ["1", None]}, "run: the query of row 1 is missing"),
+    (pd.DataFrame(FRAME).convert_dtypes().replace("b", pd.NA), "run: the document of row 1 is missing"),
+    (
+        pd.DataFrame([["1", "a", 1.0, 2.0]], columns=["qid", "docno", "score", "score"]),
+        "run: 2 columns have the name 'score'",
+    ),
     (
         {"qid": ["1"], "docno": ["a"], "rank": [1]},
-        r"no column score or sim; the columns are qid, docno, rank. Type Run",
+        r"no column score or sim; the columns are qid, docno, rank. Type directrix.data.Run",
     ),
-    ([1, 2], "run is a list; a frame with columns of queries, documents and scores is needed"),
+    ([1, 2], "run has the type list; a frame with columns of queries, documents and scores is needed"),
 ]
 
 
@@ -87,7 +122,8 @@ def test_frames_that_are_no_runs_are_refused(frame, message):
 
 def test_a_named_column_must_be_there():
     with pytest.raises(
-        dx.InputError, match=r"there is no column topic; .* Type Qrels.from_frame\(frame, qid=NAME\)"
+        dx.InputError,
+        match=r"there is no column topic; .* Type directrix.data.Qrels.from_frame\(frame, qid=NAME\)",
     ):
         Qrels.from_frame(pd.DataFrame(FRAME), qid="topic")
 

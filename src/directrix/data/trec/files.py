@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Hashable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -61,19 +62,19 @@ class Run:
         frame: Any,
         tag: str = "run",
         *,
-        qid: str | None = None,
-        doc_id: str | None = None,
-        score: str | None = None,
+        qid: Hashable | None = None,
+        doc_id: Hashable | None = None,
+        score: Hashable | None = None,
     ) -> Run:
         """Build a run from a frame with one row per retrieved document.
 
         Parameters
         ----------
         frame : frame, or dict
-            pandas, polars or pyarrow, in any order of rows; or ``{query: {document: score}}``.
+            pandas, polars (also lazy) or pyarrow, in any order of rows; or ``{query: {document: score}}``.
         tag : str
             Name of the system.
-        qid, doc_id, score : str, optional
+        qid, doc_id, score : str or int, optional
             Names of the columns. Default: the first that is there of qid, query_id, q_id, topic, query; of
             docno, doc_id, docid, document, doc; of score, sim. So those of PyTerrier, ir_datasets,
             ir_measures, ranx and trec_eval need no names.
@@ -113,7 +114,12 @@ class Qrels:
 
     @classmethod
     def from_frame(
-        cls, frame: Any, *, qid: str | None = None, doc_id: str | None = None, label: str | None = None
+        cls,
+        frame: Any,
+        *,
+        qid: Hashable | None = None,
+        doc_id: Hashable | None = None,
+        label: Hashable | None = None,
     ) -> Qrels:
         """Build judgements from a frame with one row per judged document.
 
@@ -121,7 +127,7 @@ class Qrels:
         ----------
         frame : frame, or dict
             As for `Run.from_frame`.
-        qid, doc_id, label : str, optional
+        qid, doc_id, label : str or int, optional
             Names of the columns. Default as there; of labels the first of label, relevance, rel, grade,
             score.
 

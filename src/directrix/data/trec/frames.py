@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ Documents = tuple[tuple[str, ...], Int64Array, Array, Float64Array]
 
 
 def documents_of(
-    frame: Any, values: tuple[str, ...], what: str, names: Mapping[str, str | None]
+    frame: Any, values: tuple[str, ...], what: str, names: Mapping[str, Hashable | None]
 ) -> Documents:
     """Return the rows of a frame, grouped by query.
 
@@ -65,32 +65,44 @@ def documents_of(
 
 
 def _columns(
-    frame: Any, values: tuple[str, ...], what: str, names: Mapping[str, str | None]
+    frame: Any, values: tuple[str, ...], what: str, names: Mapping[str, Hashable | None]
 ) -> tuple[Any, Any, Any]:
     """Columns of queries, documents and values."""
     if isinstance(frame, Mapping) and all(isinstance(entry, Mapping) for entry in frame.values()):
         rows = [(query, doc, value) for query, docs in frame.items() for doc, value in docs.items()]
         return tuple(zip(*rows, strict=True)) if rows else ((), (), ())  # type: ignore[return-value]
-    given = getattr(frame, "column_names", None)  # pyarrow; its .columns are the columns themselves
-    given = getattr(frame, "columns", None) if given is None else given
-    known = [str(name) for name in (frame if isinstance(frame, Mapping) else () if given is None else given)]
+    if hasattr(frame, "collect_schema") and hasattr(frame, "collect"):
+        frame = frame.collect()  # a lazy one of polars
+    known = names_of(frame)
     if not known:
         raise InputError(
-            f"{what} is a {type(frame).__name__}; a frame with columns of queries, documents and "
+            f"{what} has the type {type(frame).__name__}; a frame with columns of queries, documents and "
             f"{values[0]}s is needed, or a dict {{query: {{document: {values[0]}}}}}, or the path of a file."
         )
     found = []
     for key, candidates in (("qid", _QUERY), ("doc_id", _DOC), (values[0], values)):
         asked = names[key]
-        name = next((n for n in ((asked,) if asked else candidates) if n in known), None)
+        name = next((n for n in (candidates if asked is None else (asked,)) if n in known), None)
         if name is None:
             raise InputError(
-                f"{what}: there is no column {_or((asked,) if asked else candidates)}; the columns "
-                f"are {', '.join(known)}. Type {'Run' if what == 'run' else 'Qrels'}.from_frame("
-                f"frame, {key}=NAME)."
+                f"{what}: there is no column {_or(candidates if asked is None else (asked,))}; the columns "
+                f"are {', '.join(map(str, known))}. Type directrix.data.{'Run' if what == 'run' else 'Qrels'}"
+                f".from_frame(frame, {key}=NAME)."
+            )
+        if known.count(name) > 1:
+            raise InputError(
+                f"{what}: {known.count(name)} columns have the name {name!r}; one is needed. Rename or "
+                "leave out the others."
             )
         found.append(frame[name])
     return found[0], found[1], found[2]
+
+
+def names_of(frame: Any) -> list[Any]:
+    """Names of the columns of a frame or a dict; of anything else none."""
+    given = getattr(frame, "column_names", None)  # pyarrow; its .columns are the columns themselves
+    given = getattr(frame, "columns", None) if given is None else given
+    return list(frame if isinstance(frame, Mapping) else () if given is None else given)
 
 
 def _words(column: Any, what: str, which: str) -> list[str]:
@@ -100,11 +112,13 @@ def _words(column: Any, what: str, which: str) -> list[str]:
             column = getattr(column, get)()
             break
     cells = list(column)
-    bad = next((row for row, cell in enumerate(cells) if cell is None or cell != cell), None)
+    # the missing value of pandas's own types, NA, has no truth value
+    bad = next((row for row, cell in enumerate(cells) if cell is None or str(cell != cell) != "False"), None)
     if bad is not None:
         raise InputError(f"{what}: the {which} of row {bad} is missing; drop such rows, e.g. frame.dropna().")
     return [str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell) for cell in cells]
 
 
-def _or(names: tuple[str, ...]) -> str:
-    return " or ".join([", ".join(names[:-1])] * (len(names) > 1) + [names[-1]])
+def _or(names: tuple[Any, ...]) -> str:
+    texts = list(map(str, names))
+    return " or ".join([", ".join(texts[:-1])] * (len(texts) > 1) + texts[-1:])

@@ -11,7 +11,7 @@ import numpy as np
 
 from directrix.data.grouping import object_array
 from directrix.data.trec.files import Qrels, Run, read_trec_qrels, read_trec_run
-from directrix.errors import InputError
+from directrix.errors import InputError, warn
 from directrix.types import Array, Float64Array, Int64Array
 
 
@@ -56,6 +56,11 @@ def join_trec(run: Any, qrels: Any, *, queries: Literal["both", "judged"] | Sequ
     ------
     InputError
         If no query is in both, or a file or frame cannot be read.
+
+    Warns
+    -----
+    UserWarning
+        If no retrieved document is judged: identifiers may be written in two ways.
     """
     run = _as(Run, run, read_trec_run)
     qrels = _as(Qrels, qrels, read_trec_qrels)
@@ -69,15 +74,23 @@ def join_trec(run: Any, qrels: Any, *, queries: Literal["both", "judged"] | Sequ
     named = {"both": [q for q in run.query_ids if q in in_qrels], "judged": qrels.query_ids}
     chosen = named[queries] if isinstance(queries, str) else queries
     scores, labels, docs, sizes = [], [], [], []
+    has_judged = False
     for query in chosen:
         known = qrels.of_query(in_qrels[query])
         first, last = (run.qptr[in_run[query]], run.qptr[in_run[query] + 1]) if query in in_run else (0, 0)
         names = list(run.doc_ids[first:last])
+        has_judged |= not known.keys().isdisjoint(names)
         labels += [known.pop(name, 0.0) for name in names]
         labels += known.values()
         docs += [*names, *known]
         scores += [run.scores[first:last], np.full(len(known), -np.inf)]
         sizes.append(len(names) + len(known))
+    if not has_judged and np.isfinite(np.concatenate(scores)).any():
+        warn(
+            f"no document that the run {run.tag!r} retrieved is judged (documents {some_of(run.doc_ids)}; "
+            f"judged are {some_of(qrels.doc_ids)}), so none counts as relevant. Check that both write ids "
+            "alike: tables read 007 as the number 7 unless the column is text."
+        )
     qptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     return Judged(np.concatenate(scores), np.maximum(labels, 0.0), qptr, tuple(chosen), object_array(docs))
 
@@ -89,6 +102,6 @@ def _as(kind: Any, given: Any, read: Callable[[Any], Any]) -> Any:
     return read(given) if isinstance(given, str | os.PathLike) else kind.from_frame(given)
 
 
-def some_of(names: tuple[str, ...]) -> str:
+def some_of(names: Sequence[str] | Array) -> str:
     """Return the first identifiers as text for messages."""
-    return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+    return ", ".join(map(str, names[:3])) + (", ..." if len(names) > 3 else "")

@@ -190,6 +190,7 @@ def run_search(  # noqa: PLR0913
     texts = (
         *choose.remarks_on_data(parts, plan.measure, best.candidate),
         *choose.remarks_on_gains(plan.measure, gap),
+        *choose.remarks_on_scales(ranker),
         *choose.remarks_on_packages(plan.absent),
         *choose.remarks_on_trials(without_weights, race.failed, race.n_untried, len(trials), time_budget),
         *race.remarks(),
@@ -255,7 +256,7 @@ def _without_queries(trials: list[Trial], measure: RankingMeasure) -> list[Trial
     kept = [trial for trial in trials if not is_by_query(trial.ranker(measure).scale)]
     if not kept:
         raise InputError(
-            "every candidate scales features by query, which is not asked for.",
+            "every candidate scales features by query, which is excluded.",
             python="Type by_query=True.",
             shell="Leave out --no-by-query.",
         )
