@@ -55,7 +55,7 @@ class BoostedRanker(StoredRanker):
         With "lambdarank" LightGBM's ``lambda_l2``, in units of its own second derivatives; default 0.
     max_bin : int >= 2, optional
         Maximum number of bins of a feature, between which trees split. Default 127, which costs less time
-        than 255, the default with "lambdarank", and ranks as well (docs/decisions/0139).
+        than 255, the default with "lambdarank", and ranks as well (docs/decisions/0145).
     subsample : float in (0, 1]
         Share of the documents that each tree is grown on.
     feature_fraction : float in (0, 1]

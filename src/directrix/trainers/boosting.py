@@ -37,14 +37,10 @@ class Boosting:
 
     Parameters
     ----------
-    n_trees : int >= 1
-        Steps.
+    n_trees, num_leaves, min_data_in_leaf : int
+        Steps, >= 1; leaves of a tree, >= 2; documents in every leaf, >= 1.
     learning_rate : float > 0
         Factor eta on every step.
-    num_leaves : int >= 2
-        Leaves of a tree.
-    min_data_in_leaf : int >= 1
-        Documents in every leaf.
     l2 : float >= 0, optional
         Lambda, in documents: curvatures are divided by their mean, so l2 = 10 halves the leaf of ten
         average documents. Default 20; 0 with LightGBM's own objective, which has another unit.
@@ -56,9 +52,8 @@ class Boosting:
     patience : int >= 1, or None
         With validation queries: stop after this number of trees without a new best.
     anneal : float >= 1
-        How much larger the smoothing of the surrogate is for the first tree than for the last one; it falls
-        by one factor from tree to tree, to 1 in the unit of ``surrogate.at``. Steps have the surrogate's unit
-        of score, so that only the ratio matters. With 1 the surrogate is as it is given.
+        Smoothing of the surrogate for the first tree over that for the last one; it falls by one factor from
+        tree to tree, to 1 in the unit of ``surrogate.at``. Steps have the unit of scores: the ratio matters.
     seed : int >= 0
         Of the random choice of documents and features, and of the noise of a surrogate that draws some.
 
