@@ -79,9 +79,8 @@ class Boosting:
     def __post_init__(self) -> None:
         for name in ("n_trees", "min_data_in_leaf") + ("patience",) * (self.patience is not None):
             whole(getattr(self, name), name, "Boosting")
-        whole(self.num_leaves, "num_leaves", "Boosting", least=2, example=15)
-        if self.max_bin is not None:
-            whole(self.max_bin, "max_bin", "Boosting", least=2, example=255)
+        for name in ("num_leaves",) + ("max_bin",) * (self.max_bin is not None):
+            whole(getattr(self, name), name, "Boosting", least=2, example=15)
         whole(self.seed, "seed", "Boosting", least=0, example=0)
         number(self.learning_rate, "learning_rate", "Boosting", above=0.0, example=0.1)
         number(self.anneal, "anneal", "Boosting", least=1.0, example=4096.0)
