@@ -73,6 +73,29 @@ def test_the_loss_keeps_the_laws():
     check_surrogate(GradedHinge(GRADES, COSTS))
 
 
+@pytest.mark.parametrize(
+    ("grades", "costs", "message"),
+    [
+        ((), (), "ascending grades and a row of 0 costs"),
+        ((1.0, 0.0), ((0.0, 0.0), (1.0, 0.0)), "ascending grades"),
+        ((0.0, 1.0), ((0.0, 0.0),), "a row of 2 costs"),
+        ((0.0, 1.0), ((0.0,), (1.0, 0.0)), "a row of 2 costs"),
+        ((0.0, 1.0), ((0.0, 0.0), (-1.0, 0.0)), "a negative one is not convex"),
+        ((0.0, 1.0), ((0.0, 0.0), (np.nan, 0.0)), "costs must be numbers from 0 on"),
+    ],
+)
+def test_wrong_costs_are_refused(grades, costs, message):
+    with pytest.raises(dx.InputError, match=message):
+        GradedHinge(grades, costs)
+
+
+@pytest.mark.parametrize("label", [0.5, 4.0])
+def test_a_label_without_costs_is_refused(label):
+    labels = np.array([0.0, label, 1.0])
+    with pytest.raises(dx.InputError, match=f"no costs for the label {label:g}; give costs for every grade"):
+        GradedHinge(GRADES, COSTS).value_and_grad(np.zeros(3), labels, np.array([0, 3]))
+
+
 def test_its_minimum_is_that_of_a_machine_on_explicit_pairs():
     """LinearSVC with the hinge on differences: 1/2 |w|^2 + sum_p c_p max(0, 1 - w d_p)."""
     q, C = problem(2), 3.0

@@ -56,24 +56,25 @@ def same_features(
             q = replace(q, features=_columns(q, slice(n_features)), feature_names=None)
         return replace(replace(q, feature_names=None).widened(n_features), feature_names=names)
     remedy = "Give data with the same features, or take them as they stand: --by-position."
-    both = names is not None and q.feature_names is not None
-    if both and set(q.feature_names or ()) != set(names or ()):
-        lacks = [name for name in names or () if name not in (q.feature_names or ())]
-        more = [name for name in q.feature_names or () if name not in (names or ())]
-        parts = [f"lacks {some(lacks)}"] * bool(lacks) + [f"also has {some(more)}"] * bool(more)
-        raise InputError(f"{path} does not have the features of {other}: it {' and '.join(parts)}. {remedy}")
+    if names is not None and q.feature_names is not None:
+        lacks = [name for name in names if name not in q.feature_names]
+        more = [name for name in q.feature_names if name not in names]
+        if lacks or more:
+            parts = [f"lacks {some(lacks)}"] * bool(lacks) + [f"also has {some(more)}"] * bool(more)
+            text = f"{path} does not have the features of {other}: it {' and '.join(parts)}."
+            raise InputError(f"{text} {remedy}")
+        if q.feature_names == names:
+            return q
+        place = {name: column for column, name in enumerate(q.feature_names)}
+        return replace(q, features=_columns(q, [place[name] for name in names]), feature_names=names)
     if q.n_features != n_features:
-        fewer = q.n_features < n_features and not both
         raise InputError(
             f"{path} has {q.n_features} features, {other} has {n_features}"
             f"{'' if names is None else f' ({some(names)})'}; both must have the same ones. {remedy}"
             + " That adds zeros for the last features, which sparse files leave out."
-            * fewer
+            * (q.n_features < n_features)
         )
-    if both and q.feature_names != names and names is not None:
-        place = {name: column for column, name in enumerate(q.feature_names or ())}
-        return replace(q, features=_columns(q, [place[name] for name in names]), feature_names=names)
-    if names is not None and q.feature_names is None:
+    if names is not None:
         remark(f"note: the features of {path} have no names and are taken by position, those of {other} have")
     return q
 

@@ -37,11 +37,15 @@ class ScaleUnion:
     def __post_init__(self) -> None:
         kinds = self.kind.split("+")
         if len(kinds) < 2 or len(set(kinds)) < len(kinds):
-            raise InputError(f"scale={self.kind!r}: two or more different kinds are needed for a union.")
+            raise InputError(
+                f"scale={short_text(self.kind)}: two or more different kinds are needed for a union."
+            )
         counts = {part.n_features for part in self.parts if part is not None} - {None}
         if len(counts) > 1:
             numbers = " and ".join(sorted(map(str, counts)))
-            raise InputError(f"scale={self.kind!r} has parts for {numbers} features; all must agree.")
+            raise InputError(
+                f"scale={short_text(self.kind)} has parts for {numbers} features; all must agree."
+            )
 
     @property
     def kind(self) -> str:
@@ -150,7 +154,8 @@ def scale_from_json(data: Any) -> Scale | ScaleUnion:
             f"the scale in the model file is a union of {short_text(parts)}; a list of scales is needed. "
             "Save the model again."
         )
+    scales = tuple(None if part is None else Scale.from_json(part) for part in parts)
     try:
-        return ScaleUnion(tuple(None if part is None else Scale.from_json(part) for part in parts))
+        return ScaleUnion(scales)
     except InputError as error:
         raise InputError(f"the scale in the model file: {error} Save the model again.") from error

@@ -51,8 +51,14 @@ _lambdas = partial(
     keeps_best=True,
     selection="nDCG@10",
 )
-_TREES = {"n_trees": 300, "patience": 50, "l2": 0.0, "max_bin": 255}
-_TREES |= {"subsample": 0.8, "feature_fraction": 0.8}
+_TREES = {
+    "n_trees": 300,
+    "patience": 50,
+    "l2": 0.0,
+    "max_bin": 255,
+    "subsample": 0.8,
+    "feature_fraction": 0.8,
+}
 _boosted = partial(
     Method,
     model="trees",

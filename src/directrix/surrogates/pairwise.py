@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.pairs import KendallTau
 from directrix.measures.terms import query_sums
@@ -117,6 +118,12 @@ class GradedHinge(_Pairwise):
     costs : tuples of floats >= 0, one for each grade
         ``costs[a][b]`` is tau of the grades a > b; the rest is not used.
 
+    Raises
+    ------
+    InputError
+        If grades are not ascending, or costs are not one number from 0 on for each pair of them; from
+        ``value_and_grad`` if a label is not one of the grades.
+
     Notes
     -----
     O(n log n + L n) time for L different labels in the query, O(n) memory.
@@ -131,6 +138,16 @@ class GradedHinge(_Pairwise):
     grades: tuple[float, ...] = (0.0, 1.0)
     costs: tuple[tuple[float, ...], ...] = ((0.0, 0.0), (1.0, 0.0))
 
+    def __post_init__(self) -> None:
+        n, costs = len(self.grades), np.array([row for row in self.costs if len(row) == len(self.grades)])
+        if n == 0 or not (np.diff(self.grades) > 0.0).all() or costs.shape != (n, n) or len(self.costs) != n:
+            raise InputError(
+                f"{self!r}: ascending grades and a row of {n} costs for each of them are needed, e.g. "
+                "GradedHinge(grades=(0, 1, 2), costs=((0, 0, 0), (1, 0, 0), (3, 1, 0)))."
+            )
+        if not (np.isfinite(costs).all() and (costs >= 0.0).all()):
+            raise InputError(f"{self!r}: costs must be numbers from 0 on; a negative one is not convex.")
+
     @property
     def traits(self) -> frozenset[str]:
         """convex, shift_invariant."""
@@ -139,4 +156,11 @@ class GradedHinge(_Pairwise):
     def from_labels(self, labels: Float64Array, qptr: Int64Array) -> Any:
         """Number of every document's grade, 1/number of pairs of every query, and the costs."""
         _, shares = super().from_labels(labels, qptr)
-        return np.searchsorted(self.grades, labels), shares, np.array(self.costs)
+        places = np.minimum(np.searchsorted(self.grades, labels), len(self.grades) - 1)
+        unknown = np.unique(labels[np.array(self.grades)[places] != labels])
+        if len(unknown):
+            raise InputError(
+                f"{self!r} has no costs for the label {unknown[0]:g}; give costs for every grade of the "
+                f"data, grades={tuple(np.unique(labels).tolist())}, or train with IRSVM(), which finds them."
+            )
+        return places, shares, np.array(self.costs)

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.dcg import DCG
@@ -14,10 +15,13 @@ from directrix.measures.names import measure as parse_measure
 from directrix.measures.prepared import Prepared
 from directrix.models.linear import LinearModel
 from directrix.models.rows import column_reader
-from directrix.objectives.objective import Objective as DataObjective
 from directrix.parameters import whole
 from directrix.trainers.progress import Progress
-from directrix.trainers.requirements import linear_measure_objective, varying_features
+from directrix.trainers.requirements import (
+    linear_measure_objective,
+    varying_features,
+    weights_where_defined,
+)
 from directrix.types import Callback, Float64Array, Objective, Result
 
 _PERFECT = 1.0 - 1e-6  # beyond this a weight would be infinite
@@ -107,9 +111,14 @@ class AdaRank:
         linear = linear_measure_objective(objective, "AdaRank")
         q = linear.queries
         ready = parse_measure(self.measure).prepare(q.labels, q.qptr, doc_ids=q.doc_ids)
-        rankers, values, weight = self._weak_rankers(linear, ready)
+        unordered = ready(np.zeros(q.n_docs))[0]
+        weight = weights_where_defined(
+            f"AdaRank(measure={str(self.measure)!r})", linear.query_weight, unordered
+        )
+        weight /= weight.sum()
+        rankers, values = self._weak_rankers(q, ready)
         progress, params = Progress(start, callback), np.zeros(len(start))
-        now = np.nan_to_num(ready(np.zeros(q.n_docs))[0])
+        now = np.nan_to_num(unordered)
         left = np.full(len(rankers), np.inf if self.repeats is None else self.repeats)
         with progress:
             while True:
@@ -137,18 +146,9 @@ class AdaRank:
                 now = np.nan_to_num(ready(scores)[0])
         return progress.result(own_loss=True)
 
-    def _weak_rankers(
-        self, linear: DataObjective, ready: Prepared
-    ) -> tuple[list[tuple[int, int]], Float64Array, Float64Array]:
-        """Feature and sign of each, E of each on every query, and the queries' weights with sum 1."""
-        q, column = linear.queries, column_reader(linear.queries.features)
+    def _weak_rankers(self, q: Queries, ready: Prepared) -> tuple[list[tuple[int, int]], Float64Array]:
+        """Feature and sign of each, and E of each on every query."""
+        column = column_reader(q.features)
         rankers = [(f, sign) for f in varying_features(q) for sign in ((1, -1) if self.signs else (1,))]
         values = np.array([ready(sign * column(f))[0] for f, sign in rankers]).reshape(-1, q.n_queries)
-        skipped = np.isnan(values).all(axis=0) if rankers else np.zeros(q.n_queries, dtype=bool)
-        weight = np.where(skipped, 0.0, linear.query_weight)
-        if not weight.any():
-            raise InputError(
-                f"AdaRank(measure={str(self.measure)!r}): it is defined for none of the {q.n_queries} "
-                "queries, so nothing can be learned; at least one query needs documents of different labels."
-            )
-        return rankers, np.nan_to_num(values), weight / weight.sum()
+        return rankers, np.nan_to_num(values)

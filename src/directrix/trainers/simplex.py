@@ -15,7 +15,11 @@ from directrix.measures.names import measure as parse_measure
 from directrix.models.linear import LinearModel
 from directrix.parameters import whole
 from directrix.trainers.progress import Progress
-from directrix.trainers.requirements import linear_measure_objective, varying_features
+from directrix.trainers.requirements import (
+    linear_measure_objective,
+    varying_features,
+    weights_where_defined,
+)
 from directrix.types import Callback, Float64Array, Objective, Result
 
 _MOST = 200_000
@@ -91,16 +95,12 @@ class SimplexSearch:
         self._check_size(len(features))
         ready = parse_measure(self.measure).prepare(q.labels, q.qptr, doc_ids=q.doc_ids)
 
+        owner = f"SimplexSearch(measure={str(self.measure)!r})"
+
         def loss(params: Float64Array) -> float:
             values = ready(linear.scores(params).astype(np.float64))[0]
-            defined = ~np.isnan(values)
-            weight = linear.query_weight * defined
-            if not weight.any():
-                raise InputError(
-                    f"SimplexSearch(measure={str(self.measure)!r}): it is defined for none of the "
-                    f"{q.n_queries} queries; at least one query needs documents of different labels."
-                )
-            return -float(weight @ np.where(defined, values, 0.0) / weight.sum())
+            weight = weights_where_defined(owner, linear.query_weight, values)
+            return -float(weight @ np.nan_to_num(values) / weight.sum())
 
         progress, tried = Progress(start, callback), 0
         with progress:

@@ -70,7 +70,7 @@ def test_validation_chooses_a_round_for_every_fold(found):
         evaluations=0,
     )
     assert made.chosen.tolist() == [1, 0]
-    assert made.test_of_chosen.tolist() == [5.0, 6.0, 7.0, 3.0, 4.0]
+    assert made.chosen_on_test.tolist() == [5.0, 6.0, 7.0, 3.0, 4.0]
     unknown = PathResult(**{**vars(made), "valid": np.full((2, 3), np.nan)})
     assert unknown.chosen.tolist() == [2, 2]  # the last one
 

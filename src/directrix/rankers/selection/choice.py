@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from directrix.data.scaling import is_by_query
 from directrix.measures.base import RankingMeasure
+from directrix.rankers.method import Trial
 from directrix.rankers.selection.blend import Blend, blend
 from directrix.rankers.selection.choose import preferred
 from directrix.rankers.selection.trial import Fold, Trained
@@ -25,10 +26,16 @@ class Choice(NamedTuple):
         """The measure on every validation query."""
         return self.best.candidate.values if self.mixed is None else self.mixed.values
 
-    def needs_queries(self, measure: RankingMeasure) -> bool:
+    @property
+    def needs_queries(self) -> bool:
         """Whether a document can only be scored together with the others of its query."""
         members = [self.best] if self.mixed is None else [trained for trained, _ in self.mixed.members]
-        return any(_scales_by_query(trained, measure) for trained in members)
+        return any(needs_queries(trained.trial) for trained in members)
+
+
+def needs_queries(trial: Trial) -> bool:
+    """Whether the ranker of a trial scales by query, and so needs all documents of a query to score one."""
+    return is_by_query(trial.ranker(None).scale)
 
 
 def choice(
@@ -40,8 +47,8 @@ def choice(
     such candidates, query by query, exceeds twice its standard error; see docs/decisions/0144.
     """
     best = _among(tried, folds, measure, may_blend=may_blend)
-    alone = [trained for trained in tried if not _scales_by_query(trained, measure)]
-    if not best.needs_queries(measure) or not any(trained.candidate.is_eligible for trained in alone):
+    alone = [trained for trained in tried if not needs_queries(trained.trial)]
+    if not best.needs_queries or not any(trained.candidate.is_eligible for trained in alone):
         return best
     other = _among(alone, folds, measure, may_blend=may_blend)
     lead, error = mean_and_error(best.values - other.values)
@@ -54,7 +61,3 @@ def _among(
     candidates = [trained.candidate for trained in tried]
     best = tried[candidates.index(preferred(candidates))]
     return Choice(best, blend(tried, folds, measure) if may_blend else None)
-
-
-def _scales_by_query(trained: Trained, measure: RankingMeasure) -> bool:
-    return is_by_query(trained.trial.ranker(measure).scale)

@@ -99,10 +99,10 @@ def remarks_on_gains(measure: RankingMeasure, gap: float) -> Iterator[str]:
 
 def remarks_on_scales(ranker: Any) -> Iterator[str]:
     """Yield a remark on a ranker that cannot score a document without the others of its query."""
-    scales = [getattr(member, "scale_", None) for member in getattr(ranker, "members_", (ranker,))]
-    if kinds := sorted({scale.kind for scale in scales if scale is not None and scale.by_query}):
+    scale = ranker.scale_
+    if scale is not None and scale.by_query:
         yield (
-            f"the model scales features by query ({', '.join(kinds)}): to score one document it needs all "
+            f"the model scales features by query ({scale.kind}): to score one document it needs all "
             "documents of the query; by_query=False, --no-by-query in a shell, leaves such models out"
         )
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from directrix.data.queries import Queries
-from directrix.data.scaling import is_by_query
 from directrix.data.weights import weights_of
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
@@ -20,7 +19,7 @@ from directrix.rankers.method import Auto, Method, Trial
 from directrix.rankers.methods import method as method_named
 from directrix.rankers.selection import choose
 from directrix.rankers.selection.blend import Blend
-from directrix.rankers.selection.choice import choice
+from directrix.rankers.selection.choice import choice, needs_queries
 from directrix.rankers.selection.clock import Clock, Progress
 from directrix.rankers.selection.race import Race
 from directrix.rankers.selection.result import Search
@@ -94,7 +93,7 @@ def search(  # noqa: PLR0913
         speed of the machine.
     weights : (doc_weight, query_weight), optional
         As in ``fit_queries``.
-    seed, single
+    seed, single : int, bool
         Seed of the split and of stochastic trainers; whether to return one candidate, never an ensemble.
     progress : callable, optional
         ``progress(done, total, text)`` at every step of every candidate.
@@ -150,7 +149,7 @@ def plan_search(
         trial.ranker(measure).check_parameters()
     suited = method.suited(measure) if isinstance(method, Auto) else ()
     absent = tuple(m for m in suited if not m.is_installed and (models is None or m.model in models))
-    return SearchPlan(measure, trials if by_query else _without_queries(trials, measure), absent)
+    return SearchPlan(measure, trials if by_query else _without_queries(trials), absent)
 
 
 def run_search(  # noqa: PLR0913
@@ -251,9 +250,9 @@ def _with_models(trials: list[Trial], models: Collection[str] | None) -> list[Tr
     return matching
 
 
-def _without_queries(trials: list[Trial], measure: RankingMeasure) -> list[Trial]:
+def _without_queries(trials: list[Trial]) -> list[Trial]:
     """Keep the trials that score a document without the others of its query."""
-    kept = [trial for trial in trials if not is_by_query(trial.ranker(measure).scale)]
+    kept = [trial for trial in trials if not needs_queries(trial)]
     if not kept:
         raise InputError(
             "every candidate scales features by query, which is excluded.",

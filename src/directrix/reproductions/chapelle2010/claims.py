@@ -48,7 +48,7 @@ def _of_paths(results: Results) -> Iterator[Claim]:
     )
     yield ahead(
         *_PAPER.statement("stop-early"),
-        _scored("at the round that validation chose", full.test_of_chosen),
+        _scored("at the round that validation chose", full.chosen_on_test),
         _scored(f"at sigma = {settings.sigma_last:g}:", full.test[-1]),
     )
     last = settings.sigma_last

@@ -67,11 +67,11 @@ class PathResult:
         return np.asarray(self.valid.argmax(axis=1), dtype=np.int64)
 
     @property
-    def test_of_chosen(self) -> Float64Array:
+    def chosen_on_test(self) -> Float64Array:
         """nDCG@50 of every test query, with the round that validation chose."""
-        return self.test_of(self.chosen)
+        return self.on_test(self.chosen)
 
-    def test_of(self, rounds: Int64Array) -> Float64Array:
+    def on_test(self, rounds: Int64Array) -> Float64Array:
         """nDCG@50 of every test query, with one round for each fold."""
         return np.asarray(self.test[rounds[self.fold_of], np.arange(self.test.shape[1])])
 

@@ -126,7 +126,7 @@ def _paths(results: Results) -> Table:
                 float(result.train[:, -1].mean()),
                 float(result.test[-1].mean()),
                 p.get(name),
-                float(result.test_of_chosen.mean()),
+                float(result.chosen_on_test.mean()),
                 result.evaluations // len(result.train),
             )
         )
@@ -142,7 +142,7 @@ def _stopping(results: Results) -> Table:
         "Theorem 1": path.stopped(theory.gaps),
         "the last round": last,
     }
-    values = {name: path.test_of(rounds) for name, rounds in rules.items()}
+    values = {name: path.on_test(rounds) for name, rounds in rules.items()}
     p = _adjusted(values, next(iter(rules)))
     rows = [
         (name, ", ".join(map(str, rounds)), float(values[name].mean()), p.get(name))

@@ -105,10 +105,10 @@ def _optimality(results: Results) -> Table:
 
 def _certified(key: Key, one: Any) -> tuple[Value, ...]:
     kind, collection, model, measure = key
-    return (collection, NETS[model], measure, {**_TRAINED, **_OTHERS}[kind], *_test(one))
+    return (collection, NETS[model], measure, {**_TRAINED, **_OTHERS}[kind], *_tested(one))
 
 
-def _test(one: Any) -> tuple[Value, ...]:
+def _tested(one: Any) -> tuple[Value, ...]:
     return (
         *(one["value"], f"{one['norm']:.3g}", one["n_rising"], one["n_directions"]),
         *(f"{one['largest_rise']:.5f}", "yes" if one["is_local_optimum"] else "no"),
@@ -135,7 +135,7 @@ def _large(results: Results) -> tuple[Table, ...]:
             where = results.large["tested", model, measure]
             rest = [where[name] if kind == "chosen" else None for name in ("test", "error", "rate", "epoch")]
             restarts = ", ".join(f"{rate}: {n}" for rate, n in where["restarts"].items())
-            rows.append((NETS[model], measure, _TRAINED[kind], *_test(one), *rest, restarts))
+            rows.append((NETS[model], measure, _TRAINED[kind], *_tested(one), *rest, restarts))
     return (_PAPER.table("large", rows, size=size.size),) if size and rows else ()
 
 
@@ -152,7 +152,7 @@ def _by_construction(results: Results) -> Table:
 
 def _other_weights(results: Results) -> tuple[Table, ...]:
     rows = [
-        (collection, kind, name, measure, *_test(one), one["relative"]["n_rising"])
+        (collection, kind, name, measure, *_tested(one), one["relative"]["n_rising"])
         for (kind, collection, name, measure), one in results.others.items()
     ]
     return (_PAPER.table("other-weights", rows),) if rows else ()
