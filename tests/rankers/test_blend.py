@@ -97,7 +97,7 @@ def test_what_needs_whole_queries_is_chosen_only_if_it_is_ahead_by_more_than_cha
     assert tried[1].candidate.valid > tried[0].candidate.valid
     found = choice(tried, FOLDS, NDCG, may_blend=may_blend)
     assert found.needs_queries == is_chosen
-    assert choice(tried[1:], FOLDS, NDCG, may_blend=may_blend).needs_queries(NDCG), "there is nothing else"
+    assert choice(tried[1:], FOLDS, NDCG, may_blend=may_blend).needs_queries, "there is nothing else"
 
 
 def test_folds_are_one_set_of_queries():
