@@ -4,6 +4,7 @@
 """
 
 import math
+from collections import Counter
 from itertools import pairwise
 
 import numpy as np
@@ -130,6 +131,35 @@ def equation_11(scores, labels):
 def effective(measure, scores, labels, level, *, misranked=False):
     """Number of pairs with a lambda, for the construction of weighted pairs."""
     return sum(change(measure, scores, labels, i, j) > 1e-12 for i, j in pairs(level, scores, misranked))
+
+
+def missed(labels, scores, k, *, whole_level):
+    """Documents below rank k that an ideal ranking has above it, counted label by label."""
+    order, found = ranking(scores), []
+    lacking = Counter(sorted(labels, reverse=True)[:k]) - Counter(labels[i] for i in order[:k])
+    for i in order[k:]:
+        if lacking[labels[i]] > 0:
+            found.append(i)
+            lacking[labels[i]] -= not whole_level
+    return found
+
+
+def extended_pairs(scores, labels, k, *, whole_level):
+    """Lambda-eX: pairs (i, j), l_i > l_j, with a document of the first k ranks or a missed one."""
+    chosen = {*ranking(scores)[:k], *missed(labels, scores, k, whole_level=whole_level)}
+    return [(i, j) for i, j in pairs(labels, scores, misranked=False) if i in chosen or j in chosen]
+
+
+def extended(scores, labels, k, *, whole_level):
+    """Forces of Lambda-eX for nDCG@k: discounts go on below k, and only the ideal is cut there."""
+    rank, gain = {i: p for p, i in enumerate(ranking(scores), 1)}, [2.0**label - 1 for label in labels]
+    ideal = sum(g / math.log2(p + 1) for p, g in enumerate(sorted(gain, reverse=True)[:k], 1))
+    forces = np.zeros(len(scores))
+    for i, j in extended_pairs(scores, labels, k, whole_level=whole_level):
+        change = (gain[i] - gain[j]) * abs(1 / math.log2(rank[i] + 1) - 1 / math.log2(rank[j] + 1)) / ideal
+        forces[i] += change * logistic(scores, i, j)
+        forces[j] -= change * logistic(scores, i, j)
+    return forces
 
 
 REFERENCES = {

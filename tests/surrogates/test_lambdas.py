@@ -112,6 +112,30 @@ def test_misranked_pairs_of_long_queries(dtype):
     np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance * np.abs(expected).max())
 
 
+@pytest.mark.parametrize("pairs", ["missed", "missed-level"])
+@pytest.mark.parametrize("k", [1, 2, 4, 20])
+@settings(deadline=None, max_examples=60)
+@given(query=queries(largest=14))
+def test_missed_documents_meet_all_others(pairs, k, query):
+    scores, labels = query
+    surrogate, whole_level = dx.Lambda(dx.NDCG(k=k), pairs=pairs), pairs == "missed-level"
+    expected = reference.extended(scores, labels, k, whole_level=whole_level)
+    value, grad = lambdas(surrogate, scores, labels)
+    np.testing.assert_allclose(grad, expected, rtol=1e-10, atol=1e-14)
+    assert value[0] == reference.value(surrogate.measure, scores, labels)
+    count = len(reference.extended_pairs(scores, labels, k, whole_level=whole_level))
+    assert surrogate.effective_pairs(scores, labels, np.array([0, len(scores)])).tolist() == [count]
+
+
+def test_missed_documents_end_an_incoherence():
+    """Below the cut-off the label 3 meets two documents, the label 2 above it all of them."""
+    scores, labels = np.linspace(1.0, 0.0, 30), np.array([0.0, 2.0, 3.0] + [0.0] * 27)
+    cut = lambdas(dx.Lambda("nDCG@2"), scores, labels)[1]
+    ended = lambdas(dx.Lambda("nDCG@2", pairs="missed"), scores, labels)[1]
+    assert cut[1] > cut[2]
+    assert ended[2] > ended[1]
+
+
 @pytest.mark.parametrize("name", MEASURES)
 @settings(deadline=None, max_examples=40)
 @given(query=queries())
@@ -352,7 +376,14 @@ def test_measures_are_texts_or_measures_and_print_as_text():
         (lambda: dx.Lambda(dx.NDCG(ties="worst")), r"ties='worst'"),
         (lambda: dx.Lambda(dx.NDCG(empty="skip")), r"empty='skip'.*take empty='zero'"),
         (lambda: dx.Lambda("AP", "ranknet"), r"construction='ranknet'.*'ranknet-weight-pairs', 'spring"),
-        (lambda: dx.Lambda("RR", pairs="up"), r"Lambda\(pairs='up'\): type 'all' or 'misranked'"),
+        (
+            lambda: dx.Lambda("RR", pairs="up"),
+            r"Lambda\(pairs='up'\): type one of 'all', 'misranked', 'missed'",
+        ),
+        (lambda: dx.Lambda("nDCG", pairs="missed"), r"documents are missed by a cut-off"),
+        (lambda: dx.Lambda("AP@3", pairs="missed"), r"take nDCG or DCG with one"),
+        (lambda: dx.Lambda("P@3", pairs="missed-level"), r"take nDCG or DCG with one"),
+        (lambda: dx.Lambda("DCG@3", "local-cost", pairs="missed"), r"and 'ranknet-weight-pairs', e\.g\."),
         (lambda: dx.Lambda("AP", margin=0), r"Lambda\(margin=0\).*>= 1e-30"),
         (lambda: dx.Lambda("AP", margin=1e-300), r"Lambda\(margin=1e-300\).*>= 1e-30"),
         (lambda: dx.Lambda("AP").prepare(np.ones(2), np.array([0, 2]), np.ones(2)), r"no document weights"),

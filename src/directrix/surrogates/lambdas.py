@@ -25,7 +25,8 @@ Construction = Literal[
     "ranknet-weight-pairs", "spring-smooth", "local-gradient", "local-cost", "discrete-bounded"
 ]
 _CONSTRUCTIONS: tuple[str, ...] = get_args(Construction)
-Pairs = Literal["all", "misranked"]
+Pairs = Literal["all", "misranked", "missed", "missed-level"]
+_PAIRS: tuple[str, ...] = get_args(Pairs)
 _SWAPPED: tuple[Form, ...] = ("sum", "precision", "first_hit", "cascade")
 """Forms of measures whose change by a swap the kernels know, in their order."""
 
@@ -82,10 +83,16 @@ class RankwiseSurrogate(KernelSurrogate):
         terms = terms_of(self, labels, qptr)
         sizes, depth, longest = np.diff(qptr), self.measure.depth, len(terms.discount)
         share = np.array(terms.discount)
-        share[min(depth, longest) :] = 0.0
+        if self.is_cut:
+            share[min(depth, longest) :] = 0.0
         unit = np.divide(1.0, terms.norm, out=np.zeros(len(sizes)), where=terms.norm > 0.0)
         part = self.measure.label_part(labels, qptr)
         return _Prepared(terms.worth * np.repeat(unit, sizes), unit, share, labels.copy(), part)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether ranks below the cut-off are worth nothing."""
+        return True
 
     @property
     def form(self) -> int:
@@ -165,17 +172,25 @@ class Lambda(SwapForces):
           forces on a query add up to 0.
     margin : float, 1e-30 to 1e30
         Of "local-gradient", in units of score. 1 is the unit of the logistic in the other constructions.
-    pairs : {"all", "misranked"}
-        Which pairs exert forces. "all": every pair of different l whose exchange changes M. "misranked": of
-        these the pairs in the wrong order, as Eq. (8), (9) and (11) of the paper are written. For RR they are
-        those of the first relevant document, or one below it, with an irrelevant document above it;
-        with "all" the first relevant document also holds its place against those below.
+    pairs : {"all", "misranked", "missed", "missed-level"}
+        Which pairs exert forces.
+
+        - "all": every pair of different l whose exchange changes M.
+        - "misranked": of these the pairs in the wrong order, as Eq. (8), (9) and (11) of the paper are
+          written. For RR they are those of the first relevant document, or one below it, with an irrelevant
+          document above it; with "all" the first relevant document also holds its place against those below.
+        - "missed", for nDCG@k and DCG@k: every pair with a document of the first k ranks, or with one that an
+          ideal ranking has there and this one lacks. Of several of one label these are the first in the
+          ranking; with "missed-level" they are all. Their discounts are not cut at k. Otherwise a document
+          below k meets k documents and one above it all n, so that the less relevant of the two may get the
+          greater force (Marcuzzi, Lucchese & Orlando 2023, whose Lambda-eX "static" and "all" these are).
 
     Notes
     -----
     Ties: the forces take tied documents in input order. The value follows the ``ties`` of the measure.
 
-    Cost O(n log n + n k) with a cut-off k, O(n^2) without, one division per pair; O(n) memory.
+    Cost O(n log n + n k) with a cut-off k, O(n^2) without, one division per pair; O(n) memory. Documents that
+    are missed add n - k pairs each.
     :math:`\Delta M` is O(1) per pair from sums over the ranking.
 
     Forces on misranked pairs alone shorten the weights w of a linear model with every small step, since
@@ -183,7 +198,8 @@ class Lambda(SwapForces):
 
     References
     ----------
-    Donmez, Svore & Burges (2009), doi:10.1145/1571941.1572021; Burges, Ragno & Le (2006).
+    Donmez, Svore & Burges (2009), doi:10.1145/1571941.1572021; Burges, Ragno & Le (2006); Marcuzzi, Lucchese
+    & Orlando (2023), LambdaRank gradients are incoherent, CIKM, doi:10.1145/3583780.3614948.
 
     Examples
     --------
@@ -202,11 +218,18 @@ class Lambda(SwapForces):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "margin", positive(self.margin, "margin", "Lambda", SMALLEST))
-        if self.pairs not in get_args(Pairs):
-            raise InputError(f"Lambda(pairs={self.pairs!r}): type 'all' or 'misranked'.")
+        if self.pairs not in _PAIRS:
+            raise InputError(f"Lambda(pairs={self.pairs!r}): type one of {', '.join(map(repr, _PAIRS))}.")
         if self.construction not in _CONSTRUCTIONS:
             known = ", ".join(map(repr, _CONSTRUCTIONS))
             raise InputError(f"Lambda(construction={self.construction!r}): type one of {known}.")
+        is_discounted = self.measure.form == "sum" and np.ptp(self.measure.discounts(3)) > 0.0
+        with_cut = is_discounted and self.measure.k is not None and self.construction == _CONSTRUCTIONS[0]
+        if not (self.is_cut or with_cut):
+            raise InputError(
+                f"{self!r}: documents are missed by a cut-off, and discounts go on below it; take nDCG or "
+                f"DCG with one, and {_CONSTRUCTIONS[0]!r}, e.g. Lambda('nDCG@10', pairs='missed')."
+            )
 
     def __repr__(self) -> str:
         more = "" if self.pairs == "all" else f", pairs={self.pairs!r}"
@@ -216,8 +239,13 @@ class Lambda(SwapForces):
 
     def settings(self) -> tuple[Any, ...]:
         """See `KernelSurrogate.settings`."""
-        construction, misranked = _CONSTRUCTIONS.index(self.construction), self.pairs == "misranked"
-        return ((self.form, construction, self.measure.depth, self.margin, misranked),)
+        construction, pairs = _CONSTRUCTIONS.index(self.construction), _PAIRS.index(self.pairs)
+        return ((self.form, construction, self.measure.depth, self.margin, pairs),)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether ranks below the cut-off are worth nothing to a pair."""
+        return self.pairs not in ("missed", "missed-level")
 
     def effective_pairs(self, scores: FloatArray, labels: Float64Array, qptr: Int64Array) -> Int64Array:
         """Count the pairs of documents that exert a force on each other: the data that training learns from.

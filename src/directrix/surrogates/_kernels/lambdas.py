@@ -26,11 +26,12 @@ import numpy as np
 
 from directrix.kernels import kernel
 from directrix.measures._kernels.workspace import GAP, longest_query
-from directrix.surrogates._kernels.pair_forces import all_pairs
+from directrix.surrogates._kernels.pair_forces import all_pairs, missed_ranks, pull_missed
 from directrix.surrogates._kernels.sorting import descending_order
 
 DISCOUNTED, AVERAGE, FIRST, CASCADE = 0, 1, 2, 3
 WEIGHT_PAIRS, SPRING, LOCAL_GRADIENT, LOCAL_COST, BOUNDED = 0, 1, 2, 3, 4
+ALL, MISRANKED, MISSED, MISSED_LEVEL = 0, 1, 2, 3
 
 _STAYS = 1e-30  # least 1 - R, which rounds to 0 where l_max > 53
 
@@ -124,9 +125,9 @@ def _teaches(misranked, above, below):
 
 
 @kernel
-def _count(construction, misranked, x, top, doubles, ideal):
+def _count(construction, which, x, top, doubles, ideal, missed):
     """Pairs with a force between them."""
-    lower, upper, factor = doubles[2], doubles[1], doubles[3]
+    lower, upper, factor, misranked = doubles[2], doubles[1], doubles[3], which == MISRANKED
     n, pairs = len(x), 0
     if construction == BOUNDED:
         descending_order(x, ideal)
@@ -142,6 +143,13 @@ def _count(construction, misranked, x, top, doubles, ideal):
         for b in range(a + 1, far):
             changes = construction == SPRING or upper[a] != factor[a] * lower[b]
             pairs += _teaches(misranked, x[a], x[b]) and changes
+    if which >= MISSED:
+        found = missed[: missed_ranks(x, top, which == MISSED_LEVEL, ideal, missed)]
+        for m in range(len(found)):
+            for b in range(top, n):
+                pairs += x[found[m]] != x[b]
+            for p in range(m):
+                pairs -= x[found[m]] != x[found[p]]
     return pairs
 
 
@@ -152,7 +160,7 @@ def scratch(qptr, chunk, like):
     return (
         np.empty((5, n + GAP), dtype=like.dtype),
         np.empty((5, n + GAP)),
-        np.empty((2, n), dtype=np.int64),
+        np.empty((3, n), dtype=np.int64),
     )
 
 
@@ -184,8 +192,9 @@ def write_ranking(labels, space, ranking, offset):
 @kernel
 def _forces(spec, unit, discount, n, space):
     """Fill ``floats[4]`` with the sum of the forces on each document, by rank."""
-    kind, construction, depth, margin, misranked = spec
+    kind, construction, depth, margin, pairs = spec
     floats, doubles, integers = space
+    misranked = pairs == MISRANKED
     s, x, lower, pull = doubles[0, :n], doubles[4, :n], doubles[2], floats[4, :n]
     top = exchange(kind, x, discount, depth, doubles[1], lower, doubles[3])
     for p in range(n):
@@ -201,6 +210,9 @@ def _forces(spec, unit, discount, n, space):
             all_pairs(s, doubles, n, unit, misranked, floats)
         else:
             all_pairs(s, doubles, top, 0.0, misranked, floats)
+        if pairs >= MISSED:
+            count = missed_ranks(x, top, pairs == MISSED_LEVEL, integers[1], integers[2])
+            pull_missed(integers[2, :count], top, s, x, discount, pull)
 
 
 @kernel
@@ -209,12 +221,12 @@ def lambda_chunk(spec, scores, worth, unit, discount, labels, qptr, chunk, ranki
 
     Parameters
     ----------
-    spec : tuple (int, int, int, float, bool)
-        kind, construction, cut-off, margin, whether only pairs in the wrong order exert forces.
+    spec : tuple (int, int, int, float, int)
+        kind, construction, cut-off, margin, and which pairs exert forces.
     scores : float (n_docs,)
     worth : float64 (n_docs,)         x of the module's table
     unit : float64 (n_queries,)       what the measure divides by, inverted: 1/Z, 1/R, 1/k, 1
-    discount : float64 (longest,)     D(p) or 1/p, 0 past the cut-off
+    discount : float64 (longest,)     D(p) or 1/p, 0 past the cut-off unless pairs are MISSED or MISSED_LEVEL
     labels : float64 (n_docs,)
     qptr : int64 (n_queries + 1,)
     chunk : tuple (int, int)
@@ -247,4 +259,4 @@ def count_chunk(spec, scores, worth, discount, qptr, chunk, pairs):
         arrange(scores[lo : lo + n], worth[lo : lo + n], space)
         x = doubles[4, :n]
         top = exchange(spec[0], x, discount, spec[2], doubles[1], doubles[2], doubles[3])
-        pairs[q] = _count(spec[1], spec[4], x, top, doubles, integers[1])
+        pairs[q] = _count(spec[1], spec[4], x, top, doubles, integers[1], integers[2])

@@ -8,11 +8,14 @@ within 40 units of score share the exponentials; pairs more than 40 apart have t
 off by e^-40 at most.
 """
 
+import math
+
 import numpy as np
 
 from directrix.kernels import kernel
 from directrix.measures._kernels.workspace import FAST
 from directrix.surrogates._kernels.sigmoids import exponentials
+from directrix.surrogates._kernels.sorting import descending_order
 
 LEAST_CURVATURE = 0.05
 """Least curvature of a force, as a share of it: steps stay finite where a pair is certain to be wrong."""
@@ -114,3 +117,44 @@ def all_pairs(s, doubles, top, floor, misranked, floats):
                     b = c + 1
                     pull[c] += _row(rows[:, c - a], floor, right, e[b:n], x[b:n], lower[b:n], pull[b:n])
         begin = end
+
+
+@kernel
+def missed_ranks(x, depth, whole_level, ideal, missed):
+    """Fill the ranks of documents below the cut-off that an ideal ranking has above it, and return how many.
+
+    Of the documents of the last worth above the cut-off as many as lack there, or with ``whole_level`` all,
+    if any lacks.
+    """
+    n, count, lacking = len(x), 0, 0
+    if depth >= n:
+        return 0
+    descending_order(x, ideal)
+    least = x[ideal[depth - 1]]
+    for p in range(depth):
+        lacking += x[ideal[p]] == least
+        lacking -= x[p] == least
+    for p in range(depth, n):
+        if x[p] > least or (x[p] == least and lacking > 0):
+            missed[count] = p
+            count += 1
+            lacking -= x[p] == least and not whole_level
+    return count
+
+
+@kernel
+def pull_missed(missed, depth, s, x, discount, pull):
+    """Forces between documents below the cut-off, of which at least one is missed."""
+    for m in range(len(missed)):
+        a, before = missed[m], 0
+        for b in range(depth, len(x)):
+            while before < m and missed[before] < b:
+                before += 1
+            if x[a] == x[b] or (before < m and missed[before] == b):
+                continue  # of two missed documents the first takes the pair
+            high, low = (a, b) if x[a] > x[b] else (b, a)
+            t = math.exp(-abs(s[high] - s[low]))
+            force = (x[high] - x[low]) * abs(discount[high] - discount[low])
+            force *= (t if s[high] > s[low] else 1.0) / (1.0 + t)
+            pull[high] += force
+            pull[low] -= force
