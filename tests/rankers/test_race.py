@@ -115,6 +115,28 @@ def test_what_no_time_is_left_for_is_not_tried(monkeypatch):
     assert found.remarks == ("the time budget of 30 s was used up: 1 of 2 candidates were not trained",)
 
 
+@pytest.mark.parametrize(
+    ("left", "begun", "share"), [(math.inf, 6, math.inf), (40.0, 6, 15.0), (4.0, 0, None)]
+)
+def test_under_a_budget_a_setting_is_begun_only_if_it_can_nearly_end(monkeypatch, left, begun, share):
+    """The first setting took 10 s: another has at least 15, and none is begun in less than 5."""
+    trials = dx.method("MLP").candidates(dx.NDCG(k=10), {})
+    shares = []
+
+    def run(trial, folds, target, clock, is_hopeless):
+        shares.append(clock.share)
+        return Trained(trial, candidate("MLP", np.ones(60)), (), np.zeros(0))
+
+    monkeypatch.setattr(race_module, "run_trial", run)
+    clock = SimpleNamespace(left=left, start=lambda number, text, part: setattr(clock, "share", part))
+    race = Race(trials, [None], Target(dx.NDCG()), clock)
+    first = Trained(trials[0], replace(candidate("MLP", np.ones(60)), seconds=10.0), (), np.zeros(0))
+    race._tried = [first]
+    race._run(trials, 0)
+    assert (len(shares), race.n_untried) == (begun, len(trials) - begun)
+    assert not shares or shares[0] == share
+
+
 def test_a_setting_that_is_far_behind_after_a_fold_is_dropped():
     bad = replace(
         dx.method("ApproxNDCG"), grid={"max_iter": (15, 0)}, fixed={"start": "zero"}, name="ApproxNDCG"

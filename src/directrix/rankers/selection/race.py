@@ -25,6 +25,7 @@ _MANY = 200_000  # training documents, from which settings are compared on a sam
 _SAMPLE = 60_000  # documents
 _FINALISTS = 3
 _FOR_SAMPLE = 1 / 3  # of a time budget
+_LEAST_PART, _ROOM = 0.5, 1.5  # of the seconds that the first setting of a method took: for the others of it
 
 
 class Race:
@@ -127,7 +128,12 @@ class Race:
             is_first_trees = (
                 n_later > 0 and _turn(trial) == 1 and (not number or _turn(trials[number - 1]) != 1)
             )
+            usual = self._usual_seconds(trial)
+            if usual and left < _LEAST_PART * usual:
+                self.n_untried += 1
+                continue
             share = fair_share(left, len(following) + n_later, is_first_trees=is_first_trees)
+            share = max(share, _ROOM * usual)
             self.clock.start(self._n_begun, trial.method.name, share)
             self._n_begun += 1
             try:
@@ -144,6 +150,10 @@ class Race:
             ]
             if len(self.folds) > 1:  # they are trained again on all queries
                 self._tried = [t._replace(rankers=()) for t in self._tried]
+
+    def _usual_seconds(self, trial: Trial) -> float:
+        """Seconds that the method took with its first setting, 0 if it was not trained yet."""
+        return next((t.candidate.seconds for t in self._tried if t.trial.method is trial.method), 0.0)
 
     def _is_hopeless(self, values: Float64Array) -> bool:
         """Whether a candidate is behind the best one by more than two standard errors, query by query.
