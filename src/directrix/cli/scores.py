@@ -129,10 +129,8 @@ def _judged_runs(runs: dict[Path, Run], qrels: Qrels, topics: Topics) -> list[Ju
                 "empty rankings."
             )
         joined = {path: join_trec(run, qrels, queries=chosen) for path, run in runs.items()}
-    fields = ("scores", "labels", "qptr", "doc_ids")
     return [
-        JudgedRanking(j.query_ids, {name: getattr(j, name) for name in fields}, own)
-        for j, own in zip(joined.values(), ranked, strict=True)
+        JudgedRanking(j.query_ids, {"run": j}, own) for j, own in zip(joined.values(), ranked, strict=True)
     ]
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from directrix.errors import InputError
 from directrix.measures.convention import Convention, convention
 from directrix.measures.groups import value_of
+from directrix.measures.judgements import Sees
 from directrix.measures.order import Ranking, Ties
 from directrix.measures.prepared import Prepared
 from directrix.measures.terms import Form, Terms, over_queries
@@ -61,6 +62,12 @@ class RankingMeasure(metaclass=_CutByAt):
     """Module and name of the kernel of `of_ranking` in `directrix.measures._kernels`; "": none."""
     highest: ClassVar[float] = 1.0
     """Largest possible value of a query."""
+    sees: ClassVar[Sees] = "labels"
+    """What it reads of a document; `of_ranking` then gets it in place of labels, see `Prepared`."""
+    instead: ClassVar[str] = ""
+    """Measure to train for, where this one is for reports alone."""
+    unit: ClassVar[str] = ""
+    """What the value of one query is, where it is not of the measure itself."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -197,6 +204,11 @@ class RankingMeasure(metaclass=_CutByAt):
     def check_labels(self, highest: float) -> None:
         """Raise `InputError` if the measure is not defined for labels up to ``highest``."""
 
+    def summary(self, values: Float64Array) -> float:
+        """One number for many queries, by their values: the mean, without NaN; NaN of none."""
+        defined = values[~np.isnan(values)]
+        return float(np.add.reduce(defined) / len(defined)) if len(defined) else float("nan")
+
     def worth(self, labels: Float64Array) -> Float64Array:
         """Return each document's worth: its gain, relevance, or chance to stop; float64 (n_docs,), >= 0."""
         raise NotImplementedError(f"{type(self).__name__} must define worth(labels)")
@@ -261,7 +273,7 @@ class RankingMeasure(metaclass=_CutByAt):
         if self.form is None:
             raise InputError(
                 f"{self!r} is not a sum over documents of what each earns at its rank, which is needed here; "
-                "all measures but IPrec and KendallTau are, e.g. measure='nDCG@10'."
+                "nDCG, AP, P, R, RR, ERR and RBP are, among others: measure='nDCG@10'."
             )
         self.check_labels(float(labels.max(initial=0.0)))
 
@@ -270,8 +282,8 @@ class RankingMeasure(metaclass=_CutByAt):
         """Measures with the same key have the same `label_part`; `Prepared` computes it once for all."""
         return self
 
-    def label_part(self, labels: Float64Array, qptr: Int64Array) -> Float64Array | None:
-        """Whatever depends on the labels alone, one number per query; None if nothing does."""
+    def label_part(self, labels: Float64Array, qptr: Int64Array) -> Any:
+        """Whatever depends on the labels alone, usually one number per query; None if nothing does."""
         return None
 
     def settings(self, ranking: Ranking, part: Float64Array | None) -> tuple[Any, ...]:

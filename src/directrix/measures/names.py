@@ -27,6 +27,16 @@ _ALIASES = {
     "prec": "Precision",
     "auc": "ROCArea",
     "tau": "KendallTau",
+    "gm_map": "GMAP",
+    "setp": "Precision",
+    "set_p": "Precision",
+    "setr": "Recall",
+    "set_recall": "Recall",
+    "set_f": "SetF",
+    "set_map": "SetAP",
+    "num_q": "NumQ",
+    "num_ret": "NumRet",
+    "num_rel": "NumRel",
 }
 _DEFINED: dict[str, type[RankingMeasure]] = {}
 """Measures of the user, by name in small letters."""

@@ -248,7 +248,12 @@ def check_scores(scores: Float64Array, q: Queries, *, allow_missing: bool = Fals
 
 
 def check_measurable(measure: RankingMeasure, q: Queries) -> None:
-    """Raise `InputError` for data on which a measure cannot be computed."""
+    """Raise `InputError` for data on which a measure cannot be computed, or one that is for reports alone."""
+    if measure.instead:
+        raise InputError(
+            f"{measure.name} is for reports and cannot be trained for; train for another measure, e.g. "
+            f"{measure.instead}, and then evaluate with {measure.name}."
+        )
     if measure.tie_rule == "trec" and q.doc_ids is None:
         raise InputError(
             f"{measure.name} breaks ties by document identifier, which the data do not have; add "
