@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -28,10 +29,11 @@ class _Part(NamedTuple):
 
 
 class _NoveltyMeasure(RankingMeasure):
-    """A measure for which a document earns less with each one above it that has the same subtopic.
+    r"""A measure for which a document earns less with each one above it that has the same subtopic.
 
-    With the discount D of the ranks, the document at rank p earns :math:`D(p) \\sum_s r_s (1 - \\alpha)^{c_s}`, where it
-    is relevant (:math:`r_s = 1`) for subtopic s, and :math:`c_s` documents above it are.
+    With the discount D of the ranks, the document at rank p earns
+    :math:`D(p) \sum_s r_s (1 - \alpha)^{c_s}`, where it is relevant (:math:`r_s = 1`) for subtopic s, and
+    :math:`c_s` documents above it are.
     """
 
     sees: ClassVar[Sees] = "subtopics"
@@ -52,8 +54,7 @@ class _NoveltyMeasure(RankingMeasure):
     def label_part(self, labels: Float64Array, qptr: Int64Array) -> _Part:
         """Find the relevant subtopics of every document, and the best value of every query."""
         relevant = labels >= float(getattr(self, "rel", 1))  # a subtopic without judgement is NaN
-        bounds = zip(qptr[:-1], qptr[1:], strict=True)
-        return _Part(relevant, np.array([self._best(relevant[lo:hi]) for lo, hi in bounds]))
+        return _Part(relevant, np.array([self._best(relevant[lo:hi]) for lo, hi in pairwise(qptr)]))
 
     def of_ranking(self, ranking: Ranking, part: Any) -> Float64Array:
         """Value of every query of a ranking, whose labels are the rows of the judgements."""
@@ -81,9 +82,9 @@ class AlphaNDCG(_NoveltyMeasure):
 
     .. math:: \frac{1}{Z} \sum_{p=1}^{k} \frac{1}{\log_2(1 + p)} \sum_s r_{ps} (1 - \alpha)^{c_s(p)}
 
-    :math:`r_{ps}` says whether the document at rank p is relevant for subtopic s, :math:`c_s(p)` how many above it
-    are. Z is that sum for the ideal ranking, found greedily (the exact one is NP-complete), of equally good documents
-    the one with the highest id first: all as ndeval.
+    :math:`r_{ps}` says whether the document at rank p is relevant for subtopic s, :math:`c_s(p)` how many
+    above it are. Z is that sum for the ideal ranking, found greedily (the exact one is NP-complete), of
+    equally good documents the one with the highest id first: all as ndeval.
 
     Parameters
     ----------
@@ -122,7 +123,7 @@ class AlphaNDCG(_NoveltyMeasure):
 
     def _best(self, relevant: Array) -> float:
         left = relevant[relevant.any(axis=1)].astype(np.float64)
-        chosen = []
+        chosen: list[Float64Array] = []
         worth = np.ones(relevant.shape[1])
         while len(left) and len(chosen) < self.depth:
             best = int(np.argmax(left @ worth))
@@ -139,10 +140,10 @@ class ERRIA(_NoveltyMeasure):
     .. math:: \frac{\sum_{p=1}^{k} \frac{1}{p} \sum_s r_{ps} (1 - \alpha)^{c_s(p)}}
               {S \sum_{p=1}^{k} \frac{1}{p} (1 - \alpha)^{p - 1}}
 
-    with the names of `AlphaNDCG` and S subtopics that have a relevant document. That is the mean ERR of the subtopics,
-    whose users stop at a relevant document with the chance :math:`\alpha`, over its value for a list of documents
-    relevant for all of them: ndeval's normalisation, which does not depend on the collection. (ndeval itself
-    forgets it for k = 1, and has no other k than up to 20.)
+    with the names of `AlphaNDCG` and S subtopics that have a relevant document. That is the mean ERR of the
+    subtopics, whose users stop at a relevant document with the chance :math:`\alpha`, over its value for a
+    list of documents relevant for all of them: ndeval's normalisation, which does not depend on the
+    collection. (ndeval itself forgets it for k = 1, and has no k above 20.)
 
     Parameters
     ----------

@@ -75,8 +75,8 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     labels : float (n_docs,)
         Relevance, >= 0. Relevant documents that were not retrieved count too, with the score -inf. Merging a
         run with judgements yourself loses them: use ``run=`` and ``qrels=``. For measures that know which
-        documents were judged (`Bpref`), NaN is a document that was not; for those of subtopics (`AlphaNDCG`) the
-        shape is (n_docs, n_subtopics), of which any other measure takes the highest.
+        documents were judged (`Bpref`), NaN is a document that was not; for those of subtopics (`AlphaNDCG`)
+        the shape is (n_docs, n_subtopics), of which any other measure takes the highest.
     run, qrels : frame (pandas, polars, pyarrow), dict, path, or `Run` and `Qrels`, optional
         Instead of scores and labels; see `directrix.data.join_trec`, whose result can be ``run`` alone.
     qid : hashables (n_docs,), optional
@@ -97,8 +97,8 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     -------
     Evaluation
         ``{name: mean}``, or ``{name: float64 (n_queries,)}``; a dict, keyed by the names as
-        they were given. Means leave out the queries that a measure skips; ``.skipped`` counts them. In place of
-        a mean, `GMAP` has the geometric mean, and numbers of documents their sum.
+        they were given. Means leave out the queries that a measure skips; ``.skipped`` counts them. In place
+        of a mean, `GMAP` has the geometric mean, and numbers of documents their sum.
 
     Raises
     ------

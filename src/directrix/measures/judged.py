@@ -26,8 +26,8 @@ class Bpref(BinaryMeasure):
               \left(1 - \frac{\min(n_i, R)}{\min(N, R)}\right)
 
     over the retrieved relevant documents, with :math:`n_i` documents judged irrelevant above document i, N of
-    them in all, and R relevant ones. Documents that were not judged (label NaN or below 0) do not count. Labels
-    without NaN are all judgements.
+    them in all, and R relevant ones. Documents that were not judged (label NaN or below 0) do not count.
+    Labels without NaN are all judgements.
 
     Parameters
     ----------
@@ -60,7 +60,9 @@ class Bpref(BinaryMeasure):
     def label_part(self, labels: Float64Array, qptr: Int64Array) -> Float64Array:
         """Count the relevant documents of every query, and those judged irrelevant (2, n_queries)."""
         is_judged, is_relevant = labels >= 0.0, labels >= self.level
-        return np.stack([query_sums(1.0 * of, qptr) for of in (is_relevant, is_judged & ~is_relevant)])
+        return np.stack(
+            [query_sums(of.astype(np.float64), qptr) for of in (is_relevant, is_judged & ~is_relevant)]
+        )
 
     def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
         """Value of every query of a ranking."""
@@ -77,7 +79,7 @@ class Bpref(BinaryMeasure):
         limit = n_rel[query[first]]
         above = irrelevant[first] - irrelevant[ranking.qptr[query[first]]]
         tied = irrelevant[end] - irrelevant[first]
-        # a relevant document of the group has 0, 1, ... or all of its irrelevant ones above it, each as likely
+        # a relevant document of the group has 0, 1, ... or all irrelevant ones of it above, each as likely
         mean = (_sum_of_least(above + tied, limit) - _sum_of_least(above - 1, limit)) / (tied + 1)
         lost = np.divide(
             mean, np.minimum(n_non, n_rel)[query[first]], out=np.zeros(len(first)), where=mean > 0.0
@@ -94,15 +96,15 @@ class InfAP(BinaryMeasure):
     .. math:: \frac{1}{R} \sum_{i:\,r_i = 1} \left(\frac{1}{p} + \frac{d}{p}\,
               \frac{r + \epsilon}{r + n + 2 \epsilon}\right),\qquad p = \pi(i),\ \epsilon = 10^{-5}
 
-    Above document i stand r relevant documents, n judged irrelevant, and d in all that were in the pool, judged or
-    not. Labels below 0 mean: in the pool, not judged (-1 in qrels); NaN: not in the pool, hence irrelevant.
-    Where all of the pool is judged, the value is nearly `AP`.
+    Above document i stand r relevant documents, n judged irrelevant, and d in all that were in the pool,
+    judged or not. Labels below 0 mean: in the pool, not judged (-1 in qrels); NaN: not in the pool, hence
+    irrelevant. Where all of the pool is judged, the value is nearly `AP`.
 
     Parameters
     ----------
     ties : {"worst", "order", "trec"}
-        There is no closed expectation, so one order must be chosen. "worst": the lowest label first, unjudged ones
-        before all.
+        There is no closed expectation, so one order must be chosen. "worst": the lowest label first, and
+        unjudged documents before all others.
     rel, empty
         As for `AP`.
 
@@ -140,13 +142,13 @@ class InfAP(BinaryMeasure):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class JudgedRate(RankingMeasure):
-    r"""Share of judged documents among the first k, written ``Judged@10``: how far other values can be trusted.
+    """Share of judged documents among the first k, written ``Judged@10``: how far to trust other values.
 
     Parameters
     ----------
     k : int >= 1, or None
-        Cut-off rank; None = all retrieved documents. Where fewer were retrieved, it is a share of those, as in
-        ir_measures; a label below 0 (in the pool, not judged) is no judgement, as in trec_eval.
+        Cut-off rank; None = all retrieved documents. Where fewer were retrieved, it is a share of those, as
+        in ir_measures; a label below 0 (in the pool, not judged) is no judgement, as in trec_eval.
     ties
         As for `NDCG`.
 

@@ -13,7 +13,7 @@ Sees = Literal["labels", "judgements", "subtopics"]
 """What a measure reads of each document: its label; also whether it was judged; its label by subtopic."""
 
 UNJUDGED, POOLED = -2.0, -1.0
-"""In `statuses`: a document without a judgement, and one that was in the pool, but not in its judged sample."""
+"""In `statuses`: a document without a judgement, and one of the pool that is not in its judged sample."""
 
 
 def check_judgements(values: Any, qptr: Any, subtopics_of: str) -> Float64Array:
@@ -30,8 +30,8 @@ def check_judgements(values: Any, qptr: Any, subtopics_of: str) -> Float64Array:
         ) from error
     if judged.ndim not in (1, 2) or len(judged) != qptr[-1]:
         raise InputError(
-            f"labels have the shape {judged.shape} for {qptr[-1]} documents; one number per document is needed, "
-            "or one row, with a column for each subtopic."
+            f"labels have the shape {judged.shape} for {qptr[-1]} documents; one number per document is "
+            "needed, or one row, with a column for each subtopic."
         )
     if np.isinf(judged).any():
         row = int(np.argmax(np.isinf(judged).reshape(len(judged), -1).any(axis=1)))

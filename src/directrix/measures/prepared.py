@@ -42,8 +42,8 @@ class IdsNeeded(InputError):
 class Prepared:
     """Measures with everything that depends on the labels alone already done.
 
-    Labels are numbers >= 0; or judgements, if one of the measures reads them: NaN where a document was not judged,
-    below 0 where it was in the pool only, and one column for each subtopic.
+    Labels are numbers >= 0; or judgements, if one of the measures reads them: NaN where a document was not
+    judged, below 0 where it was in the pool only, and one column for each subtopic.
 
     The measures, of the class `directrix.measures.RankingMeasure`, share one sort, but for those that break
     ties by document id, which have their own. ``doc_ids`` are for ``ties="trec"``, and needed only where
@@ -108,11 +108,11 @@ class Prepared:
             local = self._qptr[first : last + 1] - lo
             parts = self._parts[chunk]
             for (by_id, sees), rules in self._sorts.items():
-                chosen = self._in_single(checked, lo, hi) if by_id else checked[lo:hi]
+                chosen = (self._in_single if by_id else _in_double)(checked, lo, hi)
                 labels = self._read(sees, lo, hi, by_id=by_id)
                 if sees == "subtopics":
                     labels = np.arange(hi - lo, dtype=np.float64)  # the rows of what `label_part` got
-                ranking = rank(np.ascontiguousarray(chosen, dtype=np.float64), labels, local)
+                ranking = rank(chosen, labels, local)
                 if by_id and self._rows is None:
                     self._check_no_ties(ranking, chosen, int(first))
                 for rule, members in rules.items():
@@ -163,6 +163,10 @@ class Prepared:
                 by_id = m.sees == "subtopics" and m.tie_rule == "trec"
                 known[key] = m.label_part(self._read(m.sees, lo, hi, by_id=by_id), local)
             self._parts[chunk][i] = known[key]
+
+
+def _in_double(scores: FloatArray, lo: int, hi: int) -> Float64Array:
+    return np.ascontiguousarray(scores[lo:hi], dtype=np.float64)
 
 
 def _checked_scores(scores: Any, labels: Float64Array, qptr: Int64Array) -> FloatArray:

@@ -21,8 +21,8 @@ class SetF(BinaryMeasure):
 
     .. math:: F = \frac{(1 + \beta) P R}{\beta P + R}
 
-    Precision and recall of the set are `Precision` and `Recall` without a cut-off, written ``SetP`` and ``SetR``
-    too; ``SetP(relative=True)`` divides by the best precision of any set of that size.
+    Precision and recall of the set are `Precision` and `Recall` without a cut-off, written ``SetP`` and
+    ``SetR`` too; ``SetP(relative=True)`` divides by the best precision of any set of that size.
 
     Parameters
     ----------
@@ -100,8 +100,8 @@ class GMAP(BinaryMeasure):
 
     .. math:: \mathrm{GMAP} = \exp \frac{1}{|Q|} \sum_q \ln \max(\mathrm{AP}_q, 10^{-5})
 
-    The value of one query is its logarithm, as in trec_eval, so that tests and differences are of logarithms; only
-    what `evaluate` and ``directrix compare`` give for all queries is the GMAP.
+    The value of one query is its logarithm, as in trec_eval, so that tests and differences are of logarithms;
+    only what `evaluate` and ``directrix compare`` give for all queries is the GMAP.
 
     Parameters
     ----------

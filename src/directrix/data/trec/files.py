@@ -176,16 +176,15 @@ def read_trec_run(path: str | os.PathLike[str]) -> Run:
 def read_trec_qrels(path: str | os.PathLike[str]) -> Qrels:
     """Read judgements; every line is ``query iteration document label`` or ``query document label``.
 
-    The first line tells how many columns there are. Where the second of four differs within a query, it names a
-    subtopic, as in qrels of TREC's diversity tasks; a document may then have one line for each.
+    The first line tells how many columns there are. Where the second of four differs within a query, it
+    names a subtopic, as in qrels of TREC's diversity tasks; a document may then have one line for each.
 
     Raises
     ------
     InputError
         As `read_trec_run`, for labels.
     """
-    _, *columns = read_documents(Path(path), lambda words: 3 if len(words) == 3 else 4, _LABEL)
-    return Qrels(*columns)
+    return Qrels(*read_documents(Path(path), lambda words: 3 if len(words) == 3 else 4, _LABEL)[1:])
 
 
 def write_trec_run(run: Run, path: str | os.PathLike[str]) -> None:

@@ -24,12 +24,12 @@ class BySubtopic(NamedTuple):
 
 
 def by_subtopic(
-    qptr: Int64Array, doc_ids: Array, values: Float64Array, subtopics: Sequence[str]
+    qptr: Int64Array, doc_ids: Array, values: Float64Array, subtopics: Sequence[str] | Array
 ) -> BySubtopic | None:
     """Join the lines of each document; None if no query has two subtopics.
 
-    Lines come grouped by query. Of two lines with the same document and subtopic the last one counts: the caller
-    has refused them.
+    Lines come grouped by query. Of two lines with the same document and subtopic the last one counts; the
+    caller refuses them.
     """
     rows, columns = np.empty(len(values), np.int64), np.empty(len(values), np.int64)
     names: list[str] = []
