@@ -48,7 +48,9 @@ def translated(name, level=1):
     for pattern, ours in NAMES.items():
         if match := re.fullmatch(pattern, name):
             ours = ours.format(*match.groups())
-            if level == 1 or name.startswith(("ndcg", "num_q", "unj", "rbp")) or name == "num_ret":
+            if level > 1 and name == "rbp":
+                return None  # the share of the highest grade, where there are several
+            if level == 1 or name.startswith(("ndcg", "num_q", "unj")) or name == "num_ret":
                 return ours
             ours = ours.replace("NumRet(rel=1)", "NumRet")
             head, at, cut = ours.partition("@")
@@ -71,7 +73,7 @@ def expected_lines(path, level=1):
         ("out.test.a", "results.test", "qrels.test", {}, 89),
         ("out.test.aq", "results.test", "qrels.test", {}, 350),
         ("out.test.aqc", "results.trunc", "qrels.test", {"queries": "judged"}, 338),
-        ("out.test.aql", "results.test", "qrels.rel_level", {"level": 2}, 350),
+        ("out.test.aql", "results.test", "qrels.rel_level", {"level": 2}, 346),
         ("out.test.meas_params", "results.test", "qrels.test", {}, 76),
     ],
 )

@@ -247,13 +247,19 @@ def check_scores(scores: Float64Array, q: Queries, *, allow_missing: bool = Fals
         )
 
 
-def check_measurable(measure: RankingMeasure, q: Queries) -> None:
-    """Raise `InputError` for data on which a measure cannot be computed, or one that is for reports alone."""
-    if measure.instead:
+def goal_of(given: Any) -> RankingMeasure:
+    """Return the measure to train for; `InputError` if it is for reports alone."""
+    goal = parse_measure(given)
+    if getattr(goal, "instead", ""):  # a measure that the user defined need not have it
         raise InputError(
-            f"{measure.name} is for reports and cannot be trained for; train for another measure, e.g. "
-            f"{measure.instead}, and then evaluate with {measure.name}."
+            f"{goal.name} is for reports and cannot be trained for; train for another measure, e.g. "
+            f"{goal.instead}, and then evaluate with {goal.name}."
         )
+    return goal
+
+
+def check_measurable(measure: RankingMeasure, q: Queries) -> None:
+    """Raise `InputError` for data on which a measure cannot be computed."""
     if measure.tie_rule == "trec" and q.doc_ids is None:
         raise InputError(
             f"{measure.name} breaks ties by document identifier, which the data do not have; add "
