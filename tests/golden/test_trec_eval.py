@@ -6,6 +6,7 @@ and lines that describe a run: relstring, num_nonrel_judged_ret.
 """
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,57 +14,26 @@ import pytest
 import directrix as dx
 from directrix.data.trec.join import join_trec
 
-NAMES = {
-    r"map": "AP",
-    r"map_cut_(\d+)": "AP@{}",
-    r"Rprec": "Rprec",
-    r"recip_rank": "RR",
-    r"P_(\d+)": "P@{}",
-    r"recall_(\d+)": "R@{}",
-    r"success_(\d+)": "Success@{}",
-    r"iprec_at_recall_(\d\.\d+)": "IPrec@{}",
-    r"ndcg": "nDCG",
-    r"ndcg_cut_(\d+)": "nDCG@{}",
-    r"set_P": "P",
-    r"set_recall": "R",
-    r"rbp": "RBP(p=0.9)",
-    r"bpref": "bpref",
-    r"gm_map": "gm_map",
-    r"infAP": "infAP",
-    r"Rprec_mult_(\d\.\d+)": "Rprec(times={})",
-    r"relative_P_(\d+)": "P(relative=True)@{}",
-    r"set_relative_P": "set_P(relative=True)",
-    r"set_F": "set_F",
-    r"set_map": "set_map",
-    r"num_q": "num_q",
-    r"num_ret": "num_ret",
-    r"num_rel": "num_rel",
-    r"num_rel_ret": "NumRet(rel=1)",
-    r"unj_(\d+)": "Judged@{}",
-}
+NOT_HERE = ("11pt", "G", "binG", "ndcg_rel", "Rndcg", "ndcg_1", "utility", "rbp_resid", "gm_bpref")
+NOT_HERE += ("relstring", "num_nonrel", "runid")
+FIELDS = {"ndcg": "nDCG(gain=linear)", "rbp": "RBP(p=0.9)"}
 
 
-def translated(name, level=1):
-    """Our name of one of trec_eval's measures, None if there is none."""
-    for pattern, ours in NAMES.items():
-        if match := re.fullmatch(pattern, name):
-            ours = ours.format(*match.groups())
-            if level > 1 and name == "rbp":
-                return None  # the share of the highest grade, where there are several
-            if level == 1 or name.startswith(("ndcg", "num_q", "unj")) or name == "num_ret":
-                return ours
-            ours = ours.replace("NumRet(rel=1)", "NumRet")
-            head, at, cut = ours.partition("@")
-            fields = head[:-1] + ", " if head.endswith(")") else head + "("
-            return f"{fields}rel={level}){at}{cut}"
-    return None
+def ours_of(name, level=1):
+    """Our measure of one of trec_eval's names, None if there is none."""
+    if name.startswith(NOT_HERE) or (
+        level > 1 and name == "rbp"
+    ):  # then rbp adds up shares of the highest grade
+        return None
+    found = dx.measure(FIELDS.get(name) or re.sub(r"unj_(\d+)", r"Judged@\1", name)).under("trec_eval")
+    is_of_level = getattr(found, "rel", None) is not None
+    return replace(found, rel=level) if is_of_level else found
 
 
 def expected_lines(path, level=1):
     lines = [line.split("\t") for line in path.read_text().splitlines()]
-    lines = [(name.strip(), topic, value) for name, topic, value in lines]
-    known = [(translated(name, level), name, topic, value) for name, topic, value in lines]
-    return [(ours, name, topic, float(value)) for ours, name, topic, value in known if ours]
+    lines = [(ours_of(name.strip(), level), name.strip(), topic, value) for name, topic, value in lines]
+    return [(ours, name, topic, float(value)) for ours, name, topic, value in lines if ours]
 
 
 @pytest.mark.parametrize(
@@ -87,12 +57,11 @@ def test_every_line_of_a_known_measure(data_dir, tmp_path, file, run, qrels, opt
     lines = expected_lines(folder / file, options.get("level", 1))
     if options.get("queries"):  # of no documents none is unjudged, and none judged
         lines = [line for line in lines if not line[1].startswith("unj")]
-    ms = {ours: dx.measure(ours).under("trec_eval") for ours, *_ in lines}
-    values = dx.evaluate(ms.values(), run=joined, per_query=True)
+    values = dx.evaluate({ours for ours, *_ in lines}, run=joined, per_query=True)
     topics = [str(topic) for topic in joined.query_ids]
     got = []
     for ours, name, topic, _ in lines:
-        key = ms[ours].name
+        key = ours.name
         value = values.mean[key] if topic == "all" else values[key][topics.index(topic)]
         got.append(1.0 - value if name.startswith("unj") else value)
     assert len(lines) == n_lines
