@@ -125,20 +125,21 @@ def judged_rankings(
     return judged
 
 
+def check_names(given: list[str] | None, files: list[Path]) -> None:
+    """Raise `InputError` unless there is no ``--name`` or a different one for each ranking."""
+    repeated = next((name for name in given or () if (given or ()).count(name) > 1), None)
+    if given and (len(given) != len(files) or repeated):
+        what = f"{repeated!r} is given twice" if repeated else f"{len(given)} for {len(files)} rankings"
+        example = " ".join(f"--name {name}" for name in map(_stem, files))
+        raise InputError(f"--name: {what}; each ranking needs a name, in their order: {example}.")
+
+
 def system_names(files: list[Path], given: list[str] | None, tags: list[str] | None = None) -> list[str]:
-    """Return a short name for every ranking, all different: as given, else the tag, else that of the file.
+    """Return a short name for every ranking: as given, else the tag, else that of the file.
 
     Where two are alike, the name of the file is added, and where that is not enough, its path.
     """
     if given:
-        repeated = next((name for name in given if given.count(name) > 1), None)
-        if len(given) != len(files) or repeated is not None:
-            what = f"{repeated!r} is given twice" if repeated else f"{len(given)} for {len(files)} rankings"
-            raise InputError(
-                f"--name: {what}; a different one is needed for each ranking, in their order: "
-                + " ".join(f"--name {name}" for name in map(_stem, files))
-                + "."
-            )
         return given
     names = [_stem(file) for file in files] if tags is None else tags
     for longer in (lambda file: file.name, str):
