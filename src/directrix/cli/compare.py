@@ -80,13 +80,13 @@ def compare(
     Systems that share a letter do not differ significantly. A topic that a run lacks and another run has
     counts as if nothing had been retrieved for it.
     """
-    from directrix.cli.scores import check_names, judged_rankings
+    from directrix.cli.scores import check_system_names, judged_rankings
     from directrix.experiments.significance.systems import compare as compare_values
     from directrix.measures.names import measure
 
     with options.usage():
         _check(list(map(str, rankings)), alpha)
-        check_names(system_names, rankings)
+        check_system_names(system_names, rankings)
         names = options.measure_names(measures, default=("nDCG@10",))
         tool = options.convention_named(convention)
     judged = judged_rankings(

@@ -35,11 +35,11 @@ def evaluate(
     form: options.FormatOption = options.Format.table,
 ) -> None:
     """Evaluate score files and models on labelled data, or TREC runs on qrels."""
-    from directrix.cli.scores import check_names, judged_rankings
+    from directrix.cli.scores import check_system_names, judged_rankings
 
     all_tools = convention == _ALL
     with options.usage():
-        check_names(system_names, rankings)
+        check_system_names(system_names, rankings)
         names = options.measure_names(measures)
         tool = None if all_tools else options.convention_named(convention)
     judged = judged_rankings(data, rankings, missing, names=system_names, by_position=by_position)

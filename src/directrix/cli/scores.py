@@ -125,7 +125,7 @@ def judged_rankings(
     return judged
 
 
-def check_names(given: list[str] | None, files: list[Path]) -> None:
+def check_system_names(given: list[str] | None, files: list[Path]) -> None:
     """Raise `InputError` unless there is no ``--name`` or a different one for each ranking."""
     repeated = next((name for name in given or () if (given or ()).count(name) > 1), None)
     if given and (len(given) != len(files) or repeated):

@@ -32,9 +32,7 @@ _WHOLE_LIST = 2**62
 _TOO_LARGE = 10**300  # an integer above it may not fit into a float
 
 
-class _CutByAt(type):
-    """Lets a class be written with its cut-off: ``NDCG @ 10``."""
-
+class _CutByAt(type):  # lets a class be written with its cut-off: NDCG @ 10
     def __matmul__(cls, cut: Any) -> Any:
         return cls() @ cut
 

@@ -96,9 +96,8 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     Returns
     -------
     Evaluation
-        ``{name: mean}``, or ``{name: float64 (n_queries,)}``; a dict, keyed by the names as
-        they were given. Means leave out the queries that a measure skips; ``.skipped`` counts them. In place
-        of a mean, `GMAP` has the geometric mean, and numbers of documents their sum.
+        ``{name: mean}``, or ``{name: float64 (n_queries,)}``, keyed by the names as they were given. Means
+        leave out queries that a measure skips; ``.skipped`` counts them. `GMAP` and counts have no mean.
 
     Raises
     ------
@@ -120,15 +119,11 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     if run is None and qrels is None:
         data = _of_arrays(scores, labels, doc_ids, qid, qptr, group)
     else:
-        judged = _joined(run, qrels, (scores, labels, qid, qptr, group, doc_ids))
-        by_label = all(m.sees == "labels" for m in chosen)
-        known = judged.labels if by_label else judged.judgements
-        data = _Data(judged.scores, known, judged.qptr, judged.doc_ids, judged.query_ids)
+        data = _of_run(run, qrels, (scores, labels, qid, qptr, group, doc_ids), chosen)
     if convention is not None:
         warn_lacking(find_convention(convention), names, chosen, _REMEDY)
     try:
-        ready = Prepared(chosen, data.labels, data.qptr, data.doc_ids)
-        values = ready(data.scores)
+        values = (ready := Prepared(chosen, data.labels, data.qptr, data.doc_ids))(data.scores)
     except IdsNeeded as error:
         given_rows = error.rows if data.rows is None else data.rows[error.rows]
         raise IdsNeeded.of_query(error.query, given_rows, data.query_ids[error.query]) from None
@@ -169,7 +164,7 @@ def _of_arrays(scores: Any, labels: Any, doc_ids: Any, qid: Any, qptr: Any, grou
     return _Data(scores, labels, boundaries, doc_ids, query_ids, rows)
 
 
-def _joined(run: Any, qrels: Any, arrays: tuple[Any, ...]) -> Judged:
+def _of_run(run: Any, qrels: Any, arrays: tuple[Any, ...], measures: list[RankingMeasure]) -> _Data:
     """Join the run and the judgements that `evaluate` got, if they are not yet."""
     is_joined = isinstance(run, Judged)
     if (is_joined is not (qrels is None)) or run is None or any(given is not None for given in arrays):
@@ -177,7 +172,9 @@ def _joined(run: Any, qrels: Any, arrays: tuple[Any, ...]) -> Judged:
             "run and qrels are needed together, and instead of scores, labels, qid, qptr, group and doc_ids; "
             "type evaluate(measures, run=run, qrels=qrels)."
         )
-    return run if is_joined else join_trec(run, qrels)
+    judged = run if is_joined else join_trec(run, qrels)
+    labels = judged.labels if all(m.sees == "labels" for m in measures) else judged.judgements
+    return _Data(judged.scores, labels, judged.qptr, judged.doc_ids, judged.query_ids)
 
 
 def _summary(

@@ -20,13 +20,12 @@ from directrix.measures.base import RankingMeasure
 from directrix.rankers.inputs import (
     Weights,
     check_training,
-    goal_of,
     one_set,
     per_document,
     per_query,
 )
 from directrix.rankers.nested import NestedParameters
-from directrix.rankers.training import mean_of, query_means
+from directrix.rankers.training import goal_of, mean_of, query_means
 from directrix.types import Callback, Float64Array
 
 F = TypeVar("F", bound=Callable[..., Any])

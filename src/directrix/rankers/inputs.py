@@ -247,17 +247,6 @@ def check_scores(scores: Float64Array, q: Queries, *, allow_missing: bool = Fals
         )
 
 
-def goal_of(given: Any) -> RankingMeasure:
-    """Return the measure to train for; `InputError` if it is for reports alone."""
-    goal = parse_measure(given)
-    if getattr(goal, "instead", ""):  # a measure that the user defined need not have it
-        raise InputError(
-            f"{goal.name} is for reports and cannot be trained for; train for another measure, e.g. "
-            f"{goal.instead}, and then evaluate with {goal.name}."
-        )
-    return goal
-
-
 def check_measurable(measure: RankingMeasure, q: Queries) -> None:
     """Raise `InputError` for data on which a measure cannot be computed."""
     if measure.tie_rule == "trec" and q.doc_ids is None:

@@ -12,7 +12,7 @@ from directrix.data.weights import weights_of
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.ensemble import EnsembleRanker
-from directrix.rankers.inputs import Weights, check_measurable, check_trainable, goal_of
+from directrix.rankers.inputs import Weights, check_measurable, check_trainable
 from directrix.rankers.kinds import MODELS
 from directrix.rankers.method import Auto, Method, Trial
 from directrix.rankers.methods import method as method_named
@@ -28,7 +28,7 @@ from directrix.rankers.selection.trial import (
     refit,
     selection_folds,
 )
-from directrix.rankers.training import surrogate_gap
+from directrix.rankers.training import goal_of, surrogate_gap
 
 
 class SearchPlan(NamedTuple):
