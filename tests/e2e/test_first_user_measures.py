@@ -6,7 +6,7 @@ import pytest
 
 from tests.e2e.test_first_user import command, refused
 
-NAMES = "bpref infAP gm_map set_F Rprec_mult_0.20 num_rel_ret Judged@10".split()
+NAMES = ["bpref", "infAP", "gm_map", "set_F", "Rprec_mult_0.20", "num_rel_ret", "Judged@10"]
 
 
 def test_names_of_trec_eval_and_tags_of_runs(data_dir):
