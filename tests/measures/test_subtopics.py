@@ -1,5 +1,6 @@
 """Measures of subtopics: ndeval's values, textbook loops, and qrels by subtopic as files."""
 
+import itertools
 from math import log2
 
 import numpy as np
@@ -106,3 +107,18 @@ def test_a_constant_second_column_is_no_subtopic(tmp_path):
     qrels = dx.read_trec_qrels(tmp_path / "qrels")
     assert qrels.subtopics is None
     assert qrels.labels.tolist() == [1.0, -1.0]
+
+
+@pytest.mark.parametrize(
+    "m", [dx.AlphaNDCG(ties="order"), dx.AlphaNDCG(k=2, ties="order"), dx.ERRIA(ties="order")]
+)
+def test_queries_alone_have_the_same_bits_and_lie_between_zero_and_one(m):
+    rng = np.random.default_rng(5)
+    qptr = np.append(0, np.cumsum(rng.integers(0, 9, 40)))
+    scores, labels = rng.integers(0, 4, qptr[-1]) * 1.0, rng.integers(0, 2, (qptr[-1], 3)) * 1.0
+    scores[rng.random(len(scores)) < 0.2] = -np.inf
+    together = m(scores, labels, qptr)
+    alone = [m(scores[a:b], labels[a:b], [0, b - a])[0] for a, b in itertools.pairwise(qptr)]
+    np.testing.assert_array_equal(together, alone)
+    assert (together >= 0.0).all()
+    assert (together <= 1.0 + 1e-12).all()
