@@ -59,7 +59,7 @@ def test_a_name_is_public_in_one_place():
 
 
 def test_the_top_level_stays_small():
-    assert len(directrix.__all__) <= 83
+    assert len(directrix.__all__) <= 94  # 83, and eleven measures that evaluation tools have (decision 0147)
 
 
 def test_names_are_listed_before_they_are_used():

@@ -21,7 +21,12 @@ from directrix.measures.convention import conventions as conventions
 from directrix.measures.dcg import DCG as DCG
 from directrix.measures.dcg import NDCG as NDCG
 from directrix.measures.define import define_measure as define_measure
+from directrix.measures.diversity import AlphaNDCG as AlphaNDCG
+from directrix.measures.diversity import ERRIA as ERRIA
 from directrix.measures.evaluation import evaluate as evaluate
+from directrix.measures.judged import Bpref as Bpref
+from directrix.measures.judged import InfAP as InfAP
+from directrix.measures.judged import JudgedRate as JudgedRate
 from directrix.measures.names import measure as measure
 from directrix.measures.names import measures as measures
 from directrix.measures.pairs import KendallTau as KendallTau
@@ -31,6 +36,12 @@ from directrix.measures.precision import IPrec as IPrec
 from directrix.measures.precision import Precision as Precision
 from directrix.measures.precision import RPrecision as RPrecision
 from directrix.measures.precision import Recall as Recall
+from directrix.measures.sets import GMAP as GMAP
+from directrix.measures.sets import NumQ as NumQ
+from directrix.measures.sets import NumRel as NumRel
+from directrix.measures.sets import NumRet as NumRet
+from directrix.measures.sets import SetAP as SetAP
+from directrix.measures.sets import SetF as SetF
 from directrix.objectives.build import linear_objective as linear_objective
 from directrix.rankers.auto import AutoRanker as AutoRanker
 from directrix.rankers.boosted import BoostedRanker as BoostedRanker

@@ -29,6 +29,17 @@ MEASURES = {
     "RBP": "measures.cascade",
     "ROCArea": "measures.pairs",
     "KendallTau": "measures.pairs",
+    "Bpref": "measures.judged",
+    "InfAP": "measures.judged",
+    "JudgedRate": "measures.judged",
+    "GMAP": "measures.sets",
+    "SetF": "measures.sets",
+    "SetAP": "measures.sets",
+    "NumRet": "measures.sets",
+    "NumRel": "measures.sets",
+    "NumQ": "measures.sets",
+    "AlphaNDCG": "measures.diversity",
+    "ERRIA": "measures.diversity",
 }
 """Exact measures, in the order in which they are listed to users."""
 

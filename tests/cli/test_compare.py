@@ -1,6 +1,8 @@
 """``directrix compare``: the numbers of the library, in every form, and refusals."""
 
 import json
+import shutil
+import subprocess
 
 import numpy as np
 import pytest
@@ -44,7 +46,7 @@ def by_hand(files, rankings, name="nDCG@10", convention=None):
     scores = [dx.load(rankings[0]).predict_queries(q), *map(np.loadtxt, rankings[1:])]
     options = {"qptr": q.qptr, "doc_ids": q.doc_ids, "per_query": True, "convention": convention}
     return {
-        str(f): dx.evaluate(name, s, q.labels, **options)[name] for f, s in zip(rankings, scores, strict=True)
+        f.stem: dx.evaluate(name, s, q.labels, **options)[name] for f, s in zip(rankings, scores, strict=True)
     }
 
 
@@ -59,7 +61,7 @@ def test_options_are_handed_on(invoke, files, rankings):
     asked = ("-m", "RR", "--convention", "trec_eval", "--against", rankings[2])
     found = json.loads(invoke(files.test, *rankings, *options, *asked, "-f", "json").stdout)
     values = by_hand(files, rankings, "RR", "trec_eval")
-    named = {"against": str(rankings[2]), "test": "randomisation", "correction": "bonferroni"}
+    named = {"against": "noise", "test": "randomisation", "correction": "bonferroni"}
     expected = compare(values, **named, alpha=0.1, seed=3)
     assert found == {"measure": "RR", "convention": "trec_eval", **expected.to_dict()}
 
@@ -101,7 +103,7 @@ def test_a_query_that_a_run_lacks_is_lost_or_left_out(invoke, tmp_path, common):
     options = ["-m", "AP", "-m", "KendallTau", "-f", "json", *["--common-queries"] * common]
     result = invoke(tmp_path / "qrels", tmp_path / "a.run", tmp_path / "b.run", *options)
     how = "do not count for any run" if common else "count as if it had retrieved nothing (--common-queries"
-    assert f"note: {tmp_path / 'b.run'} lacks 1 of 4 queries, which {how}" in result.stderr
+    assert f"note: t (b.run) lacks 1 of 4 queries, which {how}" in result.stderr
     first, second = json.loads(result.stdout)
     assert [found["pairs"][0]["n"] for found in (first, second)] == ([3, 3] if common else [4, 4])
     assert [system["ranked"] for system in first["systems"]] == [4, 3]
@@ -149,3 +151,78 @@ def test_scores_of_other_data_are_one_error(invoke, files, tmp_path):
     assert "error:" in result.stderr
     assert "has 2 scores" in result.stderr
     assert result.stdout == ""
+
+
+def judged_run(folder, name, tag, first="d1"):
+    """Write a run of one topic, whose first document is relevant if it is d1."""
+    docs = [first, *({"d0", "d1", "d2"} - {first})]
+    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / name).write_text(
+        "".join(f"{q} Q0 {d} 1 {-i} {tag}\n" for q in "12" for i, d in enumerate(docs))
+    )
+    return folder / name
+
+
+@pytest.mark.parametrize(
+    ("files", "options", "names"),
+    [
+        ([("a.run", "BM25"), ("b.run", "QL")], [], ["BM25", "QL"]),
+        ([("a.run", "t"), ("b.run", "t"), ("c.run", "u")], [], ["t (a.run)", "t (b.run)", "u"]),
+        ([("x/a.run", "t"), ("y/a.run", "t")], [], ["t ({0})", "t ({1})"]),
+        ([("a.run", "t"), ("b.run", "t")], ["--name", "one", "--name", "two"], ["one", "two"]),
+    ],
+)
+def test_systems_have_short_names_that_differ(invoke, tmp_path, files, options, names):
+    (tmp_path / "qrels").write_text("1 0 d1 1\n2 0 d2 1\n")
+    paths = [judged_run(tmp_path, name, tag, f"d{i}") for i, (name, tag) in enumerate(files)]
+    names = [name.format(*paths) for name in names]
+    asked = [*options, "--against", paths[1], "-m", "RR"]
+    found = json.loads(invoke(tmp_path / "qrels", *paths, *asked, "-f", "json").stdout)
+    assert [system["name"] for system in found["systems"]] == names
+    assert found["against"] == names[1]
+    by_name = invoke(tmp_path / "qrels", *paths, *options, "--against", names[1], "-m", "RR", "-f", "json")
+    assert json.loads(by_name.stdout) == found
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [(["--name", "one"], "1 for 2 rankings"), (["--name", "one", "--name", "one"], "'one' is given twice")],
+)
+def test_names_that_do_not_fit_are_refused(invoke, tmp_path, options, problem):
+    (tmp_path / "qrels").write_text("1 0 d1 1\n2 0 d2 1\n")
+    runs = [judged_run(tmp_path, name, "t") for name in ("a.run", "bm25_k1=0.9")]
+    result = invoke(tmp_path / "qrels", *runs, *options)
+    assert result.exit_code == 2
+    text = " ".join(result.stderr.replace("│", " ").split())
+    assert problem in text
+    assert "in their order: --name a --name bm25_k1=0.9." in text
+
+
+def test_the_geometric_mean_is_compared_by_logarithms(invoke, tmp_path):
+    (tmp_path / "qrels").write_text("1 0 d1 1\n2 0 d2 1\n")
+    runs = [judged_run(tmp_path, "a.run", "A", "d1"), judged_run(tmp_path, "b.run", "B", "d0")]
+    text = invoke(tmp_path / "qrels", *runs, "-m", "GMAP").stdout
+    assert "Tests and differences are of ln AP by query." in text
+    found = json.loads(invoke(tmp_path / "qrels", *runs, "-m", "GMAP", "-f", "json").stdout)
+    evaluated = [dx.evaluate("GMAP", run=run, qrels=tmp_path / "qrels")["GMAP"] for run in runs]
+    assert [system["mean"] for system in found["systems"]] == evaluated
+    ratio = np.exp(found["pairs"][0]["difference"])
+    np.testing.assert_allclose(ratio, evaluated[0] / evaluated[1], rtol=1e-12)
+    assert found["unit"] == "ln AP"
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+def test_latex_compiles_as_it_is_printed(invoke, tmp_path):
+    (tmp_path / "qrels").write_text("1 0 d1 1\n2 0 d2 1\n")
+    tags = ["bm25_k1=0.9&b#1", r"50%_~^\x{$|<>}", "[é*]\"'`--"]
+    runs = [judged_run(tmp_path, f"{i}.run", tag, f"d{i}") for i, tag in enumerate(tags)]
+    for options in ([], ["--against", tags[0]]):
+        printed = invoke(tmp_path / "qrels", *runs, "-m", "AP(rel=1)@5", "-f", "latex", *options).stdout
+        head = "\\documentclass{article}\n\\usepackage{booktabs}\n\\begin{document}\n"
+        text = f"{head}{printed}\\end{{document}}\n"
+        (tmp_path / "table.tex").write_text(text)
+        command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "table.tex"]
+        done = subprocess.run(
+            command, cwd=tmp_path, capture_output=True, text=True, errors="replace", check=False
+        )
+        assert done.returncode == 0, done.stdout[-2000:]

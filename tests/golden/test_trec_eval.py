@@ -1,85 +1,82 @@
-"""trec_eval's own test: every line of its expected output for the measures that exist here.
+"""trec_eval's own tests: every line of its expected outputs for the measures that exist here, in all files.
 
-Files results.test, qrels.test, out.test and out.test.aq of usnistgov/trec_eval, printed to
-four decimals. Not covered, because no measure here computes them: bpref and gm_bpref (they
-need to tell unjudged from irrelevant documents, labels do not), infAP, binG, G, ndcg_rel,
-Rndcg, utility, Rprec_mult, relative_P, set_F, set_map, set_relative_P, rbp_resid, unj,
-relstring and the counts num_*.
+Files of usnistgov/trec_eval, printed to four decimals. Not covered, because no measure here computes them: G,
+binG, ndcg_rel and Rndcg, which trec_eval calls experimental, utility, rbp_resid (higher is worse), gm_bpref,
+and lines that describe a run: relstring, num_nonrel_judged_ret.
 """
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import directrix as dx
-from directrix.data.trec.files import read_trec_qrels, read_trec_run
 from directrix.data.trec.join import join_trec
 
-NAMES = {
-    r"map": "AP",
-    r"map_cut_(\d+)": "AP@{}",
-    r"Rprec": "Rprec",
-    r"recip_rank": "RR",
-    r"P_(\d+)": "P@{}",
-    r"recall_(\d+)": "R@{}",
-    r"success_(\d+)": "Success@{}",
-    r"iprec_at_recall_(\d\.\d+)": "IPrec@{}",
-    r"ndcg": "nDCG",
-    r"ndcg_cut_(\d+)": "nDCG@{}",
-    r"set_P": "P",
-    r"set_recall": "R",
-    r"rbp": "RBP(p=0.9)",
-}
+NOT_HERE = ("11pt", "G", "binG", "ndcg_rel", "Rndcg", "ndcg_1", "utility", "rbp_resid", "gm_bpref")
+NOT_HERE += ("relstring", "num_nonrel", "runid")
+FIELDS = {"ndcg": "nDCG(gain=linear)", "rbp": "RBP(p=0.9)"}
 
 
-def translated(name):
-    """Our name of one of trec_eval's measures, None if there is none."""
-    for pattern, ours in NAMES.items():
-        if match := re.fullmatch(pattern, name):
-            return ours.format(*match.groups())
-    return None
+def ours_of(name, level=1):
+    """Our measure of one of trec_eval's names, None if there is none."""
+    if name.startswith(NOT_HERE) or (
+        level > 1 and name == "rbp"
+    ):  # then rbp adds up shares of the highest grade
+        return None
+    found = dx.measure(FIELDS.get(name) or re.sub(r"unj_(\d+)", r"Judged@\1", name)).under("trec_eval")
+    is_of_level = getattr(found, "rel", None) is not None
+    return replace(found, rel=level) if is_of_level else found
 
 
-def expected_lines(path):
-    lines = [line.split() for line in path.read_text().splitlines()]
-    return [(translated(name), topic, float(value)) for name, topic, value in lines if translated(name)]
+def expected_lines(path, level=1):
+    lines = [line.split("\t") for line in path.read_text().splitlines()]
+    lines = [(ours_of(name.strip(), level), name.strip(), topic, value) for name, topic, value in lines]
+    return [(ours, name, topic, float(value)) for ours, name, topic, value in lines if ours]
 
 
-@pytest.fixture(scope="module")
-def trec(data_dir):
+@pytest.mark.parametrize(
+    ("file", "run", "qrels", "options", "n_lines"),
+    [
+        ("out.test", "results.test", "qrels.test", {}, 29),
+        ("out.test.a", "results.test", "qrels.test", {}, 89),
+        ("out.test.aq", "results.test", "qrels.test", {}, 350),
+        ("out.test.aqc", "results.trunc", "qrels.test", {"queries": "judged"}, 338),
+        ("out.test.aql", "results.test", "qrels.rel_level", {"level": 2}, 346),
+        ("out.test.meas_params", "results.test", "qrels.test", {}, 76),
+    ],
+)
+def test_every_line_of_a_known_measure(data_dir, tmp_path, file, run, qrels, options, n_lines):
     folder = data_dir / "trec_eval"
-    return folder, join_trec(read_trec_run(folder / "results.test"), read_trec_qrels(folder / "qrels.test"))
-
-
-def evaluated(joined, names):
-    return dx.evaluate(
-        names, joined.scores, joined.labels, qptr=joined.qptr, doc_ids=joined.doc_ids,
-        convention="trec_eval", per_query=True,
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize(("file", "n_lines"), [("out.test", 23), ("out.test.aq", 228)])
-def test_every_line_of_a_known_measure(trec, file, n_lines):
-    folder, joined = trec
-    lines = expected_lines(folder / file)
-    values = evaluated(joined, sorted({name for name, _, _ in lines}))
+    cut = tmp_path / "run"  # results.trunc has words after the tag, which only trec_eval ignores
+    cut.write_text(
+        "".join(" ".join(line.split()[:6]) + "\n" for line in (folder / run).read_text().splitlines())
+    )
+    joined = join_trec(cut, folder / qrels, queries=options.get("queries", "both"))
+    lines = expected_lines(folder / file, options.get("level", 1))
+    if options.get("queries"):  # of no documents none is unjudged, and none judged
+        lines = [line for line in lines if not line[1].startswith("unj")]
+    values = dx.evaluate({ours for ours, *_ in lines}, run=joined, per_query=True)
     topics = [str(topic) for topic in joined.query_ids]
-    got = [
-        values.mean[name] if topic == "all" else values[name][topics.index(topic)] for name, topic, _ in lines
-    ]
+    got = []
+    for ours, name, topic, _ in lines:
+        key = ours.name
+        value = values.mean[key] if topic == "all" else values[key][topics.index(topic)]
+        got.append(1.0 - value if name.startswith("unj") else value)
     assert len(lines) == n_lines
-    np.testing.assert_allclose(got, [value for _, _, value in lines], rtol=0, atol=5.001e-5)
+    np.testing.assert_allclose(got, [value for *_, value in lines], rtol=0, atol=5.001e-5)
 
 
-def test_lines_that_are_means_of_other_measures(trec):
-    """11pt_avg: mean of eleven interpolated precisions; gm_map: geometric mean of AP, at least 1e-5."""
-    folder, joined = trec
-    values = evaluated(joined, [f"IPrec@{i / 10}" for i in range(11)] + ["AP"])
-    printed = {
-        (w[0], w[1]): w[2] for w in (x.split() for x in (folder / "out.test.aq").read_text().splitlines())
-    }
-    eleven = np.mean([values.mean[f"IPrec@{i / 10}"] for i in range(11)])
-    np.testing.assert_allclose(eleven, float(printed["11pt_avg", "all"]), rtol=0, atol=5.001e-5)
-    geometric = np.exp(np.mean(np.log(np.maximum(values["AP"], 1e-5))))
-    np.testing.assert_allclose(geometric, float(printed["gm_map", "all"]), rtol=0, atol=5.001e-5)
+def test_the_mean_of_eleven_interpolated_precisions(data_dir):
+    folder = data_dir / "trec_eval"
+    names = [f"IPrec@{i / 10}" for i in range(11)]
+    values = dx.evaluate(
+        names, run=folder / "results.test", qrels=folder / "qrels.test", convention="trec_eval"
+    )
+    printed = next(
+        line for line in (folder / "out.test.a").read_text().splitlines() if line.startswith("11pt_avg")
+    )
+    np.testing.assert_allclose(
+        np.mean(list(values.values())), float(printed.split()[2]), rtol=0, atol=5.001e-5
+    )

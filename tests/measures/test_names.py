@@ -27,6 +27,15 @@ EXAMPLES = [
     dx.RBP(p=0.95, k=50),
     dx.ROCArea(rel=2),
     dx.KendallTau(),
+    dx.Bpref(rel=2),
+    dx.InfAP(ties="trec"),
+    dx.JudgedRate(k=10),
+    dx.GMAP(rel=2),
+    dx.SetF(beta=4),
+    dx.NumRet(rel=1),
+    dx.NumRet(),
+    dx.AlphaNDCG(k=20, alpha=0.9),
+    dx.ERRIA(k=20),
 ]
 
 
@@ -63,6 +72,17 @@ def test_repr_and_name_parse_back(m):
         ("Rprec", dx.RPrecision()),
         ("AUC", dx.ROCArea()),
         ("tau", dx.KendallTau()),
+        ("bpref", dx.Bpref()),
+        ("infAP", dx.InfAP()),
+        ("ndcg_cut_10", dx.NDCG(k=10, gain="linear")),
+        ("P_5", dx.Precision(k=5)),
+        ("recip_rank", dx.RR()),
+        ("gm_map", dx.GMAP()),
+        ("set_F", dx.SetF()),
+        ("SetP(relative=True)", dx.Precision(relative=True)),
+        ("Rprec_mult_0.20", dx.RPrecision(times=0.2)),
+        ("num_rel_ret", dx.NumRet(rel=1)),
+        ("alpha_nDCG@20", dx.AlphaNDCG(k=20)),
     ],
 )
 def test_names_that_are_understood(text, m):
@@ -116,7 +136,7 @@ def test_names_are_short():
         ("AP(rel=" + "9" * 400 + ")", "AP(rel=a huge integer): rel is the lowest label"),
         ("nDCG(k=10)@5", "the cut-off is given twice, as k=10 and as @5; one is needed"),
         ("IPrec(recall=0.1)@0.2", "the cut-off is given twice, as recall=0.1 and as @0.2"),
-        ("SetX", "there is no measure 'SetX'. Known measures:"),
+        ("Quux", "there is no measure 'Quux'. Known measures:"),
     ],
 )
 def test_what_is_wrong_is_said(text, message):

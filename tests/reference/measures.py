@@ -53,12 +53,17 @@ def precision(ranked, labels, k, rel=1):
     return n_rel(ranked[:k], rel) / k
 
 
+def relative_precision(ranked, labels, k, rel=1):
+    return n_rel(ranked[:k], rel) / min(k, n_rel(labels, rel)) if n_rel(labels, rel) else 0.0
+
+
 def recall(ranked, labels, k=None, rel=1):
     return n_rel(ranked[:k], rel) / n_rel(labels, rel) if n_rel(labels, rel) else 0.0
 
 
-def rprec(ranked, labels, rel=1):
-    return recall(ranked, labels, n_rel(labels, rel), rel) if n_rel(labels, rel) else 0.0
+def rprec(ranked, labels, rel=1, times=1):
+    k = int(times * n_rel(labels, rel) + 0.9)
+    return n_rel(ranked[:k], rel) / k if k else 0.0
 
 
 def err(ranked, labels, k=None, l_max=4):
@@ -121,17 +126,23 @@ REFERENCES = {
     ],
     "RR": [({}, rr, {}), ({"k": 2, "rel": 2}, rr, {"k": 2, "rel": 2})],
     "Success": [({"k": 2}, success, {"k": 2})],
-    "Precision": [({"k": 3}, precision, {"k": 3}), ({"k": 9}, precision, {"k": 9})],
+    "Precision": [
+        ({"k": 3}, precision, {"k": 3}),
+        ({"k": 9}, precision, {"k": 9}),
+        ({"k": 3, "relative": True}, relative_precision, {"k": 3}),
+    ],
     "Recall": [({"k": 3}, recall, {"k": 3})],
-    "RPrecision": [({"rel": 2}, rprec, {"rel": 2})],
+    "RPrecision": [({"rel": 2}, rprec, {"rel": 2}), ({"times": 1.5}, rprec, {"times": 1.5})],
     "ERR": [({}, err, {}), ({"k": 3, "l_max": 5}, err, {"k": 3, "l_max": 5})],
     "RBP": [({"p": 0.5}, rbp, {"p": 0.5}), ({"k": 3}, rbp, {"k": 3})],
     "IPrec": [],
     "ROCArea": [],
     "KendallTau": [],
+    **{name: [] for name in ("Bpref", "InfAP", "JudgedRate", "GMAP", "SetF", "SetAP", "AlphaNDCG", "ERRIA")},
+    **{name: [] for name in ("NumRet", "NumRel", "NumQ")},
 }
 """For every measure of the registry: fields, the loop that defines it, and the options of the loop.
 
-The last three are no functions of one ranked list, or no means over the orders of ties; they have tests of
-their own in tests/measures/test_expected.py.
+Those without are no functions of the labels of one ranked list, or no means over the orders of ties; they
+have tests of their own in tests/measures/: test_expected.py, test_judged.py and test_subtopics.py.
 """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -56,8 +55,10 @@ def compare(
         Correction, Option(help="Adjustment for the number of pairs; auto = Holm, or part of Tukey's tests.")
     ] = Correction.auto,
     against: Annotated[
-        Path | None,
-        options.without_default(help="Compare all others with this one only. Default: all pairs."),
+        str | None,
+        options.without_default(
+            help="Compare all others with this one only, by its name or file. Default: all pairs."
+        ),
     ] = None,
     alpha: Annotated[float, Option(help="Significance level; intervals have confidence 1 - alpha.")] = 0.05,
     common_queries: Annotated[
@@ -69,6 +70,7 @@ def compare(
     ] = False,
     seed: options.SeedOption = 0,
     convention: options.ConventionOption = None,
+    system_names: options.NamesOption = None,
     missing: options.MissingOption = options.Missing.error,
     by_position: options.ByPositionOption = False,
     form: options.LatexFormatOption = options.LatexFormat.table,
@@ -78,59 +80,78 @@ def compare(
     Systems that share a letter do not differ significantly. A topic that a run lacks and another run has
     counts as if nothing had been retrieved for it.
     """
-    from directrix.cli.scores import judged_rankings
+    from directrix.cli.scores import check_system_names, judged_rankings
     from directrix.experiments.significance.systems import compare as compare_values
+    from directrix.measures.names import measure
 
-    files = list(map(str, rankings))
     with options.usage():
-        _check(files, against, alpha)
+        _check(list(map(str, rankings)), alpha)
+        check_system_names(system_names, rankings)
         names = options.measure_names(measures, default=("nDCG@10",))
         tool = options.convention_named(convention)
     judged = judged_rankings(
-        data, rankings, missing, by_position=by_position, topics="common" if common_queries else "any"
+        data,
+        rankings,
+        missing,
+        names=system_names,
+        by_position=by_position,
+        topics="common" if common_queries else "any",
     )
-    counts = _counts(files, judged, is_common=common_queries)
+    systems = [ranking.name for ranking in judged]
+    with options.usage():
+        chosen = _against(against, dict(zip(map(str, rankings), systems, strict=True)))
+    counts = _counts(judged, is_common=common_queries)
     results = {}
-    for name, values in _values(names, files, judged, tool).items():
+    for name, values in _values(names, judged, tool).items():
         with options.usage():
             result = compare_values(
                 values,
                 test=test.value,
                 correction=correction.value,
                 alpha=alpha,
-                against=None if against is None else str(against),
+                against=chosen,
                 seed=seed,
             )
-        results[name] = replace(result, ranked=counts)
+        known = measure(name)
+        means = {system: known.summary(of) for system, of in values.items()}
+        results[name] = replace(result, ranked=counts, means=means, unit=known.unit)
     _print(results, "default" if tool is None else tool.name, form)
 
 
-def _check(files: list[str], against: Path | None, alpha: float) -> None:
+def _check(files: list[str], alpha: float) -> None:
     """Refuse wrong options before anything is read."""
     if len(files) < 2:
         raise InputError("one ranking is given; two or more are needed. `directrix evaluate` takes one.")
     repeated = next((file for file in files if files.count(file) > 1), None)
     if repeated is not None:
         raise InputError(f"{repeated} is given twice; give every ranking once.")
-    if against is not None and str(against) not in files:
-        raise InputError(f"--against {against} is not one of the rankings; they are {', '.join(files)}.")
     if not 0.0 < alpha < 1.0:
         raise InputError(f"--alpha {alpha:g}: a number between 0 and 1 is needed, e.g. --alpha 0.05.")
 
 
-def _counts(files: list[str], judged: list[JudgedRanking], *, is_common: bool) -> dict[str, int]:
+def _against(given: str | None, systems: dict[str, str]) -> str | None:
+    """Return the name of the ranking that the others are compared with; ``systems`` are names by file."""
+    if given is None or given in systems.values():
+        return given
+    if given not in systems:
+        names = ", ".join(systems.values())
+        raise InputError(f"--against {given} is not one of the rankings; they are {names}.")
+    return systems[given]
+
+
+def _counts(judged: list[JudgedRanking], *, is_common: bool) -> dict[str, int]:
     """Return the number of topics of each run, with a remark where one lacks some."""
     every = frozenset[str]().union(*(ranking.ranked for ranking in judged))
     what = "do not count for any run" if is_common else "count as if it had retrieved nothing"
-    for file, ranking in zip(files, judged, strict=True):
+    for ranking in judged:
         if lacking := len(every) - len(ranking.ranked):
             other = "" if is_common else " (--common-queries leaves them out)"
-            remark(f"note: {file} lacks {lacking} of {len(every)} queries, which {what}{other}")
-    return {file: len(ranking.ranked) for file, ranking in zip(files, judged, strict=True)}
+            remark(f"note: {ranking.name} lacks {lacking} of {len(every)} queries, which {what}{other}")
+    return {ranking.name: len(ranking.ranked) for ranking in judged}
 
 
 def _values(
-    names: list[str], files: list[str], judged: list[JudgedRanking], tool: Convention | None
+    names: list[str], judged: list[JudgedRanking], tool: Convention | None
 ) -> dict[str, dict[str, Float64Array]]:
     """Return for each measure and ranking the value of every query; NaN where the measure is undefined."""
     import numpy as np
@@ -144,7 +165,7 @@ def _values(
         is_defined = ~np.isnan([values[name] for values in found]).all(axis=0)
         for values, absent in zip(found, lacking, strict=True):
             values[name] = np.where(absent & is_defined & np.isnan(values[name]), 0.0, values[name])
-    return {name: {file: v[name] for file, v in zip(files, found, strict=True)} for name in names}
+    return {name: {r.name: v[name] for r, v in zip(judged, found, strict=True)} for name in names}
 
 
 def _print(results: dict[str, Comparisons], convention: str, form: options.LatexFormat) -> None:

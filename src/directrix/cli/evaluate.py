@@ -29,20 +29,22 @@ def evaluate(
             help="Compute measures as another tool does: letor3, trec_eval, sklearn, ..., or as all do."
         ),
     ] = None,
+    system_names: options.NamesOption = None,
     missing: options.MissingOption = options.Missing.error,
     by_position: options.ByPositionOption = False,
     form: options.FormatOption = options.Format.table,
 ) -> None:
     """Evaluate score files and models on labelled data, or TREC runs on qrels."""
-    from directrix.cli.scores import judged_rankings
+    from directrix.cli.scores import check_system_names, judged_rankings
 
     all_tools = convention == _ALL
     with options.usage():
+        check_system_names(system_names, rankings)
         names = options.measure_names(measures)
         tool = None if all_tools else options.convention_named(convention)
-    judged = judged_rankings(data, rankings, missing, by_position=by_position)
+    judged = judged_rankings(data, rankings, missing, names=system_names, by_position=by_position)
     if len({ranking.ranked for ranking in judged}) > 1:
-        counts = ", ".join(f"{p} {len(r.ranked)}" for p, r in zip(rankings, judged, strict=True))
+        counts = ", ".join(f"{ranking.name} {len(ranking.ranked)}" for ranking in judged)
         remark(
             f"note: these are means over different queries ({counts}); `directrix compare` takes those that "
             "a run lacks as empty rankings"
@@ -51,9 +53,12 @@ def evaluate(
     for text in dict.fromkeys(text for values in evaluations for text in _left_out(values)):
         remark(f"note: {text}")
     queries = [ranking.query_ids if per_query else None for ranking in judged]
-    files = list(zip(map(str, rankings), evaluations, queries, strict=True))
+    systems = list(zip([ranking.name for ranking in judged], evaluations, queries, strict=True))
     results = [
-        {"convention": name, "rows": [_row(file, values[name], names, ids) for file, values, ids in files]}
+        {
+            "convention": name,
+            "rows": [_row(system, values[name], names, ids) for system, values, ids in systems],
+        }
         for name in evaluations[0]
     ]
     if form is options.Format.json:
@@ -87,9 +92,11 @@ def _left_out(result: ConventionEvaluations) -> Iterator[str]:
             yield f"convention {tool} leaves out {names}: {reason}"
 
 
-def _row(file: str, values: Evaluation, names: list[str], queries: tuple[str, ...] | None) -> dict[str, Any]:
+def _row(
+    system: str, values: Evaluation, names: list[str], queries: tuple[str, ...] | None
+) -> dict[str, Any]:
     """Return one ranking as the JSON shows it; measures that the tool does not define are null."""
-    row: dict[str, Any] = {"name": file, "measures": {name: values.mean.get(name) for name in names}}
+    row: dict[str, Any] = {"name": system, "measures": {name: values.mean.get(name) for name in names}}
     if queries is not None:
         row["queries"] = [
             {
@@ -100,7 +107,7 @@ def _row(file: str, values: Evaluation, names: list[str], queries: tuple[str, ..
         ]
     for name, count in values.skipped.items():
         if count:
-            remark(f"note: {name} is undefined for {count} queries of {file}")
+            remark(f"note: {name} is undefined for {count} queries of {system}")
     return row
 
 

@@ -66,6 +66,13 @@ SettingsOption = Annotated[
 ]
 SeedOption = Annotated[int, Option(min=0, max=2**32 - 1, help="Seed of all random numbers.")]
 JobsOption = Annotated[int, Option(help="Number of parallel trainings; -1 = one per core.")]
+NamesOption = Annotated[
+    list[str] | None,
+    without_default(
+        "--name",
+        help="Name of a ranking in the output, one for each, in order. Default: run tags, file names.",
+    ),
+]
 MissingOption = Annotated[
     Missing,
     Option(

@@ -12,7 +12,7 @@ import numpy as np
 from directrix.cli.files import features_for
 from directrix.cli.kinds import check_order, is_model
 from directrix.cli.options import Missing
-from directrix.data.files import open_data, readable
+from directrix.data.files import open_data, readable, without_compression
 from directrix.data.formats import QRELS, read_file
 from directrix.data.problems import Problem, raise_problems
 from directrix.data.trec.files import Qrels, Run, read_trec_qrels, read_trec_run, run_text
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 class JudgedRanking(NamedTuple):
     """A ranking with its labels: the queries, and the arguments of `directrix.evaluate`."""
 
+    name: str
+    """Short name, which no other ranking has."""
     query_ids: tuple[str, ...]
     arrays: dict[str, Any]
     ranked: frozenset[str]
@@ -84,18 +86,25 @@ def run_lines(q: Queries, scores: Float64Array, tag: str) -> str:
 
 
 def judged_rankings(
-    data: Path, rankings: list[Path], missing: Missing, *, by_position: bool, topics: Topics = "own"
+    data: Path,
+    rankings: list[Path],
+    missing: Missing,
+    *,
+    names: list[str] | None,
+    by_position: bool,
+    topics: Topics = "own",
 ) -> list[JudgedRanking]:
     """Join every ranking with the labels of the data file.
 
     If the data file contains TREC qrels, the rankings are TREC runs. Queries without judgements do not
     count, as in trec_eval; ``topics`` says what happens to those that a run lacks. ``by_position`` is that of
-    `directrix.cli.files.same_features`.
+    `directrix.cli.files.same_features`, ``names`` what the user calls the rankings.
     """
     check_order(data, rankings)
     if QRELS.recognises(data):
         qrels = read_trec_qrels(data)
-        return _judged_runs({path: read_trec_run(path) for path in rankings}, qrels, topics)
+        runs = [read_trec_run(path) for path in rankings]
+        return _judged_runs(system_names(rankings, names, [run.tag for run in runs]), runs, qrels, topics)
     models = {}
     for path in filter(is_model, rankings):
         from directrix.rankers.model_file import load  # scikit-learn: a second that score files do not need
@@ -105,22 +114,53 @@ def judged_rankings(
     ids = tuple(map(str, q.query_ids))
     doc_ids = None if q.doc_ids is None else np.array(document_names(q), dtype=object)
     judged = []
-    for path in rankings:
+    for name, path in zip(system_names(rankings, names), rankings, strict=True):
         if path in models:
             same = features_for(q, models[path], data, path, by_position=by_position)
             scores = models[path].predict_queries(same)
         else:
             scores = read_scores(path, q.n_docs, data)[q.rows]
         arrays = {"scores": scores, "labels": q.labels, "qptr": q.qptr, "doc_ids": doc_ids}
-        judged.append(JudgedRanking(ids, arrays, frozenset(ids)))
+        judged.append(JudgedRanking(name, ids, arrays, frozenset(ids)))
     return judged
 
 
-def _judged_runs(runs: dict[Path, Run], qrels: Qrels, topics: Topics) -> list[JudgedRanking]:
-    joined = {path: join_trec(run, qrels) for path, run in runs.items()}  # refuses runs of other topics
-    ranked = [frozenset(j.query_ids) for j in joined.values()]
+def check_system_names(given: list[str] | None, files: list[Path]) -> None:
+    """Raise `InputError` unless there is no ``--name`` or a different one for each ranking."""
+    repeated = next((name for name in given or () if (given or ()).count(name) > 1), None)
+    if given and (len(given) != len(files) or repeated):
+        what = f"{repeated!r} is given twice" if repeated else f"{len(given)} for {len(files)} rankings"
+        example = " ".join(f"--name {name}" for name in map(_stem, files))
+        raise InputError(f"--name: {what}; each ranking needs a name, in their order: {example}.")
+
+
+def system_names(files: list[Path], given: list[str] | None, tags: list[str] | None = None) -> list[str]:
+    """Return a short name for every ranking: as given, else the tag, else that of the file.
+
+    Where two are alike, the name of the file is added, and where that is not enough, its path.
+    """
+    if given:
+        return given
+    names = [_stem(file) for file in files] if tags is None else tags
+    for longer in (lambda file: file.name, str):
+        names = [
+            (longer(file) if tags is None else f"{tag} ({longer(file)})") if names.count(name) > 1 else name
+            for file, name, tag in zip(files, names, tags or names, strict=True)
+        ]
+    return names
+
+
+def _stem(file: Path) -> str:
+    """Name of a file without its ending; .9 in bm25_k1=0.9 is none."""
+    plain = without_compression(file)
+    return plain.stem if plain.suffix[1:].isalpha() else plain.name
+
+
+def _judged_runs(names: list[str], runs: list[Run], qrels: Qrels, topics: Topics) -> list[JudgedRanking]:
+    joined = [join_trec(run, qrels) for run in runs]  # refuses runs of other topics
+    ranked = [frozenset(j.query_ids) for j in joined]
     if topics != "own":
-        every = dict.fromkeys(query for j in joined.values() for query in j.query_ids)
+        every = dict.fromkeys(query for j in joined for query in j.query_ids)
         shared = frozenset.intersection(*ranked)
         chosen = [query for query in every if topics == "any" or query in shared]
         if not chosen:
@@ -128,11 +168,10 @@ def _judged_runs(runs: dict[Path, Run], qrels: Qrels, topics: Topics) -> list[Ju
                 "no topic is in all runs; leave out --common-queries: topics that a run lacks are then "
                 "empty rankings."
             )
-        joined = {path: join_trec(run, qrels, queries=chosen) for path, run in runs.items()}
-    fields = ("scores", "labels", "qptr", "doc_ids")
+        joined = [join_trec(run, qrels, queries=chosen) for run in runs]
     return [
-        JudgedRanking(j.query_ids, {name: getattr(j, name) for name in fields}, own)
-        for j, own in zip(joined.values(), ranked, strict=True)
+        JudgedRanking(name, j.query_ids, {"run": j}, own)
+        for name, j, own in zip(names, joined, ranked, strict=True)
     ]
 
 

@@ -34,6 +34,7 @@ from directrix.measures.names import measure as parse_measure
 from directrix.parameters import whole
 from directrix.rankers.inputs import check_finite, check_measurable, check_training
 from directrix.rankers.method import Trial
+from directrix.rankers.training import goal_of
 
 _PARTS = ("name", "model", "surrogate", "trainer", "fixed", "keeps")  # of a method, without its grid
 
@@ -254,7 +255,7 @@ class Rules:
 
     def __call__(self, measure: RankingMeasure | str, *, always: bool = False) -> RankingMeasure:
         """Return the measure to report; with ``always`` a measure object is put under the convention too."""
-        parsed = parse_measure(measure)
+        parsed = goal_of(measure)
         return parsed.under(self._tool) if self._tool and (always or isinstance(measure, str)) else parsed
 
     def trained_for(self, measure: RankingMeasure | str) -> RankingMeasure:

@@ -12,6 +12,7 @@ import numpy as np
 from directrix.errors import InputError
 from directrix.measures.convention import Convention, convention
 from directrix.measures.groups import value_of
+from directrix.measures.judgements import Sees
 from directrix.measures.order import Ranking, Ties
 from directrix.measures.prepared import Prepared
 from directrix.measures.terms import Form, Terms, over_queries
@@ -31,9 +32,7 @@ _WHOLE_LIST = 2**62
 _TOO_LARGE = 10**300  # an integer above it may not fit into a float
 
 
-class _CutByAt(type):
-    """Lets a class be written with its cut-off: ``NDCG @ 10``."""
-
+class _CutByAt(type):  # lets a class be written with its cut-off: NDCG @ 10
     def __matmul__(cls, cut: Any) -> Any:
         return cls() @ cut
 
@@ -43,10 +42,8 @@ class RankingMeasure(metaclass=_CutByAt):
     """A measure: a frozen, hashable value; every point on which tools disagree is a field.
 
     ``repr(m)`` shows all fields and ``m.name`` the short form; `directrix.measure` reads both.
-    ``m @ 10`` and ``NDCG @ 10`` set the cut-off.
-
-    A subclass states its terms (`form`, `worth`, `discounts`, `norm`) and has everything else from them: see
-    `directrix.define_measure`. A measure without terms defines `of_ranking` instead.
+    ``m @ 10`` and ``NDCG @ 10`` set the cut-off. A subclass states its terms (`form`, `worth`, `discounts`,
+    `norm`) and has everything else from them: see `directrix.define_measure`. Or it defines `of_ranking`.
     """
 
     symbol: ClassVar[str] = ""
@@ -61,6 +58,12 @@ class RankingMeasure(metaclass=_CutByAt):
     """Module and name of the kernel of `of_ranking` in `directrix.measures._kernels`; "": none."""
     highest: ClassVar[float] = 1.0
     """Largest possible value of a query."""
+    sees: ClassVar[Sees] = "labels"
+    """What it reads of a document, see `Prepared`."""
+    instead: ClassVar[str] = ""
+    """Measure to train for, where this one is for reports alone."""
+    unit: ClassVar[str] = ""
+    """What the value of one query is, where it is not of the measure itself."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -86,8 +89,7 @@ class RankingMeasure(metaclass=_CutByAt):
         return isinstance(value, int | float) and not isinstance(value, bool)
 
     def _refuse(self, field: str, value: object, need: str, example: object) -> InputError:
-        name = type(self).__name__
-        # repr of an integer of thousands of digits is an error of its own
+        name = type(self).__name__  # repr of an integer of thousands of digits is an error of its own
         shown = "a huge integer" if isinstance(value, int) and abs(value) > _TOO_LARGE else repr(value)
         return InputError(f"{name}({field}={shown}): {field} {need}, e.g. {name}({field}={example!r}).")
 
@@ -148,8 +150,7 @@ class RankingMeasure(metaclass=_CutByAt):
         >>> NDCG(k=10).under("trec_eval")
         NDCG(k=10, gain='linear', discount='log2', ties='trec', empty='zero')
         """
-        known = frozenset(field.name for field in fields(self))
-        chosen = convention(tool).fields_for(type(self).__name__, known)
+        chosen = convention(tool).fields_for(type(self).__name__, frozenset(f.name for f in fields(self)))
         return replace(self, **{f: v for f, v in chosen.items() if v in self.choices.get(f, (v,))})
 
     @property
@@ -197,6 +198,11 @@ class RankingMeasure(metaclass=_CutByAt):
     def check_labels(self, highest: float) -> None:
         """Raise `InputError` if the measure is not defined for labels up to ``highest``."""
 
+    def summary(self, values: Float64Array) -> float:
+        """One number for the values of many queries: their mean, without NaN."""
+        defined = values[~np.isnan(values)]
+        return float(np.add.reduce(defined) / len(defined)) if len(defined) else float("nan")
+
     def worth(self, labels: Float64Array) -> Float64Array:
         """Return each document's worth: its gain, relevance, or chance to stop; float64 (n_docs,), >= 0."""
         raise NotImplementedError(f"{type(self).__name__} must define worth(labels)")
@@ -212,8 +218,7 @@ class RankingMeasure(metaclass=_CutByAt):
         """
         from scipy.interpolate import PchipInterpolator
 
-        # two more, so that the curve up to rank n does not depend on n
-        values = np.array(self.discounts(n + 2))
+        values = np.array(self.discounts(n + 2))  # two more: the curve up to rank n does not depend on n
         values[self.depth :] = 0.0
         curve = PchipInterpolator(np.arange(1.0, n + 3.0), values)
         slope = curve.derivative()
@@ -261,7 +266,7 @@ class RankingMeasure(metaclass=_CutByAt):
         if self.form is None:
             raise InputError(
                 f"{self!r} is not a sum over documents of what each earns at its rank, which is needed here; "
-                "all measures but IPrec and KendallTau are, e.g. measure='nDCG@10'."
+                "nDCG, AP, RR, ERR and P are, among others: measure='nDCG@10'."
             )
         self.check_labels(float(labels.max(initial=0.0)))
 
@@ -270,8 +275,8 @@ class RankingMeasure(metaclass=_CutByAt):
         """Measures with the same key have the same `label_part`; `Prepared` computes it once for all."""
         return self
 
-    def label_part(self, labels: Float64Array, qptr: Int64Array) -> Float64Array | None:
-        """Whatever depends on the labels alone, one number per query; None if nothing does."""
+    def label_part(self, labels: Float64Array, qptr: Int64Array) -> Any:
+        """Whatever depends on the labels alone, usually one number per query; None if nothing does."""
         return None
 
     def settings(self, ranking: Ranking, part: Float64Array | None) -> tuple[Any, ...]:
@@ -281,8 +286,7 @@ class RankingMeasure(metaclass=_CutByAt):
     def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
         """Value of every query of a ranking, with the queries' share of `label_part`.
 
-        Computed by the measure's kernel, or from the terms, which are those of the labels in the order of the
-        ranking. The measures of directrix have kernels, which are faster.
+        Computed by the measure's kernel, or from the terms of the labels in the order of the ranking.
         """
         if self.compiled:
             module, name = self.compiled.split(".")

@@ -72,13 +72,15 @@ _NDCG = ("nDCG", "nDCG@")
 _NDCG_AP = (*_NDCG, "AP", "AP@")
 _LETOR = ("nDCG@", "P@", "AP")
 
+_TREC_ONLY = ("Bpref", "infAP", "GMAP", "SetF", "SetAP", "NumQ", "NumRet", "NumRel")
+
 _PRESETS = (
     Convention(
         "trec_eval",
         _fields(ties="trec", gain="linear", discount="log2", empty="zero", denominator="relevant"),
         (_AT_K,),
         "averages over the queries that are both judged and in the run (with -c: over all judged)",
-        (*_NDCG_AP, "RR", "P", "P@", "R", "R@", "Success@", "Rprec", "IPrec@", "RBP"),
+        (*_NDCG_AP, "RR", "P", "P@", "R", "R@", "Success@", "Rprec", "IPrec@", "RBP", *_TREC_ONLY),
     ),
     Convention(
         "gdeval",

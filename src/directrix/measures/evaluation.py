@@ -10,7 +10,7 @@ import numpy as np
 
 from directrix.data.grouping import group_by_query
 from directrix.data.trec.frames import names_of
-from directrix.data.trec.join import join_trec
+from directrix.data.trec.join import Judged, join_trec
 from directrix.data.validate import check_group, check_length, check_qptr
 from directrix.errors import InputError, warn
 from directrix.measures.convention import convention as find_convention
@@ -36,7 +36,7 @@ class Evaluation(dict[str, Any]):
     """What `evaluate` returns: a dict from the names of the measures to their values."""
 
     mean: dict[str, float]
-    """Mean over the queries that the measure did not skip; NaN if it skipped all."""
+    """Mean over the queries that the measure did not skip, NaN if it skipped all; or its `summary`."""
     skipped: dict[str, int]
     """Number of queries that the measure skipped."""
     query_ids: tuple[Hashable, ...]
@@ -74,9 +74,11 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
         Higher is better; -inf = not retrieved.
     labels : float (n_docs,)
         Relevance, >= 0. Relevant documents that were not retrieved count too, with the score -inf. Merging a
-        run with judgements yourself loses them: use ``run=`` and ``qrels=``.
+        run with judgements yourself loses them: use ``run=`` and ``qrels=``. For measures that know which
+        documents were judged (`Bpref`), NaN is a document that was not; for those of subtopics (`AlphaNDCG`)
+        the shape is (n_docs, n_subtopics), of which any other measure takes the highest.
     run, qrels : frame (pandas, polars, pyarrow), dict, path, or `Run` and `Qrels`, optional
-        Instead of scores and labels; see `directrix.data.join_trec`.
+        Instead of scores and labels; see `directrix.data.join_trec`, whose result can be ``run`` alone.
     qid : hashables (n_docs,), optional
         Query of every document, in any order.
     qptr : int (n_queries + 1,), optional
@@ -94,8 +96,8 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     Returns
     -------
     Evaluation
-        ``{name: mean}``, or ``{name: float64 (n_queries,)}``; a dict, keyed by the names as
-        they were given. Means leave out the queries that a measure skips; ``.skipped`` counts them.
+        ``{name: mean}``, or ``{name: float64 (n_queries,)}``, keyed by the names as they were given. Means
+        leave out queries that a measure skips; ``.skipped`` counts them. `GMAP` and counts have no mean.
 
     Raises
     ------
@@ -117,17 +119,17 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     if run is None and qrels is None:
         data = _of_arrays(scores, labels, doc_ids, qid, qptr, group)
     else:
-        data = _of_run(run, qrels, (scores, labels, qid, qptr, group, doc_ids))
+        data = _of_run(run, qrels, (scores, labels, qid, qptr, group, doc_ids), chosen)
     if convention is not None:
         warn_lacking(find_convention(convention), names, chosen, _REMEDY)
     try:
-        values = Prepared(chosen, data.labels, data.qptr, data.doc_ids)(data.scores)
+        values = (ready := Prepared(chosen, data.labels, data.qptr, data.doc_ids))(data.scores)
     except IdsNeeded as error:
         given_rows = error.rows if data.rows is None else data.rows[error.rows]
         raise IdsNeeded.of_query(error.query, given_rows, data.query_ids[error.query]) from None
-    if text := unreached(chosen, data.labels):
+    if text := unreached(chosen, ready.labels):
         warn(text)
-    return _summary(dict(zip(names, values, strict=True)), data.query_ids, per_query=per_query)
+    return _summary(names, chosen, values, data.query_ids, per_query=per_query)
 
 
 class _Data(NamedTuple):
@@ -162,27 +164,33 @@ def _of_arrays(scores: Any, labels: Any, doc_ids: Any, qid: Any, qptr: Any, grou
     return _Data(scores, labels, boundaries, doc_ids, query_ids, rows)
 
 
-def _of_run(run: Any, qrels: Any, arrays: tuple[Any, ...]) -> _Data:
-    """Join the run and the judgements that `evaluate` got."""
-    if run is None or qrels is None or any(given is not None for given in arrays):
+def _of_run(run: Any, qrels: Any, arrays: tuple[Any, ...], measures: list[RankingMeasure]) -> _Data:
+    """Join the run and the judgements that `evaluate` got, if they are not yet."""
+    is_joined = isinstance(run, Judged)
+    if (is_joined is not (qrels is None)) or run is None or any(given is not None for given in arrays):
         raise InputError(
             "run and qrels are needed together, and instead of scores, labels, qid, qptr, group and doc_ids; "
             "type evaluate(measures, run=run, qrels=qrels)."
         )
-    joined = join_trec(run, qrels)
-    return _Data(joined.scores, joined.labels, joined.qptr, joined.doc_ids, joined.query_ids)
+    judged = run if is_joined else join_trec(run, qrels)
+    labels = judged.labels if all(m.sees == "labels" for m in measures) else judged.judgements
+    return _Data(judged.scores, labels, judged.qptr, judged.doc_ids, judged.query_ids)
 
 
-def _summary(values: dict[str, Float64Array], query_ids: Any, *, per_query: bool) -> Evaluation:
-    """Return means over the queries for which each measure is defined, or the values themselves."""
-    mean: dict[str, float] = {}
-    skipped: dict[str, int] = {}
-    for name, value in values.items():
-        defined = value[~np.isnan(value)]
-        mean[name] = float(np.add.reduce(defined) / len(defined)) if len(defined) else float("nan")
-        skipped[name] = len(value) - len(defined)
-    result = Evaluation(values if per_query else mean)
-    result.mean, result.skipped, result.query_ids = mean, skipped, query_ids
+def _summary(
+    names: list[str],
+    measures: list[RankingMeasure],
+    values: list[Float64Array],
+    query_ids: Any,
+    *,
+    per_query: bool,
+) -> Evaluation:
+    """Return one number per measure, or the values themselves."""
+    by_name = dict(zip(names, values, strict=True))
+    mean = {name: m.summary(value) for name, m, value in zip(names, measures, values, strict=True)}
+    result = Evaluation(by_name if per_query else mean)
+    result.mean, result.query_ids = mean, query_ids
+    result.skipped = {name: int(np.isnan(value).sum()) for name, value in by_name.items()}
     return result
 
 

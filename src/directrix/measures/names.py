@@ -18,6 +18,7 @@ from typing import Any
 
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
+from directrix.measures.trec_names import from_trec_eval
 from directrix.parsing import NOT_A_CALL, parse_call
 from directrix.registry import MEASURES, classes
 
@@ -27,6 +28,8 @@ _ALIASES = {
     "prec": "Precision",
     "auc": "ROCArea",
     "tau": "KendallTau",
+    "setp": "Precision",
+    "setr": "Recall",
 }
 _DEFINED: dict[str, type[RankingMeasure]] = {}
 """Measures of the user, by name in small letters."""
@@ -81,7 +84,7 @@ def measure(text: Any) -> RankingMeasure:
     text : str or measure
         ``NAME(field=value, ...)@cut-off`` in the grammar of ir-measures, any case; the
         parentheses and the cut-off may be missing. Also every ``repr`` of a measure, and the
-        aliases MAP, MRR, Prec, AUC, tau.
+        aliases MAP, MRR, Prec, AUC, tau, and trec_eval's names (ndcg_cut_10, recip_rank, set_F, num_rel_ret).
 
         ``"my_module:MyMeasure@10"`` imports a measure of your own from a Python module of the current
         folder or of ``sys.path``, which runs the code of that module. Names in model files are
@@ -190,7 +193,7 @@ def _read_in_file(text: str) -> RankingMeasure:
 
 @lru_cache(maxsize=1024)  # measures are frozen values, and a search asks for the same one thousands of times
 def _read(text: str) -> RankingMeasure:
-    match = _PATTERN.fullmatch(text)
+    match = _PATTERN.fullmatch(from_trec_eval(text))
     if match is None:
         raise InputError(_unreadable(text))
     module, name, arguments, cut = match.groups()

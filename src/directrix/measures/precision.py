@@ -131,6 +131,9 @@ class Precision(BinaryMeasure):
         Cut-off rank; None = all retrieved documents.
     denominator : {"k", "retrieved"}
         k even where fewer documents were retrieved (trec_eval), or min(k, retrieved).
+    relative : bool
+        Divide by the best precision possible: at most as many documents as are relevant count (trec_eval's
+        relative_P, set_relative_P).
     rel, ties, empty
         As for `AP`.
 
@@ -148,20 +151,21 @@ class Precision(BinaryMeasure):
     ties: Ties = "expected"
     empty: Empty = "zero"
     denominator: Literal["k", "retrieved"] = "k"
+    relative: bool = False
 
     def norm(self, worth: Float64Array, qptr: Int64Array) -> Float64Array:
         """Documents that precision is a share of, if all are retrieved."""
-        return self._size(np.diff(qptr))
+        return self._size(np.diff(qptr), query_sums(worth, qptr))
 
     def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
         """Value of every query of a ranking."""
-        size = self._size(ranking.retrieved)
-        return self.hits(ranking, self.depth, self.n_relevant(ranking, part), size)
+        n_rel = self.n_relevant(ranking, part)
+        return self.hits(ranking, self.depth, n_rel, self._size(ranking.retrieved, n_rel))
 
-    def _size(self, retrieved: Int64Array) -> Float64Array:
-        if self.k is not None and self.denominator == "k":
-            return np.full(len(retrieved), float(self.k))
-        return np.minimum(retrieved, self.depth).astype(np.float64)
+    def _size(self, retrieved: Int64Array, n_rel: Float64Array) -> Float64Array:
+        fixed = self.k is not None and self.denominator == "k"
+        size = np.full(len(retrieved), self.depth) if fixed else np.minimum(retrieved, self.depth)
+        return np.minimum(size, n_rel) if self.relative else size.astype(np.float64)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -198,10 +202,12 @@ class Recall(BinaryMeasure):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class RPrecision(BinaryMeasure):
-    r"""Precision at rank R, the number of relevant documents.
+    r"""Precision at rank R, the number of relevant documents, or at a multiple of it.
 
     Parameters
     ----------
+    times : number > 0
+        Precision at rank ``times`` R + .9, rounded down (trec_eval's Rprec_mult).
     rel, ties, empty
         As for `AP`.
 
@@ -213,22 +219,31 @@ class RPrecision(BinaryMeasure):
 
     symbol: ClassVar[str] = "Rprec"
     form: ClassVar[Form] = "sum"
+    times: float = 1
     rel: float = 1
     ties: Ties = "expected"
     empty: Empty = "zero"
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self._is_number(self.times) or not 0.0 < self.times < 1e6:
+            raise self._refuse("times", self.times, "is a multiple of R and must lie in (0, 1e6)", 0.5)
+
     def norm(self, worth: Float64Array, qptr: Int64Array) -> Float64Array:
-        """Number of relevant documents."""
-        return query_sums(worth, qptr)
+        """Rank at which precision is taken."""
+        return self._rank(query_sums(worth, qptr))
 
     def cutoff(self, worth: Float64Array, qptr: Int64Array) -> Int64Array:
-        """Number of relevant documents."""
-        return query_sums(worth, qptr).astype(np.int64)
+        """Rank at which precision is taken."""
+        return np.minimum(self._rank(query_sums(worth, qptr)), np.diff(qptr)).astype(np.int64)
 
     def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
         """Value of every query of a ranking."""
-        n_rel = self.n_relevant(ranking, part)
-        return self.hits(ranking, 0, n_rel, n_rel)
+        rank = self._rank(self.n_relevant(ranking, part))
+        return self.hits(ranking, 0, rank, rank)
+
+    def _rank(self, n_rel: Float64Array) -> Float64Array:
+        return np.floor(self.times * n_rel + 0.9)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

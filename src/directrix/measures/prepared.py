@@ -9,6 +9,7 @@ import numpy as np
 
 from directrix.data.validate import check_labels, check_qptr, check_ranking
 from directrix.errors import InputError
+from directrix.measures.judgements import Sees, check_judgements, grades, statuses
 from directrix.measures.order import DOCS_PER_CHUNK, Ranking, Ties, rank, trec_order
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Float64Array, FloatArray, Int64Array
@@ -41,6 +42,9 @@ class IdsNeeded(InputError):
 class Prepared:
     """Measures with everything that depends on the labels alone already done.
 
+    Labels are numbers >= 0; or judgements, if one of the measures reads them: NaN where a document was not
+    judged, below 0 where it was in the pool only, and one column for each subtopic.
+
     The measures, of the class `directrix.measures.RankingMeasure`, share one sort, but for those that break
     ties by document id, which have their own. ``doc_ids`` are for ``ties="trec"``, and needed only where
     documents of a query tie.
@@ -48,20 +52,31 @@ class Prepared:
 
     def __init__(self, measures: Sequence[Any], labels: Any, qptr: Any, doc_ids: Any = None) -> None:
         self._measures = tuple(measures)
-        self._qptr = check_qptr(qptr, np.size(labels), "labels")
-        self._labels = check_labels(labels, qptr=self._qptr)
-        highest = float(self._labels.max(initial=0.0))
+        by_subtopic = np.ndim(labels) == 2
+        self._qptr = check_qptr(qptr, len(labels) if by_subtopic else np.size(labels), "labels")
+        self._seen: dict[Sees, Float64Array] = {}
+        """What measures of each kind read, by document."""
+        if by_subtopic or any(m.sees != "labels" for m in self._measures):
+            needs = next((m.name for m in self._measures if m.sees == "subtopics"), "")
+            judged = check_judgements(labels, self._qptr, needs)
+            self.labels = grades(judged)
+            self._seen = {"judgements": statuses(judged), "subtopics": judged}
+        else:
+            self.labels = check_labels(labels, qptr=self._qptr)
+        self._seen["labels"] = self.labels
+        highest = float(self.labels.max(initial=0.0))
         for m in self._measures:
             m.check_labels(highest)
         self._chunks = query_chunks(self._qptr, DOCS_PER_CHUNK)
-        self._sorts: dict[bool, dict[Ties, list[int]]] = {}  # whether by document id; rule; measures
+        # whether by document id, and what is read; rule; measures
+        self._sorts: dict[tuple[bool, Sees], dict[Ties, list[int]]] = {}
         for i, m in enumerate(self._measures):
             rule = m.tie_rule
-            self._sorts.setdefault(rule == "trec", {}).setdefault(rule, []).append(i)
+            self._sorts.setdefault((rule == "trec", m.sees), {}).setdefault(rule, []).append(i)
         self._rows: Int64Array | None = None  # in the order of the ids
-        if True in self._sorts and doc_ids is not None:
+        if any(by_id for by_id, _ in self._sorts) and doc_ids is not None:
             self._rows = trec_order(doc_ids, self._qptr)
-        nothing: list[Float64Array | None] = [None] * len(self._measures)
+        nothing: list[Any] = [None] * len(self._measures)
         self._parts = [nothing.copy() for _ in self._chunks[1:]]
         run_chunks(self._prepare_chunk, len(self._chunks) - 1)
 
@@ -84,7 +99,7 @@ class Prepared:
             If there is not one score for each label, a score is NaN or +inf, or documents tie whose order
             depends on ids that were not given.
         """
-        checked = _checked_scores(scores, self._labels, self._qptr)
+        checked = _checked_scores(scores, self.labels, self._qptr)
         values = [np.empty(len(self._qptr) - 1) for _ in self._measures]
 
         def work(chunk: int) -> None:
@@ -92,8 +107,11 @@ class Prepared:
             lo, hi = self._qptr[first], self._qptr[last]
             local = self._qptr[first : last + 1] - lo
             parts = self._parts[chunk]
-            for by_id, rules in self._sorts.items():
-                chosen, labels = (self._by_id if by_id else self._in_order)(checked, lo, hi)
+            for (by_id, sees), rules in self._sorts.items():
+                chosen = (self._in_single if by_id else _in_double)(checked, lo, hi)
+                labels = self._read(sees, lo, hi, by_id=by_id)
+                if sees == "subtopics":
+                    labels = np.arange(hi - lo, dtype=np.float64)  # the rows of what `label_part` got
                 ranking = rank(chosen, labels, local)
                 if by_id and self._rows is None:
                     self._check_no_ties(ranking, chosen, int(first))
@@ -105,17 +123,18 @@ class Prepared:
         run_chunks(work, len(self._chunks) - 1)
         return values
 
-    def _in_order(self, scores: FloatArray, lo: int, hi: int) -> tuple[Float64Array, Float64Array]:
-        return np.ascontiguousarray(scores[lo:hi], dtype=np.float64), self._labels[lo:hi]
+    def _read(self, sees: Sees, lo: int, hi: int, *, by_id: bool) -> Float64Array:
+        """What measures read of a chunk's documents, in the order in which tied ones are ranked."""
+        return self._seen[sees][self._rows[lo:hi] if by_id and self._rows is not None else slice(lo, hi)]
 
-    def _by_id(self, scores: FloatArray, lo: int, hi: int) -> tuple[Float64Array, Float64Array]:
+    def _in_single(self, scores: FloatArray, lo: int, hi: int) -> Float64Array:
         rows = np.arange(lo, hi) if self._rows is None else self._rows[lo:hi]
         chosen = scores[rows].astype(np.float64, copy=False)  # float16 does not reach those bounds
         # trec_eval reads scores as single precision: nearly equal ones are tied there, and those beyond
         # its range are; only -inf itself means that a document was not retrieved
         single = np.clip(chosen, -_LARGEST_SINGLE, _LARGEST_SINGLE).astype(np.float32).astype(np.float64)
         single[np.isneginf(chosen)] = -np.inf
-        return single, self._labels[rows]
+        return single
 
     def _check_no_ties(self, ranking: Ranking, scores: Float64Array, first: int) -> None:
         """Raise `IdsNeeded` at the first query of a chunk in which retrieved documents tie."""
@@ -137,11 +156,17 @@ class Prepared:
         first, last = self._chunks[chunk], self._chunks[chunk + 1]
         lo, hi = self._qptr[first], self._qptr[last]
         local = self._qptr[first : last + 1] - lo
-        known: dict[Hashable, Float64Array | None] = {}
+        known: dict[Hashable, Any] = {}
         for i, m in enumerate(self._measures):
-            if m.label_key not in known:
-                known[m.label_key] = m.label_part(self._labels[lo:hi], local)
-            self._parts[chunk][i] = known[m.label_key]
+            key = m.sees, m.label_key
+            if key not in known:
+                by_id = m.sees == "subtopics" and m.tie_rule == "trec"
+                known[key] = m.label_part(self._read(m.sees, lo, hi, by_id=by_id), local)
+            self._parts[chunk][i] = known[key]
+
+
+def _in_double(scores: FloatArray, lo: int, hi: int) -> Float64Array:
+    return np.ascontiguousarray(scores[lo:hi], dtype=np.float64)
 
 
 def _checked_scores(scores: Any, labels: Float64Array, qptr: Int64Array) -> FloatArray:

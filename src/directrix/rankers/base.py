@@ -17,7 +17,6 @@ from directrix.data.queries import Queries
 from directrix.data.stored import StoredFeatures
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
-from directrix.measures.names import measure as parse_measure
 from directrix.rankers.inputs import (
     Weights,
     check_training,
@@ -26,7 +25,7 @@ from directrix.rankers.inputs import (
     per_query,
 )
 from directrix.rankers.nested import NestedParameters
-from directrix.rankers.training import mean_of, query_means
+from directrix.rankers.training import goal_of, mean_of, query_means
 from directrix.types import Callback, Float64Array
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -131,7 +130,7 @@ class Ranker(NestedParameters, ABC):
         check_training(q, valid, allow_missing=self.takes_missing)
         by_document = per_document(sample_weight, q, "sample_weight")
         by_query = per_query(query_weight, q, "query_weight")
-        goal = None if measure is None else parse_measure(measure)
+        goal = None if measure is None else goal_of(measure)
         return self._train(Training(q, valid, goal, (by_document, by_query)))
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -169,7 +168,7 @@ class Ranker(NestedParameters, ABC):
         if isinstance(q.features, StoredFeatures) and not self.reads_files:
             raise q.features.refusal(f"training {type(self).__name__}")
         check_training(q, valid, allow_missing=self.takes_missing)
-        goal = None if measure is None else parse_measure(measure)
+        goal = None if measure is None else goal_of(measure)
         return self._train(Training(q, valid, goal, (doc_weight, query_weight), callback))
 
     @abstractmethod

@@ -15,6 +15,7 @@ import numpy as np
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
+from directrix.measures.names import measure as parse_measure
 from directrix.rankers.inputs import digest, missing_values
 from directrix.trainers.boosting import Boosting
 from directrix.types import Float64Array, Measure, Objective, Result, Surrogate, Trainer
@@ -98,6 +99,17 @@ def kept_start(objective: Objective, start: Float64Array) -> Result:
         "The start was kept: max_iter is 0.",
         {"iterations": 0, "evaluations": 1},
     )
+
+
+def goal_of(given: Any) -> RankingMeasure:
+    """Return the measure to train for; `InputError` if it is for reports alone."""
+    goal = parse_measure(given)
+    if getattr(goal, "instead", ""):  # a measure that the user defined need not have it
+        raise InputError(
+            f"{goal.name} is for reports and cannot be trained for; train for another measure, e.g. "
+            f"{goal.instead}, and then evaluate with {goal.name}."
+        )
+    return goal
 
 
 def mean_over_queries(values: Float64Array, weights: Float64Array | None = None) -> float:

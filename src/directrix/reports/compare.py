@@ -93,7 +93,7 @@ def _systems(comparison: Comparisons, measure: str) -> Table:
         title=f"{measure} of {comparison.n_queries} queries",
         columns=heads,
         rows=tuple(rows),
-        notes=(reading, *_undefined(comparison), comparison.power_note),
+        notes=(reading, *_unit(comparison), *_undefined(comparison), comparison.power_note),
         digits=4,
     )
 
@@ -132,6 +132,10 @@ def _how(comparison: Comparisons) -> str:
     if len(comparison.pairs) == 1 and comparison.correction != "tukey":
         return _TESTS[comparison.test]
     return f"{_TESTS[comparison.test]}, {adjusted} ({len(comparison.pairs)} pairs)"
+
+
+def _unit(comparison: Comparisons) -> list[str]:
+    return [f"Tests and differences are of {comparison.unit} by query."] if comparison.unit else []
 
 
 def _undefined(comparison: Comparisons) -> list[str]:

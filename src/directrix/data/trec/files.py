@@ -20,7 +20,7 @@ from directrix.types import Array, Float64Array, Int64Array
 
 _SCORE = Column("score", 4, 2, "Each line reads `query Q0 document rank score tag`.")
 _LABEL = Column(
-    "label", -1, -2, "Each line reads `query iteration document label`, or `query document label`."
+    "label", -1, -2, "Each line reads `query iteration document label`, or `query document label`.", 1
 )
 
 
@@ -104,13 +104,17 @@ class Qrels:
     query_ids, qptr, doc_ids
         As in `Run`.
     labels : float64 (n_docs,)
-        As in the file, where negative values occur; they count as 0.
+        As in the file, where negative values occur; they count as 0. By subtopic the highest.
+    subtopics : float64 (n_docs, n_subtopics), or None
+        Judgements by subtopic, numbered in each query as they appear, NaN where there is none. None: the file
+        has no subtopics.
     """
 
     query_ids: tuple[str, ...]
     qptr: Int64Array
     doc_ids: Array
     labels: Float64Array
+    subtopics: Float64Array | None = None
 
     @classmethod
     def from_frame(
@@ -146,8 +150,12 @@ class Qrels:
 
     def of_query(self, q: int) -> dict[str, float]:
         """Return the label of every judged document of query number ``q``."""
+        return {name: self.labels[row].item() for name, row in self.rows_of(q).items()}
+
+    def rows_of(self, q: int) -> dict[str, int]:
+        """Return the row of every judged document of query number ``q``."""
         first, last = self.qptr[q], self.qptr[q + 1]
-        return dict(zip(self.doc_ids[first:last], self.labels[first:last].tolist(), strict=True))
+        return dict(zip(self.doc_ids[first:last], range(first, last), strict=True))
 
 
 def read_trec_run(path: str | os.PathLike[str]) -> Run:
@@ -162,13 +170,14 @@ def read_trec_run(path: str | os.PathLike[str]) -> Run:
         score that is no finite number, or a document that its query already has.
     """
     read = read_documents(Path(path), lambda words: 6, _SCORE)
-    return Run(read[0][5], *read[1:])
+    return Run(read[0][5], *read[1:-1])
 
 
 def read_trec_qrels(path: str | os.PathLike[str]) -> Qrels:
     """Read judgements; every line is ``query iteration document label`` or ``query document label``.
 
-    The first line tells how many columns there are.
+    The first line tells how many columns there are. Where the second of four differs within a query, it
+    names a subtopic, as in qrels of TREC's diversity tasks; a document may then have one line for each.
 
     Raises
     ------

@@ -26,10 +26,13 @@ class Judged:
     """Of the run; -inf for a judged document that the run did not retrieve. It counts among the relevant
     documents and in the ideal ranking, and earns nothing."""
     labels: Float64Array
-    """Judgement, 0 for unjudged documents and for negative judgements."""
+    """Judgement, 0 for unjudged documents and for negative judgements; by subtopic the highest."""
     qptr: Int64Array
     query_ids: tuple[str, ...]
     doc_ids: Array
+    judgements: Float64Array
+    """As in the qrels, NaN for documents without one: (n_docs,), or (n_docs, n_subtopics) where they have
+    subtopics. For measures that need more than labels, such as `Bpref`."""
 
 
 def join_trec(run: Any, qrels: Any, *, queries: Literal["both", "judged"] | Sequence[str] = "both") -> Judged:
@@ -73,15 +76,15 @@ def join_trec(run: Any, qrels: Any, *, queries: Literal["both", "judged"] | Sequ
         )
     named = {"both": [q for q in run.query_ids if q in in_qrels], "judged": qrels.query_ids}
     chosen = named[queries] if isinstance(queries, str) else queries
-    scores, labels, docs, sizes = [], [], [], []
+    scores, rows, docs, sizes = [], [], [], []
     has_judged = False
     for query in chosen:
-        known = qrels.of_query(in_qrels[query])
+        known = qrels.rows_of(in_qrels[query])
         first, last = (run.qptr[in_run[query]], run.qptr[in_run[query] + 1]) if query in in_run else (0, 0)
         names = list(run.doc_ids[first:last])
         has_judged |= not known.keys().isdisjoint(names)
-        labels += [known.pop(name, 0.0) for name in names]
-        labels += known.values()
+        rows += [known.pop(name, -1) for name in names]
+        rows += known.values()
         docs += [*names, *known]
         scores += [run.scores[first:last], np.full(len(known), -np.inf)]
         sizes.append(len(names) + len(known))
@@ -92,7 +95,17 @@ def join_trec(run: Any, qrels: Any, *, queries: Literal["both", "judged"] | Sequ
             "alike: tables read 007 as the number 7 unless the column is text."
         )
     qptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    return Judged(np.concatenate(scores), np.maximum(labels, 0.0), qptr, tuple(chosen), object_array(docs))
+    labels = np.append(qrels.labels, 0.0)[rows]  # the last one is of documents without a judgement
+    judged = qrels.labels if qrels.subtopics is None else qrels.subtopics
+    unjudged = np.full((1, *judged.shape[1:]), np.nan)
+    return Judged(
+        np.concatenate(scores),
+        np.maximum(labels, 0.0),
+        qptr,
+        tuple(chosen),
+        object_array(docs),
+        np.concatenate([judged, unjudged])[rows],
+    )
 
 
 def _as(kind: Any, given: Any, read: Callable[[Any], Any]) -> Any:

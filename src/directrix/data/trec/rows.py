@@ -14,6 +14,7 @@ import numpy as np
 from directrix.data.files import open_data, readable
 from directrix.data.grouping import group_by_query, object_array
 from directrix.data.problems import Problem, raise_problems
+from directrix.data.trec.subtopics import by_subtopic
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array, Int64Array
 
@@ -25,6 +26,8 @@ class Column(NamedTuple):
     place: int
     doc_place: int
     shape: str
+    subtopic_place: int | None = None
+    """Of the subtopic, in lines of four columns."""
 
 
 class _Rows(NamedTuple):
@@ -34,31 +37,39 @@ class _Rows(NamedTuple):
     queries: list[str]
     docs: list[str]
     values: list[str]
+    subtopics: list[str]
     where: list[int]
 
 
 def read_documents(
     path: Path, width: Callable[[list[str]], int], column: Column
-) -> tuple[list[str], tuple[str, ...], Int64Array, Array, Float64Array]:
+) -> tuple[list[str], tuple[str, ...], Int64Array, Array, Float64Array, Float64Array | None]:
     """Read all lines that are not blank; ``width`` gives the number of columns from the words of the first.
 
     Return these words, then the documents grouped by query: query identifiers, boundaries, document
-    identifiers and values.
+    identifiers and values, and the values by subtopic, if there are any.
 
     Raises `InputError` if the file cannot be read, or with all lines that have another number of columns, a
-    value that is no finite number, or a document that its query already has.
+    value that is no finite number, or a document that its query, or the subtopic, already has.
     """
     rows = _read_rows(path, width, column)
     values = _finite(path, rows, column)
     order, qptr, query_ids = group_by_query(rows.queries)
-    doc_ids = object_array(rows.docs)[order]
-    if any(len(set(doc_ids[first:last])) < last - first for first, last in pairwise(qptr.tolist())):
-        _refuse_repeated(path, rows)
-    return rows.first, tuple(map(str, query_ids)), qptr, doc_ids, values[order]
+    doc_ids, values, queries = object_array(rows.docs)[order], values[order], tuple(map(str, query_ids))
+    is_repeated = any(len(set(doc_ids[a:b])) < b - a for a, b in pairwise(qptr.tolist()))
+    joined = None
+    if len(set(rows.subtopics)) > 1:
+        joined = by_subtopic(qptr, doc_ids, values, object_array(rows.subtopics)[order])
+    if is_repeated:
+        _refuse_repeated(path, rows, has_subtopics=joined is not None)
+    if joined is not None:
+        return rows.first, queries, *joined
+    return rows.first, queries, qptr, doc_ids, values, None
 
 
 def _read_rows(path: Path, width: Callable[[list[str]], int], column: Column) -> _Rows:
-    rows, problems, wanted, query = _Rows([], [], [], [], []), [], 0, ""
+    rows, problems, wanted, query = _Rows([], [], [], [], [], []), [], 0, ""
+    subtopic = ""
     for number, words in _lines(path):
         if not wanted:
             wanted = width(words)
@@ -72,6 +83,9 @@ def _read_rows(path: Path, width: Callable[[list[str]], int], column: Column) ->
         rows.docs.append(words[column.doc_place])
         rows.values.append(words[column.place])
         rows.where.append(number)
+        if column.subtopic_place is not None and wanted == 4:
+            subtopic = subtopic if words[1] == subtopic else words[column.subtopic_place]
+            rows.subtopics.append(subtopic)
     raise_problems(path, problems)
     if not rows.where:
         raise InputError(f"{path} has no data; at least one line is needed. {column.shape}")
@@ -112,14 +126,16 @@ def number(text: str) -> float:
         return math.nan
 
 
-def _refuse_repeated(path: Path, rows: _Rows) -> None:
-    """Raise `InputError` with all lines whose document their query already has."""
-    seen: dict[tuple[str, str], int] = {}
+def _refuse_repeated(path: Path, rows: _Rows, *, has_subtopics: bool) -> None:
+    """Raise `InputError` with all lines whose document their query, or its subtopic, already has."""
+    seen: dict[tuple[str, str, str], int] = {}
     problems = []
-    for query, doc, number in zip(rows.queries, rows.docs, rows.where, strict=True):
-        earlier = seen.setdefault((query, doc), number)
+    subtopics = rows.subtopics if has_subtopics else [""] * len(rows.docs)
+    for query, doc, subtopic, number in zip(rows.queries, rows.docs, subtopics, rows.where, strict=True):
+        earlier = seen.setdefault((query, doc, subtopic), number)
         if earlier != number:
-            what = f"query {query} has document {doc[:40]!r} already, at {path}:{earlier}"
+            of = f"subtopic {subtopic} of query {query}" if has_subtopics else f"query {query}"
+            what = f"{of} has document {doc[:40]!r} already, at {path}:{earlier}"
             remedy = "Each query has a document only once: remove one of the lines."
             problems.append(Problem(number, what, remedy))
     raise_problems(path, problems)

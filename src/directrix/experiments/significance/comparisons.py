@@ -86,6 +86,9 @@ class Comparisons:
     ranked : dict of str to int
         Number of queries that each system has ranked; of `compare` those with a value. ``directrix compare``
         gives queries that a run lacks the value of an empty ranking, which counts.
+    unit : str
+        What the values of single queries are, and so the differences, where ``means`` are something else:
+        "ln AP" for GMAP.
 
     Notes
     -----
@@ -104,6 +107,7 @@ class Comparisons:
     pairs: tuple[Pair, ...]
     letters: dict[str, str] | None
     ranked: dict[str, int]
+    unit: str = ""
 
     def pair(self, first: str, second: str) -> Pair:
         """Return the comparison of two systems, in the order of ``pairs``.
@@ -152,6 +156,7 @@ class Comparisons:
             "systems": systems,
             "pairs": [pair.to_dict() for pair in self.pairs],
             "power": self.power_note,
+            **({"unit": self.unit} if self.unit else {}),
         }
 
 

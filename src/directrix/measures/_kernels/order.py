@@ -183,12 +183,14 @@ def lowest_first(ranked, ends, out):
         longest = max(longest, ends[i] - i)
         i = ends[i]
     key, val, other, carried = sort_space(longest)
-    bits = (ranked + 0.0).view(np.uint64)  # labels are >= 0: their bits, read as integers, are in order
+    bits = (ranked + 0.0).view(np.uint64)
+    sign = np.uint64(1) << np.uint64(63)
     i = 0
     while i < len(ranked):
         end = ends[i]
         for j in range(i, end):
-            key[j - i] = bits[j]
+            # integers in the order of the numbers, of which those of unjudged documents are negative
+            key[j - i] = ~bits[j] if bits[j] >= sign else bits[j] | sign
             val[j - i] = ranked[j]
         sort_pairs(key, val, other, carried, end - i)
         for j in range(i, end):

@@ -11,7 +11,6 @@ from directrix.data.queries import Queries
 from directrix.data.weights import weights_of
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
-from directrix.measures.names import measure as parse_measure
 from directrix.rankers.ensemble import EnsembleRanker
 from directrix.rankers.inputs import Weights, check_measurable, check_trainable
 from directrix.rankers.kinds import MODELS
@@ -29,7 +28,7 @@ from directrix.rankers.selection.trial import (
     refit,
     selection_folds,
 )
-from directrix.rankers.training import surrogate_gap
+from directrix.rankers.training import goal_of, surrogate_gap
 
 
 class SearchPlan(NamedTuple):
@@ -142,7 +141,7 @@ def plan_search(
     method has one of the models, and scikit-learn's ``InvalidParameterError`` for the value of a ranker's
     parameter.
     """
-    measure = parse_measure(measure)
+    measure = goal_of(measure)
     method = method_named(method) if isinstance(method, str) else method
     trials = _with_models(method.candidates(measure, settings), models)
     for trial in trials:

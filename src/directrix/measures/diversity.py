@@ -1,0 +1,185 @@
+"""Measures of diversity: queries with subtopics, each of which wants documents of its own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+
+from directrix.measures.base import Empty, RankingMeasure
+from directrix.measures.gains import discounts, reciprocal_ranks
+from directrix.measures.judgements import Sees
+from directrix.measures.order import Ranking
+from directrix.types import Array, Float64Array, Int64Array
+
+Order = Literal["trec", "order"]
+
+
+class _Part(NamedTuple):
+    """What depends on the judgements alone."""
+
+    relevant: Array
+    """Whether a document is relevant for a subtopic, bool (n_docs, n_subtopics)."""
+    norm: Float64Array
+    """Best value of every query (n_queries,)."""
+
+
+class _NoveltyMeasure(RankingMeasure):
+    r"""A measure for which a document earns less with each one above it that has the same subtopic.
+
+    With the discount D of the ranks, the document at rank p earns
+    :math:`D(p) \sum_s r_s (1 - \alpha)^{c_s}`, where it is relevant (:math:`r_s = 1`) for subtopic s, and
+    :math:`c_s` documents above it are.
+    """
+
+    sees: ClassVar[Sees] = "subtopics"
+    instead: ClassVar[str] = "nDCG@10"
+    choices: ClassVar[dict[str, tuple[str, ...]]] = {"ties": ("trec", "order")}
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        alpha: Any = getattr(self, "alpha", 0.5)
+        if not self._is_number(alpha) or not 0.0 < alpha <= 1.0:
+            raise self._refuse("alpha", alpha, "is how much repetition costs and must lie in (0, 1]", 0.5)
+
+    @property
+    def label_key(self) -> Hashable:
+        """Each measure has ideal rankings of its own."""
+        return self
+
+    def label_part(self, labels: Float64Array, qptr: Int64Array) -> _Part:
+        """Find the relevant subtopics of every document, and the best value of every query."""
+        relevant = labels >= float(getattr(self, "rel", 1))  # a subtopic without judgement is NaN
+        return _Part(relevant, np.array([self._best(relevant[lo:hi]) for lo, hi in pairwise(qptr)]))
+
+    def of_ranking(self, ranking: Ranking, part: Any) -> Float64Array:
+        """Value of every query of a ranking, whose labels are the rows of the judgements."""
+        value = np.full(len(part.norm), self.fill)
+        for q in np.flatnonzero(part.norm > 0.0):
+            lo = ranking.qptr[q]
+            rows = ranking.labels[lo : lo + min(ranking.retrieved[q], self.depth)].astype(np.int64)
+            value[q] = self._earned(part.relevant[rows]) / part.norm[q]
+        return value
+
+    def _earned(self, relevant: Array) -> float:
+        """What a list of documents earns."""
+        seen = np.cumsum(relevant, axis=0) - relevant
+        kept = 1.0 - float(getattr(self, "alpha", 0.5))
+        return float(self.discounts(len(relevant)) @ (relevant * kept**seen).sum(axis=1))
+
+    def _best(self, relevant: Array) -> float:
+        """Norm of a query by its documents; 0 if none is relevant."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class AlphaNDCG(_NoveltyMeasure):
+    r"""nDCG for queries with subtopics, written ``alpha_nDCG@20``: repetition earns less.
+
+    .. math:: \frac{1}{Z} \sum_{p=1}^{k} \frac{1}{\log_2(1 + p)} \sum_s r_{ps} (1 - \alpha)^{c_s(p)}
+
+    :math:`r_{ps}` says whether the document at rank p is relevant for subtopic s, :math:`c_s(p)` how many
+    above it are. Z is that sum for the ideal ranking, found greedily (the exact one is NP-complete), of
+    equally good documents the one with the highest id first: all as ndeval.
+
+    Parameters
+    ----------
+    k : int >= 1, or None
+        Cut-off rank.
+    alpha : number in (0, 1]
+        How much repetition costs.
+    rel : number > 0
+        Lowest judgement that counts as relevant.
+    ties : {"trec", "order"}
+        Order of tied documents: the highest id first, or as in the input.
+    empty
+        As for `NDCG`.
+
+    References
+    ----------
+    Clarke et al. (2008), doi:10.1145/1390334.1390446.
+
+    Examples
+    --------
+    >>> labels = np.array([[1, 0], [1, 0], [0, 1]])  # of two subtopics
+    >>> (AlphaNDCG() @ 2)([3, 2, 1], labels, [0, 3]).round(4)  # (1 + 1/2 D) / (1 + D), with D = 1/log2(3)
+    array([0.8066])
+    """
+
+    symbol: ClassVar[str] = "alpha_nDCG"
+    k: int | None = None
+    alpha: float = 0.5
+    rel: float = 1
+    ties: Order = "trec"
+    empty: Empty = "zero"
+
+    def discounts(self, n: int) -> Float64Array:
+        """1 / log2(1 + rank)."""
+        return discounts(n, "log2")
+
+    def _best(self, relevant: Array) -> float:
+        left = relevant[relevant.any(axis=1)].astype(np.float64)
+        chosen: list[Float64Array] = []
+        worth = np.ones(relevant.shape[1])
+        while len(left) and len(chosen) < self.depth:
+            best = int(np.argmax(left @ worth))
+            chosen.append(left[best])
+            worth *= 1.0 - self.alpha * left[best]
+            left = np.delete(left, best, axis=0)
+        return self._earned(np.array(chosen)) if chosen else 0.0
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ERRIA(_NoveltyMeasure):
+    r"""Intent-aware ERR for queries with subtopics, written ``ERR_IA@20``.
+
+    .. math:: \frac{\sum_{p=1}^{k} \frac{1}{p} \sum_s r_{ps} (1 - \alpha)^{c_s(p)}}
+              {S \sum_{p=1}^{k} \frac{1}{p} (1 - \alpha)^{p - 1}}
+
+    with the names of `AlphaNDCG` and S subtopics that have a relevant document. That is the mean ERR of the
+    subtopics, whose users stop at a relevant document with the chance :math:`\alpha`, over its value for a
+    list of documents relevant for all of them: ndeval's normalisation, which does not depend on the
+    collection. (ndeval itself forgets it for k = 1, and has no k above 20.)
+
+    Parameters
+    ----------
+    k : int >= 1, or None
+        Cut-off rank.
+    alpha : number in (0, 1]
+        Chance to stop at a relevant document.
+    rel, ties, empty
+        As for `AlphaNDCG`.
+
+    References
+    ----------
+    Chapelle et al. (2011), doi:10.1007/s10791-011-9167-7; Chapelle et al. (2009), section 7.
+
+    Examples
+    --------
+    >>> labels = np.array([[1, 0], [1, 0], [0, 1]])  # of two subtopics
+    >>> (ERRIA() @ 2)([3, 2, 1], labels, [0, 3])  # (1 + 1/2 * 1/2) / (2 (1 + 1/2 * 1/2))
+    array([0.5])
+    """
+
+    symbol: ClassVar[str] = "ERR_IA"
+    k: int | None = None
+    alpha: float = 0.5
+    rel: float = 1
+    ties: Order = "trec"
+    empty: Empty = "zero"
+
+    def discounts(self, n: int) -> Float64Array:
+        """One over the rank."""
+        return reciprocal_ranks(n)
+
+    def _best(self, relevant: Array) -> float:
+        kept = 1.0 - self.alpha
+        if self.k is None:  # the sum of kept^(p-1) / p over all ranks
+            best = -math.log(self.alpha) / kept if kept > 0.0 else 1.0
+        else:
+            best = float(self.discounts(self.k) @ kept ** np.arange(self.k))
+        return float(relevant.any(axis=0).sum()) * best

@@ -1,0 +1,230 @@
+"""Measures of the retrieved set as a whole, of its sizes, and of average precision by the geometric mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from directrix.measures.base import Empty
+from directrix.measures.order import Ranking, Ties
+from directrix.measures.precision import AP, BinaryMeasure
+from directrix.types import Float64Array
+
+_FLOOR = 1e-5  # of trec_eval: a query without a hit does not make the geometric mean 0
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class SetF(BinaryMeasure):
+    r"""Weighted harmonic mean of the precision P and the recall R of all retrieved documents.
+
+    .. math:: F = \frac{(1 + \beta) P R}{\beta P + R}
+
+    Precision and recall of the set are `Precision` and `Recall` without a cut-off, written ``SetP`` and
+    ``SetR`` too; ``SetP(relative=True)`` divides by the best precision of any set of that size.
+
+    Parameters
+    ----------
+    beta : number > 0
+        Weight of recall, as in trec_eval and ir_measures; van Rijsbergen's formula has its square: for his F2
+        give 4.
+    rel, empty
+        As for `AP`.
+
+    References
+    ----------
+    van Rijsbergen (1979), Information Retrieval, chapter 7; trec_eval's set_F.
+
+    Examples
+    --------
+    >>> SetF()([3, 2, -np.inf], [1, 0, 1], [0, 3])  # P = R = 1/2
+    array([0.5])
+    """
+
+    symbol: ClassVar[str] = "SetF"
+    beta: float = 1
+    rel: float = 1
+    empty: Empty = "zero"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self._is_number(self.beta) or not 0.0 < self.beta < np.inf:
+            raise self._refuse("beta", self.beta, "is the weight of recall and must be > 0", 1)
+
+    def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
+        """Value of every query of a ranking."""
+        precision, recall = _of_set(self, ranking, part)
+        top, bottom = (1.0 + self.beta) * precision * recall, self.beta * precision + recall
+        return np.divide(top, bottom, out=np.zeros_like(top), where=bottom != 0.0)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class SetAP(BinaryMeasure):
+    """Precision times recall of all retrieved documents: trec_eval's set_map.
+
+    Parameters
+    ----------
+    rel, empty
+        As for `AP`.
+
+    Examples
+    --------
+    >>> SetAP()([3, 2, -np.inf], [1, 0, 1], [0, 3])  # 1/2 * 1/2
+    array([0.25])
+    """
+
+    symbol: ClassVar[str] = "SetAP"
+    rel: float = 1
+    empty: Empty = "zero"
+
+    def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
+        """Value of every query of a ranking."""
+        precision, recall = _of_set(self, ranking, part)
+        return precision * recall
+
+
+def _of_set(
+    m: BinaryMeasure, ranking: Ranking, part: Float64Array | None
+) -> tuple[Float64Array, Float64Array]:
+    n_rel = m.n_relevant(ranking, part)
+    return (
+        m.hits(ranking, m.depth, n_rel, ranking.retrieved.astype(np.float64)),
+        m.hits(ranking, m.depth, n_rel, n_rel),
+    )
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class GMAP(BinaryMeasure):
+    r"""Geometric mean of average precision: a system must not fail on any query.
+
+    .. math:: \mathrm{GMAP} = \exp \frac{1}{|Q|} \sum_q \ln \max(\mathrm{AP}_q, 10^{-5})
+
+    The value of one query is its logarithm, as in trec_eval, so that tests and differences are of logarithms;
+    only what `evaluate` and ``directrix compare`` give for all queries is the GMAP.
+
+    Parameters
+    ----------
+    k, rel, denominator, ties, empty
+        As for `AP`.
+
+    References
+    ----------
+    Robertson (2006), doi:10.1145/1183614.1183630, with the floor of trec_eval's gm_map.
+
+    Examples
+    --------
+    >>> from directrix import evaluate
+    >>> evaluate("GMAP", [2, 1, 2, 1], [1, 0, 0, 1], group=[2, 2])  # sqrt(1 * 1/2)
+    {'GMAP': 0.7071067811865476}
+    """
+
+    symbol: ClassVar[str] = "GMAP"
+    choices: ClassVar[dict[str, tuple[str, ...]]] = AP.choices
+    highest: ClassVar[float] = 0.0
+    instead: ClassVar[str] = "AP"
+    unit: ClassVar[str] = "ln AP"
+    k: int | None = None
+    rel: float = 1
+    denominator: Literal["relevant", "capped"] = "relevant"
+    ties: Ties = "expected"
+    empty: Empty = "zero"
+
+    def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
+        """Logarithm of the average precision of every query of a ranking."""
+        fields = {name: getattr(self, name) for name in ("k", "rel", "denominator", "ties", "empty")}
+        value: Float64Array = np.log(np.maximum(AP(**fields).of_ranking(ranking, part), _FLOOR))
+        return value
+
+    def summary(self, values: Float64Array) -> float:
+        """Geometric mean."""
+        return float(np.exp(super().summary(values)))
+
+
+class _Count(BinaryMeasure):
+    """A number of documents; for all queries together it is their sum."""
+
+    highest: ClassVar[float] = np.inf
+    instead: ClassVar[str] = "nDCG@10"
+
+    @property
+    def fill(self) -> float:
+        """Of no documents."""
+        return 0.0
+
+    def summary(self, values: Float64Array) -> float:
+        """Sum."""
+        return float(values.sum())
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class NumRet(_Count):
+    """Number of retrieved documents: trec_eval's num_ret, and num_rel_ret with ``rel=1``.
+
+    Parameters
+    ----------
+    rel : number > 0, or None
+        Count only documents whose label is at least this.
+
+    Examples
+    --------
+    >>> NumRet()([3, 2, -np.inf], [1, 0, 1], [0, 3]), NumRet(rel=1)([3, 2, -np.inf], [1, 0, 1], [0, 3])
+    (array([2.]), array([1.]))
+    """
+
+    symbol: ClassVar[str] = "NumRet"
+    rel: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.rel is not None:
+            super().__post_init__()
+
+    @property
+    def level(self) -> float:
+        """Lowest label that counts as a number."""
+        return -np.inf if self.rel is None else float(self.rel)
+
+    def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
+        """Value of every query of a ranking."""
+        n_rel = self.n_relevant(ranking, part)
+        return self.hits(ranking, self.depth, n_rel, np.ones_like(n_rel))
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class NumRel(_Count):
+    """Number of relevant documents: trec_eval's num_rel.
+
+    Parameters
+    ----------
+    rel : number > 0
+        Lowest label that counts as relevant.
+
+    Examples
+    --------
+    >>> NumRel()([3, 2, -np.inf], [1, 0, 1], [0, 3])
+    array([2.])
+    """
+
+    symbol: ClassVar[str] = "NumRel"
+    rel: float = 1
+
+    def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
+        """Value of every query of a ranking."""
+        return self.n_relevant(ranking, part).copy()
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class NumQ(_Count):
+    """Number of queries: 1 for each.
+
+    Examples
+    --------
+    >>> NumQ()([3, 2], [1, 0], [0, 1, 2])
+    array([1., 1.])
+    """
+
+    symbol: ClassVar[str] = "NumQ"
+
+    def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
+        """Value of every query of a ranking."""
+        return np.ones(len(ranking.retrieved))
