@@ -12,7 +12,7 @@ import numpy as np
 
 from directrix.data.atomic import replacing
 from directrix.data.queries import Queries
-from directrix.data.trec.frames import LABELS, SCORES, documents_of
+from directrix.data.trec.frames import documents_of
 from directrix.data.trec.rows import Column, read_documents
 from directrix.data.validate import check_ranking
 from directrix.errors import InputError
@@ -92,7 +92,7 @@ class Run:
         (('7',), array([0.2, 0.9]))
         """
         names = {"qid": qid, "doc_id": doc_id, "score": score}
-        return cls(tag, *documents_of(frame, SCORES, "run", names))
+        return cls(tag, *documents_of(frame, "score", "run", names))
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +142,7 @@ class Qrels:
         {'a': 1.0, 'c': 2.0}
         """
         names = {"qid": qid, "doc_id": doc_id, "label": label}
-        return cls(*documents_of(frame, LABELS, "qrels", names))
+        return cls(*documents_of(frame, "label", "qrels", names))
 
     def of_query(self, q: int) -> dict[str, float]:
         """Return the label of every judged document of query number ``q``."""
