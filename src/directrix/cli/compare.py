@@ -12,6 +12,7 @@ from typer import Option
 
 from directrix.cli import options
 from directrix.cli.output import print_json, print_rows, remark
+from directrix.data.columns import RECOGNISED, ColumnNames
 from directrix.errors import InputError
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ def compare(
     seed: options.SeedOption = 0,
     convention: options.ConventionOption = None,
     missing: options.MissingOption = options.Missing.error,
+    columns: ColumnNames = RECOGNISED,
     by_position: options.ByPositionOption = False,
     form: options.LatexFormatOption = options.LatexFormat.table,
 ) -> None:
@@ -87,7 +89,7 @@ def compare(
         names = options.measure_names(measures, default=("nDCG@10",))
         tool = options.convention_named(convention)
     judged = judged_rankings(
-        data, rankings, missing, by_position=by_position, topics="common" if common_queries else "any"
+        data, rankings, missing, columns, by_position=by_position, topics="common" if common_queries else "any"
     )
     counts = _counts(files, judged, is_common=common_queries)
     results = {}

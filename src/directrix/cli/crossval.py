@@ -14,7 +14,8 @@ from typer import Option
 
 from directrix.cli import options
 from directrix.cli.output import print_json, print_rows, progress_lines, remark
-from directrix.data.formats import read_file
+from directrix.data.columns import RECOGNISED, ColumnNames
+from directrix.data.formats import LETOR, read_file
 from directrix.errors import InputError
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ def crossval(
         Path, Option("--output", "-o", help="Folder of the finished trainings, to resume from.")
     ] = Path("crossval"),
     missing: options.MissingOption = options.Missing.error,
+    columns: ColumnNames = RECOGNISED,
     form: options.LatexFormatOption = options.LatexFormat.table,
 ) -> None:
     """Compare methods on folds: select settings on validation queries, report results on test queries.
@@ -83,7 +85,7 @@ def crossval(
         tool = options.convention_named(convention)
         entries, fixed = _entries(methods, settings)
         _check_candidates(entries, tool, select, search, candidates, seed)
-    splits = _splits(data, missing, folds or 5, seed)
+    splits = _splits(data, missing, columns, folds or 5, seed)
     plan = {
         "select": select,
         "convention": "default" if tool is None else tool.name,
@@ -146,12 +148,15 @@ def _check_candidates(
         check_candidates(candidates_of(entry, goal, search.value, count, seed), goal)
 
 
-def _splits(data: Path, missing: options.Missing, folds: int, seed: int) -> tuple[Split, ...]:
+def _splits(
+    data: Path, missing: options.Missing, columns: ColumnNames, folds: int, seed: int
+) -> tuple[Split, ...]:
     from directrix.experiments.splits import k_fold_splits, letor_splits
 
     if data.is_dir():
+        LETOR.naming(data, columns)
         return letor_splits(data, missing=missing.value)
-    return k_fold_splits(read_file(data, missing=missing.value), folds, seed=seed)
+    return k_fold_splits(read_file(data, missing=missing.value, columns=columns), folds, seed=seed)
 
 
 def _open_folder(output: Path, splits: tuple[Split, ...], entries: list[Entry], plan: dict[str, Any]) -> Path:

@@ -9,6 +9,7 @@ from typer import Option
 
 from directrix.cli import options
 from directrix.cli.output import print_json, print_rows, remark
+from directrix.data.columns import RECOGNISED, ColumnNames
 
 if TYPE_CHECKING:
     from directrix.cli.scores import JudgedRanking
@@ -30,6 +31,7 @@ def evaluate(
         ),
     ] = None,
     missing: options.MissingOption = options.Missing.error,
+    columns: ColumnNames = RECOGNISED,
     by_position: options.ByPositionOption = False,
     form: options.FormatOption = options.Format.table,
 ) -> None:
@@ -40,7 +42,7 @@ def evaluate(
     with options.usage():
         names = options.measure_names(measures)
         tool = None if all_tools else options.convention_named(convention)
-    judged = judged_rankings(data, rankings, missing, by_position=by_position)
+    judged = judged_rankings(data, rankings, missing, columns, by_position=by_position)
     if len({ranking.ranked for ranking in judged}) > 1:
         counts = ", ".join(f"{p} {len(r.ranked)}" for p, r in zip(rankings, judged, strict=True))
         remark(

@@ -39,12 +39,24 @@ class ColumnNames:
     has_labels: bool = True
     """Whether a column of labels is needed; data to score may lack it."""
 
+    @classmethod
+    def of(cls, qid: Any, label: Any, doc_id: Any, features: Any) -> ColumnNames:
+        """Take the arguments of a user, who may name one feature or several."""
+        if features is not None:
+            is_one = isinstance(features, str) or not isinstance(features, Iterable)
+            features = (features,) if is_one else tuple(features)
+        return cls(qid, label, doc_id, features)
+
     def __bool__(self) -> bool:
         return any(getattr(self, key) is not None for key in OPTIONS)
 
     def given(self) -> str:
         """Options of the shell that name the columns, for messages."""
         return ", ".join(option for key, option in OPTIONS.items() if getattr(self, key) is not None)
+
+
+RECOGNISED = ColumnNames()
+"""No name is given."""
 
 
 class Roles(NamedTuple):
@@ -66,7 +78,7 @@ def roles_of(known: Sequence[Any], names: ColumnNames, what: str, call: str) -> 
     known : names of all columns
     names : ColumnNames
     what, call : str
-        What has the columns, and the function that takes their names, for messages.
+        What has the columns, and the beginning of a call that names them, for messages.
     """
     qid = find(known, "qid", names.qid, what, call)
     label = find(known, "label", names.label, what, call, optional=not names.has_labels)
@@ -97,7 +109,7 @@ def find(
     name = next((name for name in wanted if name in known), None)
     option = OPTIONS.get(key)
     advice = {
-        "python": f"Type {call}(frame, {key}={'[NAME, ...]' if key == 'features' else 'NAME'}).",
+        "python": f"Type {call}, {key}={'[NAME, ...]' if key == 'features' else 'NAME'}).",
         "shell": None if option is None else f"Type {option} {'NAME,...' if key == 'features' else 'NAME'}.",
     }
     if name is None:

@@ -94,7 +94,7 @@ def arrays_of_queries(frame: Any, names: ColumnNames) -> dict[str, Any]:
     """Return the arguments of `Queries.from_arrays` for a frame with one row per document."""
     needed = "a frame, or a dict of columns, with columns of queries, labels and features is needed"
     known, columns = columns_of(frame, "the frame", needed)
-    roles = roles_of(known, names, "the frame", "directrix.Queries.from_frame")
+    roles = roles_of(known, names, "the frame", "directrix.Queries.from_frame(frame")
     of = dict(zip(known, columns, strict=True))
     lists = roles.features[:1] if names.features else tuple(n for n in roles.features if n == "features")
     if lists and (rows := _as_lists(of[lists[0]])) is not None:

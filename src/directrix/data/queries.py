@@ -194,9 +194,7 @@ class Queries:
         >>> q.labels, q.feature_names
         (array([0., 1.]), ('bm25',))
         """
-        single = isinstance(features, str) or not isinstance(features, Iterable | None)
-        chosen = (features,) if single else None if features is None else tuple(features)
-        names = ColumnNames(qid, label, doc_id, chosen)
+        names = ColumnNames.of(qid, label, doc_id, features)
         return cls.from_arrays(**arrays_of_queries(frame, names), missing=missing)
 
     def take(self, queries: Any) -> Queries:

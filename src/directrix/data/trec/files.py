@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Hashable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from directrix.data.atomic import replacing
+from directrix.data.files import path_of
 from directrix.data.queries import Queries
 from directrix.data.trec.frames import documents_of
 from directrix.data.trec.rows import Column, read_documents
@@ -161,7 +161,7 @@ def read_trec_run(path: str | os.PathLike[str]) -> Run:
         If the file cannot be read, or with all lines that have another number of columns, a
         score that is no finite number, or a document that its query already has.
     """
-    read = read_documents(Path(path), lambda words: 6, _SCORE)
+    read = read_documents(path_of(path), lambda words: 6, _SCORE)
     return Run(read[0][5], *read[1:])
 
 
@@ -175,7 +175,7 @@ def read_trec_qrels(path: str | os.PathLike[str]) -> Qrels:
     InputError
         As `read_trec_run`, for labels.
     """
-    return Qrels(*read_documents(Path(path), lambda words: 3 if len(words) == 3 else 4, _LABEL)[1:])
+    return Qrels(*read_documents(path_of(path), lambda words: 3 if len(words) == 3 else 4, _LABEL)[1:])
 
 
 def write_trec_run(run: Run, path: str | os.PathLike[str]) -> None:

@@ -72,7 +72,7 @@ def _columns(
         f"{{query: {{document: {value}}}}}, or the path of a file"
     )
     known, columns = columns_of(frame, what, needed)
-    call = f"directrix.data.{'Run' if what == 'run' else 'Qrels'}.from_frame"
+    call = f"directrix.data.{'Run' if what == 'run' else 'Qrels'}.from_frame(frame"
     for key in ("qid", "doc_id", value):
         candidates = (*LABELS, "score") if key == "label" else ()  # ranx calls it score
         name = find(known, key, names[key], what, call, candidates=candidates)
