@@ -25,7 +25,7 @@ def certify(
         options.without_default(
             "--measure",
             "-m",
-            help="Measure to test; repeat for several. Default: the one the model was trained for.",
+            help="Measures to test, e.g. AP,nDCG@10; repeatable. Default: the one of the training.",
         ),
     ] = None,
     eps: Annotated[float, Option(help="Largest share of rising directions that may go unnoticed.")] = 0.01,

@@ -49,7 +49,7 @@ def compare(
     measures: Annotated[
         list[str] | None,
         options.without_default(
-            "--measure", "-m", help="Measure to compare by; repeat for several. Default: nDCG@10."
+            "--measure", "-m", help="Measures to compare by, e.g. AP,nDCG@10; repeatable. Default: nDCG@10."
         ),
     ] = None,
     test: Annotated[Test, Option(help="Statistical test of a pair.")] = Test.paired_t,
@@ -89,7 +89,12 @@ def compare(
         names = options.measure_names(measures, default=("nDCG@10",))
         tool = options.convention_named(convention)
     judged = judged_rankings(
-        data, rankings, missing, columns, by_position=by_position, topics="common" if common_queries else "any"
+        data,
+        rankings,
+        missing,
+        columns,
+        by_position=by_position,
+        topics="common" if common_queries else "any",
     )
     counts = _counts(files, judged, is_common=common_queries)
     results = {}

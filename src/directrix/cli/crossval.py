@@ -40,7 +40,9 @@ def crossval(
     ],
     methods: Annotated[
         list[str],
-        options.without_default("--method", help="A method listed by `directrix methods`; repeatable."),
+        options.without_default(
+            "--method", help="Methods listed by `directrix methods`, e.g. A,B; repeatable."
+        ),
     ],
     measures: options.MeasuresOption = None,
     select: Annotated[
@@ -126,7 +128,7 @@ def _entries(methods: list[str], settings: list[str] | None) -> tuple[list[Entry
     from directrix.rankers.methods import method
 
     fixed = options.parse_settings(settings, {"random_state": "--seed"})
-    chosen = list({found.name: found for found in map(method, methods)}.values())
+    chosen = list({found.name: found for found in map(method, options.listed(methods))}.values())
     for name in fixed:
         if not any(name in one.settings for one in chosen):
             chosen[0].check_settings({name: None})

@@ -46,8 +46,8 @@ def doctor(
     if form is options.Format.json:
         print_json(result.to_dict())
         return
-    columns = [_facts(file) for file in result.files]
-    rows = [[name, *(facts[name] for facts in columns)] for name in columns[0]]
+    found = [_facts(file) for file in result.files]
+    rows = [[name, *(facts[name] for facts in found)] for name in found[0]]
     print_rows(["what", *(file.name for file in result.files)], rows, form)
     for text in result.remarks():
         remark(f"note: {text}")

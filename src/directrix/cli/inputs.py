@@ -31,7 +31,6 @@ class StandardInput(type(Path())):  # type: ignore[misc]
 
 
 def _option(name: str, what: str) -> Any:
-    text = f"Column of {what}, of CSV, TSV, JSON lines, Parquet and Arrow. Default: "
     default = {
         "--qid-column": "qid, query_id, q_id, topic or query.",
         "--label-column": "label, relevance, rel or grade.",
@@ -39,7 +38,9 @@ def _option(name: str, what: str) -> Any:
         "--feature-columns": "all others.",
     }
     metavar = "NAME,..." if name == "--feature-columns" else "NAME"
-    return Annotated[str | None, without_default(name, metavar=metavar, help=text + default[name])]
+    text = f"Column of {what}. Default: {default[name]}"
+    panel = "Columns of CSV, TSV, JSON lines, Parquet and Arrow"
+    return Annotated[str | None, without_default(name, metavar=metavar, help=text, rich_help_panel=panel)]
 
 
 _COLUMNS = {
@@ -51,7 +52,7 @@ _COLUMNS = {
 
 
 def with_inputs(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command that takes ``-`` for a file, and four options in place of the parameter ``columns``."""
+    """Return a command that takes ``-`` for a file, and four options in place of a parameter ``columns``."""
     signature = inspect.signature(command, eval_str=True)
     parameters = []
     for name, parameter in signature.parameters.items():

@@ -37,7 +37,7 @@ def tendency(
         options.without_default(
             "--surrogate",
             "-s",
-            help='Surrogate, e.g. "ApproxAP(alpha=100)"; repeat for several. Default: all, with several '
+            help='Surrogates, e.g. "ApproxAP(alpha=100),ListNet"; repeatable. Default: all, with several '
             "parameters each.",
         ),
     ] = None,
@@ -77,7 +77,7 @@ def tendency(
 
     with options.usage():
         positive(norm, "norm")
-        chosen = [with_value(text) for text in dict.fromkeys(surrogates or EVERY_SURROGATE)]
+        chosen = [with_value(text) for text in options.listed(surrogates or EVERY_SURROGATE)]
         goal = None if measure is None else parse_measure(measure)
     queries = read_file(data, missing=missing.value, columns=columns)
     if not surrogates:

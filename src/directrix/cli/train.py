@@ -82,7 +82,7 @@ def train(
     models: Annotated[
         list[str] | None,
         options.without_default(
-            "--model", help="Only methods with this model: linear, mlp, stumps or trees; repeatable."
+            "--model", help="Only methods with these models: linear, mlp, stumps, trees; repeatable, or a,b."
         ),
     ] = None,
     folds: _Folds = None,
@@ -169,7 +169,7 @@ def _plan(
     fixed = options.parse_settings(settings, by_option)
     if scale is not None:
         fixed["scale"] = scale
-    return plan_search(method, measure, fixed, models, by_query=by_query)
+    return plan_search(method, measure, fixed, options.listed(models) or None, by_query=by_query)
 
 
 def _checked(q: Queries, path: Path, train: Path, queries: Queries, *, by_position: bool) -> Queries:

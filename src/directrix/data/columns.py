@@ -107,11 +107,6 @@ def find(
     """
     wanted = (candidates or KNOWN[key]) if asked is None else (asked,)
     name = next((name for name in wanted if name in known), None)
-    option = OPTIONS.get(key)
-    advice = {
-        "python": f"Type {call}, {key}={'[NAME, ...]' if key == 'features' else 'NAME'}).",
-        "shell": None if option is None else f"Type {option} {'NAME,...' if key == 'features' else 'NAME'}.",
-    }
     if name is None:
         if optional and asked is None:
             return None
@@ -120,7 +115,8 @@ def find(
             f"{what}: there is no column {_or(wanted)}; "
             f"{f'did you mean {near[0]!r}? The' if asked is not None and near else 'the'} columns are "
             f"{column_list(known)}.",
-            **advice,
+            python=f"Type {call}, {key}={'[NAME, ...]' if key == 'features' else 'NAME'}).",
+            shell=f"Type {OPTIONS.get(key)} {'NAME,OTHER' if key == 'features' else 'NAME'}.",
         )
     if (times := list(known).count(name)) > 1:
         raise InputError(

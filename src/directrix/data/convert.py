@@ -13,7 +13,6 @@ from directrix.data.parts import StartAgain
 from directrix.data.queries import Queries
 
 
-
 class Counts(NamedTuple):
     """How much was converted."""
 

@@ -31,7 +31,7 @@ _DAMAGE = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 
 
 def path_of(given: str | os.PathLike[str]) -> Path:
-    """Return a path; one that is a `Path` stays what it is, as standard input does, which is shown as ``-``."""
+    """Return a path; a `Path` stays what it is: standard input keeps the name ``-``."""
     return given if isinstance(given, Path) else Path(given)
 
 

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from directrix.data.queries import Queries
 
 
-
 @dataclass(frozen=True)
 class Format:
     """One format of data files.

@@ -38,8 +38,10 @@ def collected(values: Any) -> Any:
 
 def names_of(frame: Any) -> list[Any]:
     """Names of the columns of a frame or a dict; of anything else none."""
-    table = frame if isinstance(frame, Mapping) else _narwhals(frame)
-    return list(() if table is None else table if table is frame else table.collect_schema().names())
+    if isinstance(frame, Mapping):
+        return list(frame)
+    table = _narwhals(frame)
+    return [] if table is None else list(table.collect_schema().names())
 
 
 def cells_of(column: Any) -> list[Any]:
@@ -100,7 +102,10 @@ def arrays_of_queries(frame: Any, names: ColumnNames) -> dict[str, Any]:
     if lists and (rows := _as_lists(of[lists[0]])) is not None:
         X, features = rows, None
     else:
-        X, features = matrix(roles.features, [of[name] for name in roles.features], "the frame"), roles.features
+        X, features = (
+            matrix(roles.features, [of[name] for name in roles.features], "the frame"),
+            roles.features,
+        )
     qid = of[roles.qid]
     return {
         "X": X,

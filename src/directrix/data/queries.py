@@ -152,7 +152,9 @@ class Queries:
         if not np.array_equal(rows, np.arange(n_docs)):
             features, labels = features[rows], labels[rows]
             docs = None if docs is None else docs[rows]
-        return cls(features, labels, qptr, query_ids, docs, feature_names_of(names, int(features.shape[1])), rows)
+        return cls(
+            features, labels, qptr, query_ids, docs, feature_names_of(names, int(features.shape[1])), rows
+        )
 
     @classmethod
     def from_frame(

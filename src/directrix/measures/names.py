@@ -22,6 +22,7 @@ from directrix.parsing import NOT_A_CALL, parse_call
 from directrix.registry import MEASURES, classes
 
 _ALIASES = {
+    "recip_rank": "RR",
     "map": "AP",
     "mrr": "RR",
     "prec": "Precision",
@@ -36,6 +37,8 @@ _FOREIGN_FIELDS = {("dcg", "log2"): ("gain", "linear"), ("dcg", "exp-log2"): ("g
 _PATTERN = re.compile(
     r"\s*(?:([A-Za-z_][\w.]*)\s*:\s*)?([A-Za-z_]\w*)\s*(?:\((.*)\))?\s*(?:@\s*([0-9.]+))?\s*", re.DOTALL
 )
+_TREC_EVAL = re.compile(r"\s*(map_cut|ndcg_cut|P|recall|success|iprec_at_recall)_([0-9.]+)\s*", re.IGNORECASE)
+_TREC_NAMES = {"map_cut": "AP", "ndcg_cut": "nDCG(gain=linear)", "iprec_at_recall": "IPrec", "recall": "R"}
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -81,7 +84,8 @@ def measure(text: Any) -> RankingMeasure:
     text : str or measure
         ``NAME(field=value, ...)@cut-off`` in the grammar of ir-measures, any case; the
         parentheses and the cut-off may be missing. Also every ``repr`` of a measure, and the
-        aliases MAP, MRR, Prec, AUC, tau.
+        aliases MAP, MRR, Prec, AUC, tau. Also trec_eval's names: map, recip_rank, P_5, recall_100, success_1,
+        map_cut_100, iprec_at_recall_0.10, and ndcg_cut_10, with its linear gains (ndcg alone is nDCG).
 
         ``"my_module:MyMeasure@10"`` imports a measure of your own from a Python module of the current
         folder or of ``sys.path``, which runs the code of that module. Names in model files are
@@ -190,6 +194,8 @@ def _read_in_file(text: str) -> RankingMeasure:
 
 @lru_cache(maxsize=1024)  # measures are frozen values, and a search asks for the same one thousands of times
 def _read(text: str) -> RankingMeasure:
+    if name_at := _TREC_EVAL.fullmatch(text):
+        return _read(f"{_TREC_NAMES.get(name_at[1].lower(), name_at[1])}@{name_at[2]}")
     match = _PATTERN.fullmatch(text)
     if match is None:
         raise InputError(_unreadable(text))

@@ -108,7 +108,9 @@ class ArrowFiles:
                 read = self._BATCHES[_form(path)]
                 with _reading(path):
                     check_stamp(self.stamps, path, path.stat())
-                    for row, batch in read(self, path, wanted, max(first, 0), max(256, _BATCH_BYTES // per_row)):
+                    for row, batch in read(
+                        self, path, wanted, max(first, 0), max(256, _BATCH_BYTES // per_row)
+                    ):
                         yield Place(path, row), batch
             first -= size
 

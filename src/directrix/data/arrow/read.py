@@ -19,7 +19,6 @@ from directrix.data.queries import Queries
 from directrix.data.stored import RawRows, StoredFeatures
 
 
-
 def read_parquet(
     path: str | os.PathLike[str],
     *,

@@ -25,7 +25,7 @@ def is_columns(path: Path) -> bool:
 
 
 def delimiter(path: Path) -> str | None:
-    """Return what separates the columns of a file, by its name or first line; "" of JSON lines, None of others.
+    """Return what separates columns, by the name or first line of a file; "" of JSON lines, None of others.
 
     Names of columns are no numbers and have no colon, as features of LETOR text do.
     """
@@ -37,7 +37,9 @@ def delimiter(path: Path) -> str | None:
         return ""
     for sign in ("\t", ","):
         words = line.split(sign)
-        if len(words) > 1 and all(w and w == w.strip() and ":" not in w and number(w) != number(w) for w in words):
+        if len(words) > 1 and all(
+            w and w == w.strip() and ":" not in w and number(w) != number(w) for w in words
+        ):
             return sign
     return None
 
@@ -95,5 +97,7 @@ def _integers(pa: Any, column: Any) -> Any:
 def not_a_number(column: Any) -> str:
     """Name the first cell of a column of text that is no number, for messages; "" if there is none."""
     cells = enumerate(column.to_pylist())
-    bad = next(((row, cell) for row, cell in cells if isinstance(cell, str) and number(cell) != number(cell)), None)
+    bad = next(
+        ((row, cell) for row, cell in cells if isinstance(cell, str) and number(cell) != number(cell)), None
+    )
     return "" if bad is None else f" ({bad[1][:40]!r} in row {bad[0]})"

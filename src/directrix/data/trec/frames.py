@@ -17,9 +17,7 @@ Documents = tuple[tuple[str, ...], Int64Array, Array, Float64Array]
 """Query identifiers, boundaries, document identifiers and values, as `Run` and `Qrels` hold them."""
 
 
-def documents_of(
-    frame: Any, value: str, what: str, names: Mapping[str, Hashable | None]
-) -> Documents:
+def documents_of(frame: Any, value: str, what: str, names: Mapping[str, Hashable | None]) -> Documents:
     """Return the rows of a frame, grouped by query.
 
     Parameters
@@ -59,9 +57,7 @@ def documents_of(
     return tuple(map(str, query_ids)), qptr, doc_ids, column
 
 
-def _columns(
-    frame: Any, value: str, what: str, names: Mapping[str, Hashable | None]
-) -> Iterator[Any]:
+def _columns(frame: Any, value: str, what: str, names: Mapping[str, Hashable | None]) -> Iterator[Any]:
     """Columns of queries, documents and values."""
     if isinstance(frame, Mapping) and all(isinstance(entry, Mapping) for entry in frame.values()):
         rows = [(query, doc, number) for query, docs in frame.items() for doc, number in docs.items()]
