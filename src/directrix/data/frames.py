@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from directrix.data.columns import ColumnNames, roles_of
+from directrix.data.columns import ColumnNames, categorical, roles_of
 from directrix.errors import InputError
 from directrix.types import Array
 
@@ -15,6 +15,14 @@ from directrix.types import Array
 def is_frame(values: Any) -> bool:
     """Return whether something is a frame, or a dict."""
     return isinstance(values, Mapping) or _narwhals(values) is not None
+
+
+def check_numeric(frame: Any, what: str = "features") -> None:
+    """Raise `InputError` if a column of a frame holds categories: NumPy takes their names for numbers."""
+    table = _narwhals(frame, what)
+    for name, kind in () if table is None else table.collect_schema().items():
+        if str(kind).startswith(("Categorical", "Enum")):
+            raise categorical(what, name, kind)
 
 
 def columns_of(frame: Any, what: str, needed: str) -> tuple[list[Any], list[Any]]:
@@ -68,6 +76,9 @@ def matrix(names: Sequence[Any], columns: Sequence[Any], what: str) -> Array:
 
     Raises `InputError` if a column holds no numbers, or another number of rows than the first.
     """
+    for name, column in zip(names, columns, strict=True):
+        if str(kind := getattr(column, "dtype", "")).lower().startswith(("categor", "enum")):
+            raise categorical(what, name, kind)
     arrays = [array_of(column) for column in columns]
     for name, array in zip(names, arrays, strict=True):
         if array.shape != (len(arrays[0]),):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from directrix.data.frames import collected, matrix_of
+from directrix.data.frames import check_numeric, collected, matrix_of
 from directrix.errors import InputError
 
 _ROWS: dict[str, Any] = {
@@ -26,6 +26,7 @@ def checked_rows(ranker: Any, X: Any, *labels: Any, reset: bool) -> Any:
     """
     settings = {**_ROWS, "y_numeric": True} if labels else _ROWS
     if not isinstance(X, Mapping):
+        check_numeric(X)
         return validate_data(ranker, collected(X), *labels, reset=reset, **settings)
     known = list(getattr(ranker, "feature_names_in_", X)) if not reset else list(X)
     if set(known) != set(X):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from directrix.data.arrow.text import not_a_number
-from directrix.data.columns import ColumnNames, roles_of
+from directrix.data.columns import ColumnNames, categorical, roles_of
 from directrix.errors import InputError
 
 FEATURE_NAMES = b"directrix.feature_names"
@@ -76,7 +76,8 @@ def layout_of(pa: Any, schema: Any, path: Path, names: ColumnNames, cells: Any =
     if others := [name for name in roles.features if name != given[0]]:
         raise InputError(
             f"{path}: there is a column {others[0]!r} besides a list column 'features'; features are in "
-            f"columns or a list. Leave it out, e.g. table.drop_columns({others[:1]!r}), or append it to that.",
+            "columns or a list.",
+            python=f"Leave it out, e.g. table.drop_columns({others[:1]!r}), or append it to that.",
             shell="Name the one to use: --feature-columns features.",
         )
     kind = schema.field(given[0]).type
@@ -110,6 +111,8 @@ def _is_number(pa: Any, kind: Any) -> bool:
 
 
 def _check_number(pa: Any, path: Path, name: str, kind: Any, cells: Any) -> None:
+    if pa.types.is_dictionary(kind):
+        raise categorical(str(path), name, kind)
     if not _is_number(pa, kind) and not pa.types.is_null(kind):
         where = "" if cells is None else not_a_number(cells.column(name))
         raise InputError(
