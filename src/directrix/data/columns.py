@@ -126,15 +126,15 @@ def find(
 
 
 def categorical(what: str, name: object, kind: object) -> InputError:
-    """Return the error for a feature that holds categories, whose codes have no order; docs/decisions/0163."""
+    """Return the error for a feature that holds categories; see docs/decisions/0163."""
     return InputError(
         f"{what}: the column {name!r} holds categories ({kind}), whose order means nothing; a feature is a "
         "number that models compare. Give each category a column of 0 and 1,",
         python=f"e.g. pandas.get_dummies(frame, columns=[{name!r}]) or frame.to_dummies([{name!r}]) in "
         "polars; or give numbers that mean something, e.g. the mean label of each category in the training "
         "data; or leave it out.",
-        shell="or a number that means something, e.g. its mean label in the training data; or name the columns "
-        "of features without it: --feature-columns NAME,OTHER.",
+        shell="or a number that means something, e.g. its mean label in the training data; or name the "
+        "columns of features without it: --feature-columns NAME,OTHER.",
     )
 
 

@@ -35,6 +35,8 @@ def delimiter(path: Path) -> str | None:
     line = _first_line(path).strip()
     if line.startswith("{") and line.endswith("}"):
         return ""
+    if line.startswith("#"):
+        return None
     for sign in ("\t", ","):
         words = line.split(sign)
         if len(words) > 1 and all(
