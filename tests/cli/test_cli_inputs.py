@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import directrix as dx
 from directrix.cli.main import app
-from directrix.cli.options import listed
+from directrix.cli.options import comma_separated
 from directrix.registry import COMMANDS
 
 pd = pytest.importorskip("pandas")
@@ -215,7 +215,11 @@ def test_standard_input_is_read_once(run, pipe, files, tmp_path):
 
 
 def test_lists_with_commas(run, files):
-    assert listed(["AP,nDCG@10", "RBP(p=0.8, rel=2), AP", ""]) == ["AP", "nDCG@10", "RBP(p=0.8, rel=2)"]
+    assert comma_separated(["AP,nDCG@10", "RBP(p=0.8, rel=2), AP", ""]) == [
+        "AP",
+        "nDCG@10",
+        "RBP(p=0.8, rel=2)",
+    ]
     texts = [("-m", "AP,RBP(p=.8,rel=1),map_cut_5"), ("-m", "AP", "-m", "RBP(p=.8,rel=1)", "-m", "map_cut_5")]
     outputs = [run("evaluate", files.test, files.scores, *text).stdout for text in texts]
     assert outputs[0] == outputs[1] != ""

@@ -128,7 +128,7 @@ def _entries(methods: list[str], settings: list[str] | None) -> tuple[list[Entry
     from directrix.rankers.methods import method
 
     fixed = options.parse_settings(settings, {"random_state": "--seed"})
-    chosen = list({found.name: found for found in map(method, options.listed(methods))}.values())
+    chosen = list({found.name: found for found in map(method, options.comma_separated(methods))}.values())
     for name in fixed:
         if not any(name in one.settings for one in chosen):
             chosen[0].check_settings({name: None})

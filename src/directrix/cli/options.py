@@ -108,7 +108,7 @@ def parse_settings(texts: Sequence[str] | None, options: dict[str, str]) -> dict
     return settings
 
 
-def listed(given: Sequence[str] | None) -> list[str]:
+def comma_separated(given: Sequence[str] | None) -> list[str]:
     """Return the values of a repeatable option, which may also be a list with commas, each one once.
 
     Commas within parentheses belong to the value: ``RBP(p=0.8, rel=2)``.
@@ -121,7 +121,7 @@ def measure_names(given: Sequence[str] | None, default: Sequence[str] = ("nDCG@1
     """Return the measures given on the command line, without repetitions, after parsing each of them."""
     from directrix.measures.names import measure
 
-    names = listed(given or default)
+    names = comma_separated(given or default)
     for name in names:
         measure(name)
     return names

@@ -77,7 +77,7 @@ def tendency(
 
     with options.usage():
         positive(norm, "norm")
-        chosen = [with_value(text) for text in options.listed(surrogates or EVERY_SURROGATE)]
+        chosen = [with_value(text) for text in options.comma_separated(surrogates or EVERY_SURROGATE)]
         goal = None if measure is None else parse_measure(measure)
     queries = read_file(data, missing=missing.value, columns=columns)
     if not surrogates:

@@ -169,7 +169,7 @@ def _plan(
     fixed = options.parse_settings(settings, by_option)
     if scale is not None:
         fixed["scale"] = scale
-    return plan_search(method, measure, fixed, options.listed(models) or None, by_query=by_query)
+    return plan_search(method, measure, fixed, options.comma_separated(models) or None, by_query=by_query)
 
 
 def _checked(q: Queries, path: Path, train: Path, queries: Queries, *, by_position: bool) -> Queries:

@@ -66,7 +66,16 @@ def test_tables_are_converted(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "line", ["2 qid:1 1:0.5 # docid = a, b", "2\tqid:1\t1:0.5", "# a,b", "1,2,3", "bad", ""]
+    "line",
+    [
+        "2 qid:1 1:0.5 # docid = a, b",
+        "2\tqid:1\t1:0.5",
+        "# a,b",
+        "1,2,3",
+        "bad",
+        "",
+        '{"format": "directrix/1"}',
+    ],
 )
 def test_other_text_is_letor(tmp_path, line):
     (tmp_path / "a.txt").write_text(line + "\n")

@@ -13,6 +13,7 @@ from directrix.data.trec.rows import number
 from directrix.errors import InputError
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t", ".jsonl": "", ".ndjson": ""}
+_MODEL = '{"format":'  # how a model file begins
 _BLOCK = 16 << 20  # bytes read together; a line must fit into it
 
 
@@ -27,15 +28,15 @@ def is_columns(path: Path) -> bool:
 def delimiter(path: Path) -> str | None:
     """Return what separates columns, by the name or first line of a file; "" of JSON lines, None of others.
 
-    Names of columns are no numbers and have no colon, as features of LETOR text do.
+    A name of a column is not a number and has no colon, which features of LETOR text have.
     """
     suffix = without_compression(path).suffix
     if suffix in _DELIMITERS:
         return _DELIMITERS[suffix]
     line = _first_line(path).strip()
-    if line.startswith("{") and line.endswith("}"):
+    if line.startswith("{") and line.endswith("}") and not line.startswith(_MODEL):
         return ""
-    if line.startswith("#"):
+    if line.startswith(("#", "{")):
         return None
     for sign in ("\t", ","):
         words = line.split(sign)
