@@ -14,7 +14,7 @@ ROWS = {
     "docno": ["x", "y", "z"],
     "label": [2, 0, 1],
     "f1": [0.5, 1.5, 2.5],
-    "f2": [1, 2, 3],
+    "f2": [4, 2, 3],
 }
 FRAMES = {
     "dict": dict,
@@ -32,7 +32,7 @@ def test_every_frame_gives_the_same_queries(frame):
     assert q.query_ids == ("b", "a")
     assert q.doc_ids.tolist() == ["x", "z", "y"]
     assert q.feature_names == ("f1", "f2")
-    np.testing.assert_array_equal(q.features, [[0.5, 1.0], [2.5, 3.0], [1.5, 2.0]])
+    np.testing.assert_array_equal(q.features, [[0.5, 4.0], [2.5, 3.0], [1.5, 2.0]])
     np.testing.assert_array_equal(q.labels, [2.0, 1.0, 0.0])
     assert q.restore(q.labels).tolist() == ROWS["label"]
 

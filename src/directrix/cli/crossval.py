@@ -33,17 +33,18 @@ class Search(StrEnum):
     halving = "halving"
 
 
+_Methods = Annotated[
+    list[str],
+    options.without_default("--method", help="Methods listed by `directrix methods`, e.g. A,B; repeatable."),
+]
+
+
 def crossval(
     data: Annotated[
         Path,
         options.argument(metavar="FOLDS", help="Folder with Fold1, Fold2, ... of LETOR, or one data file."),
     ],
-    methods: Annotated[
-        list[str],
-        options.without_default(
-            "--method", help="Methods listed by `directrix methods`, e.g. A,B; repeatable."
-        ),
-    ],
+    methods: _Methods,
     measures: options.MeasuresOption = None,
     select: Annotated[
         str | None,
