@@ -109,14 +109,11 @@ def arrays_of_queries(frame: Any, names: ColumnNames) -> dict[str, Any]:
     known, columns = columns_of(frame, "the frame", needed)
     roles = roles_of(known, names, "the frame", "directrix.Queries.from_frame(frame")
     of = dict(zip(known, columns, strict=True))
-    lists = roles.features[:1] if names.features else tuple(n for n in roles.features if n == "features")
-    if lists and (rows := _as_lists(of[lists[0]])) is not None:
-        X, features = rows, None
-    else:
-        X, features = (
-            matrix(roles.features, [of[name] for name in roles.features], "the frame"),
-            roles.features,
-        )
+    given = names.features or ("features",) * ("features" in roles.features)
+    X = _as_lists(of[given[0]]) if len(given) == 1 else None
+    features = roles.features if X is None else None
+    if X is None:
+        X = matrix(roles.features, [of[name] for name in roles.features], "the frame")
     qid = of[roles.qid]
     return {
         "X": X,
