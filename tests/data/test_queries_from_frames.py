@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import scipy.sparse as sp
 
 import directrix as dx
 
@@ -184,3 +185,10 @@ def test_categories_are_no_numbers_anywhere(frame):
     ):
         with pytest.raises(dx.InputError, match=message):
             call()
+
+
+def test_sparse_matrices_that_inherit_from_dict_are_matrices():
+    X = sp.dok_array(np.array([[0.0, 1.0], [2.0, 0.0]]))
+    q = dx.Queries.from_arrays(X, [1, 0], qid=[1, 1])
+    assert (q.features.toarray().tolist(), q.feature_names) == ([[0.0, 1.0], [2.0, 0.0]], None)
+    assert dx.LinearRanker(max_iter=1).fit(X, [1, 0], qid=[1, 1]).predict(X).shape == (2,)

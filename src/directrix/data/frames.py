@@ -6,15 +6,21 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from directrix.data.columns import ColumnNames, categorical, roles_of
 from directrix.errors import InputError
 from directrix.types import Array
 
 
+def is_dict(values: Any) -> bool:
+    """Return whether something is a dict; sparse matrices of one kind (DOK) are dicts by inheritance."""
+    return isinstance(values, Mapping) and not sp.issparse(values)
+
+
 def is_frame(values: Any) -> bool:
     """Return whether something is a frame, or a dict."""
-    return isinstance(values, Mapping) or _narwhals(values) is not None
+    return is_dict(values) or _narwhals(values) is not None
 
 
 def check_numeric(frame: Any, what: str = "features") -> None:
@@ -30,7 +36,7 @@ def columns_of(frame: Any, what: str, needed: str) -> tuple[list[Any], list[Any]
 
     Raises `InputError` if it is neither, with what is ``needed``.
     """
-    if isinstance(frame, Mapping):
+    if is_dict(frame):
         return list(frame), list(frame.values())
     table = _narwhals(collected(frame), what)
     if table is None:
@@ -46,7 +52,7 @@ def collected(values: Any) -> Any:
 
 def names_of(frame: Any) -> list[Any]:
     """Names of the columns of a frame or a dict; of anything else none."""
-    if isinstance(frame, Mapping):
+    if is_dict(frame):
         return list(frame)
     table = _narwhals(frame)
     return [] if table is None else list(table.collect_schema().names())

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from directrix.data.frames import check_numeric, collected, matrix_of
+from directrix.data.frames import check_numeric, collected, is_dict, matrix_of
 from directrix.errors import InputError
 
 _ROWS: dict[str, Any] = {
@@ -25,7 +24,7 @@ def checked_rows(ranker: Any, X: Any, *labels: Any, reset: bool) -> Any:
     Columns of a dict are taken by name, in any order. Raises as `sklearn.utils.validation.validate_data`.
     """
     settings = {**_ROWS, "y_numeric": True} if labels else _ROWS
-    if not isinstance(X, Mapping):
+    if not is_dict(X):
         check_numeric(X)
         return validate_data(ranker, collected(X), *labels, reset=reset, **settings)
     known = list(getattr(ranker, "feature_names_in_", X)) if not reset else list(X)
