@@ -37,7 +37,9 @@ def test_a_pipe_is_refused_before_anything_is_taken_from_it(pipe, read):
 
 
 def test_standard_input_is_not_read():
-    with pytest.raises(dx.InputError, match=r"standard input is not read.*Write it to a file first"):
+    with pytest.raises(
+        dx.InputError, match=r"standard input is read by commands only.*Write it to a file first"
+    ):
         dx.read_letor("-")
 
 

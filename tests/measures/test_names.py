@@ -208,3 +208,21 @@ def test_numbers_of_numpy_and_integers_of_any_length_are_judged_alike():
     assert dx.RBP(p=np.float32(0.5)) == dx.RBP(p=0.5)
     with pytest.raises(dx.InputError, match="a huge integer"):
         dx.AP(rel=10**5000)
+
+
+@pytest.mark.parametrize(
+    ("name", "meaning"),
+    [
+        ("map", "AP"),
+        ("recip_rank", "RR"),
+        ("P_5", "P@5"),
+        ("recall_100", "R@100"),
+        ("success_1", "Success@1"),
+        ("map_cut_100", "AP@100"),
+        ("ndcg_cut_10", "nDCG(gain=linear)@10"),  # the gains of trec_eval
+        ("iprec_at_recall_0.10", "IPrec@0.1"),
+        ("Rprec", "Rprec"),
+    ],
+)
+def test_names_of_trec_eval(name, meaning):
+    assert dx.measure(name) == dx.measure(meaning)

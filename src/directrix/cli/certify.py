@@ -10,6 +10,7 @@ from typer import Option
 from directrix.cli import options
 from directrix.cli.files import check_writable, features_for
 from directrix.cli.output import print_json, print_rows, progress_bar, remark
+from directrix.data.columns import RECOGNISED, ColumnNames
 from directrix.data.formats import read_file
 from directrix.errors import InputError
 
@@ -24,7 +25,7 @@ def certify(
         options.without_default(
             "--measure",
             "-m",
-            help="Measure to test; repeat for several. Default: the one the model was trained for.",
+            help="Measures to test, e.g. AP,nDCG@10; repeatable. Default: the one of the training.",
         ),
     ] = None,
     eps: Annotated[float, Option(help="Largest share of rising directions that may go unnoticed.")] = 0.01,
@@ -47,6 +48,7 @@ def certify(
     ] = None,
     seed: options.SeedOption = 0,
     missing: options.MissingOption = options.Missing.error,
+    columns: ColumnNames = RECOGNISED,
     by_position: options.ByPositionOption = False,
     form: options.FormatOption = options.Format.table,
 ) -> None:
@@ -67,7 +69,7 @@ def certify(
     if output is not None:
         check_writable(output, model, data)
     ranker = load(model)
-    queries = read_file(data, missing=missing.value)
+    queries = read_file(data, missing=missing.value, columns=columns)
     queries = features_for(queries, ranker, data, model, by_position=by_position)
     rows: list[dict[str, Any]] = []
     for goal in goals or [ranker.measure_]:

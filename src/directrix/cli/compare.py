@@ -11,6 +11,7 @@ from typer import Option
 
 from directrix.cli import options
 from directrix.cli.output import print_json, print_rows, remark
+from directrix.data.columns import RECOGNISED, ColumnNames
 from directrix.errors import InputError
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def compare(
     measures: Annotated[
         list[str] | None,
         options.without_default(
-            "--measure", "-m", help="Measure to compare by; repeat for several. Default: nDCG@10."
+            "--measure", "-m", help="Measures to compare by, e.g. AP,nDCG@10; repeatable. Default: nDCG@10."
         ),
     ] = None,
     test: Annotated[Test, Option(help="Statistical test of a pair.")] = Test.paired_t,
@@ -72,6 +73,7 @@ def compare(
     convention: options.ConventionOption = None,
     system_names: options.NamesOption = None,
     missing: options.MissingOption = options.Missing.error,
+    columns: ColumnNames = RECOGNISED,
     by_position: options.ByPositionOption = False,
     form: options.LatexFormatOption = options.LatexFormat.table,
 ) -> None:
@@ -93,6 +95,7 @@ def compare(
         data,
         rankings,
         missing,
+        columns,
         names=system_names,
         by_position=by_position,
         topics="common" if common_queries else "any",

@@ -10,6 +10,7 @@ import typer
 from directrix.cli import options
 from directrix.cli.files import check_writable
 from directrix.cli.output import remark
+from directrix.data.columns import RECOGNISED, ColumnNames
 from directrix.data.formats import inputs, named, outputs
 
 
@@ -17,6 +18,7 @@ def convert(
     source: Annotated[Path, options.argument(metavar="IN", help=f"{inputs()}; text plain or compressed.")],
     target: Annotated[Path, options.argument(metavar="OUT", help=f"{outputs()}.")],
     missing: options.MissingOption = options.Missing.error,
+    columns: ColumnNames = RECOGNISED,
 ) -> None:
     """Convert a data file to another format, or its labels to TREC qrels.
 
@@ -30,5 +32,5 @@ def convert(
             f"{target}: convert does not write a format with this ending; it writes {outputs()}. Choose one."
         )
     check_writable(target, source)
-    n = convert_file(source, target, missing.value)
+    n = convert_file(source, target, missing.value, columns)
     remark(f"saved: {target} ({n.rows} rows, {n.queries} queries, {n.features} features)")

@@ -14,7 +14,8 @@ from typer import Option
 
 from directrix.cli import options
 from directrix.cli.output import print_json, print_rows, progress_lines, remark
-from directrix.data.formats import read_file
+from directrix.data.columns import RECOGNISED, ColumnNames
+from directrix.data.formats import LETOR, read_file
 from directrix.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,15 +33,18 @@ class Search(StrEnum):
     halving = "halving"
 
 
+_Methods = Annotated[
+    list[str],
+    options.without_default("--method", help="Methods listed by `directrix methods`, e.g. A,B; repeatable."),
+]
+
+
 def crossval(
     data: Annotated[
         Path,
         options.argument(metavar="FOLDS", help="Folder with Fold1, Fold2, ... of LETOR, or one data file."),
     ],
-    methods: Annotated[
-        list[str],
-        options.without_default("--method", help="A method listed by `directrix methods`; repeatable."),
-    ],
+    methods: _Methods,
     measures: options.MeasuresOption = None,
     select: Annotated[
         str | None,
@@ -66,6 +70,7 @@ def crossval(
         Path, Option("--output", "-o", help="Folder of the finished trainings, to resume from.")
     ] = Path("crossval"),
     missing: options.MissingOption = options.Missing.error,
+    columns: ColumnNames = RECOGNISED,
     form: options.LatexFormatOption = options.LatexFormat.table,
 ) -> None:
     """Compare methods on folds: select settings on validation queries, report results on test queries.
@@ -83,7 +88,7 @@ def crossval(
         tool = options.convention_named(convention)
         entries, fixed = _entries(methods, settings)
         _check_candidates(entries, tool, select, search, candidates, seed)
-    splits = _splits(data, missing, folds or 5, seed)
+    splits = _splits(data, missing, columns, folds or 5, seed)
     plan = {
         "select": select,
         "convention": "default" if tool is None else tool.name,
@@ -124,7 +129,7 @@ def _entries(methods: list[str], settings: list[str] | None) -> tuple[list[Entry
     from directrix.rankers.methods import method
 
     fixed = options.parse_settings(settings, {"random_state": "--seed"})
-    chosen = list({found.name: found for found in map(method, methods)}.values())
+    chosen = list({found.name: found for found in map(method, options.comma_separated(methods))}.values())
     for name in fixed:
         if not any(name in one.settings for one in chosen):
             chosen[0].check_settings({name: None})
@@ -146,12 +151,15 @@ def _check_candidates(
         check_candidates(candidates_of(entry, goal, search.value, count, seed), goal)
 
 
-def _splits(data: Path, missing: options.Missing, folds: int, seed: int) -> tuple[Split, ...]:
+def _splits(
+    data: Path, missing: options.Missing, columns: ColumnNames, folds: int, seed: int
+) -> tuple[Split, ...]:
     from directrix.experiments.splits import k_fold_splits, letor_splits
 
     if data.is_dir():
+        LETOR.naming(data, columns)
         return letor_splits(data, missing=missing.value)
-    return k_fold_splits(read_file(data, missing=missing.value), folds, seed=seed)
+    return k_fold_splits(read_file(data, missing=missing.value, columns=columns), folds, seed=seed)
 
 
 def _open_folder(output: Path, splits: tuple[Split, ...], entries: list[Entry], plan: dict[str, Any]) -> Path:

@@ -10,6 +10,7 @@ from typer import Option
 
 from directrix.cli import options
 from directrix.cli.output import print_json, print_rows, progress_lines, remark
+from directrix.data.columns import RECOGNISED, ColumnNames
 from directrix.data.formats import inputs, read_file
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ def doctor(
     compile_: Annotated[
         bool, Option("--compile", help="Compile all kernels now and keep them for later runs.")
     ] = False,
+    columns: ColumnNames = RECOGNISED,
     form: options.FormatOption = options.Format.table,
 ) -> None:
     """Examine data files and the queries they share; without files, show the installation."""
@@ -40,12 +42,12 @@ def doctor(
         return
     from directrix.data.audits import audit
 
-    result = audit({str(path): read_file(path, missing="nan") for path in files})
+    result = audit({str(path): read_file(path, missing="nan", columns=columns) for path in files})
     if form is options.Format.json:
         print_json(result.to_dict())
         return
-    columns = [_facts(file) for file in result.files]
-    rows = [[name, *(facts[name] for facts in columns)] for name in columns[0]]
+    found = [_facts(file) for file in result.files]
+    rows = [[name, *(facts[name] for facts in found)] for name in found[0]]
     print_rows(["what", *(file.name for file in result.files)], rows, form)
     for text in result.remarks():
         remark(f"note: {text}")

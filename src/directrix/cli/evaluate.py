@@ -9,6 +9,7 @@ from typer import Option
 
 from directrix.cli import options
 from directrix.cli.output import print_json, print_rows, remark
+from directrix.data.columns import RECOGNISED, ColumnNames
 
 if TYPE_CHECKING:
     from directrix.cli.scores import JudgedRanking
@@ -31,6 +32,7 @@ def evaluate(
     ] = None,
     system_names: options.NamesOption = None,
     missing: options.MissingOption = options.Missing.error,
+    columns: ColumnNames = RECOGNISED,
     by_position: options.ByPositionOption = False,
     form: options.FormatOption = options.Format.table,
 ) -> None:
@@ -42,7 +44,7 @@ def evaluate(
         check_system_names(system_names, rankings)
         names = options.measure_names(measures)
         tool = None if all_tools else options.convention_named(convention)
-    judged = judged_rankings(data, rankings, missing, names=system_names, by_position=by_position)
+    judged = judged_rankings(data, rankings, missing, columns, names=system_names, by_position=by_position)
     if len({ranking.ranked for ranking in judged}) > 1:
         counts = ", ".join(f"{ranking.name} {len(ranking.ranked)}" for ranking in judged)
         remark(

@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 
 from directrix.data.files import open_data, readable
-from directrix.data.formats import ARROW, QRELS
+from directrix.data.formats import ARROW, COLUMNS, QRELS
 from directrix.data.trec.rows import number
 from directrix.errors import InputError
 
@@ -24,7 +24,8 @@ def is_model(path: Path) -> bool:
     """Return whether a file begins like JSON; the readers report what cannot be read."""
     try:
         with readable(path), open_data(path) as file:
-            return file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"["))
+            start = file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")
+        return start.startswith((b"{", b"[")) and not COLUMNS.recognises(path)
     except InputError:
         return ".json" in path.suffixes
 
@@ -63,7 +64,7 @@ def _kind(path: Path) -> str:
     """Return a key of the names above, or "" for a file whose kind its first line does not show."""
     if is_model(path):
         return "model"
-    if ARROW.recognises(path) or ARROW.is_named(path):
+    if any(form.recognises(path) or form.is_named(path) for form in (ARROW, COLUMNS)):
         return "data"
     line = _first_line(path)
     words = line.partition("#")[0].split()

@@ -18,6 +18,7 @@ from typer import Option
 from typer.core import TyperGroup
 
 from directrix import __version__
+from directrix.cli.inputs import with_inputs
 from directrix.cli.options import message_of
 from directrix.errors import InputError, MissingExtra
 from directrix.registry import COMMANDS
@@ -95,4 +96,4 @@ def _note(message: Warning | str, *_: Any, **__: Any) -> None:
 for _name in COMMANDS:
     _command = getattr(import_module(f"directrix.cli.{_name}"), _name)
     # a paragraph on one line, which the width of the terminal breaks
-    app.command(help=re.sub(r"\n(?=\S)", " ", inspect.cleandoc(_command.__doc__)))(_command)
+    app.command(help=re.sub(r"\n(?=\S)", " ", inspect.cleandoc(_command.__doc__)))(with_inputs(_command))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from directrix.cli.options import Missing
 from directrix.cli.output import remark
+from directrix.data.columns import ColumnNames
 from directrix.data.formats import format_of, open_file, read_file
 from directrix.errors import InputError
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 _SHARE = 0.4  # of the available memory: a search copies parts of the queries
 
 
-def read_or_open(path: Path, missing: Missing, *, stream: bool | None) -> Queries:
+def read_or_open(path: Path, missing: Missing, columns: ColumnNames, *, stream: bool | None) -> Queries:
     """Read a data file into memory, or open it and leave its features on disk.
 
     ``stream=None`` leaves the features of a Parquet or Arrow file on disk if they would take more than 40 %
@@ -27,12 +28,12 @@ def read_or_open(path: Path, missing: Missing, *, stream: bool | None) -> Querie
     from directrix.data.arrow.files import ArrowFiles
 
     if stream is False or (stream is None and not format_of(path).is_table):
-        return read_file(path, missing=missing.value)
+        return read_file(path, missing=missing.value, columns=columns)
     available = available_memory()
     # the size in the header: a file that will be read may have its rows in any order
-    if stream is None and ArrowFiles(path).n_bytes <= _SHARE * available:
-        return read_file(path, missing=missing.value)
-    q = open_file(path)
+    if stream is None and ArrowFiles(path, columns).n_bytes <= _SHARE * available:
+        return read_file(path, missing=missing.value, columns=columns)
+    q = open_file(path, columns=columns)
     n_bytes = q.n_docs * q.n_features * q.features.itemsize
     if missing is Missing.zero:
         raise InputError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
@@ -50,7 +51,7 @@ RankingsArgument = Annotated[
 MeasuresOption = Annotated[
     list[str] | None,
     without_default(
-        "--measure", "-m", help="Measure to report; repeat for several. Default: nDCG@10 and AP."
+        "--measure", "-m", help="Measures to report, e.g. AP,nDCG@10; repeatable. Default: nDCG@10 and AP."
     ),
 ]
 ConventionOption = Annotated[
@@ -114,11 +115,20 @@ def parse_settings(texts: Sequence[str] | None, options: dict[str, str]) -> dict
     return settings
 
 
+def comma_separated(given: Sequence[str] | None) -> list[str]:
+    """Return the values of a repeatable option, which may also be a list with commas, each one once.
+
+    Commas within parentheses belong to the value: ``RBP(p=0.8, rel=2)``.
+    """
+    words = [word.strip() for text in given or () for word in re.split(r",(?![^()]*\))", text)]
+    return list(dict.fromkeys(filter(None, words)))
+
+
 def measure_names(given: Sequence[str] | None, default: Sequence[str] = ("nDCG@10", "AP")) -> list[str]:
     """Return the measures given on the command line, without repetitions, after parsing each of them."""
     from directrix.measures.names import measure
 
-    names = list(dict.fromkeys(given or default))
+    names = comma_separated(given or default)
     for name in names:
         measure(name)
     return names

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,7 @@ import typer
 from directrix.cli import options
 from directrix.cli.files import check_writable, features_for
 from directrix.cli.output import remark
+from directrix.data.columns import RECOGNISED, ColumnNames
 from directrix.data.formats import inputs, read_file
 
 
@@ -27,6 +29,7 @@ def predict(
         ),
     ] = None,
     missing: options.MissingOption = options.Missing.error,
+    columns: ColumnNames = RECOGNISED,
     by_position: options.ByPositionOption = False,
 ) -> None:
     """Score every row of a file: one score per line in the order of the file, or a TREC run."""
@@ -39,7 +42,7 @@ def predict(
     if output is not None:
         check_writable(output, model, data)
     ranker = load(model)
-    q = read_file(data, missing=missing.value)
+    q = read_file(data, missing=missing.value, columns=replace(columns, has_labels=False))
     q = features_for(q, ranker, data, model, by_position=by_position)
     scores = ranker.predict_queries(q)
     text = score_lines(q.restore(scores)) if run is None else run_lines(q, scores, run)

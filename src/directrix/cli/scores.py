@@ -12,6 +12,7 @@ import numpy as np
 from directrix.cli.files import features_for
 from directrix.cli.kinds import check_order, is_model
 from directrix.cli.options import Missing
+from directrix.data.columns import ColumnNames
 from directrix.data.files import open_data, readable, without_compression
 from directrix.data.formats import QRELS, read_file
 from directrix.data.problems import Problem, raise_problems
@@ -89,6 +90,7 @@ def judged_rankings(
     data: Path,
     rankings: list[Path],
     missing: Missing,
+    columns: ColumnNames,
     *,
     names: list[str] | None,
     by_position: bool,
@@ -102,6 +104,7 @@ def judged_rankings(
     """
     check_order(data, rankings)
     if QRELS.recognises(data):
+        QRELS.naming(data, columns)
         qrels = read_trec_qrels(data)
         runs = [read_trec_run(path) for path in rankings]
         return _judged_runs(system_names(rankings, names, [run.tag for run in runs]), runs, qrels, topics)
@@ -110,7 +113,7 @@ def judged_rankings(
         from directrix.rankers.model_file import load  # scikit-learn: a second that score files do not need
 
         models[path] = load(path)
-    q = read_file(data, missing=missing.value)
+    q = read_file(data, missing=missing.value, columns=columns)
     ids = tuple(map(str, q.query_ids))
     doc_ids = None if q.doc_ids is None else np.array(document_names(q), dtype=object)
     judged = []

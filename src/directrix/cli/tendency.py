@@ -9,6 +9,7 @@ from typer import Option
 
 from directrix.cli import options
 from directrix.cli.output import print_json, print_rows, progress_bar, remark
+from directrix.data.columns import RECOGNISED, ColumnNames
 from directrix.data.formats import read_file
 from directrix.errors import InputError
 
@@ -36,7 +37,7 @@ def tendency(
         options.without_default(
             "--surrogate",
             "-s",
-            help='Surrogate, e.g. "ApproxAP(alpha=100)"; repeat for several. Default: all, with several '
+            help='Surrogates, e.g. "ApproxAP(alpha=100),ListNet"; repeatable. Default: all, with several '
             "parameters each.",
         ),
     ] = None,
@@ -56,6 +57,7 @@ def tendency(
     ] = TendencyTransform.linear,
     seed: options.SeedOption = 0,
     missing: options.MissingOption = options.Missing.error,
+    columns: ColumnNames = RECOGNISED,
     form: options.FormatOption = options.Format.table,
 ) -> None:
     """Compute the tendency correlation of surrogates and measures over random models.
@@ -75,9 +77,9 @@ def tendency(
 
     with options.usage():
         positive(norm, "norm")
-        chosen = [with_value(text) for text in dict.fromkeys(surrogates or EVERY_SURROGATE)]
+        chosen = [with_value(text) for text in options.comma_separated(surrogates or EVERY_SURROGATE)]
         goal = None if measure is None else parse_measure(measure)
-    queries = read_file(data, missing=missing.value)
+    queries = read_file(data, missing=missing.value, columns=columns)
     if not surrogates:
         chosen = _defined_for(chosen, queries)
     with progress_bar("tendency") as report:

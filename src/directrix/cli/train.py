@@ -14,6 +14,7 @@ from directrix.cli import options
 from directrix.cli.files import check_writable, same_features
 from directrix.cli.memory import read_or_open
 from directrix.cli.output import print_json, print_rows, progress_bar, remark
+from directrix.data.columns import RECOGNISED, ColumnNames
 from directrix.data.formats import format_of
 from directrix.errors import InputError
 
@@ -81,7 +82,7 @@ def train(
     models: Annotated[
         list[str] | None,
         options.without_default(
-            "--model", help="Only methods with this model: linear, mlp, stumps or trees; repeatable."
+            "--model", help="Only methods with these models: linear, mlp, stumps, trees; repeatable, or a,b."
         ),
     ] = None,
     folds: _Folds = None,
@@ -94,6 +95,7 @@ def train(
     by_query: _ByQuery = True,
     single: Annotated[bool, Option("--single", help="Keep one candidate, never an ensemble.")] = False,
     missing: options.MissingOption = options.Missing.error,
+    columns: ColumnNames = RECOGNISED,
     by_position: options.ByPositionOption = False,
     stream: _Stream = None,
     form: options.FormatOption = options.Format.table,
@@ -112,10 +114,11 @@ def train(
     if report is not None:
         _check_report(report, output, train, valid)
     start = time.perf_counter()
-    queries = read_or_open(train, missing, stream=stream)
+    queries = read_or_open(train, missing, columns, stream=stream)
     validation = None
     if valid is not None:
-        validation = read_or_open(valid, missing, stream=stream if format_of(valid).is_table else None)
+        in_file = stream if format_of(valid).is_table else None
+        validation = read_or_open(valid, missing, columns, stream=in_file)
         validation = _checked(validation, valid, train, queries, by_position=by_position)
     with progress_bar(f"training {method} for {measure}") as progress:
         result = run_search(
@@ -166,7 +169,7 @@ def _plan(
     fixed = options.parse_settings(settings, by_option)
     if scale is not None:
         fixed["scale"] = scale
-    return plan_search(method, measure, fixed, models, by_query=by_query)
+    return plan_search(method, measure, fixed, options.comma_separated(models) or None, by_query=by_query)
 
 
 def _checked(q: Queries, path: Path, train: Path, queries: Queries, *, by_position: bool) -> Queries:

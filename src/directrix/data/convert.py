@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from directrix.data.columns import RECOGNISED, ColumnNames
 from directrix.data.formats import LETOR, Format, format_of, named
 from directrix.data.options import check_missing
 from directrix.data.parts import StartAgain
@@ -20,11 +21,13 @@ class Counts(NamedTuple):
     features: int
 
 
-def convert_file(source: Path, target: Path, missing: str = "error") -> Counts:
+def convert_file(
+    source: Path, target: Path, missing: str = "error", columns: ColumnNames = RECOGNISED
+) -> Counts:
     """Rewrite a data file, or a folder of Parquet and Arrow files, in the format that the target's name says.
 
     See `FORMATS` for the endings; any other is LETOR text. ``.gz``, ``.bz2`` and ``.xz`` compress text. The
-    file appears only when all of it is written. ``missing`` says what missing features mean, and errors are
+    file appears only when all of it is written. ``missing`` and ``columns`` mean the same, and errors are
     raised, as by `read_letor` and `open_parquet`.
 
     From and to Parquet and Arrow no more than a few blocks are in memory. Text that becomes other text is
@@ -37,7 +40,8 @@ def convert_file(source: Path, target: Path, missing: str = "error") -> Counts:
     check_missing(missing)
     origin, form = format_of(source), named(target) or LETOR
     in_parts = form.is_table or (origin.is_table and form.reader)
-    parts = origin.read_parts(source, missing) if in_parts else [origin.read(source, missing)]
+    arguments = source, missing, columns
+    parts = origin.read_parts(*arguments) if in_parts else [origin.read(*arguments)]
     while True:
         try:
             return _write(parts, target, form)

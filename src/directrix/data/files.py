@@ -30,6 +30,11 @@ Stamp = tuple[Path, int, int]
 _DAMAGE = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 
 
+def path_of(given: str | os.PathLike[str]) -> Path:
+    """Return a path; a `Path` stays what it is: standard input keeps the name ``-``."""
+    return given if isinstance(given, Path) else Path(given)
+
+
 def without_compression(path: Path) -> Path:
     """Return the path without ``.gz``, ``.bz2`` or ``.xz`` at its end."""
     return path.with_suffix("") if path.suffix in COMPRESSED else path
@@ -46,8 +51,8 @@ def unreadable(path: Path, error: BaseException) -> InputError:
         return InputError(f"{path} is a directory; one file is needed, e.g. {path / 'train.txt'}.")
     if isinstance(error, FileNotFoundError) and str(path) == "-":
         return InputError(
-            "- would be a file of that name, which does not exist; standard input is not read, because files "
-            "are read more than once. Write it to a file first, `... > data.txt`, and give that file."
+            "- would be a file of that name, which does not exist; standard input is read by commands only, "
+            "because files are read more than once. Write it to a file first, and give that file."
         )
     if isinstance(error, FileNotFoundError):
         return InputError(

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from directrix.data.atomic import replacing
+from directrix.data.columns import RECOGNISED, ColumnNames
 from directrix.data.files import COMPRESSED, without_compression
 from directrix.errors import InputError
 
@@ -33,7 +34,7 @@ class Format:
     suffixes: tuple[str, ...]
     """Endings of file names, the usual one first."""
     reader: str = ""
-    """``(path, *, missing) -> Queries``."""
+    """``(path, *, missing) -> Queries``; with ``columns`` too where they have names."""
     lines: str = ""
     """``(Queries) -> iterable of bytes``: text to write; the queries may be a part of those of the file."""
     recogniser: str = ""
@@ -48,6 +49,8 @@ class Format:
     """``(path) -> context manager``, which gives a function that takes `Queries`; instead of ``lines``."""
     compressed: bool = True
     """Whether files may be compressed with gzip, bzip2 or xz."""
+    has_names: bool = False
+    """Whether columns have names: reader, opener and parts also take `ColumnNames`."""
 
     @property
     def is_written(self) -> bool:
@@ -67,17 +70,26 @@ class Format:
         """Return whether the content of a file or folder has this format."""
         return bool(self.recogniser) and bool(_load(self.recogniser)(path))
 
-    def read(self, path: Path, missing: str = "error") -> Queries:
+    def read(self, path: Path, missing: str = "error", columns: ColumnNames = RECOGNISED) -> Queries:
         """Read all of a file."""
-        q: Queries = _load(self.reader)(path, missing=missing)
+        q: Queries = _load(self.reader)(path, missing=missing, **self.naming(path, columns))
         return q
 
-    def read_parts(self, path: Path, missing: str) -> Iterable[Queries]:
+    def read_parts(self, path: Path, missing: str, columns: ColumnNames = RECOGNISED) -> Iterable[Queries]:
         """Read a file from front to back, without holding all of it where the format allows that."""
         if not self.parts:
-            return [self.read(path, missing)]
-        parts: Iterable[Queries] = _load(self.parts)(path, missing)
+            return [self.read(path, missing, columns)]
+        parts: Iterable[Queries] = _load(self.parts)(path, missing, **self.naming(path, columns))
         return parts
+
+    def naming(self, path: Path, columns: ColumnNames) -> dict[str, ColumnNames]:
+        """Return the argument that names columns; `InputError` if there are names, and columns without."""
+        if columns and not self.has_names:
+            raise InputError(
+                f"{path} is {self.name} text, whose columns have no names; leave out {columns.given()}, or "
+                "give CSV, TSV, JSON lines or Parquet."
+            )
+        return {"columns": columns} if self.has_names else {}
 
     @contextlib.contextmanager
     def writing(self, path: Path) -> Iterator[Callable[[Queries], None]]:
@@ -99,12 +111,20 @@ def _load(reference: str) -> Any:
 ARROW = Format(
     "Parquet or Arrow",
     (".parquet", ".arrow", ".feather"),
-    reader="arrow.read:read_parquet",
+    reader="arrow.read:read_table",
     recogniser="arrow.files:is_arrow",
-    opener="arrow.read:open_parquet",
+    opener="arrow.read:open_table",
     parts="arrow.stream:parquet_parts",
     writer="arrow.write:writing",
     compressed=False,
+    has_names=True,
+)
+COLUMNS = Format(
+    "CSV, TSV, JSON lines",
+    (".csv", ".tsv", ".jsonl", ".ndjson"),
+    reader="arrow.read:read_table",
+    recogniser="arrow.text:is_columns",
+    has_names=True,
 )
 QRELS = Format("TREC qrels", (".qrels",), lines="trec.qrels:qrels_lines", recogniser="trec.qrels:is_qrels")
 LETOR = Format(
@@ -115,7 +135,7 @@ LETOR = Format(
     parts="letor.parts:LetorParts",
 )
 
-FORMATS = (ARROW, QRELS, LETOR)
+FORMATS = (ARROW, COLUMNS, QRELS, LETOR)
 """Every format, in the order in which a file is compared with them; LETOR text comes last."""
 
 
@@ -129,23 +149,23 @@ def named(path: Path) -> Format | None:
     return next((f for f in FORMATS if f.is_written and f.is_named(path)), None)
 
 
-def read_file(path: Path, *, missing: str = "error") -> Queries:
+def read_file(path: Path, *, missing: str = "error", columns: ColumnNames = RECOGNISED) -> Queries:
     """Read a data file of any format, or a folder of tables; see `read_letor` and `read_parquet`."""
-    return format_of(path).read(path, missing)
+    return format_of(path).read(path, missing, columns)
 
 
-def open_file(path: Path) -> Queries:
+def open_file(path: Path, *, columns: ColumnNames = RECOGNISED) -> Queries:
     """Open a table whose features stay in its file; see `open_parquet`.
 
     Raises `InputError` for text, whose rows have no fixed places in the file.
     """
-    opener = format_of(path).opener
-    if not opener:
+    form = format_of(path)
+    if not form.opener:
         raise InputError(
             f"{path} is text, which must be read into memory; to leave features in a file rewrite it first: "
             f"`directrix convert {path} {path.with_suffix('.arrow')}`, and give the new file."
         )
-    q: Queries = _load(opener)(path)
+    q: Queries = _load(form.opener)(path, **form.naming(path, columns))
     return q
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from directrix.data.validate import check_group, check_length
 from directrix.errors import InputError
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Array, Int64Array
@@ -32,6 +33,27 @@ def group_by_query(qid: Any) -> tuple[Int64Array, Int64Array, tuple[Hashable, ..
     if isinstance(values, np.ndarray) and values.dtype.kind in "iufbSUMm":
         return _group_array(values)
     return _group_objects(values.tolist() if isinstance(values, np.ndarray) else values)
+
+
+def rows_by_query(
+    qid: Any, group: Any, n_docs: int, of: str = "rows of X"
+) -> tuple[Int64Array, Int64Array, tuple[Hashable, ...]]:
+    """Group rows by identifiers, or by sizes of consecutive queries; by neither all are one query.
+
+    Return as `group_by_query`.
+    """
+    if qid is not None and group is not None:
+        raise InputError(
+            "qid and group were both given; one of them says which rows are a query. Leave out group=."
+        )
+    if group is not None:
+        qptr = check_group(group, n_docs)
+        return np.arange(n_docs), qptr, tuple(range(len(qptr) - 1))
+    if qid is None:
+        return np.arange(n_docs), np.array([0, n_docs] if n_docs else [0]), (0,) * (n_docs > 0)
+    rows, qptr, query_ids = group_by_query(qid)
+    check_length(len(rows), n_docs, "qid", of)
+    return rows, qptr, query_ids
 
 
 def object_array(values: Iterable[Any]) -> Array:

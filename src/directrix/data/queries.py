@@ -9,9 +9,13 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
-from directrix.data.grouping import copied_rows, group_by_query, object_array, rows_of
+from directrix.data.columns import ColumnNames
+from directrix.data.columns import feature_names as feature_names_of
+from directrix.data.frames import arrays_of_queries, names_of
+from directrix.data.frozen import frozen, frozen_features
+from directrix.data.grouping import copied_rows, object_array, rows_by_query, rows_of
 from directrix.data.stored import StoredFeatures
-from directrix.data.validate import check_features, check_group, check_labels, check_length
+from directrix.data.validate import check_features, check_labels, check_length
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array, Int64Array
 
@@ -53,7 +57,7 @@ class Queries:
     def __post_init__(self) -> None:
         for name in ("labels", "qptr", "doc_ids", "rows"):
             object.__setattr__(self, name, frozen(getattr(self, name)))
-        object.__setattr__(self, "features", _frozen_features(self.features))
+        object.__setattr__(self, "features", frozen_features(self.features))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore a pickled or copied object, read-only again: NumPy forgets that flag."""
@@ -102,9 +106,9 @@ class Queries:
 
         Parameters
         ----------
-        X : array, frame or sparse matrix (n_docs, n_features)
+        X : array, frame, dict of columns or sparse matrix (n_docs, n_features)
             Features, not infinite. float32 and float64 are kept, other numbers become float64;
-            pandas and polars frames give `feature_names` too.
+            frames (pandas, polars, pyarrow) and dicts give `feature_names` too.
         y : array (n_docs,)
             Labels, finite and >= 0.
         qid : hashables, length n_docs, or None
@@ -141,14 +145,59 @@ class Queries:
         n_docs = int(features.shape[0])
         labels = check_labels(y)
         check_length(len(labels), n_docs, "y (labels)")
-        rows, qptr, query_ids = _group(qid, group, n_docs)
-        names = list(X.columns) if feature_names is None and hasattr(X, "columns") else feature_names
+        rows, qptr, query_ids = rows_by_query(qid, group, n_docs)
+        names = names_of(X) or None if feature_names is None else feature_names
         docs = None if doc_ids is None else object_array(doc_ids)
         check_length(n_docs if docs is None else len(docs), n_docs, "doc_ids")
         if not np.array_equal(rows, np.arange(n_docs)):
             features, labels = features[rows], labels[rows]
             docs = None if docs is None else docs[rows]
-        return cls(features, labels, qptr, query_ids, docs, _names(names, int(features.shape[1])), rows)
+        return cls(
+            features, labels, qptr, query_ids, docs, feature_names_of(names, int(features.shape[1])), rows
+        )
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        qid: Hashable | None = None,
+        label: Hashable | None = None,
+        doc_id: Hashable | None = None,
+        features: Hashable | Iterable[Hashable] | None = None,
+        missing: Literal["error", "zero", "nan"] = "error",
+    ) -> Queries:
+        """Build queries from a frame with one row per document, in any order.
+
+        Parameters
+        ----------
+        frame : frame, or dict of columns
+            pandas, polars (also lazy), pyarrow, or whatever narwhals takes.
+        qid, label, doc_id : str or int, optional
+            Names of the columns of queries, labels and documents. Default: the first that is there of qid,
+            query_id, q_id, topic, query; of label, relevance, rel, grade; of docno, doc_id, docid, document,
+            doc. Documents may be absent.
+        features : names, optional
+            Columns of features, or one column of lists. Default: the column of lists ``features``, as
+            PyTerrier has it, or all columns that have no other use and none of the names above for queries
+            and documents.
+        missing : {"error", "zero", "nan"}
+            As in `from_arrays`.
+
+        Raises
+        ------
+        InputError
+            If a column is missing, with the nearest name, holds no numbers, or as `from_arrays`.
+
+        Examples
+        --------
+        >>> from directrix import Queries
+        >>> q = Queries.from_frame({"qid": [7, 7], "grade": [0, 1], "bm25": [0.5, 2.0]})
+        >>> q.labels, q.feature_names
+        (array([0., 1.]), ('bm25',))
+        """
+        names = ColumnNames.of(qid, label, doc_id, features)
+        return cls.from_arrays(**arrays_of_queries(frame, names), missing=missing)
 
     def take(self, queries: Any) -> Queries:
         """Return the given queries (positions, in the order given) as new `Queries`.
@@ -244,56 +293,3 @@ class Queries:
         out = np.empty_like(per_doc)
         out[self.rows] = per_doc
         return out
-
-
-def _group(qid: Any, group: Any, n_docs: int) -> tuple[Int64Array, Int64Array, tuple[Hashable, ...]]:
-    if qid is not None and group is not None:
-        raise InputError(
-            "qid and group were both given; one of them says which rows are a query. Leave out group=."
-        )
-    if group is not None:
-        qptr = check_group(group, n_docs)
-        return np.arange(n_docs), qptr, tuple(range(len(qptr) - 1))
-    if qid is None:
-        return np.arange(n_docs), np.array([0, n_docs] if n_docs else [0]), (0,) * (n_docs > 0)
-    rows, qptr, query_ids = group_by_query(qid)
-    check_length(len(rows), n_docs, "qid")
-    return rows, qptr, query_ids
-
-
-def _names(names: Iterable[object] | None, n_features: int) -> tuple[str, ...] | None:
-    if names is None:
-        return None
-    texts = tuple(str(name) for name in names)
-    if len(texts) != n_features:
-        raise InputError(
-            f"feature_names has {len(texts)} names for {n_features} columns of X; one per column is needed. "
-            "Leave it out to number them."
-        )
-    if len(set(texts)) < len(texts):
-        twice = next(name for name in texts if texts.count(name) > 1)
-        places = [column for column, name in enumerate(texts) if name == twice]
-        raise InputError(
-            f"feature_names: {twice!r} names columns {places[0]} and {places[1]}; each name may occur "
-            "once. Rename one, or leave out feature_names to number them (of a frame: X.to_numpy())."
-        )
-    return texts
-
-
-def frozen(array: Any) -> Any:
-    """Return a read-only view of an array, or None."""
-    if array is None:
-        return None
-    view = np.asarray(array).view()
-    view.flags.writeable = False
-    return view
-
-
-def _frozen_features(features: Any) -> Any:
-    if isinstance(features, StoredFeatures):
-        return features
-    if not sp.issparse(features):
-        return frozen(features)
-    out = sp.csr_array(features.shape, dtype=features.dtype)
-    out.data, out.indices, out.indptr = map(frozen, (features.data, features.indices, features.indptr))
-    return out

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from directrix.data.frames import check_numeric, is_frame, matrix_of, names_of
 from directrix.data.options import check_missing
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array, FloatArray, Int64Array
@@ -182,7 +183,10 @@ def _csr(X: Any) -> Any:
 
 def _dense(X: Any) -> Array:
     shape = "X needs two dimensions, (n_docs, n_features)"
-    given = X.to_numpy() if hasattr(X, "columns") and hasattr(X, "to_numpy") else X
+    given = X
+    if is_frame(X):
+        check_numeric(X)
+        given = X.to_numpy() if hasattr(X, "to_numpy") else matrix_of(X)
     try:
         array = np.asarray(given)
     except ValueError as error:
@@ -216,7 +220,8 @@ def _from_objects(X: Any, array: Array) -> Array:
 
 def _name(X: Any, column: int) -> str:
     """Name of a column in brackets, if there are names."""
-    return f" ({list(X.columns)[column]!r})" if hasattr(X, "columns") else ""
+    names = names_of(X)
+    return f" ({names[column]!r})" if names else ""
 
 
 def _is_number(cell: object) -> bool:

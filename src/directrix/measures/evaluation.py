@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from directrix.data.grouping import group_by_query
-from directrix.data.trec.frames import names_of
+from directrix.data.frames import names_of
+from directrix.data.grouping import rows_by_query
 from directrix.data.trec.join import Judged, join_trec
-from directrix.data.validate import check_group, check_length, check_qptr
+from directrix.data.validate import check_length, check_qptr
 from directrix.errors import InputError, warn
 from directrix.measures.convention import convention as find_convention
 from directrix.measures.convention import conventions
@@ -275,14 +275,9 @@ def _queries(
     given = [name for name, value in (("qid", qid), ("qptr", qptr), ("group", group)) if value is not None]
     if len(given) > 1:
         raise InputError(f"{' and '.join(given)} were given; they mean the same: pass only one of them.")
-    if group is not None:
-        qptr = check_group(group, n_docs)
     if qptr is not None:
         boundaries = check_qptr(qptr, n_docs, "scores")
         return None, boundaries, tuple(range(len(boundaries) - 1))
-    if qid is None:
-        return None, np.array([0, n_docs] if n_docs else [0]), (0,) * (n_docs > 0)
-    rows, boundaries, query_ids = group_by_query(qid)
-    check_length(len(rows), n_docs, "qid", "scores")
+    rows, boundaries, query_ids = rows_by_query(qid, group, n_docs, "scores")
     in_order = np.array_equal(rows, np.arange(n_docs))
     return None if in_order else rows, boundaries, query_ids

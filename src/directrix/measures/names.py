@@ -23,6 +23,7 @@ from directrix.parsing import NOT_A_CALL, parse_call
 from directrix.registry import MEASURES, classes
 
 _ALIASES = {
+    "recip_rank": "RR",
     "map": "AP",
     "mrr": "RR",
     "prec": "Precision",
@@ -84,7 +85,9 @@ def measure(text: Any) -> RankingMeasure:
     text : str or measure
         ``NAME(field=value, ...)@cut-off`` in the grammar of ir-measures, any case; the
         parentheses and the cut-off may be missing. Also every ``repr`` of a measure, and the
-        aliases MAP, MRR, Prec, AUC, tau, and trec_eval's names (ndcg_cut_10, recip_rank, set_F, num_rel_ret).
+        aliases MAP, MRR, Prec, AUC, tau. Also trec_eval's names: map, recip_rank, P_5, recall_100, success_1,
+        map_cut_100, iprec_at_recall_0.10, set_F, num_rel_ret, and ndcg_cut_10, with its linear gains (ndcg
+        alone is nDCG).
 
         ``"my_module:MyMeasure@10"`` imports a measure of your own from a Python module of the current
         folder or of ``sys.path``, which runs the code of that module. Names in model files are

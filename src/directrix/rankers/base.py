@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
 from sklearn.base import _fit_context
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from directrix.data.queries import Queries
 from directrix.data.stored import StoredFeatures
@@ -25,15 +25,11 @@ from directrix.rankers.inputs import (
     per_query,
 )
 from directrix.rankers.nested import NestedParameters
+from directrix.rankers.rows import checked_rows
 from directrix.rankers.training import goal_of, mean_of, query_means
 from directrix.types import Callback, Float64Array
 
 F = TypeVar("F", bound=Callable[..., Any])
-_ROWS: dict[str, Any] = {
-    "accept_sparse": "csr",
-    "dtype": [np.float64, np.float32],
-    "ensure_all_finite": False,
-}
 fit_context: Callable[..., Callable[[F], F]] = _fit_context
 """Checks the constructor's parameters when ``fit`` begins."""
 
@@ -90,7 +86,7 @@ class Ranker(NestedParameters, ABC):
 
         Parameters
         ----------
-        X : array, frame or sparse matrix (n_docs, n_features)
+        X : array, frame, dict of columns or sparse matrix (n_docs, n_features)
             Features. NaN is a missing value: for trees, and for a ``scale`` that fills it, see `Scale`.
         y : array (n_docs,)
             Labels, >= 0, higher is better.
@@ -200,7 +196,7 @@ class Ranker(NestedParameters, ABC):
 
     def _grouped(self, X: Any, y: Any, qid: Any, group: Any, *, reset: bool, prefix: str = "") -> Queries:
         """Check rows and labels, and group them by query; the message calls them ``prefix`` + "qid"."""
-        X, y = validate_data(self, X, y, reset=reset, y_numeric=True, **_ROWS)
+        X, y = checked_rows(self, X, y, reset=reset)
         if qid is None and group is None:
             raise InputError(
                 f"{prefix}qid is missing: a ranker compares documents of the same query and needs to know to "
@@ -232,7 +228,7 @@ class Ranker(NestedParameters, ABC):
 
         Parameters
         ----------
-        X : array, frame or sparse matrix (n_docs, n_features)
+        X : array, frame, dict of columns or sparse matrix (n_docs, n_features)
             Features.
         qid, group : optional
             Query of every row, or sizes of queries; needed only with a scale by query.
@@ -255,7 +251,7 @@ class Ranker(NestedParameters, ABC):
                 f"predict got rows without their queries, but scale={scale.kind!r} needs to know them; "
                 "type predict(X, qid=qid), or predict(X, group=[len(X)]) for the rows of one query."
             )
-        X = validate_data(self, X, reset=False, **_ROWS)
+        X = checked_rows(self, X, reset=False)
         q = Queries.from_arrays(X, np.zeros(X.shape[0]), qid=qid, group=group, missing="nan")
         return q.restore(self.predict_queries(q))
 

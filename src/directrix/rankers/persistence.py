@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from directrix.data.atomic import replacing
-from directrix.data.files import open_data, readable
+from directrix.data.files import open_data, path_of, readable
 from directrix.errors import InputError
 from directrix.types import Float64Array
 
@@ -80,7 +80,7 @@ def read_model_file(path: str | os.PathLike[str]) -> dict[str, Any]:
     Raises `InputError` if the file cannot be read, is not JSON, repeats a key, holds NaN or infinity, is of
     another format or version, or lacks a part.
     """
-    content = _parse(Path(path))
+    content = _parse(path_of(path))
     if not isinstance(content, dict):
         raise InputError(f"{path}: holds a JSON {_kind(content)}, not a model. {SAVE_AGAIN}")
     stated = content.get("format")

@@ -113,8 +113,11 @@ def test_missing_features(tmp_path, missing, expected):
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"qid": None}, r"columns are label, bm25, clicks; one named 'qid' is needed"),
-        ({"label": None}, r"one named 'label' is needed"),
+        (
+            {"qid": None},
+            r"no column qid, .* columns are label, bm25, clicks. Type .*read_parquet\(path, qid=NAME\)",
+        ),
+        ({"label": None}, r"no column label, relevance, rel or grade; the columns are qid, bm25, clicks"),
         ({"label": ["x", "y", "z"]}, r"column 'label' is string; numbers are needed"),
         ({"label": [0.0, -1.0, 2.0]}, r"row 1, column 'label': -1; labels are finite and >= 0"),
         ({"label": [0.0, np.nan, 2.0]}, r"row 1, column 'label': nan"),

@@ -36,20 +36,24 @@ class Columns:
 
     def labels(self, batch: Any, place: Place) -> Float64Array:
         """Labels (n,), finite and >= 0."""
-        column = _without_nulls(batch, "label", place)
+        name = self._layout.label
+        if name is None:
+            return np.zeros(batch.num_rows)
+        column = _without_nulls(batch, name, place)
         out = np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
         bad = ~((out >= 0.0) & (out < np.inf))
         if bad.any():
             row = int(np.argmax(bad))
             raise InputError(
-                f"{place.of(row, 'label')}: {out[row]:g}; labels are finite and >= 0. Drop unlabelled rows, "
+                f"{place.of(row, name)}: {out[row]:g}; labels are finite and >= 0. Drop unlabelled rows, "
                 "or shift the labels so that the lowest is 0."
             )
         return out
 
     def qids(self, batch: Any, place: Place) -> Array:
         """Query of every row (n,): int64, or Python objects."""
-        column = _without_nulls(batch, "qid", place)
+        name = self._layout.qid
+        column = _without_nulls(batch, name, place)
         if hasattr(column, "dictionary_decode"):
             column = column.dictionary_decode()
         if str(column.type).startswith(("int", "uint")) and str(column.type) != "uint64":
@@ -59,19 +63,20 @@ class Columns:
         if is_nan.any():
             row = int(np.argmax(is_nan))
             raise InputError(
-                f"{place.of(row, 'qid')}: it is nan; every row belongs to a query. Drop these rows."
+                f"{place.of(row, name)}: it is nan; every row belongs to a query. Drop these rows."
             )
         return values
 
     def doc_ids(self, batch: Any) -> Any:
         """Identifiers of the documents, object (n,), None for documents without one."""
-        return object_array(batch.column("docid").to_pylist()) if self._layout.has_docs else None
+        name = self._layout.doc_id
+        return None if name is None else object_array(batch.column(name).to_pylist())
 
     def features(self, batch: Any, place: Place) -> Array:
         """Features (n, n_features); all are finite, except NaN if ``missing`` allows it."""
         n, names, dtype = batch.num_rows, self._layout.names, self._layout.dtype
-        if self._layout.is_list:
-            values = _without_nulls(batch, "features", place).flatten().to_numpy(zero_copy_only=False)
+        if self._layout.lists is not None:
+            values = _without_nulls(batch, self._layout.lists, place).flatten().to_numpy(zero_copy_only=False)
             rows = values.reshape(n, len(names)).astype(dtype, copy=False)
         else:
             columns = [batch.column(name).to_numpy(zero_copy_only=False) for name in names]

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from directrix.data.arrow.columns import Place
 from directrix.data.arrow.layout import layout_of
+from directrix.data.arrow.text import is_columns, read_columns
+from directrix.data.columns import RECOGNISED, ColumnNames
 from directrix.data.files import Stamp, check_stamp, readable
 from directrix.data.formats import ARROW
 from directrix.data.stored import Extent
@@ -23,10 +26,12 @@ _BATCH_BYTES = 8 << 20  # of features that are decoded as one batch
 def import_arrow() -> Any:
     """Return the package pyarrow with its modules for both formats, or raise `MissingExtra`."""
     try:
+        import pyarrow.compute
         import pyarrow.ipc
         import pyarrow.parquet
     except ImportError as error:
-        raise MissingExtra("arrow", "reading and writing Parquet and Arrow files") from error
+        purpose = "reading Parquet, Arrow, CSV, TSV and JSON lines, and writing Parquet and Arrow,"
+        raise MissingExtra("arrow", purpose) from error
     return pyarrow
 
 
@@ -51,8 +56,8 @@ class ArrowFiles:
     Raises `InputError` if a file does not exist, is damaged, or has other columns than are needed.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, names: ColumnNames = RECOGNISED) -> None:
+        self.path, self._names = path, names
         self.paths = _paths(path)
         stats = [p.stat() for p in self.paths]
         self.stamps: tuple[Stamp, ...] = tuple(
@@ -62,8 +67,8 @@ class ArrowFiles:
         layouts = []
         for file in self.paths:
             with _reading(file):
-                schema, n_rows = self._schema_and_size(file)
-            layouts.append(layout_of(self._pa, schema, file))
+                schema, n_rows, cells = self._schema_and_size(file)
+            layouts.append(layout_of(self._pa, schema, file, names, cells))
             self.sizes.append(n_rows)
         self.layout = layouts[0]
         for file, layout in zip(self.paths, layouts, strict=True):
@@ -100,10 +105,12 @@ class ArrowFiles:
         per_row = max(len(self.layout.names) * self.layout.dtype.itemsize, 64)
         for path, size in zip(self.paths, self.sizes, strict=True):
             if first < size:
-                read = self._parquet_batches if _form(path) == "parquet" else self._ipc_batches
+                read = self._BATCHES[_form(path)]
                 with _reading(path):
                     check_stamp(self.stamps, path, path.stat())
-                    for row, batch in read(path, wanted, max(first, 0), max(256, _BATCH_BYTES // per_row)):
+                    for row, batch in read(
+                        self, path, wanted, max(first, 0), max(256, _BATCH_BYTES // per_row)
+                    ):
                         yield Place(path, row), batch
             first -= size
 
@@ -114,15 +121,15 @@ class ArrowFiles:
         """
         extents, before = [], 0
         for path, size in zip(self.paths, self.sizes, strict=True):
-            if not self.layout.is_list or _form(path) != "ipc":
+            if self.layout.lists is None or _form(path) != "ipc":
                 return None
             floats = self._pa.float32(), self._pa.float64()
-            with _reading(path), self._pa.memory_map(str(path)) as mapped:
+            with _reading(path), self._pa.memory_map(os.fspath(path)) as mapped:
                 begin, end = mapped.read_buffer(8).address, mapped.size()
                 reader = self._pa.ipc.open_file(mapped)
                 row = before
                 for number in range(reader.num_record_batches):
-                    column = reader.get_batch(number).column("features")
+                    column = reader.get_batch(number).column(self.layout.lists)
                     values = column.flatten()
                     if not len(column):
                         continue
@@ -136,15 +143,26 @@ class ArrowFiles:
             before += size
         return tuple(extents)
 
-    def _schema_and_size(self, path: Path) -> tuple[Any, int]:
-        if _form(path) == "parquet":
+    def _schema_and_size(self, path: Path) -> tuple[Any, int, Any]:
+        """Columns of a file, their number of rows, and the table of a file of text."""
+        if (form := _form(path)) is None:
+            self._text = read_columns(self._pa, path, self._names)
+            return self._text.schema, self._text.num_rows, self._text
+        if form == "parquet":
             with self._pa.parquet.ParquetFile(path) as file:
-                return file.schema_arrow, file.metadata.num_rows
-        with self._pa.memory_map(str(path)) as mapped:
+                return file.schema_arrow, file.metadata.num_rows, None
+        with self._pa.memory_map(os.fspath(path)) as mapped:
             reader = self._pa.ipc.open_file(mapped)
             options = self._pa.ipc.IpcReadOptions(included_fields=[0])
             narrow = self._pa.ipc.open_file(mapped, options=options)
-            return reader.schema, sum(narrow.get_batch(b).num_rows for b in range(narrow.num_record_batches))
+            sizes = (narrow.get_batch(b).num_rows for b in range(narrow.num_record_batches))
+            return reader.schema, sum(sizes), None
+
+    def _text_batches(self, path: Path, columns: list[str], first: int, at_once: int) -> Iterator[Any]:
+        row = 0
+        for batch in self._text.select(columns).combine_chunks().to_batches(at_once):
+            yield row, batch
+            row += batch.num_rows
 
     def _parquet_batches(self, path: Path, columns: list[str], first: int, at_once: int) -> Iterator[Any]:
         # pre_buffer, the default, would hold the compressed data of all groups of rows at once
@@ -161,7 +179,7 @@ class ArrowFiles:
         number, row, n_batches = 0, 0, 1
         while number < n_batches:
             # mapped again for each batch, since pages that were read count as memory
-            with self._pa.memory_map(str(path)) as mapped:
+            with self._pa.memory_map(os.fspath(path)) as mapped:
                 names = self._pa.ipc.open_file(mapped).schema.names
                 options = self._pa.ipc.IpcReadOptions(included_fields=sorted(map(names.index, columns)))
                 reader = self._pa.ipc.open_file(mapped, options=options)
@@ -171,6 +189,8 @@ class ArrowFiles:
                 for start in range(0, batch.num_rows, at_once):
                     yield row + start, batch.slice(start, at_once)
             row, number = row + batch.num_rows, number + 1
+
+    _BATCHES: ClassVar = {"parquet": _parquet_batches, "ipc": _ipc_batches, None: _text_batches}
 
 
 @contextlib.contextmanager
@@ -185,8 +205,8 @@ def _reading(path: Path) -> Iterator[None]:
             pass  # an obstacle for files of any format has its own message
         reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
         raise InputError(
-            f"{path} cannot be read as a Parquet or Arrow file: {reason}. A complete file is needed; write "
-            "or fetch it again."
+            f"{path} cannot be read as a {'CSV, TSV or JSON' if is_columns(path) else 'Parquet or Arrow'} "
+            f"file: {reason}. A complete file is needed; write or fetch it again."
         ) from error
 
 
@@ -197,7 +217,7 @@ def _files_in(folder: Path) -> list[Path]:
 
 def _paths(path: Path) -> list[Path]:
     if not path.is_dir():
-        if _form(path) is None:
+        if _form(path) is None and not is_columns(path):
             remedy = (
                 "If it is an Arrow stream or Feather version 1, write it again: "
                 "pyarrow.feather.write_feather(table, path)."

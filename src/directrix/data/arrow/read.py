@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -12,22 +12,30 @@ import numpy as np
 from directrix.data.arrow.columns import Columns
 from directrix.data.arrow.files import ArrowFiles
 from directrix.data.arrow.stream import DecodedRows, QueryRuns
+from directrix.data.columns import RECOGNISED, ColumnNames
+from directrix.data.files import path_of
 from directrix.data.options import check_missing
 from directrix.data.queries import Queries
 from directrix.data.stored import RawRows, StoredFeatures
 
 
 def read_parquet(
-    path: str | os.PathLike[str], *, missing: Literal["error", "zero", "nan"] = "error"
+    path: str | os.PathLike[str],
+    *,
+    missing: Literal["error", "zero", "nan"] = "error",
+    qid: str | None = None,
+    label: str | None = None,
+    doc_id: str | None = None,
+    features: str | Iterable[str] | None = None,
 ) -> Queries:
-    """Read a Parquet or Arrow file, or a folder of them, into memory.
+    """Read a table into memory: Parquet, Arrow, CSV, TSV or JSON lines, or a folder of Parquet or Arrow.
 
     ==============  ======================================================================================
     column          what it holds
     ==============  ======================================================================================
     ``qid``         query of the row: integers or text, in any order; rows are grouped stably
     ``label``       relevance, a number >= 0
-    ``docid``       optional: identifier of the document, text or null
+    ``docno``       optional: identifier of the document, text or null
     ``features``    all features as one list of fixed size, ``fixed_size_list<float>[n_features]``
     other columns   instead of ``features``: one numeric column per feature, whose names are kept
     ==============  ======================================================================================
@@ -36,9 +44,13 @@ def read_parquet(
     ----------
     path : path
         A Parquet or Arrow IPC file (Feather version 2), recognised by its first bytes, or a folder whose
-        files ``*.parquet``, ``*.arrow``, ``*.feather`` are read in the order of their names.
+        files ``*.parquet``, ``*.arrow``, ``*.feather`` are read in the order of their names. Or CSV or TSV
+        with a line of names, or one JSON object per line, plain or compressed, by the ending of the name
+        (``.csv .tsv .jsonl .ndjson``) or the first line.
     missing : {"error", "zero", "nan"}
         What NaN and null as features mean. "nan" is for models that take NaN.
+    qid, label, doc_id, features : str, optional
+        Names of the columns, as in `Queries.from_frame`, which also says what other names are recognised.
 
     Returns
     -------
@@ -65,18 +77,24 @@ def read_parquet(
     array([[1., 0.],
            [0., 1.]], dtype=float32)
     """
-    path = Path(path)
+    return read_table(path, missing=missing, columns=ColumnNames.of(qid, label, doc_id, features))
+
+
+def read_table(
+    path: str | os.PathLike[str], *, missing: str = "error", columns: ColumnNames = RECOGNISED
+) -> Queries:
+    """Read a table whose columns have these names; see `read_parquet`."""
     check_missing(missing)
-    files = ArrowFiles(path)
-    layout, columns = files.layout, Columns(files.layout, missing)
+    files = ArrowFiles(path_of(path), columns)
+    layout, reader = files.layout, Columns(files.layout, missing)
     features = np.empty((files.n_rows, len(layout.names)), dtype=layout.dtype)
     labels, qids, docs, row = [], [], [], 0
     for place, batch in files.batches():
-        features[row : row + batch.num_rows] = columns.features(batch, place)
-        labels.append(columns.labels(batch, place))
-        qids.append(columns.qids(batch, place))
-        if layout.has_docs:
-            docs.append(columns.doc_ids(batch))
+        features[row : row + batch.num_rows] = reader.features(batch, place)
+        labels.append(reader.labels(batch, place))
+        qids.append(reader.qids(batch, place))
+        if layout.doc_id is not None:
+            docs.append(reader.doc_ids(batch))
         row += batch.num_rows
     q = Queries.from_arrays(
         np.empty((row, 0), dtype=np.float32),  # values may be NaN, which it refuses
@@ -88,7 +106,13 @@ def read_parquet(
     return replace(q, features=features if in_order else features[q.rows], feature_names=layout.given_names)
 
 
-def open_parquet(path: str | os.PathLike[str]) -> Queries:
+def open_parquet(
+    path: str | os.PathLike[str],
+    *,
+    qid: str | None = None,
+    label: str | None = None,
+    features: str | Iterable[str] | None = None,
+) -> Queries:
     """Open a Parquet or Arrow file, or a folder of them, whose features stay in the file.
 
     Labels and queries are read at once, features block by block when they are used, by a thread that reads
@@ -97,7 +121,9 @@ def open_parquet(path: str | os.PathLike[str]) -> Queries:
     Parameters
     ----------
     path : path
-        As for `read_parquet`; the rows of a query must be together.
+        Parquet or Arrow, as for `read_parquet`; the rows of a query must be together.
+    qid, label, features : str, optional
+        As there.
 
     Returns
     -------
@@ -133,13 +159,18 @@ def open_parquet(path: str | os.PathLike[str]) -> Queries:
     >>> open_parquet(path).features[1:2]
     array([[0., 1.]], dtype=float32)
     """
-    path = Path(path)
-    files = ArrowFiles(path)
-    layout, columns = files.layout, Columns(files.layout)
+    return open_table(path, columns=ColumnNames.of(qid, label, None, features))
+
+
+def open_table(path: str | os.PathLike[str], *, columns: ColumnNames = RECOGNISED) -> Queries:
+    """Open a table whose columns have these names; see `open_parquet`."""
+    path = path_of(path)
+    files = ArrowFiles(path, columns)
+    layout, reader = files.layout, Columns(files.layout)
     labels, row, runs = np.empty(files.n_rows), 0, QueryRuns()
-    for place, batch in files.batches(["qid", "label"]):
-        labels[row : row + batch.num_rows] = columns.labels(batch, place)
-        runs.add(columns.qids(batch, place), place)
+    for place, batch in files.batches([*filter(None, (layout.qid, layout.label))]):
+        labels[row : row + batch.num_rows] = reader.labels(batch, place)
+        runs.add(reader.qids(batch, place), place)
         row += batch.num_rows
     shape = (files.n_rows, len(layout.names))
     extents = files.extents()

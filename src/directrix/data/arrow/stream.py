@@ -11,6 +11,7 @@ import numpy as np
 
 from directrix.data.arrow.columns import Columns, Place
 from directrix.data.arrow.files import ArrowFiles
+from directrix.data.columns import ColumnNames
 from directrix.data.grouping import run_starts
 from directrix.data.parts import rows_as_queries
 from directrix.data.queries import Queries
@@ -101,13 +102,13 @@ class DecodedRows:
         )
 
 
-def parquet_parts(path: Path, missing: str) -> Iterator[Queries]:
+def parquet_parts(path: Path, missing: str, columns: ColumnNames) -> Iterator[Queries]:
     """Rows of a file, or of a folder of files, batch by batch, checked as `open_parquet` does."""
-    files, runs, row = ArrowFiles(path), QueryRuns(), 0
-    columns = Columns(files.layout, missing)
+    files, runs, row = ArrowFiles(path, columns), QueryRuns(), 0
+    reader = Columns(files.layout, missing)
     for place, batch in files.batches():
-        qids = columns.qids(batch, place)
+        qids = reader.qids(batch, place)
         runs.add(qids, place)
-        features, labels = columns.features(batch, place), columns.labels(batch, place)
-        yield rows_as_queries(row, features, labels, qids, columns.doc_ids(batch), files.layout.given_names)
+        features, labels = reader.features(batch, place), reader.labels(batch, place)
+        yield rows_as_queries(row, features, labels, qids, reader.doc_ids(batch), files.layout.given_names)
         row += batch.num_rows

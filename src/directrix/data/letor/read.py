@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from directrix.data.files import open_data, readable
+from directrix.data.files import open_data, path_of, readable
 from directrix.data.grouping import object_array, run_starts
 from directrix.data.letor.features import assemble, parse_file
 from directrix.data.letor.parser import Block, BlockParser
@@ -85,7 +85,7 @@ def read_letor(
     array([[0.5, 0.1],
            [0. , 1. ]], dtype=float32)
     """
-    path = Path(path)
+    path = path_of(path)
     _check_options(dtype, missing, index_base, n_features)
     with readable(path):
         side = side_file(path) if groups is None else Path(groups)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Hashable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from directrix.data.atomic import replacing
+from directrix.data.files import path_of
 from directrix.data.queries import Queries
-from directrix.data.trec.frames import LABELS, SCORES, documents_of
+from directrix.data.trec.frames import documents_of
 from directrix.data.trec.rows import Column, read_documents
 from directrix.data.validate import check_ranking
 from directrix.errors import InputError
@@ -92,7 +92,7 @@ class Run:
         (('7',), array([0.2, 0.9]))
         """
         names = {"qid": qid, "doc_id": doc_id, "score": score}
-        return cls(tag, *documents_of(frame, SCORES, "run", names))
+        return cls(tag, *documents_of(frame, "score", "run", names))
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +146,7 @@ class Qrels:
         {'a': 1.0, 'c': 2.0}
         """
         names = {"qid": qid, "doc_id": doc_id, "label": label}
-        return cls(*documents_of(frame, LABELS, "qrels", names))
+        return cls(*documents_of(frame, "label", "qrels", names))
 
     def of_query(self, q: int) -> dict[str, float]:
         """Return the label of every judged document of query number ``q``."""
@@ -169,7 +169,7 @@ def read_trec_run(path: str | os.PathLike[str]) -> Run:
         If the file cannot be read, or with all lines that have another number of columns, a
         score that is no finite number, or a document that its query already has.
     """
-    read = read_documents(Path(path), lambda words: 6, _SCORE)
+    read = read_documents(path_of(path), lambda words: 6, _SCORE)
     return Run(read[0][5], *read[1:-1])
 
 
@@ -184,7 +184,7 @@ def read_trec_qrels(path: str | os.PathLike[str]) -> Qrels:
     InputError
         As `read_trec_run`, for labels.
     """
-    return Qrels(*read_documents(Path(path), lambda words: 3 if len(words) == 3 else 4, _LABEL)[1:])
+    return Qrels(*read_documents(path_of(path), lambda words: 3 if len(words) == 3 else 4, _LABEL)[1:])
 
 
 def write_trec_run(run: Run, path: str | os.PathLike[str]) -> None:

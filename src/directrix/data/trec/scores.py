@@ -7,7 +7,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from directrix.data.queries import Queries, frozen
+from directrix.data.frozen import frozen
+from directrix.data.queries import Queries
 from directrix.data.validate import check_ranking
 from directrix.errors import InputError
 from directrix.parameters import whole

@@ -6,13 +6,12 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from directrix.data.atomic import replacing
-from directrix.data.files import open_data, readable
+from directrix.data.files import open_data, path_of, readable
 from directrix.data.letor.write import letor_comment, shortest, write_letor
 from directrix.data.trec.scores import FORMS, Form, RunScores
 from directrix.errors import InputError
@@ -95,7 +94,7 @@ class RunThresholds:
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> RunThresholds:
         """Read what `write` wrote; raises `InputError` if the file cannot be read or holds something else."""
-        with readable(Path(path)), open_data(Path(path)) as file:
+        with readable(path_of(path)), open_data(path_of(path)) as file:
             text = file.read()
         try:
             content = json.loads(text)

@@ -1,0 +1,102 @@
+"""What every command does with its input: standard input becomes a file, options name columns."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from directrix.cli.options import without_default
+from directrix.data.columns import ColumnNames
+
+_OUTPUTS = ("output", "report", "thresholds", "page", "against")  # the last names an input a second time
+
+
+class StandardInput(type(Path())):  # type: ignore[misc]
+    """A file that holds what standard input held, and is called ``-``: files are read more than once."""
+
+    def __str__(self) -> str:
+        return "-"
+
+    def __fspath__(self) -> str:
+        return str(super().__str__())
+
+
+def _option(name: str, what: str) -> Any:
+    default = {
+        "--qid-column": "qid, query_id, q_id, topic or query.",
+        "--label-column": "label, relevance, rel or grade.",
+        "--doc-id-column": "docno, doc_id, docid, document or doc, if there is one.",
+        "--feature-columns": "all others.",
+    }
+    metavar = "NAME,..." if name == "--feature-columns" else "NAME"
+    text = f"Column of {what}. Default: {default[name]}"
+    panel = "Columns of CSV, TSV, JSON lines, Parquet and Arrow"
+    return Annotated[str | None, without_default(name, metavar=metavar, help=text, rich_help_panel=panel)]
+
+
+_COLUMNS = {
+    "qid_column": _option("--qid-column", "queries"),
+    "label_column": _option("--label-column", "labels"),
+    "doc_id_column": _option("--doc-id-column", "documents"),
+    "feature_columns": _option("--feature-columns", "features, separated by commas"),
+}
+
+
+def with_inputs(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command that takes ``-`` for a file, and four options in place of a parameter ``columns``."""
+    signature = inspect.signature(command, eval_str=True)
+    parameters = []
+    for name, parameter in signature.parameters.items():
+        options = _COLUMNS if name == "columns" else {name: parameter.annotation}
+        default = None if name == "columns" else parameter.default
+        parameters += [
+            parameter.replace(name=key, annotation=kind, default=default, kind=parameter.KEYWORD_ONLY)
+            for key, kind in options.items()
+        ]
+
+    @functools.wraps(command)
+    def run(**given: Any) -> None:
+        if "columns" in signature.parameters:
+            qid, label, doc_id, features = (given.pop(name) for name in _COLUMNS)
+            names = None if features is None else tuple(filter(None, features.split(",")))
+            given["columns"] = ColumnNames(qid, label, doc_id, names)
+        with _standard_input(given) as replaced:
+            command(**replaced)
+
+    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in parameters}
+    return run
+
+
+@contextmanager
+def _standard_input(given: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Write standard input to a file while the block runs, if an input is ``-``; two are wrong usage."""
+    inputs = {name: value for name, value in given.items() if name not in _OUTPUTS}
+    paths = [path for value in inputs.values() for path in (value if isinstance(value, list) else [value])]
+    if not (count := paths.count(Path("-"))):
+        yield given
+        return
+    if count > 1:
+        raise typer.BadParameter(
+            f"'-', standard input, is given {count} times and can be read once; write the others to files."
+        )
+    with tempfile.TemporaryDirectory(prefix="directrix-") as folder:
+        spooled = StandardInput(folder, "standard-input")
+        with spooled.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        yield given | {name: _replaced(value, spooled) for name, value in inputs.items()}
+
+
+def _replaced(value: Any, spooled: Path) -> Any:
+    if isinstance(value, list):
+        return [_replaced(entry, spooled) for entry in value]
+    return spooled if value == Path("-") else value

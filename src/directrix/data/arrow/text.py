@@ -1,0 +1,106 @@
+"""CSV, TSV and JSON lines as Arrow tables."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+from directrix.data.columns import KNOWN, ColumnNames
+from directrix.data.files import open_data, readable, without_compression
+from directrix.data.trec.rows import number
+from directrix.errors import InputError
+
+_DELIMITERS = {".csv": ",", ".tsv": "\t", ".jsonl": "", ".ndjson": ""}
+_MODEL = '{"format":'  # how a model file begins
+_BLOCK = 16 << 20  # bytes read together; a line must fit into it
+
+
+def is_columns(path: Path) -> bool:
+    """Return whether the first line of a file names columns, or is a JSON object."""
+    try:
+        return path.is_file() and delimiter(path) is not None
+    except InputError:
+        return False  # the readers say why it cannot be read
+
+
+def delimiter(path: Path) -> str | None:
+    """Return what separates columns, by the name or first line of a file; "" of JSON lines, None of others.
+
+    A name of a column is not a number and has no colon, which features of LETOR text have.
+    """
+    suffix = without_compression(path).suffix
+    if suffix in _DELIMITERS:
+        return _DELIMITERS[suffix]
+    line = _first_line(path).strip()
+    if line.startswith("{") and line.endswith("}") and not line.startswith(_MODEL):
+        return ""
+    if line.startswith(("#", "{")):
+        return None
+    for sign in ("\t", ","):
+        words = line.split(sign)
+        if len(words) > 1 and all(
+            w and w == w.strip() and ":" not in w and number(w) != number(w) for w in words
+        ):
+            return sign
+    return None
+
+
+def _first_line(path: Path) -> str:
+    with readable(path), open_data(path) as file:
+        return file.readline(_BLOCK).decode("utf-8-sig", "backslashreplace")
+
+
+def read_columns(pa: Any, path: Path, names: ColumnNames) -> Any:
+    """Return a file as a table; identifiers are text, so that 007 stays, or integers where all are."""
+    import pyarrow.csv
+    import pyarrow.json
+
+    sign = delimiter(path)
+    with open_data(path) as file:
+        if not sign:
+            return _fixed(pa, pyarrow.json.read_json(file, pyarrow.json.ReadOptions(block_size=_BLOCK)))
+        header = next(csv.reader(io.StringIO(_first_line(path)), delimiter=sign), [])
+        given = (names.qid, names.doc_id)
+        ids = [name for name in header if name in given or name in KNOWN["qid"] or name in KNOWN["doc_id"]]
+        table = pyarrow.csv.read_csv(
+            file,
+            pyarrow.csv.ReadOptions(block_size=_BLOCK),
+            pyarrow.csv.ParseOptions(delimiter=sign, newlines_in_values=True),
+            pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(ids, pa.string())),
+        )
+    for name in ids:
+        place = table.schema.get_field_index(name)
+        table = table.set_column(place, name, _integers(pa, table.column(place)))
+    return table
+
+
+def _fixed(pa: Any, table: Any) -> Any:
+    """Return a table whose lists have a fixed length where all are equally long."""
+    for place, field in enumerate(table.schema):
+        if pa.types.is_list(field.type):
+            lengths = pa.compute.list_value_length(table.column(place)).unique().to_pylist()
+            if len(lengths) == 1 and lengths[0]:
+                kind = pa.list_(field.type.value_type, lengths[0])
+                table = table.set_column(place, field.name, table.column(place).cast(kind))
+    return table
+
+
+def _integers(pa: Any, column: Any) -> Any:
+    """Return text as integers, if each is written as one; empty text is missing."""
+    column = pa.compute.if_else(pa.compute.equal(column, ""), None, column)
+    try:
+        numbers = column.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return column
+    return numbers if numbers.cast(pa.string()).equals(column) else column
+
+
+def not_a_number(column: Any) -> str:
+    """Name the first cell of a column of text that is no number, for messages; "" if there is none."""
+    cells = enumerate(column.to_pylist())
+    bad = next(
+        ((row, cell) for row, cell in cells if isinstance(cell, str) and number(cell) != number(cell)), None
+    )
+    return "" if bad is None else f" ({bad[1][:40]!r} in row {bad[0]})"

@@ -1,0 +1,169 @@
+"""Columns of tables: the names that other tools give them, and those that a user gives."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from directrix.errors import InputError
+
+QUERY = ("qid", "query_id", "q_id", "topic", "query")
+DOC = ("docno", "doc_id", "docid", "document", "doc")
+SCORES = ("score", "sim")
+LABELS = ("label", "relevance", "rel", "grade")
+KNOWN: dict[str, tuple[str, ...]] = {"qid": QUERY, "doc_id": DOC, "score": SCORES, "label": LABELS}
+"""Names of PyTerrier, ir_datasets, ir_measures, ranx and trec_eval, in the order in which they are looked
+for."""
+
+OPTIONS = {
+    "qid": "--qid-column",
+    "label": "--label-column",
+    "doc_id": "--doc-id-column",
+    "features": "--feature-columns",
+}
+"""How a column is named in a shell."""
+
+_SHOWN = 20
+
+
+@dataclass(frozen=True)
+class ColumnNames:
+    """Names of columns that a user gave; None: the first of `KNOWN` that is there, and all other columns."""
+
+    qid: Hashable | None = None
+    label: Hashable | None = None
+    doc_id: Hashable | None = None
+    features: tuple[Hashable, ...] | None = None
+    has_labels: bool = True
+    """Whether a column of labels is needed; data to score may lack it."""
+
+    @classmethod
+    def of(cls, qid: Any, label: Any, doc_id: Any, features: Any) -> ColumnNames:
+        """Take the arguments of a user, who may name one feature or several."""
+        if features is not None:
+            is_one = isinstance(features, str) or not isinstance(features, Iterable)
+            features = (features,) if is_one else tuple(features)
+        return cls(qid, label, doc_id, features)
+
+    def __bool__(self) -> bool:
+        return any(getattr(self, key) is not None for key in OPTIONS)
+
+    def given(self) -> str:
+        """Options of the shell that name the columns, for messages."""
+        return ", ".join(option for key, option in OPTIONS.items() if getattr(self, key) is not None)
+
+
+RECOGNISED = ColumnNames()
+"""No name is given."""
+
+
+class Roles(NamedTuple):
+    """Which column of a table holds what."""
+
+    qid: Any
+    label: Any | None
+    doc_id: Any | None
+    features: tuple[Any, ...]
+
+
+def roles_of(known: Sequence[Any], names: ColumnNames, what: str, call: str) -> Roles:
+    """Return which columns hold queries, labels, documents and features; all others are features.
+
+    Columns that have a known name of a query or document and are not used are no features.
+
+    Parameters
+    ----------
+    known : names of all columns
+    names : ColumnNames
+    what, call : str
+        What has the columns, and the beginning of a call that names them, for messages.
+    """
+    qid = find(known, "qid", names.qid, what, call)
+    label = find(known, "label", names.label, what, call, optional=not names.has_labels)
+    doc_id = find(known, "doc_id", names.doc_id, what, call, optional=True)
+    if names.features is None:
+        used = (qid, label, doc_id, *QUERY, *DOC)
+        features = tuple(name for name in known if name not in used)
+    else:
+        features = tuple(find(known, "features", name, what, call) for name in names.features)
+    return Roles(qid, label, doc_id, features)
+
+
+def find(
+    known: Sequence[Any],
+    key: str,
+    asked: Hashable | None,
+    what: str,
+    call: str,
+    *,
+    candidates: tuple[str, ...] = (),
+    optional: bool = False,
+) -> Any:
+    """Return the name of the column that was asked for, or the first candidate that is there.
+
+    Raises `InputError` if there is none, with all columns and the nearest one, or if two have the name.
+    """
+    wanted = (candidates or KNOWN[key]) if asked is None else (asked,)
+    name = next((name for name in wanted if name in known), None)
+    if name is None:
+        if optional and asked is None:
+            return None
+        near = difflib.get_close_matches(str(asked), list(map(str, known)), n=1, cutoff=0.5)
+        raise InputError(
+            f"{what}: there is no column {_or(wanted)}; "
+            f"{f'did you mean {near[0]!r}? The' if asked is not None and near else 'the'} columns are "
+            f"{column_list(known)}.",
+            python=f"Type {call}, {key}={'[NAME, ...]' if key == 'features' else 'NAME'}).",
+            shell=f"Type {OPTIONS.get(key)} {'NAME,OTHER' if key == 'features' else 'NAME'}.",
+        )
+    if (times := list(known).count(name)) > 1:
+        raise InputError(
+            f"{what}: {times} columns have the name {name!r}; one is needed. Rename or leave out the others."
+        )
+    return name
+
+
+def categorical(what: str, name: object, kind: object) -> InputError:
+    """Return the error for a feature that holds categories; see docs/decisions/0163."""
+    return InputError(
+        f"{what}: the column {name!r} holds categories ({kind}), whose order means nothing; a feature is a "
+        "number that models compare. Give each category a column of 0 and 1,",
+        python=f"e.g. pandas.get_dummies(frame, columns=[{name!r}]) or frame.to_dummies([{name!r}]) in "
+        "polars; or give numbers that mean something, e.g. the mean label of each category in the training "
+        "data; or leave it out.",
+        shell="or a number that means something, e.g. its mean label in the training data; or name the "
+        "columns of features without it: --feature-columns NAME,OTHER.",
+    )
+
+
+def feature_names(names: Iterable[object] | None, n_features: int) -> tuple[str, ...] | None:
+    """Return the names of features as text; `InputError` unless there is one for each, and each one once."""
+    if names is None:
+        return None
+    texts = tuple(str(name) for name in names)
+    if len(texts) != n_features:
+        raise InputError(
+            f"feature_names has {len(texts)} names for {n_features} columns of X; one per column is needed. "
+            "Leave it out to number them."
+        )
+    if len(set(texts)) < len(texts):
+        twice = next(name for name in texts if texts.count(name) > 1)
+        places = [column for column, name in enumerate(texts) if name == twice]
+        raise InputError(
+            f"feature_names: {twice!r} names columns {places[0]} and {places[1]}; each name may occur "
+            "once. Rename one, or leave out feature_names to number them (of a frame: X.to_numpy())."
+        )
+    return texts
+
+
+def column_list(names: Sequence[Any]) -> str:
+    """Return names of columns as text, the first twenty of them and the number of the others."""
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(map(str, names[:_SHOWN])) + more
+
+
+def _or(names: Sequence[Any]) -> str:
+    texts = list(map(str, names))
+    return " or ".join([", ".join(texts[:-1])] * (len(texts) > 1) + texts[-1:])

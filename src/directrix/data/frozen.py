@@ -1,0 +1,30 @@
+"""Read-only views of arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from directrix.data.stored import StoredFeatures
+
+
+def frozen(array: Any) -> Any:
+    """Return a read-only view of an array, or None."""
+    if array is None:
+        return None
+    view = np.asarray(array).view()
+    view.flags.writeable = False
+    return view
+
+
+def frozen_features(features: Any) -> Any:
+    """Return features that cannot be changed: an array, CSR, or those of a file, as they are."""
+    if isinstance(features, StoredFeatures):
+        return features
+    if not sp.issparse(features):
+        return frozen(features)
+    out = sp.csr_array(features.shape, dtype=features.dtype)
+    out.data, out.indices, out.indptr = map(frozen, (features.data, features.indices, features.indptr))
+    return out
