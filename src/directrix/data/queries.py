@@ -7,13 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-import scipy.sparse as sp
 
 from directrix.data.grouping import copied_rows, group_by_query, object_array, rows_of
 from directrix.data.stored import StoredFeatures
 from directrix.data.validate import check_features, check_group, check_labels, check_length
 from directrix.errors import InputError
-from directrix.types import Array, Float64Array, Int64Array
+from directrix.types import Array, Float64Array, Int64Array, is_sparse
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +62,7 @@ class Queries:
 
     def __repr__(self) -> str:
         is_stored = isinstance(self.features, StoredFeatures)
-        form = f"{self.features.dtype}{' CSR' * sp.issparse(self.features)}{' in a file' * is_stored}"
+        form = f"{self.features.dtype}{' CSR' * is_sparse(self.features)}{' in a file' * is_stored}"
         if self.n_docs == 0:
             return f"Queries(empty, {self.n_features} features {form})"
         sizes = np.diff(self.qptr)
@@ -225,7 +224,9 @@ class Queries:
                 python="Type directrix.data.read_parquet(path).",
                 shell="Type --no-stream.",
             )
-        if sp.issparse(self.features):
+        if is_sparse(self.features):
+            import scipy.sparse as sp
+
             parts = self.features.data, self.features.indices, self.features.indptr
             features = sp.csr_array(parts, shape=(self.n_docs, n_features))
         else:
@@ -292,8 +293,10 @@ def frozen(array: Any) -> Any:
 def _frozen_features(features: Any) -> Any:
     if isinstance(features, StoredFeatures):
         return features
-    if not sp.issparse(features):
+    if not is_sparse(features):
         return frozen(features)
+    import scipy.sparse as sp
+
     out = sp.csr_array(features.shape, dtype=features.dtype)
     out.data, out.indices, out.indptr = map(frozen, (features.data, features.indices, features.indptr))
     return out

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from directrix.experiments.significance.comparisons import Comparisons, Pair
-from directrix.reports.tables import Table, Value
+from directrix.reports.tables import PValue, Table, Value
 
 _TESTS = {
     "paired-t": "two-sided paired t-test",
@@ -120,8 +120,8 @@ def _row(pair: Pair) -> tuple[Value, ...]:
         f"{pair.first} - {pair.second}",
         pair.difference,
         f"[{low:.4f}, {high:.4f}]" if is_finite else None,
-        pair.p,
-        pair.adjusted,
+        PValue(pair.p),
+        PValue(pair.adjusted),
         f"{pair.wins}/{pair.ties}/{pair.losses}",
         f"{pair.effect:.2f}" if math.isfinite(pair.effect) else None,
     )

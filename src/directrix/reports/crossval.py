@@ -8,7 +8,7 @@ from typing import Any
 from directrix.errors import InputError
 from directrix.experiments.crossval_result import CrossValidation
 from directrix.experiments.significance import Significance, paired_t
-from directrix.reports.tables import Table, Value
+from directrix.reports.tables import PValue, Table, Value
 
 
 def against_first(result: CrossValidation) -> dict[tuple[str, str], Significance | None]:
@@ -35,7 +35,7 @@ def crossval_tables(result: CrossValidation, selection: str) -> tuple[Table, Tab
     for entry in result.entries:
         for measure in result.measures:
             test = tests.get((entry, measure))
-            p = (None if test is None else float(test.p),) if several else ()
+            p = (None if test is None else PValue(test.p),) if several else ()
             rows.append((entry, measure, result.mean(entry, measure), *result.folds_of(entry, measure), *p))
     notes = [
         "mean: over the folds of their means over test queries.",
