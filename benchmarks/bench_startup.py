@@ -2,7 +2,7 @@
 
 The goals are 0.3 s for ``import directrix`` and for ``directrix --help``. Kernels are compiled into an empty
 folder of their own; ``--without-compile`` leaves out compiling all, which takes a minute of two cores.
-``--data FOLDER`` with trec7 in it evaluates one run, also by ir_measures if that is installed; the goal is 1 s.
+``--data FOLDER`` with trec7 in it evaluates one run, and by ir_measures if it is installed; the goal is 1 s.
 """
 
 from __future__ import annotations
