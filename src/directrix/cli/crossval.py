@@ -13,6 +13,7 @@ import typer
 from typer import Option
 
 from directrix.cli import options
+from directrix.cli.files import check_writable
 from directrix.cli.output import print_json, print_rows, progress_lines, remark
 from directrix.data.formats import read_file
 from directrix.errors import InputError
@@ -33,6 +34,7 @@ class Search(StrEnum):
 
 
 def crossval(
+    context: typer.Context,
     data: Annotated[
         Path,
         options.argument(metavar="FOLDS", help="Folder with Fold1, Fold2, ... of LETOR, or one data file."),
@@ -65,6 +67,7 @@ def crossval(
     output: Annotated[
         Path, Option("--output", "-o", help="Folder of the finished trainings, to resume from.")
     ] = Path("crossval"),
+    report: options.ReportOption = None,
     missing: options.MissingOption = options.Missing.error,
     form: options.LatexFormatOption = options.LatexFormat.table,
 ) -> None:
@@ -83,6 +86,8 @@ def crossval(
         tool = options.convention_named(convention)
         entries, fixed = _entries(methods, settings)
         _check_candidates(entries, tool, select, search, candidates, seed)
+    if report is not None:
+        check_writable(report, data, option="--report")
     splits = _splits(data, missing, folds or 5, seed)
     plan = {
         "select": select,
@@ -111,6 +116,13 @@ def crossval(
     _print(result, select, form)
     _note_failures(result)
     remark(f"finished trainings: {path}")
+    if report is not None:
+        from directrix.reports.crossval import crossval_report
+        from directrix.reports.write import write_page
+
+        page = crossval_report(result, select, data=str(data), command=context.obj, settings=plan)
+        write_page(report, page)
+        remark(f"open: {report}")
 
 
 def _check_folds(folds: int | None, data: Path) -> None:

@@ -65,11 +65,6 @@ def demo_page(
         paper="Several methods on built-in data, compared query by query.",
         summary=tuple(f"- {escaped_markdown(text)}" for text in remarks),
         tables=(table,),
-        figures=(),
-        claims=(),
-        missing=(),
-        how=(),
-        settings={},
         command="directrix demo",
         per_query=parts,
     )

@@ -121,7 +121,7 @@ def test_bootstrap_intervals_are_those_of_efron(gaps):
 
 
 def test_too_few_samples_are_refused():
-    with pytest.raises(InputError, match="n_resamples=1: the means of all samples .* n_resamples=10000"):
+    with pytest.raises(InputError, match=r"n_resamples=1: the means of all samples .* n_resamples=10000"):
         bootstrap_interval([1.0, 2.0, 4.0], [0.0, 0.0, 0.0], n_resamples=1)
 
 

@@ -12,7 +12,6 @@ from directrix.errors import InputError
 from directrix.experiments.significance.fisher import blocks, check_resampling
 from directrix.experiments.significance.single import gaps_of, scatter
 from directrix.parameters import share
-from directrix.types import Float64Array
 
 
 def t_interval(first: Any, second: Any, *, confidence: float = 0.95) -> tuple[float, float]:
