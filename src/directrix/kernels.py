@@ -22,8 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numba
-from numba.core import caching, compiler, event, registry, serialize
-from numba.core.runtime import rtsys
+from numba.core import caching, compiler, event, registry, runtime, serialize
 from numba.misc import appdirs
 
 from directrix import __version__
@@ -35,6 +34,8 @@ KERNELS: list[Any] = []
 _CONFIG: Any = numba.config
 _FROM_PARTS: Any = compiler.CompileResult._rebuild
 _DUMPS: Any = serialize.dumps
+_RUNTIME: Any = runtime.rtsys
+_EVENTS: Any = event
 _SUBFOLDER: Any = caching._CacheLocator.get_suitable_cache_subpath
 _APP_DIRS: Any = appdirs.AppDirs
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
@@ -45,7 +46,7 @@ _PYTHON = f"py{sys.version_info[0]}{sys.version_info[1]}{getattr(sys, 'abiflags'
 _warnings_given: set[str] = set()
 
 
-class _Compilation(event.Listener):  # type: ignore[misc]
+class _Compilation(event.Listener):
     """Adds up the seconds of compilation; what compiles within a compilation does not count twice."""
 
     def __init__(self) -> None:
@@ -67,7 +68,7 @@ class _Compilation(event.Listener):  # type: ignore[misc]
 
 
 _COMPILATION = _Compilation()
-event.register("numba:compile", _COMPILATION)
+_EVENTS.register("numba:compile", _COMPILATION)
 
 
 def working_time() -> float:
@@ -126,7 +127,7 @@ class _KernelCache(caching.NullCache):
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         # enough for code that is ready: `refresh`, which loads all that compiling needs, takes longer than
         # the rest of a short command
-        rtsys.initialize(target_context)
+        _RUNTIME.initialize(target_context)
         name = self._file(sig, target_context.codegen())
         for folder in self.folders:
             try:

@@ -31,7 +31,7 @@ class _Command(TyperCommand):
         for param in self.params:
             shown = getattr(param, "bare_type", str)  # earlier versions of Typer show the elements
             if match := re.fullmatch(r"list\[(\w+)\]", shown()):
-                param.bare_type = match[1].lower().__str__
+                vars(param)["bare_type"] = match[1].lower().__str__
 
 
 class _Commands(TyperGroup):
