@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numba
-from numba.core import caching, compiler, event, registry, runtime, serialize
+from numba.core import caching, compiler, event, registry, serialize
+from numba.core.runtime import nrt
 from numba.misc import appdirs
 
 from directrix import __version__
@@ -34,7 +35,7 @@ KERNELS: list[Any] = []
 _CONFIG: Any = numba.config
 _FROM_PARTS: Any = compiler.CompileResult._rebuild
 _DUMPS: Any = serialize.dumps
-_RUNTIME: Any = runtime.rtsys
+_RUNTIME: Any = nrt.rtsys
 _EVENTS: Any = event
 _SUBFOLDER: Any = caching._CacheLocator.get_suitable_cache_subpath
 _APP_DIRS: Any = appdirs.AppDirs
