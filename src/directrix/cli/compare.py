@@ -43,6 +43,15 @@ class Correction(StrEnum):
     none = "none"
 
 
+_RequiredGain = Annotated[
+    float | None,
+    options.without_default(
+        help="Exit with 1 unless the interval of the gain over --against is at or above this number, for "
+        "every other ranking."
+    ),
+]
+
+
 def compare(
     context: typer.Context,
     data: options.JudgedArgument,
@@ -71,13 +80,7 @@ def compare(
             help="Compare on the topics that all runs have, not with missing ones as empty rankings.",
         ),
     ] = False,
-    require_gain: Annotated[
-        float | None,
-        options.without_default(
-            help="Exit with 1 unless the interval of the gain over --against is at or above this number, for "
-            "every other ranking."
-        ),
-    ] = None,
+    require_gain: _RequiredGain = None,
     report: options.ReportOption = None,
     seed: options.SeedOption = 0,
     convention: options.ConventionOption = None,

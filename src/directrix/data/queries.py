@@ -225,10 +225,8 @@ class Queries:
                 shell="Type --no-stream.",
             )
         if is_sparse(self.features):
-            import scipy.sparse as sp
-
             parts = self.features.data, self.features.indices, self.features.indptr
-            features = sp.csr_array(parts, shape=(self.n_docs, n_features))
+            features = type(self.features)(parts, shape=(self.n_docs, n_features))
         else:
             features = np.pad(self.features, ((0, 0), (0, more)))
         return replace(self, features=features)
@@ -295,8 +293,6 @@ def _frozen_features(features: Any) -> Any:
         return features
     if not is_sparse(features):
         return frozen(features)
-    import scipy.sparse as sp
-
-    out = sp.csr_array(features.shape, dtype=features.dtype)
+    out = type(features)(features.shape, dtype=features.dtype)
     out.data, out.indices, out.indptr = map(frozen, (features.data, features.indices, features.indptr))
     return out
