@@ -1,9 +1,9 @@
 """``directrix compare``: the numbers of the library, in every form, and refusals."""
 
 import json
+import re
 import shutil
 import subprocess
-import re
 
 import numpy as np
 import pytest
@@ -227,6 +227,8 @@ def test_latex_compiles_as_it_is_printed(invoke, tmp_path):
             command, cwd=tmp_path, capture_output=True, text=True, errors="replace", check=False
         )
         assert done.returncode == 0, done.stdout[-2000:]
+
+
 def test_a_gain_is_shown_by_the_lower_end_of_its_interval(invoke, files, rankings):
     model, _, noise = rankings
     asked = ("-m", "AP", "--against", noise)
