@@ -8,6 +8,7 @@ import sys
 import time
 from collections import namedtuple
 from pathlib import Path
+from types import SimpleNamespace
 
 import numba
 import pytest
@@ -240,3 +241,25 @@ def test_every_kernel_is_made_by_the_one_decorator():
 def test_a_kernel_takes_options_of_numba(made):
     options = kernel(fastmath=True)(twice).targetoptions
     assert (options["fastmath"], options["nogil"], options["error_model"]) == (True, True, "numpy")
+
+
+def test_the_time_of_work_stands_still_while_kernels_are_compiled(monkeypatch):
+    now = iter([10.0, 11.0, 11.5, 13.0, 14.0, 20.0])
+    monkeypatch.setattr(kernels, "time", SimpleNamespace(perf_counter=now.__next__))
+    compilation = kernels._Compilation()
+    assert compilation.others() == 10.0
+    compilation.on_start(None)  # at 11
+    compilation.on_start(None)  # a kernel that it calls
+    assert compilation.others() == 11.0
+    compilation.on_end(None)
+    compilation.on_end(None)  # at 11.5
+    assert compilation.others() == 13.0 - 0.5
+    assert compilation.others() - 12.5 == 1.0
+
+
+def test_a_call_that_compiles_is_not_charged_for_it():
+    function = numba.njit(lambda x: x + 1)
+    begun, work = time.perf_counter(), kernels.working_time()
+    assert function(1) == 2
+    passed, worked = time.perf_counter() - begun, kernels.working_time() - work
+    assert 0.0 < worked < passed / 2

@@ -12,6 +12,7 @@ import inspect
 import os
 import pickle
 import sys
+import time
 import uuid
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -21,7 +22,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numba
-from numba.core import caching, compiler, registry, serialize
+from numba.core import caching, compiler, event, registry, serialize
+from numba.core.runtime import nrt
 from numba.misc import appdirs
 
 from directrix import __version__
@@ -33,6 +35,8 @@ KERNELS: list[Any] = []
 _CONFIG: Any = numba.config
 _FROM_PARTS: Any = compiler.CompileResult._rebuild
 _DUMPS: Any = serialize.dumps
+_RUNTIME: Any = nrt.rtsys
+_EVENTS: Any = event
 _SUBFOLDER: Any = caching._CacheLocator.get_suitable_cache_subpath
 _APP_DIRS: Any = appdirs.AppDirs
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
@@ -41,6 +45,39 @@ _SETTINGS = ("BOUNDSCHECK", "DEBUGINFO_DEFAULT", "LOOP_VECTORIZE", "OPT", "SLP_V
 """Settings of Numba on which compiled code depends."""
 _PYTHON = f"py{sys.version_info[0]}{sys.version_info[1]}{getattr(sys, 'abiflags', '')}"
 _warnings_given: set[str] = set()
+
+
+class _Compilation(event.Listener):
+    """Adds up the seconds of compilation; what compiles within a compilation does not count twice."""
+
+    def __init__(self) -> None:
+        self._depth, self._begun, self._seconds = 0, 0.0, 0.0
+
+    def on_start(self, event: Any) -> None:
+        if not self._depth:
+            self._begun = time.perf_counter()
+        self._depth += 1
+
+    def on_end(self, event: Any) -> None:
+        self._depth -= 1
+        if not self._depth:
+            self._seconds += time.perf_counter() - self._begun
+
+    def others(self) -> float:
+        """Seconds by the clock without those of compilation."""
+        return (self._begun if self._depth else time.perf_counter()) - self._seconds
+
+
+_COMPILATION = _Compilation()
+_EVENTS.register("numba:compile", _COMPILATION)
+
+
+def working_time() -> float:
+    """Return seconds from any start, as `time.perf_counter`; they stand still while kernels are compiled.
+
+    The durations of trainings are differences of it: the first to call a kernel is not charged for it.
+    """
+    return _COMPILATION.others()
 
 
 def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
@@ -89,7 +126,9 @@ class _KernelCache(caching.NullCache):
         return str(self.folders[0]) if self.folders else None
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        target_context.refresh()
+        # enough for code that is ready: `refresh`, which loads all that compiling needs, takes longer than
+        # the rest of a short command
+        _RUNTIME.initialize(target_context)
         name = self._file(sig, target_context.codegen())
         for folder in self.folders:
             try:

@@ -6,6 +6,7 @@ Ragged data are flat arrays plus pointers, never padding: query ``q`` owns the d
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
@@ -27,6 +28,7 @@ __all__ = [
     "Step",
     "Surrogate",
     "Trainer",
+    "is_sparse",
 ]
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -152,3 +154,9 @@ class Trainer(Protocol):
         self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
     ) -> Result:
         """Minimise from ``start``; ``callback(step)`` may return True to stop."""
+
+
+def is_sparse(X: object) -> bool:
+    """Whether this is a sparse matrix of SciPy, which need not be imported to say no."""
+    sparse = sys.modules.get("scipy.sparse")
+    return sparse is not None and bool(sparse.issparse(X))

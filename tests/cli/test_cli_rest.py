@@ -14,6 +14,7 @@ import directrix as dx
 from directrix import kernels
 from directrix.cli import compiling, demo
 from directrix.kernels import Place, Survey
+from directrix.registry import COMMANDS
 
 
 @pytest.mark.parametrize("suffix", [".txt", ".txt.gz", ".txt.bz2", ".txt.xz"])
@@ -230,3 +231,19 @@ def test_a_shell_can_complete_the_names_of_commands():
         [sys.executable, "-m", "directrix"], capture_output=True, text=True, env={**os.environ, **asked}
     )
     assert done.stdout.split() == ["crossval"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_names_no_types_of_python(run, command):
+    assert not re.search(r"list\[|Path\]|<class|None", run(command, "--help").stdout)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("predict", "a", "b", "--missing", "zzz"), ("demo", "-f", "xml"), ("compare", "a", "b", "--test", "z")],
+)
+def test_a_wrong_choice_is_said_in_our_words(run, arguments):
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert "Value error" not in result.stderr
+    assert "is not one of" in result.stderr

@@ -1,6 +1,7 @@
 """``directrix compare``: the numbers of the library, in every form, and refusals."""
 
 import json
+import re
 import shutil
 import subprocess
 
@@ -226,3 +227,71 @@ def test_latex_compiles_as_it_is_printed(invoke, tmp_path):
             command, cwd=tmp_path, capture_output=True, text=True, errors="replace", check=False
         )
         assert done.returncode == 0, done.stdout[-2000:]
+
+
+def test_a_gain_is_shown_by_the_lower_end_of_its_interval(invoke, files, rankings):
+    model, _, noise = rankings
+    asked = ("-m", "AP", "--against", noise)
+    values = by_hand(files, [model, noise], "AP")
+    low, high = compare(values, against=list(values)[1]).pairs[0].interval
+    assert low < high
+    ends = {name: f"{low + by:.6f}" for name, by in (("below", -1e-4), ("above", 1e-4))}
+    shown = invoke(files.test, model, noise, *asked, "--require-gain", ends["below"])
+    assert shown.exit_code == 0
+    assert re.search(r"gain of .* over .*: AP .*95 % interval .* is shown$", shown.stderr, re.M)
+    missed = invoke(files.test, model, noise, *asked, "--require-gain", ends["above"])
+    assert missed.exit_code == 1
+    assert missed.stdout == shown.stdout  # the table comes all the same
+    assert f"a gain of {float(ends['above']):g} is not shown" in missed.stderr
+    wider = invoke(files.test, model, noise, *asked, "--require-gain", ends["below"], "--alpha", "0.001")
+    assert wider.exit_code == 1
+    assert "99.9 % interval" in wider.stderr
+
+
+def test_every_other_ranking_must_show_the_gain(invoke, files, rankings):
+    model, _, noise = rankings
+    result = invoke(files.test, *rankings, "--against", noise, "--require-gain", "-2")
+    assert (result.exit_code, result.stderr.count("is shown")) == (0, 2)
+    result = invoke(files.test, *rankings, "--against", model, "--require-gain", "0")
+    assert (result.exit_code, result.stderr.count("is not shown")) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--require-gain", "0.1"), "over which ranking? Type --against RANKING too."),
+        (("--require-gain", "0.1", "--against", 0, "-m", "AP", "-m", "RR"), "by one measure, not 2."),
+        (("--require-gain", "nan", "--against", 0), "a finite number is needed"),
+    ],
+)
+def test_a_gain_without_a_baseline_or_of_several_measures_is_wrong_usage(
+    invoke, files, rankings, options, message
+):
+    result = invoke(files.test, *rankings, *(rankings[o] if o == 0 else o for o in options))
+    assert result.exit_code == 2
+    assert message in " ".join(result.stderr.replace("│", " ").split())
+    assert result.stdout == ""
+
+
+def test_the_page_has_the_tables_and_every_query(invoke, files, rankings, tmp_path):
+    page = tmp_path / "compare.html"
+    asked = ("-m", "AP", "-m", "RR", "--against", rankings[2])
+    result = invoke(files.test, *rankings, *asked, "--report", page)
+    assert result.exit_code == 0
+    assert f"open: {page}" in result.stderr
+    shown = page.read_text(encoding="utf-8")
+    assert shown.startswith("<!DOCTYPE html>")
+    for title in ("AP of 8 queries", "Differences of RR", "Query by query", "How to repeat it"):
+        assert title in shown
+    assert "--report" in re.search(r"<code>(directrix compare .*?)</code>", shown)[1]
+    data = json.loads(re.search(r'<script type="application/json"[^>]*>(.*?)</script>', shown, re.S)[1])
+    values = by_hand(files, rankings, "RR")
+    assert [part["measure"] for part in data] == ["AP", "RR"]
+    assert data[1]["methods"] == list(values)
+    np.testing.assert_allclose(data[1]["values"], list(values.values()), rtol=1e-12, atol=0)
+
+
+def test_a_page_in_the_place_of_an_input_is_refused_before_the_work(invoke, files, rankings):
+    result = invoke(files.test, *rankings, "--report", rankings[1])
+    assert result.exit_code == 1
+    assert "is the same file as the input" in result.stderr

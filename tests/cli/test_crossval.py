@@ -42,6 +42,20 @@ def done(run, folds, tmp_path_factory):
     return folder, json.loads(result.stdout), result
 
 
+def test_the_page_has_the_tables_and_every_test_query(done, run, folds, tmp_path):
+    folder, document, _ = done
+    page = tmp_path / "crossval.html"
+    result = run("crossval", folds, *OPTIONS, "--convention", "letor3", "-o", folder, "--report", page)
+    assert result.exit_code == 0, result.stderr
+    assert f"open: {page}" in result.stderr
+    shown = page.read_text(encoding="utf-8")
+    for title in ("2 methods by AP and nDCG@3", "Test queries, convention letor3", "Query by query"):
+        assert title in shown
+    data = json.loads(re.search(r'<script type="application/json"[^>]*>(.*?)</script>', shown, re.S)[1])
+    assert [(part["measure"], len(part["queries"])) for part in data] == [("AP", 15), ("nDCG@3", 15)]
+    assert len(data[0]["values"][0]) == document["queries"]
+
+
 def without_times(document):
     return document | {"rows": [{k: v for k, v in row.items() if k != "seconds"} for row in document["rows"]]}
 

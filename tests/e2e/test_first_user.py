@@ -303,3 +303,15 @@ def test_auto_says_that_it_has_no_trees(ohsumed, tmp_path, monkeypatch):
         r"note: YetiRank.*: not trained, because the package lightgbm is not installed", done.stderr
     )
     assert "pip install lightgbm" in done.stderr
+
+
+def test_a_weekly_job_stops_where_the_gain_is_not_shown(data_dir, tmp_path):
+    qrels, whole = data_dir / "trec7" / "qrels.trec7.txt", data_dir / "trec7" / "runs"
+    live, new = whole / "basic-TF_IDF_5.res.gz", whole / "basic-DFIC_6.res.gz"
+    page = tmp_path / "week.html"
+    asked = ("-m", "AP", "--against", live, "--require-gain", ".005", "--report", page)
+    result = command("compare", qrels, live, new, *asked)
+    assert result.exit_code == 1
+    assert "AP -0.0062, 95 % interval [-0.0203, 0.0078]; a gain of 0.005 is not shown" in result.stderr
+    assert "is not shown" in page.read_text(encoding="utf-8")
+    assert command("compare", qrels, live, new, *asked[:4], "--require-gain", "-.03").exit_code == 0

@@ -35,7 +35,7 @@ def report(**changes):
     parts = {
         "name": "some2010",
         "title": "Some et al. (2010) on OHSUMED",
-        "paper": 'Some and Other (2010), "A title", *Journal* 1, https://doi.org/10.1000/1, ask if `x < y`.',
+        "paper": 'Some and Other (2010), "A title", *Journal* 1, <https://doi.org/10.1000/1>; is `x < y`?',
         "summary": (
             "- **OHSUMED**: ApproxNDCG has nDCG@10 0.451, better than ListNet 0.447.",
             "- **MQ2008**: no clear difference.",

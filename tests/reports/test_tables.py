@@ -1,11 +1,12 @@
 """One table, four forms."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from directrix import InputError
-from directrix.reports.tables import Table, notes_once
+from directrix.reports.tables import PValue, Table, notes_once
 
 TABLE = Table(
     "Figures of 50 % & more",
@@ -33,6 +34,14 @@ def test_text_is_aligned_under_its_groups():
 def test_what_is_rounded_to_zero_has_no_sign():
     table = Table("t", ("a", "b"), (("x", -1e-9), ("y", -0.0006)))
     assert [line.split()[1] for line in table.text().splitlines()[4:]] == ["0.000", "-0.001"]
+
+
+def test_p_is_never_shown_as_zero():
+    table = Table("Tests", ("pair", "p"), (("a - b", PValue(2e-9)), ("a - c", PValue(0.0114))))
+    assert [row.split("  ")[-1].strip() for row in table.text().splitlines()[-2:]] == ["< .001", "0.011"]
+    assert replace(table, digits=4).text().splitlines()[-2].endswith("< .0001")
+    assert table.csv() == "pair,p\na - b,2e-09\na - c,0.0114\n"
+    assert table.numeric() == [False, True]
 
 
 def test_json_has_every_digit_and_null():

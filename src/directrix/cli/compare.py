@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from enum import StrEnum
+from math import isfinite
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Option
 
 from directrix.cli import options
+from directrix.cli.files import check_writable
 from directrix.cli.output import print_json, print_rows, remark
 from directrix.data.columns import RECOGNISED, ColumnNames
 from directrix.errors import InputError
@@ -42,7 +44,17 @@ class Correction(StrEnum):
     none = "none"
 
 
+_RequiredGain = Annotated[
+    float | None,
+    options.without_default(
+        help="Exit with 1 unless the interval of the gain over --against is at or above this number, for "
+        "every other ranking."
+    ),
+]
+
+
 def compare(
+    context: typer.Context,
     data: options.JudgedArgument,
     rankings: options.RankingsArgument,
     measures: Annotated[
@@ -69,6 +81,8 @@ def compare(
             help="Compare on the topics that all runs have, not with missing ones as empty rankings.",
         ),
     ] = False,
+    require_gain: _RequiredGain = None,
+    report: options.ReportOption = None,
     seed: options.SeedOption = 0,
     convention: options.ConventionOption = None,
     system_names: options.NamesOption = None,
@@ -81,6 +95,8 @@ def compare(
 
     Systems that share a letter do not differ significantly. A topic that a run lacks and another run has
     counts as if nothing had been retrieved for it.
+
+    Exit status: 0 fine, 1 the data cannot be used or the gain of --require-gain is not shown, 2 wrong usage.
     """
     from directrix.cli.scores import check_system_names, judged_rankings
     from directrix.experiments.significance.systems import compare as compare_values
@@ -90,7 +106,10 @@ def compare(
         _check(list(map(str, rankings)), alpha)
         check_system_names(system_names, rankings)
         names = options.measure_names(measures, default=("nDCG@10",))
+        _check_gain(require_gain, against, names)
         tool = options.convention_named(convention)
+    if report is not None:
+        check_writable(report, data, *rankings, option="--report")
     judged = judged_rankings(
         data,
         rankings,
@@ -105,10 +124,11 @@ def compare(
         chosen = _against(against, dict(zip(map(str, rankings), systems, strict=True)))
     counts = _counts(judged, is_common=common_queries)
     results = {}
-    for name, values in _values(names, judged, tool).items():
+    values = _values(names, judged, tool)
+    for name in names:
         with options.usage():
             result = compare_values(
-                values,
+                values[name],
                 test=test.value,
                 correction=correction.value,
                 alpha=alpha,
@@ -116,9 +136,30 @@ def compare(
                 seed=seed,
             )
         known = measure(name)
-        means = {system: known.summary(of) for system, of in values.items()}
+        means = {system: known.summary(of) for system, of in values[name].items()}
         results[name] = replace(result, ranked=counts, means=means, unit=known.unit)
-    _print(results, "default" if tool is None else tool.name, form)
+    convention_name = "default" if tool is None else tool.name
+    _print(results, convention_name, form)
+    gains = {} if require_gain is None else _gains(names[0], results[names[0]], require_gain)
+    for text in gains:
+        remark(text)
+    if report is not None:
+        from directrix.reports.compare import comparison_report
+        from directrix.reports.write import write_page
+
+        page = comparison_report(
+            results,
+            values,
+            judged[0].query_ids,
+            data=str(data),
+            convention=convention_name,
+            command=context.obj,
+            remarks=tuple(gains),
+        )
+        write_page(report, page)
+        remark(f"open: {report}")
+    if not all(gains.values()):
+        raise typer.Exit(1)
 
 
 def _check(files: list[str], alpha: float) -> None:
@@ -140,6 +181,32 @@ def _against(given: str | None, systems: dict[str, str]) -> str | None:
         names = ", ".join(systems.values())
         raise InputError(f"--against {given} is not one of the rankings; they are {names}.")
     return systems[given]
+
+
+def _check_gain(least: float | None, against: object, names: list[str]) -> None:
+    if least is None:
+        return
+    what = f"--require-gain {least:g}"
+    if against is None:
+        raise InputError(f"{what}: over which ranking? Type --against RANKING too.")
+    if len(names) > 1:
+        raise InputError(f"{what}: by one measure, not {len(names)}. Type e.g. -m {names[0]} alone.")
+    if not isfinite(least):
+        raise InputError(f"{what}: a finite number is needed, e.g. --require-gain 0.005.")
+
+
+def _gains(measure: str, comparison: Comparisons, least: float) -> dict[str, bool]:
+    """Say for every pair in a sentence whether the gain of its first system is shown."""
+    gains = {}
+    for pair in comparison.pairs:
+        low, high = pair.interval
+        is_shown = low >= least  # NaN, with too few queries, is not
+        text = (
+            f"gain of {pair.first} over {pair.second}: {measure} {pair.difference:+.4f}, "
+            f"{100 * (1 - comparison.alpha):g} % interval [{low:.4f}, {high:.4f}]; a gain of {least:g} is "
+        )
+        gains[text + ("shown" if is_shown else "not shown")] = is_shown
+    return gains
 
 
 def _counts(judged: list[JudgedRanking], *, is_common: bool) -> dict[str, int]:

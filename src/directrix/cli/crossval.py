@@ -13,6 +13,7 @@ import typer
 from typer import Option
 
 from directrix.cli import options
+from directrix.cli.files import check_writable
 from directrix.cli.output import print_json, print_rows, progress_lines, remark
 from directrix.data.columns import RECOGNISED, ColumnNames
 from directrix.data.formats import LETOR, read_file
@@ -40,6 +41,7 @@ _Methods = Annotated[
 
 
 def crossval(
+    context: typer.Context,
     data: Annotated[
         Path,
         options.argument(metavar="FOLDS", help="Folder with Fold1, Fold2, ... of LETOR, or one data file."),
@@ -69,6 +71,7 @@ def crossval(
     output: Annotated[
         Path, Option("--output", "-o", help="Folder of the finished trainings, to resume from.")
     ] = Path("crossval"),
+    report: options.ReportOption = None,
     missing: options.MissingOption = options.Missing.error,
     columns: ColumnNames = RECOGNISED,
     form: options.LatexFormatOption = options.LatexFormat.table,
@@ -88,6 +91,8 @@ def crossval(
         tool = options.convention_named(convention)
         entries, fixed = _entries(methods, settings)
         _check_candidates(entries, tool, select, search, candidates, seed)
+    if report is not None:
+        check_writable(report, data, option="--report")
     splits = _splits(data, missing, columns, folds or 5, seed)
     plan = {
         "select": select,
@@ -116,6 +121,13 @@ def crossval(
     _print(result, select, form)
     _note_failures(result)
     remark(f"finished trainings: {path}")
+    if report is not None:
+        from directrix.reports.crossval import crossval_report
+        from directrix.reports.write import write_page
+
+        page = crossval_report(result, select, data=str(data), command=context.obj, settings=plan)
+        write_page(report, page)
+        remark(f"open: {report}")
 
 
 def _check_folds(folds: int | None, data: Path) -> None:

@@ -15,13 +15,24 @@ from typing import Annotated, Any
 
 import typer
 from typer import Option
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from directrix import __version__
 from directrix.cli.inputs import with_inputs
 from directrix.cli.options import message_of
 from directrix.errors import InputError, MissingExtra
 from directrix.registry import COMMANDS
+
+
+class _Command(TyperCommand):
+    """A command whose help shows a list as its elements: ``<path>``, not ``<list[Path]>``."""
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        for param in self.params:
+            shown = getattr(param, "bare_type", str)  # earlier versions of Typer show the elements
+            if match := re.fullmatch(r"list\[(\w+)\]", shown()):
+                vars(param)["bare_type"] = match[1].lower().__str__
 
 
 class _Commands(TyperGroup):
@@ -39,6 +50,9 @@ class _Commands(TyperGroup):
             with warnings.catch_warnings():
                 warnings.showwarning = _note
                 return super().invoke(ctx)
+        except typer.BadParameter as error:
+            error.message = error.message.removeprefix("Value error, ")  # of Pydantic
+            raise
         except (InputError, MissingExtra) as error:
             _fail(message_of(error))
         except OSError as error:
@@ -96,4 +110,5 @@ def _note(message: Warning | str, *_: Any, **__: Any) -> None:
 for _name in COMMANDS:
     _command = getattr(import_module(f"directrix.cli.{_name}"), _name)
     # a paragraph on one line, which the width of the terminal breaks
-    app.command(help=re.sub(r"\n(?=\S)", " ", inspect.cleandoc(_command.__doc__)))(with_inputs(_command))
+    _help = re.sub(r"\n(?=\S)", " ", inspect.cleandoc(_command.__doc__))
+    app.command(cls=_Command, help=_help)(with_inputs(_command))

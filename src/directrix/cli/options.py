@@ -89,6 +89,10 @@ ByPositionOption = Annotated[
         "lack, without those that the model lacks.",
     ),
 ]
+ReportOption = Annotated[
+    Path | None,
+    without_default("--report", help="HTML page to write: the tables, and the values of every query."),
+]
 FormatOption = Annotated[Format, Option("--format", "-f", help="Output format.")]
 LatexFormatOption = Annotated[LatexFormat, Option("--format", "-f", help="Output format.")]
 

@@ -6,16 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from directrix.data.columns import ColumnNames, categorical, roles_of
 from directrix.errors import InputError
-from directrix.types import Array
+from directrix.types import Array, is_sparse
 
 
 def is_dict(values: Any) -> bool:
     """Return whether something is a dict; sparse matrices of one kind (DOK) are dicts by inheritance."""
-    return isinstance(values, Mapping) and not sp.issparse(values)
+    return isinstance(values, Mapping) and not is_sparse(values)
 
 
 def is_frame(values: Any) -> bool:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from directrix.data.stored import StoredFeatures
+from directrix.types import is_sparse
 
 
 def frozen(array: Any) -> Any:
@@ -23,8 +23,8 @@ def frozen_features(features: Any) -> Any:
     """Return features that cannot be changed: an array, CSR, or those of a file, as they are."""
     if isinstance(features, StoredFeatures):
         return features
-    if not sp.issparse(features):
+    if not is_sparse(features):
         return frozen(features)
-    out = sp.csr_array(features.shape, dtype=features.dtype)
+    out = type(features)(features.shape, dtype=features.dtype)
     out.data, out.indices, out.indptr = map(frozen, (features.data, features.indices, features.indptr))
     return out

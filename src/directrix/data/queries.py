@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-import scipy.sparse as sp
 
 from directrix.data.columns import ColumnNames
 from directrix.data.columns import feature_names as feature_names_of
@@ -17,7 +16,7 @@ from directrix.data.grouping import copied_rows, object_array, rows_by_query, ro
 from directrix.data.stored import StoredFeatures
 from directrix.data.validate import check_features, check_labels, check_length
 from directrix.errors import InputError
-from directrix.types import Array, Float64Array, Int64Array
+from directrix.types import Array, Float64Array, Int64Array, is_sparse
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +66,7 @@ class Queries:
 
     def __repr__(self) -> str:
         is_stored = isinstance(self.features, StoredFeatures)
-        form = f"{self.features.dtype}{' CSR' * sp.issparse(self.features)}{' in a file' * is_stored}"
+        form = f"{self.features.dtype}{' CSR' * is_sparse(self.features)}{' in a file' * is_stored}"
         if self.n_docs == 0:
             return f"Queries(empty, {self.n_features} features {form})"
         sizes = np.diff(self.qptr)
@@ -274,9 +273,9 @@ class Queries:
                 python="Type directrix.data.read_parquet(path).",
                 shell="Type --no-stream.",
             )
-        if sp.issparse(self.features):
+        if is_sparse(self.features):
             parts = self.features.data, self.features.indices, self.features.indptr
-            features = sp.csr_array(parts, shape=(self.n_docs, n_features))
+            features = type(self.features)(parts, shape=(self.n_docs, n_features))
         else:
             features = np.pad(self.features, ((0, 0), (0, more)))
         return replace(self, features=features)

@@ -6,12 +6,11 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from directrix.data.frames import check_numeric, is_frame, matrix_of, names_of
 from directrix.data.options import check_missing
 from directrix.errors import InputError
-from directrix.types import Array, Float64Array, FloatArray, Int64Array
+from directrix.types import Array, Float64Array, FloatArray, Int64Array, is_sparse
 
 
 def check_ranking(
@@ -120,16 +119,17 @@ def check_features(X: Any, missing: str = "error") -> Any:
     or becomes 0 ("zero"), or stays ("nan"); infinite values are an error.
     """
     check_missing(missing)
-    features: Any = _csr(X) if sp.issparse(X) else _dense(X)
-    values: Any = features.data if sp.issparse(X) else features
+    features: Any = _csr(X) if is_sparse(X) else _dense(X)
+    values: Any = features.data if is_sparse(X) else features
     if not has_finite_sum(values):
         bad = ~np.isfinite(values) if missing == "error" else np.isinf(values)
         if bad.any():
             _raise_not_finite(X, features, bad)
         if missing == "zero":
             values = np.where(np.isnan(values), values.dtype.type(0.0), values)
-            parts = (values, features.indices, features.indptr) if sp.issparse(X) else None
-            return values if parts is None else sp.csr_array(parts, shape=features.shape)
+            if not is_sparse(X):
+                return values
+            return type(features)((values, features.indices, features.indptr), shape=features.shape)
     return features
 
 
@@ -140,7 +140,7 @@ def has_finite_sum(values: Array) -> bool:
 
 
 def _raise_not_finite(X: Any, features: Any, bad: Array) -> None:
-    if sp.issparse(features):
+    if is_sparse(features):
         entry = int(np.argmax(bad))
         row, column = int(np.searchsorted(features.indptr, entry, side="right")) - 1, features.indices[entry]
         value = features.data[entry].item()
@@ -164,6 +164,8 @@ def _csr(X: Any) -> Any:
         raise InputError(
             f"features have dtype {X.dtype}; real numbers are needed. Type X.astype(numpy.float32)."
         )
+    import scipy.sparse as sp
+
     features = sp.csr_array(X)
     try:
         features.check_format(full_check=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +16,7 @@ from directrix.experiments.crossval_result import FoldResult, Tried
 from directrix.experiments.json_values import json_value
 from directrix.experiments.splits import StoredSplit
 from directrix.experiments.tuning import canonical, subset
+from directrix.kernels import working_time
 from directrix.measures.base import RankingMeasure
 from directrix.measures.prepared import Prepared
 from directrix.rankers.method import Trial
@@ -50,7 +50,7 @@ def try_candidate(fold: StoredSplit, trial: Trial, job: Job, n_queries: int) -> 
     NaN is None. If the candidate cannot be trained on these data, ``failed`` and ``in_shell`` say why, in
     words for Python and for a shell.
     """
-    split, begun = fold.split, time.perf_counter()
+    split, begun = fold.split, working_time()
     train = split.train
     is_whole = n_queries == train.n_queries
     if not is_whole:
@@ -68,7 +68,7 @@ def try_candidate(fold: StoredSplit, trial: Trial, job: Job, n_queries: int) -> 
     record: dict[str, Any] = {
         "status": candidate.status,
         "steps": candidate.steps,
-        "seconds": round(time.perf_counter() - begun, 3),
+        "seconds": round(working_time() - begun, 3),
         "chosen_by": json_value(candidate.valid),
     }
     if job.keeps_judged:

@@ -8,7 +8,8 @@ from typing import Any
 from directrix.errors import InputError
 from directrix.experiments.crossval_result import CrossValidation
 from directrix.experiments.significance import Significance, paired_t
-from directrix.reports.tables import Table, Value
+from directrix.reports.report import PerQuery, Report
+from directrix.reports.tables import PValue, Table, Value, escaped_markdown
 
 
 def against_first(result: CrossValidation) -> dict[tuple[str, str], Significance | None]:
@@ -35,7 +36,7 @@ def crossval_tables(result: CrossValidation, selection: str) -> tuple[Table, Tab
     for entry in result.entries:
         for measure in result.measures:
             test = tests.get((entry, measure))
-            p = (None if test is None else float(test.p),) if several else ()
+            p = (None if test is None else PValue(test.p),) if several else ()
             rows.append((entry, measure, result.mean(entry, measure), *result.folds_of(entry, measure), *p))
     notes = [
         "mean: over the folds of their means over test queries.",
@@ -58,6 +59,30 @@ def crossval_tables(result: CrossValidation, selection: str) -> tuple[Table, Tab
         tuple((entry, *map(settings_text, result.selected(entry))) for entry in result.entries),
     )
     return figures, chosen
+
+
+def crossval_report(
+    result: CrossValidation, selection: str, *, data: str, command: str, settings: Mapping[str, Any]
+) -> Report:
+    """Return the page of a cross-validation: its tables, and every test query of every pair of methods."""
+    measure, ids = result.measures[0], tuple(map(str, result.query_ids))
+    best = max(result.entries, key=lambda entry: result.mean(entry, measure))
+    text = f"{measure}: {best} is first with {result.mean(best, measure):.4f}, the mean over folds"
+    return Report(
+        name="crossval",
+        title=f"{len(result.entries)} methods by {' and '.join(result.measures)}",
+        paper=escaped_markdown(f"{', '.join(result.entries)}: trained on the folds of {data}."),
+        summary=(f"- {escaped_markdown(text)}",),
+        tables=crossval_tables(result, selection),
+        command=command,
+        settings=settings,
+        per_query=tuple(
+            PerQuery(
+                "test queries of all folds", name, ids, {e: result.values(e, name) for e in result.entries}
+            )
+            for name in result.measures
+        ),
+    )
 
 
 def settings_text(settings: Mapping[str, Any]) -> str:

@@ -7,10 +7,11 @@ from typing import Any
 
 from directrix.data.queries import Queries
 from directrix.experiments.contest import top_of
+from directrix.reports.compare import stars
 from directrix.reports.html import html
 from directrix.reports.rankings import shown_rankings
 from directrix.reports.report import PerQuery, Report
-from directrix.reports.tables import Table, escaped_markdown
+from directrix.reports.tables import PValue, Table, Value, escaped_markdown
 from directrix.types import Float64Array, FloatArray
 
 _TOP = 10  # documents that are shown of a ranking
@@ -38,12 +39,14 @@ def demo_page(
     remarks : sequence of str
         Sentences about the run, plain text.
     """
-    columns = tuple(rows[0])
     table = Table(
         f"{test.n_queries} queries that took no part in training",
-        columns,
-        tuple(tuple(row[name] for name in columns) for row in rows),
-        notes=(f"difference, p: to {rows[0]['method']}, two-sided paired t-test over queries.",),
+        (*rows[0], "stars"),
+        tuple(map(_row, rows)),
+        notes=(
+            f"difference, p: to {rows[0]['method']}, two-sided paired t-test over queries. seconds: without "
+            "the compilation of kernels, which are kept for the next run.",
+        ),
     )
     rankings = {name: shown_rankings([test], top_of(each, test, _TOP)) for name, each in scores.items()}
     parts = tuple(
@@ -62,12 +65,12 @@ def demo_page(
         paper="Several methods on built-in data, compared query by query.",
         summary=tuple(f"- {escaped_markdown(text)}" for text in remarks),
         tables=(table,),
-        figures=(),
-        claims=(),
-        missing=(),
-        how=(),
-        settings={},
         command="directrix demo",
         per_query=parts,
     )
     return html(report, {})
+
+
+def _row(row: Mapping[str, Any]) -> tuple[Value, ...]:
+    p = row["p"]
+    return (*({**row, "p": None if p is None else PValue(p)}).values(), "" if p is None else stars(p))

@@ -161,9 +161,9 @@ class Section:
     text: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Report:
-    """Everything that a reproduction shows.
+    """Everything that a page shows: of a reproduction, a training, a comparison.
 
     Parameters
     ----------
@@ -177,6 +177,8 @@ class Report:
         Results in sentences; paragraphs of Markdown, or items that begin with "- ".
     tables : tuple of Table
         In the order of the paper, published figures next to ours with the difference.
+    command : str
+        The command that writes the report.
     figures : tuple of Figure
     claims : tuple of Claim
         The paper's orderings and sentences, one by one.
@@ -186,8 +188,6 @@ class Report:
         What was done: data, protocol, settings, differences from the paper; paragraphs of Markdown.
     settings : mapping
         JSON: what the figures depend on, versions, seeds, seconds.
-    command : str
-        The command that writes the report.
     per_query : tuple of PerQuery
         For inspecting queries, one for each data set and measure.
     sections : tuple of Section
@@ -208,12 +208,12 @@ class Report:
     paper: str
     summary: tuple[str, ...]
     tables: tuple[Table, ...]
-    figures: tuple[Figure, ...]
-    claims: tuple[Claim, ...]
-    missing: tuple[tuple[str, str], ...]
-    how: tuple[str, ...]
-    settings: Mapping[str, Any]
     command: str
+    figures: tuple[Figure, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    missing: tuple[tuple[str, str], ...] = ()
+    how: tuple[str, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
     per_query: tuple[PerQuery, ...] = ()
     sections: tuple[Section, ...] = ()
     differs: tuple[str, ...] = ()

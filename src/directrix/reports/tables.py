@@ -14,6 +14,11 @@ from directrix.errors import InputError
 
 Value = str | float | int | None
 
+
+class PValue(float):
+    """The p of a test: where the digits of a table would show 0, it says "< .001"."""
+
+
 _LATEX = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
@@ -176,6 +181,8 @@ class Table:
         """Text of a cell: floats rounded, "-" for None."""
         if value is None:
             return "-"
+        if isinstance(value, PValue) and value < 10.0**-self.digits:
+            return f"< .{1:0{self.digits}d}"
         return f"{value:z.{self.digits}f}" if isinstance(value, float) else str(value)  # z: no "-0.000"
 
     def numeric(self) -> list[bool]:
@@ -191,7 +198,7 @@ class Table:
 
 def escaped_markdown(text: str) -> str:
     """Text with every character escaped that Markdown would interpret."""
-    return re.sub(r"([|*_<`\\]|\[(?=[^\]]*\]\())", r"\\\1", text)
+    return re.sub(r"([|*_<`\\]|\[(?=[^\]]*\]\()|&(?=#?\w+;))", r"\\\1", text)
 
 
 def notes_once(tables: Sequence[Table]) -> list[Table]:

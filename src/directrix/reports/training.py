@@ -112,7 +112,6 @@ def training_report(
         summary=_summary(result, inspection),
         tables=tuple(table for section in sections for table in section.tables),
         figures=figures,
-        claims=(),
         missing=absent,
         how=_how(result, inspection, has_valid=valid is not None),
         settings=_settings(result),

@@ -97,23 +97,32 @@ def test_blocks_do_not_show(values, monkeypatch):
     assert abs(randomisation(*values, n_resamples=5000).p - whole) < 0.03
 
 
-@pytest.mark.parametrize("method", ["percentile", "BCa"])
-def test_bootstrap_intervals_are_those_of_scipy(method):
-    gaps = np.random.default_rng(3).exponential(1.0, 40) - 0.4  # skewed, so that BCa moves
-    random = {"random_state": np.random.default_rng(0)}
-    expected = scipy.stats.bootstrap((gaps,), np.mean, method=method, n_resamples=40_000, **random)
-    found = bootstrap_interval(gaps, np.zeros(40), method=method.lower(), n_resamples=40_000)
-    # the quantiles of 40,000 means are known to about .004 standard errors of the mean
-    np.testing.assert_allclose(found, tuple(expected.confidence_interval), atol=0.006, rtol=0)
+def bca(gaps, n_resamples, seed):
+    """Efron (1987), Section 3: means of leaving one out differ from theirs by -(d - mean) / (n - 1)."""
+    rng, n, mean = np.random.default_rng(seed), len(gaps), gaps.mean()
+    drawn = gaps[rng.integers(0, n, (n_resamples, n))].mean(axis=1)
+    bias = scipy.stats.norm.ppf(((drawn < mean).mean() + (drawn <= mean).mean()) / 2)
+    acceleration = ((gaps - mean) ** 3).sum() / (6.0 * ((gaps - mean) ** 2).sum() ** 1.5)
+    z = bias + scipy.stats.norm.ppf([0.025, 0.975])
+    return np.quantile(drawn, scipy.stats.norm.cdf(bias + z / (1.0 - acceleration * z)))
 
 
-def test_few_skewed_differences_have_a_biased_bootstrap():
-    gaps = np.array([0.2, 0.5, 0.1, 0.9, 1.3, 2.0, 9.0, 0.4, 0.3, 0.2, 0.6])
-    random = {"random_state": np.random.default_rng(0)}
-    expected = scipy.stats.bootstrap((gaps,), np.mean, method="BCa", n_resamples=40_000, **random)
-    found = bootstrap_interval(gaps, np.zeros(11), n_resamples=40_000)
-    # the bias moves the ends by .1 and more
-    np.testing.assert_allclose(found, tuple(expected.confidence_interval), atol=0.03, rtol=0)
+@pytest.mark.parametrize(
+    "gaps",
+    [
+        np.random.default_rng(3).exponential(1.0, 40) - 0.4,  # skewed, so that BCa moves
+        np.array([0.2, 0.5, 0.1, 0.9, 1.3, 2.0, 9.0, 0.4, 0.3, 0.2, 0.6]),  # the bias moves the ends by .1
+        np.random.default_rng(5).exponential(1.0, 3000),  # in several blocks
+    ],
+)
+def test_bootstrap_intervals_are_those_of_efron(gaps):
+    found = bootstrap_interval(gaps, np.zeros(len(gaps)), n_resamples=4000, seed=2)
+    np.testing.assert_allclose(found, bca(gaps, 4000, 2), rtol=1e-12, atol=0)
+
+
+def test_too_few_samples_are_refused():
+    with pytest.raises(InputError, match=r"n_resamples=1: the means of all samples .* n_resamples=10000"):
+        bootstrap_interval([1.0, 2.0, 4.0], [0.0, 0.0, 0.0], n_resamples=1)
 
 
 def test_bca_differs_from_percentile_where_differences_are_skewed():

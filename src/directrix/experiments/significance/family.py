@@ -200,13 +200,13 @@ def adjust(p_values: Any, correction: str = "holm") -> Float64Array:
     m = len(p)
     if correction == "bonferroni":
         return np.minimum(1.0, m * p)
+    if correction == "benjamini-hochberg":
+        from scipy.stats import false_discovery_control
+
+        return np.asarray(false_discovery_control(p))
     order = np.argsort(p, kind="stable")
     adjusted = np.empty(m)
-    if correction == "holm":
-        adjusted[order] = np.maximum.accumulate(p[order] * np.arange(m, 0, -1))
-    else:
-        scaled = p[order] * m / np.arange(1, m + 1)
-        adjusted[order] = np.minimum.accumulate(scaled[::-1])[::-1]
+    adjusted[order] = np.maximum.accumulate(p[order] * np.arange(m, 0, -1))
     return np.minimum(1.0, adjusted)
 
 

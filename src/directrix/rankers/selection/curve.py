@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from directrix.kernels import working_time
 from directrix.types import Callback, Float64Array, Step
 
 
@@ -16,7 +16,7 @@ class LearningCurve(NamedTuple):
 
     steps: Float64Array
     seconds: Float64Array
-    """Since the training began. They depend on the machine, and are never written to a model file."""
+    """Since the training began, without compilation. They depend on the machine; no model file has them."""
     loss: Float64Array
     """What the trainer lowers, as in `Step`; NaN if it is not known."""
     valid: Float64Array
@@ -45,11 +45,11 @@ class StepClock:
 
     def __init__(self, callback: Callback) -> None:
         self.seconds: dict[int, float] = {}
-        self._begun, self._callback = time.perf_counter(), callback
+        self._begun, self._callback = working_time(), callback
 
     def __call__(self, step: Step) -> bool | None:
         """Note the step; True if the callback wants to stop."""
-        self.seconds[step.iteration] = time.perf_counter() - self._begun
+        self.seconds[step.iteration] = working_time() - self._begun
         return self._callback(step)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -13,6 +12,7 @@ import numpy as np
 from directrix.data.queries import Queries
 from directrix.data.split import fold_numbers
 from directrix.errors import InputError
+from directrix.kernels import working_time
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.inputs import Weights
 from directrix.rankers.method import Trial
@@ -116,7 +116,7 @@ class Candidate:
     status : str
         Why training stopped, see `Result`; of the last fold.
     seconds : float
-        Duration of training and judging.
+        Duration of training and judging, without the compilation of kernels.
     values : float64 (n_queries,)
         The measure on every validation query, NaN where it is undefined; of a dropped candidate on the first
         of them, and of one on a sample on those of the sample.
@@ -188,7 +188,7 @@ def run_trial(
     that suits the time, see `Pace`; the settings of the returned trial have it. After each fold but the last
     ``is_hopeless(values)``, of the values so far, says whether to drop the trial.
     """
-    begun, measure = time.perf_counter(), target.measure
+    begun, measure = working_time(), target.measure
     values: list[Float64Array] = []
     rankers, trained, steps, scores, curves, outcome = [], [], [], [], [], ""
     for number, fold in enumerate(folds):
@@ -214,7 +214,7 @@ def run_trial(
         float(np.mean(trained)),
         int(np.median(steps)),
         ranker.result_.status,
-        time.perf_counter() - begun,
+        working_time() - begun,
         judged,
         outcome or ("cut short" if clock.was_cut else ""),
         mean_curve(curves),
