@@ -1,7 +1,7 @@
 """Changelog fragments: one file a change, ``<issue>.<kind>.md``; see README.md here.
 
 ``python changes/fragments.py``          check them, print the section they make
-``python changes/fragments.py 0.2.0``    write that section into CHANGELOG.md, delete them, and set the version
+``python changes/fragments.py 0.2.0``    move them into CHANGELOG.md, and set the version
 """
 
 import datetime

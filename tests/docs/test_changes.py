@@ -18,7 +18,7 @@ def write(folder, **files):
     (folder / "changes").mkdir()
     for name, before in fragments._PLACES.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(f'{before}0.1.0 and more\n')
+        (folder / name).write_text(f"{before}0.1.0 and more\n")
     (folder / "CHANGELOG.md").write_text("# Changelog\n\n<!-- newest release below -->\n\n## 0.1.0\n")
     for name, text in files.items():
         (folder / "changes" / (name.replace("__", "-").replace("_", ".") + ".md")).write_text(text)

@@ -39,9 +39,20 @@ def test_the_wheel_has_every_module_and_its_data_and_nothing_else(wheel):
         for path in (SOURCE / "directrix").rglob("*")
         if path.is_file() and path.name != "README.md" and "__pycache__" not in path.parts
     }
-    info = {f"{INFO}/{name}" for name in ("METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE")}
+    info = {
+        f"{INFO}/{name}" for name in ("METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE")
+    }
     assert set(wheel.namelist()) == wanted | info
-    assert {Path(name).suffix for name in wanted} == {".py", ".pyi", ".typed", ".html", ".css", ".js", ".toml", ".md"}
+    assert {Path(name).suffix for name in wanted} == {
+        ".py",
+        ".pyi",
+        ".typed",
+        ".html",
+        ".css",
+        ".js",
+        ".toml",
+        ".md",
+    }
 
 
 def test_the_description_has_no_link_that_only_the_repository_can_follow(wheel):

@@ -1,4 +1,4 @@
-"""What other packagers read agrees with pyproject.toml: the recipe, the Dockerfile, the workflow, the versions."""
+"""What other packagers read agrees with pyproject.toml: recipe, Dockerfile, workflow, versions."""
 
 import re
 import shlex
@@ -81,7 +81,10 @@ def test_the_image_builds_from_files_that_its_context_contains():
     assert (first, source) == ("COPY", ". /source")
     kept = {line[1:] for line in (ROOT / ".dockerignore").read_text("utf-8").splitlines() if line[0] == "!"}
     needed = {"src", "pyproject.toml", *PROJECT["license-files"]}
-    needed |= {part["path"] for part in PYPROJECT["tool"]["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"]["fragments"]}
+    needed |= {
+        part["path"]
+        for part in PYPROJECT["tool"]["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"]["fragments"]
+    }
     assert kept == needed
     assert [name for name in kept if not (ROOT / name).exists()] == []
 

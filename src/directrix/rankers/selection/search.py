@@ -112,6 +112,14 @@ def search(  # noqa: PLR0913
     Deterministic without a time budget: the same data and seed give the same bits. Cost: at most the number
     of candidates times folds times one ``fit``, and without ``valid`` one ``fit`` of each member.
     docs/decisions/0137 says which candidates are dropped, 0136 when an ensemble is kept.
+
+    Examples
+    --------
+    >>> import directrix as dx
+    >>> q = dx.data.make_cubic(n_queries=20, docs_per_query=10, n_features=4, seed=0)
+    >>> result = dx.search(q, method="RankNet", measure="AP", folds=2)
+    >>> result.name, type(result.ranker).__name__
+    ('RankNet l2=0.1', 'LinearRanker')
     """
     plan = plan_search(method, measure, settings or {}, models, by_query=by_query)
     return run_search(
