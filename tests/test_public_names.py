@@ -54,8 +54,10 @@ def test_a_public_name_is_defined_where_the_registry_says_and_is_documented(name
 
 
 def example(namespace: str, name: str) -> bool:
-    """Whether the docstring has an example that runs."""
-    return ">>>" in documentation(namespace, name)
+    """Whether the docstring, or that of a class method which builds it, has an example that runs."""
+    home = getattr(importlib.import_module(f"directrix.{TABLES[namespace][name]}"), name)
+    builders = [each.__doc__ or "" for each in vars(home).values() if isinstance(each, classmethod)]
+    return any(">>>" in text for text in (documentation(namespace, name), *builders))
 
 
 def documentation(namespace: str, name: str) -> str:

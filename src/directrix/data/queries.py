@@ -40,14 +40,6 @@ class Queries:
         Names of the columns.
     rows : int64 (n_docs,)
         For each document, its row in the arrays that were passed in.
-
-    Examples
-    --------
-    >>> import directrix as dx, numpy as np
-    >>> X, y, qid = np.eye(3), [0, 2, 1], ["b", "a", "b"]
-    >>> q = dx.Queries.from_arrays(X, y, qid=qid)
-    >>> q.query_ids, q.qptr, q.labels
-    (('b', 'a'), array([0, 2, 3]), array([0., 1., 2.]))
     """
 
     features: Any
