@@ -50,7 +50,7 @@ LOWEST ?= tests --ignore=tests/docs --ignore=tests/project
 lowest: $(VENV)/.release
 	$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(VENV)/lowest
 	$(BIN)/uv pip install --quiet --python $(VENV)/lowest/bin/python --resolution lowest-direct --editable ".[test]"
-	NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/lowest/kernels $(VENV)/lowest/bin/python -m pytest -q -W ignore::DeprecationWarning $(LOWEST)
+	NUMBA_CACHE_DIR=$(abspath $(VENV))/lowest/kernels $(VENV)/lowest/bin/python -m pytest -q -W ignore::DeprecationWarning $(LOWEST)
 
 bench: $(VENV)/.dev $(VENV)/peers/.installed
 	$(BIN)/python -m benchmarks --peers $(VENV)/peers/bin/python
