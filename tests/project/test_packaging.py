@@ -6,6 +6,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -17,7 +18,6 @@ PROJECT = PYPROJECT["project"]
 
 
 def load(path: str):
-    yaml = pytest.importorskip("yaml", reason="PyYAML comes with the extra 'docs'")
     return yaml.safe_load((ROOT / path).read_text("utf-8"))
 
 
