@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 from directrix.data.queries import Queries
@@ -122,17 +123,8 @@ def search(  # noqa: PLR0913
     ('RankNet l2=0.1', 'LinearRanker')
     """
     plan = plan_search(method, measure, settings or {}, models, by_query=by_query)
-    return run_search(
-        plan,
-        q,
-        valid,
-        folds=folds,
-        time_budget=time_budget,
-        weights=weights,
-        seed=seed,
-        single=single,
-        progress=progress,
-    )
+    run = partial(run_search, folds=folds, time_budget=time_budget, weights=weights)
+    return run(plan, q, valid, seed=seed, single=single, progress=progress)
 
 
 def plan_search(
