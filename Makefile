@@ -1,10 +1,13 @@
 # make demo   install into .venv, train on built-in data, print a table
 # make test   install into .venv, run every check that CI runs
+# make dist   build wheel and sdist into dist/, and check them
+# make lowest run the tests with the lowest versions that pyproject.toml allows
+# make release VERSION=0.2.0   write the changelog and the version, then make dist
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint types pytest bounds docs bench clean
+.PHONY: demo test lint types pytest bounds docs bench dist lowest release clean
 
 demo: $(VENV)/.demo
 	$(BIN)/directrix demo
@@ -29,6 +32,26 @@ bounds: $(VENV)/.dev
 docs: $(VENV)/.dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
+dist: $(VENV)/.release
+	rm -rf dist
+	$(BIN)/python -m build
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/python -m pytest -q tests/project
+
+release:
+	@test -n "$(VERSION)" || { echo 'type: make release VERSION=0.2.0'; exit 2; }
+	$(PYTHON) changes/fragments.py $(VERSION)
+	$(MAKE) dist
+	@echo 'now: git diff, make test, git commit, git tag v$(VERSION), twine upload dist/*'
+
+# Only direct dependencies are at their lowest: newer ones below them warn of what old ones call.
+# LOWEST=tests/measures runs a part.
+LOWEST ?= tests --ignore=tests/docs --ignore=tests/project
+lowest: $(VENV)/.release
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(VENV)/lowest
+	$(BIN)/uv pip install --quiet --python $(VENV)/lowest/bin/python --resolution lowest-direct --editable ".[test]"
+	NUMBA_CACHE_DIR=$(abspath $(VENV))/lowest/kernels $(VENV)/lowest/bin/python -m pytest -q -W ignore::DeprecationWarning $(LOWEST)
+
 bench: $(VENV)/.dev $(VENV)/peers/.installed
 	$(BIN)/python -m benchmarks --peers $(VENV)/peers/bin/python
 
@@ -52,5 +75,9 @@ $(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --editable ".[test,lint,docs]"
 	touch $@ $(VENV)/.demo
 
+$(VENV)/.release: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --editable ".[test,release]"
+	touch $@
+
 clean:
-	rm -rf $(VENV) site demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) site dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis

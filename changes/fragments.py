@@ -1,7 +1,7 @@
 """Changelog fragments: one file a change, ``<issue>.<kind>.md``; see README.md here.
 
 ``python changes/fragments.py``          check them, print the section they make
-``python changes/fragments.py 0.2.0``    write that section into CHANGELOG.md and delete them
+``python changes/fragments.py 0.2.0``    move them into CHANGELOG.md, and set the version
 """
 
 import datetime
@@ -11,6 +11,13 @@ from pathlib import Path
 
 KINDS = {"numbers": "Numbers changed", "added": "Added", "changed": "Changed", "fixed": "Fixed"}
 _NAME = re.compile(r"(\d+)(?:-[\w-]+)?\.(\w+)\.md")
+_VERSION = re.compile(r"\d+\.\d+\.\d+(?:(?:a|b|rc)\d+)?")
+_PLACES = {  # where the version is written, and what stands before it
+    "src/directrix/__init__.py": '__version__ = "',
+    "CITATION.cff": "\nversion: ",
+    "recipe/recipe.yaml": '\n  version: "',
+    "README.md": "\ndirectrix ",
+}
 _MARK = "<!-- newest release below -->\n"
 
 
@@ -49,11 +56,28 @@ def changelog(root: Path) -> str:
 
 
 def release(root: Path, version: str, day: datetime.date) -> None:
-    """Move the fragments into CHANGELOG.md under a version and a date."""
+    """Move the fragments into CHANGELOG.md under a version and a date, and write the version into `_PLACES`.
+
+    Raises
+    ------
+    ValueError
+        If the version is none, a fragment is wrong, or a place has no version; nothing is written then.
+    """
+    if not _VERSION.fullmatch(version):
+        raise ValueError(f"{version!r}: a version is MAJOR.MINOR.PATCH, e.g. 0.2.0 or 0.2.0rc1")
+    texts = {}
+    for name, before in _PLACES.items():
+        pattern = re.compile(f"({re.escape(before)}){_VERSION.pattern}")
+        text, n = pattern.subn(rf"\g<1>{version}", (root / name).read_text(encoding="utf-8"), count=1)
+        if not n:
+            raise ValueError(f"{name}: no version after {before.strip()!r}")
+        texts[name] = text
     fresh = section(root / "changes", f"{version} ({day.isoformat()})")
     path = root / "CHANGELOG.md"
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace(_MARK, f"{_MARK}\n{fresh}"), encoding="utf-8")
+    for name, text in texts.items():
+        (root / name).write_text(text, encoding="utf-8")
     for fragment in (root / "changes").glob("*.md"):
         if fragment.name != "README.md":
             fragment.unlink()

@@ -5,6 +5,7 @@ After a change of the registry: ``python tests/test_public_names.py`` writes the
 
 import importlib
 import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -50,6 +51,25 @@ def test_a_public_name_is_defined_where_the_registry_says_and_is_documented(name
     if name not in NAMESPACES:  # `measures` is a package that can be called
         assert value is getattr(home, name)
     assert len(inspect.getdoc(value) or "") > 20
+
+
+def example(namespace: str, name: str) -> bool:
+    """Whether the docstring, or that of a class method which builds it, has an example that runs."""
+    home = getattr(importlib.import_module(f"directrix.{TABLES[namespace][name]}"), name)
+    builders = [each.__doc__ or "" for each in vars(home).values() if isinstance(each, classmethod)]
+    return any(">>>" in text for text in (documentation(namespace, name), *builders))
+
+
+def documentation(namespace: str, name: str) -> str:
+    """Docstring where the name is defined: `measures` is also a package."""
+    home = importlib.import_module(f"directrix.{TABLES[namespace][name]}")
+    return getattr(home, name).__doc__ or ""
+
+
+@pytest.mark.parametrize(("namespace", "name"), NAMES)
+def test_a_public_name_has_an_example_or_names_the_function_that_returns_it(namespace, name):
+    makers = re.findall(r"(?:Result of|made by|passed to) `(\w+)`", documentation(namespace, name))
+    assert example(namespace, name) or any(example(*entry) for entry in NAMES if entry[1] in makers)
 
 
 def test_a_name_is_public_in_one_place():

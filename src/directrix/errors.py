@@ -63,6 +63,12 @@ class MissingExtra(ImportError):
         is absent all the same, as after ``pip install --no-deps``.
     purpose : str
         What needs it, as the subject of a sentence: "reading Parquet files".
+
+    Examples
+    --------
+    >>> import directrix as dx
+    >>> print(dx.MissingExtra("plot", "the figures of a report"))
+    the figures of a report needs an optional package; type: pip install "directrix[plot]"
     """
 
     def __init__(self, extra: str, purpose: str) -> None:
@@ -78,7 +84,17 @@ class MissingExtra(ImportError):
 
 
 class NotConverged(UserWarning):
-    """Training stopped before its own criterion was met."""
+    """Training stopped before its own criterion was met.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import directrix as dx
+    >>> q, _ = dx.data.make_linear(n_queries=20, docs_per_query=10, n_features=4, seed=0)
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", dx.NotConverged)  # an error, not a warning
+    ...     ranker = dx.LinearRanker().fit_queries(q)
+    """
 
 
 def warn(message: str, category: type[Warning] = UserWarning, *, stacklevel: int = 2) -> None:

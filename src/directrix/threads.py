@@ -47,6 +47,14 @@ def set_threads(n: int | None) -> int | None:
     ------
     InputError
         If ``n`` is not a positive integer.
+
+    Examples
+    --------
+    >>> import directrix as dx
+    >>> before = dx.set_threads(1)
+    >>> dx.get_threads()
+    1
+    >>> _ = dx.set_threads(before)
     """
     global _chosen
     before = _chosen
@@ -61,6 +69,12 @@ def get_threads() -> int:
     ------
     InputError
         If ``DIRECTRIX_NUM_THREADS`` is set to something that is not a positive integer.
+
+    Examples
+    --------
+    >>> import directrix as dx
+    >>> dx.get_threads() >= 1
+    True
     """
     if _chosen is not None:
         return _chosen

@@ -2,6 +2,7 @@
 
 import importlib.util
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -70,3 +71,13 @@ def test_a_page_that_needs_the_network_or_shows_tex_stops_the_build(page):
 def test_links_to_other_sites_are_fine():
     page = '<a href="https://doi.org/10">x</a><link rel="canonical" href="https://example.org/">'
     assert hook("offline", "mkdocs").on_post_page(page, page="page") == page
+
+
+@pytest.mark.parametrize(
+    ("uri", "excluded"),
+    [("decisions/0001-ragged-pointers.md", True), ("decisions/README.md", False), ("how-to/data.md", False)],
+)
+def test_the_search_leaves_out_the_decisions(uri, excluded):
+    page = SimpleNamespace(file=SimpleNamespace(src_uri=uri), meta={})
+    assert hook("search", "mkdocs").on_page_markdown("text", page=page) == "text"
+    assert (page.meta == {"search": {"exclude": True}}) is excluded

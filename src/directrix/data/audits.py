@@ -110,6 +110,13 @@ def audit(files: Mapping[str, Queries]) -> Audit:
     -----
     O(n_docs n_features) time; rows and columns are compared by 64-bit hashes of their values, in blocks, so
     that the features are not copied.
+
+    Examples
+    --------
+    >>> import directrix as dx
+    >>> q, _ = dx.data.make_linear(n_queries=20, docs_per_query=10, n_features=4, seed=0)
+    >>> dx.data.audit({"train": q, "test": q.take([0, 1])}).remarks()
+    ['train and test share 2 query identifiers (0, 1): ...', '20 rows of test have the same features ...']
     """
     facts, hashes = [], {}
     for name, q in files.items():

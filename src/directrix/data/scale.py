@@ -73,6 +73,13 @@ class Scale:
     References
     ----------
     Beasley, Erickson & Allison (2009), rankits: c = 1/2, doi:10.1007/s10519-009-9281-0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from directrix.data import Scale
+    >>> Scale.fit("minmax", np.array([[1.0], [3.0]])).apply(np.array([[2.0]]), qptr=np.array([0, 1]))
+    array([[0.5]])
     """
 
     kind: Kind

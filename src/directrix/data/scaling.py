@@ -129,6 +129,15 @@ def fit_scale(kind: str | None, features: Any) -> Scale | ScaleUnion | None:
     One pass over the features for each kind; "quantile" sorts the drawn ones. `StoredFeatures` give the
     knots, and the statistics of "log", of the same features in memory, bit by bit; those of "standard"
     differ by rounding.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from directrix.data import fit_scale
+    >>> X = np.array([[1.0, 10.0], [3.0, 30.0]])
+    >>> fit_scale("standard", X).apply(X, qptr=np.array([0, 2]))
+    array([[-1., -1.],
+           [ 1.,  1.]])
     """
     if kind is None:
         return None

@@ -48,6 +48,13 @@ def split_queries(q: Queries, fractions: Sequence[float], *, seed: int = 0) -> t
     ------
     InputError
         If the fractions do not add up to 1, a part would have no query, or the seed is invalid.
+
+    Examples
+    --------
+    >>> import directrix as dx
+    >>> q, _ = dx.data.make_linear(n_queries=20, docs_per_query=10, n_features=4, seed=0)
+    >>> [part.n_queries for part in dx.data.split_queries(q, [0.6, 0.2, 0.2])]
+    [12, 4, 4]
     """
     shares = as_shares("fractions", fractions)
     bounds = np.round(np.concatenate([[0.0], np.cumsum(shares)]) * q.n_queries).astype(np.int64)
@@ -76,6 +83,13 @@ def k_folds(q: Queries, k: int = 5, *, seed: int = 0) -> Iterator[tuple[Queries,
     ------
     InputError
         If ``k`` is out of range or the seed is invalid; raised by the call, not by the first fold.
+
+    Examples
+    --------
+    >>> import directrix as dx
+    >>> q, _ = dx.data.make_linear(n_queries=20, docs_per_query=10, n_features=4, seed=0)
+    >>> [(train.n_queries, test.n_queries) for train, test in dx.data.k_folds(q, 4)]
+    [(15, 5), (15, 5), (15, 5), (15, 5)]
     """
     if whole(k, "k", least=2) > q.n_queries:
         raise InputError(
@@ -94,7 +108,7 @@ def fold_numbers(n_queries: int, k: int, *, seed: int = 0) -> Int64Array:
 
 
 def letor_folds(folder: str | os.PathLike[str]) -> tuple[Fold, ...]:
-    """Find the folds of a LETOR collection: ``Fold1/train.txt``, ``vali.txt``, ``test.txt``, and so on.
+    r"""Find the folds of a LETOR collection: ``Fold1/train.txt``, ``vali.txt``, ``test.txt``, and so on.
 
     Parameters
     ----------
@@ -105,6 +119,16 @@ def letor_folds(folder: str | os.PathLike[str]) -> tuple[Fold, ...]:
     ------
     InputError
         If there is no fold, or a file of one is missing.
+
+    Examples
+    --------
+    >>> import directrix as dx, pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> (folder / "Fold1").mkdir()
+    >>> for name in ("train", "vali", "test"):
+    ...     _ = (folder / "Fold1" / f"{name}.txt").write_text("1 qid:1 1:0.5\n0 qid:1 1:0.1\n")
+    >>> [fold.train.name for fold in dx.data.letor_folds(folder)]
+    ['train.txt']
     """
     root = Path(folder)
     names = sorted((p for p in root.glob("Fold*") if p.name[4:].isdigit()), key=lambda p: int(p.name[4:]))

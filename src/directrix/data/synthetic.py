@@ -71,6 +71,13 @@ def make_cubic(  # noqa: PLR0913 - each one is a property of the data
     O(n_docs (n_features + n_monomials)) time.
     Burges et al. (2005), doi:10.1145/1102351.1102363, section 5; Donmez, Svore & Burges (2009),
     doi:10.1145/1571941.1572021.
+
+    Examples
+    --------
+    >>> import directrix as dx
+    >>> q = dx.data.make_cubic(n_queries=20, docs_per_query=10, n_features=4, seed=0)
+    >>> q.n_docs, q.n_features, int(q.labels.max())
+    (200, 4, 4)
     """
     _check_sizes(n_queries, docs_per_query, n_features)
     chances = as_shares("shares", shares, 2)
@@ -126,6 +133,13 @@ def make_web(n_queries: int = 1000, n_features: int = 60, *, noise: float = 0.6,
     Notes
     -----
     The law is the project's own.
+
+    Examples
+    --------
+    >>> import directrix as dx
+    >>> q = dx.data.make_web(n_queries=20, n_features=15)
+    >>> q.n_queries, q.features.shape[1]
+    (20, 15)
     """
     whole(n_queries, "n_queries")
     whole(n_features, "n_features")
@@ -177,6 +191,13 @@ def make_linear(
     ------
     InputError
         If a parameter is out of range.
+
+    Examples
+    --------
+    >>> import directrix as dx
+    >>> q, weights = dx.data.make_linear(n_queries=20, docs_per_query=10, n_features=4, seed=0)
+    >>> dx.evaluate("nDCG@10", q.features @ weights, q.labels, qptr=q.qptr)
+    {'nDCG@10': 1.0}
     """
     _check_sizes(n_queries, docs_per_query, n_features)
     whole(n_labels, "n_labels", least=2)

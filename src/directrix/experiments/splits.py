@@ -38,6 +38,15 @@ class Split:
         `directrix.search`.
     test : Queries
         For the reported figures only.
+
+    Examples
+    --------
+    >>> import directrix as dx
+    >>> q, _ = dx.data.make_linear(n_queries=20, docs_per_query=10, n_features=4, seed=0)
+    >>> train, valid, test = dx.data.split_queries(q, [0.6, 0.2, 0.2])
+    >>> split = dx.experiments.Split("mine", train, valid, test)
+    >>> [part.n_queries for part in split.parts]
+    [12, 4, 4]
     """
 
     name: str
@@ -63,7 +72,7 @@ class Split:
 def letor_splits(
     folder: str | os.PathLike[str], *, missing: Literal["error", "zero", "nan"] = "error"
 ) -> tuple[Split, ...]:
-    """Read the folds of a LETOR collection: ``Fold1/train.txt``, ``Fold1/vali.txt``, ``Fold1/test.txt``, ...
+    r"""Read the folds of a LETOR collection: ``Fold1/train.txt``, ``Fold1/vali.txt``, ``Fold1/test.txt``, ...
 
     Parameters
     ----------
@@ -85,6 +94,16 @@ def letor_splits(
     Notes
     -----
     Memory: all files together.
+
+    Examples
+    --------
+    >>> import directrix as dx, pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> (folder / "Fold1").mkdir()
+    >>> for number, name in enumerate(("train", "vali", "test")):
+    ...     _ = (folder / "Fold1" / f"{name}.txt").write_text(f"1 qid:{number} 1:0.5\n0 qid:{number} 1:0.1\n")
+    >>> [(split.name, split.test.n_docs) for split in dx.experiments.letor_splits(folder)]
+    [('Fold1', 2)]
     """
     folds = letor_folds(folder)
     read = [[read_letor(path, missing=missing) for path in fold] for fold in folds]

@@ -24,7 +24,7 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Approximation:
-    r"""Errors of a surrogate after every training epoch, by query.
+    r"""Errors of a surrogate after every training epoch, by query. Result of `approximation`.
 
     Parameters
     ----------

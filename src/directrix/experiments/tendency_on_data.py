@@ -157,6 +157,13 @@ def random_models(n_models: int, n_features: int, *, norm: float = 1.0, seed: in
     ------
     InputError
         If there are fewer than 2 models, or the length is not positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from directrix.experiments import random_models
+    >>> np.linalg.norm(random_models(3, n_features=10), axis=1).round(6)
+    array([1., 1., 1.])
     """
     whole(n_models, "n_models", least=2, example=100)  # models are compared in pairs
     positive(norm, "norm")

@@ -44,6 +44,13 @@ class Entry:
         method ``rvs``, such as ``scipy.stats.loguniform(1e-5, 1)``.
     measure : measure or str, optional
         What is trained for and chosen by; None = ``cross_validate(select=)``.
+
+    Examples
+    --------
+    >>> from directrix.experiments import Entry
+    >>> entry = Entry("strong penalty", "ApproxNDCG", {"l2": 1e-2})
+    >>> entry.name, dict(entry.settings)
+    ('strong penalty', {'l2': 0.01})
     """
 
     name: str

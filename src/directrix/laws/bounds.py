@@ -46,6 +46,12 @@ def ap_bound(eps: float, n_relevant: int, beta: float) -> float:
     ------
     InputError
         If ``eps`` is 1/2 or more, for which the theorem gives no bound.
+
+    Examples
+    --------
+    >>> from directrix.laws import ap_bound
+    >>> round(ap_bound(0.01, n_relevant=5, beta=10.0), 4)
+    0.0296
     """
     if not 0.0 <= eps < 0.5:
         raise InputError(
@@ -69,6 +75,12 @@ def ndcg_bound(eps: float) -> float:
     -------
     float
         In units of nDCG.
+
+    Examples
+    --------
+    >>> from directrix.laws import ndcg_bound
+    >>> round(ndcg_bound(0.01), 4)
+    0.0072
     """
     return eps / (2.0 * math.log(2.0))
 

@@ -18,7 +18,14 @@ _DRAWS = 64
 
 
 class LawBroken(AssertionError):
-    """A surrogate breaks laws; the message lists every broken law with an example."""
+    """A surrogate breaks laws; the message lists every broken law with an example.
+
+    Examples
+    --------
+    >>> from directrix.laws import LawBroken
+    >>> issubclass(LawBroken, AssertionError)
+    True
+    """
 
 
 def check_surrogate(surrogate: Surrogate, *, seed: int = 0, rtol: float = 1e-5) -> None:

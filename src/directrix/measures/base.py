@@ -39,7 +39,7 @@ class _CutByAt(type):  # lets a class be written with its cut-off: NDCG @ 10
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class RankingMeasure(metaclass=_CutByAt):
-    """A measure: a frozen, hashable value; every point on which tools disagree is a field.
+    """A measure, made by `measure`: a frozen, hashable value; every point on which tools disagree is a field.
 
     ``repr(m)`` shows all fields and ``m.name`` the short form; `directrix.measure` reads both.
     ``m @ 10`` and ``NDCG @ 10`` set the cut-off. A subclass states its terms (`form`, `worth`, `discounts`,

@@ -28,6 +28,12 @@ class Convention:
     measures : tuple of str, or None
         Short names of the measures that the tool has, with ``@`` where it takes a cut-off:
         ``("nDCG", "nDCG@", "AP")``. None: any measure.
+
+    Examples
+    --------
+    >>> import directrix as dx
+    >>> dx.measure("nDCG@10").under("trec_eval")
+    NDCG(k=10, gain='linear', discount='log2', ties='trec', empty='zero')
     """
 
     name: str

@@ -27,6 +27,13 @@ class LinearModel:
     """score_i = sum_f x_if w_f; fulfils `directrix.types.Model`.
 
     There is no intercept: it would move all documents of a query equally.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from directrix.models import LinearModel
+    >>> LinearModel().forward(np.array([0.5, 0.25]), np.array([[1.0, 2.0]]))[0]
+    array([1.])
     """
 
     def runs(self, X: FloatArray) -> Callable[[Int64Array, Int64Array], Runs]:

@@ -51,6 +51,14 @@ class StumpModel:
     ------
     InputError
         If thresholds are not finite, or not in ascending order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from directrix.models import StumpModel
+    >>> model = StumpModel([[0.5], [1.0, 2.0]])  # two features with one and two thresholds
+    >>> model.n_params, model.forward(np.array([1.0, 0.2, 0.3]), np.array([[0.7, 1.5]]))[0]
+    (3, array([1.2]))
     """
 
     def __init__(self, thresholds: Any) -> None:

@@ -64,6 +64,16 @@ def load(path: str | os.PathLike[str]) -> Any:
     ------
     InputError
         If the file cannot be read, is of a newer format, or any entry is missing or wrong.
+
+    Examples
+    --------
+    >>> import directrix as dx, pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "model.json")
+    >>> q, _ = dx.data.make_linear(n_queries=20, docs_per_query=10, n_features=4, seed=0)
+    >>> ranker = dx.LinearRanker().fit_queries(q)
+    >>> ranker.save(path)
+    >>> bool((dx.load(path).predict_queries(q) == ranker.predict_queries(q)).all())
+    True
     """
     return _restored(path, read_model_file(path))
 

@@ -56,6 +56,13 @@ class ApproxNDCG(ApproxRank):
     -----
     Without a cut-off the value lies in [0, 1]: soft ranks are mixtures of permutations and the
     discount is convex. With a cut-off, many tied documents just above it can exceed 1.
+
+    Examples
+    --------
+    >>> import directrix as dx, numpy as np
+    >>> query = np.array([0.9, 0.7, 0.2]), np.array([0.0, 2.0, 1.0]), np.array([0, 3])  # scores, labels, qptr
+    >>> dx.ApproxNDCG(alpha=100.0).value_and_grad(*query)[0].round(4), dx.NDCG()(*query).round(4)
+    (array([0.659]), array([0.659]))
     """
 
     compiled: ClassVar[str] = "approx.separable_chunk"
@@ -94,6 +101,16 @@ class ApproxPrecision(ApproxRank):
         Smallest label that counts as relevant.
     sigmoid : {"logistic", "tanh", "arctan", "erf"}
         The smooth step.
+
+    Examples
+    --------
+    >>> import directrix as dx, numpy as np
+    >>> query = np.array([0.9, 0.7, 0.2]), np.array([0.0, 2.0, 1.0]), np.array([0, 3])  # scores, labels, qptr
+    >>> (
+    ...     dx.ApproxPrecision(k=2, alpha=100.0).value_and_grad(*query)[0].round(4),
+    ...     dx.Precision(k=2)(*query).round(4),
+    ... )
+    (array([0.5]), array([0.5]))
     """
 
     compiled: ClassVar[str] = "approx.separable_chunk"
@@ -135,6 +152,13 @@ class ApproxAP(ApproxRank):
     -----
     The bracket is a soft rank of the relevant documents among themselves, so the double sum
     costs no more than the first: the band of beta is a few ranks wide.
+
+    Examples
+    --------
+    >>> import directrix as dx, numpy as np
+    >>> query = np.array([0.9, 0.7, 0.2]), np.array([0.0, 2.0, 1.0]), np.array([0, 3])  # scores, labels, qptr
+    >>> dx.ApproxAP(alpha=100.0).value_and_grad(*query)[0].round(4), dx.AP()(*query).round(4)
+    (array([0.5833]), array([0.5833]))
     """
 
     compiled: ClassVar[str] = "approx.ap_chunk"
@@ -171,6 +195,13 @@ class ApproxRR(ApproxRank):
         Smallest label that counts as relevant.
     sigmoid : {"logistic", "tanh", "arctan", "erf"}
         The smooth step.
+
+    Examples
+    --------
+    >>> import directrix as dx, numpy as np
+    >>> query = np.array([0.9, 0.7, 0.2]), np.array([0.0, 2.0, 1.0]), np.array([0, 3])  # scores, labels, qptr
+    >>> dx.ApproxRR(alpha=100.0).value_and_grad(*query)[0].round(4), dx.RR()(*query).round(4)
+    (array([0.5]), array([0.5]))
     """
 
     compiled: ClassVar[str] = "approx.cascade_chunk"
@@ -198,6 +229,16 @@ class ApproxERR(ApproxRank):
         The highest label; a document of that label satisfies with probability 1 - 2^-l_max.
     sigmoid : {"logistic", "tanh", "arctan", "erf"}
         The smooth step.
+
+    Examples
+    --------
+    >>> import directrix as dx, numpy as np
+    >>> query = np.array([0.9, 0.7, 0.2]), np.array([0.0, 2.0, 1.0]), np.array([0, 3])  # scores, labels, qptr
+    >>> (
+    ...     dx.ApproxERR(alpha=100.0, l_max=2).value_and_grad(*query)[0].round(4),
+    ...     dx.ERR(l_max=2)(*query).round(4),
+    ... )
+    (array([0.3958]), array([0.3958]))
     """
 
     compiled: ClassVar[str] = "approx.cascade_chunk"
@@ -227,6 +268,13 @@ class ApproxKendall(ApproxRank):
     Notes
     -----
     Lies in [-1, 1].
+
+    Examples
+    --------
+    >>> import directrix as dx, numpy as np
+    >>> query = np.array([0.9, 0.7, 0.2]), np.array([0.0, 2.0, 1.0]), np.array([0, 3])  # scores, labels, qptr
+    >>> dx.ApproxKendall(alpha=100.0).value_and_grad(*query)[0].round(4), dx.KendallTau()(*query).round(4)
+    (array([-0.3333]), array([-0.3333]))
     """
 
     compiled: ClassVar[str] = "approx.kendall_chunk"

@@ -59,6 +59,13 @@ class ListNet(_TopOne):
     References
     ----------
     Cao, Qin, Liu, Tsai & Li (2007), top-one probabilities with phi = exp, doi:10.1145/1273496.1273513.
+
+    Examples
+    --------
+    >>> import directrix as dx, numpy as np
+    >>> query = np.array([0.9, 0.7, 0.2]), np.array([0.0, 2.0, 1.0]), np.array([0, 3])  # scores, labels, qptr
+    >>> dx.ListNet().value_and_grad(*query)[1].round(4)  # the first document has too much of the probability
+    array([-0.3419,  0.3116,  0.0303])
     """
 
     target: Target | Literal["shares"] = "labels"
@@ -110,6 +117,13 @@ class XENDCG(RandomSurrogate, _TopOne):
     ----------
     Bruch (2021), An alternative cross entropy loss for learning-to-rank, WWW, arXiv:1911.09798. The loss is
     negated here; LightGBM calls it rank_xendcg.
+
+    Examples
+    --------
+    >>> import directrix as dx, numpy as np
+    >>> query = np.array([0.9, 0.7, 0.2]), np.array([0.0, 2.0, 1.0]), np.array([0, 3])  # scores, labels, qptr
+    >>> dx.XENDCG().value_and_grad(*query)[1].round(4)
+    array([-0.3593,  0.211 ,  0.1482])
     """
 
     draw: int = 0
@@ -179,6 +193,13 @@ class ListMLE(Loss):
     ----------
     Xia, Liu, Wang, Zhang & Li (2008), doi:10.1145/1390156.1390306; with k: Xia, Liu & Li (2009),
     "Statistical Consistency of Top-k Ranking".
+
+    Examples
+    --------
+    >>> import directrix as dx, numpy as np
+    >>> value, _ = dx.ListMLE().value_and_grad(np.zeros(3), np.array([0.0, 2.0, 1.0]), np.array([0, 3]))
+    >>> np.exp(value).round(4)  # equal scores: each of the 3! orders is as likely
+    array([0.1667])
     """
 
     compiled: ClassVar[str] = "listwise.listmle_chunk"
@@ -229,6 +250,13 @@ class RankCosine(Loss):
     ----------
     Qin, Zhang, Tsai, Wang, Liu & Li (2008), "Query-level loss functions for information retrieval",
     doi:10.1016/j.ipm.2007.07.016.
+
+    Examples
+    --------
+    >>> import directrix as dx, numpy as np
+    >>> query = np.array([0.9, 0.7, 0.2]), np.array([0.0, 2.0, 1.0]), np.array([0, 3])  # scores, labels, qptr
+    >>> dx.RankCosine().value_and_grad(*query)[0].round(4)
+    array([-0.1858])
     """
 
     compiled: ClassVar[str] = "listwise.rank_cosine_chunk"

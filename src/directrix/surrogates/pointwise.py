@@ -38,6 +38,13 @@ class Regression(Loss):
     ----------
     Cossock & Zhang (2006), doi:10.1007/11776420_44 (regression for ranking); Chapelle & Wu (2010),
     Section 4 (reweighted classes), doi:10.1007/s10791-009-9110-3.
+
+    Examples
+    --------
+    >>> import directrix as dx, numpy as np
+    >>> query = np.array([0.9, 0.7, 0.2]), np.array([0.0, 2.0, 1.0]), np.array([0, 3])  # scores, labels, qptr
+    >>> dx.Regression().value_and_grad(*query)[0].round(4)
+    array([-1.7819])
     """
 
     compiled: ClassVar[str] = "pointwise.regression_chunk"

@@ -83,6 +83,13 @@ class SmoothNDCG(SmoothRank, MeasureSurrogate):
     Never negative, but not bounded by 1: the shares of a document over the ranks need not add up to
     1, so that a document just below relevant ones can be counted as relevant too. With k = 1 it
     lies in [0, 1].
+
+    Examples
+    --------
+    >>> import directrix as dx, numpy as np
+    >>> query = np.array([0.9, 0.7, 0.2]), np.array([0.0, 2.0, 1.0]), np.array([0, 3])  # scores, labels, qptr
+    >>> dx.SmoothNDCG(sigma=0.01).value_and_grad(*query)[0].round(4), dx.NDCG()(*query).round(4)
+    (array([0.6645]), array([0.659]))
     """
 
     measured: ClassVar[type[RankingMeasure]] = NDCG
@@ -125,6 +132,13 @@ class SmoothAP(SmoothRank, MeasureSurrogate):
     -----
     Never negative, but not bounded by 1, for the reason given at `SmoothNDCG`. No document weights: it
     is no sum over documents.
+
+    Examples
+    --------
+    >>> import directrix as dx, numpy as np
+    >>> query = np.array([0.9, 0.7, 0.2]), np.array([0.0, 2.0, 1.0]), np.array([0, 3])  # scores, labels, qptr
+    >>> dx.SmoothAP(sigma=0.01).value_and_grad(*query)[0].round(4), dx.AP()(*query).round(4)
+    (array([0.579]), array([0.5833]))
     """
 
     measured: ClassVar[type[RankingMeasure]] = AP

@@ -60,6 +60,14 @@ class Adam:
     ----------
     Kingma & Ba (2015), Algorithm 1 and, for the average, Sect. 7.2, arXiv:1412.6980; the schedule:
     Loshchilov & Hutter (2017), Eq. 5 without restarts, arXiv:1608.03983.
+
+    Examples
+    --------
+    >>> import directrix as dx, numpy as np
+    >>> q = dx.data.make_cubic(n_queries=20, docs_per_query=10, n_features=4, seed=0)
+    >>> result = dx.Adam(epochs=5).minimise(dx.linear_objective(q, "ApproxNDCG"), np.zeros(4))
+    >>> result.status, len(result.trace)
+    ('max_iter', 6)
     """
 
     short_name: ClassVar[str] = "adam"

@@ -67,6 +67,15 @@ class AdaRank:
     References
     ----------
     Xu & Li (2007), Figure 2 and Section 3.3, doi:10.1145/1277741.1277809.
+
+    Examples
+    --------
+    >>> import directrix as dx, numpy as np
+    >>> q = dx.data.make_cubic(n_queries=20, docs_per_query=10, n_features=4, seed=0)
+    >>> from directrix.trainers import AdaRank
+    >>> result = AdaRank("AP", rounds=10).minimise(dx.linear_objective(q, "ApproxAP"), np.zeros(4))
+    >>> bool((result.params >= 0.0).all()), result.params.shape
+    (True, (4,))
     """
 
     short_name: ClassVar[str] = "adarank"

@@ -38,6 +38,17 @@ class Anneal:
     References
     ----------
     Chapelle & Wu (2010), Section 4.4.2 and Algorithm 1, doi:10.1007/s10791-009-9110-3.
+
+    Examples
+    --------
+    >>> import directrix as dx, numpy as np
+    >>> q = dx.data.make_cubic(n_queries=20, docs_per_query=10, n_features=4, seed=0)
+    >>> anneal = dx.Anneal(dx.LBFGS(), start=1.0, stop=0.25)
+    >>> anneal.smoothings
+    [1.0, 0.5, 0.25]
+    >>> result = anneal.minimise(dx.linear_objective(q, "SmoothNDCG"), np.ones(4))
+    >>> result.params.shape
+    (4,)
     """
 
     trainer: Trainer

@@ -27,6 +27,18 @@ class BestSoFar:
         queries. It selects; it never changes the path.
     patience : int >= 1, or None
         Stop after this number of steps without a new best; None = run to the end.
+
+    Examples
+    --------
+    >>> import directrix as dx, numpy as np
+    >>> q = dx.data.make_cubic(n_queries=20, docs_per_query=10, n_features=4, seed=0)
+    >>> from directrix.trainers import BestSoFar
+    >>> objective = dx.linear_objective(q, "RankNet")
+    >>> def score(w):
+    ...     return float(dx.evaluate("AP", q.features @ w, q.labels, qptr=q.qptr)["AP"])
+    >>> result = BestSoFar(dx.LBFGS(), score).minimise(objective, np.zeros(4))
+    >>> score(result.params) >= score(dx.LBFGS().minimise(objective, np.zeros(4)).params)
+    True
     """
 
     trainer: Trainer

@@ -33,7 +33,7 @@ _HIGHEST_LABEL = 30  # LightGBM's own objective has gains for no more
 
 @dataclass(frozen=True)
 class Boosting:
-    """How trees are grown.
+    """How trees are grown; made by `BoostedRanker`.
 
     Parameters
     ----------

@@ -54,6 +54,14 @@ class CoordinateAscent:
     References
     ----------
     Metzler & Croft (2007), Section 4.3, doi:10.1007/s10791-006-9019-z.
+
+    Examples
+    --------
+    >>> import directrix as dx, numpy as np
+    >>> q = dx.data.make_cubic(n_queries=20, docs_per_query=10, n_features=4, seed=0)
+    >>> result = dx.CoordinateAscent("AP").minimise(dx.linear_objective(q, "ApproxAP"), np.zeros(4))
+    >>> result.status, result.params.shape
+    ('converged', (4,))
     """
 
     short_name: ClassVar[str] = "coordinate-ascent"

@@ -45,6 +45,14 @@ class FRank(StumpBooster):
     References
     ----------
     Tsai, Liu, Qin, Chen & Ma (2007), Sections 3.2 and 3.3, doi:10.1145/1277741.1277808.
+
+    Examples
+    --------
+    >>> import directrix as dx, numpy as np
+    >>> q = dx.data.make_cubic(n_queries=20, docs_per_query=10, n_features=4, seed=0)
+    >>> ranker = dx.StumpRanker(trainer=dx.trainers.FRank(rounds=5)).fit_queries(q)
+    >>> ranker.predict_queries(q).shape
+    (200,)
     """
 
     short_name: ClassVar[str] = "frank"

@@ -115,6 +115,14 @@ class LBFGS(FullGradients):
     References
     ----------
     Liu & Nocedal (1989), doi:10.1007/BF01589116.
+
+    Examples
+    --------
+    >>> import directrix as dx, numpy as np
+    >>> q = dx.data.make_cubic(n_queries=20, docs_per_query=10, n_features=4, seed=0)
+    >>> result = dx.LBFGS().minimise(dx.linear_objective(q, "RankNet", l2=1e-3), np.zeros(4))
+    >>> result.status, result.params.shape
+    ('converged', (4,))
     """
 
     short_name: ClassVar[str] = "lbfgs"
@@ -197,6 +205,14 @@ class CG(FullGradients):
     ----------
     Nocedal & Wright (2006), Numerical Optimization, Section 5.2 (PR+, Eq. 5.45);
     Chapelle & Wu (2010), Section 4.4, doi:10.1007/s10791-009-9110-3.
+
+    Examples
+    --------
+    >>> import directrix as dx, numpy as np
+    >>> q = dx.data.make_cubic(n_queries=20, docs_per_query=10, n_features=4, seed=0)
+    >>> result = dx.CG().minimise(dx.linear_objective(q, "RankNet", l2=1e-3), np.zeros(4))
+    >>> result.status, result.params.shape
+    ('line_search', (4,))
     """
 
     short_name: ClassVar[str] = "cg"

@@ -61,6 +61,14 @@ class PRank:
     References
     ----------
     Crammer & Singer (2001), Pranking with ranking, Figure 2, NIPS 14, 641-647.
+
+    Examples
+    --------
+    >>> import directrix as dx, numpy as np
+    >>> q = dx.data.make_cubic(n_queries=20, docs_per_query=10, n_features=4, seed=0)
+    >>> from directrix.trainers import PRank
+    >>> PRank(epochs=5).minimise(dx.linear_objective(q, "Regression"), np.zeros(4)).params.shape
+    (4,)
     """
 
     short_name: ClassVar[str] = "prank"

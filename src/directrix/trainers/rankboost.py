@@ -40,6 +40,14 @@ class RankBoost(StumpBooster):
     References
     ----------
     Freund, Iyer, Schapire & Singer (2003), Sections 3.2 and 3.3, JMLR 4, 933-969.
+
+    Examples
+    --------
+    >>> import directrix as dx, numpy as np
+    >>> q = dx.data.make_cubic(n_queries=20, docs_per_query=10, n_features=4, seed=0)
+    >>> ranker = dx.StumpRanker(trainer=dx.trainers.RankBoost(rounds=5)).fit_queries(q)
+    >>> ranker.predict_queries(q).shape
+    (200,)
     """
 
     short_name: ClassVar[str] = "rankboost"

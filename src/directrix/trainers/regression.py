@@ -57,6 +57,14 @@ def regression_start(queries: Queries, *, ridge: float = 1.0, sample_weight: Any
     References
     ----------
     Chapelle & Wu (2010), Section 4 (the start of SmoothRank), doi:10.1007/s10791-009-9110-3.
+
+    Examples
+    --------
+    >>> import directrix as dx, numpy as np
+    >>> q, _ = dx.data.make_linear(n_queries=20, docs_per_query=10, n_features=4, seed=0)
+    >>> start = dx.trainers.regression_start(q)
+    >>> float(dx.evaluate("nDCG", q.features @ start, q.labels, qptr=q.qptr)["nDCG"]) > 0.9
+    True
     """
     check_squared_gains(queries.labels)
     number(ridge, "ridge", "regression_start", above=0.0, example=1.0)

@@ -54,6 +54,14 @@ class SGD:
     Donmez, Svore & Burges (2009), Section 7, doi:10.1145/1571941.1572021, train LambdaRank with 700 epochs
     of one query per step, learning rates from 1e-7 to 1e-3 chosen on validation queries, shrink=0.8,
     shrink_chance=0.3 and a restart after 50 epochs of constant validation accuracy.
+
+    Examples
+    --------
+    >>> import directrix as dx, numpy as np
+    >>> q = dx.data.make_cubic(n_queries=20, docs_per_query=10, n_features=4, seed=0)
+    >>> result = dx.SGD(epochs=5).minimise(dx.linear_objective(q, "ApproxNDCG"), np.zeros(4))
+    >>> result.status, len(result.trace)
+    ('max_iter', 6)
     """
 
     short_name: ClassVar[str] = "sgd"

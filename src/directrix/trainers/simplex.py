@@ -57,6 +57,15 @@ class SimplexSearch:
     ----------
     Metzler & Croft (2007), Section 4, doi:10.1007/s10791-006-9019-z, next to the search of
     `CoordinateAscent`.
+
+    Examples
+    --------
+    >>> import directrix as dx, numpy as np
+    >>> q = dx.data.make_cubic(n_queries=20, docs_per_query=10, n_features=4, seed=0)
+    >>> from directrix.trainers import SimplexSearch
+    >>> result = SimplexSearch("AP", steps=2).minimise(dx.linear_objective(q, "ApproxAP"), np.zeros(4))
+    >>> bool(np.isin(result.params, [0.0, 0.5, 1.0]).all())  # weights on a grid, which sum to 1
+    True
     """
 
     short_name: ClassVar[str] = "simplex-search"

@@ -70,6 +70,14 @@ class SVMAcc:
     ----------
     Yue, Finley, Radlinski & Joachims (2007), Section 5.2, doi:10.1145/1277741.1277790.
     Fan, Chang, Hsieh, Wang & Lin (2008), LIBLINEAR, JMLR 9, 1871-1874.
+
+    Examples
+    --------
+    >>> import directrix as dx, numpy as np
+    >>> q = dx.data.make_cubic(n_queries=20, docs_per_query=10, n_features=4, seed=0)
+    >>> from directrix.trainers import SVMAcc
+    >>> SVMAcc(C=0.1).minimise(dx.linear_objective(q, "Regression"), np.zeros(4)).params.shape
+    (4,)
     """
 
     short_name: ClassVar[str] = "svm-acc"

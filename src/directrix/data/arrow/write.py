@@ -45,6 +45,15 @@ def write_parquet(q: Queries, path: str | os.PathLike[str]) -> None:
         If the identifiers are of another type, or the file cannot be written.
     MissingExtra
         Without pyarrow.
+
+    Examples
+    --------
+    >>> import directrix as dx, pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "train.parquet")
+    >>> q, _ = dx.data.make_linear(n_queries=20, docs_per_query=10, n_features=4, seed=0)
+    >>> dx.data.write_parquet(q, path)
+    >>> dx.data.read_parquet(path).features.shape
+    (200, 4)
     """
     with writing(Path(path)) as add:
         add(q)

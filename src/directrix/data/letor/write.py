@@ -40,6 +40,14 @@ def write_letor(q: Queries, path: str | os.PathLike[str]) -> None:
     InputError
         If a query identifier is no integer, a document identifier would break its line, or
         the file cannot be written.
+
+    Examples
+    --------
+    >>> import directrix as dx, pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "train.txt")
+    >>> dx.write_letor(dx.Queries.from_arrays([[0.5, 0.1]], [2], qid=[7]), path)
+    >>> print(path.read_text())
+    2 qid:7 1:0.5 2:0.1
     """
     with replacing(path) as file:
         file.writelines(letor_lines(q))

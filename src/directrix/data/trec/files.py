@@ -40,6 +40,15 @@ class Run:
         Identifiers of the documents.
     scores : float64 (n_docs,)
         Higher is better; the ranks of the file do not count, as in trec_eval.
+
+    Examples
+    --------
+    >>> from directrix import data
+    >>> run = data.Run.from_frame(
+    ...     {"qid": ["401", "401"], "docno": ["D2", "D1"], "score": [9.5, 7.25]}, tag="bm25"
+    ... )
+    >>> run.tag, list(run.doc_ids), run.scores
+    ('bm25', ['D2', 'D1'], array([9.5 , 7.25]))
     """
 
     tag: str
@@ -108,6 +117,13 @@ class Qrels:
     subtopics : float64 (n_docs, n_subtopics), or None
         Judgements by subtopic, numbered in each query as they appear, NaN where there is none. None: the file
         has no subtopics.
+
+    Examples
+    --------
+    >>> from directrix import data
+    >>> qrels = data.Qrels.from_frame({"qid": ["401", "401"], "docno": ["D1", "D2"], "label": [1, 0]})
+    >>> qrels.of_query(0)
+    {'D1': 1.0, 'D2': 0.0}
     """
 
     query_ids: tuple[str, ...]
@@ -159,7 +175,7 @@ class Qrels:
 
 
 def read_trec_run(path: str | os.PathLike[str]) -> Run:
-    """Read a run, plain or compressed; every line is ``query Q0 document rank score tag``.
+    r"""Read a run, plain or compressed; every line is ``query Q0 document rank score tag``.
 
     The lines of a query need not be together. The tag is that of the first line.
 
@@ -168,13 +184,22 @@ def read_trec_run(path: str | os.PathLike[str]) -> Run:
     InputError
         If the file cannot be read, or with all lines that have another number of columns, a
         score that is no finite number, or a document that its query already has.
+
+    Examples
+    --------
+    >>> import directrix as dx, pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "run.txt")
+    >>> _ = path.write_text("401 Q0 D2 1 9.5 bm25\n401 Q0 D1 2 7.25 bm25\n")
+    >>> run = dx.read_trec_run(path)
+    >>> run.tag, run.scores
+    ('bm25', array([9.5 , 7.25]))
     """
     read = read_documents(path_of(path), lambda words: 6, _SCORE)
     return Run(read[0][5], *read[1:-1])
 
 
 def read_trec_qrels(path: str | os.PathLike[str]) -> Qrels:
-    """Read judgements; every line is ``query iteration document label`` or ``query document label``.
+    r"""Read judgements; every line is ``query iteration document label`` or ``query document label``.
 
     The first line tells how many columns there are. Where the second of four differs within a query, it
     names a subtopic, as in qrels of TREC's diversity tasks; a document may then have one line for each.
@@ -183,6 +208,15 @@ def read_trec_qrels(path: str | os.PathLike[str]) -> Qrels:
     ------
     InputError
         As `read_trec_run`, for labels.
+
+    Examples
+    --------
+    >>> import directrix as dx, pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "qrels.txt")
+    >>> _ = path.write_text("401 0 D1 1\n401 0 D2 0\n")
+    >>> qrels = dx.read_trec_qrels(path)
+    >>> qrels.query_ids, qrels.labels
+    (('401',), array([1., 0.]))
     """
     return Qrels(*read_documents(path_of(path), lambda words: 3 if len(words) == 3 else 4, _LABEL)[1:])
 
@@ -196,6 +230,15 @@ def write_trec_run(run: Run, path: str | os.PathLike[str]) -> None:
     ------
     InputError
         If an identifier is empty or holds a blank, or the file cannot be written.
+
+    Examples
+    --------
+    >>> import directrix as dx, pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "run.txt")
+    >>> dx.data.write_trec_run(dx.data.Run.from_frame({"401": {"D2": 9.5, "D1": 7.25}}, tag="bm25"), path)
+    >>> print(path.read_text())
+    401 Q0 D2 1 9.5 bm25
+    401 Q0 D1 2 7.25 bm25
     """
     with replacing(path) as file:
         file.write(run_text(run).encode())

@@ -64,6 +64,14 @@ def join_trec(run: Any, qrels: Any, *, queries: Literal["both", "judged"] | Sequ
     -----
     UserWarning
         If no retrieved document is judged: identifiers may be written in two ways.
+
+    Examples
+    --------
+    >>> from directrix import data
+    >>> run, qrels = {"401": {"D1": 0.5, "D2": 0.9}}, {"401": {"D1": 1, "D3": 2}}
+    >>> judged = data.join_trec(run, qrels)
+    >>> judged.doc_ids, judged.labels, judged.scores  # D3 is relevant, and was not retrieved
+    (array(['D1', 'D2', 'D3'], dtype=object), array([1., 0., 2.]), array([ 0.5,  0.9, -inf]))
     """
     run = _as(Run, run, read_trec_run)
     qrels = _as(Qrels, qrels, read_trec_qrels)

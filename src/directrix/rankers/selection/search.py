@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 from directrix.data.queries import Queries
@@ -112,19 +113,18 @@ def search(  # noqa: PLR0913
     Deterministic without a time budget: the same data and seed give the same bits. Cost: at most the number
     of candidates times folds times one ``fit``, and without ``valid`` one ``fit`` of each member.
     docs/decisions/0137 says which candidates are dropped, 0136 when an ensemble is kept.
+
+    Examples
+    --------
+    >>> import directrix as dx
+    >>> q = dx.data.make_cubic(n_queries=20, docs_per_query=10, n_features=4, seed=0)
+    >>> result = dx.search(q, method="RankNet", measure="AP", folds=2)
+    >>> result.name, type(result.ranker).__name__
+    ('RankNet l2=0.1', 'LinearRanker')
     """
     plan = plan_search(method, measure, settings or {}, models, by_query=by_query)
-    return run_search(
-        plan,
-        q,
-        valid,
-        folds=folds,
-        time_budget=time_budget,
-        weights=weights,
-        seed=seed,
-        single=single,
-        progress=progress,
-    )
+    run = partial(run_search, folds=folds, time_budget=time_budget, weights=weights)
+    return run(plan, q, valid, seed=seed, single=single, progress=progress)
 
 
 def plan_search(

@@ -1,0 +1,103 @@
+"""What other packagers read agrees with pyproject.toml: recipe, Dockerfile, workflow, versions."""
+
+import re
+import shlex
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+import directrix
+
+ROOT = Path(__file__).parents[2]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+PROJECT = PYPROJECT["project"]
+
+
+def load(path: str):
+    return yaml.safe_load((ROOT / path).read_text("utf-8"))
+
+
+def bounds(lines) -> dict[str, str]:
+    """Name and bound of every requirement."""
+    return {canonicalize_name(r.name): str(r.specifier) for r in map(Requirement, lines)}
+
+
+def conda(lines) -> dict[str, str]:
+    """The same of a recipe, without Python and pip."""
+    return bounds(line for line in lines if line.split()[0] not in ("python", "pip"))
+
+
+def test_the_recipe_needs_what_the_project_needs():
+    requirements = load("recipe/recipe.yaml")["requirements"]
+    assert conda(requirements["run"]) == bounds(PROJECT["dependencies"])
+    assert conda(requirements["host"]) == bounds(PYPROJECT["build-system"]["requires"])
+
+
+def test_the_recipe_has_the_facts_of_the_project():
+    recipe = load("recipe/recipe.yaml")
+    assert f">={recipe['context']['python_min']}" == PROJECT["requires-python"]
+    assert recipe["about"]["summary"] == PROJECT["description"]
+    assert recipe["about"]["license"] == PROJECT["license"]
+    assert (ROOT / recipe["about"]["license_file"]).is_file()
+    entry, *others = recipe["build"]["python"]["entry_points"]
+    assert not others
+    assert dict([entry.split(" = ")]) == PROJECT["scripts"]
+
+
+@pytest.mark.parametrize("path", ["recipe/recipe.yaml", "CITATION.cff"])
+def test_every_file_states_the_same_version(path):
+    content = load(path)
+    assert content.get("context", content)["version"] == directrix.__version__
+
+
+def test_the_classifiers_name_python_versions_that_the_workflow_runs():
+    named = [c.rsplit(" ", 1)[1] for c in PROJECT["classifiers"] if re.search(r":: 3\.\d+$", c)]
+    run = load(".github/workflows/test.yml")["jobs"]["test"]["strategy"]["matrix"]["python"]
+    assert f">={named[0]}" == PROJECT["requires-python"]
+    assert run[: len(named)] == named
+
+
+def instructions() -> list[tuple[str, str]]:
+    """Word and text of every line of the Dockerfile, continued lines joined, comments left out."""
+    text = re.sub(r"(?m)^#.*\n", "", (ROOT / "Dockerfile").read_text("utf-8"))
+    return [tuple(line.split(None, 1)) for line in text.replace("\\\n", " ").splitlines() if line.strip()]
+
+
+def test_the_image_runs_the_command_as_a_user_without_rights():
+    words = [word for word, _ in instructions()]
+    assert {"ENTRYPOINT", "USER"} <= set(words)
+    last = dict(instructions())
+    assert last["ENTRYPOINT"] == f'["{next(iter(PROJECT["scripts"]))}"]'
+    assert last["USER"] not in ("root", "0")
+    assert words.index("USER") > max(i for i, word in enumerate(words) if word == "RUN")
+
+
+def test_the_image_builds_from_files_that_its_context_contains():
+    (first, source), *_ = [instruction for instruction in instructions() if instruction[0] == "COPY"]
+    assert (first, source) == ("COPY", ". /source")
+    kept = {line[1:] for line in (ROOT / ".dockerignore").read_text("utf-8").splitlines() if line[0] == "!"}
+    needed = {"src", "pyproject.toml", *PROJECT["license-files"]}
+    needed |= {
+        part["path"]
+        for part in PYPROJECT["tool"]["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"]["fragments"]
+    }
+    assert kept == needed
+    assert [name for name in kept if not (ROOT / name).exists()] == []
+
+
+def test_the_image_calls_options_and_extras_that_exist():
+    from typer.main import get_command
+
+    from directrix.cli.main import app
+
+    run = " ".join(text for word, text in instructions() if word == "RUN")
+    ((name, option),) = re.findall(r"directrix (\w+) (--\w+)", run)
+    assert option in {o for p in get_command(app).commands[name].params for o in p.opts}
+    (extras,) = re.findall(r"\}\[([\w,]+)\]", run)
+    assert set(extras.split(",")) <= set(PROJECT["optional-dependencies"])
+    arguments = shlex.split(dict(instructions())["CMD"].strip("[]"))
+    assert arguments == ["--help"]
