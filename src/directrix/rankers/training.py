@@ -75,6 +75,8 @@ def sharpened(surrogate: Any, smoothing: float | None) -> Any:
 def _json_value(name: str, value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
+    if isinstance(value, dict):
+        return {key: _json_value(name, entry) for key, entry in value.items()}
     if isinstance(value, tuple | list | np.ndarray):
         return [_json_value(name, entry) for entry in value]
     return _text(value) if name == "trainer" else value
