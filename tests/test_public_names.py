@@ -59,7 +59,7 @@ def test_a_name_is_public_in_one_place():
 
 
 def test_the_top_level_stays_small():
-    assert len(directrix.__all__) <= 83
+    assert len(directrix.__all__) <= 84  # make_scorer: scikit-learn's own does not know queries
 
 
 def test_names_are_listed_before_they_are_used():

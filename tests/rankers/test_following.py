@@ -258,3 +258,18 @@ def test_bins_are_not_shared_by_other_parameters(data):
         plain = dx.BoostedRanker(**settings).fit_queries(data[0])
         same = dx.BoostedRanker(lightgbm_params={"min_data_in_bin": 60}, **settings).fit_queries(data[0])
     assert texts(same) == texts(alone) != texts(plain)
+
+
+# validation queries that are the training queries
+
+
+def test_validation_queries_that_are_the_training_queries(data):
+    q, _ = data
+    X, y, qid = rows(q)
+    with pytest.warns(UserWarning, match="hold the same rows as the training queries") as seen:
+        dx.LinearRanker(max_iter=1).fit(X, y, qid=qid, eval_set=(X.copy(), y), eval_qid=qid)
+    assert seen[0].filename == __file__
+    with pytest.raises(dx.InputError, match=r"hold the same rows.*Leave them out"):
+        dx.search(q, q, method="ListNet")
+    with pytest.warns(UserWarning, match="same rows"), pytest.raises(dx.InputError, match="hold the same rows"):
+        dx.AutoRanker(method="ListNet").fit(X, y, qid=qid, eval_set=(X.copy(), y), eval_qid=qid)

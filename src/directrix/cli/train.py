@@ -170,14 +170,7 @@ def _plan(
 
 
 def _checked(q: Queries, path: Path, train: Path, queries: Queries, *, by_position: bool) -> Queries:
-    """Return the validation data with the features of the training data, which they must not be."""
-    from directrix.rankers.inputs import digest
-
-    if q.n_docs == queries.n_docs and digest(q) == digest(queries):
-        raise InputError(
-            f"--valid {path} holds the same rows as the training data {train}, which say nothing about "
-            "other queries. Leave out --valid: the choice is then made by cross-validation."
-        )
+    """Return the validation data with the features of the training data."""
     return same_features(
         q, queries.n_features, queries.feature_names, path, str(train), by_position=by_position
     )

@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from directrix.data.queries import Queries
-from directrix.errors import InputError
+from directrix.errors import InputError, warn
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
 from directrix.parameters import whole
+from directrix.rankers.digests import same_rows
 from directrix.rankers.inputs import Weights, check_training
 from directrix.types import Callback, Step
 
@@ -46,6 +47,14 @@ def training_for(  # noqa: PLR0913
 ) -> Training:
     """Check what ``fit`` was given; see there."""
     check_training(q, valid, allow_missing=ranker.takes_missing)
+    # one object for both is a choice: that of a search on few queries
+    if valid is not None and valid is not q and same_rows(valid, q):
+        warn(
+            "the validation queries hold the same rows as the training queries, which say nothing about "
+            "other queries: the step that fits them most closely is kept. Give other queries, or "
+            "leave them out.",
+            stacklevel=4,
+        )
     goal = None if measure is None else parse_measure(measure)
     every = whole(int(verbose) if isinstance(verbose, bool) else verbose, "verbose", "fit", least=0)
     if early_stopping_rounds is not None:

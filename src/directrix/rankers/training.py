@@ -15,7 +15,8 @@ import numpy as np
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
-from directrix.rankers.inputs import digest, missing_values
+from directrix.rankers.digests import digest
+from directrix.rankers.inputs import missing_values
 from directrix.trainers.boosting import Boosting
 from directrix.types import Float64Array, Measure, Objective, Result, Surrogate, Trainer
 

@@ -12,6 +12,7 @@ from directrix.data.weights import weights_of
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
+from directrix.rankers.digests import same_rows
 from directrix.rankers.ensemble import EnsembleRanker
 from directrix.rankers.inputs import Weights, check_measurable, check_trainable
 from directrix.rankers.kinds import MODELS
@@ -166,6 +167,13 @@ def run_search(  # noqa: PLR0913
 ) -> Search:
     """Train and judge what is planned; see `search`."""
     check_trainable(q)
+    if valid is not None and same_rows(valid, q):
+        raise InputError(
+            "the validation data hold the same rows as the training data, which say nothing about other "
+            "queries.",
+            python="Leave them out: the choice is then made by cross-validation.",
+            shell="Leave out --valid: the choice is then made by cross-validation.",
+        )
     weights = _checked(weights, q)
     trials, without_weights = _supporting_weights(plan.trials, weights)
     parts, selection = selection_folds(q, valid, weights, folds, seed)
