@@ -78,15 +78,15 @@ def lightgbm_settings(trainer: Any, threads: int, *, lambdarank: bool) -> dict[s
 def check_lightgbm_params(params: Mapping[str, Any]) -> None:
     """Raise `InputError` for a parameter that is one of ours, is fixed, or is none of LightGBM."""
     for name in params:
-        said = f"lightgbm_params has {name!r}"
+        given = f"lightgbm_params has {name!r}"
         if name in _REFUSED:
-            raise InputError(f"{said}: {_REFUSED[name]}.")
+            raise InputError(f"{given}: {_REFUSED[name]}.")
         known = _known()
         if name not in known:
             near = difflib.get_close_matches(str(name), known, n=1)
             more = f" Did you mean {near[0]!r}?" if near else ""
             raise InputError(
-                f"{said}, which is no parameter of LightGBM under its main name; see "
+                f"{given}, which is no parameter of LightGBM under its main name; see "
                 f"https://lightgbm.readthedocs.io/en/latest/Parameters.html.{more}"
             )
 
