@@ -93,6 +93,7 @@ def train(
     ] = None,
     by_query: _ByQuery = True,
     single: Annotated[bool, Option("--single", help="Keep one candidate, never an ensemble.")] = False,
+    jobs: options.JobsOption = 1,
     missing: options.MissingOption = options.Missing.error,
     by_position: options.ByPositionOption = False,
     stream: _Stream = None,
@@ -107,6 +108,7 @@ def train(
     from directrix.rankers.selection.search import run_search
 
     with options.usage():
+        options.check_jobs(jobs)
         plan = _plan(settings, scale, measure, method, models, by_query=by_query)
     check_writable(output, train, valid)
     if report is not None:
@@ -126,6 +128,7 @@ def train(
             time_budget=time_budget,
             seed=seed,
             single=single,
+            n_jobs=jobs,
             progress=progress,
         )
     result.ranker.save(output)
