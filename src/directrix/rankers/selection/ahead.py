@@ -10,7 +10,7 @@ from typing import Any
 from directrix.errors import InputError
 from directrix.rankers.method import Trial
 from directrix.rankers.selection.clock import Clock
-from directrix.rankers.selection.trial import FoldFit, Fold, Target, fitted
+from directrix.rankers.selection.trial import Fold, FoldFit, Target, fitted
 
 
 class Ahead:

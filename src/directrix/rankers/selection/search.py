@@ -79,10 +79,9 @@ def search(  # noqa: PLR0913
         queries the training queries judge.
     method, measure : Method or str, measure or str
         What to search, "auto" tries the methods that suit the measure; and what chooses.
-    settings : mapping, optional
-        Settings to fix: they replace the grid's values.
-    models : names, optional
-        Only methods with these: "linear", "mlp", "stumps", "trees"; default all that are installed.
+    settings, models : mapping, names, optional
+        Settings to fix: they replace the grid's values; and which models may be trained: "linear", "mlp",
+        "stumps", "trees", default all that are installed.
     by_query : bool
         Try scales by query too. The ranker may then need all documents of a query to score one of them.
     folds : int >= 1, optional
@@ -95,7 +94,7 @@ def search(  # noqa: PLR0913
     seed, single : int, bool
         Seed of the split and of stochastic trainers; whether to return one candidate, never an ensemble.
     n_jobs : int
-        Trainings at a time, in processes of joblib; -1 = all cores. Same bits for any; not with a time budget.
+        Trainings at a time, in processes; -1 = all cores. Same bits for any; not with a time budget.
     progress : callable, optional
         ``progress(done, total, text)`` at every step of every candidate.
 
