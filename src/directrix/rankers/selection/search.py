@@ -174,7 +174,7 @@ def run_search(  # noqa: PLR0913
             python="Leave out n_jobs or time_budget.",
             shell="Leave out --jobs or --time-budget.",
         )
-    if valid is not None and same_rows(valid, q):
+    if valid is not None and valid is not q and same_rows(valid, q):
         raise InputError(
             "the validation data hold the same rows as the training data, which say nothing about other "
             "queries.",
