@@ -51,6 +51,7 @@ from directrix.rankers.methods import method as method
 from directrix.rankers.methods import methods as methods
 from directrix.rankers.mlp import MLPRanker as MLPRanker
 from directrix.rankers.model_file import load as load
+from directrix.rankers.scorer import make_scorer as make_scorer
 from directrix.rankers.selection.search import search as search
 from directrix.rankers.stumps import StumpRanker as StumpRanker
 from directrix.surrogates.approx import ApproxAP as ApproxAP

@@ -1,4 +1,4 @@
-"""Checks of parameters: numbers within limits and integers, refused with one form of message."""
+"""Checks of parameters: numbers within limits, refused with one form of message; spellings of names."""
 
 from __future__ import annotations
 
@@ -9,6 +9,25 @@ from typing import Any
 from directrix.errors import InputError
 
 SMALLEST, _LARGEST = 1e-30, 1e30
+
+SPELLINGS = {
+    "centre": "center",
+    "centered": "centred",
+    "randomization": "randomisation",
+    "randomized-tukey": "randomised-tukey",
+}
+"""The other spelling of a parameter, or of its value, British or American, to the one that is documented."""
+
+
+def spelled(name: str) -> str:
+    """Return the documented spelling of a name.
+
+    Examples
+    --------
+    >>> spelled("randomization"), spelled("alpha")
+    ('randomisation', 'alpha')
+    """
+    return SPELLINGS.get(name, name)
 
 
 def number(  # noqa: PLR0913

@@ -107,6 +107,8 @@ class Step(NamedTuple):
     ``Result.own_loss`` their own loss."""
     params: Float64Array
     """Parameters at this step, (n_params,); a view that must not be changed or kept without a copy."""
+    score: float = float("nan")
+    """The measure on the validation queries; NaN without them."""
 
 
 Callback: TypeAlias = Callable[[Step], bool | None]

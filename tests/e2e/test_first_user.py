@@ -265,7 +265,8 @@ def test_validation_data_are_other_data(ohsumed, tmp_path):
     (tmp_path / "copy.txt").write_bytes((ohsumed / "train.txt").read_bytes())
     for valid in (ohsumed / "train.txt", tmp_path / "copy.txt"):
         text = refused("train", ohsumed / "train.txt", "--valid", valid, "-o", tmp_path / "m.json")
-        assert "holds the same rows as the training data" in text
+        assert "the validation data hold the same rows as the training data" in text
+        assert "Leave out --valid" in text
 
 
 def test_swapped_arguments_get_one_message(ohsumed, trec, model, tmp_path):

@@ -123,7 +123,7 @@ def test_under_a_budget_a_setting_is_begun_only_if_it_can_nearly_end(monkeypatch
     trials = dx.method("MLP").candidates(dx.NDCG(k=10), {})
     shares = []
 
-    def run(trial, folds, target, clock, is_hopeless):
+    def run(trial, folds, target, clock, *_):
         shares.append(clock.share)
         return Trained(trial, candidate("MLP", np.ones(60)), (), np.zeros(0))
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import inspect
+import itertools
 import re
 import shlex
 import warnings
@@ -21,6 +22,7 @@ from directrix import __version__
 from directrix.cli.inputs import with_inputs
 from directrix.cli.options import message_of
 from directrix.errors import InputError, MissingExtra
+from directrix.parameters import spelled
 from directrix.registry import COMMANDS
 
 
@@ -43,7 +45,7 @@ class _Commands(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         ctx.obj = shlex.join(["directrix", *args])
-        return super().parse_args(ctx, args)
+        return super().parse_args(ctx, _as_documented(args))
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -89,13 +91,37 @@ def _main(
         bool, Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_version)
     ] = False,
     threads: Annotated[
-        int | None, Option(min=1, help="Number of threads. Default: DIRECTRIX_NUM_THREADS, else all cores.")
+        int | None,
+        Option(
+            min=1,
+            help="Number of threads, before or after the command. Default: DIRECTRIX_NUM_THREADS, else all "
+            "cores.",
+        ),
     ] = None,
 ) -> None:
     if threads is not None:
         from directrix.threads import set_threads
 
         set_threads(threads)
+
+
+def _as_documented(args: list[str]) -> list[str]:
+    """Put ``--threads`` before the command, wherever it is typed, and correct the spelling of a test."""
+    first: list[str] = []
+    others: list[str] = []
+    words = iter(args)
+    for word in words:
+        name, sign, value = word.partition("=")
+        if word == "--":
+            others += [word, *words]
+        elif name == "--threads":
+            first += [word] if sign else [word, *itertools.islice(words, 1)]
+        elif name == "--test" and sign:
+            others.append(f"--test={spelled(value)}")
+        else:
+            others.append(spelled(word) if others[-1:] == ["--test"] else word)
+    # without its number it must be the last word, for which there is a message
+    return first if first == ["--threads"] else first + others
 
 
 def _fail(message: str) -> None:

@@ -16,6 +16,7 @@ from typer import Option
 
 from directrix.data.formats import inputs
 from directrix.errors import InputError
+from directrix.parameters import spelled
 
 if TYPE_CHECKING:
     from directrix.measures.convention import Convention
@@ -106,6 +107,7 @@ def parse_settings(texts: Sequence[str] | None, options: dict[str, str]) -> dict
     settings: dict[str, Any] = {}
     for text in texts or ():
         key, sign, value = text.partition("=")
+        key = spelled(key)
         if not sign or not key.isidentifier():
             raise InputError(f"--set {text!r}: KEY=VALUE is needed; type e.g. --set alpha=50.")
         if key in settings:

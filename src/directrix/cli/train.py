@@ -94,6 +94,7 @@ def train(
     ] = None,
     by_query: _ByQuery = True,
     single: Annotated[bool, Option("--single", help="Keep one candidate, never an ensemble.")] = False,
+    jobs: options.JobsOption = 1,
     missing: options.MissingOption = options.Missing.error,
     columns: ColumnNames = RECOGNISED,
     by_position: options.ByPositionOption = False,
@@ -109,6 +110,7 @@ def train(
     from directrix.rankers.selection.search import run_search
 
     with options.usage():
+        options.check_jobs(jobs)
         plan = _plan(settings, scale, measure, method, models, by_query=by_query)
     check_writable(output, train, valid)
     if report is not None:
@@ -129,6 +131,7 @@ def train(
             time_budget=time_budget,
             seed=seed,
             single=single,
+            n_jobs=jobs,
             progress=progress,
         )
     result.ranker.save(output)
@@ -173,14 +176,7 @@ def _plan(
 
 
 def _checked(q: Queries, path: Path, train: Path, queries: Queries, *, by_position: bool) -> Queries:
-    """Return the validation data with the features of the training data, which they must not be."""
-    from directrix.rankers.inputs import digest
-
-    if q.n_docs == queries.n_docs and digest(q) == digest(queries):
-        raise InputError(
-            f"--valid {path} holds the same rows as the training data {train}, which say nothing about "
-            "other queries. Leave out --valid: the choice is then made by cross-validation."
-        )
+    """Return the validation data with the features of the training data."""
     return same_features(
         q, queries.n_features, queries.feature_names, path, str(train), by_position=by_position
     )

@@ -20,7 +20,7 @@ from directrix.data.queries import Queries
 from directrix.data.split import fold_numbers, letor_folds
 from directrix.errors import InputError
 from directrix.parameters import whole
-from directrix.rankers.inputs import digest
+from directrix.rankers.digests import digest
 
 
 @dataclass(frozen=True, eq=False)

@@ -98,6 +98,35 @@ class Trees:
         lines = re.findall(r"^leaf_value=(.*)$", self.text, re.MULTILINE)
         return np.array([float(word) for line in lines for word in line.split()], dtype=np.float64)
 
+    @property
+    def n_trees(self) -> int:
+        """Number of trees."""
+        return len(self._blocks)
+
+    @property
+    def _blocks(self) -> list[str]:
+        """The text of every tree."""
+        body = self.text.partition("\n\n")[2].rpartition("end of trees\n")[0]
+        return [block[0] for block in _BLOCK.finditer(body)]
+
+    def followed_by(self, others: Trees) -> Trees:
+        """Return these trees and others after them, on the same features; not one number of them changes."""
+        if not self.text or not others.text:
+            return self if self.text else others
+        blocks = [
+            f"Tree={number}\n{block.partition(chr(10))[2]}"
+            for number, block in enumerate((*self._blocks, *others._blocks))
+        ]
+        sizes = " ".join(str(len(block.encode())) for block in blocks)
+        head = re.sub(r"(?m)^tree_sizes=.*$", f"tree_sizes={sizes}", others.text.partition("\n\n")[0])
+        return Trees(f"{head}\n\n{''.join(blocks)}end of trees\n", self.n_features)
+
+    def gains(self) -> Float64Array:
+        """Sum over all splits of a feature of what they gain, as LightGBM counts: float64 (n_features,)."""
+        if not self.text:
+            return np.zeros(self.n_features)
+        return np.asarray(self._booster.feature_importance("gain"), dtype=np.float64)
+
     def __getstate__(self) -> dict[str, Any]:
         return {"text": self.text, "n_features": self.n_features}
 

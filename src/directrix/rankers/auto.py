@@ -13,7 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
-from directrix.rankers.base import Ranker, Training
+from directrix.rankers.base import Ranker
+from directrix.rankers.fitting import Training
 from directrix.rankers.named_trainers import seed_of
 from directrix.rankers.selection.search import plan_search, search
 from directrix.types import Float64Array
@@ -94,7 +95,7 @@ class AutoRanker(Ranker):
     random_state: Any = None
 
     def _train(self, training: Training) -> Self:
-        q, valid, measure, weights, callback, _ = training
+        q, valid, measure, weights, callback, _, verbose, _ = training
         if callback is not None:
             raise InputError(
                 "AutoRanker takes no callback: it trains many rankers. Set time_budget= to end it, or use "
@@ -112,6 +113,7 @@ class AutoRanker(Ranker):
             weights=weights,
             single=bool(self.single),
             seed=0 if self.random_state is None else int(seed_of(self.random_state)),
+            progress=_Printer() if verbose else None,
         )
         self.ranker_ = self.search_.ranker
         self.measure_, self.result_ = self.ranker_.measure_, self.ranker_.result_
@@ -146,3 +148,15 @@ class AutoRanker(Ranker):
         """Write the chosen ranker; `directrix.load` returns it as what it is, e.g. a `LinearRanker`."""
         check_is_fitted(self)
         self.ranker_.save(path)
+
+
+class _Printer:
+    """Prints a line at the beginning of every candidate of a search."""
+
+    def __init__(self) -> None:
+        self._last = -1
+
+    def __call__(self, done: int, total: int, text: str) -> None:
+        if done != self._last:
+            self._last = done
+            print(f"[{min(done + 1, total)}/{total}]\t{text}", flush=True)

@@ -6,8 +6,8 @@ The only file that may import scikit-learn's private helpers.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple, Self, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from sklearn.base import _fit_context
@@ -17,16 +17,12 @@ from directrix.data.queries import Queries
 from directrix.data.stored import StoredFeatures
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
-from directrix.rankers.inputs import (
-    Weights,
-    check_training,
-    one_set,
-    per_document,
-    per_query,
-)
+from directrix.rankers.fitted import Fitted
+from directrix.rankers.fitting import Training, training_for
+from directrix.rankers.inputs import one_set, per_document, per_query
 from directrix.rankers.nested import NestedParameters
 from directrix.rankers.rows import checked_rows
-from directrix.rankers.training import goal_of, mean_of, query_means
+from directrix.rankers.training import mean_of, query_means
 from directrix.types import Callback, Float64Array
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -34,18 +30,7 @@ fit_context: Callable[..., Callable[[F], F]] = _fit_context
 """Checks the constructor's parameters when ``fit`` begins."""
 
 
-class Training(NamedTuple):
-    """What a ranker is trained on and for; the measure is None where ``fit`` is not told."""
-
-    queries: Queries
-    valid: Queries | None
-    measure: Any
-    weights: Weights
-    callback: Callback | None = None
-    scale: Any = None  # fitted; the queries are scaled by it
-
-
-class Ranker(NestedParameters, ABC):
+class Ranker(Fitted, NestedParameters, ABC):
     """Base of the rankers: rows and query identifiers in, `Queries` out, and back.
 
     A subclass trains on `Queries` (`_train`) and scores them (`predict_queries`).
@@ -81,6 +66,9 @@ class Ranker(NestedParameters, ABC):
         eval_qid: Any = None,
         eval_group: Any = None,
         measure: RankingMeasure | str | None = None,
+        callback: Callback | Sequence[Callback] | None = None,
+        verbose: bool | int = False,
+        early_stopping_rounds: int | None = None,
     ) -> Self:
         """Train on rows of documents.
 
@@ -105,6 +93,13 @@ class Ranker(NestedParameters, ABC):
         measure : measure or str, optional
             The measure that chooses the iteration and that ``score`` reports, e.g. "nDCG@10".
             Default: the measure that the surrogate tends to.
+        callback : callable, or a list of them, optional
+            Called with every `Step`: ``step.iteration``, ``loss``, ``score`` (on the validation queries) and
+            ``params``; returning True ends the training.
+        verbose : bool or int >= 0
+            Print loss and validation measure after every step, or every ``verbose``-th.
+        early_stopping_rounds : int >= 1, optional
+            ``patience`` of this training, under the name that LightGBM and XGBoost give it.
 
         Returns
         -------
@@ -123,14 +118,13 @@ class Ranker(NestedParameters, ABC):
         q = self._grouped(X, y, qid, group, reset=not self._continues())
         validation = one_set(eval_set, eval_qid, eval_group)
         valid = None if validation is None else self._grouped(*validation, reset=False, prefix="eval_")
-        check_training(q, valid, allow_missing=self.takes_missing)
         by_document = per_document(sample_weight, q, "sample_weight")
-        by_query = per_query(query_weight, q, "query_weight")
-        goal = None if measure is None else goal_of(measure)
-        return self._train(Training(q, valid, goal, (by_document, by_query)))
+        weights = by_document, per_query(query_weight, q, "query_weight")
+        stopping = verbose, early_stopping_rounds
+        return self._train(training_for(self, q, valid, measure, weights, callback, *stopping))
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit_queries(
+    def fit_queries(  # noqa: PLR0913
         self,
         q: Queries,
         valid: Queries | None = None,
@@ -138,7 +132,9 @@ class Ranker(NestedParameters, ABC):
         measure: RankingMeasure | str | None = None,
         doc_weight: Float64Array | None = None,
         query_weight: Float64Array | None = None,
-        callback: Callback | None = None,
+        callback: Callback | Sequence[Callback] | None = None,
+        verbose: bool | int = False,
+        early_stopping_rounds: int | None = None,
     ) -> Self:
         """Train on `Queries`, as `directrix.read_letor` returns them; see ``fit``.
 
@@ -153,8 +149,8 @@ class Ranker(NestedParameters, ABC):
             As in ``fit``.
         doc_weight, query_weight : arrays, optional
             In the order of ``q``.
-        callback : callable, optional
-            Called with every `Step` of the training; returning True ends it.
+        callback, verbose, early_stopping_rounds : optional
+            As in ``fit``.
 
         Raises
         ------
@@ -163,9 +159,9 @@ class Ranker(NestedParameters, ABC):
         """
         if isinstance(q.features, StoredFeatures) and not self.reads_files:
             raise q.features.refusal(f"training {type(self).__name__}")
-        check_training(q, valid, allow_missing=self.takes_missing)
-        goal = None if measure is None else goal_of(measure)
-        return self._train(Training(q, valid, goal, (doc_weight, query_weight), callback))
+        weights = doc_weight, query_weight
+        stopping = verbose, early_stopping_rounds
+        return self._train(training_for(self, q, valid, measure, weights, callback, *stopping))
 
     @abstractmethod
     def _train(self, training: Training) -> Self:
@@ -173,22 +169,6 @@ class Ranker(NestedParameters, ABC):
 
         Warn with ``stacklevel=4``: that is the caller of ``fit`` or ``fit_queries``.
         """
-
-    def _name_features(self, q: Queries) -> None:
-        """Keep number and names of the features, and forget names of an earlier ``fit``."""
-        self.n_features_in_ = q.n_features
-        if q.feature_names is not None:
-            self.feature_names_in_ = np.array(q.feature_names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-
-    def _features_json(self) -> dict[str, Any]:
-        """Number and names of the features, as a model file holds them."""
-        names = getattr(self, "feature_names_in_", None)
-        return {
-            "count": self.n_features_in_,
-            "names": None if names is None else [str(name) for name in names],
-        }
 
     def _continues(self) -> bool:
         """Whether ``fit`` starts from the parameters of the last one."""
@@ -208,10 +188,6 @@ class Ranker(NestedParameters, ABC):
         return Queries.from_arrays(
             X, y, qid=qid, group=group, feature_names=None if names is None else names.tolist(), missing="nan"
         )
-
-    def trained(self) -> Ranker:
-        """The ranker that scores: itself; of an `AutoRanker` the chosen one."""
-        return self
 
     def check_parameters(self) -> None:
         """Check the constructor's parameters now, as ``fit`` would.

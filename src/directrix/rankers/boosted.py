@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import HasMethods, Interval
+from sklearn.utils.validation import check_is_fitted
 
 from directrix.data.queries import Queries
 from directrix.errors import InputError
@@ -14,10 +16,12 @@ from directrix.measures.base import RankingMeasure
 from directrix.measures.dcg import NDCG
 from directrix.models.trees import Trees, lightgbm
 from directrix.objectives.scores import ScoreObjective
-from directrix.rankers.base import Training
+from directrix.rankers.base import Ranker
+from directrix.rankers.fitting import Training
 from directrix.rankers.inputs import surrogate_of
 from directrix.rankers.named_trainers import seed_of
 from directrix.rankers.persistence import check, naming
+from directrix.rankers.starts import start_of
 from directrix.rankers.stored import SHARED_CONSTRAINTS, StoredRanker
 from directrix.rankers.training import judge_of
 from directrix.surrogates.yeti import YetiRank
@@ -73,11 +77,22 @@ class BoostedRanker(StoredRanker):
         `Boosting`: 4096 is the annealing of SmoothRank, from 2^6 to 2^-6.
     random_state : int, RandomState or None
         For the two shares, and the noise of a surrogate that draws some; None is 0.
+    lightgbm_params : dict, optional
+        Further parameters of LightGBM by its own names, e.g. ``{"max_depth": 6, "lambda_l1": 1.0}``; those
+        that have a parameter here are refused.
+    init_model : BoostedRanker or path, optional
+        Continue after the trees of another ranker, fitted on the same features with the same ``scale``, or
+        of its model file: its trees come first, ``n_trees`` counts the new ones. One that is not fitted is
+        fitted to the training queries first, as a ``start`` of `LinearRanker` is.
 
     Attributes
     ----------
     trees_ : Trees
         The trees; ``trees_.text`` is a LightGBM model.
+    feature_importances_ : float64 (n_features,)
+        Share of each feature in the gain of all splits; they sum to 1 (0 for no split).
+    evals_result_ : dict
+        Learning curves, in the form of LightGBM.
     result_ : Result
         Why training stopped; its trace has the loss and the validation measure after every tree, and
         ``params`` the values of the leaves.
@@ -119,6 +134,7 @@ class BoostedRanker(StoredRanker):
         "scale": "text or null",
         "patience": "number or null",
         "anneal": "number or absent",
+        "lightgbm_params": "object or null or absent",
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SHARED_CONSTRAINTS,
@@ -132,6 +148,8 @@ class BoostedRanker(StoredRanker):
         "feature_fraction": [Interval(Real, 0, 1, closed="right")],
         "patience": [Interval(Integral, 1, None, closed="left"), None],
         "anneal": [Interval(Real, 1, None, closed="left")],
+        "lightgbm_params": [dict, None],
+        "init_model": [HasMethods(["fit_queries", "predict_queries"]), str, os.PathLike, None],
     }
 
     surrogate: Surrogate | str | None = None
@@ -148,9 +166,11 @@ class BoostedRanker(StoredRanker):
     patience: int | None = 50
     anneal: float = 1.0
     random_state: Any = None
+    lightgbm_params: dict[str, Any] | None = None
+    init_model: Any = None
 
     def _minimise(self, training: Training, surrogate: Any) -> tuple[Boosting, Result]:
-        data, judged, measure, (by_document, by_query), callback, _ = training
+        data, judged, measure, (by_document, by_query), callback, *_ = training
         lightgbm()  # refuse before the work
         objective: ScoreObjective | Float64Array | None
         if surrogate != _LAMBDARANK:
@@ -162,12 +182,34 @@ class BoostedRanker(StoredRanker):
                 "LightGBM's own objective does not support weights of documents; weight whole queries: "
                 "query_weight=, or choose a surrogate: BoostedRanker('YetiRank')."
             )
-        settings = {name: getattr(self, name) for name in self.saved_parameters if name != "scale"}
+        settings = {name: self.parameter_to_save(name) for name in self.saved_parameters if name != "scale"}
         seed = seed_of(0 if self.random_state is None else self.random_state)
         trainer = Boosting(**settings, seed=int(seed))
         judge = None if judged is None else judge_of(measure, judged)
-        result, self.trees_ = trainer.grow(data, objective, valid=judged, judge=judge, callback=callback)
+        result, self.trees_ = trainer.grow(
+            data, objective, valid=judged, judge=judge, callback=callback, init=self._first_trees(training)
+        )
         return trainer, result
+
+    def _first_trees(self, training: Training) -> Trees | None:
+        """The trees of ``init_model``."""
+        if self.init_model is None:
+            return None
+        given = self.init_model
+        if not isinstance(given, Ranker):
+            from directrix.rankers.model_file import load
+
+            given = load(given)
+        trees: Trees = start_of(given, BoostedRanker, training, "init_model").trees_
+        return trees
+
+    @property
+    def feature_importances_(self) -> Float64Array:
+        """Share of each feature in the gain of all splits: float64 (n_features,), sum 1 or 0."""
+        check_is_fitted(self)
+        gains = self.trees_.gains().reshape(-1, self.n_features_in_).sum(axis=0)  # scales are side by side
+        shares: Float64Array = gains / (gains.sum() or 1.0)
+        return shares
 
     def _scored(self, q: Queries) -> Float64Array:
         return self.trees_.predict(q.features)

@@ -14,7 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
-from directrix.rankers.base import Ranker, Training
+from directrix.rankers.base import Ranker
+from directrix.rankers.fitting import Training
 from directrix.rankers.persistence import Saved
 from directrix.rankers.stored import StoredRanker
 from directrix.rankers.training import spread_within_queries
@@ -95,11 +96,17 @@ class EnsembleRanker(Saved, Ranker):
         return ensemble
 
     def _train(self, training: Training) -> Self:
-        q, valid, measure, (by_document, by_query), callback, _ = training
+        q, valid, measure, (by_document, by_query), callback, _, verbose, _ = training
         self._checked_weights()
         members = [
             clone(member).fit_queries(
-                q, valid, measure=measure, doc_weight=by_document, query_weight=by_query, callback=callback
+                q,
+                valid,
+                measure=measure,
+                doc_weight=by_document,
+                query_weight=by_query,
+                callback=callback,
+                verbose=verbose,
             )
             for member in self.members
         ]

@@ -20,7 +20,8 @@ from directrix.measures.dcg import NDCG
 from directrix.models.rows import row_slice
 from directrix.objectives.build import make_objective
 from directrix.objectives.penalty import L2
-from directrix.rankers.base import Ranker, Training
+from directrix.rankers.base import Ranker
+from directrix.rankers.fitting import Training
 from directrix.rankers.inputs import row_weights
 from directrix.rankers.named_trainers import trainer_of
 from directrix.rankers.starts import given_weights, start_of
@@ -102,7 +103,7 @@ class GradientRanker(StoredRanker):
         return L2(float(self.l2))
 
     def _minimise(self, training: Training, surrogate: Surrogate) -> tuple[Trainer, Result]:
-        data, judged, measure, weights, callback, _ = training
+        data, judged, measure, weights, callback, *_ = training
         trainer = trainer_of(self, measure)
         start = self._start(training)
         self._given = None if isinstance(self.start, str) else start
@@ -117,7 +118,7 @@ class GradientRanker(StoredRanker):
         watched = trainer
         if judged is not None:
             judge = judge_of(measure, judged)
-            watched = BestSoFar(trainer, lambda params: judge(self._scores(params, judged)), self.patience)
+            watched = BestSoFar(trainer, lambda params: judge(self._scores(params, judged)), self._patience)
         result = (
             kept_start(objective, start)
             if self.max_iter == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -92,29 +91,6 @@ def one_set(eval_set: Any, eval_qid: Any, eval_group: Any) -> tuple[Any, Any, An
 def _unwrapped(values: Any) -> Any:
     wrapped = isinstance(values, tuple | list) and len(values) == 1 and np.ndim(values[0]) == 1
     return values[0] if wrapped else values
-
-
-_DIGESTS: WeakKeyDictionary[Queries, str] = WeakKeyDictionary()
-
-
-def digest(q: Queries) -> str:
-    """SHA-256 of features, labels and boundaries: the same data give the same text.
-
-    Kept per `Queries` object, whose arrays never change: a search computes it once.
-    """
-    if q not in _DIGESTS:
-        features = q.features
-        parts: Iterable[Any] = (
-            (features.data, features.indices, features.indptr) if sp.issparse(features) else (features,)
-        )
-        state = hashlib.sha256()
-        for part in (*parts, q.labels, q.qptr):
-            state.update(str((part.dtype.str, part.shape)).encode())
-            stored = isinstance(part, StoredFeatures)
-            for rows in (rows for _, rows in part.blocks(q.qptr)) if stored else (part,):
-                state.update(np.ascontiguousarray(rows).data)
-        _DIGESTS[q] = f"sha256:{state.hexdigest()}"
-    return _DIGESTS[q]
 
 
 _HIGHEST_LABEL = 256  # squares of gains must stay far from the largest float

@@ -13,7 +13,7 @@ from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.models.mlp import Activation, MLPModel
 from directrix.models.scoring import scores_of
-from directrix.rankers.base import Training
+from directrix.rankers.fitting import Training
 from directrix.rankers.gradient import GradientRanker, constraints
 from directrix.rankers.named_trainers import seed_of, trainer_names
 from directrix.rankers.persistence import check, naming, weights

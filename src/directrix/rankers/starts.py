@@ -8,12 +8,14 @@ import numpy as np
 from sklearn.base import clone
 
 from directrix.errors import InputError
-from directrix.rankers.base import Ranker, Training
+from directrix.rankers.base import Ranker
+from directrix.rankers.fitting import Training
+from directrix.rankers.inputs import check_names
 from directrix.types import Float64Array
 
 
-def start_of(start: Ranker, kind: type[Ranker], training: Training) -> Any:
-    """Return a fitted ranker of class ``kind`` whose parameters a new one can start from.
+def start_of(start: Ranker, kind: type[Ranker], training: Training, name: str = "start") -> Any:
+    """Return a fitted ranker of class ``kind`` whose parameters, or trees, a new one can start from.
 
     A ranker that is not fitted is fitted to the training queries first, whose features are scaled already.
     So a cross-validation, which copies by scikit-learn's ``clone``, trains the start on its own queries.
@@ -21,17 +23,18 @@ def start_of(start: Ranker, kind: type[Ranker], training: Training) -> Any:
     Raises
     ------
     InputError
-        If it is of another kind, or was fitted to other features.
+        If it is of another kind, or was fitted to other features; the message calls it ``name``.
     """
     is_fitted = hasattr(start, "n_features_in_")
     fitted: Any = (start if is_fitted else _fitted(start, training)).trained()
     if type(fitted) is not kind:
+        weights = " or from an array of weights" if name == "start" else ""
         raise InputError(
-            f"start is a fitted {type(fitted).__name__}; a {kind.__name__} starts from one of its own kind "
-            f"or from an array of weights. Type start={kind.__name__}(...).fit(X, y, qid=qid)."
+            f"{name} is a fitted {type(fitted).__name__}; a {kind.__name__} starts from one of its own kind"
+            f"{weights}. Type {name}={kind.__name__}(...).fit(X, y, qid=qid)."
         )
     if is_fitted:
-        _check_features(fitted, training)
+        _check_features(fitted, training, name)
     return fitted
 
 
@@ -46,20 +49,21 @@ def _fitted(start: Ranker, training: Training) -> Ranker:
     return fitted
 
 
-def _check_features(start: Any, training: Training) -> None:
+def _check_features(start: Any, training: Training, name: str) -> None:
     """Raise `InputError` unless both have the same number of features, scaled in the same way."""
     if start._n_inputs != training.queries.n_features:
         raise InputError(
-            f"start was fitted to {start._n_inputs} scaled features, the data have "
+            f"{name} was fitted to {start._n_inputs} scaled features, the data have "
             f"{training.queries.n_features}; fit it to the same features."
         )
     theirs, ours = (None if one is None else one.to_json() for one in (start.scale_, training.scale))
     if theirs != ours:
         raise InputError(
-            f"start was fitted with {_scaling(start.scale_)}, this ranker scales features with "
-            f"{_scaling(training.scale)}: its weights mean something else here. Fit both with scale=None, or "
-            "give start without fitting it: it is then fitted to the same features."
+            f"{name} was fitted with {_scaling(start.scale_)}, this ranker scales features with "
+            f"{_scaling(training.scale)}: its parameters mean something else here. Fit both with scale=None, "
+            f"or give {name} without fitting it: it is then fitted to the same features."
         )
+    check_names(training.queries, getattr(start, "feature_names_in_", None))
 
 
 def given_weights(start: Any, n_params: int) -> Float64Array:

@@ -14,7 +14,8 @@ from directrix.data.scale import SCALES, Scale
 from directrix.data.scaling import ScaleUnion, fills_missing, fit_scale, is_scale
 from directrix.errors import InputError, NotConverged, warn
 from directrix.measures.base import RankingMeasure
-from directrix.rankers.base import Ranker, Training
+from directrix.rankers.base import Ranker
+from directrix.rankers.fitting import Training
 from directrix.rankers.inputs import check_finite, check_names, check_reached, check_scores, surrogate_of
 from directrix.rankers.persistence import Saved
 from directrix.rankers.training import last_smoothing, measure_of, sharpened, training_record
@@ -60,6 +61,7 @@ class StoredRanker(Saved, Ranker):
 
     surrogate: Any
     scale: Any
+    patience: int | None
 
     @property
     def takes_missing(self) -> bool:
@@ -96,7 +98,8 @@ class StoredRanker(Saved, Ranker):
         scale = fit_scale(self.scale, q.features)
         data, judged = _scaled(q, scale), None if valid is None else _scaled(valid, scale)
         scaled = training._replace(queries=data, valid=judged, measure=measure, scale=scale)
-        trainer, result = self._minimise(scaled, surrogate)
+        self._patience = self.patience if training.patience is None else training.patience
+        trainer, result = self._minimise(scaled.watched(measure), surrogate)
         self.measure_, self.scale_, self.result_ = measure, scale, result
         self.surrogate_ = sharpened(surrogate, last_smoothing(result))
         self._name_features(q)
@@ -106,8 +109,8 @@ class StoredRanker(Saved, Ranker):
         return self
 
     def parameter_to_save(self, name: str) -> Any:
-        """Value of a constructor's parameter as the model file holds it."""
-        return getattr(self, name)
+        """Value of a constructor's parameter as the model file holds it, or what ``fit`` got in its place."""
+        return self._patience if name == "patience" else getattr(self, name)
 
     @abstractmethod
     def _minimise(self, training: Training, surrogate: Any) -> tuple[Any, Result]:

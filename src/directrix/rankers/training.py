@@ -16,7 +16,8 @@ from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
-from directrix.rankers.inputs import digest, missing_values
+from directrix.rankers.digests import digest
+from directrix.rankers.inputs import missing_values
 from directrix.trainers.boosting import Boosting
 from directrix.types import Float64Array, Measure, Objective, Result, Surrogate, Trainer
 
@@ -76,6 +77,8 @@ def sharpened(surrogate: Any, smoothing: float | None) -> Any:
 def _json_value(name: str, value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
+    if isinstance(value, dict):
+        return {key: _json_value(name, entry) for key, entry in value.items()}
     if isinstance(value, tuple | list | np.ndarray):
         return [_json_value(name, entry) for entry in value]
     return _text(value) if name == "trainer" else value

@@ -22,7 +22,7 @@ _MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _FEW = 25  # points; lines with more have no marks
 _ACROSS = 3  # panels in a row
 _INSIDE = 4  # entries; a longer legend is below the axes, where it hides no curves
-_STYLE: Any = {  # settings of matplotlib while a figure is drawn
+STYLE: Any = {
     "svg.hashsalt": "directrix",  # without it the ids in an SVG are random
     "svg.fonttype": "none",  # text stays text: found by screen readers and searches, in the font of the page
     "font.family": "sans-serif",
@@ -47,6 +47,7 @@ _STYLE: Any = {  # settings of matplotlib while a figure is drawn
     "axes.facecolor": "none",
     "savefig.facecolor": "auto",
 }
+"""Settings of matplotlib while a figure is drawn."""
 
 
 def need_plot() -> None:
@@ -95,12 +96,12 @@ def draw(figure: Figure, form: Literal["png", "svg"]) -> bytes:
     from matplotlib import rc_context
     from matplotlib.figure import Figure as Canvas
 
-    with rc_context(_STYLE):
+    with rc_context(STYLE):
         n = len(figure.panels)
         width, height = across(n), -(-n // across(n))
         canvas = Canvas(figsize=(max(4.6 * width, 5.2), 3.4 * height), layout="constrained")
         axes = canvas.subplots(height, width, squeeze=False).ravel()
-        named = [_draw_panel(panel, ax) for panel, ax in zip(figure.panels, axes, strict=False)]
+        named = [draw_panel(panel, ax) for panel, ax in zip(figure.panels, axes, strict=False)]
         for ax in axes[n:]:
             ax.remove()
         labels = [[label for _, label in handles] for handles in named]
@@ -116,7 +117,7 @@ def draw(figure: Figure, form: Literal["png", "svg"]) -> bytes:
     return file.getvalue()
 
 
-def _draw_panel(panel: Panel, ax: Any) -> list[tuple[Any, str]]:
+def draw_panel(panel: Panel, ax: Any) -> list[tuple[Any, str]]:
     """Draw a panel without its legend; return the lines and labels for the legend."""
     colours, marks, lines = cycle(_COLOURS), cycle(_MARKS), cycle(_LINES)
     bars = [curve for curve in panel.curves if curve.style == "bars"]

@@ -8,6 +8,7 @@ import numpy as np
 
 from directrix.experiments.importance import Importance
 from directrix.experiments.inspection import Inspection
+from directrix.rankers.selection.curve import LearningCurve
 from directrix.rankers.selection.result import Search
 from directrix.rankers.selection.trial import Candidate
 from directrix.reports.crossval import settings_text
@@ -97,34 +98,46 @@ def _learning(result: Search, n_folds: int) -> list[Figure]:
 
 def _learning_of(candidate: Candidate, name: str, measure: str, n_folds: int) -> Figure | None:
     """The measure, if it was evaluated after every step, and the loss, each in its panel."""
-    curve, panels = candidate.curve, []
+    curve = candidate.curve
     if curve is None or len(curve.steps) < 2:
         return None
+    panels = learning_panels(curve, measure, mark_best=n_folds == 1)  # each fold keeps its own step
+    over = f", mean over {n_folds} folds" if n_folds > 1 else ""
+    loss = "what the trainer lowers on the training queries"
     judged = bool(np.isfinite(curve.valid).any())
-    if judged:
+    shown = f"{measure} on the validation queries, and {loss}" if judged else loss
+    kept = "" if judged else "; the last step is kept"
+    title = f"Learning curve of {candidate.label}{over}: {shown}, after every step{kept}."
+    return Figure(name, title, panels, f"{measure} and loss against steps") if panels else None
+
+
+def learning_panels(curve: LearningCurve, measure: str, *, mark_best: bool) -> tuple[Panel, ...]:
+    """The measure on the validation queries by step, and the loss; without what is not known."""
+    panels = []
+    if np.isfinite(curve.valid).any():
         lines = [Curve("", curve.steps, curve.valid)]
-        if n_folds == 1:  # each fold keeps its own step
+        if mark_best:
             at = [int(np.nanargmax(curve.valid))]
             lines.append(Curve("best", curve.steps[at], curve.valid[at], "points"))
         panels.append(Panel("", tuple(lines), "step", f"{measure}, validation"))
     if np.isfinite(curve.loss).any():
         panels.append(Panel("", (Curve("", curve.steps, curve.loss),), "step", "loss, training"))
-    over = f", mean over {n_folds} folds" if n_folds > 1 else ""
-    loss = "what the trainer lowers on the training queries"
-    shown = f"{measure} on the validation queries, and {loss}" if judged else loss
-    kept = "" if judged else "; the last step is kept"
-    title = f"Learning curve of {candidate.label}{over}: {shown}, after every step{kept}."
-    return Figure(name, title, tuple(panels), f"{measure} and loss against steps") if panels else None
+    return tuple(panels)
+
+
+def importance_panel(values: Float64Array, names: Sequence[str], label: str) -> Panel:
+    """One bar per feature, in this order."""
+    places: Array = np.arange(len(values), dtype=np.float64)
+    shown = tuple(name.removeprefix("feature ") for name in names)
+    return Panel("", (Curve("", places, values, "bars"),), "feature", label, x_names=shown)
 
 
 def _importance(importance: Importance, n_features: int) -> list[Figure]:
     shown = [j for j in importance.ranked if importance.mean[j] or importance.error[j]][:n_features]
     if not shown:
         return []
-    places: Array = np.arange(len(shown), dtype=np.float64)
-    names = tuple(importance.names[j].removeprefix("feature ") for j in shown)
-    bars = Curve("", places, importance.mean[shown], "bars")
-    panel = Panel("", (bars,), "feature", f"fall of {importance.measure}", x_names=names)
+    names = [importance.names[j] for j in shown]
+    panel = importance_panel(importance.mean[shown], names, f"fall of {importance.measure}")
     title = (
         f"Importance of features: the fall of {importance.measure} when one is shuffled within every query."
     )

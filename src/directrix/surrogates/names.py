@@ -7,6 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 from directrix.errors import InputError
+from directrix.parameters import spelled
 from directrix.parsing import NOT_A_CALL, parse_call
 from directrix.registry import SURROGATES, load_class
 from directrix.types import Surrogate
@@ -48,7 +49,7 @@ def surrogate(text: str | Surrogate) -> Any:
         )
     kind = load_class(SURROGATES, name)
     try:
-        return kind(*call.arguments, **call.fields)
+        return kind(*call.arguments, **{spelled(name): value for name, value in call.fields.items()})
     except TypeError as error:
         known = ", ".join(f"{field.name}={field.default!r}" for field in fields(kind))
         raise InputError(f"surrogate {text!r}: {error}. Known fields: {known}.") from None

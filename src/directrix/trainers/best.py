@@ -80,7 +80,7 @@ class BestSoFar:
             if now > best["score"]:
                 best.update(score=now, iteration=step.iteration, loss=step.loss)
                 best["params"] = np.array(step.params)
-            stop = bool(callback is not None and callback(step))
+            stop = bool(callback is not None and callback(step._replace(score=now)))
             waited = self.patience is not None and step.iteration - best.get("iteration", 0) >= self.patience
             return stop or waited
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -11,8 +11,9 @@ import numpy as np
 
 from directrix.data.queries import Queries
 from directrix.models.trees import lightgbm, quietly
+from directrix.types import Float64Array
 
-_SHARED: ContextVar[dict[tuple[int, ...], tuple[Any, Any]] | None] = ContextVar("_SHARED", default=None)
+_SHARED: ContextVar[dict[tuple[Any, ...], tuple[Any, Any]] | None] = ContextVar("_SHARED", default=None)
 
 
 @contextmanager
@@ -28,15 +29,27 @@ def sharing_bins() -> Iterator[None]:
         _SHARED.reset(token)
 
 
-def binned(data: Queries, settings: dict[str, Any], like: Any = None) -> Any:
-    """Return LightGBM's data set of the features, for validation data with the bins of another one."""
-    # LightGBM's own objective needs labels and weights, and a data set does not give up its weights
-    shared = _SHARED.get() if settings["objective"] == "none" else None
-    key = id(data.features), id(like), settings["max_bin"]
+def binned(
+    data: Queries,
+    settings: dict[str, Any],
+    like: Any = None,
+    *,
+    own: Mapping[str, Any] | None = None,
+    start: Float64Array | None = None,
+) -> Any:
+    """Return LightGBM's data set of the features, for validation data with the bins of another one.
+
+    ``own`` are the settings that users passed through, on which bins may depend; ``start`` are first scores.
+    """
+    # LightGBM's own objective needs labels and weights, and a data set does not give up what was set once
+    shared = _SHARED.get() if settings["objective"] == "none" and start is None else None
+    key = id(data.features), id(like), settings["max_bin"], repr(own)
     if shared is not None and key in shared:
         return shared[key][1]
     no_labels = np.zeros(data.n_docs)
     rows = lightgbm().Dataset(data.features, no_labels, like, params=settings, free_raw_data=True)
+    if start is not None:
+        rows.set_init_score(start)
     quietly(rows.construct)
     if shared is not None:
         shared[key] = data.features, rows  # the features stay alive, and with them their identity

@@ -10,7 +10,7 @@ with gradient g and curvature h of the loss (see `KernelSurrogate.curvature`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,11 +23,10 @@ from directrix.models.trees import Trees, lightgbm, quietly, threads_for
 from directrix.objectives.scores import ScoreObjective
 from directrix.parameters import number, whole
 from directrix.trainers.bins import binned
+from directrix.trainers.lightgbm_params import check_lightgbm_params, lightgbm_settings, refusing_values
 from directrix.trainers.progress import Progress
 from directrix.types import Callback, Float64Array, Result
 
-_L2 = 20.0  # docs/decisions/0139
-_MAX_BIN, _MAX_BIN_OF_LIGHTGBM = 127, 255
 _HIGHEST_LABEL = 30  # LightGBM's own objective has gains for no more
 
 
@@ -56,6 +55,8 @@ class Boosting:
         tree to tree, to 1 in the unit of ``surrogate.at``. Steps have the unit of scores: the ratio matters.
     seed : int >= 0
         Of the random choice of documents and features, and of the noise of a surrogate that draws some.
+    lightgbm_params : mapping, optional
+        Further parameters of LightGBM, e.g. ``{"max_depth": 6}``.
 
     References
     ----------
@@ -75,6 +76,7 @@ class Boosting:
     patience: int | None = None
     anneal: float = 1.0
     seed: int = 0
+    lightgbm_params: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         for name in ("n_trees", "min_data_in_leaf") + ("patience",) * (self.patience is not None):
@@ -97,6 +99,7 @@ class Boosting:
         valid: Queries | None = None,
         judge: Callable[[Float64Array], float] | None = None,
         callback: Callback | None = None,
+        init: Trees | None = None,
     ) -> tuple[Result, Trees]:
         """Grow trees on the features of ``data``.
 
@@ -113,12 +116,14 @@ class Boosting:
         callback : callable, optional
             Called with a `Step` before the first and after every tree, whose parameters are the scores of
             the training documents; returning True stops.
+        init : Trees, optional
+            The first trees; those that are grown improve on their scores.
 
         Returns
         -------
         result : Result
-            ``params`` are the values of all leaves; ``counts`` has iterations and best; ``value`` is the loss
-            with the kept trees, NaN under LightGBM's own objective.
+            ``params`` are the values of all leaves; ``counts`` has iterations and best, which count the new
+            trees; ``value`` is the loss with the kept trees, NaN under LightGBM's own objective.
         trees : Trees
 
         Raises
@@ -126,38 +131,19 @@ class Boosting:
         MissingExtra
             If LightGBM is not installed.
         InputError
-            If all validation scores are NaN, LightGBM's own objective does not take the labels, or there is
-            no smoothing to ``anneal``.
+            If all validation scores are NaN, LightGBM's own objective does not take the labels, there is no
+            smoothing to ``anneal``, or LightGBM does not take one of ``lightgbm_params``.
 
         Notes
         -----
         The same bits for any number of threads: LightGBM's ``deterministic``, and histograms by rows.
         """
+        check_lightgbm_params(self.lightgbm_params or {})
+        first = Trees("", data.n_features) if init is None else init
         if not _varies(data.features):
-            return _no_tree(data, objective, callback)
-        return _Run(self, data, objective, valid, judge, callback).grow()
-
-    def settings(self, threads: int, *, lambdarank: bool) -> dict[str, Any]:
-        """Return LightGBM's parameters; ``lambdarank``: with its own objective."""
-        shrinkage, max_bin = (0.0, _MAX_BIN_OF_LIGHTGBM) if lambdarank else (_L2, _MAX_BIN)
-        return {
-            "objective": "lambdarank" if lambdarank else "none",
-            "metric": "none",
-            "learning_rate": self.learning_rate,
-            "num_leaves": self.num_leaves,
-            "min_data_in_leaf": self.min_data_in_leaf,
-            "lambda_l2": shrinkage if self.l2 is None else self.l2,
-            "max_bin": max_bin if self.max_bin is None else self.max_bin,
-            "bagging_fraction": self.subsample,
-            "bagging_freq": int(self.subsample < 1.0),
-            "feature_fraction": self.feature_fraction,
-            "feature_pre_filter": False,
-            "seed": self.seed,
-            "deterministic": True,
-            "force_row_wise": True,
-            "num_threads": threads,
-            "verbosity": -1,
-        }
+            return _no_tree(data, objective, callback, first)
+        with refusing_values(self.lightgbm_params):
+            return _Run(self, data, objective, valid, judge, callback, first).grow()
 
 
 class _Run(Progress):
@@ -171,8 +157,11 @@ class _Run(Progress):
         valid: Queries | None,
         judge: Callable[[Float64Array], float] | None,
         callback: Callback | None,
+        first: Trees,
     ) -> None:
-        super().__init__(np.zeros(data.n_docs), callback)
+        start = first.predict(data.features)
+        super().__init__(start, callback)
+        self.first = first
         self.trainer, self.data, self.judge = trainer, data, judge if valid is not None else None
         self.objective = objective if isinstance(objective, ScoreObjective) else None
         if trainer.anneal > 1.0 and not hasattr(getattr(self.objective, "surrogate", None), "at"):
@@ -180,16 +169,19 @@ class _Run(Progress):
                 f"anneal={trainer.anneal:g} lowers the smoothing of a surrogate, and this one has none; "
                 'train a smooth one, e.g. BoostedRanker("SmoothNDCG", anneal=4096.0), or set anneal=1.'
             )
-        settings = trainer.settings(threads_for(data.features), lambdarank=self.objective is None)
+        settings = lightgbm_settings(trainer, threads_for(data.features), lambdarank=self.objective is None)
         if self.objective is None:
             _check_labels(data)
-        rows = binned(data, settings)
+        own = trainer.lightgbm_params
+        rows = binned(data, settings, own=own, start=start if first.n_trees else None)
         if self.objective is None:
             weight = None if objective is None else np.repeat(np.asarray(objective), np.diff(data.qptr))
             rows.set_label(data.labels).set_group(np.diff(data.qptr)).set_weight(weight)
         self.booster = quietly(lightgbm().Booster, settings, rows)
         if self.judge is not None and valid is not None:
-            quietly(self.booster.add_valid, binned(valid, settings, like=rows), "valid")
+            before = first.predict(valid.features) if first.n_trees else None
+            judged = binned(valid, settings, like=rows, own=own, start=before)
+            quietly(self.booster.add_valid, judged, "valid")
         self.best, self.best_score = 0, -np.inf
 
     def grow(self) -> tuple[Result, Trees]:
@@ -216,7 +208,8 @@ class _Run(Progress):
         objective = self.objective
         if self.trainer.anneal > 1.0:
             objective = objective.at(self._smoothing())
-        return objective.value_grad_curvature(scores, self.trainer.seed, len(self.trace))
+        # the noise of a tree is that of its place among all, as in one training
+        return objective.value_grad_curvature(scores, self.trainer.seed, self.first.n_trees + len(self.trace))
 
     def _smoothing(self) -> float:
         """Smoothing for the next tree: from ``anneal`` down to 1."""
@@ -231,7 +224,7 @@ class _Run(Progress):
             return {}
         score = self.judge(_scores(self.booster.eval_valid))
         # scores that are all 0 rank nothing: a model has at least one tree
-        if n > 0 and score > self.best_score:
+        if (n > 0 or self.first.n_trees) and score > self.best_score:
             self.best, self.best_score = n, score
         return {"score": score}
 
@@ -248,28 +241,28 @@ class _Run(Progress):
         grown, message = self.iterations, self.message
         counts = {"iterations": grown}
         if self.judge is not None and grown > 0:
-            if not self.best:
+            if not np.isfinite(self.best_score):
                 raise InputError(
                     f"the score was NaN after all {grown} trees, so none is best; the measure must be "
                     "defined for at least one validation query."
                 )
             counts["best"] = self.best
             message = f"{message}; best after {self.best} trees with {self.best_score:.4f}"
-        trees = Trees.grown(self.booster, self.best, self.data.n_features)
+        trees = self.first.followed_by(Trees.grown(self.booster, self.best, self.data.n_features))
         loss = float(self.trace[self.best]["loss"]) if self.trace else np.nan
         return Result(trees.leaf_values, loss, self.status, message, counts, self.trace), trees
 
 
-def _no_tree(data: Queries, objective: Any, callback: Callback | None) -> tuple[Result, Trees]:
+def _no_tree(data: Queries, objective: Any, callback: Callback | None, first: Trees) -> tuple[Result, Trees]:
     """The start alone, for features that are all constant, with which LightGBM ends in an error."""
-    scores, loss = np.zeros(data.n_docs), np.nan
+    scores, loss = first.predict(data.features), np.nan
     if isinstance(objective, ScoreObjective):
         loss = objective.value_grad_curvature(scores)[0]
     progress = Progress(scores, callback)
     with progress:
         progress.step(scores, loss)
         progress.end("converged", "no feature varies: there is nothing to split")
-    return replace(progress.result(), params=np.zeros(0)), Trees("", data.n_features)
+    return replace(progress.result(), params=first.leaf_values), first
 
 
 def _scores(evaluate: Callable[..., Any]) -> Float64Array:

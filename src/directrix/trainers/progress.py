@@ -40,7 +40,8 @@ class Progress:
         number = len(self.trace)
         self.params, self.loss = np.array(params), loss
         self.trace.append({"iteration": number, "loss": loss, **columns})
-        if self.callback is not None and self.callback(Step(number, loss, params)):
+        seen = Step(number, loss, params, columns.get("score", np.nan))
+        if self.callback is not None and self.callback(seen):
             self.end("stopped", "stopped by the callback")
 
     def end(self, status: Status, message: str) -> None:

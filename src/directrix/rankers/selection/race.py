@@ -12,6 +12,7 @@ import numpy as np
 
 from directrix.errors import InputError
 from directrix.rankers.method import Trial
+from directrix.rankers.selection.ahead import Ahead, training_ahead
 from directrix.rankers.selection.blend import eligible
 from directrix.rankers.selection.choose import difference
 from directrix.rankers.selection.clock import Clock
@@ -37,10 +38,14 @@ class Race:
         In the order of preference.
     folds, target, clock
         As in `run_trial`.
+    n_jobs : int
+        Trainings at a time, see `Ahead`.
     """
 
-    def __init__(self, trials: Sequence[Trial], folds: list[Fold], target: Target, clock: Clock) -> None:
-        self.trials, self.folds, self.target, self.clock = trials, folds, target, clock
+    def __init__(
+        self, trials: Sequence[Trial], folds: list[Fold], target: Target, clock: Clock, n_jobs: int = 1
+    ) -> None:
+        self.trials, self.folds, self.target, self.clock, self.n_jobs = trials, folds, target, clock, n_jobs
         self.failed: dict[str, InputError] = {}
         """The first error of each method that could not be trained with every setting."""
         self.n_untried = 0
@@ -120,6 +125,10 @@ class Race:
             yield f"{', '.join(self.left_out)}: only one setting was tried, because other methods are ahead"
 
     def _run(self, trials: Sequence[Trial], n_later: int) -> None:
+        with training_ahead(trials, self.folds, self.target, self.n_jobs) as ahead:
+            self._run_in_order(trials, n_later, ahead)
+
+    def _run_in_order(self, trials: Sequence[Trial], n_later: int, ahead: Ahead | None) -> None:
         for number, trial in enumerate(trials):
             left, following = self.clock.left - self._reserved, trials[number:]
             if self._tried and left <= 0.0:
@@ -137,10 +146,14 @@ class Race:
             self.clock.start(self._n_begun, trial.method.name, share)
             self._n_begun += 1
             try:
-                trained = run_trial(trial, self.folds, self.target, self.clock, self._is_hopeless)
+                take = None if ahead is None else ahead.take
+                trained = run_trial(trial, self.folds, self.target, self.clock, self._is_hopeless, take)
             except InputError as error:  # data that no method can train on were refused before
                 self.failed.setdefault(trial.method.name, error)
                 continue
+            finally:
+                if ahead is not None:
+                    ahead.drop(trial)
             self._planned[id(trained.trial)] = trial
             self._tried.append(trained)
             kept = eligible(self._tried)

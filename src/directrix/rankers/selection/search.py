@@ -12,6 +12,7 @@ from directrix.data.queries import Queries
 from directrix.data.weights import weights_of
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
+from directrix.rankers.digests import same_rows
 from directrix.rankers.ensemble import EnsembleRanker
 from directrix.rankers.inputs import Weights, check_measurable, check_trainable
 from directrix.rankers.kinds import MODELS
@@ -60,6 +61,7 @@ def search(  # noqa: PLR0913
     weights: Weights = (None, None),
     seed: int = 0,
     single: bool = False,
+    n_jobs: int = 1,
     progress: Progress | None = None,
 ) -> Search:
     """Train the settings of a method's grid and keep the one that the measure prefers, or an ensemble.
@@ -75,26 +77,24 @@ def search(  # noqa: PLR0913
         Validation queries. Without them every candidate is judged on queries that it was not trained on, by
         cross-validation in ``folds`` folds, and the chosen one is trained again on all; with fewer than 10
         queries the training queries judge.
-    method : Method or str
-        What to search; "auto" tries the methods that suit the measure, in an order of preference.
-    measure : measure or str
-        What chooses.
-    settings : mapping, optional
-        Settings to fix: they replace the grid's values.
-    models : names, optional
-        Only methods with these models: "linear", "mlp", "stumps", "trees"; default all that are installed.
+    method, measure : Method or str, measure or str
+        What to search, "auto" tries the methods that suit the measure; and what chooses.
+    settings, models : mapping, names, optional
+        Settings to fix: they replace the grid's values; and which models may be trained: "linear", "mlp",
+        "stumps", "trees", default all that are installed.
     by_query : bool
         Try scales by query too. The ranker may then need all documents of a query to score one of them.
     folds : int >= 1, optional
         1 holds back a fifth of the queries. Default: 5, and 1 from 1,000 queries on.
     time_budget : float > 0, optional
-        Seconds for all candidates, without training the chosen one again on all queries. Trees get a rate
-        that suits their share; what takes longer is stopped and judged as it stands. Results depend on the
-        speed of the machine.
+        Seconds for all candidates, without training the chosen one again on all queries. What takes longer
+        than its share is stopped and judged as it stands: results depend on the speed of the machine.
     weights : (doc_weight, query_weight), optional
         As in ``fit_queries``.
     seed, single : int, bool
         Seed of the split and of stochastic trainers; whether to return one candidate, never an ensemble.
+    n_jobs : int
+        Trainings at a time, in processes; -1 = all cores. Same bits for any; not with a time budget.
     progress : callable, optional
         ``progress(done, total, text)`` at every step of every candidate.
 
@@ -123,7 +123,7 @@ def search(  # noqa: PLR0913
     ('RankNet l2=0.1', 'LinearRanker')
     """
     plan = plan_search(method, measure, settings or {}, models, by_query=by_query)
-    run = partial(run_search, folds=folds, time_budget=time_budget, weights=weights)
+    run = partial(run_search, folds=folds, time_budget=time_budget, weights=weights, n_jobs=n_jobs)
     return run(plan, q, valid, seed=seed, single=single, progress=progress)
 
 
@@ -161,16 +161,31 @@ def run_search(  # noqa: PLR0913
     weights: Weights = (None, None),
     seed: int = 0,
     single: bool = False,
+    n_jobs: int = 1,
     progress: Progress | None = None,
 ) -> Search:
     """Train and judge what is planned; see `search`."""
     check_trainable(q)
+    if n_jobs != 1 and time_budget is not None:
+        raise InputError(
+            f"{n_jobs} trainings at a time cannot share a time budget.",
+            python="Leave out n_jobs or time_budget.",
+            shell="Leave out --jobs or --time-budget.",
+        )
+    if valid is not None and valid is not q and same_rows(valid, q):
+        raise InputError(
+            "the validation data hold the same rows as the training data, which say nothing about other "
+            "queries.",
+            python="Leave them out: the choice is then made by cross-validation.",
+            shell="Leave out --valid: the choice is then made by cross-validation.",
+        )
     weights = _checked(weights, q)
     trials, without_weights = _supporting_weights(plan.trials, weights)
     parts, selection = selection_folds(q, valid, weights, folds, seed)
     for part in (parts[0].train, parts[0].judge):
         check_measurable(plan.measure, part)
-    race = Race(trials, parts, Target(plan.measure, seed=seed), Clock(time_budget, len(trials), progress))
+    clock = Clock(time_budget, len(trials), progress)
+    race = Race(trials, parts, Target(plan.measure, seed=seed), clock, n_jobs)
     tried = race.run()
     candidates = tuple(trained.candidate for trained in tried)
     final = _Final(race, q, weights, is_refitted=valid is None and parts[0].train is not q)

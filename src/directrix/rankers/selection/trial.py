@@ -175,20 +175,31 @@ class Trained(NamedTuple):
     scores: Float64Array
 
 
+class FoldFit(NamedTuple):
+    """A ranker, trained on a fold; the trial, which the time may have changed; seconds by step and in all."""
+
+    ranker: Any
+    trial: Trial
+    at_step: Mapping[int, float]
+    seconds: float
+
+
 def run_trial(
     trial: Trial,
     folds: list[Fold],
     target: Target,
     clock: Clock,
     is_hopeless: Callable[[Float64Array], bool] | None = None,
+    ahead: Callable[[Trial, int], FoldFit] | None = None,
 ) -> Trained:
     """Train and judge one trial.
 
     A training that used up its share of the time budget is judged as it stands. Trees may get a learning rate
     that suits the time, see `Pace`; the settings of the returned trial have it. After each fold but the last
-    ``is_hopeless(values)``, of the values so far, says whether to drop the trial.
+    ``is_hopeless(values)``, of the values so far, says whether to drop the trial. ``ahead(trial, fold)`` has
+    the ranker of a fold that was trained in another process.
     """
-    begun, measure = working_time(), target.measure
+    seconds, measure = 0.0, target.measure
     values: list[Float64Array] = []
     rankers, trained, steps, scores, curves, outcome = [], [], [], [], [], ""
     for number, fold in enumerate(folds):
@@ -196,16 +207,20 @@ def run_trial(
             outcome = "dropped"
             break
         clock.start_fold(len(folds) - number)
-        ranker, pace = _fitted(trial, fold, target, clock)
-        trial = pace.trial
+        fit = fitted(trial, fold, target, clock) if ahead is None else ahead(trial, number)
+        begun = working_time()
+        ranker = fit.ranker
+        if ahead is None:  # otherwise it is a copy
+            trial = fit.trial
         rankers.append(ranker)
-        curves.append(LearningCurve.of(ranker.result_.trace, pace.steps.seconds))
+        curves.append(LearningCurve.of(ranker.result_.trace, fit.at_step))
         on_train, on_judge = ranker.predict_queries(fold.train), ranker.predict_queries(fold.judge)
         values.append(values_of(measure, on_judge, fold.judge))
         trained.append(mean_over_queries(values_of(measure, on_train, fold.train)))
         steps.append(_steps(ranker.result_.counts))
         spread = spread_within_queries(on_train, fold.train)
         scores.append(on_judge / spread if spread > 0.0 else np.zeros(len(on_judge)))
+        seconds += fit.seconds + working_time() - begun
     judged = np.concatenate(values)
     candidate = Candidate(
         trial.method.name,
@@ -214,7 +229,7 @@ def run_trial(
         float(np.mean(trained)),
         int(np.median(steps)),
         ranker.result_.status,
-        working_time() - begun,
+        seconds,
         judged,
         outcome or ("cut short" if clock.was_cut else ""),
         mean_curve(curves),
@@ -222,8 +237,9 @@ def run_trial(
     return Trained(trial, candidate, tuple(rankers), np.concatenate(scores))
 
 
-def _fitted(trial: Trial, fold: Fold, target: Target, clock: Clock) -> tuple[Any, Pace]:
-    """Return the ranker, trained on a fold, and what saw its steps."""
+def fitted(trial: Trial, fold: Fold, target: Target, clock: Clock) -> FoldFit:
+    """Train the ranker of a trial on a fold."""
+    begun = working_time()
     ranker, measure = target.ranker(trial), target.measure
     pace = Pace(trial, ranker, clock)
     ranker.fit_queries(
@@ -234,7 +250,11 @@ def _fitted(trial: Trial, fold: Fold, target: Target, clock: Clock) -> tuple[Any
         query_weight=fold.weights[1],
         callback=pace,
     )
-    return (ranker, pace) if pace.trial is trial else _fitted(pace.trial, fold, target, clock)
+    taken = working_time() - begun
+    if pace.trial is trial:
+        return FoldFit(ranker, trial, pace.steps.seconds, taken)
+    again = fitted(pace.trial, fold, target, clock)
+    return again._replace(seconds=again.seconds + taken)
 
 
 def refit(trained: Trained, q: Queries, weights: Weights, target: Target, clock: Clock) -> Any:
