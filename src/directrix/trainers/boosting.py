@@ -257,7 +257,7 @@ class _Run(Progress):
             message = f"{message}; best after {self.best} trees with {self.best_score:.4f}"
         trees = Trees.grown(self.booster, self.best, self.data.n_features)
         loss = float(self.trace[self.best]["loss"]) if self.trace else np.nan
-        return Result(trees.leaf_values, loss, self.status, message, counts, self.trace), trees
+        return Result(trees.leaf, loss, self.status, message, counts, self.trace), trees
 
 
 def _no_tree(data: Queries, objective: Any, callback: Callback | None) -> tuple[Result, Trees]:
@@ -269,7 +269,7 @@ def _no_tree(data: Queries, objective: Any, callback: Callback | None) -> tuple[
     with progress:
         progress.step(scores, loss)
         progress.end("converged", "no feature varies: there is nothing to split")
-    return replace(progress.result(), params=np.zeros(0)), Trees("", data.n_features)
+    return replace(progress.result(), params=np.zeros(0)), Trees.none(data.n_features)
 
 
 def _scores(evaluate: Callable[..., Any]) -> Float64Array:
