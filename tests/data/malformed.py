@@ -134,6 +134,10 @@ FILES: dict[str, tuple[bytes | Callable[[Path], None], str]] = {
         r"2 lines cannot be used:\n.*bad:1: .*\n.*bad:60002: the value of '1:y'",
     ),
     # sizes of queries beside the file
+    "side-file-wraps-around": (
+        _side_file("99999999999999999\n" * 184 + "46744073709551800\n" * 1 + "1\n" * 3),
+        r"sizes add up to 18,4",
+    ),
     "side-file-sum": (_side_file("1\n1\n"), r"2 sizes add up to 2, but .* has 3 lines"),
     "side-file-text": (_side_file("1\ntwo\n"), r"size 2 is 'two'"),
     "side-file-zero": (_side_file("0\n3\n"), r"size 1 is '0'"),

@@ -79,6 +79,7 @@ ARRAYS = {
         {"qid": [[1], [1], [2], [2]]},
         r"qid holds values that cannot name a query \(unhashable type: 'list'\)",
     ),
+    "group sum wraps around": ({"group": [2**62] * 4 + [4]}, r"5 sizes add up to 18,446,744,073,709,551,6"),
     "group sum": ({"group": [1, 2]}, r"2 sizes add up to 3, but X has 4 rows"),
     "group zero": ({"group": [0, 4]}, r"the size of query 0 is 0; sizes are integers >= 1"),
     "group fraction": ({"group": [1.5, 2.5]}, r"the size of query 0 is 1.5"),
@@ -113,6 +114,11 @@ RANKINGS = {
     "qptr empty": (([1.0], [1.0], []), r"qptr is empty; query boundaries start at 0"),
     "qptr decreases": (([1.0] * 3, [1.0] * 3, [0, 2, 1, 3]), r"qptr decreases from 2 to 1 at query 1"),
     "qptr end": (([1.0] * 3, [1.0] * 3, [0, 2]), r"qptr ends at 2, but there are 3 scores"),
+    "qptr wraps around": (
+        ([1.0] * 3, [1.0] * 3, [0, 3 * 2**61, -(2**62), 3]),
+        r"qptr decreases from 6917529027641081856 to -4611686018427387904 at query 1",
+    ),
+    "qptr beyond int64": (([1.0], [1.0], [0, 1e300]), r"qptr has dtype float64 and values that are no int"),
     "qptr fractions": (([1.0], [1.0], [0, 0.5]), r"qptr has dtype float64 and values that are no integers"),
     "qptr columns": (([1.0], [1.0], [[0, 1]]), r"qptr has shape \(1, 2\)"),
 }

@@ -1,5 +1,7 @@
-"""The text of trees is checked before LightGBM, which trusts it, gets to see it."""
+"""Own trees: LightGBM's scores bit by bit, and nothing that is not a tree."""
 
+import json
+import multiprocessing
 import pickle
 import sys
 
@@ -13,48 +15,94 @@ import directrix as dx
 from directrix.data.synthetic import make_cubic
 from directrix.models.trees import Trees, threads_for
 
-pytest.importorskip("lightgbm")
+lightgbm = pytest.importorskip("lightgbm")
+RNG = np.random.default_rng(0)
 Q = make_cubic(12, 15, 3, seed=0)
 TREES = dx.BoostedRanker(n_trees=3, num_leaves=4, min_data_in_leaf=5).fit_queries(Q).trees_
+X = RNG.standard_normal((1500, 6))
+Y = X[:, 0] * X[:, 1] + X[:, 2]
 
 
-def walk(text, row):
-    """Sum over trees of the leaf reached: LightGBM's format read with the naked eye."""
-    total = 0.0
-    for block in text.split("Tree=")[1:]:
-        tree = dict(line.split("=") for line in block.splitlines() if "=" in line)
-        node = 0
-        while node >= 0:
-            feature, threshold = (
-                int(tree["split_feature"].split()[node]),
-                float(tree["threshold"].split()[node]),
-            )
-            side = "left_child" if row[feature] <= threshold else "right_child"
-            node = int(tree[side].split()[node])
-        total += float(tree["leaf_value"].split()[-1 - node])
-    return total
+def with_holes(features, value=np.nan, share=0.2):
+    return np.where(RNG.random(features.shape) < share, value, features)
 
 
-def test_a_score_is_the_sum_of_the_leaves():
-    wanted = [walk(TREES.text, row) for row in Q.features.astype(float)]
-    np.testing.assert_allclose(TREES.predict(Q.features), wanted, rtol=1e-14, atol=0)
-    assert len(set(wanted)) > 3
-    assert len(TREES.leaf_values) == 3 * 4
+def categories():
+    features = X.copy()
+    features[:, 3], features[:, 4] = RNG.integers(0, 70, len(X)), RNG.integers(0, 5, len(X))
+    return features
 
 
-def test_sparse_rows_score_alike():
-    assert TREES.predict(sp.csr_matrix(Q.features)).tobytes() == TREES.predict(Q.features).tobytes()
+def odd_categories(features):
+    odd = features.copy()
+    for at, value in enumerate([np.nan, -1.0, 1e9, 2.7, 1e300, -0.5, 69.9, 2.0**31]):
+        odd[at * 100 : (at + 1) * 100, 3:5] = value
+    return odd
+
+
+HOLES, ZEROS, CLASSES = with_holes(X), with_holes(X, 0.0), categories()
+BY_CLASS = Y + 3.0 * np.sin(CLASSES[:, 3]) + (CLASSES[:, 4] == 2.0)
+GROWN = {
+    "numbers": (X, Y, {}, X),
+    "float32": (X.astype(np.float32), Y, {}, X.astype(np.float32)),
+    "NaN in training": (HOLES, Y, {}, HOLES),
+    "NaN in use only": (X, Y, {}, HOLES),
+    "zeros are missing": (ZEROS, Y, {"zero_as_missing": True}, with_holes(ZEROS, 1e-36)),
+    "nothing is missing": (ZEROS, Y, {"use_missing": False}, HOLES),
+    "categories": (CLASSES, BY_CLASS, {"min_data_per_group": 5}, CLASSES),
+    "categories that are none": (CLASSES, BY_CLASS, {"min_data_per_group": 5}, odd_categories(CLASSES)),
+    "one leaf": (X, np.zeros(len(X)), {}, X),
+}
+
+
+def grown(case):
+    features, target, more, used = GROWN[case]
+    settings = {"verbosity": -1, "num_leaves": 15, "num_threads": 1, "objective": "l2", **more}
+    names = [3, 4] if "categories" in case else []
+    data = lightgbm.Dataset(features, target, categorical_feature=names, params=settings)
+    booster = lightgbm.train(settings, data, 20)
+    return booster, Trees.grown(booster, 20, 6), used
+
+
+@pytest.mark.parametrize("case", GROWN)
+def test_scores_are_those_of_lightgbm_bit_by_bit(case):
+    booster, trees, used = grown(case)
+    wanted = booster.predict(used, raw_score=True, num_threads=1)
+    assert (len(np.unique(wanted)) > 100) == (case != "one leaf")
+    assert trees.predict(used).tobytes() == wanted.tobytes()
+    assert trees.predict(sp.csr_array(used)).tobytes() == wanted.tobytes()
+    again = lightgbm.Booster(model_str=trees.to_lightgbm())
+    assert again.predict(used, raw_score=True).tobytes() == wanted.tobytes()
+    assert Trees.of_text(trees.to_lightgbm(), 6) == trees
+    saved = Trees.of_json(json.loads(json.dumps(trees.to_json(), allow_nan=False)), 6)
+    assert saved == trees
+    np.testing.assert_allclose(trees.gains(), booster.feature_importance("gain"), rtol=1e-5)
+
+
+def test_trees_after_others_add_up():
+    (_, first, _), (booster, second, used) = grown("numbers"), grown("categories")
+    both = first.followed_by(second).followed_by(second)
+    assert both.n_trees == first.n_trees + 2 * second.n_trees
+    once = booster.predict(used, raw_score=True)
+    np.testing.assert_allclose(both.predict(used), first.predict(used) + 2 * once, rtol=0, atol=1e-12)
+    assert first.followed_by(Trees.none(6)) == first == Trees.none(6).followed_by(first)
 
 
 def test_no_rows_and_no_trees():
     assert TREES.predict(np.zeros((0, 3))).shape == (0,)
-    assert not Trees("", 3).check().predict(np.ones((2, 3))).any()
-    assert not len(Trees("", 3).leaf_values)
+    assert not Trees.none(3).predict(np.ones((2, 3))).any()
+    assert Trees.of_json(Trees.none(3).to_json(), 3) == Trees.none(3) != Trees.none(4)
 
 
-def test_the_text_that_was_grown_is_in_order():
-    again = Trees(TREES.text, 3).check()
-    assert again.predict(Q.features).tobytes() == TREES.predict(Q.features).tobytes()
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_threads_do_not_change_a_bit(n_threads):
+    _, trees, used = grown("numbers")
+    rows = np.tile(used, (4, 1))
+    before = dx.set_threads(n_threads)
+    try:
+        assert trees.predict(rows).tobytes() == np.tile(trees.predict(used), 4).tobytes()
+    finally:
+        dx.set_threads(before)
 
 
 def test_trees_can_be_pickled_after_use():
@@ -62,85 +110,151 @@ def test_trees_can_be_pickled_after_use():
     assert pickle.loads(pickle.dumps(TREES)) == TREES
 
 
-def resized(text):
-    """Correct ``tree_sizes`` after a change, so that the change itself is what is found."""
-    head, _, rest = text.partition("\n\n")
-    body = rest.split("end of trees")[0]
-    sizes = " ".join(str(len(f"Tree={block}")) for block in body.split("Tree=")[1:])
-    lines = [f"tree_sizes={sizes}" if line.startswith("tree_sizes") else line for line in head.split("\n")]
-    return "\n".join(lines) + "\n\n" + rest
+def test_the_text_of_former_model_files_is_read(tmp_path):
+    ranker = dx.BoostedRanker(n_trees=3, num_leaves=4, min_data_in_leaf=5).fit_queries(Q)
+    path = tmp_path / "model.json"
+    ranker.save(path)
+    content = json.loads(path.read_text())
+    content["model"] = {"type": "trees", "text": ranker.trees_.to_lightgbm()}
+    path.write_text(json.dumps(content))
+    assert dx.load(path).predict_queries(Q).tobytes() == ranker.predict_queries(Q).tobytes()
 
 
-def first(name, entry, position=0):
-    """Change one entry of the first line of that name."""
+def changed(name, entry, position=0):
+    """Change one number of one array."""
 
-    def damage(text):
-        lines = text.split("\n")
-        at = next(i for i, line in enumerate(lines) if line.startswith(f"{name}="))
-        entries = lines[at].removeprefix(f"{name}=").split(" ")
-        entries[position] = entry
-        lines[at] = f"{name}={' '.join(entries)}"
-        return "\n".join(lines)
+    def damage(model):
+        model[name][position] = entry
 
     return damage
 
 
+def shorter(name):
+    return lambda model: model[name].pop()
+
+
 DAMAGE = {
-    "frame": lambda t: t[:-20],
-    "version is 'v9'": first("version", "v9"),
-    "num_class is '2'": first("num_class", "2"),
-    "for 8 features": first("max_feature_idx", "7"),
-    "feature_names": first("feature_names", "x"),
-    "feature_infos": first("feature_infos", "[0:inf]"),
-    "tree_sizes": first("tree_sizes", "7"),
-    "text between the trees": lambda t: t.replace("Tree=1\n", "Tree=one\n"),
-    "tree 1 is missing": lambda t: resized(t.replace("Tree=1\n", "Tree=4\n")),
-    "repeats": lambda t: resized(t.replace("num_cat=0\n", "num_cat=0\nnum_cat=0\n", 1)),
-    "unknown": lambda t: resized(t.replace("is_linear=0\n", "is_linear=0\nleaf_coeff=1\n", 1)),
-    "lacks shrinkage": lambda t: resized(t.replace("shrinkage=0.05\n", "", 1)),
-    "numerical": first("num_cat", "1"),
-    "0 leaves": first("num_leaves", "0"),
-    "has 4 entries": first("num_leaves", "5"),
-    "not finite": first("leaf_value", "nan"),
-    "a feature is not there": first("split_feature", "3"),
-    "threshold is NaN": first("threshold", "nan"),
-    "decision_type": first("decision_type", "1"),
-    "leads back": first("right_child", "0", 1),
-    "leads nowhere": first("left_child", "-4", 2),
-    "invalid literal": first("left_child", "0x7"),
-    "could not convert": first("internal_value", "x"),
+    "tree 0 has no leaf": changed("n_leaves", 0),
+    "feature has 9 entries for 10": changed("n_leaves", 5),
+    "leaf has 11 entries for 12": shorter("leaf"),
+    "gain has 8 entries for 9": shorter("gain"),
+    "a feature that is not among the 3": changed("feature", 3),
+    "feature that is not": changed("feature", -1),
+    "feature holds 0.5": changed("feature", 0.5),
+    "feature holds None": changed("feature", None),
+    "feature holds 4294967296": changed("feature", 1 << 32),
+    "threshold holds nan": changed("threshold", float("nan")),
+    "leaf holds '1'": changed("leaf", "1"),
+    "leaf holds 1000000": changed("leaf", 10**400),
+    "n_leaves holds 9223372036854775808": changed("n_leaves", 1 << 63),
+    "decision has a number that is none": changed("decision", 16),
+    "has a number that is none": changed("decision", 12),
+    "decision holds -1": changed("decision", -1),
+    "a set of categories that does not exist": changed("decision", 1),
+    "a branch leads back": changed("left", 0),
+    "meets another": lambda model: changed("left", model["right"][2], 2)(model),
+    "or leads nowhere": changed("right", -5),
+    "leads nowhere": changed("right", 3),
+    "list of integers": lambda model: model["categories"].append([0.5]),
+    "ascending order": lambda model: model["categories"].append([3, 3]),
 }
 
 
 @pytest.mark.parametrize("found", DAMAGE)
 def test_damage_is_found(found):
-    damaged = DAMAGE[found](TREES.text)
-    if found not in ("frame", "tree_sizes"):
-        damaged = resized(damaged)
-    assert damaged != TREES.text
-    with pytest.raises(dx.InputError, match=found):
-        Trees(damaged, 3).check()
+    model = TREES.to_json()
+    DAMAGE[found](model)
+    with pytest.raises(dx.InputError, match=f"trees are damaged: .*{found}.*Save the model again"):
+        Trees.of_json(model, 3)
+
+
+def test_sizes_that_wrap_around_are_found():
+    model = TREES.to_json() | {"n_leaves": [1 << 62, 1 << 62, 1 << 62, (1 << 62) + 12]}
+    with pytest.raises(dx.InputError, match="damaged: feature has 9 entries for 18,446,744,073,709,551,624"):
+        Trees.of_json(model, 3)
+
+
+@settings(deadline=None, max_examples=300)
+@given(data=st.data())
+def test_what_passes_the_check_can_be_used(data):
+    """Also where an array is exchanged for another of its length."""
+    model = TREES.to_json()
+    for _ in range(data.draw(st.integers(1, 4))):
+        name = data.draw(st.sampled_from([key for key in model if key not in ("n_features", "categories")]))
+        at = data.draw(st.integers(0, len(model[name]) - 1))
+        model[name][at] = data.draw(
+            st.integers(-6, 9) | st.floats() | st.sampled_from([None, "1", 1 << 70, []])
+        )
+    try:
+        trees = Trees.of_json(model, 3)
+    except dx.InputError:
+        return
+    scores = trees.predict(Q.features)
+    again = lightgbm.Booster(model_str=trees.to_lightgbm()).predict(Q.features, raw_score=True)
+    assert scores.tobytes() == again.tobytes()
 
 
 @settings(deadline=None, max_examples=150)
 @given(
-    at=st.integers(0, len(TREES.text) - 1), put=st.sampled_from(["", "9", "-", " ", "\n", "e", "\0", "=1\n"])
+    at=st.integers(0, len(TREES.to_lightgbm()) - 1),
+    put=st.sampled_from(["", "9", "-", " ", "\n", "e", "_", "\xa0"]),
 )
-def test_what_passes_the_check_can_be_used(at, put):
-    damaged = Trees(resized(TREES.text[:at] + put + TREES.text[at + 1 :]), 3)
+def test_text_that_is_damaged_is_refused_or_are_trees(at, put):
+    text = TREES.to_lightgbm()
     try:
-        damaged.check()
+        trees = Trees.of_text(text[:at] + put + text[at + 1 :], 3)
     except dx.InputError:
         return
-    assert damaged.predict(Q.features).shape == (Q.n_docs,)
+    assert np.isfinite(trees.predict(Q.features)).all()
 
 
-def test_without_lightgbm_the_message_says_what_to_install(monkeypatch):
+@pytest.mark.parametrize(
+    ("line", "instead"),
+    [
+        ("num_leaves=4", "num_leaves=0_4"),
+        ("num_leaves=4", "num_leaves=4.5"),
+        ("is_linear=0", "is_linear=1"),
+        ("num_cat=0", "num_cat=1"),
+        ("left_child=", "left_child=0_1 "),
+        ("leaf_value=", "leaf_value=\xa0"),
+        ("threshold=", "threshold=nan "),
+        ("decision_type=", "decision_type=300 "),
+        ("split_feature=", "split="),
+    ],
+)
+def test_text_that_others_read_otherwise_is_refused(line, instead):
+    text = TREES.to_lightgbm()
+    assert line in text
+    with pytest.raises(dx.InputError, match=r"damaged: .* Save the model again with ranker\.save"):
+        Trees.of_text(text.replace(line, instead, 1), 3)
+
+
+def _score(queue):
+    queue.put(TREES.predict(Q.features).tobytes())
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_scores_after_a_fork():
+    """LightGBM hangs in a child of a process in which it used threads."""
+    before = dx.set_threads(2)
+    try:
+        rows = np.tile(Q.features, (200, 1))
+        wanted = TREES.predict(rows)[: Q.n_docs].tobytes()
+        context = multiprocessing.get_context("fork")
+        queue = context.Queue()
+        child = context.Process(target=_score, args=(queue,))
+        child.start()
+        assert queue.get(timeout=60) == wanted
+        child.join(60)
+    finally:
+        dx.set_threads(before)
+
+
+def test_without_lightgbm_trees_score_and_the_message_of_a_training_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "lightgbm", None)
     with pytest.raises(dx.MissingExtra, match="pip install lightgbm"):
         dx.BoostedRanker().fit_queries(Q)
-    with pytest.raises(dx.MissingExtra, match="boosted trees"):
-        Trees(TREES.text, 3).predict(Q.features)
+    assert Trees.of_json(TREES.to_json(), 3).predict(Q.features).any()
 
 
 def test_lightgbm_gets_a_thread_for_every_million_values_of_those_there_are():

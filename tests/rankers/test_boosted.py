@@ -36,7 +36,7 @@ def test_the_number_of_trees_is_chosen_by_the_exact_measure(fitted):
     scores = [row["score"] for row in result.trace]
     best = result.counts["best"]
     assert scores[best] == max(scores[1:])
-    assert fitted.trees_.text.count("Tree=") == best
+    assert fitted.trees_.n_trees == best
     got = dx.evaluate("nDCG@5", fitted.predict_queries(VALID), VALID.labels, qptr=VALID.qptr)["nDCG@5"]
     np.testing.assert_allclose(got, scores[best], rtol=1e-12, atol=0)
     assert repr(fitted.measure_) == repr(dx.measure("nDCG@5"))
@@ -80,7 +80,7 @@ def test_the_same_bits_for_any_number_of_threads(monkeypatch, surrogate):
         before = dx.set_threads(threads)
         try:
             ranker = dx.BoostedRanker(surrogate, **settings).fit_queries(TRAIN)
-            texts.add(ranker.trees_.text)
+            texts.add(ranker.trees_.to_lightgbm())
             scores.add(ranker.predict_queries(VALID).tobytes())
         finally:
             dx.set_threads(before)
@@ -90,7 +90,8 @@ def test_the_same_bits_for_any_number_of_threads(monkeypatch, surrogate):
 def test_the_seed_decides_on_the_samples():
     settings = SMALL | {"subsample": 0.5}
     texts = [
-        dx.BoostedRanker(**settings, random_state=seed).fit_queries(TRAIN).trees_.text for seed in (1, 1, 2)
+        dx.BoostedRanker(**settings, random_state=seed).fit_queries(TRAIN).trees_.to_lightgbm()
+        for seed in (1, 1, 2)
     ]
     assert texts[0] == texts[1] != texts[2]
 
@@ -101,7 +102,7 @@ def test_settings_reach_lightgbm():
     other |= {"feature_fraction": 0.5}
     for name, value in other.items():
         ranker = dx.BoostedRanker(**(SMALL | {name: value}), random_state=0).fit_queries(TRAIN)
-        assert ranker.trees_.text != plain.trees_.text, name
+        assert ranker.trees_.to_lightgbm() != plain.trees_.to_lightgbm(), name
 
 
 def test_sparse_features_give_the_same_ranker(fitted):
@@ -189,17 +190,20 @@ def test_a_damaged_file_is_refused(tmp_path, fitted):
     path = tmp_path / "m.json"
     fitted.save(path)
     content = json.loads(path.read_text())
-    for text, message in [
-        (
-            content["model"]["text"].replace("left_child=", "left_child=7 ", 1),
-            '"model": the text of the trees',
-        ),
-        (content["model"]["text"][:-200], '"model": the text of the trees'),
-        (content["model"]["text"].replace("max_feature_idx=3", "max_feature_idx=4"), "4 features|trees"),
-        ("tree", '"model": the text of the trees'),
-        (3, '"text" is number'),
+    text, model = fitted.trees_.to_lightgbm(), content["model"]
+    damaged = '"model": the t.*damaged'
+    for changed, message in [
+        ({"text": text.replace("left_child=", "left_child=7 ", 1)}, damaged),
+        ({"text": text[:-200]}, damaged),
+        ({"text": text.replace("Tree=1\n", "Tree=7\n")}, damaged),
+        ({"text": "tree"}, damaged),
+        ({"text": 3}, '"text" is number'),
+        (model | {"leaf": model["leaf"][1:]}, damaged),
+        (model | {"feature": [4, *model["feature"][1:]]}, "not among the 4"),
+        (model | {"left": 3}, '"left" is number, must be list'),
+        ({name: values for name, values in model.items() if name != "gain"}, '"gain" is missing'),
     ]:
-        path.write_text(json.dumps({**content, "model": {**content["model"], "text": text}}))
+        path.write_text(json.dumps({**content, "model": {"type": "trees", **changed}}))
         with pytest.raises(dx.InputError, match=message):
             dx.load(path)
     path.write_text(json.dumps({**content, "features": {"count": 5, "names": None}}))

@@ -132,7 +132,7 @@ def test_plot_metric_of_lightgbm_draws_the_curves(data):
 def test_importances_of_trees_are_shares_of_the_gain(data, tmp_path):
     ranker = dx.BoostedRanker(n_trees=5).fit_queries(data[0])
     total = np.zeros(ranker.n_features_in_)
-    for tree in lightgbm.Booster(model_str=ranker.trees_.text).dump_model()["tree_info"]:
+    for tree in lightgbm.Booster(model_str=ranker.trees_.to_lightgbm()).dump_model()["tree_info"]:
         todo = [tree["tree_structure"]]
         while todo:
             node = todo.pop()
@@ -173,7 +173,7 @@ def test_other_models_point_to_permutation_importance(data):
 
 
 def texts(ranker):
-    return ranker.trees_.text.partition("\n\n")[2].partition("end of trees")[0]
+    return ranker.trees_.to_lightgbm().partition("\n\n")[2].partition("end of trees")[0]
 
 
 @pytest.mark.parametrize("surrogate", [None, "ApproxNDCG", "lambdarank"])
@@ -222,7 +222,7 @@ def test_parameters_of_lightgbm_pass_through(data, tmp_path):
     ranker.fit_queries(q).save(tmp_path / "m.json")
     depths = [
         tree["tree_structure"]
-        for tree in lightgbm.Booster(model_str=ranker.trees_.text).dump_model()["tree_info"]
+        for tree in lightgbm.Booster(model_str=ranker.trees_.to_lightgbm()).dump_model()["tree_info"]
     ]
     assert all("leaf_value" in tree["left_child"] for tree in depths)
     assert dx.load(tmp_path / "m.json").lightgbm_params == {"max_depth": 1, "reg_alpha": 0.1}

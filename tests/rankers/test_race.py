@@ -243,4 +243,4 @@ def test_a_rate_for_little_time_is_that_of_the_chosen_ranker_and_of_its_training
     assert cut.steps > 3  # the three trees that were timed are not the training
     assert found.ranker.learning_rate == 0.15
     again = dx.method("YetiRank").ranker(**cut.settings, n_trees=cut.steps, random_state=0)
-    assert found.ranker.trees_.text == again.fit_queries(TRAIN).trees_.text
+    assert found.ranker.trees_.to_lightgbm() == again.fit_queries(TRAIN).trees_.to_lightgbm()

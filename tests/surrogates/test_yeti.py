@@ -69,7 +69,7 @@ def test_every_tree_sees_other_noise_and_a_seed_gives_the_same_model(monkeypatch
     grads = [objective.value_grad_curvature(np.zeros(q.n_docs), *draw)[1] for draw in (drawn[0], drawn[1])]
     assert not np.array_equal(grads[0], grads[1])
     texts = [
-        dx.BoostedRanker("YetiRank", n_trees=5, random_state=seed).fit_queries(q).trees_.text
+        dx.BoostedRanker("YetiRank", n_trees=5, random_state=seed).fit_queries(q).trees_.to_lightgbm()
         for seed in (1, 1, 2)
     ]
     assert texts[0] == texts[1] != texts[2]

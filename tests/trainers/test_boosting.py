@@ -115,7 +115,7 @@ def test_a_callback_stops():
         Q, ScoreObjective(Q, dx.ApproxNDCG()), callback=lambda step: step.iteration == 4
     )
     assert (result.status, result.counts["iterations"]) == ("stopped", 4)
-    assert trees.text.count("Tree=") == 4
+    assert trees.n_trees == 4
 
 
 def test_the_best_number_of_trees_is_kept_and_patience_ends():
@@ -126,7 +126,7 @@ def test_the_best_number_of_trees_is_kept_and_patience_ends():
     )
     assert result.status == "stopped"
     assert [row["score"] for row in result.trace] == [1.0, *wanted[:5]]
-    assert (result.counts["best"], trees.text.count("Tree=")) == (2, 2)
+    assert (result.counts["best"], trees.n_trees) == (2, 2)
     assert result.value == result.trace[2]["loss"]
 
 
@@ -202,7 +202,7 @@ def test_trainings_that_share_the_bins_of_their_data_grow_the_same_trees(monkeyp
         texts = []
         for way, weight in ways:
             ranker = dx.BoostedRanker(**settings, **way)
-            texts.append(ranker.fit_queries(train, valid, query_weight=weight).trees_.text)
+            texts.append(ranker.fit_queries(train, valid, query_weight=weight).trees_.to_lightgbm())
         return texts
 
     apart, made = grown(), []

@@ -43,9 +43,9 @@ def check_ranking(
 def check_qptr(qptr: Any, n_docs: int, of: str = "rows") -> Int64Array:
     """Return query boundaries as int64; they must start at 0, not decrease, and end at ``n_docs``."""
     given = _numbers(qptr, "qptr")
-    pointers = np.ascontiguousarray(given, dtype=np.int64)
+    pointers = _whole_numbers(given)
     remedy = "Type qptr = numpy.concatenate([[0], numpy.cumsum(sizes)]) for queries of these sizes."
-    falls = np.diff(pointers) < 0
+    falls = pointers[1:] < pointers[:-1]  # a difference could wrap around
     if not np.array_equal(pointers, given):
         problem = f"has dtype {given.dtype} and values that are no integers;"
     elif len(pointers) == 0 or pointers[0] != 0:
@@ -94,7 +94,7 @@ def check_length(n: int, n_docs: int, what: str, of: str = "rows of X") -> None:
 def check_group(group: Any, n_docs: int) -> Int64Array:
     """Return the boundaries of queries whose numbers of rows are given, in order."""
     given = _numbers(group, "group")
-    sizes = np.ascontiguousarray(given, dtype=np.int64)
+    sizes = _whole_numbers(given)
     remedy = (
         "Give the number of rows of each query in order, e.g. group=[3, 5], or the qid of each row: qid=."
     )
@@ -104,12 +104,24 @@ def check_group(group: Any, n_docs: int) -> Int64Array:
         raise InputError(
             f"group: the size of query {q} is {given[q].item()!r}; sizes are integers >= 1. {remedy}"
         )
-    if sizes.sum() != n_docs:
+    if (total := sum_of(sizes)) != n_docs:
         raise InputError(
-            f"group: the {len(sizes):,} sizes add up to {sizes.sum():,}, but X has {n_docs:,} rows; "
+            f"group: the {len(sizes):,} sizes add up to {total:,}, but X has {n_docs:,} rows; "
             f"both must agree. {remedy}"
         )
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+def _whole_numbers(given: Any) -> Int64Array:
+    """Return numbers as int64; what does not fit becomes some other number."""
+    with np.errstate(invalid="ignore"):
+        return np.ascontiguousarray(given, dtype=np.int64)
+
+
+def sum_of(sizes: Int64Array) -> int:
+    """Return the sum of sizes; that of int64 could wrap around, and fit by chance."""
+    roughly = float(sizes.sum(dtype=np.float64))
+    return int(roughly) if roughly > 2.0**62 else int(sizes.sum())
 
 
 def check_features(X: Any, missing: str = "error") -> Any:

@@ -1,29 +1,29 @@
-"""Boosted regression trees: LightGBM grows and scores them, we check their text."""
+"""Boosted regression trees: LightGBM grows them, we keep and score them."""
 
 from __future__ import annotations
 
-import math
-import re
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from directrix.data.scale import short_text
 from directrix.errors import InputError, MissingExtra
-from directrix.threads import get_threads
-from directrix.types import Float64Array
+from directrix.models.lightgbm_text import parse_trees, written
+from directrix.models.rows import SparseRows, read_only, row_slice
+from directrix.threads import get_threads, run_chunks
+from directrix.types import Array, Float64Array
 
 _CELLS_A_THREAD = 1 << 20
-_HEADER = ("version", "num_class", "num_tree_per_iteration", "label_index", "max_feature_idx")
-_LISTS = ("feature_names", "feature_infos", "tree_sizes")
-_FIRST = {"version": "v4", "num_class": "1", "num_tree_per_iteration": "1", "label_index": "0"}
-_SPLITS = {"split_feature": int, "threshold": float, "decision_type": int}  # one entry per split
-_SPLITS |= {"left_child": int, "right_child": int}
-_UNUSED = ("split_gain", "internal_value", "internal_weight", "internal_count", "leaf_weight", "leaf_count")
-_BLOCK = re.compile(r"Tree=(\d+)\n((?:[a-z_]+=[^\n]*\n)+)\n+")
-_INFO = re.compile(r"none|\[-?[\d.e+-]+:-?[\d.e+-]+\]|-?\d+(:-?\d+)*")
+_WALKS_PER_CHUNK = 1 << 14  # of one row down one tree: what is worth a thread
+_FEWEST_ROWS = 64
+_LARGEST = float(np.finfo(np.float64).max)
+_LISTS = ("n_leaves", "feature", "threshold", "decision", "left", "right", "gain", "leaf")
+MODEL = {"n_features": "number", **dict.fromkeys((*_LISTS, "categories"), "list")}
+"""What a model file holds, and of which kind."""
 
 
 def lightgbm() -> Any:
@@ -34,7 +34,7 @@ def lightgbm() -> Any:
     try:
         import lightgbm
     except ImportError as error:
-        raise MissingExtra("lightgbm", "training or using boosted trees") from error
+        raise MissingExtra("lightgbm", "training boosted trees") from error
     except OSError as error:  # e.g. no OpenMP in a slim container
         raise InputError(
             f"LightGBM, which grows trees, cannot be loaded: {error}. It needs the system's OpenMP library; "
@@ -56,153 +56,243 @@ def quietly(make: Any, *args: Any, **settings: Any) -> Any:
         return make(*args, **settings)
 
 
-@dataclass(frozen=True)
+class _Used(NamedTuple):
+    """The columns that splits look at: where each feature is among them, or -1, and those of the splits."""
+
+    place: Array
+    feature: Array
+    n_columns: int
+
+
+@dataclass(frozen=True, eq=False)
 class Trees:
     r"""Score = sum over trees of the value of the leaf that a document falls into.
 
-    Trees are not a `directrix.types.Model`: they are grown, not moved along a gradient of parameters. Their
-    text is in LightGBM's own format, up to "end of trees"; "" for none, which scores 0.
+    Trees are not a `directrix.types.Model`: they are grown, not moved along a gradient of parameters. They
+    lie one after another in the arrays; a tree with L leaves has L - 1 splits, the first of which is its
+    root. Scores are those of LightGBM, bit by bit.
+
+    Parameters
+    ----------
+    n_features : int >= 1
+    n_leaves : int64 (n_trees,), >= 1
+    feature : int32 (n_splits,)
+        Column that a split looks at.
+    threshold : float64 (n_splits,)
+        Values up to it go left; of a split by categories the number of its set.
+    decision : uint8 (n_splits,)
+        LightGBM's ``decision_type``: 1 for a split by categories, plus 2 if missing values go left, plus what
+        is missing: 0 nothing (NaN is 0), 4 zeros, 8 NaN.
+    left, right : int32 (n_splits,)
+        Split of the same tree that comes next, counted from 0, or -1 - the number of a leaf.
+    gain : float64 (n_splits,)
+        What the split gained in training.
+    leaf : float64 (n_leaves of all trees,)
+    categories : tuple of tuple of int
+        Sets of the categories that go left; all others, and NaN, go right.
+
+    Raises
+    ------
+    InputError
+        If these are not trees: lengths that do not fit, numbers that are not finite, features that do not
+        exist, branches to nowhere, branches that meet or lead back.
+
+    Notes
+    -----
+    Building checks everything in O(n_splits). Scoring a document takes the depths of all trees.
     """
 
-    text: str
     n_features: int
+    n_leaves: Array
+    feature: Array
+    threshold: Float64Array
+    decision: Array
+    left: Array
+    right: Array
+    gain: Float64Array
+    leaf: Float64Array
+    categories: tuple[tuple[int, ...], ...] = ()
+
+    def __post_init__(self) -> None:
+        problem = self._problem()
+        if problem:
+            raise _damaged(problem)
+        for name in _LISTS:
+            object.__setattr__(self, name, read_only(getattr(self, name)))
+
+    @classmethod
+    def none(cls, n_features: int) -> Trees:
+        """Return no trees, which score 0."""
+        return cls.of_json(
+            {"n_features": n_features, **{key: [] for key in [*_LISTS, "categories"]}}, n_features
+        )
 
     @classmethod
     def grown(cls, booster: Any, n_trees: int, n_features: int) -> Trees:
         """Take the first ``n_trees`` trees out of a LightGBM ``Booster``."""
         if n_trees == 0:
-            return cls("", n_features)
-        text = booster.model_to_string(num_iteration=n_trees, importance_type="split")
-        # Scores do not depend on objective, importances and the settings of the training.
-        text = re.sub(r"^objective=.*\n", "", text[: text.index("end of trees")], flags=re.MULTILINE)
-        return cls(text + "end of trees\n", n_features)
+            return cls.none(n_features)
+        return cls.of_text(booster.model_to_string(num_iteration=n_trees), n_features)
 
-    def predict(self, X: Any) -> Float64Array:
-        """Score of every row of an array or a CSR matrix: float64 (n_rows,).
+    @classmethod
+    def of_text(cls, text: str, n_features: int) -> Trees:
+        """Read the text of a LightGBM model."""
+        return cls(n_features, **parse_trees(text))
 
-        NaN goes the way that LightGBM's trees keep for missing values. Raises `MissingExtra` if LightGBM is
-        not installed.
-        """
-        if not self.text or not X.shape[0]:
-            return np.zeros(X.shape[0])
-        scores = quietly(self._booster.predict, X, raw_score=True, num_threads=threads_for(X))
-        return np.asarray(scores, dtype=np.float64)
+    @classmethod
+    def of_json(cls, model: Mapping[str, Any], n_features: int) -> Trees:
+        """Read what `to_json` wrote, or the text of LightGBM that former versions wrote; see `Trees`."""
+        if text := model.get("text"):
+            return cls.of_text(text, n_features)
+        if text == "":
+            return cls.none(n_features)
+        if model["n_features"] != n_features:
+            count = short_text(model["n_features"])
+            raise _damaged(f"they are for {count} features, the model has {n_features}")
+        kinds = (np.int64, np.int32, np.float64, np.uint8, np.int32, np.int32, np.float64, np.float64)
+        arrays: dict[str, Any] = {
+            name: _array(name, model[name], kind) for name, kind in zip(_LISTS, kinds, strict=True)
+        }
+        sets = model["categories"]
+        if not all(isinstance(one, list) and all(map(_is_category, one)) for one in sets):
+            raise _damaged("a set of categories is not a list of integers >= 0")
+        return cls(n_features, **arrays, categories=tuple(map(tuple, sets)))
 
-    @cached_property
-    def _booster(self) -> Any:
-        return quietly(lightgbm().Booster, model_str=self.text)
+    def to_json(self) -> dict[str, Any]:
+        """Return the arrays as lists, which `of_json` reads."""
+        lists = {name: getattr(self, name).tolist() for name in _LISTS}
+        return {"n_features": self.n_features, **lists, "categories": list(map(list, self.categories))}
 
-    @cached_property
-    def leaf_values(self) -> Float64Array:
-        """Values of all leaves, tree by tree: float64 (n_leaves of all trees,)."""
-        lines = re.findall(r"^leaf_value=(.*)$", self.text, re.MULTILINE)
-        return np.array([float(word) for line in lines for word in line.split()], dtype=np.float64)
+    def to_lightgbm(self) -> str:
+        """Return a model in LightGBM's own text, which it reads and scores alike."""
+        return written(self)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Trees) and self.to_json() == other.to_json()
+
+    __hash__ = None  # type: ignore[assignment]
 
     @property
     def n_trees(self) -> int:
         """Number of trees."""
-        return len(self._blocks)
+        return len(self.n_leaves)
 
-    @property
-    def _blocks(self) -> list[str]:
-        """The text of every tree."""
-        body = self.text.partition("\n\n")[2].rpartition("end of trees\n")[0]
-        return [block[0] for block in _BLOCK.finditer(body)]
+    @cached_property
+    def split_ptr(self) -> Array:
+        """Tree ``t`` owns the splits ``split_ptr[t] <= s < split_ptr[t + 1]``."""
+        return np.append(0, np.cumsum(self.n_leaves - 1)).astype(np.int64)
 
     def followed_by(self, others: Trees) -> Trees:
         """Return these trees and others after them, on the same features; not one number of them changes."""
-        if not self.text or not others.text:
-            return self if self.text else others
-        blocks = [
-            f"Tree={number}\n{block.partition(chr(10))[2]}"
-            for number, block in enumerate((*self._blocks, *others._blocks))
-        ]
-        sizes = " ".join(str(len(block.encode())) for block in blocks)
-        head = re.sub(r"(?m)^tree_sizes=.*$", f"tree_sizes={sizes}", others.text.partition("\n\n")[0])
-        return Trees(f"{head}\n\n{''.join(blocks)}end of trees\n", self.n_features)
+        later = others.threshold + np.where(others.decision % 2 == 1, len(self.categories), 0)
+        mine = {name: getattr(self, name) for name in _LISTS}
+        theirs = {name: getattr(others, name) for name in _LISTS} | {"threshold": later}
+        arrays: dict[str, Any] = {name: np.concatenate([mine[name], theirs[name]]) for name in _LISTS}
+        return Trees(self.n_features, **arrays, categories=self.categories + others.categories)
 
     def gains(self) -> Float64Array:
         """Sum over all splits of a feature of what they gain, as LightGBM counts: float64 (n_features,)."""
-        if not self.text:
-            return np.zeros(self.n_features)
-        return np.asarray(self._booster.feature_importance("gain"), dtype=np.float64)
+        return np.bincount(self.feature, self.gain, self.n_features).astype(np.float64)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"text": self.text, "n_features": self.n_features}
+    def predict(self, X: Any) -> Float64Array:
+        """Score of every row of an array or a CSR matrix: float64 (n_rows,).
 
-    def check(self) -> Trees:
-        """Check the text line by line; LightGBM itself trusts what it reads, and may crash.
-
-        Returns the trees themselves. Raises `InputError` if it is not the text of numerical trees on
-        ``n_features`` columns: a line that is missing, repeated or unknown, a value that is not a number, a
-        count that does not fit, a branch to nowhere.
+        NaN goes the way that the trees keep for missing values. Same bits for any number of threads.
         """
-        if self.text:
-            try:
-                self._check_text()
-            except (ValueError, KeyError, OverflowError) as error:
-                raise InputError(
-                    f"the text of the trees is damaged: {error}. Save the model again with ranker.save(path)."
-                ) from None
-        return self
+        from directrix.models._kernels.trees import add_trees, dense_rows
 
-    def _check_text(self) -> None:
-        head, gap, rest = self.text.partition("\n\n")
-        body, end, tail = rest.rpartition("end of trees\n")
-        _need(gap and end and not tail and head.startswith("tree\n"), "its frame is not that of a model")
-        header = _entries(head.removeprefix("tree\n"), (*_HEADER, *_LISTS))
-        for name, wanted in _FIRST.items():
-            _need(header[name] == wanted, f"{name} is {header[name][:40]!r}, must be {wanted}")
-        count = int(header["max_feature_idx"]) + 1
-        _need(count == self.n_features, f"it is for {count} features, the model has {self.n_features}")
-        names, infos = header["feature_names"].split(" "), header["feature_infos"].split(" ")
-        _need(names == [f"Column_{i}" for i in range(count)], "feature_names are not Column_0 to the last")
-        _need(len(infos) == count and all(map(_INFO.fullmatch, infos)), "feature_infos do not fit")
-        blocks = list(_BLOCK.finditer(body))
-        whole = "".join(block[0] for block in blocks)
-        _need(blocks and whole == body, "there is text between the trees")
-        sizes = [len(block[0].encode()) for block in blocks]
-        _need(header["tree_sizes"] == " ".join(map(str, sizes)), "tree_sizes do not fit the trees")
-        for number, block in enumerate(blocks):
-            _need(block[1] == str(number), f"tree {number} is missing")
-            _check_tree(f"tree {number}", block[2], count)
+        scores, used = np.zeros(X.shape[0]), self._used
+        most = max(_FEWEST_ROWS, _WALKS_PER_CHUNK // max(self.n_trees, 1))
+        n_rows, n_chunks = len(scores), -(-len(scores) // most)
+
+        def work(c: int) -> None:
+            lo, hi = c * n_rows // n_chunks, (c + 1) * n_rows // n_chunks
+            rows, feature = row_slice(X, lo, hi), self.feature
+            if isinstance(rows, SparseRows):
+                stored, feature = rows[:3], used.feature
+                rows = np.empty((hi - lo, used.n_columns), dtype=X.dtype)
+                dense_rows(*stored, used.place, rows)
+                rows = read_only(rows)
+            splits = self.threshold, self.decision, self.left, self.right
+            add_trees(rows, self.split_ptr, feature, *splits, self.leaf, *self._sets, scores[lo:hi])
+
+        if self.n_trees:
+            run_chunks(work, n_chunks)
+        return scores
+
+    @cached_property
+    def _used(self) -> _Used:
+        features = np.unique(self.feature)
+        place = np.full(self.n_features, -1, dtype=np.int32)
+        place[features] = np.arange(len(features))
+        return _Used(read_only(place), read_only(place[self.feature]), len(features))
+
+    @cached_property
+    def _sets(self) -> tuple[Array, Array]:
+        """Where each set of categories begins, and all categories."""
+        starts = np.append(0, np.cumsum([len(one) for one in self.categories])).astype(np.int64)
+        together = np.array([c for one in self.categories for c in one], dtype=np.int64)
+        return read_only(starts), read_only(together)
+
+    def _problem(self) -> str:
+        """Say what is wrong with the arrays; "" if nothing."""
+        from directrix.models._kernels.trees import CATEGORICAL, LEFT, NAN, ZERO
+
+        if (self.n_leaves < 1).any():
+            return f"tree {int(np.argmax(self.n_leaves < 1))} has no leaf"
+        n_leaves, n_trees = int(self.n_leaves.sum(dtype=object)), len(self.n_leaves)
+        lengths = {name: n_leaves - n_trees * (name != "leaf") for name in _LISTS[1:]}
+        for name, wanted in lengths.items():
+            if len(getattr(self, name)) != wanted:
+                return f"{name} has {len(getattr(self, name)):,} entries for {wanted:,}"
+        for name in ("threshold", "gain", "leaf"):
+            if not np.isfinite(getattr(self, name)).all():
+                return f"{name} has a number that is not finite"
+        if ((self.feature < 0) | (self.feature >= self.n_features)).any():
+            return f"a split looks at a feature that is not among the {self.n_features}"
+        if (self.decision > CATEGORICAL + LEFT + NAN).any() or (
+            self.decision & (ZERO | NAN) == ZERO | NAN
+        ).any():
+            return "decision has a number that is none"
+        chosen = self.threshold[self.decision & CATEGORICAL != 0]
+        if not np.isin(chosen, np.arange(len(self.categories))).all():
+            return "a split has a set of categories that does not exist"
+        if any(list(one) != sorted(set(one)) for one in self.categories):
+            return "a set of categories is not in ascending order"
+        return "" if self._is_connected() else "a branch leads back, meets another, or leads nowhere"
+
+    def _is_connected(self) -> bool:
+        """Whether every leaf, and every split but the roots, is the child of one split before it."""
+        n_splits = self.n_leaves - 1
+        first, own = np.repeat(self.split_ptr[:-1], n_splits), np.repeat(n_splits, n_splits)
+        first_leaf = first + np.repeat(np.arange(self.n_trees), n_splits)
+        place = np.arange(len(first)) - first
+        met = np.zeros(len(self.leaf) + len(first), dtype=np.int64)
+        for child in (self.left.astype(np.int64), self.right.astype(np.int64)):
+            is_leaf = child < 0
+            if (np.where(is_leaf, -1 - child > own, (child <= place) | (child >= own))).any():
+                return False
+            np.add.at(met, np.where(is_leaf, first_leaf - 1 - child, len(self.leaf) + first + child), 1)
+        wanted = np.ones(len(met), dtype=np.int64)
+        wanted[len(self.leaf) + self.split_ptr[:-1][n_splits > 0]] = 0  # roots
+        wanted[self.split_ptr[:-1][n_splits == 0] + np.flatnonzero(n_splits == 0)] = 0  # leaves of no split
+        return bool((met == wanted).all())
 
 
-def _check_tree(where: str, text: str, n_features: int) -> None:
-    names = ("num_leaves", "num_cat", *_SPLITS, "leaf_value", "is_linear", "shrinkage", *_UNUSED)
-    tree = _entries(text, names, where)
-    n_leaves = int(tree["num_leaves"])
-    _need(tree["num_cat"] == "0" and tree["is_linear"] == "0", f"{where} is not of numerical splits")
-    _need(n_leaves >= 1, f"{where} has {n_leaves} leaves")
-    for name in ("leaf_value", "shrinkage", *_UNUSED):
-        values = [float(word) for word in tree[name].split()]
-        _need(all(map(math.isfinite, values)), f"{where}: {name} has a value that is not finite")
-        size = 1 if name == "shrinkage" else n_leaves if name.startswith("leaf") else n_leaves - 1
-        left_out = n_leaves == 1 and not values and name != "leaf_value"
-        _need(len(values) == size or left_out, f"{where}: {name} has {len(values)} entries")
-    splits = {name: [kind(word) for word in tree[name].split()] for name, kind in _SPLITS.items()}
-    _need(all(len(values) == n_leaves - 1 for values in splits.values()), f"{where} lacks splits")
-    _need(all(0 <= f < n_features for f in splits["split_feature"]), f"{where}: a feature is not there")
-    _need(all(not math.isnan(t) for t in splits["threshold"]), f"{where}: a threshold is NaN")
-    # bit 0: categorical; bit 1: where missing values go; bits 2-3: what counts as missing
-    _need(all(d in range(0, 12, 2) for d in splits["decision_type"]), f"{where}: decision_type")
-    children = [(s, c) for side in ("left_child", "right_child") for s, c in enumerate(splits[side])]
-    # A leaf is -1 - its number. Later splits have higher numbers, so that no branch comes back.
-    _need(all(c < 0 or c > s for s, c in children), f"{where}: a branch leads back")
-    wanted = [*range(-n_leaves, 0), *range(1, n_leaves - 1)] if n_leaves > 1 else []
-    _need(sorted(c for _, c in children) == wanted, f"{where}: a branch leads nowhere")
+def _array(name: str, values: Any, kind: Any) -> Array:
+    """Return a list of a model file as an array; `InputError` unless all are numbers of the kind."""
+    is_whole = np.issubdtype(kind, np.integer)
+    allowed = (int,) if is_whole else (int, float)
+    low, high = (np.iinfo(kind).min, np.iinfo(kind).max) if is_whole else (-_LARGEST, _LARGEST)
+    bad = [value for value in values if type(value) not in allowed or not low <= value <= high]
+    if bad:
+        raise _damaged(f"{name} holds {short_text(bad[0])}")
+    return np.array(values, dtype=kind)
 
 
-def _entries(text: str, names: tuple[str, ...], where: str = "the header") -> dict[str, str]:
-    pairs = [line.partition("=")[::2] for line in text.strip("\n").split("\n")]
-    entries = dict(pairs)
-    _need(len(entries) == len(pairs), f"{where} repeats a line")
-    _need(set(entries) <= set(names), f"{where} has a line that is unknown")
-    missing = [name for name in names if name not in entries]
-    _need(not missing, f"{where} lacks {', '.join(missing)}")
-    return entries
+def _damaged(problem: str) -> InputError:
+    return InputError(f"the trees are damaged: {problem}. Save the model again with ranker.save(path).")
 
 
-def _need(condition: object, problem: str) -> None:
-    if not condition:
-        raise ValueError(problem)
+def _is_category(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 1 << 31

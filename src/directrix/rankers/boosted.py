@@ -14,7 +14,7 @@ from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.dcg import NDCG
-from directrix.models.trees import Trees, lightgbm
+from directrix.models.trees import MODEL, Trees, lightgbm
 from directrix.objectives.scores import ScoreObjective
 from directrix.rankers.base import Ranker
 from directrix.rankers.fitting import Training
@@ -88,7 +88,7 @@ class BoostedRanker(StoredRanker):
     Attributes
     ----------
     trees_ : Trees
-        The trees; ``trees_.text`` is a LightGBM model.
+        The trees; ``trees_.to_lightgbm()`` is a LightGBM model.
     feature_importances_ : float64 (n_features,)
         Share of each feature in the gain of all splits; they sum to 1 (0 for no split).
     evals_result_ : dict
@@ -225,10 +225,11 @@ class BoostedRanker(StoredRanker):
         return NDCG() if surrogate == _LAMBDARANK else super()._measure_of(surrogate)
 
     def _model_json(self) -> dict[str, Any]:
-        return {"text": self.trees_.text}
+        return self.trees_.to_json()
 
     def _restore_model(self, path: Any, model: dict[str, Any], n_features: int) -> Float64Array:
-        check(path, '"model"', model, {"text": "text"})
+        parts = {"text": "text"} if "text" in model else MODEL
+        check(path, '"model"', model, parts)
         with naming(path, '"model"'):
-            self.trees_ = Trees(model["text"], n_features).check()
-        return self.trees_.leaf_values
+            self.trees_ = Trees.of_json(model, n_features)
+        return self.trees_.leaf

@@ -139,7 +139,7 @@ class Boosting:
         The same bits for any number of threads: LightGBM's ``deterministic``, and histograms by rows.
         """
         check_lightgbm_params(self.lightgbm_params or {})
-        first = Trees("", data.n_features) if init is None else init
+        first = Trees.none(data.n_features) if init is None else init
         if not _varies(data.features):
             return _no_tree(data, objective, callback, first)
         with refusing_values(self.lightgbm_params):
@@ -250,7 +250,7 @@ class _Run(Progress):
             message = f"{message}; best after {self.best} trees with {self.best_score:.4f}"
         trees = self.first.followed_by(Trees.grown(self.booster, self.best, self.data.n_features))
         loss = float(self.trace[self.best]["loss"]) if self.trace else np.nan
-        return Result(trees.leaf_values, loss, self.status, message, counts, self.trace), trees
+        return Result(trees.leaf, loss, self.status, message, counts, self.trace), trees
 
 
 def _no_tree(data: Queries, objective: Any, callback: Callback | None, first: Trees) -> tuple[Result, Trees]:
@@ -262,7 +262,7 @@ def _no_tree(data: Queries, objective: Any, callback: Callback | None, first: Tr
     with progress:
         progress.step(scores, loss)
         progress.end("converged", "no feature varies: there is nothing to split")
-    return replace(progress.result(), params=first.leaf_values), first
+    return replace(progress.result(), params=first.leaf), first
 
 
 def _scores(evaluate: Callable[..., Any]) -> Float64Array:

@@ -17,6 +17,7 @@ from directrix.data.letor.parser import Block, BlockParser
 from directrix.data.options import check_missing
 from directrix.data.problems import Problem, raise_problems
 from directrix.data.queries import Queries
+from directrix.data.validate import sum_of
 from directrix.errors import InputError
 from directrix.parameters import whole
 from directrix.types import Array, Int64Array
@@ -210,9 +211,9 @@ def _raise_split(path: Path, blocks: list[Block], starts: Int64Array, ids: Int64
 def _queries_from_sizes(path: Path, side: Path, blocks: list[Block]) -> tuple[Int64Array, tuple[int, ...]]:
     sizes = sizes_of(side)
     n_docs = sum(len(block.labels) for block in blocks)
-    if sizes.sum() != n_docs:
+    if (total := sum_of(sizes)) != n_docs:
         raise InputError(
-            f"{side}: the {len(sizes):,} sizes add up to {sizes.sum():,}, but {path} has {n_docs:,} lines "
+            f"{side}: the {len(sizes):,} sizes add up to {total:,}, but {path} has {n_docs:,} lines "
             "of data; both must agree.",
             python="Give the file that belongs to it: groups='...'.",
             shell="Put the file that belongs to it in its place.",

@@ -1,0 +1,143 @@
+"""The text in which LightGBM writes and reads trees."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from directrix.errors import InputError
+from directrix.types import Array
+
+_BLOCK = re.compile(r"Tree=(\d+)\n((?:[a-z_]+=[^\n]*\n)+)")
+_NUMBER = re.compile(r"-?(?:[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?|inf)")
+_LARGEST = float(np.finfo(np.float64).max)
+"""In place of inf, which JSON does not have: a threshold that every number is below."""
+_ENTRIES = {
+    "feature": ("split_feature", np.int32),
+    "threshold": ("threshold", np.float64),
+    "decision": ("decision_type", np.uint8),
+    "left": ("left_child", np.int32),
+    "right": ("right_child", np.int32),
+    "gain": ("split_gain", np.float64),
+    "leaf": ("leaf_value", np.float64),
+}
+
+
+def parse_trees(text: str) -> dict[str, Any]:
+    """Return the arrays of `directrix.models.trees.Trees`; whether they are trees is not checked.
+
+    Raises `InputError` if a line is missing or an entry is no number.
+    """
+    body, end, _ = text.partition("end of trees")
+    blocks = list(_BLOCK.finditer(body))
+    trees = [dict(line.split("=", 1) for line in block[2].split("\n") if line) for block in blocks]
+    try:
+        if not end or [block[1] for block in blocks] != [str(n) for n in range(body.count("Tree="))]:
+            raise ValueError("some of it is missing")
+        if any(tree["is_linear"] != "0" for tree in trees):
+            raise ValueError("its leaves hold linear models")
+        columns: dict[str, Any] = {field: _column(trees, *entry) for field, entry in _ENTRIES.items()}
+        n_leaves = np.array([_whole(tree["num_leaves"]) for tree in trees], dtype=np.int64)
+        n_sets = [_whole(tree["num_cat"]) for tree in trees]
+        before = np.repeat(np.cumsum([0, *n_sets])[:-1], np.maximum(n_leaves - 1, 0))
+        chosen = columns["decision"] % 2 == 1
+        columns["threshold"][chosen] += before[chosen]  # sets are numbered from tree to tree
+        return {"n_leaves": n_leaves, **columns, "categories": _categories(trees)}
+    except (KeyError, ValueError, IndexError, OverflowError) as error:
+        raise InputError(
+            f"the text of the trees is damaged: {error}. Save the model again with ranker.save(path)."
+        ) from None
+
+
+def _column(trees: list[dict[str, str]], name: str, kind: Any) -> Array:
+    return np.array([number for tree in trees for number in _numbers(tree[name])], dtype=kind)
+
+
+def _numbers(text: str) -> list[float]:
+    words = text.split(" ") if text else []
+    bad = next((word for word in words if not _NUMBER.fullmatch(word)), None)
+    if bad is not None:
+        raise ValueError(f"{bad[:40]!r} is no number")
+    return [min(max(float(word), -_LARGEST), _LARGEST) for word in words]
+
+
+def _whole(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 11):
+        raise ValueError(f"{text[:40]!r} is no number")
+    return int(text)
+
+
+def _categories(trees: list[dict[str, str]]) -> tuple[tuple[int, ...], ...]:
+    """Categories that go left, set by set; LightGBM has a bit for each."""
+    found = []
+    for tree in trees:
+        if _whole(tree["num_cat"]) == 0:
+            continue
+        ends = [_whole(n) for n in tree["cat_boundaries"].split(" ")]
+        words = [_whole(n) for n in tree["cat_threshold"].split(" ")]
+        for first, last in pairwise(ends):
+            bits = enumerate(words[first:last])
+            found.append(tuple(32 * place + b for place, word in bits for b in range(32) if word >> b & 1))
+    return tuple(found)
+
+
+def written(trees: Any) -> str:
+    """Return `Trees` as the text of a LightGBM model."""
+    ptr, count = trees.split_ptr.tolist(), trees.n_features
+    blocks = [_block(trees, number, *bounds) for number, bounds in enumerate(pairwise(ptr))]
+    header = {
+        "version": "v4",
+        "num_class": 1,
+        "num_tree_per_iteration": 1,
+        "label_index": 0,
+        "max_feature_idx": count - 1,
+        "feature_names": " ".join(f"Column_{f}" for f in range(count)),
+        "feature_infos": " ".join(_infos(trees)),
+        "tree_sizes": " ".join(str(len(block)) for block in blocks),
+    }
+    head = "".join(f"{name}={value}\n" for name, value in header.items())
+    return f"tree\n{head}\n{''.join(blocks)}end of trees\n"
+
+
+def _block(trees: Any, number: int, first: int, last: int) -> str:
+    """Return the text of the tree that owns the splits from ``first`` to ``last``."""
+    splits = slice(first, last)
+    threshold, sets = trees.threshold[splits].copy(), []
+    for place in np.flatnonzero(trees.decision[splits] & 1):
+        sets.append(trees.categories[int(threshold[place])])
+        threshold[place] = len(sets) - 1
+    lines: dict[str, Any] = {
+        "num_leaves": trees.n_leaves[number],
+        "num_cat": len(sets),
+        "split_feature": trees.feature[splits],
+        "split_gain": trees.gain[splits],
+        "threshold": threshold,
+        "decision_type": trees.decision[splits],
+        "left_child": trees.left[splits],
+        "right_child": trees.right[splits],
+        "leaf_value": trees.leaf[first + number : last + number + 1],
+    }
+    if sets:
+        sizes = [max(one, default=-1) // 32 + 1 for one in sets]
+        words = np.zeros(sum(sizes), dtype=np.int64)
+        for begin, one in zip(np.cumsum([0, *sizes]), sets, strict=False):
+            for category in one:
+                words[begin + category // 32] |= 1 << category % 32
+        lines |= {"cat_boundaries": np.cumsum([0, *sizes]), "cat_threshold": words}
+    lines |= {"is_linear": 0, "shrinkage": 1}
+    texts = (
+        f"{name}={' '.join(map(str, np.atleast_1d(values).tolist()))}\n" for name, values in lines.items()
+    )
+    return f"Tree={number}\n{''.join(texts)}\n\n"
+
+
+def _infos(trees: Any) -> list[str]:
+    """What LightGBM says of every feature, and does not use for scores: none, or a range."""
+    infos = ["none"] * trees.n_features
+    for f in np.unique(trees.feature).tolist():
+        values = trees.threshold[(trees.feature == f) & (trees.decision & 1 == 0)].tolist()
+        infos[f] = f"[{min(values, default=0.0)}:{max(values, default=1.0)}]"
+    return infos
