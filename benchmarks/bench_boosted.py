@@ -113,12 +113,12 @@ def main() -> int:
     trees = {} if options.defaults else TREES | {"l2": options.l2}
     print(versions())
     print(f"\n{options.collection}: {len(folds)} folds, {options.seeds} seeds, nDCG@10")
-    print(f"{'objective':34}{'validation':>12}{'test':>10}{'':9}{'trees':>7}{'seconds':>9}")
+    print(f"{'objective':42}{'validation':>12}{'test':>10}{'':9}{'trees':>7}{'seconds':>9}")
     tests = {}
     for name in options.rows:
         valid, tests[name], spread, n_trees, seconds = row(folds, ROWS[name], options.seeds, trees)
         figures = f"{valid:12.4f}{tests[name]:10.4f} +-{spread:6.4f}{n_trees:7.0f}{seconds:9.1f}"
-        print(f"{name:34}{figures}", flush=True)
+        print(f"{name:42}{figures}", flush=True)
     own = tests.get("LightGBM lambdarank", np.nan)
     for name, below in GOAL_BELOW.items():
         if name in tests and not np.isnan(own):
