@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from enum import StrEnum
 from math import isfinite
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Option
@@ -44,6 +44,28 @@ class Correction(StrEnum):
     none = "none"
 
 
+_Measures = Annotated[
+    list[str] | None,
+    options.without_default(
+        "--measure", "-m", help="Measures to compare by, e.g. AP,nDCG@10; repeatable. Default: nDCG@10."
+    ),
+]
+_Correction = Annotated[
+    Correction, Option(help="Adjustment for the number of pairs; auto = Holm, or part of Tukey's tests.")
+]
+_Against = Annotated[
+    str | None,
+    options.without_default(
+        help="Compare all others with this one only, by its name or file. Default: all pairs."
+    ),
+]
+_CommonQueries = Annotated[
+    bool,
+    Option(
+        "--common-queries",
+        help="Compare on the topics that all runs have, not with missing ones as empty rankings.",
+    ),
+]
 _RequiredGain = Annotated[
     float | None,
     options.without_default(
@@ -57,30 +79,12 @@ def compare(
     context: typer.Context,
     data: options.JudgedArgument,
     rankings: options.RankingsArgument,
-    measures: Annotated[
-        list[str] | None,
-        options.without_default(
-            "--measure", "-m", help="Measures to compare by, e.g. AP,nDCG@10; repeatable. Default: nDCG@10."
-        ),
-    ] = None,
+    measures: _Measures = None,
     test: Annotated[Test, Option(help="Statistical test of a pair.")] = Test.paired_t,
-    correction: Annotated[
-        Correction, Option(help="Adjustment for the number of pairs; auto = Holm, or part of Tukey's tests.")
-    ] = Correction.auto,
-    against: Annotated[
-        str | None,
-        options.without_default(
-            help="Compare all others with this one only, by its name or file. Default: all pairs."
-        ),
-    ] = None,
+    correction: _Correction = Correction.auto,
+    against: _Against = None,
     alpha: Annotated[float, Option(help="Significance level; intervals have confidence 1 - alpha.")] = 0.05,
-    common_queries: Annotated[
-        bool,
-        Option(
-            "--common-queries",
-            help="Compare on the topics that all runs have, not with missing ones as empty rankings.",
-        ),
-    ] = False,
+    common_queries: _CommonQueries = False,
     require_gain: _RequiredGain = None,
     report: options.ReportOption = None,
     seed: options.SeedOption = 0,
@@ -99,8 +103,6 @@ def compare(
     Exit status: 0 fine, 1 the data cannot be used or the gain of --require-gain is not shown, 2 wrong usage.
     """
     from directrix.cli.scores import check_system_names, judged_rankings
-    from directrix.experiments.significance.systems import compare as compare_values
-    from directrix.measures.names import measure
 
     with options.usage():
         _check(list(map(str, rankings)), alpha)
@@ -119,25 +121,13 @@ def compare(
         by_position=by_position,
         topics="common" if common_queries else "any",
     )
-    systems = [ranking.name for ranking in judged]
     with options.usage():
-        chosen = _against(against, dict(zip(map(str, rankings), systems, strict=True)))
+        files = dict(zip(map(str, rankings), (ranking.name for ranking in judged), strict=True))
+        chosen = _against(against, files)
     counts = _counts(judged, is_common=common_queries)
-    results = {}
     values = _values(names, judged, tool)
-    for name in names:
-        with options.usage():
-            result = compare_values(
-                values[name],
-                test=test.value,
-                correction=correction.value,
-                alpha=alpha,
-                against=chosen,
-                seed=seed,
-            )
-        known = measure(name)
-        means = {system: known.summary(of) for system, of in values[name].items()}
-        results[name] = replace(result, ranked=counts, means=means, unit=known.unit)
+    how = {"test": test.value, "correction": correction.value, "alpha": alpha, "seed": seed}
+    results = _compared(values, counts, how | {"against": chosen})
     convention_name = "default" if tool is None else tool.name
     _print(results, convention_name, form)
     gains = {} if require_gain is None else _gains(names[0], results[names[0]], require_gain)
@@ -160,6 +150,23 @@ def compare(
         remark(f"open: {report}")
     if not all(gains.values()):
         raise typer.Exit(1)
+
+
+def _compared(
+    values: dict[str, dict[str, Float64Array]], counts: dict[str, int], how: dict[str, Any]
+) -> dict[str, Comparisons]:
+    """Compare the systems by each measure, whose values they have query by query; ``how`` as users chose."""
+    from directrix.experiments.significance.systems import compare as compare_values
+    from directrix.measures.names import measure
+
+    results = {}
+    for name, of_systems in values.items():
+        with options.usage():
+            result = compare_values(of_systems, **how)
+        known = measure(name)
+        means = {system: known.summary(of) for system, of in of_systems.items()}
+        results[name] = replace(result, ranked=counts, means=means, unit=known.unit)
+    return results
 
 
 def _check(files: list[str], alpha: float) -> None:

@@ -40,12 +40,20 @@ _Methods = Annotated[
 ]
 
 
+_Data = Annotated[
+    Path, options.argument(metavar="FOLDS", help="Folder with Fold1, Fold2, ... of LETOR, or one data file.")
+]
+_Candidates = Annotated[
+    int | None,
+    options.without_default(
+        min=1, help="Number of settings that random (default 10) and halving search sample per method."
+    ),
+]
+
+
 def crossval(
     context: typer.Context,
-    data: Annotated[
-        Path,
-        options.argument(metavar="FOLDS", help="Folder with Fold1, Fold2, ... of LETOR, or one data file."),
-    ],
+    data: _Data,
     methods: _Methods,
     measures: options.MeasuresOption = None,
     select: Annotated[
@@ -57,12 +65,7 @@ def crossval(
     search: Annotated[
         Search, Option(help="Train the whole grid, a random part of it, or use successive halving.")
     ] = Search.grid,
-    candidates: Annotated[
-        int | None,
-        options.without_default(
-            min=1, help="Number of settings that random (default 10) and halving search sample per method."
-        ),
-    ] = None,
+    candidates: _Candidates = None,
     folds: Annotated[
         int | None, options.without_default(min=3, help="Number of folds of a single file; default 5.")
     ] = None,

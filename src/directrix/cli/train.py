@@ -63,6 +63,14 @@ _Stream = Annotated[
 ]
 
 
+_Models = Annotated[
+    list[str] | None,
+    options.without_default(
+        "--model", help="Only methods with these models: linear, mlp, stumps, trees; repeatable, or a,b."
+    ),
+]
+
+
 def train(
     context: typer.Context,
     train: options.DataArgument,
@@ -79,12 +87,7 @@ def train(
     settings: options.SettingsOption = None,
     scale: _Scale = None,
     seed: options.SeedOption = 0,
-    models: Annotated[
-        list[str] | None,
-        options.without_default(
-            "--model", help="Only methods with these models: linear, mlp, stumps, trees; repeatable, or a,b."
-        ),
-    ] = None,
+    models: _Models = None,
     folds: _Folds = None,
     time_budget: Annotated[
         float | None,
