@@ -20,7 +20,7 @@ def test_a_package_of_the_core_is_installed_by_its_own_name():
 def test_the_extras_are_those_of_the_project():
     project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
     optional = project["optional-dependencies"]
-    assert {*EXTRAS, "all", "test", "lint", "docs"} == set(optional)
+    assert {*EXTRAS, "all", "test", "lint", "docs", "release"} == set(optional)
     assert optional["all"] == [f"directrix[{','.join(EXTRAS)}]"]
 
 

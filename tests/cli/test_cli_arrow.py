@@ -61,7 +61,7 @@ def test_scores_keep_the_order_of_the_rows(run, files, tmp_path):
     pq.write_table(pa.table(columns).sort_by("f0"), tmp_path / "mixed.parquet")
     run("predict", files.model, tmp_path / "mixed.parquet", "-o", tmp_path / "scores.txt")
     by_model, by_file = (
-        run("evaluate", tmp_path / "mixed.parquet", by, "-f", "json").stdout
+        run("evaluate", tmp_path / "mixed.parquet", by, "--name", "s", "-f", "json").stdout
         for by in (files.model, tmp_path / "scores.txt")
     )
     assert by_model.replace(str(files.model), "") == by_file.replace(str(tmp_path / "scores.txt"), "")

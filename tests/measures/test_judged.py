@@ -69,7 +69,7 @@ def test_the_worst_order_of_tied_documents_puts_unjudged_ones_first():
 
 
 SAMPLED = {"bpref": "bpref", "infAP": "infAP", "set_F": "set_F", "set_map": "set_map"}
-SAMPLED |= {"set_relative_P": "set_P(relative=True)", "gm_map": "gm_map", "num_rel_ret": "NumRet(rel=1)"}
+SAMPLED |= {"set_relative_P": "P(relative=True)", "gm_map": "gm_map", "num_rel_ret": "NumRet(rel=1)"}
 SAMPLED |= {"Rprec_mult_0.20": "Rprec(times=0.2)", "relative_P_10": "P(relative=True)@10"}
 
 

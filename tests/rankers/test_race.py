@@ -12,7 +12,6 @@ import directrix as dx
 from directrix.data.synthetic import make_linear
 from directrix.rankers.selection import clock as clock_module
 from directrix.rankers.selection import race as race_module
-from directrix.rankers.selection import trial as trial_module
 from directrix.rankers.selection.clock import Pace
 from directrix.rankers.selection.race import Race, fair_share, heats, round_robin, survivors
 from directrix.rankers.selection.search import search
@@ -89,7 +88,7 @@ class Clock:
 
 @pytest.mark.parametrize("folds", [None, 2])
 def test_a_candidate_that_takes_more_than_its_share_is_judged_as_it_stands(monkeypatch, folds):
-    monkeypatch.setattr(trial_module.time, "monotonic", Clock(1.0).monotonic)
+    monkeypatch.setattr(clock_module.time, "monotonic", Clock(1.0).monotonic)
     valid = VALID if folds is None else None
     settings = {"alpha": 3.0, "l2": 1e-4, "max_iter": 15, "start": "zero"}
     found = search(
@@ -109,7 +108,7 @@ def test_a_candidate_that_takes_more_than_its_share_is_judged_as_it_stands(monke
 
 
 def test_what_no_time_is_left_for_is_not_tried(monkeypatch):
-    monkeypatch.setattr(trial_module.time, "monotonic", Clock(60.0).monotonic)
+    monkeypatch.setattr(clock_module.time, "monotonic", Clock(60.0).monotonic)
     found = search(TRAIN, VALID, method="ApproxNDCG", settings=APPROX, time_budget=30.0)
     assert [c.outcome for c in found.candidates] == ["cut short"]
     assert found.remarks == ("the time budget of 30 s was used up: 1 of 2 candidates were not trained",)
@@ -204,7 +203,7 @@ def test_of_many_documents_a_sample_is_raced_on_and_the_best_are_trained_on_all(
 def test_a_budget_that_the_sample_uses_up_still_leaves_a_ranker(monkeypatch):
     monkeypatch.setattr(race_module, "_MANY", 300)
     monkeypatch.setattr(race_module, "_SAMPLE", 150)
-    monkeypatch.setattr(trial_module.time, "monotonic", Clock(1.0).monotonic)
+    monkeypatch.setattr(clock_module.time, "monotonic", Clock(1.0).monotonic)
     result = search(TRAIN, VALID, method="auto", measure="nDCG@5", models=["linear"], time_budget=5.0)
     assert result.chosen.is_eligible
     assert np.isfinite(result.ranker.predict_queries(VALID)).all()

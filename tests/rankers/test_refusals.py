@@ -192,11 +192,13 @@ def test_nothing_is_learned_from_queries_of_one_label():
 def test_validation_queries_of_one_label_are_said():
     found = search(queries(), queries(labels=[1, 1, 0, 0]), settings={"alpha": 3.0, "l2": 0.0, "max_iter": 2})
     assert any("no validation query has documents of different labels" in text for text in found.remarks)
-    assert search(queries(), queries(), method="ApproxNDCG", settings={"alpha": 3.0, "l2": 0.0}).remarks == ()
+    q = queries()
+    assert search(q, q, method="ApproxNDCG", settings={"alpha": 3.0, "l2": 0.0}).remarks == ()
 
 
 def test_a_search_of_regression_has_no_gap():
-    found = search(queries(), queries(), method="Regression")
+    q = queries()
+    found = search(q, q, method="Regression")
     assert np.isnan(found.gap)
     assert found.chosen.steps == 0
 
@@ -221,5 +223,6 @@ def test_warnings_point_at_the_line_that_trains():
 
 def test_epochs_are_iterations_too():
     settings = {"trainer": "sgd", "max_iter": 3, "alpha": 3.0, "l2": 0.0}
-    found = search(queries(), queries(), method="ApproxNDCG", settings=settings)
+    q = queries()
+    found = search(q, q, method="ApproxNDCG", settings=settings)
     assert [c.steps for c in found.candidates] == [3]

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numba
 import numpy as np
@@ -29,6 +29,7 @@ from directrix.measures.base import RankingMeasure
 from directrix.measures.dcg import NDCG
 from directrix.measures.line_search import line_search
 from directrix.measures.names import measure, measures
+from directrix.models.trees import Trees
 from directrix.objectives.build import linear_objective
 from directrix.rankers.methods import methods
 from directrix.rankers.stumps import StumpRanker
@@ -88,6 +89,7 @@ def steps() -> dict[str, Callable[[], None]]:
         "your measures": _own_measure,
         "soft ranks": _soft_ranks,
         "stumps": _stumps,
+        "trees": _trees,
         "reading": _reading,
     }
 
@@ -123,14 +125,14 @@ def _surrogate(name: str) -> None:
 
 def _measure(name: str) -> None:
     """Use writable arrays, as users pass, and read-only ones, as in `Queries`: Numba compiles both."""
-    q = _queries()[1]
-    scores, labels, qptr = np.linspace(1.0, 0.0, q.n_docs), q.labels.copy(), q.qptr.copy()
+    q, parsed = _queries()[1], cast(Any, measure(name))
+    known = np.stack([q.labels, q.labels], axis=1) if parsed.sees == "subtopics" else q.labels
+    scores, labels, qptr = np.linspace(1.0, 0.0, q.n_docs), known.copy(), q.qptr.copy()
     fixed = scores.copy()
     fixed.flags.writeable = False
-    parsed: Any = measure(name)
     parsed(scores, labels, qptr)
-    parsed(scores, q.labels, q.qptr)
-    parsed(fixed, q.labels, q.qptr)
+    parsed(scores, known, q.qptr)
+    parsed(fixed, known, q.qptr)
     if hasattr(parsed, "ties"):
         by_id = replace(parsed, ties="trec")
         by_id(scores, labels, qptr)  # no scores tie
@@ -164,6 +166,20 @@ def _soft_ranks() -> None:
         qptr = np.array([0, 5])
         soft_ranks(scores, qptr)
         rbp.value_and_grad(scores, np.arange(5.0), qptr)
+
+
+def _trees() -> None:
+    parts: dict[str, Any] = {
+        "n_leaves": [2],
+        "feature": [0],
+        "threshold": [0.0],
+        "decision": [0],
+        "gain": [0.0],
+    }
+    parts |= {"left": [-1], "right": [-2], "leaf": [0.0, 1.0], "categories": [], "n_features": 3}
+    trees = Trees.of_json(parts, 3)
+    for q in _queries():
+        trees.predict(q.features)
 
 
 def _stumps() -> None:

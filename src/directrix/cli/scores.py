@@ -154,7 +154,9 @@ def system_names(files: list[Path], given: list[str] | None, tags: list[str] | N
 
 
 def _stem(file: Path) -> str:
-    """Name of a file without its ending; .9 in bm25_k1=0.9 is none."""
+    """Name of a file without its ending; .9 in bm25_k1=0.9 is none, and standard input is -."""
+    if str(file) == "-":
+        return "-"
     plain = without_compression(file)
     return plain.stem if plain.suffix[1:].isalpha() else plain.name
 
