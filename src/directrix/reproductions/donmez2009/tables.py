@@ -8,7 +8,7 @@ import numpy as np
 
 from directrix.experiments.significance import paired_t
 from directrix.reports.report import Section
-from directrix.reports.tables import Table, Value
+from directrix.reports.tables import PValue, Table, Value
 from directrix.reproductions.donmez2009.certificates import GAIN_EPOCHS
 from directrix.reproductions.donmez2009.methods import entry_name
 from directrix.reproductions.donmez2009.pairs import MATCHED, equal_pairs
@@ -76,7 +76,7 @@ def _construction_values(results: CollectionResults, measure: str) -> dict[str, 
     for one in constructions:
         defined = one.values[~np.isnan(one.values)]
         error = float(defined.std(ddof=1) / np.sqrt(len(defined)))
-        p = None if one is usual else paired_t(one.values, usual.values).p
+        p = None if one is usual else PValue(paired_t(one.values, usual.values).p)
         rows[one.name] = (results.valid(measure, one.name), one.mean, error, p)
     return rows
 
@@ -209,7 +209,7 @@ def _equal(results: Results) -> Table:
     rows = [
         (
             *(target, other.trained, matched.size, other.size, round(matched.pairs), round(other.pairs)),
-            *(matched.mean(target), other.mean(target), test.difference, test.p),
+            *(matched.mean(target), other.mean(target), test.difference, PValue(test.p)),
         )
         for measure in MEASURES
         if measure in MATCHED

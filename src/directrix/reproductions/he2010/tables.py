@@ -11,7 +11,7 @@ from directrix.experiments.crossval_result import CrossValidation
 from directrix.experiments.significance import paired_t
 from directrix.reports.crossval import settings_text
 from directrix.reports.report import Section
-from directrix.reports.tables import Table, Value
+from directrix.reports.tables import PValue, Table, Value
 from directrix.reproductions.he2010.agreement import Agreement, TradeOff
 from directrix.reproductions.he2010.coefficients import BOUNDS, SHOWN, STRUCTURAL, parameter
 from directrix.reproductions.he2010.methods import LISTNET, MAP, NDCG, ONE_START
@@ -193,7 +193,7 @@ def _against_listnet(compared: CrossValidation, entry: str, measure: str, part: 
         return compared.mean(entry, measure), None, None
     mean, base = (compared.mean(name, measure) for name in (entry, LISTNET))
     test = paired_t(compared.values(entry, measure), compared.values(LISTNET, measure))
-    return mean, mean - base, float(test.p)
+    return mean, mean - base, PValue(test.p)
 
 
 def _chosen(results: Results) -> Table:

@@ -12,7 +12,7 @@ from directrix.laws.bounds import BOUNDS
 from directrix.laws.ranks import rank_bounds
 from directrix.reports.crossval import shown
 from directrix.reports.report import Section
-from directrix.reports.tables import Table, Value
+from directrix.reports.tables import PValue, Table, Value
 from directrix.reproductions.paper import beside, paper
 from directrix.reproductions.qin2010.claims import ORDERINGS, POSITIONS, SCORES, stated_on
 from directrix.reproductions.qin2010.curves import FIGURES, FUTURE_FIGURES, Bounded, ErrorCurve
@@ -214,7 +214,7 @@ def _own(others: Mapping[str, CrossValidation]) -> Table:
             rival = max(means, key=means.__getitem__)
             test = paired_t(*(compared.values(method, measure) for method in (own, rival)))
             place = f"{1 + sum(other > mean for other in means.values())} of {len(OWN)}"
-            rows.append((name, SHORT[measure], own, mean, place, rival, means[rival], float(test.p)))
+            rows.append((name, SHORT[measure], own, mean, place, rival, means[rival], PValue(test.p)))
     return _PAPER.table("own", rows)
 
 
@@ -225,7 +225,7 @@ def _tests(collections: Mapping[str, CollectionResults]) -> Table:
         test, pair = paired_t(a, b), paired(a, b)
         wins = f"{pair.wins}/{pair.losses}/{pair.ties}"
         row = (f"{first} - {second}", name, SHORT[measure], test.difference)
-        rows.append((*row, test.p, pair.p, wins))
+        rows.append((*row, PValue(test.p), PValue(pair.p), wins))
     return _PAPER.table("tests", rows)
 
 
