@@ -153,6 +153,13 @@ WRONG = [
         {"features": "features"},
         "lists of features have different lengths",
     ),
+    (
+        {"qid": [1], "label": [1], "features": [["u", 1.0]]},
+        {},
+        "lists of features hold more than numbers .*'u'",
+    ),
+    (ROWS, {"features": []}, r"no column holds features; .*columns are qid, docno, .*features=\[NAME, ...\]"),
+    ({"qid": 1, "label": 1, "f": 1.0}, {}, r"the column 'f' has shape \(\)"),
     (pd.DataFrame([[1, 1, 2]], columns=["qid", "label", "label"]), {}, "2 columns have the name 'label'"),
 ]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from directrix.data.columns import ColumnNames, categorical, roles_of
+from directrix.data.columns import ColumnNames, categorical, column_list, roles_of
 from directrix.errors import InputError
 from directrix.types import Array, is_sparse
 
@@ -86,10 +86,10 @@ def matrix(names: Sequence[Any], columns: Sequence[Any], what: str) -> Array:
             raise categorical(what, name, kind)
     arrays = [array_of(column) for column in columns]
     for name, array in zip(names, arrays, strict=True):
-        if array.shape != (len(arrays[0]),):
+        if array.ndim != 1 or array.shape != arrays[0].shape:
             raise InputError(
-                f"{what}: the column {name!r} has shape {array.shape}, {names[0]!r} has {len(arrays[0])} "
-                "rows; one number per row is needed."
+                f"{what}: the column {name!r} has shape {array.shape}, {names[0]!r} has {arrays[0].shape}; "
+                "one number per row is needed."
             )
     kinds = [array.dtype for array in arrays]
     dtype = np.float32 if kinds and all(kind == np.float32 for kind in kinds) else np.float64
@@ -114,6 +114,12 @@ def arrays_of_queries(frame: Any, names: ColumnNames) -> dict[str, Any]:
     known, columns = columns_of(frame, "the frame", needed)
     roles = roles_of(known, names, "the frame", "directrix.Queries.from_frame(frame")
     of = dict(zip(known, columns, strict=True))
+    if not roles.features:
+        raise InputError(
+            "the frame: no column holds features; one or more are needed. The columns are "
+            f"{column_list(known)}.",
+            python="Type features=[NAME, ...].",
+        )
     given = names.features or ("features",) * ("features" in roles.features)
     X = _as_lists(of[given[0]]) if len(given) == 1 else None
     features = roles.features if X is None else None
@@ -138,7 +144,12 @@ def _as_lists(column: Any) -> Array | None:
         raise InputError(
             "the frame: the lists of features have different lengths; one length is needed. Pad or drop rows."
         )
-    return np.array([np.asarray(cell, dtype=np.float64) for cell in cells])
+    try:
+        return np.array([np.asarray(cell, dtype=np.float64) for cell in cells])
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"the frame: the lists of features hold more than numbers ({error}); convert or drop the rest."
+        ) from None
 
 
 def _narwhals(values: Any, what: str = "the frame") -> Any:
