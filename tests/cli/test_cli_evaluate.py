@@ -202,6 +202,7 @@ def test_rankings_that_are_not_there(run, files, tmp_path, name):
         ("evaluate", "data.txt", "s.txt", "-m", "nGCD"),
         ("evaluate", "data.txt", "s.txt", "--convention", "letor9"),
         ("evaluate", "data.txt", "s.txt", "-m", "AP@"),
+        ("evaluate", "data.txt", "s.txt", "-m", ","),
         ("predict", "m.json"),
         ("predict", "m.json", "data.txt", "--run", "two words", "-o", "x"),
         ("nonsense",),

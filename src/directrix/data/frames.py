@@ -88,8 +88,8 @@ def matrix(names: Sequence[Any], columns: Sequence[Any], what: str) -> Array:
     for name, array in zip(names, arrays, strict=True):
         if array.ndim != 1 or array.shape != arrays[0].shape:
             raise InputError(
-                f"{what}: the column {name!r} has shape {array.shape}, {names[0]!r} has {arrays[0].shape}; "
-                "one number per row is needed."
+                f"{what}: the column {name!r} has shape {array.shape}, {names[0]!r} has {arrays[0].size} "
+                "rows; one number per row is needed."
             )
     kinds = [array.dtype for array in arrays]
     dtype = np.float32 if kinds and all(kind == np.float32 for kind in kinds) else np.float64
