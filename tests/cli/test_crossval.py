@@ -15,15 +15,10 @@ import pytest
 from tests.experiments.letor_folder import letor_folder, letor_queries
 
 import directrix
-from directrix.cli.crossval import crossval
-from directrix.cli.main import app
 from directrix.data.letor.write import write_letor
 from directrix.experiments.crossval import cross_validate
 from directrix.experiments.significance import paired_t
 from directrix.experiments.splits import k_fold_splits, letor_splits
-
-if crossval not in [command.callback for command in app.registered_commands]:
-    app.command()(crossval)
 
 OPTIONS = ("--method", "Regression", "--method", "RankCosine", "-m", "AP", "-m", "nDCG@3", "--jobs", 1)
 
@@ -165,10 +160,8 @@ SLOWLY = """
         return plain(*arguments)
 
     contest.run_trial = slow
-    from directrix.cli.crossval import crossval
     from directrix.cli.main import app
-    if crossval not in [command.callback for command in app.registered_commands]:
-        app.command()(crossval)
+
     app()
 """
 

@@ -135,7 +135,7 @@ def measure_names(given: Sequence[str] | None, default: Sequence[str] = ("nDCG@1
     from directrix.measures.names import measure
 
     names = comma_separated(given or default)
-    if not names:
+    if given and not names:
         raise InputError("--measure: there is no name; type e.g. -m nDCG@10,AP.")
     for name in names:
         measure(name)
