@@ -192,3 +192,21 @@ def test_networks_of_papers_are_perceptrons_whatever_the_defaults(name):
     ranker = dx.method(name).ranker()
     assert (ranker.hidden, ranker.residual, ranker.dropout) == ((10,), False, 0.0)
     assert dx.method("Network").ranker().get_params()["residual"]
+
+
+def test_methods_with_commas_are_one_to_a_search():
+    several = dx.method("regression, ListNet,Regression,")
+    assert several.name == "Regression, ListNet"
+    assert dx.method("ListNet,") is dx.method("ListNet")
+    found = dx.search(dx.data.make_cubic(12, 10, 4, seed=0), method="Regression,ListNet", folds=2)
+    assert {c.method for c in found.candidates} == {"Regression", "ListNet"}
+    with pytest.raises(dx.InputError, match="auto is no part of a list of methods"):
+        dx.method("auto,ListNet")
+    with pytest.raises(dx.InputError, match="method 'Foo' is not known"):
+        dx.method("ListNet,Foo")
+    with pytest.raises(dx.InputError, match="method ',' is not known"):
+        dx.method(",")
+    with pytest.raises(dx.InputError, match="ties='worst' is for evaluation"):
+        dx.search(
+            dx.data.make_cubic(12, 10, 4, seed=0), method="ListNet,LambdaRank", measure="AP(ties='worst')"
+        )

@@ -81,7 +81,9 @@ def train(
     measure: Annotated[
         str, Option("--measure", "-m", help="Measure to train for and to select by.")
     ] = "nDCG@10",
-    method: Annotated[str, Option(help="A method listed by `directrix methods`, or auto.")] = "auto",
+    method: Annotated[
+        str, Option(help="A method listed by `directrix methods`, several as A,B, or auto.")
+    ] = "auto",
     output: Annotated[Path, Option("--output", "-o", help="Model file to write.")] = Path("model.json"),
     report: _Report = None,
     settings: options.SettingsOption = None,

@@ -260,6 +260,7 @@ class Auto(Method):
     """
 
     tries: Mapping[str, tuple[Method, ...]] = field(default_factory=dict, hash=False)
+    is_lenient: bool = True  # leaves out methods that do not take the measure, instead of refusing it
 
     @property
     def settings(self) -> tuple[str, ...]:
@@ -274,7 +275,7 @@ class Auto(Method):
     def suited(self, measure: RankingMeasure | None) -> list[Method]:
         """Return the methods that suit the measure and take it, installed or not."""
         suited = self.tries.get(type(measure).__name__, self.tries["others"])
-        return [part for part in suited if part.takes(measure)]
+        return [part for part in suited if part.takes(measure) or not self.is_lenient]
 
     def summary(self) -> dict[str, Any]:
         """One line of `directrix methods`, in JSON types."""
@@ -291,8 +292,7 @@ class Auto(Method):
     def ranker(self, *, measure: RankingMeasure | str | None = None, **settings: Any) -> Any:
         """Return the ranker of its first part."""
         self.check_settings(settings)
-        measure = None if measure is None else parse_measure(measure)
-        first = self.parts(measure)[0]
+        first = self.parts(None if measure is None else parse_measure(measure))[0]
         return first.ranker(measure=measure, **{k: v for k, v in settings.items() if k in first.settings})
 
 

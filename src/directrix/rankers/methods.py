@@ -51,7 +51,8 @@ def method(name: str) -> Method:
     Parameters
     ----------
     name : str
-        See `methods`.
+        See `methods`. Several with commas between them are one to `search`, which chooses among them as
+        among those of "auto".
 
     Raises
     ------
@@ -65,6 +66,9 @@ def method(name: str) -> Method:
     """
     if not isinstance(name, str):
         raise InputError(f"method {name!r} is a {type(name).__name__}; give a name, e.g. method('auto').")
+    parts = [part.strip() for part in name.split(",") if part.strip()]
+    if parts and "," in name:
+        return _several([method(part) for part in parts])
     if name.lower() not in _FOLDED:
         near = difflib.get_close_matches(name.lower(), _FOLDED, n=1)
         raise InputError(
@@ -72,3 +76,20 @@ def method(name: str) -> Method:
             + (f" Did you mean {_FOLDED[near[0]].name!r}?" if near else "")
         )
     return _FOLDED[name.lower()]
+
+
+def _several(parts: list[Method]) -> Method:
+    """Return one method that tries all of these."""
+    unique = tuple(dict.fromkeys(parts))
+    if len(unique) == 1:
+        return unique[0]
+    if _AUTO in unique:
+        raise InputError("auto is no part of a list of methods: it tries several by itself. Give it alone.")
+    return Auto(
+        name=", ".join(part.name for part in unique),
+        source="the grids of the methods",
+        cost=_AUTO.cost,
+        use_when="you want the best of these methods",
+        tries={"others": unique},
+        is_lenient=False,
+    )

@@ -78,7 +78,7 @@ def search(  # noqa: PLR0913
         cross-validation in ``folds`` folds, and the chosen one is trained again on all; with fewer than 10
         queries the training queries judge.
     method, measure : Method or str, measure or str
-        What to search, "auto" tries the methods that suit the measure; and what chooses.
+        What to search, several as "A,B", "auto": those that suit the measure; and what chooses.
     settings, models : mapping, names, optional
         Settings to fix: they replace the grid's values; and which models may be trained: "linear", "mlp",
         "stumps", "trees", default all that are installed.
