@@ -31,7 +31,7 @@ class AutoRanker(Ranker):
     measure : measure or str
         What to train for, to choose by, and what ``score`` reports.
     method : str
-        "auto", or the name of one method, whose grid is then searched; see `methods`.
+        "auto", or the name of a method, whose grid is then searched, or several as "A,B"; see `methods`.
     models : list of str, optional
         Only methods with these models: "linear", "mlp", "stumps", "trees", e.g. with ``single`` for an engine
         that runs linear ones; default all that are installed.
@@ -46,6 +46,8 @@ class AutoRanker(Ranker):
         Seconds for all candidates: one that takes more than its share is stopped and judged as it stands.
     single : bool
         Keep one ranker, never an ensemble.
+    n_jobs : int, optional
+        Trainings at a time, in processes; -1 = all cores, None = 1. Same bits for any; not with a time budget.
     random_state : int, RandomState or None
         Of the folds, and of stochastic trainers; None is 0.
 
@@ -81,6 +83,7 @@ class AutoRanker(Ranker):
         "folds": [Interval(Integral, 1, None, closed="left"), None],
         "time_budget": [Interval(Real, 0, None, closed="neither"), None],
         "single": ["boolean"],
+        "n_jobs": [Integral, None],
         "random_state": ["random_state"],
     }
 
@@ -92,6 +95,7 @@ class AutoRanker(Ranker):
     folds: int | None = None
     time_budget: float | None = None
     single: bool = False
+    n_jobs: int | None = None
     random_state: Any = None
 
     def _train(self, training: Training) -> Self:
@@ -112,6 +116,7 @@ class AutoRanker(Ranker):
             time_budget=self.time_budget,
             weights=weights,
             single=bool(self.single),
+            n_jobs=1 if self.n_jobs is None else int(self.n_jobs),
             seed=0 if self.random_state is None else int(seed_of(self.random_state)),
             progress=_Printer() if verbose else None,
         )

@@ -63,6 +63,10 @@ def training_ahead(
     """Train in several processes within the block; None for one."""
     from joblib import effective_n_jobs
 
+    if n_jobs == 0:
+        raise InputError(
+            "n_jobs=0 trains nothing; type a number of trainings at a time, or -1 for one per core."
+        )
     if effective_n_jobs(n_jobs) == 1 or len(trials) * len(folds) < 2:
         yield None
         return
