@@ -47,7 +47,7 @@ class AutoRanker(Ranker):
     single : bool
         Keep one ranker, never an ensemble.
     n_jobs : int, optional
-        Trainings at a time, in processes; -1 = all cores, None = 1. Same bits for any; not with a time budget.
+        Trainings at a time, in processes; -1 = all cores. Same bits for any; not with a time budget.
     random_state : int, RandomState or None
         Of the folds, and of stochastic trainers; None is 0.
 
