@@ -169,9 +169,8 @@ class JudgedRate(RankingMeasure):
         from directrix.measures._kernels.precision import hits
 
         count, size = np.empty(len(ranking.retrieved)), np.minimum(ranking.retrieved, self.depth)
-        hits(
-            *ranking, 0.0, self.depth, count, count
-        )  # the cut-off is given: numbers of documents do not count
+        # the cut-off is given: numbers of documents do not count
+        hits(*ranking, 0.0, self.depth, count, count)
         return np.divide(count, size, out=np.zeros_like(count), where=size > 0)
 
 

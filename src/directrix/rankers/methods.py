@@ -71,10 +71,9 @@ def method(name: str) -> Method:
         return _several([method(part) for part in parts])
     if name.lower() not in _FOLDED:
         near = difflib.get_close_matches(name.lower(), _FOLDED, n=1)
-        raise InputError(
-            f"method {name!r} is not known; the methods are {', '.join(m.name for m in _METHODS)}."
-            + (f" Did you mean {_FOLDED[near[0]].name!r}?" if near else "")
-        )
+        meant = f"did you mean {_FOLDED[near[0]].name!r}? The" if near else "the"
+        names = ", ".join(m.name for m in _METHODS)
+        raise InputError(f"method {name!r} is not known; {meant} methods are {names}.")
     return _FOLDED[name.lower()]
 
 
