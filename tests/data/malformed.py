@@ -139,7 +139,7 @@ FILES: dict[str, tuple[bytes | Callable[[Path], None], str]] = {
     # numbers that are rounded by big integers
     "value-1e308": (
         b"0 qid:1\t1:0\n" * 3 + b"1e308 qid:1 1:1.000000000000000000000000000000000000001e308\n",
-        r"bad:4: the value of '1:1.0*1e308' is too large for float32",
+        r"bad:4: the value of '1:1.0*[.]* *.* is too large for float32",
     ),
     "value-after-a-form-feed": (
         b"0 qid:1 1:0\n0 qid:1\f1:1.000000000000000000000000000000000000001e308\n",

@@ -93,7 +93,7 @@ def check_length(n: int, n_docs: int, what: str, of: str = "rows of X") -> None:
 
 def check_shape(values: Any, n: int, name: str) -> None:
     """Refuse an array, or tuple, of another shape than ``(n,)``; None passes."""
-    shape = (len(values),) if isinstance(values, tuple) else getattr(values, "shape", None)
+    shape: Any = (len(values),) if isinstance(values, tuple) else getattr(values, "shape", None)
     if shape not in (None, (n,)):
         raise InputError(
             f"{name} has shape {shape}, where {(n,)} is needed: one value per query, document or column. "
