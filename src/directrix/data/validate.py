@@ -103,7 +103,8 @@ def check_shape(values: Any, n: int, name: str) -> None:
 
 def check_form(features: Any) -> tuple[int, int]:
     """Return the shape of features; refuse another form than those of `Queries`. Values are not read."""
-    shape, dtype = getattr(features, "shape", ()), getattr(features, "dtype", None)
+    shape: Any = getattr(features, "shape", ())
+    dtype = getattr(features, "dtype", None)
     if len(shape) != 2 or dtype not in (np.float32, np.float64):
         raise InputError(
             f"features have shape {shape} and dtype {dtype}; two dimensions and float32 or float64 are "
