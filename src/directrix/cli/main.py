@@ -5,7 +5,9 @@ Exit status: 0 success, 1 the data cannot be used, 2 wrong usage, 130 interrupte
 
 from __future__ import annotations
 
+import atexit
 import errno
+import gc
 import inspect
 import itertools
 import re
@@ -24,6 +26,10 @@ from directrix.cli.options import message_of
 from directrix.errors import InputError, MissingExtra
 from directrix.parameters import spelled
 from directrix.registry import COMMANDS
+
+
+# the process gives its memory back at once; collecting garbage first takes a sixth of a short command's time
+atexit.register(gc.freeze)
 
 
 class _Command(TyperCommand):
