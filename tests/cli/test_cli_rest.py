@@ -195,12 +195,10 @@ def test_threads_are_set_for_the_run(run):
         dx.set_threads(None)
 
 
-HEAVY = (
-    "numpy numba scipy sklearn pandas polars pyarrow narwhals lightgbm torch matplotlib pydantic rich".split()
-)
 OF_SCIKIT_LEARN = {"numpy", "scipy", "sklearn", "pandas", "polars", "pyarrow", "narwhals"}
 OF_KERNELS = {"numpy", "scipy", "numba"}
 OF_TYPER = {"pydantic", "rich"}
+HEAVY = OF_SCIKIT_LEARN | OF_KERNELS | OF_TYPER | {"lightgbm", "torch", "matplotlib"}
 
 
 def modules_after(code):

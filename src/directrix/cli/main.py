@@ -27,8 +27,7 @@ from directrix.errors import InputError, MissingExtra
 from directrix.parameters import spelled
 from directrix.registry import COMMANDS
 
-
-# the process gives its memory back at once; collecting garbage first takes a sixth of a short command's time
+# the system takes the memory back at once; to collect garbage first is a sixth of the time of a short command
 atexit.register(gc.freeze)
 
 
