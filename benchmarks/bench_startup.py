@@ -11,6 +11,7 @@ import argparse
 import gzip
 import importlib.util
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -48,6 +49,14 @@ def seconds_of(arguments: list[str], **environment: str) -> float:
     return time.perf_counter() - begun
 
 
+def processor_seconds_of(arguments: list[str]) -> float:
+    """Seconds that the processor works for a command, in user and system mode."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds_of(arguments)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
 def started(runs: int) -> None:
     print(f"{'command':28}{'best':>8}{'median':>8}  over python   goal")
     nothing = 0.0
@@ -73,7 +82,7 @@ def compiled(runs: int, *, everything: bool) -> None:
 
 def evaluated(runs: int, data: Path) -> None:
     qrels, run = data / "trec7" / "qrels.trec7.txt", next((data / "trec7" / "runs").glob("*.res.gz"))
-    print(f"\n{'nDCG@10 and AP of a run':28}{'best':>8}{'median':>8}  over ir_measures")
+    print(f"\n{'nDCG@10 and AP of a run':28}{'best':>8}{'median':>8}{'user+sys':>10}  over ir_measures")
     baseline = None
     with tempfile.TemporaryDirectory() as folder:
         plain = Path(folder) / "run.txt"  # ir_measures reads no compressed runs
@@ -87,8 +96,10 @@ def evaluated(runs: int, data: Path) -> None:
         for name, arguments in commands.items():
             seconds = [seconds_of(arguments) for _ in range(runs)]
             baseline = baseline or min(seconds)
+            processor = min(processor_seconds_of(arguments) for _ in range(runs))
             ratio = f"{min(seconds) / baseline:14.1f} x" if len(commands) > 1 else ""
-            print(f"{name:28}{min(seconds):8.2f}{statistics.median(seconds):8.2f}{ratio}", flush=True)
+            best, median = min(seconds), statistics.median(seconds)
+            print(f"{name:28}{best:8.2f}{median:8.2f}{processor:10.2f}{ratio}", flush=True)
 
 
 def main() -> None:

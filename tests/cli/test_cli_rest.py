@@ -195,21 +195,47 @@ def test_threads_are_set_for_the_run(run):
         dx.set_threads(None)
 
 
+OF_SCIKIT_LEARN = {"numpy", "scipy", "sklearn", "pandas", "polars", "pyarrow", "narwhals"}
+OF_KERNELS = {"numpy", "scipy", "numba"}
+OF_TYPER = {"pydantic", "rich"}
+HEAVY = OF_SCIKIT_LEARN | OF_KERNELS | OF_TYPER | {"lightgbm", "torch", "matplotlib"}
+
+
 def modules_after(code):
-    program = f"{code}\nimport sys\nprint(*{{m.split('.')[0] for m in sys.modules}})"
-    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    return set(found.stdout.split())
+    program = f"{code}\nimport sys\nprint('modules', *(m for m in {HEAVY} if m in sys.modules))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return set(done.stdout.splitlines()[-1].split()[1:])
 
 
-@pytest.mark.parametrize("code", ["import directrix", "from directrix.cli.main import app"])
-def test_nothing_heavy_is_imported_at_the_start(code):
-    assert not modules_after(code) & {"numpy", "numba", "scipy", "sklearn", "pandas"}
-
-
-def test_scores_are_evaluated_without_scikit_learn(files):
-    arguments = ["evaluate", str(files.test), str(files.scores)]
-    code = f"from directrix.cli.main import app\napp({arguments}, standalone_mode=False)"
-    assert "sklearn" not in modules_after(code)
+@pytest.mark.parametrize(
+    ("code", "modules"),
+    [
+        ("import directrix", set()),
+        ("from directrix.cli.main import app", set()),
+        ("directrix --version", OF_TYPER),
+        ("directrix --help", OF_TYPER),
+        ("directrix train --help", OF_TYPER),
+        ("directrix evaluate {qrels} {run} -m nDCG@10", OF_TYPER | OF_KERNELS),
+        ("directrix evaluate {files.test} {files.scores}", OF_TYPER | OF_KERNELS),
+        ("directrix compare {qrels} {run} {other}", OF_TYPER | OF_KERNELS),
+        ("import directrix as dx; dx.read_trec_run('{run}')", {"numpy"}),
+        ("import directrix as dx; dx.evaluate('nDCG', [2.0, 1.0], [0, 1])", OF_KERNELS),
+        ("import directrix as dx; dx.load('{files.model}')", OF_SCIKIT_LEARN),
+        (
+            "import directrix as dx; q = dx.read_letor('{files.test}');"
+            "dx.load('{files.model}').predict_queries(q)",
+            OF_SCIKIT_LEARN | OF_KERNELS,
+        ),
+    ],
+)
+def test_each_start_imports_only_what_it_needs(code, modules, files, tmp_path):
+    for name in ("run", "other"):
+        (tmp_path / name).write_text(f"1 Q0 a 1 2 {name}\n2 Q0 a 1 2 {name}\n")
+    (tmp_path / "qrels").write_text("1 0 a 1\n2 0 b 1\n")
+    code = code.format(files=files, **{name: tmp_path / name for name in ("run", "other", "qrels")})
+    if code.startswith("directrix "):
+        code = f"from directrix.cli.main import app\napp({code.split()[1:]}, standalone_mode=False)"
+    assert modules_after(code) <= modules
 
 
 def test_a_closed_pipe_is_no_error(files):

@@ -124,6 +124,18 @@ def test_runs_without_a_common_query_have_no_comparison_on_those(invoke, tmp_pat
     assert "no topic is in all runs" in result.stderr
 
 
+@pytest.mark.parametrize("test", ["paired-t", "tukey"])
+def test_one_query_is_too_little_data(invoke, tmp_path, test):
+    (tmp_path / "qrels").write_text("1 0 a 1\n1 0 b 0\n")
+    for name in ("a", "b"):
+        (tmp_path / name).write_text(f"1 Q0 {name} 1 2 {name}\n")
+    result = invoke(tmp_path / "qrels", tmp_path / "a", tmp_path / "b", "--test", test)
+    assert result.exit_code == 1
+    assert re.search(r"for 1 query; 2 or more|1 of 1; two or more", result.stderr)
+    table = invoke(tmp_path / "qrels", tmp_path / "a", tmp_path / "b", "--test", "sign").stdout
+    assert table.startswith("nDCG@10 of 1 query\n")
+
+
 WRONG = [
     (["MODEL"], "one ranking is given; two or more are needed"),
     (["MODEL", "MODEL"], "is given twice; give every ranking once"),

@@ -36,7 +36,7 @@ ARRAYS = {
     "complex sparse": ({"X": sp.csr_array(X * 1j)}, r"features have dtype complex128; real numbers"),
     "objects": (
         {"X": np.array([[1, None]] * 4, dtype=object)},
-        r"features: 4 values are NaN|None at row 0, column 1",
+        r"features: nan at row 0, column 1",
     ),
     "frame with text": (
         {"X": pd.DataFrame({"a": [1.0] * 4, "b": list("wxyz")})},
@@ -46,12 +46,15 @@ ARRAYS = {
         {"X": pd.DataFrame({"t": pd.to_datetime(["2024-01-01"] * 4)})},
         r"dtype datetime64.*; '2024-01-01T.*' at row 0, column 0 \('t'\)",
     ),
-    "NaN": ({"X": NAN}, r"2 values are NaN or infinite; the first is nan at row 1, column 1; finite numbers"),
+    "NaN": (
+        {"X": NAN},
+        r"features: nan at row 1, column 1; finite numbers are needed \(values that are NaN or infinite: 2\)",
+    ),
     "NaN in a frame": ({"X": pd.DataFrame(NAN, columns=["a", "b"])}, r"row 1, column 1 \('b'\)"),
-    "NaN sparse": ({"X": sp.csr_array(NAN)}, r"the first is nan at row 1, column 1"),
+    "NaN sparse": ({"X": sp.csr_array(NAN)}, r"features: nan at row 1, column 1"),
     "infinite float32": (
         {"X": np.full((4, 2), np.inf, dtype=np.float32)},
-        r"8 values .* the first is inf at row 0",
+        r"features: inf at row 0, .* infinite: 8\). Clip the column",
     ),
     "label count": ({"y": [1, 2]}, r"y \(labels\) has 2 values for 4 rows of X"),
     "label negative": (

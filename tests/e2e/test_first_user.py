@@ -276,7 +276,7 @@ def test_swapped_arguments_get_one_message(ohsumed, trec, model, tmp_path):
     assert f"come first, then the rankings: {test} {model}" in refused("evaluate", model, test)
     assert "is a file of scores; labelled data or qrels come first" in refused("evaluate", scores, test)
     assert f"come first, then the rankings: {qrels} {whole}" in refused("evaluate", whole, qrels)
-    assert "is a TREC run, but" in refused("evaluate", test, whole)
+    assert "is a run, but" in refused("evaluate", test, whole)
     assert "is a file of scores, but" in refused("evaluate", qrels, scores)
     assert "is labelled data and not a ranking" in refused("evaluate", test, test)
     assert "come first, then the rankings" in refused("compare", model, test, scores)

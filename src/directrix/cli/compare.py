@@ -103,6 +103,7 @@ def compare(
     Exit status: 0 fine, 1 the data cannot be used or the gain of --require-gain is not shown, 2 wrong usage.
     """
     from directrix.cli.scores import check_system_names, judged_rankings
+    from directrix.experiments.significance.systems import checked_correction
 
     with options.usage():
         _check(list(map(str, rankings)), alpha)
@@ -124,6 +125,7 @@ def compare(
     with options.usage():
         files = dict(zip(map(str, rankings), (ranking.name for ranking in judged), strict=True))
         chosen = _against(against, files)
+        checked_correction(test.value, correction.value, chosen)
     counts = _counts(judged, is_common=common_queries)
     values = _values(names, judged, tool)
     how = {"test": test.value, "correction": correction.value, "alpha": alpha, "seed": seed}
@@ -161,8 +163,7 @@ def _compared(
 
     results = {}
     for name, of_systems in values.items():
-        with options.usage():
-            result = compare_values(of_systems, **how)
+        result = compare_values(of_systems, **how)
         known = measure(name)
         means = {system: known.summary(of) for system, of in of_systems.items()}
         results[name] = replace(result, ranked=counts, means=means, unit=known.unit)

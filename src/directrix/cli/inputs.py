@@ -36,6 +36,7 @@ def _option(name: str, what: str) -> Any:
         "--label-column": "label, relevance, rel or grade.",
         "--doc-id-column": "docno, doc_id, docid, document or doc, if there is one.",
         "--feature-columns": "all others.",
+        "--score-column": "score or sim.",
     }
     metavar = "NAME,..." if name == "--feature-columns" else "NAME"
     text = f"Column of {what}. Default: {default[name]}"
@@ -43,20 +44,22 @@ def _option(name: str, what: str) -> Any:
     return Annotated[str | None, without_default(name, metavar=metavar, help=text, rich_help_panel=panel)]
 
 
-_COLUMNS = {
+_COLUMNS: dict[str, Any] = {
     "qid_column": _option("--qid-column", "queries"),
     "label_column": _option("--label-column", "labels"),
     "doc_id_column": _option("--doc-id-column", "documents"),
     "feature_columns": _option("--feature-columns", "features, separated by commas"),
 }
+_OF_RUNS = {"score_column": _option("--score-column", "scores of runs")}
 
 
 def with_inputs(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command that takes ``-`` for a file, and four options in place of a parameter ``columns``."""
+    """Return a command that takes ``-`` for a file, and options in place of a parameter ``columns``."""
     signature = inspect.signature(command, eval_str=True)
+    columns = _COLUMNS | (_OF_RUNS if "rankings" in signature.parameters else {})
     parameters = []
     for name, parameter in signature.parameters.items():
-        options = _COLUMNS if name == "columns" else {name: parameter.annotation}
+        options = columns if name == "columns" else {name: parameter.annotation}
         default = None if name == "columns" else parameter.default
         parameters += [
             parameter.replace(name=key, annotation=kind, default=default, kind=parameter.KEYWORD_ONLY)
@@ -66,15 +69,21 @@ def with_inputs(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def run(**given: Any) -> None:
         if "columns" in signature.parameters:
-            qid, label, doc_id, features = (given.pop(name) for name in _COLUMNS)
-            names = None if features is None else tuple(filter(None, features.split(",")))
-            given["columns"] = ColumnNames(qid, label, doc_id, names)
+            given["columns"] = _names({name: given.pop(name) for name in columns})
         with _standard_input(given) as replaced:
             command(**replaced)
 
     run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in parameters}
     return run
+
+
+def _names(given: dict[str, str | None]) -> ColumnNames:
+    qid, label, doc_id, text = (given[name] for name in _COLUMNS)
+    features = None if text is None else tuple(filter(None, text.split(",")))
+    if features == ():
+        raise typer.BadParameter("--feature-columns: there is no name; type e.g. --feature-columns bm25,age.")
+    return ColumnNames(qid, label, doc_id, features, score=given.get("score_column"))
 
 
 @contextmanager

@@ -5,17 +5,19 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+from directrix.data.columns import OPTIONS, ColumnNames, find, kind_of
 from directrix.data.files import open_data, readable
-from directrix.data.formats import ARROW, COLUMNS, QRELS
+from directrix.data.formats import COLUMNS
 from directrix.data.trec.rows import number
+from directrix.data.trec.tables import first_line, is_table, shape
 from directrix.errors import InputError
 
-_LINE = 1 << 12  # enough of a line to count its columns
 _NAMES = {
     "model": "a model file",
     "scores": "a file of scores",
-    "run": "a TREC run",
-    "qrels": "TREC qrels",
+    "run": "a run",
+    "judged run": "a run",
+    "qrels": "qrels",
     "data": "labelled data",
 }
 
@@ -30,61 +32,67 @@ def is_model(path: Path) -> bool:
         return ".json" in path.suffixes
 
 
-def check_order(data: Path, rankings: list[Path]) -> None:
-    """Refuse rankings in place of labelled data, labelled data among rankings, and rankings of other data.
+def tables_of(paths: list[Path], columns: ColumnNames) -> dict[Path, list[str]]:
+    """Return the names of columns of those files that are tables.
 
-    Files whose kind is unclear are left to their readers. Raises `InputError` at the first such file.
+    Raises `InputError` if there are tables, none of which has a column that the user named.
     """
-    kind, kinds = _kind(data), [_kind(path) for path in rankings]
+    from directrix.data.arrow.files import column_names
+
+    tables = {path: column_names(path) for path in paths if is_table(path)}
+    for key in OPTIONS if tables else ():
+        name = None if key == "features" else getattr(columns, key)
+        if name is not None and not any(name in known for known in tables.values()):
+            path, known = list(tables.items())[-1 if key == "score" else 0]
+            find(known, key, name, str(path), "")  # raises
+    return tables
+
+
+def are_qrels(data: Path, rankings: list[Path], tables: dict[Path, list[str]], columns: ColumnNames) -> bool:
+    """Return whether the first file is qrels, which judge runs; else it is labelled data.
+
+    A table of labels is qrels if a ranking is a run: its columns may leave that open. Files whose kind is
+    unclear are left to their readers. Raises `InputError` at the first ranking in place of labelled data,
+    labelled data among rankings, or ranking of other data.
+    """
+    kind, *kinds = (
+        kind_of(tables[path], columns) if path in tables else _kind(path) for path in (data, *rankings)
+    )
     if kind in ("model", "scores", "run"):
         right = next((path for path, k in zip(rankings, kinds, strict=True) if k in ("data", "qrels")), None)
         order = f"{right or 'DATA'} {data}"
         raise InputError(
             f"{data} is {_NAMES[kind]}; labelled data or qrels come first, then the rankings: {order}."
         )
+    if data in tables:
+        kind = "qrels" if {"run", "judged run"}.intersection(kinds) else "data"
     for path, other in zip(rankings, kinds, strict=True):
         if other in ("data", "qrels"):
             raise InputError(
                 f"{path} is {_NAMES[other]} and not a ranking; after {data} give files of scores, models or "
-                "TREC runs."
+                "runs."
             )
         if kind == "qrels" and other in ("model", "scores"):
             raise InputError(
-                f"{path} is {_NAMES[other]}, but {data} is TREC qrels, which judge TREC runs; write one: "
+                f"{path} is {_NAMES[other]}, but {data} is qrels, which judge runs; write one: "
                 "`directrix predict MODEL DATA --run TAG -o FILE.run`."
             )
         if kind == "data" and other == "run":
             raise InputError(
-                f"{path} is a TREC run, but {data} is labelled data; runs are judged by qrels; make them: "
+                f"{path} is a run, but {data} is labelled data; runs are judged by qrels; make them: "
                 f"`directrix convert {data} FILE.qrels`."
             )
+    return kind == "qrels"
 
 
 def _kind(path: Path) -> str:
     """Return a key of the names above, or "" for a file whose kind its first line does not show."""
     if is_model(path):
         return "model"
-    if any(form.recognises(path) or form.is_named(path) for form in (ARROW, COLUMNS)):
-        return "data"
-    line = _first_line(path)
+    line = first_line(path)
     words = line.partition("#")[0].split()
     if words[1:2] and words[1].startswith("qid:"):
         return "data"
-    if QRELS.recognises(path):
-        return "qrels"
     if len(words) == 1 and line.split() == words and math.isfinite(number(words[0])):
         return "scores"
-    return "run" if len(words) == 6 and math.isfinite(number(words[4])) else ""
-
-
-def _first_line(path: Path) -> str:
-    """The first line that is no comment and not blank; "" of a file that cannot be read."""
-    try:
-        with readable(path), open_data(path) as file:
-            while line := file.readline(_LINE):
-                text = line.decode("utf-8-sig", "backslashreplace")
-                if text.partition("#")[0].strip():
-                    return text
-    except InputError:
-        pass
-    return ""
+    return shape(line)

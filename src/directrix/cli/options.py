@@ -43,11 +43,14 @@ without_default = partial(typer.Option, show_default=False)
 """An option of which ``--help`` shows no default; early versions of Typer print "None"."""
 
 DataArgument = Annotated[Path, argument(help=f"Labelled data: {inputs()}; text plain or compressed.")]
-JudgedArgument = Annotated[Path, argument(help="Labelled data, or TREC qrels for TREC runs.")]
+JudgedArgument = Annotated[Path, argument(help="Labelled data, or qrels for runs: TREC text or tables.")]
 ModelArgument = Annotated[Path, argument(help="Model file written by `directrix train`.")]
 RankingsArgument = Annotated[
     list[Path],
-    argument(metavar="SCORES|MODEL...", help="Files with one score per line, model files, or TREC runs."),
+    argument(
+        metavar="SCORES|MODEL...",
+        help="Files with one score per line, model files, or runs: TREC text or tables.",
+    ),
 ]
 MeasuresOption = Annotated[
     list[str] | None,

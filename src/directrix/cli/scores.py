@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from directrix.cli.files import features_for
-from directrix.cli.kinds import check_order, is_model
+from directrix.cli.kinds import are_qrels, is_model, tables_of
 from directrix.cli.options import Missing
 from directrix.data.columns import ColumnNames
-from directrix.data.files import open_data, readable, without_compression
+from directrix.data.files import open_data, readable, short_name
 from directrix.data.formats import QRELS, read_file
 from directrix.data.problems import Problem, raise_problems
 from directrix.data.trec.files import Qrels, Run, read_trec_qrels, read_trec_run, run_text
@@ -98,15 +98,13 @@ def judged_rankings(
 ) -> list[JudgedRanking]:
     """Join every ranking with the labels of the data file.
 
-    If the data file contains TREC qrels, the rankings are TREC runs. Queries without judgements do not
+    If the data file contains qrels, the rankings are runs. Queries without judgements do not
     count, as in trec_eval; ``topics`` says what happens to those that a run lacks. ``by_position`` is that of
     `directrix.cli.files.same_features`, ``names`` what the user calls the rankings.
     """
-    check_order(data, rankings)
-    if QRELS.recognises(data):
-        QRELS.naming(data, columns)
-        qrels = read_trec_qrels(data)
-        runs = [read_trec_run(path) for path in rankings]
+    tables = tables_of([data, *rankings], columns)
+    if are_qrels(data, rankings, tables, columns):
+        qrels, runs = _read_trec(data, rankings, tables, columns)
         return _judged_runs(system_names(rankings, names, [run.tag for run in runs]), runs, qrels, topics)
     models = {}
     for path in filter(is_model, rankings):
@@ -128,12 +126,30 @@ def judged_rankings(
     return judged
 
 
+def _read_trec(
+    data: Path, rankings: list[Path], tables: dict[Path, list[str]], columns: ColumnNames
+) -> tuple[Qrels, list[Run]]:
+    """Read qrels and runs; in tables the columns that an option names, where a table has them."""
+    if not tables:
+        QRELS.naming(data, columns)
+    if columns.features is not None:
+        raise InputError("--feature-columns: runs and qrels have no features; leave it out.")
+
+    def names(path: Path, value: str) -> dict[str, Any]:
+        of = columns.within(tables.get(path, ()))
+        return {"qid": of.qid, "doc_id": of.doc_id, value: getattr(of, value)}
+
+    return read_trec_qrels(data, **names(data, "label")), [
+        read_trec_run(path, **names(path, "score")) for path in rankings
+    ]
+
+
 def check_system_names(given: list[str] | None, files: list[Path]) -> None:
     """Raise `InputError` unless there is no ``--name`` or a different one for each ranking."""
     repeated = next((name for name in given or () if (given or ()).count(name) > 1), None)
     if given and (len(given) != len(files) or repeated):
         what = f"{repeated!r} is given twice" if repeated else f"{len(given)} for {len(files)} rankings"
-        example = " ".join(f"--name {name}" for name in map(_stem, files))
+        example = " ".join(f"--name {name}" for name in map(short_name, files))
         raise InputError(f"--name: {what}; each ranking needs a name, in their order: {example}.")
 
 
@@ -144,21 +160,13 @@ def system_names(files: list[Path], given: list[str] | None, tags: list[str] | N
     """
     if given:
         return given
-    names = [_stem(file) for file in files] if tags is None else tags
+    names = [short_name(file) for file in files] if tags is None else tags
     for longer in (lambda file: file.name, str):
         names = [
             (longer(file) if tags is None else f"{tag} ({longer(file)})") if names.count(name) > 1 else name
             for file, name, tag in zip(files, names, tags or names, strict=True)
         ]
     return names
-
-
-def _stem(file: Path) -> str:
-    """Name of a file without its ending; .9 in bm25_k1=0.9 is none, and standard input is -."""
-    if str(file) == "-":
-        return "-"
-    plain = without_compression(file)
-    return plain.stem if plain.suffix[1:].isalpha() else plain.name
 
 
 def _judged_runs(names: list[str], runs: list[Run], qrels: Qrels, topics: Topics) -> list[JudgedRanking]:

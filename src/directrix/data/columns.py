@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from directrix.errors import InputError
@@ -13,7 +13,11 @@ QUERY = ("qid", "query_id", "q_id", "topic", "query")
 DOC = ("docno", "doc_id", "docid", "document", "doc")
 SCORES = ("score", "sim")
 LABELS = ("label", "relevance", "rel", "grade")
-KNOWN: dict[str, tuple[str, ...]] = {"qid": QUERY, "doc_id": DOC, "score": SCORES, "label": LABELS}
+SUBTOPICS = ("subtopic", "subtopic_id", "iteration", "iter")
+KNOWN: dict[str, tuple[str, ...]] = {
+    **{"qid": QUERY, "doc_id": DOC, "score": SCORES, "label": LABELS},
+    "subtopic": SUBTOPICS,
+}
 """Names of PyTerrier, ir_datasets, ir_measures, ranx and trec_eval, in the order in which they are looked
 for."""
 
@@ -22,6 +26,7 @@ OPTIONS = {
     "label": "--label-column",
     "doc_id": "--doc-id-column",
     "features": "--feature-columns",
+    "score": "--score-column",
 }
 """How a column is named in a shell."""
 
@@ -38,6 +43,8 @@ class ColumnNames:
     features: tuple[Hashable, ...] | None = None
     has_labels: bool = True
     """Whether a column of labels is needed; data to score may lack it."""
+    score: Hashable | None = None
+    """Of runs."""
 
     @classmethod
     def of(cls, qid: Any, label: Any, doc_id: Any, features: Any) -> ColumnNames:
@@ -50,6 +57,13 @@ class ColumnNames:
     def __bool__(self) -> bool:
         return any(getattr(self, key) is not None for key in OPTIONS)
 
+    def within(self, known: Sequence[Any]) -> ColumnNames:
+        """Return the names that a table has: a command names the columns of all its tables."""
+        absent: dict[str, Any] = {
+            key: None for key in OPTIONS if key != "features" and getattr(self, key) not in known
+        }
+        return replace(self, **absent)
+
     def given(self) -> str:
         """Options of the shell that name the columns, for messages."""
         return ", ".join(option for key, option in OPTIONS.items() if getattr(self, key) is not None)
@@ -57,6 +71,25 @@ class ColumnNames:
 
 RECOGNISED = ColumnNames()
 """No name is given."""
+
+
+def kind_of(known: Sequence[Any], names: ColumnNames) -> str:
+    """Return what a table of an evaluation holds by its columns: "run", "qrels", "judged run" or "data".
+
+    Scores without labels are a run; labels of documents and nothing else are qrels, and with scores a run or
+    qrels, as the other files say; all other tables are data.
+    """
+    of = names.within(known)
+    label, doc_id, score = (
+        next((name for name in (getattr(of, key), *KNOWN[key]) if name in known), None)
+        for key in ("label", "doc_id", "score")
+    )
+    if score is not None and label is None:
+        return "run"
+    used = (label, doc_id, score, of.qid, *QUERY, *DOC, *SUBTOPICS, "rank")
+    if names.features is not None or label is None or doc_id is None or set(known).difference(used):
+        return "data"
+    return "qrels" if score in (None, label) else "judged run"
 
 
 class Roles(NamedTuple):

@@ -41,6 +41,14 @@ def without_compression(path: Path) -> Path:
     return path.with_suffix("") if path.suffix in COMPRESSED else path
 
 
+def short_name(path: Path) -> str:
+    """Name of a file without its ending; .9 in bm25_k1=0.9 is none, and standard input is -."""
+    if str(path) == "-":
+        return "-"
+    plain = without_compression(path)
+    return plain.stem if plain.suffix[1:].isalpha() else plain.name
+
+
 def unreadable(path: Path, error: BaseException) -> InputError:
     """Return the error for a file that cannot be opened, or read to its end."""
     if isinstance(error, _DAMAGE) or (isinstance(error, OSError) and error.errno is None):

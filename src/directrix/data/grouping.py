@@ -136,10 +136,9 @@ def _items(ids: Array) -> tuple[Hashable, ...]:
 
 
 def _group_objects(values: Any) -> tuple[Int64Array, Int64Array, tuple[Hashable, ...]]:
-    place: dict[Hashable, int] = {}
-    codes_of = (place.setdefault(v, len(place)) for v in values)
     try:
-        codes = np.fromiter(codes_of, dtype=np.int64, count=len(values))
+        place = {value: code for code, value in enumerate(dict.fromkeys(values))}
+        codes = np.fromiter(map(place.__getitem__, values), dtype=np.int64, count=len(values))
     except TypeError as error:
         raise InputError(
             f"qid holds values that cannot name a query ({error}); integers, text or tuples are needed. "

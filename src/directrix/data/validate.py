@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from directrix.data.frames import check_numeric, is_frame, matrix_of, names_of
-from directrix.data.options import check_missing
+from directrix.data.options import IF_MISSING, check_missing
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array, FloatArray, Int64Array, is_sparse
 
@@ -185,15 +185,14 @@ def _raise_not_finite(X: Any, features: Any, bad: Array) -> None:
     else:
         row, column = (int(i) for i in np.unravel_index(np.argmax(bad), bad.shape))
         value = features[row, column].item()
+    clip = f"Clip the column, e.g. numpy.clip(X[:, {column}], -1e30, 1e30), or drop these rows."
+    remedy = (
+        IF_MISSING if np.isnan(value) else {"python": clip, "shell": "Clip the column, or drop these rows."}
+    )
     raise InputError(
-        f"features: {int(bad.sum()):,} values are NaN or infinite; the first is {value} at row {row}, column "
-        f"{column}{_name(X, column)}; finite numbers are needed. "
-        + (
-            "If it is missing type missing='nan', for trees and models with a scale such as 'log', or "
-            "missing='zero'."
-            if np.isnan(value)
-            else f"Clip the column, e.g. numpy.clip(X[:, {column}], -1e30, 1e30), or drop these rows."
-        )
+        f"features: {value} at row {row}, column {column}{_name(X, column)}; finite numbers are needed "
+        f"(values that are NaN or infinite: {int(bad.sum()):,}).",
+        **remedy,
     )
 
 

@@ -146,7 +146,7 @@ def _systems(comparison: Comparisons, measure: str) -> Table:
         heads = (heads[0], "queries", *heads[1:])
         rows = [(row[0], ranked[str(row[0])], *row[1:]) for row in rows]
     return Table(
-        title=f"{measure} of {comparison.n_queries} queries",
+        title=f"{measure} of {comparison.n_queries} {'query' if comparison.n_queries == 1 else 'queries'}",
         columns=heads,
         rows=tuple(rows),
         notes=(reading, *_unit(comparison), *_undefined(comparison), comparison.power_note),

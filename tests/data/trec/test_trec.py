@@ -100,7 +100,48 @@ BAD_RUNS = {
     "cut off": (gzip.compress(RUN.encode())[:-9], r"damaged or cut off"),
     "binary": (bytes(range(256)), r"a NUL byte"),
     "many": (b"x\n" * 30, r"30 lines cannot be used:[\s\S]*and 10 more"),
+    "several": (
+        b"1 Q0 a 1 high t\n\n1 Q0 b 2\n1 Q0 c 1 2 t\n",
+        r"2 lines cannot be used:[\s\S]*run:1: the score[\s\S]*run:3: 4 columns",
+    ),
+    "carriage return": (
+        b"1 Q0 a 1 2 t\r\n1 Q0 b 1 2\rt\r\n",
+        r"run:2: a carriage return within the line; lines end with a line feed. Type `tr",
+    ),
+    "ends of lines from old Macs": (b"1 Q0 a 1 2 t\r1 Q0 b 1 2 t\r", r"run:1: a carriage return within"),
+    "far from the start": (
+        b"".join(b"1 Q0 a%d 1 2 t\n" % i for i in range(99_999)) + b"1 Q0 b 1 2\n",
+        r"run:100000: 5 columns where 6 are needed",
+    ),
 }
+
+
+def test_a_byte_order_mark_and_ends_of_lines_of_windows(tmp_path):
+    (tmp_path / "run").write_bytes(b"\xef\xbb\xbf" + RUN.replace("\n", "\r\n").encode())
+    run = dx.read_trec_run(tmp_path / "run")
+    assert (run.tag, run.query_ids, run.doc_ids.tolist()) == ("tag", ("301", "302"), ["A", "B", "B"])
+
+
+@pytest.mark.parametrize("blank", ["\u00a0", "\u3000", "\u2028", "\x85", "\x1c"])
+def test_only_ascii_blanks_separate_columns(blank, tmp_path):
+    name = f"a{blank}b"
+    (tmp_path / "run").write_text(f"1 Q0 {name} 1 \t 0.5\x0bt\n", encoding="utf-8", newline="")
+    run = dx.read_trec_run(tmp_path / "run")
+    assert (run.doc_ids.tolist(), run.tag) == ([name], "t")
+
+
+def test_bytes_that_are_not_utf8_are_escaped(tmp_path):
+    (tmp_path / "run").write_bytes(b"1 Q0 a\xe4 1 0.5 t\n1 Q0 \xc3\xa4\xe2\x82 1 0.5 t")
+    assert dx.read_trec_run(tmp_path / "run").doc_ids.tolist() == ["a\\xe4", "\u00e4\\xe2\\x82"]
+
+
+def test_a_file_of_several_blocks_is_read_in_order(tmp_path):
+    lines = [f"{q} Q0 d{i} {i} {1000 - i} t\n" for q in range(100) for i in range(1000)]
+    (tmp_path / "run").write_text("".join(lines))
+    run = dx.read_trec_run(tmp_path / "run")
+    assert run.query_ids == tuple(map(str, range(100)))
+    assert run.doc_ids.tolist() == [f"d{i}" for i in range(1000)] * 100
+    assert run.scores.tolist() == list(range(1000, 0, -1)) * 100
 
 
 @pytest.mark.parametrize("name", BAD_RUNS)

@@ -222,7 +222,7 @@ WRONG = [
     ({"A": A, "B": [1.0]}, {}, r"different numbers of values \(A 3, B 1\)"),
     ({"A": A, "B": [np.inf, 1, 2]}, {}, "system 'B' is infinite for a query"),
     ({"A": A, "B": [np.nan] * 3}, {}, "system 'B' has no value for any query"),
-    ({"A": [np.nan, np.nan, 1.0], "B": A}, {}, "'A' and 'B' both have a value for 1 queries; 2 or more"),
+    ({"A": [np.nan, np.nan, 1.0], "B": A}, {}, "'A' and 'B' both have a value for 1 query; 2 or more"),
     ({"A": [np.nan, np.nan, 1.0], "B": [1.0, 2.0, np.nan]}, {"test": "sign"}, "for 0 queries; 1 or more"),
     ({"A": A, "B": A}, {"test": "t"}, "test='t': the tests are paired-t, wilcoxon"),
     ({"A": A, "B": A}, {"test": "wilcoxn"}, "Did you mean 'wilcoxon'"),

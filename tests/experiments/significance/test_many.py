@@ -165,7 +165,10 @@ WRONG = [
     (lambda: tukey([[1.0], [2.0]]), r"values has shape \(2, 1\); finite values"),
     (lambda: tukey([1.0, 2.0]), r"values has shape \(2,\); finite values"),
     (lambda: randomised_tukey([[1.0, np.inf]] * 3), "finite values"),
-    (lambda: tukey([[1.0, np.nan], [1.0, 2.0]]), "1 of 2 queries have a value for all 2 systems"),
+    (
+        lambda: tukey([[1.0, np.nan], [1.0, 2.0]]),
+        "queries with a value for all 2 systems: 1 of 2; two or more",
+    ),
     (lambda: tukey([[1.0, 2.0]] * 3, alpha=5), "alpha=5: alpha must be a number > 0 and < 1"),
     (lambda: randomised_tukey([[1.0, 2.0]] * 3, n_resamples=0), "n_resamples=0"),
 ]

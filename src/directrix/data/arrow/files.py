@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from directrix.data.arrow.columns import Place
-from directrix.data.arrow.layout import layout_of
+from directrix.data.arrow.layout import INDEX, layout_of
 from directrix.data.arrow.library import decoding, import_arrow
-from directrix.data.arrow.text import is_columns, read_columns
+from directrix.data.arrow.text import header_of, is_columns, read_columns
 from directrix.data.columns import RECOGNISED, ColumnNames
 from directrix.data.files import Stamp, check_stamp, readable
 from directrix.data.formats import ARROW
@@ -36,6 +36,42 @@ def is_arrow(path: Path) -> bool:
 def _form(path: Path) -> str | None:
     with readable(path), path.open("rb") as file:
         return _MAGIC.get(file.read(4))
+
+
+def column_names(path: Path) -> list[str]:
+    """Return the names of the columns of a table; of JSON lines those of the first object."""
+    with decoding(path):
+        file = _paths(path)[0]
+        form = _form(file)
+        if form is None:
+            return header_of(file)
+        pa = import_arrow()
+        if form == "parquet":
+            names = pa.parquet.read_schema(file).names
+        else:
+            with pa.memory_map(os.fspath(file)) as mapped:
+                names = pa.ipc.open_file(mapped).schema.names
+        return [name for name in names if not INDEX.fullmatch(name)]
+
+
+def table_of(path: Path, names: ColumnNames = RECOGNISED) -> Any:
+    """Read all columns of a table, or of a folder of them, into memory."""
+    pa = import_arrow()
+    tables = []
+    for file in _paths(path):
+        with decoding(file):
+            form = _form(file)
+            if form is None:
+                tables.append(read_columns(pa, file, names))
+            elif form == "parquet":
+                tables.append(pa.parquet.ParquetFile(file).read())
+            else:
+                with pa.memory_map(os.fspath(file)) as mapped:
+                    tables.append(pa.ipc.open_file(mapped).read_all())
+    with decoding(path):
+        table = pa.concat_tables(tables)
+        table.validate(full=True)
+        return table
 
 
 class ArrowFiles:

@@ -18,7 +18,7 @@ from directrix.errors import InputError
 FEATURE_NAMES = b"directrix.feature_names"
 """Key of the names of features in the metadata of a schema, as a list in JSON."""
 
-_INDEX = re.compile(r"__index_level_\d+__")  # a column in which pandas stores its index
+INDEX = re.compile(r"__index_level_\d+__")  # a column in which pandas stores its index
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Layout:
 
 def layout_of(pa: Any, schema: Any, path: Path, names: ColumnNames, cells: Any = None) -> Layout:
     """Return what the columns hold, or raise `InputError`; ``cells`` is the table, of text, for messages."""
-    known = [name for name in schema.names if not _INDEX.fullmatch(name)]
+    known = [name for name in schema.names if not INDEX.fullmatch(name)]
     roles = roles_of(known, names, str(path), "directrix.data.read_parquet(path")
     for name in filter(None, (roles.qid, roles.doc_id)):
         if pa.types.is_nested(schema.field(name).type):

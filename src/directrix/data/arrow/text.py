@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +54,16 @@ def _first_line(path: Path) -> str:
         return file.readline(_BLOCK).decode("utf-8-sig", "backslashreplace")
 
 
+def header_of(path: Path) -> list[str]:
+    """Return the names in the first line, or in the first object of JSON lines."""
+    line = _first_line(path)
+    if sign := delimiter(path):
+        return next(csv.reader(io.StringIO(line), delimiter=sign), [])
+    with suppress(ValueError):
+        return list(json.loads(line))
+    return []  # what reads the file says what is wrong
+
+
 def read_columns(pa: Any, path: Path, names: ColumnNames) -> Any:
     """Return a file as a table; identifiers are text, so that 007 stays, or integers where all are."""
     import pyarrow.csv
@@ -61,7 +73,7 @@ def read_columns(pa: Any, path: Path, names: ColumnNames) -> Any:
     with open_data(path) as file:
         if not sign:
             return _fixed(pa, pyarrow.json.read_json(file, pyarrow.json.ReadOptions(block_size=_BLOCK)))
-        header = next(csv.reader(io.StringIO(_first_line(path)), delimiter=sign), [])
+        header = header_of(path)
         given = (names.qid, names.doc_id)
         ids = [name for name in header if name in given or name in KNOWN["qid"] or name in KNOWN["doc_id"]]
         table = pyarrow.csv.read_csv(

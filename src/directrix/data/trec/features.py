@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from directrix.data.files import without_compression
+from directrix.data.files import short_name
 from directrix.data.trec.files import Qrels, Run, read_trec_qrels, read_trec_run
 from directrix.data.trec.join import some_of
 from directrix.data.trec.scores import RunScores
@@ -63,7 +63,7 @@ def runs_as_features(
     for given in [runs] if isinstance(runs, Run | str | os.PathLike) else runs:
         run = given if isinstance(given, Run) else read_trec_run(given)
         tags.append(run.tag)
-        files.append(run.tag if isinstance(given, Run) else without_compression(Path(given)).stem)
+        files.append(run.tag if isinstance(given, Run) else short_name(Path(given)))
         retrieved.append({})
         _check_float32(run)
         for position, topic in enumerate(run.query_ids):

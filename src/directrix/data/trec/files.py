@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from directrix.data.atomic import replacing
-from directrix.data.files import path_of
+from directrix.data.files import path_of, short_name
 from directrix.data.queries import Queries
 from directrix.data.trec.frames import documents_of
 from directrix.data.trec.rows import Column, read_documents
+from directrix.data.trec.tables import is_table, read_documents_of_table, refuse_names
 from directrix.data.validate import check_ranking
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array, Int64Array
@@ -101,7 +102,9 @@ class Run:
         (('7',), array([0.2, 0.9]))
         """
         names = {"qid": qid, "doc_id": doc_id, "score": score}
-        return cls(tag, *documents_of(frame, "score", "run", names))
+        return cls(
+            tag, *documents_of(frame, "score", "run", names, "directrix.data.Run.from_frame(frame")[:4]
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,6 +143,7 @@ class Qrels:
         qid: Hashable | None = None,
         doc_id: Hashable | None = None,
         label: Hashable | None = None,
+        subtopic: Hashable | None = None,
     ) -> Qrels:
         """Build judgements from a frame with one row per judged document.
 
@@ -147,9 +151,9 @@ class Qrels:
         ----------
         frame : frame, or dict
             As for `Run.from_frame`.
-        qid, doc_id, label : str or int, optional
+        qid, doc_id, label, subtopic : str or int, optional
             Names of the columns. Default as there; of labels the first of label, relevance, rel, grade,
-            score.
+            score; of subtopics, if there are any, of subtopic, subtopic_id, iteration, iter.
 
         Raises
         ------
@@ -161,8 +165,8 @@ class Qrels:
         >>> Qrels.from_frame({"7": {"a": 1, "c": 2}}).of_query(0)
         {'a': 1.0, 'c': 2.0}
         """
-        names = {"qid": qid, "doc_id": doc_id, "label": label}
-        return cls(*documents_of(frame, "label", "qrels", names))
+        names = {"qid": qid, "doc_id": doc_id, "label": label, "subtopic": subtopic}
+        return cls(*documents_of(frame, "label", "qrels", names, "directrix.data.Qrels.from_frame(frame"))
 
     def of_query(self, q: int) -> dict[str, float]:
         """Return the label of every judged document of query number ``q``."""
@@ -174,10 +178,18 @@ class Qrels:
         return dict(zip(self.doc_ids[first:last], range(first, last), strict=True))
 
 
-def read_trec_run(path: str | os.PathLike[str]) -> Run:
+def read_trec_run(
+    path: str | os.PathLike[str],
+    *,
+    qid: Hashable | None = None,
+    doc_id: Hashable | None = None,
+    score: Hashable | None = None,
+) -> Run:
     r"""Read a run, plain or compressed; every line is ``query Q0 document rank score tag``.
 
-    The lines of a query need not be together. The tag is that of the first line.
+    The lines of a query need not be together. The tag is that of the first line. Or read a table (CSV, TSV,
+    JSON lines, Parquet, Arrow), whose columns are recognised or named as in `Run.from_frame`; the tag is then
+    the name of the file.
 
     Raises
     ------
@@ -194,15 +206,28 @@ def read_trec_run(path: str | os.PathLike[str]) -> Run:
     >>> run.tag, run.scores
     ('bm25', array([9.5 , 7.25]))
     """
-    read = read_documents(path_of(path), lambda words: 6, _SCORE)
+    path, names = path_of(path), {"qid": qid, "doc_id": doc_id, "score": score}
+    if is_table(path):
+        table = read_documents_of_table(path, "score", "directrix.read_trec_run(path", **names)
+        return Run(short_name(path), *table[:4])
+    refuse_names(path, **names)
+    read = read_documents(path, lambda words: 6, _SCORE)
     return Run(read[0][5], *read[1:-1])
 
 
-def read_trec_qrels(path: str | os.PathLike[str]) -> Qrels:
+def read_trec_qrels(
+    path: str | os.PathLike[str],
+    *,
+    qid: Hashable | None = None,
+    doc_id: Hashable | None = None,
+    label: Hashable | None = None,
+    subtopic: Hashable | None = None,
+) -> Qrels:
     r"""Read judgements; every line is ``query iteration document label`` or ``query document label``.
 
     The first line tells how many columns there are. Where the second of four differs within a query, it
-    names a subtopic, as in qrels of TREC's diversity tasks; a document may then have one line for each.
+    names a subtopic, as in qrels of TREC's diversity tasks; a document may then have one line for each. Or
+    read a table, as `read_trec_run` does, with columns as in `Qrels.from_frame`.
 
     Raises
     ------
@@ -218,7 +243,11 @@ def read_trec_qrels(path: str | os.PathLike[str]) -> Qrels:
     >>> qrels.query_ids, qrels.labels
     (('401',), array([1., 0.]))
     """
-    return Qrels(*read_documents(path_of(path), lambda words: 3 if len(words) == 3 else 4, _LABEL)[1:])
+    path, names = path_of(path), {"qid": qid, "doc_id": doc_id, "label": label, "subtopic": subtopic}
+    if is_table(path):
+        return Qrels(*read_documents_of_table(path, "label", "directrix.read_trec_qrels(path", **names))
+    refuse_names(path, **names)
+    return Qrels(*read_documents(path, lambda words: 3 if len(words) == 3 else 4, _LABEL)[1:])
 
 
 def write_trec_run(run: Run, path: str | os.PathLike[str]) -> None:

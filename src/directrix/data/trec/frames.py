@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from directrix.data.columns import LABELS, find
 from directrix.data.frames import array_of, cells_of, columns_of
 from directrix.data.grouping import group_by_query, object_array
+from directrix.data.trec.subtopics import by_subtopic
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array, Int64Array
 
-Documents = tuple[tuple[str, ...], Int64Array, Array, Float64Array]
-"""Query identifiers, boundaries, document identifiers and values, as `Run` and `Qrels` hold them."""
+
+class Documents(NamedTuple):
+    """What `Run` and `Qrels` hold."""
+
+    query_ids: tuple[str, ...]
+    qptr: Int64Array
+    doc_ids: Array
+    values: Float64Array
+    subtopics: Float64Array | None
 
 
-def documents_of(frame: Any, value: str, what: str, names: Mapping[str, Hashable | None]) -> Documents:
+def documents_of(
+    frame: Any, value: str, what: str, names: Mapping[str, Hashable | None], call: str
+) -> Documents:
     """Return the rows of a frame, grouped by query.
 
     Parameters
@@ -26,12 +36,14 @@ def documents_of(frame: Any, value: str, what: str, names: Mapping[str, Hashable
         pandas, polars or pyarrow; or ``{query: {document: value}}``.
     value : {"score", "label"}
         What the column of values holds.
-    what : {"run", "qrels"}
-        For messages.
+    what : str
+        "run", "qrels" or the name of a file, for messages.
     names : mapping
-        Names of columns that the user gave: "qid", "doc_id", and ``value``.
+        Names of columns that the user gave: "qid", "doc_id", and ``value``; "subtopic" of labels.
+    call : str
+        The beginning of a call that names them, for messages.
     """
-    queries, docs, numbers = _columns(frame, value, what, names)
+    queries, docs, numbers, subtopics = _columns(frame, value, what, names, call)
     rows, qptr, query_ids = group_by_query(_words(queries, what, "query"))
     doc_ids = object_array(_words(docs, what, "document"))[rows]
     try:
@@ -41,38 +53,55 @@ def documents_of(frame: Any, value: str, what: str, names: Mapping[str, Hashable
             f"{what}: the column of values holds no numbers ({error}); one is needed per row."
         ) from None
     if bad := np.flatnonzero(~np.isfinite(column)).tolist():
+        lacks = "was not retrieved" if value == "score" else "is not judged"
         raise InputError(
             f"{what}: the value of row {rows[bad[0]]} is {column[bad[0]]} ({len(bad)} in all); finite "
-            f"numbers are needed. Drop those rows, e.g. frame.dropna(): a document that is not in the {what} "
-            f"{'was not retrieved' if what == 'run' else 'is not judged'}."
+            f"numbers are needed: a document without a row {lacks}.",
+            python="Drop those rows, e.g. frame.dropna().",
+            shell="Remove those rows.",
         )
+    joined = None
+    if subtopics is not None:
+        named = object_array(_words(subtopics, what, "subtopic"))[rows]
+        joined = by_subtopic(qptr, doc_ids, column, named)
+    keys = doc_ids if joined is None else object_array(zip(doc_ids, named, strict=True))
     for q, query in enumerate(query_ids):
-        in_query = doc_ids[qptr[q] : qptr[q + 1]].tolist()
+        in_query = keys[qptr[q] : qptr[q + 1]].tolist()
         if len(set(in_query)) < len(in_query):
-            twice = next(name for name in in_query if in_query.count(name) > 1)
+            twice = next(key for key in in_query if in_query.count(key) > 1)
+            shown = repr(twice) if joined is None else f"{twice[0]!r} of subtopic {twice[1]!r}"
             raise InputError(
-                f"{what}: query {query} has the document {twice!r} twice; each one may occur once. Drop "
-                "repeated rows, e.g. frame.drop_duplicates([...])."
+                f"{what}: query {query} has the document {shown} twice; each one may occur once.",
+                python="Drop repeated rows, e.g. frame.drop_duplicates([...]).",
+                shell="Remove repeated rows.",
             )
-    return tuple(map(str, query_ids)), qptr, doc_ids, column
+    if joined is not None:
+        return Documents(tuple(map(str, query_ids)), *joined)
+    return Documents(tuple(map(str, query_ids)), qptr, doc_ids, column, None)
 
 
-def _columns(frame: Any, value: str, what: str, names: Mapping[str, Hashable | None]) -> Iterator[Any]:
-    """Columns of queries, documents and values."""
+def _columns(
+    frame: Any, value: str, what: str, names: Mapping[str, Hashable | None], call: str
+) -> Iterator[Any]:
+    """Columns of queries, documents, values and subtopics, None if there are none."""
     if isinstance(frame, Mapping) and all(isinstance(entry, Mapping) for entry in frame.values()):
         rows = [(query, doc, number) for query, docs in frame.items() for doc, number in docs.items()]
         yield from zip(*rows, strict=True) if rows else ((), (), ())
+        yield None
         return
     needed = (
         f"a frame with columns of queries, documents and {value}s is needed, or a dict "
         f"{{query: {{document: {value}}}}}, or the path of a file"
     )
     known, columns = columns_of(frame, what, needed)
-    call = f"directrix.data.{'Run' if what == 'run' else 'Qrels'}.from_frame(frame"
-    for key in ("qid", "doc_id", value):
+    for key in ("qid", "doc_id", value, "subtopic"):
+        if key == "subtopic" and value == "score":
+            yield None
+            return
         candidates = (*LABELS, "score") if key == "label" else ()  # ranx calls it score
-        name = find(known, key, names[key], what, call, candidates=candidates)
-        yield columns[known.index(name)]
+        is_optional = key == "subtopic"
+        name = find(known, key, names.get(key), what, call, candidates=candidates, optional=is_optional)
+        yield None if name is None else columns[known.index(name)]
 
 
 def _words(column: Any, what: str, which: str) -> list[str]:
@@ -81,5 +110,9 @@ def _words(column: Any, what: str, which: str) -> list[str]:
     # the missing value of pandas's own types, NA, has no truth value
     bad = next((row for row, cell in enumerate(cells) if cell is None or str(cell != cell) != "False"), None)
     if bad is not None:
-        raise InputError(f"{what}: the {which} of row {bad} is missing; drop such rows, e.g. frame.dropna().")
+        raise InputError(
+            f"{what}: the {which} of row {bad} is missing; each row needs one.",
+            python="Drop such rows, e.g. frame.dropna().",
+            shell="Remove such rows.",
+        )
     return [str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell) for cell in cells]

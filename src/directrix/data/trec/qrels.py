@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
-from directrix.data.files import open_data, readable
 from directrix.data.grouping import in_utf8
 from directrix.data.queries import Queries
-from directrix.data.trec.rows import number
-from directrix.errors import InputError
-
-_LINE = 1 << 12  # enough of a line to count its columns
+from directrix.data.trec.tables import first_line, shape
 
 
 def is_qrels(path: Path) -> bool:
@@ -23,17 +18,7 @@ def is_qrels(path: Path) -> bool:
 
     A file that cannot be read is not one; the readers say why.
     """
-    try:
-        with readable(path), open_data(path) as file:
-            while line := file.readline(_LINE):
-                words = list(itertools.takewhile(lambda word: not word.startswith(b"#"), line.split()))
-                if words:
-                    is_letor = any(word.startswith(b"qid:") for word in words[1:2])
-                    last = number(words[-1].decode("utf-8", "backslashreplace"))
-                    return len(words) in (3, 4) and not is_letor and math.isfinite(last)
-    except InputError:
-        pass
-    return False
+    return shape(first_line(path)) == "qrels"
 
 
 def qrels_lines(q: Queries) -> Iterator[bytes]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from itertools import pairwise
+from itertools import compress, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from directrix.data.files import open_data, readable
 from directrix.data.grouping import group_by_query, object_array
+from directrix.data.letor.blocks import stream_blocks
 from directrix.data.problems import Problem, raise_problems
 from directrix.data.trec.subtopics import by_subtopic
 from directrix.errors import InputError
@@ -31,14 +32,26 @@ class Column(NamedTuple):
 
 
 class _Rows(NamedTuple):
-    """Columns of a file: one list per column, since one per line would keep the garbage collector busy."""
+    """Columns of a file, which grow block by block; the strings of queries and subtopics are shared."""
 
     first: list[str]
+    """Words of the first line."""
     queries: list[str]
     docs: list[str]
-    values: list[str]
+    values: list[Float64Array]
     subtopics: list[str]
-    where: list[int]
+    where: list[Int64Array]
+    """Numbers of the lines, from 1."""
+
+
+class _Words(NamedTuple):
+    """Words of a block of lines, which ASCII blanks separate: Unicode's belong to identifiers."""
+
+    words: list[bytes]
+    where: Int64Array
+    """Numbers of the lines that are not blank, from 1."""
+    counts: Int64Array
+    """Number of words of each."""
 
 
 def read_documents(
@@ -53,9 +66,9 @@ def read_documents(
     value that is no finite number, or a document that its query, or the subtopic, already has.
     """
     rows = _read_rows(path, width, column)
-    values = _finite(path, rows, column)
     order, qptr, query_ids = group_by_query(rows.queries)
-    doc_ids, values, queries = object_array(rows.docs)[order], values[order], tuple(map(str, query_ids))
+    doc_ids, queries = object_array(rows.docs)[order], tuple(map(str, query_ids))
+    values = np.concatenate(rows.values)[order]
     is_repeated = any(len(set(doc_ids[a:b])) < b - a for a, b in pairwise(qptr.tolist()))
     joined = None
     if len(set(rows.subtopics)) > 1:
@@ -68,54 +81,83 @@ def read_documents(
 
 
 def _read_rows(path: Path, width: Callable[[list[str]], int], column: Column) -> _Rows:
-    rows, problems, wanted, query = _Rows([], [], [], [], [], []), [], 0, ""
-    subtopic = ""
-    for number, words in _lines(path):
+    rows, problems, wanted, shared = _Rows([], [], [], [], [], []), list[Problem](), 0, dict[str, str]()
+    for block in _blocks(path):
         if not wanted:
-            wanted = width(words)
-            rows.first.extend(words)
-        if len(words) != wanted:
-            what = f"{len(words)} columns where {wanted} are needed, {' '.join(words)[:60]!r}"
-            problems.append(Problem(number, what, column.shape))
-            continue
-        query = query if words[0] == query else words[0]  # one string per query, not one per line
-        rows.queries.append(query)
-        rows.docs.append(words[column.doc_place])
-        rows.values.append(words[column.place])
-        rows.where.append(number)
-        if column.subtopic_place is not None and wanted == 4:
-            subtopic = subtopic if words[1] == subtopic else words[column.subtopic_place]
-            rows.subtopics.append(subtopic)
+            rows.first.extend(_decoded(block.words[: block.counts[0]]))
+            wanted = width(rows.first)
+        words, where, is_good = block.words, block.where, block.counts == wanted
+        if not is_good.all():
+            problems += _misshapen(block, is_good, wanted, column.shape)
+            words, where = list(compress(words, np.repeat(is_good, block.counts))), where[is_good]
+        values, bad = _finite(words[column.place % wanted :: wanted], where, column)
+        problems += bad
+        rows.values.append(values)
+        rows.where.append(where)
+        rows.docs.extend(_decoded(words[column.doc_place % wanted :: wanted]))
+        for names, place in ((rows.queries, 0), (rows.subtopics, column.subtopic_place)):
+            if place is not None and (place == 0 or wanted == 4):
+                texts = _decoded(words[place::wanted])
+                names.extend(map(shared.setdefault, texts, texts))
     raise_problems(path, problems)
-    if not rows.where:
+    if not wanted:
         raise InputError(f"{path} has no data; at least one line is needed. {column.shape}")
     return rows
 
 
-def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
+def _blocks(path: Path) -> Iterator[_Words]:
+    """Blocks that have words."""
+    n_lines = 0
     with readable(path), open_data(path) as file:
-        for number, line in enumerate(file, start=1):
-            words = line.decode("utf-8", "backslashreplace").split()
-            if words:
-                yield number, words
+        for text in stream_blocks(file):
+            block, n = _split(text, n_lines)
+            n_lines += n
+            if block.words:
+                yield block
 
 
-def _finite(path: Path, rows: _Rows, column: Column) -> Float64Array:
-    """The values as finite numbers; the message names the lines of all others."""
-    together = "".join(rows.values)
-    if together.isascii() and "_" not in together:
+def _split(text: bytes, n_before: int) -> tuple[_Words, int]:
+    """Return the words of a block, and its number of lines."""
+    chars = np.frombuffer(text, dtype=np.uint8)
+    is_blank = (chars - np.uint8(9) < 5) | (chars == 32)  # what `bytes.split` splits at
+    begins = np.flatnonzero(np.append(True, is_blank[:-1]) & ~is_blank)
+    ends = np.flatnonzero(chars == 10)
+    if not text.endswith(b"\n"):
+        ends = np.append(ends, len(text))
+    counts = np.diff(np.searchsorted(begins, ends), prepend=0)
+    lines = np.flatnonzero(counts)
+    return _Words(text.split(), lines + n_before + 1, counts[lines]), len(ends)
+
+
+def _decoded(words: list[bytes]) -> list[str]:
+    """Return words as text; bytes that are no UTF-8 are escaped."""
+    return b"\n".join(words).decode("utf-8", "backslashreplace").split("\n") if words else []
+
+
+def _misshapen(block: _Words, is_good: Array, wanted: int, shape: str) -> Iterator[Problem]:
+    """Lines with another number of columns."""
+    ends = np.cumsum(block.counts)
+    for i in np.flatnonzero(~is_good).tolist():
+        words = block.words[ends[i] - block.counts[i] : ends[i]]
+        shown = repr(" ".join(_decoded(words[:60]))[:60])
+        what = f"{len(words)} columns where {wanted} are needed, {shown}"
+        yield Problem(int(block.where[i]), what, shape)
+
+
+def _finite(words: list[bytes], where: Int64Array, column: Column) -> tuple[Float64Array, list[Problem]]:
+    """Return the values, and the lines whose value is no finite number."""
+    if b"_" not in b"".join(words):
         with suppress(ValueError):
-            numbers = np.fromiter(map(float, rows.values), dtype=np.float64, count=len(rows.values))
+            numbers = np.fromiter(map(float, words), dtype=np.float64, count=len(words))
             if np.isfinite(numbers).all():
-                return numbers
-    values = [number(text) for text in rows.values]
-    bad = [
-        Problem(number, f"the {column.name} is {text[:40]!r}; a finite number is needed", column.shape)
-        for text, value, number in zip(rows.values, values, rows.where, strict=True)
+                return numbers, []
+    texts = _decoded(words)
+    values = [number(text) for text in texts]
+    return np.array(values, dtype=np.float64), [
+        Problem(line, f"the {column.name} is {text[:40]!r}; a finite number is needed", column.shape)
+        for text, value, line in zip(texts, values, where.tolist(), strict=True)
         if not math.isfinite(value)
     ]
-    raise_problems(path, bad)
-    return np.array(values)
 
 
 def number(text: str) -> float:
@@ -131,11 +173,12 @@ def _refuse_repeated(path: Path, rows: _Rows, *, has_subtopics: bool) -> None:
     seen: dict[tuple[str, str, str], int] = {}
     problems = []
     subtopics = rows.subtopics if has_subtopics else [""] * len(rows.docs)
-    for query, doc, subtopic, number in zip(rows.queries, rows.docs, subtopics, rows.where, strict=True):
-        earlier = seen.setdefault((query, doc, subtopic), number)
-        if earlier != number:
+    where = np.concatenate(rows.where).tolist()
+    for query, doc, subtopic, line in zip(rows.queries, rows.docs, subtopics, where, strict=True):
+        earlier = seen.setdefault((query, doc, subtopic), line)
+        if earlier != line:
             of = f"subtopic {subtopic} of query {query}" if has_subtopics else f"query {query}"
             what = f"{of} has document {doc[:40]!r} already, at {path}:{earlier}"
             remedy = "Each query has a document only once: remove one of the lines."
-            problems.append(Problem(number, what, remedy))
+            problems.append(Problem(line, what, remedy))
     raise_problems(path, problems)

@@ -145,8 +145,8 @@ def _complete(values: Any) -> Float64Array:
     whole = y[~np.isnan(y).any(axis=1)]
     if len(whole) < 2:
         raise InputError(
-            f"{len(whole)} of {len(y)} queries have a value for all {y.shape[1]} systems; two or more are "
-            "needed. Leave out the system that lacks them."
+            f"queries with a value for all {y.shape[1]} systems: {len(whole)} of {len(y)}; two or more are "
+            "needed. Leave out the system that lacks them, or give the values of more queries."
         )
     return whole
 

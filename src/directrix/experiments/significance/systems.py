@@ -79,7 +79,7 @@ def compare(
     """
     table = _table(per_query)
     test = spelled(test)
-    correction = _correction(test, correction, against)
+    correction = checked_correction(test, correction, against)
     n_resamples = _DRAWN.get(test, 1) if n_resamples is None else n_resamples
     procedure = _Procedure(test, correction, alpha, seed, n_resamples)
     pairs = procedure.pairs(table, _pairs_of(list(table), against))
@@ -199,8 +199,8 @@ def _table(per_query: Mapping[str, Any]) -> dict[str, Float64Array]:
     return table
 
 
-def _correction(test: str, correction: str | None, against: str | None) -> str | None:
-    """The correction that is used with a test; both are checked."""
+def checked_correction(test: str, correction: str | None, against: str | None) -> str | None:
+    """Return the correction that is used with a test; `InputError` if an option is not known or not of it."""
     if test not in TESTS:
         near = difflib.get_close_matches(str(test), TESTS, n=1)
         raise InputError(
@@ -245,7 +245,8 @@ def _shared(table: dict[str, Float64Array], first: str, second: str, *, least: i
     both = int((~np.isnan(table[first]) & ~np.isnan(table[second])).sum())
     if both < least:
         raise InputError(
-            f"{first!r} and {second!r} both have a value for {both} queries; {least} or more are needed. "
+            f"{first!r} and {second!r} both have a value for {both} {'query' if both == 1 else 'queries'}; "
+            f"{least} or more are needed. "
             "Leave one of them out, or give the values of more queries."
         )
     return table[first], table[second]
