@@ -10,18 +10,12 @@ import numpy as np
 
 from directrix.data.columns import ColumnNames
 from directrix.data.columns import feature_names as feature_names_of
+from directrix.data.form import check_form, check_shape
 from directrix.data.frames import arrays_of_queries, names_of
 from directrix.data.frozen import frozen, frozen_features
 from directrix.data.grouping import copied_rows, object_array, rows_by_query, rows_of
 from directrix.data.stored import StoredFeatures
-from directrix.data.validate import (
-    check_features,
-    check_form,
-    check_labels,
-    check_length,
-    check_qptr,
-    check_shape,
-)
+from directrix.data.validate import check_features, check_labels, check_length, check_qptr
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array, Int64Array, is_sparse
 
@@ -50,11 +44,6 @@ class Queries:
         Names of the columns.
     rows : int64 (n_docs,)
         For each document, its row in the arrays that were passed in.
-
-    Raises
-    ------
-    InputError
-        If boundaries are not those of these documents, or shapes do not agree.
     """
 
     features: Any

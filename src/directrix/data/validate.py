@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from directrix.data.form import check_indices
 from directrix.data.frames import check_numeric, is_frame, matrix_of, names_of
 from directrix.data.options import IF_MISSING, check_missing
 from directrix.errors import InputError
@@ -89,32 +90,6 @@ def check_length(n: int, n_docs: int, what: str, of: str = "rows of X") -> None:
             f"{what} has {n:,} values for {n_docs:,} {of}; one value per row is needed. "
             f"Compare len({what.split()[0]}) with {other}."
         )
-
-
-def check_shape(values: Any, n: int, name: str) -> None:
-    """Refuse an array, or tuple, of another shape than ``(n,)``; None passes."""
-    shape: Any = (len(values),) if isinstance(values, tuple) else getattr(values, "shape", None)
-    if shape not in (None, (n,)):
-        raise InputError(
-            f"{name} has shape {shape}, where {(n,)} is needed: one value per query, document or column. "
-            "Build data with Queries.from_arrays(X, y, qid=qid)."
-        )
-
-
-def check_form(features: Any) -> tuple[int, int]:
-    """Return the shape of features; refuse another form than those of `Queries`. Values are not read."""
-    shape: Any = getattr(features, "shape", ())
-    dtype = getattr(features, "dtype", None)
-    if len(shape) != 2 or dtype not in (np.float32, np.float64):
-        raise InputError(
-            f"features have shape {shape} and dtype {dtype}; two dimensions and float32 or float64 are "
-            "needed. Build data with Queries.from_arrays(X, y, qid=qid)."
-        )
-    if is_sparse(features):
-        if features.format != "csr":
-            raise InputError(f"features are a {features.format} matrix; CSR is needed. Type X.tocsr().")
-        _check_indices(features)
-    return int(shape[0]), int(shape[1])
 
 
 def check_group(group: Any, n_docs: int) -> Int64Array:
@@ -204,24 +179,13 @@ def _csr(X: Any) -> Any:
     import scipy.sparse as sp
 
     features = sp.csr_array(X)
-    _check_indices(features)
+    check_indices(features)
     if features.dtype not in (np.float32, np.float64):
         features = features.astype(np.float64)
     if not features.has_canonical_format:
         features = features.copy()
         features.sum_duplicates()
     return features
-
-
-def _check_indices(features: Any) -> None:
-    try:
-        features.check_format(full_check=True)
-    except ValueError as error:
-        # the kernels do not check indices: one out of range would read or write foreign memory
-        raise InputError(
-            f"features are a damaged CSR matrix: {error}. Build it again from rows and columns, "
-            "scipy.sparse.coo_array((values, (rows, columns)), shape=X.shape).tocsr()."
-        ) from None
 
 
 def _dense(X: Any) -> Array:

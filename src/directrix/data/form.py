@@ -1,0 +1,48 @@
+"""The form of `Queries`: shapes and types, without values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from directrix.errors import InputError
+from directrix.types import is_sparse
+
+
+def check_shape(values: Any, n: int, name: str) -> None:
+    """Refuse an array, or tuple, of another shape than ``(n,)``; None passes."""
+    shape: Any = (len(values),) if isinstance(values, tuple) else getattr(values, "shape", None)
+    if shape not in (None, (n,)):
+        raise InputError(
+            f"{name} has shape {shape}, where {(n,)} is needed: one value per query, document or column. "
+            "Build data with Queries.from_arrays(X, y, qid=qid)."
+        )
+
+
+def check_form(features: Any) -> tuple[int, int]:
+    """Return the shape of features; refuse another form than those of `Queries`. Values are not read."""
+    shape: Any = getattr(features, "shape", ())
+    dtype = getattr(features, "dtype", None)
+    if len(shape) != 2 or dtype not in (np.float32, np.float64):
+        raise InputError(
+            f"features have shape {shape} and dtype {dtype}; two dimensions and float32 or float64 are "
+            "needed. Build data with Queries.from_arrays(X, y, qid=qid)."
+        )
+    if is_sparse(features):
+        if features.format != "csr":
+            raise InputError(f"features are a {features.format} matrix; CSR is needed. Type X.tocsr().")
+        check_indices(features)
+    return int(shape[0]), int(shape[1])
+
+
+def check_indices(features: Any) -> None:
+    """Refuse CSR whose indices or pointers lead outside."""
+    try:
+        features.check_format(full_check=True)
+    except ValueError as error:
+        # the kernels do not check indices: one out of range would read or write foreign memory
+        raise InputError(
+            f"features are a damaged CSR matrix: {error}. Build it again from rows and columns, "
+            "scipy.sparse.coo_array((values, (rows, columns)), shape=X.shape).tocsr()."
+        ) from None
