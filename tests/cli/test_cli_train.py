@@ -267,7 +267,7 @@ def test_a_report_names_the_files_and_the_command(run, files, tmp_path):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("folder", "is a folder; give the name of a file in it, e.g. --report "),
+        ("folder", "is a folder; give the name of a file in it, e.g. "),
         ("m.json", "--report and -o are both "),
         ("none/r.html", "does not exist; type `mkdir -p "),
     ],
@@ -295,5 +295,5 @@ def test_ctrl_c_leaves_no_file_and_no_traceback(run, files, tmp_path, monkeypatc
     monkeypatch.setattr("directrix.rankers.selection.search.run_search", interrupt)
     result = run("train", files.train, "-o", tmp_path / "m.json")
     assert result.exit_code == 130
-    assert result.stderr.strip().endswith("interrupted")
+    assert result.stderr.strip().endswith("stopped by SIGINT; every file is complete or as it was before")
     assert not list(tmp_path.iterdir())
