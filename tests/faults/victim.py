@@ -36,6 +36,8 @@ class Clock:
 def run(job):
     """In the fork: one command, and nothing else of this process."""
     os.setsid()
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # in the background shells let both be ignored
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     os.chdir(job["folder"])
     for name, descriptor in (("stdout", 1), ("stderr", 2)):
         os.dup2(os.open(f"{job['folder']}/../{name}", os.O_CREAT | os.O_TRUNC | os.O_WRONLY), descriptor)

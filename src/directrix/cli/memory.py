@@ -69,7 +69,7 @@ def shortage(error: BaseException) -> str | None:
         return None
     what = f" ({text})" if text else ""
     return (
-        f"memory ran out{what}; {available_memory() / 1e9:.3g} GB are available now. Use fewer queries or "
+        f"memory ran out{what}; {available_memory() / 1e6:,.0f} MB are available now. Use fewer queries or "
         f"features, --jobs 1 --threads 1, or a machine with more memory{_by_limit()}."
     )
 
@@ -77,15 +77,27 @@ def shortage(error: BaseException) -> str | None:
 def check_address_space() -> None:
     """Raise `InputError` under a limit in which the libraries themselves do not fit.
 
-    They would end the process, or wait for ever, where no program can catch it.
+    They would end the process, or wait for ever, where no program can catch it. So does BLAS where it cannot
+    allocate its buffers: under a limit it does so here, while there is memory.
     """
     limit = _limit()
-    if limit is not None and limit < _LIBRARIES:
+    if limit is None:
+        return
+    if limit < _LIBRARIES:
         raise InputError(
             f"{limit / 1e9:.3g} GB of address space are allowed (`ulimit -v`); the numerical libraries "
             f"take {_LIBRARIES / 1e9:g} GB of it before any data. Type `ulimit -v unlimited`, and limit the "
             "memory in use instead, e.g. `systemd-run --user --scope -p MemoryMax=2G`."
         )
+    import numpy as np
+    from scipy.linalg import eigh
+
+    from directrix.threads import get_threads, run_chunks
+
+    # NumPy and SciPy have a BLAS each; each thread that calls one at the same time takes a buffer
+    square = np.ones((512, 512))
+    run_chunks(lambda _: np.dot(square, square), 8 * get_threads())
+    eigh(square[:256, :256])
 
 
 def available_memory() -> int:
