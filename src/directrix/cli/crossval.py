@@ -96,8 +96,7 @@ def crossval(
         entries, fixed = _entries(methods, settings)
         _check_candidates(entries, tool, select, search, candidates, seed)
     check_folder(output)
-    if report is not None:
-        check_writable(report, data)
+    check_writable(report, data)
     splits = _splits(data, missing, columns, folds or 5, seed)
     plan = {
         "select": select,

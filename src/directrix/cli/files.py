@@ -16,12 +16,15 @@ if TYPE_CHECKING:
     from directrix.data.queries import Queries
 
 
-def check_writable(path: Path, *inputs: Path | None) -> None:
+def check_writable(path: Path | None, *inputs: Path | None) -> None:
     """Refuse an output that cannot be written, or that is also an input, before the work begins.
 
-    Raises `InputError` if ``path`` is a folder or read-only, its folder does not exist or may not be written
-    to, it is the same file as one of ``inputs``, or it would be one of the files of an input folder.
+    None is no output. Raises `InputError` if ``path`` is a folder or read-only, its folder does not exist or
+    may not be written to, it is the same file as one of ``inputs``, or it would be one of the files of an
+    input folder.
     """
+    if path is None:
+        return
     if not path.absolute().parent.is_dir():
         raise InputError(f"the folder of {path} does not exist; type `mkdir -p {path.parent}` first.")
     check_replaceable(path)

@@ -16,7 +16,7 @@ _SETTINGS, _CELLS = "settings.json", "cells.jsonl"
 def check_folder(folder: Path, *names: str) -> None:
     """Refuse a folder that is a file, or in which files cannot be written, before the work begins.
 
-    ``names`` are files that will be written there, besides those of every run. Nothing is made.
+    ``names`` are files that will be written there in addition to those of every run. Nothing is made.
     """
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file; a folder is needed, e.g. {folder}-2.")
