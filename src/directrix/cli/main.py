@@ -11,7 +11,6 @@ import itertools
 import os
 import re
 import shlex
-import signal
 import warnings
 from importlib import import_module
 from typing import Annotated, Any
@@ -50,8 +49,12 @@ class _Commands(TyperGroup):
     def main(self, *args: Any, **settings: Any) -> Any:
         # trainers use one; OpenBLAS starts all when it is loaded, and ends the process where it cannot
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-        with stoppable():
-            return super().main(*args, **settings)
+        try:
+            with stoppable():
+                return super().main(*args, **settings)
+        except Stopped as stopped:
+            typer.echo(f"stopped by {stopped.name}; every file is complete or as it was before", err=True)
+            raise SystemExit(stopped.exit_status) from None
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         ctx.obj = shlex.join(["directrix", *args])
@@ -74,10 +77,6 @@ class _Commands(TyperGroup):
                 raise
             name = error.filename or "a file"
             _fail(f"{name}: {error.strerror or error}; check the path and its permissions.")
-        except KeyboardInterrupt as error:
-            stopped = error if isinstance(error, Stopped) else Stopped(signal.SIGINT)
-            typer.echo(f"stopped by {stopped.name}; every file is complete or as it was before", err=True)
-            raise typer.Exit(stopped.exit_status) from None
 
 
 app = typer.Typer(

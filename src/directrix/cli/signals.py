@@ -11,8 +11,11 @@ from typing import Any, NoReturn
 _ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
-class Stopped(KeyboardInterrupt):
-    """A signal; by convention the exit status is 128 + its number."""
+class Stopped(BaseException):
+    """A signal; by convention the exit status is 128 + its number.
+
+    It is no `KeyboardInterrupt`: for that Typer has an end of its own.
+    """
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
