@@ -57,7 +57,7 @@ class Campaign:
     """Runs commands with faults in a folder, and collects what went wrong."""
 
     def __init__(self, folder, seed):
-        self.folder, self.random = Path(folder), random.Random(seed)
+        self.folder, self.seed, self.number = Path(folder), seed, Counter()
         self.outcomes, self.problems = Counter(), []
         self._new, self._events = {}, {}
         _inputs(self.folder)
@@ -89,6 +89,9 @@ class Campaign:
         if name not in self._new:
             self._undisturbed(name)
         job = self._job(name)
+        # the same faults whichever commands ran before
+        self.number[name] += 1
+        self.random = random.Random(f"{self.seed} {name} {self.number[name]}")
         if by_signal:
             # half of the moments in the last tenth, where most is written
             first = self.random.choice((0, 9 * self._events[name] // 10))
@@ -137,7 +140,8 @@ class Campaign:
             yield f"ended with {answer['status']} (None: hangs), {stderr[-2000:]!r}"
         if answer["left"] and number != signal.SIGKILL:
             yield "left processes"
-        if "Traceback" in stderr:
+        # microseconds after the end of the command SIGINT is Python's again
+        if "Traceback" in stderr and not (number == signal.SIGINT and "SystemExit: 0" in stderr):
             yield stderr[-2000:]
         if answer["status"] == 1 and stderr.count("error: ") != 1:
             yield f"no message in {stderr[-2000:]!r}"

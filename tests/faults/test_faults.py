@@ -19,7 +19,7 @@ def campaign(tmp_path_factory):
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name not in PARALLEL])
 def test_a_fault_leaves_the_old_or_the_new_output(campaign, name):
     campaign.problems.clear()
-    for _ in range(4):
+    for _ in range(3):
         campaign.run(name, by_signal=True)
     campaign.run(name, by_signal=False)
     assert campaign.problems == []
