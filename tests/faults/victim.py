@@ -33,14 +33,14 @@ class Clock:
             os.kill(os.getpid(), self.number)
 
 
-def run(job):
+def run(job, messages):
     """In the fork: one command, and nothing else of this process."""
     os.setsid()
     signal.signal(signal.SIGHUP, signal.SIG_DFL)  # in the background shells let both be ignored
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.chdir(job["folder"])
-    for name, descriptor in (("stdout", 1), ("stderr", 2)):
-        os.dup2(os.open(f"{job['folder']}/../{name}", os.O_CREAT | os.O_TRUNC | os.O_WRONLY), descriptor)
+    for descriptor in (1, 2):  # a pipe, which the limit of files does not concern
+        os.dup2(messages, descriptor)
     if job.get("bytes") is not None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (job["bytes"], job["bytes"]))
     clock = Clock(job.get("moment"), job.get("signal"))
@@ -82,11 +82,18 @@ def main():
                 COMMAND.main(job["arguments"], prog_name="directrix")
             print("{}", flush=True)
             continue
+        reading, writing = os.pipe()
         child = os.fork()
         if not child:
-            run(job)
+            run(job, writing)
             sys.exit()
-        print(json.dumps(watch(child)), flush=True)
+        os.close(writing)
+        answer = watch(child)
+        os.set_blocking(reading, False)
+        with open(f"{job['folder']}/../stderr", "wb") as file, contextlib.suppress(BlockingIOError):
+            file.write(os.read(reading, 1 << 16))
+        os.close(reading)
+        print(json.dumps(answer), flush=True)
 
 
 if __name__ == "__main__":
