@@ -121,9 +121,30 @@ FILES: dict[str, tuple[bytes | Callable[[Path], None], str]] = {
     # the file as a whole
     "cut-off-in-a-line": (_GOOD + b"1 qid:1 1:0.5", r"bad:3: the file ends within a line, after feature 1"),
     "cut-off-after-colon": (_GOOD + b"1 qid:1 1:0.5 2:", r"bad:3: the value of '2:' is not a number"),
-    "binary": (bytes(range(256)) * 4, r"lines cannot be used|the label is"),
-    "zeros": (bytes(1000), r"bad:1: the label is '\\x00"),
-    "utf-16": ("1 qid:1 1:1\n".encode("utf-16"), r"bad:1: the label is"),
+    "binary": (bytes(range(256)) * 4, r"bad:1: a NUL byte; text in UTF-8 is needed"),
+    "zeros": (bytes(1000), r"bad:1: a NUL byte"),
+    "utf-16": ("1 qid:1 1:1\n".encode("utf-16"), r"bad:1: a NUL byte.*iconv -f UTF-16 -t UTF-8"),
+    "utf-16-gz": (gzip.compress("1 qid:1 1:1\n".encode("utf-16")), r"bad:1: a NUL byte.*iconv"),
+    "nul-in-a-comment": (_GOOD + b"1 qid:1 1:1 2:1 # doc\0id\n", r"bad:3: a NUL byte"),
+    "carriage-returns-alone": (
+        b"".join(b"%d qid:1 1:1 # docid = %d\r" % (i % 2, i) for i in range(48)),
+        r"bad:1: a carriage return within the line; lines end with a line feed. Type `tr",
+    ),
+    "carriage-return-gz": (
+        gzip.compress(_GOOD + b"1 qid:1 1:1 # a\r0 qid:1 1:0\n"),
+        r"bad:3: a carriage return",
+    ),
+    "carriage-return-in-a-line": (_MANY * 300 + b"1 qid:1 1:1\r2:1\n", r"bad:60001: a carriage return"),
+    "side-file-with-nul": (_side_file("3\0\n"), r"query:1: a NUL byte"),
+    # numbers that are rounded by big integers
+    "value-1e308": (
+        b"0 qid:1\t1:0\n" * 3 + b"1e308 qid:1 1:1.000000000000000000000000000000000000001e308\n",
+        r"bad:4: the value of '1:1.0*[.]* *.* is too large for float32",
+    ),
+    "value-after-a-form-feed": (
+        b"0 qid:1 1:0\n0 qid:1\f1:1.000000000000000000000000000000000000001e308\n",
+        r"bad:2: the value of '1:1.0",
+    ),
     "json": (b'{"format": "directrix/1"}\n', r"bad:1: the label is '{\"format\":', not a number"),
     "many-bad-lines": (
         b"x\n" * 1000,

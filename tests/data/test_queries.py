@@ -202,3 +202,51 @@ def test_scattered_integers_of_any_range_are_grouped_as_text_is(kind, step):
         np.testing.assert_array_equal(rows, text_rows)
         np.testing.assert_array_equal(qptr, text_qptr)
         assert tuple(map(str, names)) == text_names
+
+
+GOOD = {
+    "features": np.ones((3, 2)),
+    "labels": np.zeros(3),
+    "qptr": np.array([0, 1, 3]),
+    "query_ids": (1, 2),
+    "doc_ids": None,
+    "feature_names": None,
+    "rows": np.arange(3),
+}
+WRONG = {
+    "wraps-around": ({"qptr": np.array([0, 3 * 2**61, -(2**62), 3])}, "qptr decreases"),
+    "beyond-the-end": (
+        {"qptr": np.array([0, 1, 2**62])},
+        "qptr ends at 4611686018427387904, but there are 3 rows",
+    ),
+    "before-the-start": ({"qptr": np.array([-1, 1, 3])}, "qptr starts at -1"),
+    "no-boundaries": ({"qptr": np.zeros(0, dtype=np.int64)}, "qptr is empty"),
+    "fewer-labels": ({"labels": np.zeros(2)}, r"labels has shape \(2,\), where \(3,\)"),
+    "matrix-of-labels": ({"labels": np.zeros((3, 1))}, r"labels has shape \(3, 1\)"),
+    "one-label": ({"labels": np.float64(1.0)}, r"labels has shape \(\)"),
+    "more-rows": ({"rows": np.arange(4)}, "rows has shape"),
+    "fewer-identifiers": ({"query_ids": (1,)}, "query_ids has shape"),
+    "fewer-documents": ({"doc_ids": np.array(["a"], dtype=object)}, "doc_ids has shape"),
+    "more-names": ({"feature_names": ("a", "b", "c")}, "feature_names has shape"),
+    "flat-features": ({"features": np.ones(3)}, r"features have shape \(3,\)"),
+    "integers": (
+        {"features": np.ones((3, 2), dtype=int)},
+        "dtype int64; two dimensions and float32 or float64",
+    ),
+    "no-csr": ({"features": sp.csc_array(np.ones((3, 2)))}, "a csc matrix; CSR is needed"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_the_constructor_refuses_boundaries_and_shapes_that_do_not_agree(case):
+    changed, message = WRONG[case]
+    assert dx.Queries(**GOOD).n_docs == 3
+    with pytest.raises(dx.InputError, match=message):
+        dx.Queries(**(GOOD | changed))
+
+
+def test_the_constructor_refuses_csr_with_columns_that_do_not_exist():
+    features = sp.csr_array(np.ones((3, 2)))
+    features.indices[3] = 2_000_000_000
+    with pytest.raises(dx.InputError, match="damaged CSR matrix"):
+        dx.Queries(**(GOOD | {"features": features}))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 from concurrent.futures import BrokenExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from directrix.cli.options import Missing
 from directrix.cli.output import remark
 from directrix.data.columns import ColumnNames
 from directrix.data.formats import format_of, open_file, read_file
+from directrix.data.memory import available_memory
 from directrix.errors import InputError
 
 if TYPE_CHECKING:
@@ -100,13 +100,6 @@ def check_address_space() -> None:
     eigh(square[:256, :256])
 
 
-def available_memory() -> int:
-    """Bytes that this process may still allocate: within the machine, its control group and its limits."""
-    limit = _limit()
-    of_limit = None if limit is None else max(limit - _address_space(), 0)
-    return min((n for n in (_of_machine(), _of_group(), of_limit) if n is not None), default=8 << 30)
-
-
 def _by_limit() -> str:
     return "" if _limit() is None else "; `ulimit -v` limits it here"
 
@@ -119,48 +112,3 @@ def _limit() -> int | None:
         return None
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     return None if limit == resource.RLIM_INFINITY else limit
-
-
-def _address_space() -> int:
-    """Address space in use by this process, which the limit counts."""
-    try:
-        return int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError):
-        return 0
-
-
-def _of_machine() -> int | None:
-    try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
-    except (OSError, StopIteration, ValueError):
-        return None
-
-
-def _of_group() -> int | None:
-    """Memory left by the control groups, version 2 or 1; file caches do not count."""
-    left: list[int] = []
-    for folder, limit_file, usage_file, cached in (
-        ("/sys/fs/cgroup", "memory.max", "memory.current", "file"),
-        ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_cache"),
-    ):
-        for group in _group_folders(Path(folder)):
-            try:
-                limit, usage = int((group / limit_file).read_text()), int((group / usage_file).read_text())
-                lines = (group / "memory.stat").read_text().splitlines()
-            except (OSError, ValueError):  # no such file, or "max"
-                continue
-            cache = next((int(line.split()[1]) for line in lines if line.startswith(f"{cached} ")), 0)
-            left.append(max(limit - usage + cache, 0))
-    return min(left, default=None)
-
-
-def _group_folders(root: Path) -> list[Path]:
-    """Folders of the control group of this process and of its parents."""
-    try:
-        lines = Path("/proc/self/cgroup").read_text().splitlines()
-    except OSError:
-        return [root]
-    names = [line.split(":", 2)[2].lstrip("/") for line in lines if line.split(":")[1] in ("", "memory")]
-    nearest = [root / name for name in names if name]
-    return [*nearest, *(p for folder in nearest for p in folder.parents if root in p.parents), root]

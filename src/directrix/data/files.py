@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
+from directrix.data.text import CheckedText
 from directrix.errors import InputError
 
 _COMPRESSIONS: dict[str, tuple[bytes, Any]] = {
@@ -80,11 +81,12 @@ def readable(path: Path) -> Iterator[None]:
 
 
 def open_data(path: Path) -> IO[bytes]:
-    """Open a file for reading, decompressed if its first bytes say gzip, bzip2 or xz.
+    """Open a text file for reading, decompressed if its first bytes say gzip, bzip2 or xz.
 
-    Raises `InputError` as `open_compressed`; other errors are those of the system, see `readable`.
+    A byte-order mark is left out. Raises `InputError` as `open_compressed`, and while it is read as
+    `directrix.data.text.CheckedText`; other errors are those of the system, see `readable`.
     """
-    return open_compressed(path) or path.open("rb")
+    return CheckedText.buffered(path, open_compressed(path) or path.open("rb"))
 
 
 def open_compressed(path: Path) -> IO[bytes] | None:

@@ -14,7 +14,14 @@ from directrix.data.frames import arrays_of_queries, names_of
 from directrix.data.frozen import frozen, frozen_features
 from directrix.data.grouping import copied_rows, object_array, rows_by_query, rows_of
 from directrix.data.stored import StoredFeatures
-from directrix.data.validate import check_features, check_labels, check_length
+from directrix.data.validate import (
+    check_features,
+    check_form,
+    check_labels,
+    check_length,
+    check_qptr,
+    check_shape,
+)
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array, Int64Array, is_sparse
 
@@ -24,7 +31,7 @@ class Queries:
     """Features and labels of the documents of many queries, grouped by query.
 
     Arrays are read-only. Build one with `from_arrays`, which checks everything, or with
-    `directrix.read_letor`; the constructor itself checks nothing.
+    `directrix.read_letor`; the constructor itself checks boundaries and shapes, and no values.
 
     Parameters
     ----------
@@ -43,6 +50,11 @@ class Queries:
         Names of the columns.
     rows : int64 (n_docs,)
         For each document, its row in the arrays that were passed in.
+
+    Raises
+    ------
+    InputError
+        If boundaries are not those of these documents, or shapes do not agree.
     """
 
     features: Any
@@ -54,9 +66,14 @@ class Queries:
     rows: Int64Array
 
     def __post_init__(self) -> None:
+        n_docs, n_features = check_form(self.features)
+        object.__setattr__(self, "qptr", check_qptr(self.qptr, n_docs, "rows of features"))
         for name in ("labels", "qptr", "doc_ids", "rows"):
             object.__setattr__(self, name, frozen(getattr(self, name)))
         object.__setattr__(self, "features", frozen_features(self.features))
+        shapes = {"labels": n_docs, "rows": n_docs, "doc_ids": n_docs, "feature_names": n_features}
+        for name, n in (shapes | {"query_ids": self.n_queries}).items():
+            check_shape(getattr(self, name), n, name)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore a pickled or copied object, read-only again: NumPy forgets that flag."""

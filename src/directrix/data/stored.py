@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple, NoReturn, Protocol
 import numpy as np
 
 from directrix.data.files import Stamp, check_stamp, readable
+from directrix.data.memory import check_room
 from directrix.errors import InputError
 from directrix.threads import query_chunks
 from directrix.types import Array, Int64Array
@@ -196,7 +198,7 @@ class StoredFeatures:
     def _read(self, first: int, last: int, out: Array | None) -> Array:
         n_features = self.source.shape[1]
         if out is None or len(out) < last - first or out.shape[1] != n_features:
-            out = np.empty((last - first, n_features), self.dtype)
+            out = self._room_for(last - first, 1)[0]
         runs = np.array([[0, self.source.shape[0]]]) if self.runs is None else self.runs
         ends = np.cumsum(np.diff(runs)[:, 0])
         run, row = int(np.searchsorted(ends, first, side="right")), first
@@ -206,6 +208,17 @@ class StoredFeatures:
             self.source.read(begin, begin + end - row, out[row - first : end - first])
             run, row = run + 1, end
         return out[: last - first]
+
+    def _room_for(self, n_rows: int, n_blocks: int, n_columns: int = 0) -> list[Array]:
+        """Return arrays for rows as the file holds them, or with another number of columns."""
+        shape = (n_rows, n_columns or self.source.shape[1])
+        check_room(
+            n_blocks * math.prod(shape) * self.itemsize,
+            f"{self.source.name}: {n_rows:,} rows with {shape[1]:,} features",
+            python="Take fewer features: directrix.data.open_parquet(path, features=[...]).",
+            shell="Name fewer features: --feature-columns NAME,OTHER.",
+        )
+        return [np.empty(shape, self.dtype) for _ in range(n_blocks)]
 
     def blocks(self, qptr: Int64Array) -> Iterator[tuple[int, Array]]:
         """All rows in order, as (first row, block of whole queries); see `spans`."""
@@ -219,8 +232,7 @@ class StoredFeatures:
         """
         wanted = list(spans)
         most = max((last - first for first, last in wanted), default=0)
-        shape, in_memory = (most, self.shape[1]), min(_AHEAD + 1, len(wanted))
-        free = deque(np.empty(shape, dtype=self.dtype) for _ in range(in_memory))
+        free = deque(self._room_for(most, min(_AHEAD + 1, len(wanted)), self.shape[1]))
         queue = iter(wanted)
         waiting: deque[tuple[Future[Array], Array]] = deque()
         with ThreadPoolExecutor(1, thread_name_prefix="directrix-read") as reader:

@@ -91,6 +91,32 @@ def check_length(n: int, n_docs: int, what: str, of: str = "rows of X") -> None:
         )
 
 
+def check_shape(values: Any, n: int, name: str) -> None:
+    """Refuse an array, or tuple, of another shape than ``(n,)``; None passes."""
+    shape: Any = (len(values),) if isinstance(values, tuple) else getattr(values, "shape", None)
+    if shape not in (None, (n,)):
+        raise InputError(
+            f"{name} has shape {shape}, where {(n,)} is needed: one value per query, document or column. "
+            "Build data with Queries.from_arrays(X, y, qid=qid)."
+        )
+
+
+def check_form(features: Any) -> tuple[int, int]:
+    """Return the shape of features; refuse another form than those of `Queries`. Values are not read."""
+    shape: Any = getattr(features, "shape", ())
+    dtype = getattr(features, "dtype", None)
+    if len(shape) != 2 or dtype not in (np.float32, np.float64):
+        raise InputError(
+            f"features have shape {shape} and dtype {dtype}; two dimensions and float32 or float64 are "
+            "needed. Build data with Queries.from_arrays(X, y, qid=qid)."
+        )
+    if is_sparse(features):
+        if features.format != "csr":
+            raise InputError(f"features are a {features.format} matrix; CSR is needed. Type X.tocsr().")
+        _check_indices(features)
+    return int(shape[0]), int(shape[1])
+
+
 def check_group(group: Any, n_docs: int) -> Int64Array:
     """Return the boundaries of queries whose numbers of rows are given, in order."""
     given = _numbers(group, "group")
@@ -179,6 +205,16 @@ def _csr(X: Any) -> Any:
     import scipy.sparse as sp
 
     features = sp.csr_array(X)
+    _check_indices(features)
+    if features.dtype not in (np.float32, np.float64):
+        features = features.astype(np.float64)
+    if not features.has_canonical_format:
+        features = features.copy()
+        features.sum_duplicates()
+    return features
+
+
+def _check_indices(features: Any) -> None:
     try:
         features.check_format(full_check=True)
     except ValueError as error:
@@ -187,12 +223,6 @@ def _csr(X: Any) -> Any:
             f"features are a damaged CSR matrix: {error}. Build it again from rows and columns, "
             "scipy.sparse.coo_array((values, (rows, columns)), shape=X.shape).tocsr()."
         ) from None
-    if features.dtype not in (np.float32, np.float64):
-        features = features.astype(np.float64)
-    if not features.has_canonical_format:
-        features = features.copy()
-        features.sum_duplicates()
-    return features
 
 
 def _dense(X: Any) -> Array:

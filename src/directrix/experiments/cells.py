@@ -16,6 +16,7 @@ Progress = Callable[[int, int, str], None]
 """Called with the number of finished cells, the number of all cells, and the time left."""
 
 _START = b'{"key": '  # of every line
+_NOT_A_CELL = (ValueError, TypeError, KeyError, OverflowError, RecursionError)
 
 
 class Cell(NamedTuple):
@@ -109,7 +110,9 @@ def _run(cell: Cell) -> str:
 
 def _parsed(line: str | bytes) -> tuple[tuple[str | int, ...], Any]:
     entry = json.loads(line)
-    return tuple(entry["key"]), entry["result"]
+    key, _ = tuple(entry["key"]), float(entry["seconds"])
+    hash(key)
+    return key, entry["result"]
 
 
 def _lock(file: BinaryIO) -> None:
@@ -136,7 +139,7 @@ def _read(file: BinaryIO) -> dict[tuple[str | int, ...], Any]:
     for number, line in enumerate(lines, start=1):
         try:
             key, result = _parsed(line)
-        except (ValueError, TypeError, KeyError):
+        except _NOT_A_CELL:
             raise _not_ours(file, number, line) from None
         results[key] = result
     if not cut.startswith(_START[: len(cut)]):

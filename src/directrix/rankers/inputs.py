@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from directrix.data.audits import has_order
+from directrix.data.memory import check_room
 from directrix.data.queries import Queries
 from directrix.data.stored import StoredFeatures
 from directrix.data.validate import has_finite_sum
@@ -93,6 +94,7 @@ def _unwrapped(values: Any) -> Any:
     return values[0] if wrapped else values
 
 
+_VECTORS = 4  # with a value per feature: weights, gradient, step and scale at least
 _HIGHEST_LABEL = 256  # squares of gains must stay far from the largest float
 _FILL = {
     "python": "Type scale='log' or scale='standard', which fill in the mean of the training data, or use "
@@ -116,6 +118,11 @@ def check_trainable(q: Queries) -> None:
             f"the training data have {q.n_docs} rows and {q.n_features} features; at least one of each is "
             "needed. A row reads `label qid:ID 1:0.5`."
         )
+    check_room(
+        _VECTORS * 8 * q.n_features,
+        f"a training on {q.n_features:,} features",
+        python="Number the features without gaps, or leave some out.",
+    )
     highest = float(q.labels.max())
     if highest > _HIGHEST_LABEL:
         raise InputError(

@@ -10,6 +10,8 @@ import pytest
 from tables import assert_same, random_queries
 
 import directrix as dx
+from directrix.data import memory
+from directrix.data.arrow.files import ArrowFiles
 from directrix.data.arrow.read import open_parquet, read_parquet
 from directrix.data.arrow.write import write_parquet
 from directrix.data.stored import RawRows
@@ -331,3 +333,106 @@ def test_blocks_are_read_ahead_in_order(tmp_path, monkeypatch):
     assert np.concatenate([rows for _, rows in found]).tobytes() == q.features.tobytes()
     for _ in s.features.blocks(s.qptr):
         break  # whoever stops early leaves no thread behind
+
+
+def ipc(path, columns, *, schema=None):
+    batch = pa.record_batch(columns)
+    with pa.ipc.new_file(path, schema or batch.schema) as writer:
+        writer.write_batch(batch)
+
+
+def offsets(*values):
+    return np.array(values, dtype=np.int32).tobytes()
+
+
+DAMAGED = {  # what the file holds, and what takes its place
+    "offsets-outside": (offsets(0, 7, 14), offsets(0, 7, 2_000_000_000)),
+    "offsets-fall": (offsets(0, 7, 14), offsets(0, 14, 7)),
+    "offsets-negative": (offsets(0, 7, 14), offsets(-5, 7, 14)),
+    "no-utf8": (b"query-a", b"query-\xff"),
+    "codes-outside": (offsets(1, 0), offsets(1, 1_000_000)),
+}
+
+
+@pytest.mark.parametrize("reader", [read_parquet, open_parquet])
+@pytest.mark.parametrize("case", DAMAGED)
+def test_offsets_and_text_are_validated_before_they_are_followed(tmp_path, case, reader):
+    qid = pa.array(["query-b", "query-a"])
+    if case == "codes-outside":
+        qid = pa.DictionaryArray.from_arrays(pa.array([1, 0], pa.int32()), qid)
+    ipc(tmp_path / "data.arrow", {"qid": qid, "label": pa.array([0.5, 1.5]), "f": pa.array([1.0, 2.0])})
+    assert reader(tmp_path / "data.arrow").n_docs == 2
+    content = (tmp_path / "data.arrow").read_bytes()
+    assert content.count(DAMAGED[case][0])
+    (tmp_path / "data.arrow").write_bytes(content.replace(*DAMAGED[case]))
+    with pytest.raises(InputError, match=r"data.arrow cannot be read as a Parquet or Arrow file: "):
+        reader(tmp_path / "data.arrow")
+
+
+def test_a_list_size_that_the_file_cannot_hold_is_refused_without_memory(tmp_path):
+    """3 becomes 855,638,019 in the schema: its names alone would take 50 GB."""
+    rows = pa.FixedSizeListArray.from_arrays(pa.array(np.ones(6, dtype=np.float32)), 3)
+    ipc(tmp_path / "data.arrow", {"qid": pa.array([1, 1]), "label": pa.array([0, 1]), "features": rows})
+    content = bytearray((tmp_path / "data.arrow").read_bytes())
+    kind = pa.ipc.open_file(tmp_path / "data.arrow").schema.field("features").type
+    assert kind.list_size == 3
+    places = [m.start() for m in re.finditer(rb"\x03\0\0\0", bytes(content))]
+    for place in places:
+        changed = bytearray(content)
+        changed[place + 3] = 51
+        (tmp_path / "bad.arrow").write_bytes(changed)
+        started = time.perf_counter()
+        for reader in (read_parquet, open_parquet):
+            try:
+                assert reader(tmp_path / "bad.arrow").n_features in (1, 3)
+            except InputError as error:
+                assert "bad.arrow" in str(error)  # noqa: PT017
+        assert time.perf_counter() - started < 5
+
+
+@pytest.mark.parametrize(
+    "metadata", [b"[" * 100_000, b"9" * 10_000, b'["a", 1]', b'{"a": 1, "b": 2}', b'["a", "a"]', b"\xff"]
+)
+def test_names_in_metadata_that_are_no_names_are_refused(tmp_path, metadata):
+    rows = pa.FixedSizeListArray.from_arrays(pa.array(np.ones(4)), 2)
+    columns = {"qid": pa.array([1, 1]), "label": pa.array([0, 1]), "features": rows}
+    schema = pa.record_batch(columns).schema.with_metadata({"directrix.feature_names": metadata})
+    with pa.ipc.new_file(tmp_path / "data.arrow", schema) as writer:
+        writer.write_batch(pa.record_batch(list(columns.values()), schema=schema))
+    with pytest.raises(InputError, match=r"its metadata name \d features for lists of 2"):
+        read_parquet(tmp_path / "data.arrow")
+
+
+def test_column_names_that_are_no_utf8_are_refused(tmp_path):
+    ipc(tmp_path / "data.arrow", {"qid": pa.array([1]), "label": pa.array([0]), "feature": pa.array([1.0])})
+    content = (tmp_path / "data.arrow").read_bytes()
+    (tmp_path / "data.arrow").write_bytes(content.replace(b"feature", b"\xff" + b"eature"))
+    with pytest.raises(InputError, match=r"cannot be read as a Parquet or Arrow file: 'utf-8'"):
+        read_parquet(tmp_path / "data.arrow")
+
+
+def test_a_header_that_counts_other_rows_than_there_are_is_refused(tmp_path, monkeypatch):
+    pq.write_table(table(), tmp_path / "data.parquet")
+    schema = pq.read_schema(tmp_path / "data.parquet")
+    says = {
+        5: "says 5 rows, and its data have 3",
+        2: "says 2 rows, and its data have 3",
+        -6: "it has -6 rows",
+    }
+    for n_rows, message in says.items():
+        header = schema, n_rows, None
+        monkeypatch.setattr(ArrowFiles, "_schema_and_size", lambda *_, header=header: header)
+        with pytest.raises(InputError, match=message):
+            read_parquet(tmp_path / "data.parquet")
+
+
+def test_tables_that_do_not_fit_are_refused_before_they_are_made(tmp_path, monkeypatch):
+    n_docs = 1_500_000
+    columns = {"qid": np.zeros(n_docs, dtype=int), "label": np.zeros(n_docs), "f": np.zeros(n_docs)}
+    pq.write_table(pa.table(columns), tmp_path / "data.parquet")
+    monkeypatch.setattr(memory, "available_memory", lambda: 1 << 20)
+    needed = "1,500,000 rows with 1 features would take 0.048 GB"
+    with monkeypatch.context() as changed:
+        changed.setattr(memory, "_NOT_ASKED", 1 << 20)
+        with pytest.raises(InputError, match=rf"{needed}.*0.00105 GB are available.*open_parquet"):
+            read_parquet(tmp_path / "data.parquet")

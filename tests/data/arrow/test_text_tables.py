@@ -106,3 +106,15 @@ def test_letor_text_has_no_names(tmp_path):
         InputError, match="LETOR / svmlight text, whose columns have no names; leave out --qid-column"
     ):
         read_file(tmp_path / "a.txt", columns=ColumnNames(qid="topic"))
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl"])
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "cr"])
+def test_byte_order_marks_are_left_out_and_no_text_is_refused(tmp_path, suffix, encoding):
+    path, text = tmp_path / f"data.{suffix}", TEXTS[suffix]
+    path.write_bytes(text.replace("\n", "\r").encode() if encoding == "cr" else text.encode(encoding))
+    if encoding == "utf-8-sig":
+        assert read_file(path, missing="nan").query_ids == (351, 352)
+        return
+    with pytest.raises(InputError, match=rf"data.{suffix}:1: a (NUL byte.*iconv|carriage return)"):
+        read_file(path, missing="nan")

@@ -1,4 +1,7 @@
+import gzip
 import os
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -8,6 +11,7 @@ from hypothesis import strategies as st
 from malformed import FILES, NEEDS_NO_ROOT, build
 
 import directrix as dx
+from directrix.data import memory
 from directrix.data.letor import features as letor_features
 from directrix.data.letor.blocks import FileBlocks
 
@@ -157,3 +161,72 @@ def test_any_bytes_are_read_or_refused(text, block, sparse, missing, tmp_path, m
         return
     assert q.n_docs == len(q.labels) == q.features.shape[0] > 0
     assert np.isfinite(q.labels).all()
+
+
+def test_a_large_label_is_a_label_and_no_feature(tmp_path):
+    """The number needs big integers to be rounded, and no limit of float32 applies to it."""
+    label = b"1.000000000000000000000000000000000000000000001e308"
+    (tmp_path / "a.txt").write_bytes(b"0 qid:1\t1:0\n0 qid:1 1:1\n" + label + b" qid:1 1:1\n")
+    assert dx.read_letor(tmp_path / "a.txt").labels.tolist() == [0.0, 0.0, float(label)]
+
+
+@pytest.mark.parametrize("compress", [bytes, gzip.compress])
+def test_a_byte_order_mark_is_left_out(tmp_path, compress):
+    (tmp_path / "a.txt").write_bytes(compress(b"\xef\xbb\xbf2 1:1\n0 1:0.5\n"))
+    (tmp_path / "a.txt.query").write_bytes(compress(b"\xef\xbb\xbf2\n"))
+    assert dx.read_letor(tmp_path / "a.txt").labels.tolist() == [2.0, 0.0]
+
+
+ATTACKS = {
+    "blank-lines": (gzip.compress(b"\n" * 100_000_000), "has no data"),
+    "bad-lines": (gzip.compress(b"x\n" * 20_000_000), "20,000,000 lines cannot be used"),
+    "no-line-end": (gzip.compress(b"1 qid:1 1:1" + b" " * 300_000_000), "a line of more than 256 MiB"),
+}
+MEASURED = """
+import sys, directrix as dx
+from pathlib import Path
+peak = lambda: int(next(l for l in open("/proc/self/status") if l.startswith("VmHWM")).split()[1]) >> 10
+good, bad = Path(sys.argv[1]), Path(sys.argv[2])
+good.write_text("1 qid:1 1:1\\n")
+dx.read_letor(good)
+before = peak()
+try:
+    dx.read_letor(bad)
+except dx.InputError as error:
+    print(peak() - before, error)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="peaks are those of /proc")
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_a_refusal_takes_less_memory_than_the_content(tmp_path, attack):
+    content, message = ATTACKS[attack]
+    (tmp_path / "bad.gz").write_bytes(content)
+    command = [sys.executable, "-c", MEASURED, tmp_path / "good.txt", tmp_path / "bad.gz"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    mebibytes, _, refusal = done.stdout.partition(" ")
+    assert message in refusal
+    assert int(mebibytes) < 500
+
+
+@pytest.mark.parametrize("sparse", [False, None])
+def test_features_that_do_not_fit_are_refused_before_they_are_made(tmp_path, sparse, monkeypatch):
+    (tmp_path / "wide.txt").write_text("1 qid:1 1:1 2147483647:1\n0 qid:1 2147483647:2\n")
+    monkeypatch.setattr(memory, "available_memory", lambda: 1 << 30)
+    needed = "would take 17.18 GB of memory, and 1.07 GB are available"
+    if sparse is False:
+        with pytest.raises(
+            dx.InputError, match=rf"2 lines with 2,147,483,647 features as dense rows {needed}.*sparse"
+        ):
+            dx.read_letor(tmp_path / "wide.txt", sparse=False)
+    else:
+        with pytest.raises(dx.InputError, match="a training on 2,147,483,647 features would take 68"):
+            dx.LinearRanker().fit_queries(dx.read_letor(tmp_path / "wide.txt"))
+
+
+def test_reading_stops_before_the_last_memory_is_used(tmp_path, monkeypatch):
+    with gzip.open(tmp_path / "a.gz", "wb", compresslevel=1) as file:
+        file.write(b"1 qid:1 1:1\n" * 6_000_000)
+    monkeypatch.setattr(memory, "available_memory", lambda: 100 << 20)
+    with pytest.raises(dx.InputError, match=r"a.gz does not fit into memory: after 0.067 GB"):
+        dx.read_letor(tmp_path / "a.gz")

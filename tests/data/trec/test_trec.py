@@ -98,7 +98,7 @@ BAD_RUNS = {
     ),
     "empty": (b"", r"run has no data"),
     "cut off": (gzip.compress(RUN.encode())[:-9], r"damaged or cut off"),
-    "binary": (bytes(range(256)), r"columns where 6 are needed"),
+    "binary": (bytes(range(256)), r"a NUL byte"),
     "many": (b"x\n" * 30, r"30 lines cannot be used:[\s\S]*and 10 more"),
 }
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 
 from directrix.data.arrow.layout import Layout
+from directrix.data.arrow.library import decoding
 from directrix.data.grouping import object_array
 from directrix.data.options import IF_MISSING
 from directrix.data.validate import has_finite_sum
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array
+
+_T = TypeVar("_T")
 
 _ROWS = 512  # copied from columns to rows together, so that they stay in a cache
 
@@ -28,12 +33,22 @@ class Place(NamedTuple):
         return f"{self.path}: row {self.row + row}, column {column!r}"
 
 
+def _decoding(method: Callable[[Columns, Any, Place], _T]) -> Callable[[Columns, Any, Place], _T]:
+    @functools.wraps(method)
+    def decoded(self: Columns, batch: Any, place: Place) -> _T:
+        with decoding(place.path):
+            return method(self, batch, place)
+
+    return decoded
+
+
 class Columns:
     """Turns batches of one layout into arrays; ``missing`` as for `directrix.data.read_parquet`."""
 
     def __init__(self, layout: Layout, missing: str = "error") -> None:
         self._layout, self._missing = layout, missing
 
+    @_decoding
     def labels(self, batch: Any, place: Place) -> Float64Array:
         """Labels (n,), finite and >= 0."""
         name = self._layout.label
@@ -50,6 +65,7 @@ class Columns:
             )
         return out
 
+    @_decoding
     def qids(self, batch: Any, place: Place) -> Array:
         """Query of every row (n,): int64, or Python objects."""
         name = self._layout.qid
@@ -67,17 +83,19 @@ class Columns:
             )
         return values
 
-    def doc_ids(self, batch: Any) -> Any:
+    @_decoding
+    def doc_ids(self, batch: Any, place: Place) -> Any:
         """Identifiers of the documents, object (n,), None for documents without one."""
         name = self._layout.doc_id
         return None if name is None else object_array(batch.column(name).to_pylist())
 
+    @_decoding
     def features(self, batch: Any, place: Place) -> Array:
         """Features (n, n_features); all are finite, except NaN if ``missing`` allows it."""
-        n, names, dtype = batch.num_rows, self._layout.names, self._layout.dtype
+        n, names, dtype = batch.num_rows, self._layout.names or (), self._layout.dtype
         if self._layout.lists is not None:
             values = _without_nulls(batch, self._layout.lists, place).flatten().to_numpy(zero_copy_only=False)
-            rows = values.reshape(n, len(names)).astype(dtype, copy=False)
+            rows = values.reshape(n, self._layout.n_features).astype(dtype, copy=False)
         else:
             columns = [batch.column(name).to_numpy(zero_copy_only=False) for name in names]
             rows = np.empty((n, len(names)), dtype=dtype)
@@ -96,7 +114,8 @@ class Columns:
 
     def _refuse(self, rows: Array, bad: Array, place: Place) -> NoReturn:
         row, column = (int(i) for i in np.unravel_index(np.argmax(bad), bad.shape))
-        value, cell = rows[row, column].item(), place.of(row, self._layout.names[column])
+        name = str(column) if self._layout.names is None else self._layout.names[column]
+        value, cell = rows[row, column].item(), place.of(row, name)
         if not np.isnan(value):
             raise InputError(
                 f"{cell}: the feature is {value:g}; finite numbers are needed. Clip the column, or drop "

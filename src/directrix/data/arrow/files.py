@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,27 +11,16 @@ import numpy as np
 
 from directrix.data.arrow.columns import Place
 from directrix.data.arrow.layout import layout_of
+from directrix.data.arrow.library import decoding, import_arrow
 from directrix.data.arrow.text import is_columns, read_columns
 from directrix.data.columns import RECOGNISED, ColumnNames
 from directrix.data.files import Stamp, check_stamp, readable
 from directrix.data.formats import ARROW
 from directrix.data.stored import Extent
-from directrix.errors import InputError, MissingExtra
+from directrix.errors import InputError
 
 _MAGIC = {b"PAR1": "parquet", b"ARRO": "ipc"}
 _BATCH_BYTES = 8 << 20  # of features that are decoded as one batch
-
-
-def import_arrow() -> Any:
-    """Return the package pyarrow with its modules for both formats, or raise `MissingExtra`."""
-    try:
-        import pyarrow.compute
-        import pyarrow.ipc
-        import pyarrow.parquet
-    except ImportError as error:
-        purpose = "reading Parquet, Arrow, CSV, TSV and JSON lines, and writing Parquet and Arrow,"
-        raise MissingExtra("arrow", purpose) from error
-    return pyarrow
 
 
 def is_arrow(path: Path) -> bool:
@@ -66,9 +54,11 @@ class ArrowFiles:
         self.sizes: list[int] = []
         layouts = []
         for file in self.paths:
-            with _reading(file):
+            with decoding(file):
                 schema, n_rows, cells = self._schema_and_size(file)
-            layouts.append(layout_of(self._pa, schema, file, names, cells))
+                if n_rows < 0:
+                    raise ValueError(f"its header says that it has {n_rows:,} rows")
+                layouts.append(layout_of(self._pa, schema, file, names, cells))
             self.sizes.append(n_rows)
         self.layout = layouts[0]
         for file, layout in zip(self.paths, layouts, strict=True):
@@ -94,7 +84,7 @@ class ArrowFiles:
     @property
     def n_bytes(self) -> int:
         """Bytes that all features take in memory."""
-        return self.n_rows * len(self.layout.names) * self.layout.dtype.itemsize
+        return self.n_rows * self.layout.n_features * self.layout.dtype.itemsize
 
     def batches(self, columns: list[str] | None = None, first: int = 0) -> Iterator[tuple[Place, Any]]:
         """Record batches in order, each with its place; only the given columns, None = all of the layout.
@@ -102,16 +92,21 @@ class ArrowFiles:
         Batches that end before the row ``first`` (of all files together) may be left out.
         """
         wanted = self.layout.columns if columns is None else columns
-        per_row = max(len(self.layout.names) * self.layout.dtype.itemsize, 64)
+        per_row = max(self.layout.n_features * self.layout.dtype.itemsize, 64)
         for path, size in zip(self.paths, self.sizes, strict=True):
             if first < size:
-                read = self._BATCHES[_form(path)]
-                with _reading(path):
+                read, end = self._BATCHES[_form(path)], 0
+                with decoding(path):
                     check_stamp(self.stamps, path, path.stat())
                     for row, batch in read(
                         self, path, wanted, max(first, 0), max(256, _BATCH_BYTES // per_row)
                     ):
+                        end = row + batch.num_rows
+                        if end > size:
+                            break
                         yield Place(path, row), batch
+                    if end != size:
+                        raise ValueError(f"its header says {size:,} rows, and its data have {end:,}")
             first -= size
 
     def extents(self) -> tuple[Extent, ...] | None:
@@ -124,12 +119,12 @@ class ArrowFiles:
             if self.layout.lists is None or _form(path) != "ipc":
                 return None
             floats = self._pa.float32(), self._pa.float64()
-            with _reading(path), self._pa.memory_map(os.fspath(path)) as mapped:
+            with decoding(path), self._pa.memory_map(os.fspath(path)) as mapped:
                 begin, end = mapped.read_buffer(8).address, mapped.size()
                 reader = self._pa.ipc.open_file(mapped)
                 row = before
                 for number in range(reader.num_record_batches):
-                    column = reader.get_batch(number).column(self.layout.lists)
+                    column = _sound(reader.get_batch(number)).column(self.layout.lists)
                     values = column.flatten()
                     if not len(column):
                         continue
@@ -155,7 +150,7 @@ class ArrowFiles:
             reader = self._pa.ipc.open_file(mapped)
             options = self._pa.ipc.IpcReadOptions(included_fields=[0])
             narrow = self._pa.ipc.open_file(mapped, options=options)
-            sizes = (narrow.get_batch(b).num_rows for b in range(narrow.num_record_batches))
+            sizes = (_sound(narrow.get_batch(b)).num_rows for b in range(narrow.num_record_batches))
             return reader.schema, sum(sizes), None
 
     def _text_batches(self, path: Path, columns: list[str], first: int, at_once: int) -> Iterator[Any]:
@@ -172,7 +167,7 @@ class ArrowFiles:
             groups = np.flatnonzero(ends > first)
             row = int(ends[groups[0]] - sizes[groups[0]])
             for batch in file.iter_batches(at_once, row_groups=groups.tolist(), columns=columns):
-                yield row, batch
+                yield row, _sound(batch)
                 row += batch.num_rows
 
     def _ipc_batches(self, path: Path, columns: list[str], first: int, at_once: int) -> Iterator[Any]:
@@ -186,6 +181,7 @@ class ArrowFiles:
                 n_batches = reader.num_record_batches
                 batch = reader.get_batch(number)
             if row + batch.num_rows > first:
+                _sound(batch)
                 for start in range(0, batch.num_rows, at_once):
                     yield row + start, batch.slice(start, at_once)
             row, number = row + batch.num_rows, number + 1
@@ -193,21 +189,10 @@ class ArrowFiles:
     _BATCHES: ClassVar = {"parquet": _parquet_batches, "ipc": _ipc_batches, None: _text_batches}
 
 
-@contextlib.contextmanager
-def _reading(path: Path) -> Iterator[None]:
-    """Turn what pyarrow raises for a damaged file into an `InputError`."""
-    try:
-        yield
-    except InputError:
-        raise
-    except (import_arrow().ArrowException, OSError, ValueError) as error:
-        with readable(path), path.open("rb"):
-            pass  # an obstacle for files of any format has its own message
-        reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
-        raise InputError(
-            f"{path} cannot be read as a {'CSV, TSV or JSON' if is_columns(path) else 'Parquet or Arrow'} "
-            f"file: {reason}. A complete file is needed; write or fetch it again."
-        ) from error
+def _sound(batch: Any) -> Any:
+    """Return a batch whose offsets, lengths and text are valid: pyarrow follows them unchecked."""
+    batch.validate(full=True)
+    return batch
 
 
 def _files_in(folder: Path) -> list[Path]:

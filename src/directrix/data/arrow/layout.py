@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,10 +25,10 @@ _INDEX = re.compile(r"__index_level_\d+__")  # a column in which pandas stores i
 class Layout:
     """The columns of a data set."""
 
-    names: tuple[str, ...]
-    """Names of the features, or their numbers from 0 if the file does not name them."""
-    has_names: bool
-    """Whether the file names them."""
+    names: tuple[str, ...] | None
+    """Names of the features; None: they are in a list, and the file does not name them."""
+    n_features: int
+    """Their number. A damaged file can state any; no more than a batch is made from it."""
     qid: str
     """Column of queries."""
     label: str | None
@@ -40,14 +41,9 @@ class Layout:
     """float32 if all features fit into it exactly, else float64."""
 
     @property
-    def given_names(self) -> tuple[str, ...] | None:
-        """Names of the features if the file names them."""
-        return self.names if self.has_names else None
-
-    @property
     def columns(self) -> list[str]:
         """Columns that are read."""
-        features = list(self.names) if self.lists is None else [self.lists]
+        features = (self.names or ()) if self.lists is None else (self.lists,)
         return [*filter(None, (self.qid, self.label, self.doc_id)), *features]
 
 
@@ -66,13 +62,14 @@ def layout_of(pa: Any, schema: Any, path: Path, names: ColumnNames, cells: Any =
     is_list = len(given) == 1 and not _is_number(pa, schema.field(given[0]).type)
     is_list = is_list and (not names.features or pa.types.is_nested(schema.field(given[0]).type))
     numbers = [roles.label] if roles.label else []
+    times = Counter(roles.features)
     for name in numbers if is_list else [*numbers, *roles.features]:
-        if roles.features.count(name) > 1:
+        if times[name] > 1:
             raise InputError(f"{path}: two columns have the name {name!r}; rename one.")
         _check_number(pa, path, name, schema.field(name).type, cells)
     if not is_list:
         dtype = _dtype(pa, [schema.field(name).type for name in roles.features])
-        return Layout(roles.features, has_names=True, lists=None, dtype=dtype, **places)
+        return Layout(roles.features, len(roles.features), lists=None, dtype=dtype, **places)
     if others := [name for name in roles.features if name != given[0]]:
         raise InputError(
             f"{path}: there is a column {others[0]!r} besides a list column 'features'; features are in "
@@ -81,29 +78,30 @@ def layout_of(pa: Any, schema: Any, path: Path, names: ColumnNames, cells: Any =
             shell="Name the one to use: --feature-columns features.",
         )
     kind = schema.field(given[0]).type
-    if not pa.types.is_fixed_size_list(kind) or not _is_number(pa, kind.value_type):
+    is_fixed = pa.types.is_fixed_size_list(kind) and kind.list_size > 0
+    if not is_fixed or not _is_number(pa, kind.value_type):
         raise InputError(
             f"{path}: the column {given[0]!r} is {kind}; a list of numbers of one length is needed. Type "
             "column.cast(pyarrow.list_(pyarrow.float32(), n_features))."
         )
     stored = _stored_names((schema.metadata or {}).get(FEATURE_NAMES), kind.list_size, path)
-    features = stored or tuple(map(str, range(kind.list_size)))
-    dtype = _dtype(pa, [kind.value_type])
-    return Layout(features, has_names=stored is not None, lists=given[0], dtype=dtype, **places)
+    return Layout(stored, kind.list_size, lists=given[0], dtype=_dtype(pa, [kind.value_type]), **places)
 
 
 def _stored_names(text: bytes | None, n: int, path: Path) -> tuple[str, ...] | None:
     if text is None:
         return None
     try:
-        names = tuple(str(name) for name in json.loads(text))
-    except (ValueError, TypeError):
-        names = ()
-    if len(set(names)) != n:
+        names = json.loads(text)
+    except (ValueError, RecursionError):
+        names = None
+    is_text = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    n_names = len(set(names)) if is_text else 0
+    if n_names != n:
         raise InputError(
-            f"{path}: its metadata name {len(set(names))} features for lists of {n}; write the file again."
+            f"{path}: its metadata name {n_names} features for lists of {n}; write the file again."
         )
-    return names
+    return tuple(names)
 
 
 def _is_number(pa: Any, kind: Any) -> bool:

@@ -14,9 +14,12 @@ from directrix.data.arrow.files import ArrowFiles
 from directrix.data.arrow.stream import DecodedRows, QueryRuns
 from directrix.data.columns import RECOGNISED, ColumnNames
 from directrix.data.files import path_of
+from directrix.data.memory import check_room
 from directrix.data.options import check_missing
 from directrix.data.queries import Queries
 from directrix.data.stored import RawRows, StoredFeatures
+
+_ROW_BYTES = 24  # label, boundary and row of a document
 
 
 def read_parquet(
@@ -87,14 +90,15 @@ def read_table(
     check_missing(missing)
     files = ArrowFiles(path_of(path), columns)
     layout, reader = files.layout, Columns(files.layout, missing)
-    features = np.empty((files.n_rows, len(layout.names)), dtype=layout.dtype)
+    _check_room(files, files.n_bytes)
+    features = np.empty((files.n_rows, layout.n_features), dtype=layout.dtype)
     labels, qids, docs, row = [], [], [], 0
     for place, batch in files.batches():
         features[row : row + batch.num_rows] = reader.features(batch, place)
         labels.append(reader.labels(batch, place))
         qids.append(reader.qids(batch, place))
         if layout.doc_id is not None:
-            docs.append(reader.doc_ids(batch))
+            docs.append(reader.doc_ids(batch, place))
         row += batch.num_rows
     q = Queries.from_arrays(
         np.empty((row, 0), dtype=np.float32),  # values may be NaN, which it refuses
@@ -103,7 +107,7 @@ def read_table(
         doc_ids=np.concatenate(docs) if docs else None,
     )
     in_order = np.array_equal(q.rows, np.arange(row))
-    return replace(q, features=features if in_order else features[q.rows], feature_names=layout.given_names)
+    return replace(q, features=features if in_order else features[q.rows], feature_names=layout.names)
 
 
 def open_parquet(
@@ -167,12 +171,13 @@ def open_table(path: str | os.PathLike[str], *, columns: ColumnNames = RECOGNISE
     path = path_of(path)
     files = ArrowFiles(path, columns)
     layout, reader = files.layout, Columns(files.layout)
+    _check_room(files)
     labels, row, runs = np.empty(files.n_rows), 0, QueryRuns()
     for place, batch in files.batches([*filter(None, (layout.qid, layout.label))]):
         labels[row : row + batch.num_rows] = reader.labels(batch, place)
         runs.add(reader.qids(batch, place), place)
         row += batch.num_rows
-    shape = (files.n_rows, len(layout.names))
+    shape = (files.n_rows, layout.n_features)
     extents = files.extents()
     source: Any = DecodedRows(files)
     if extents is not None:
@@ -183,6 +188,17 @@ def open_table(path: str | os.PathLike[str], *, columns: ColumnNames = RECOGNISE
         np.append(runs.starts, files.n_rows).astype(np.int64),
         tuple(runs.ids),
         None,
-        layout.given_names,
+        layout.names,
         np.arange(files.n_rows),
+    )
+
+
+def _check_room(files: ArrowFiles, n_bytes: int = 0) -> None:
+    """Refuse files whose labels, queries and features, of ``n_bytes``, do not fit into memory."""
+    check_room(
+        n_bytes + _ROW_BYTES * files.n_rows,
+        f"{files.path}: {files.n_rows:,} rows with {files.layout.n_features:,} features",
+        python="Leave the features in the file: directrix.data.open_parquet(path), or take fewer of them: "
+        "features=[...].",
+        shell="Type --stream, or name fewer of them: --feature-columns NAME,OTHER.",
     )

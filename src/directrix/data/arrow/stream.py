@@ -54,7 +54,7 @@ class DecodedRows:
     def __init__(self, files: ArrowFiles) -> None:
         self._files, self._columns = files, Columns(files.layout, "nan")
         self.name, self.dtype = str(files.path), files.layout.dtype
-        self.shape = (files.n_rows, len(files.layout.names))
+        self.shape = (files.n_rows, files.layout.n_features)
         self._begin = dict(zip(files.paths, np.cumsum([0, *files.sizes]).tolist(), strict=False))
         self._reset()
 
@@ -110,5 +110,5 @@ def parquet_parts(path: Path, missing: str, columns: ColumnNames) -> Iterator[Qu
         qids = reader.qids(batch, place)
         runs.add(qids, place)
         features, labels = reader.features(batch, place), reader.labels(batch, place)
-        yield rows_as_queries(row, features, labels, qids, reader.doc_ids(batch), files.layout.given_names)
+        yield rows_as_queries(row, features, labels, qids, reader.doc_ids(batch, place), files.layout.names)
         row += batch.num_rows

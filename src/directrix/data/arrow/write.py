@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from directrix.data.arrow.files import import_arrow
 from directrix.data.arrow.layout import FEATURE_NAMES
+from directrix.data.arrow.library import import_arrow
 from directrix.data.atomic import replacing
 from directrix.data.formats import ARROW
 from directrix.data.grouping import in_utf8, object_array

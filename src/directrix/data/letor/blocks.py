@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
+from directrix.data.problems import raise_problems
+from directrix.data.text import LONGEST_LINE, too_long
+
 BLOCK_BYTES = 1 << 20  # fits the second-level cache together with what is parsed from it
 
 
@@ -18,7 +21,7 @@ class FileBlocks:
     """
 
     def __init__(self, path: Path, size: int = BLOCK_BYTES) -> None:
-        self._size = size
+        self._path, self._size = path, size
         self._file = path.open("rb", buffering=0)
         self._bytes = os.fstat(self._file.fileno()).st_size
 
@@ -50,7 +53,13 @@ class FileBlocks:
             end = text.find(b"\n") + 1
             if end or len(text) < length:
                 return text[:end] if end else text
+            if length > LONGEST_LINE:
+                raise_problems(self._path, [too_long().on(self._line_of(offset))])
             length *= 2
+
+    def _line_of(self, offset: int) -> int:
+        parts = (self._read(begin, min(self._size, offset - begin)) for begin in range(0, offset, self._size))
+        return 1 + sum(part.count(b"\n") for part in parts)
 
     def _read(self, offset: int, length: int) -> bytes:
         parts: list[bytes] = []

@@ -11,15 +11,17 @@ from typing import Any, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from directrix.data.files import open_compressed
-from directrix.data.letor.blocks import FileBlocks, stream_blocks
-from directrix.data.letor.parser import CELLS_PER_ENTRY, Block, BlockParser
+from directrix.data.files import open_compressed, open_data
+from directrix.data.letor.blocks import BLOCK_BYTES, FileBlocks, stream_blocks
+from directrix.data.letor.parser import CELLS_PER_ENTRY, Block, BlockParser, zeros
+from directrix.data.memory import check_left
 from directrix.errors import InputError
 from directrix.threads import run_chunks
 from directrix.types import Array, Int64Array
 
 _T = TypeVar("_T")
 _BATCH = 16  # blocks of a compressed file that are held as text at the same time
+_LOOKS = 64  # blocks of a plain file, after which available memory is looked at
 
 
 def parse_file(path: Path, parser: BlockParser, n_features: int | None) -> tuple[list[Block], Array | None]:
@@ -43,7 +45,8 @@ def each_block(path: Path, parser: BlockParser) -> Iterator[Block]:
             text = stack.enter_context(FileBlocks(path))
             source: Iterator[bytes] = (text.read(b) for b in range(len(text)))
         else:
-            source = stream_blocks(stack.enter_context(compressed))
+            compressed.close()
+            source = stream_blocks(stack.enter_context(open_data(path)))
         numbered = enumerate(source)
         while batch := list(itertools.islice(numbered, _BATCH)):
             yield from _each(lambda block: parser.parse(block[1], is_first=block[0] == 0), batch)
@@ -69,13 +72,14 @@ def _parse_plain(
     dense, starts = None, np.zeros(len(text) + 1, dtype=np.int64)
     if first.dense is not None:
         np.cumsum(_each(lambda b: parser.count_lines(text.read(b)), range(len(text))), out=starts[1:])
-        try:
-            shape = int(starts[-1]), max(first.width, n_features or 0)
-            dense = np.zeros(shape, parser.dtype)  # takes memory only where it is written to
-        except (MemoryError, ValueError):
-            dense = None  # CSR may still fit, block by block
+        shape = int(starts[-1]), max(first.width, n_features or 0)
+        # if it does not fit, CSR may, block by block
+        with contextlib.suppress(InputError):
+            dense = zeros(parser.path, shape, parser.dtype)
 
     def parse(b: int) -> Block:
+        if b % _LOOKS == 0:
+            check_left(parser.path, b * BLOCK_BYTES)
         out = None if dense is None else dense[starts[b] : starts[b + 1]]
         return parser.parse(text.read(b), is_first=b == 0, out=out, place=int(starts[b]))
 
@@ -102,14 +106,7 @@ def assemble(
     in_place = all(block.place is not None or not len(block.labels) for block in blocks)
     if dense is not None and dense.shape[1] == width and in_place:
         return _close_gaps(dense, blocks, starts)[:n_docs]
-    try:
-        out = np.zeros((n_docs, width), dtype=dtype)
-    except (MemoryError, ValueError) as error:
-        raise InputError(
-            f"{path}: {n_docs:,} lines with {width:,} features do not fit into memory as a dense array.",
-            python="Type sparse=True.",
-            shell="A machine with more memory is needed.",
-        ) from error
+    out = zeros(path, (n_docs, width), dtype)
     run_chunks(lambda b: blocks[b].copy_into(out[starts[b] : starts[b] + sizes[b]]), len(blocks))
     return out
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,9 @@ import scipy.sparse as sp
 
 from directrix.data._kernels import letor as kernel
 from directrix.data.letor.problems import describe
+from directrix.data.memory import check_room
 from directrix.data.problems import Problem
-from directrix.errors import InputError
+from directrix.data.text import BYTE_ORDER_MARK, fault_of
 from directrix.types import Array, Float64Array, Int64Array
 
 CELLS_PER_ENTRY = 8  # above it sparse=None chooses CSR
@@ -20,6 +22,30 @@ CELLS_PER_ENTRY = 8  # above it sparse=None chooses CSR
 _HARD_NUMBERS = 4096  # room at first; more is made where it does not suffice
 _FLOAT32_LIMIT = 3.4028235677973362e38  # doubles above it round to infinity
 _FLOAT64_LIMIT = 1.7976931348623157e308
+
+
+def zeros(path: Path, shape: tuple[int, int], dtype: np.dtype[Any]) -> Array:
+    """Return zeros, which take memory only where they are written to, for features of a file.
+
+    Raises `InputError` if they would not fit into memory.
+    """
+    _check_dense(path, shape, dtype)
+    return np.zeros(shape, dtype)
+
+
+def _check_dense(path: Path, shape: tuple[int, int], dtype: np.dtype[Any]) -> None:
+    n_lines, width = shape
+    check_room(
+        n_lines * width * dtype.itemsize,
+        f"{path}: {n_lines:,} lines with {width:,} features as dense rows",
+        python="Type sparse=True, or use fewer features.",
+        shell="Use fewer features, or a machine with more memory.",
+    )
+
+
+def _first(array: Array, n: int) -> Array:
+    """Return the first values, without keeping all of an array of which few are used."""
+    return array[:n] if 2 * n >= len(array) else array[:n].copy()
 
 
 @dataclass
@@ -77,7 +103,7 @@ class BlockParser:
     qid, or none.
     """
 
-    name: str  # of the file, for messages about memory
+    path: Path  # for messages about memory
     dtype: np.dtype[Any]
     missing: str
     index_base: int
@@ -99,8 +125,8 @@ class BlockParser:
 
         ``out`` (number of lines, width) takes the features if they are dense and not wider.
         """
-        if is_first and text.startswith(b"\xef\xbb\xbf"):
-            text = text[3:]
+        if is_first:
+            text = text.removeprefix(BYTE_ORDER_MARK)
         is_terminated = text.endswith(b"\n") or not text
         text = text if is_terminated else text + b"\n"
         n_lines, n_colons = kernel.count(np.frombuffer(text, dtype=np.uint8))
@@ -121,6 +147,8 @@ class BlockParser:
         block.is_terminated = is_terminated
         block.place = place if in_place else None
         self._finish(block, hard[: totals[kernel.HARDS]], text)
+        if (fault := fault_of(text)) is not None:  # instead of what it makes of the lines
+            block.problems, block.n_problems = [fault.on(text.count(b"\n", 0, fault.place) + 1)], 1
         return block
 
     def _wants_csr(self, n_cells: int, n_entries: int) -> bool:
@@ -128,15 +156,9 @@ class BlockParser:
 
     def _rows(self, n_lines: int, width: int) -> Array:
         """Zeros in memory that goes back to the system as soon as they are released."""
-        try:
-            memory = mmap.mmap(-1, max(n_lines * width * self.dtype.itemsize, 1))
-            return np.frombuffer(memory, self.dtype, n_lines * width).reshape(n_lines, width)
-        except (MemoryError, OSError, OverflowError, ValueError) as error:
-            raise InputError(
-                f"{self.name}: lines with {width:,} features do not fit into memory as dense rows.",
-                python="Type sparse=True.",
-                shell="A machine with more memory is needed.",
-            ) from error
+        _check_dense(self.path, (n_lines, width), self.dtype)
+        memory = mmap.mmap(-1, max(n_lines * width * self.dtype.itemsize, 1))
+        return np.frombuffer(memory, self.dtype, n_lines * width).reshape(n_lines, width)
 
     def _run(
         self, text: bytes, dense: Array, n_colons: int, room: int, *, as_csr: bool
@@ -162,12 +184,14 @@ class BlockParser:
         n_errors = int(totals[kernel.ERRORS])
         shown = errors[: min(n_errors, kernel.MAX_ERRORS)].tolist()
         block = Block(
-            labels=labels[:n],
-            qids=qids[:n],
-            lines=lines[:n],
+            labels=_first(labels, n),
+            qids=_first(qids, n),
+            lines=_first(lines, n),
             doc_ids=doc_ids,
             dense=None if as_csr else dense[:n],
-            csr=(values[:n_entries], columns[:n_entries], indptr[: n + 1]) if as_csr else None,
+            csr=(_first(values, n_entries), _first(columns, n_entries), _first(indptr, n + 1))
+            if as_csr
+            else None,
             n_lines=int(totals[kernel.LINES]),
             n_entries=n_entries,
             width=int(totals[kernel.WIDTH]),
@@ -187,8 +211,8 @@ class BlockParser:
             if row < 0 and not 0.0 <= value <= _FLOAT64_LIMIT:
                 code = kernel.LABEL_RANGE if value < 0.0 else kernel.LABEL_LARGE
                 self._add(block, code, text, (a, b))
-            elif abs(value) > self._limit:
-                begin = max(text.rfind(blank, 0, a) for blank in (b" ", b"\t")) + 1
+            elif row >= 0 and abs(value) > self._limit:
+                begin = len(text[: a - 1].rstrip(b"0123456789"))  # of the index before the colon
                 self._add(block, kernel.VALUE_RANGE, text, (begin, b))
             elif block.n_problems:
                 continue  # the rows of bad lines were reused for later lines

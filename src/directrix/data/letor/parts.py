@@ -65,7 +65,7 @@ class LetorParts:
 
     def _blocks(self) -> Iterator[Block]:
         parser = BlockParser(
-            self._path.name, np.dtype(np.float32), self._missing, 1, sparse=None, want_qid=self._side is None
+            self._path, np.dtype(np.float32), self._missing, 1, sparse=None, want_qid=self._side is None
         )
         return each_block(self._path, parser)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+from array import array
 from pathlib import Path
 from typing import Literal
 
@@ -12,6 +13,7 @@ import numpy.typing as npt
 
 from directrix.data.files import open_data, path_of, readable
 from directrix.data.grouping import object_array, run_starts
+from directrix.data.letor.blocks import stream_blocks
 from directrix.data.letor.features import assemble, parse_file
 from directrix.data.letor.parser import Block, BlockParser
 from directrix.data.options import check_missing
@@ -90,9 +92,7 @@ def read_letor(
     _check_options(dtype, missing, index_base, n_features)
     with readable(path):
         side = side_file(path) if groups is None else Path(groups)
-        parser = BlockParser(
-            path.name, np.dtype(dtype), missing, index_base, sparse=sparse, want_qid=side is None
-        )
+        parser = BlockParser(path, np.dtype(dtype), missing, index_base, sparse=sparse, want_qid=side is None)
         blocks, dense = parse_file(path, parser, n_features)
     qptr, query_ids = check_blocks(path, blocks, side)
     doc_ids = doc_ids_of(blocks) if any(block.doc_ids is not None for block in blocks) else None
@@ -223,12 +223,15 @@ def _queries_from_sizes(path: Path, side: Path, blocks: list[Block]) -> tuple[In
 
 def sizes_of(side: Path) -> Int64Array:
     """Numbers of lines of each query, from the file that gives them."""
+    sizes = array("q")
     with readable(side), open_data(side) as file:
-        words = file.read().decode("utf-8", errors="replace").split()
-    for number, word in enumerate(words, start=1):
-        if not (word.isascii() and word.isdigit() and len(word) < 18 and int(word) > 0):
-            raise InputError(
-                f"{side}: size {number} is {word!r}; the number of lines of a query is an integer >= 1. "
-                "Write one size per line."
-            )
-    return np.array([int(word) for word in words], dtype=np.int64)
+        for words in map(bytes.split, stream_blocks(file)):
+            bad = (i for i, word in enumerate(words) if not word.isdigit() or len(word) > 17 or not int(word))
+            if (place := next(bad, None)) is not None:
+                shown = repr(words[place][:40].decode("utf-8", errors="replace"))
+                raise InputError(
+                    f"{side}: size {len(sizes) + place + 1} is {shown}; the number of lines of a query is an "
+                    "integer >= 1. Write one size per line."
+                )
+            sizes.extend(map(int, words))
+    return np.array(sizes, dtype=np.int64)

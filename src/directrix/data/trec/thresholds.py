@@ -102,7 +102,7 @@ class RunThresholds:
                 raise ValueError(f"its format is {content['format']!r}, not {_FORMAT!r}")
             runs = content["runs"]
             return cls(content["form"], tuple(str(r["run"]) for r in runs), [_numbers(r) for r in runs])
-        except (ValueError, LookupError, TypeError) as error:
+        except (ValueError, LookupError, TypeError, OverflowError, RecursionError) as error:
             raise InputError(
                 f"{path} is not a file of thresholds ({type(error).__name__}: {error}); give one that "
                 "`directrix features` wrote."
@@ -113,7 +113,10 @@ def _numbers(run: dict[str, Any]) -> Float64Array:
     for value in run["thresholds"]:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise ValueError(f"{value!r} is no threshold")
-    return np.array(run["thresholds"], dtype=np.float64)
+    values = np.array(run["thresholds"], dtype=np.float64)
+    if not np.isfinite(values).all() or (values[1:] < values[:-1]).any():
+        raise ValueError("thresholds are finite and do not decrease")
+    return values
 
 
 def write_runs(

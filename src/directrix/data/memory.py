@@ -1,0 +1,109 @@
+"""How much memory is available, and the refusal of data that would not fit into it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from directrix.errors import InputError
+
+_NOT_ASKED = 64 << 20  # bytes that need no look at what is available
+_RESERVE = 256 << 20  # bytes that reading leaves: the system ends a process that takes the last ones
+
+
+def check_room(n_bytes: int, what: str, *, python: str, shell: str = "") -> None:
+    """Refuse an allocation that does not fit into available memory, before it is made.
+
+    Parameters
+    ----------
+    n_bytes : int
+        Its size.
+    what : str
+        What needs it, where it arose, for the message.
+    python, shell : str
+        What to type in Python, and in a shell where that differs.
+
+    Raises
+    ------
+    InputError
+        With the bytes that are needed and those that are available.
+    """
+    if n_bytes > _NOT_ASKED and n_bytes > (available := available_memory()):
+        raise InputError(
+            f"{what} would take {n_bytes / 1e9:.4g} GB of memory, and {available / 1e9:.3g} GB are "
+            "available.",
+            python=python,
+            shell=shell or python,
+        )
+
+
+def check_left(path: Path, n_read: int) -> None:
+    """Refuse to read more of a file, of which ``n_read`` bytes were read, when memory is nearly used up."""
+    if (available := available_memory()) < _RESERVE:
+        raise InputError(
+            f"{path} does not fit into memory: after {n_read / 1e9:.3g} GB of its content {available:,} "
+            "bytes are available. Use fewer rows, or a machine with more memory; `directrix convert` "
+            "rewrites LETOR text as Parquet or Arrow, which training can read block by block."
+        )
+
+
+def available_memory() -> int:
+    """Bytes that this process may still allocate: within the machine, its control group and its limits."""
+    limit = address_limit()
+    of_limit = None if limit is None else max(limit - _address_space(), 0)
+    return min((n for n in (_of_machine(), _of_group(), of_limit) if n is not None), default=8 << 30)
+
+
+def address_limit() -> int | None:
+    """Bytes of address space that this process may have; None = no limit."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limits
+        return None
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return None if limit == resource.RLIM_INFINITY else limit
+
+
+def _address_space() -> int:
+    """Address space in use by this process, which the limit counts."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):
+        return 0
+
+
+def _of_machine() -> int | None:
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, StopIteration, ValueError):
+        return None
+
+
+def _of_group() -> int | None:
+    """Memory left by the control groups, version 2 or 1; file caches do not count."""
+    left: list[int] = []
+    for folder, limit_file, usage_file, cached in (
+        ("/sys/fs/cgroup", "memory.max", "memory.current", "file"),
+        ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_cache"),
+    ):
+        for group in _group_folders(Path(folder)):
+            try:
+                limit, usage = int((group / limit_file).read_text()), int((group / usage_file).read_text())
+                lines = (group / "memory.stat").read_text().splitlines()
+            except (OSError, ValueError):  # no such file, or "max"
+                continue
+            cache = next((int(line.split()[1]) for line in lines if line.startswith(f"{cached} ")), 0)
+            left.append(max(limit - usage + cache, 0))
+    return min(left, default=None)
+
+
+def _group_folders(root: Path) -> list[Path]:
+    """Folders of the control group of this process and of its parents."""
+    try:
+        lines = Path("/proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return [root]
+    names = [line.split(":", 2)[2].lstrip("/") for line in lines if line.split(":")[1] in ("", "memory")]
+    nearest = [root / name for name in names if name]
+    return [*nearest, *(p for folder in nearest for p in folder.parents if root in p.parents), root]
