@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -140,3 +141,19 @@ def test_a_worker_process_uses_one_thread():
     context = multiprocessing.get_context("spawn")
     with context.Pool(1) as pool:
         assert pool.apply(dx.get_threads) == 1
+
+
+def test_threads_that_cannot_be_started_leave_one(threads, monkeypatch):
+    def refuse(_):
+        raise RuntimeError("can't start new thread")
+
+    done = []
+    monkeypatch.setattr("directrix.threads._pool", None)
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        for _ in range(2):
+            run_chunks(done.append, 20)
+    assert done == [*range(20), *range(20)]
+    assert len(given) == (threads > 1)
+    assert all("one thread is used, because the system does not start" in str(w.message) for w in given)

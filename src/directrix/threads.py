@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from directrix.errors import InputError
+from directrix.errors import InputError, warn
 from directrix.types import Int64Array
 
 _ENVIRONMENT = "DIRECTRIX_NUM_THREADS"
 _lock = threading.Lock()
 _chosen: int | None = None
-_pool: tuple[int, ThreadPoolExecutor] | None = None  # workers, executor
+_pool: tuple[int, ThreadPoolExecutor | None] | None = None  # workers; no executor: they cannot be started
 _this_thread = threading.local()
 _blas: tuple[int, Any] = (0, None)  # callers inside one_blas_thread, what the last restores
 
@@ -102,8 +102,9 @@ def run_chunks(work: Callable[[int], None], n_chunks: int) -> None:
 
     It must write only to places that belong to its chunk, and release the GIL to gain speed.
 
-    The calling thread works too. Threads take the next chunk from one counter, which balances the
-    load. The first exception stops the other threads after their chunk and is raised here.
+    The calling thread works too; where the system starts no others, it works alone. Threads take the next
+    chunk from one counter, which balances the load. The first exception stops the other threads after their
+    chunk and is raised here.
     A call from within ``work`` runs serially, because its thread already works on a chunk.
     """
     n_threads = 1 if getattr(_this_thread, "inside", False) else min(get_threads(), n_chunks)
@@ -124,7 +125,8 @@ def run_chunks(work: Callable[[int], None], n_chunks: int) -> None:
         finally:
             _this_thread.inside = False
 
-    helpers = [_executor(n_threads - 1).submit(drain) for _ in range(n_threads - 1)]
+    pool = _executor(n_threads - 1)
+    helpers = [] if pool is None else [pool.submit(drain) for _ in range(n_threads - 1)]
     drain()
     wait(helpers)
     if errors:
@@ -191,12 +193,31 @@ def _let_any_thread_set_blas() -> None:
         clear(force=True)
 
 
-def _executor(workers: int) -> ThreadPoolExecutor:
+def _executor(workers: int) -> ThreadPoolExecutor | None:
     global _pool
     with _lock:
         if _pool is None or _pool[0] < workers:
-            _pool = (workers, ThreadPoolExecutor(workers, thread_name_prefix="directrix"))
+            _pool = (workers, _started(workers))
         return _pool[1]
+
+
+def _started(workers: int) -> ThreadPoolExecutor | None:
+    """Start all threads at once: if it fails later, chunks stay in the queue of an executor."""
+    pool, gate = ThreadPoolExecutor(workers, thread_name_prefix="directrix"), threading.Event()
+    try:
+        for _ in range(workers):
+            pool.submit(gate.wait)
+    except RuntimeError as error:
+        warn(
+            f"one thread is used, because the system does not start {workers} more ({error}); results are "
+            "the same. Allow more processes (`ulimit -u`) or memory, or set DIRECTRIX_NUM_THREADS=1.",
+            stacklevel=4,
+        )
+        pool.shutdown(wait=False)
+        return None
+    finally:
+        gate.set()
+    return pool
 
 
 def _forget_threads() -> None:

@@ -1,5 +1,6 @@
 """What the commands write: never over an input, known before the work, read back by the other commands."""
 
+import errno
 import json
 import os
 
@@ -114,3 +115,50 @@ def test_convert_refuses_formats_that_it_does_not_know(run, files, tmp_path, nam
     assert result.exit_code == 2
     assert ".qrels" in result.stderr.replace("\n", " ")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("place", ["output", "report"])
+@pytest.mark.parametrize(
+    "command",
+    ["train", "predict", "convert", "certify", "compare", "crossval", "demo", "features", "reproduce"],
+)
+def test_a_folder_that_may_not_be_written_to_is_noticed_before_the_work(
+    run, files, tmp_path, monkeypatch, command, place
+):
+    """By opening a file there, as the writing does: what permissions say is not all."""
+
+    def unexpected(*_, **__):
+        raise RuntimeError("the work began")
+
+    for name in ("letor.read.read_letor", "formats.read_file", "trec.features.runs_as_features"):
+        monkeypatch.setattr(f"directrix.data.{name}", unexpected)
+    for name in ("crossval.read_file", "convert.read_file", "certify.read_file", "demo._data"):
+        monkeypatch.setattr(f"directrix.cli.{name}", unexpected, raising=False)
+    real = os.open
+
+    def refused(path, flags, *others, **named):
+        if "locked" in str(path) and flags & (os.O_WRONLY | os.O_RDWR):
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return real(path, flags, *others, **named)
+
+    monkeypatch.setattr(os, "open", refused)
+    (tmp_path / "locked").mkdir()
+    monkeypatch.chdir(tmp_path)
+    locked = {"output": "locked/out.txt", "report": "locked/new/out.txt"}[place]
+    arguments = {
+        "train": ("train", files.train, *(("-o", "m.json", "--report") if place == "report" else ("-o",))),
+        "predict": ("predict", files.model, files.test, "-o"),
+        "convert": ("convert", files.test),
+        "certify": ("certify", files.model, files.train, "--polish", "-o"),
+        "compare": ("compare", files.test, files.model, files.scores, "--report"),
+        "crossval": ("crossval", files.train, "--method", "Regression", "-o"),
+        "demo": ("demo", "-o"),
+        "features": ("features", files.scores, "--qrels", files.test, "-o"),
+        "reproduce": ("reproduce", "qin2010", "--data", tmp_path, "--page" if place == "report" else "-o"),
+    }[command]
+    if command not in ("crossval", "demo", "reproduce"):  # they make folders
+        locked = "locked/out.txt"
+    result = run(*arguments, locked)
+    assert result.exit_code == 1
+    assert "cannot be written (Permission denied)" in result.stderr
+    assert list((tmp_path / "locked").iterdir()) == []

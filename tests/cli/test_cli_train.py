@@ -267,7 +267,7 @@ def test_a_report_names_the_files_and_the_command(run, files, tmp_path):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("folder", "is a folder; give the name of a file in it, e.g. --report "),
+        ("folder", "is a folder; give the name of a file in it, e.g. "),
         ("m.json", "--report and -o are both "),
         ("none/r.html", "does not exist; type `mkdir -p "),
     ],
@@ -286,14 +286,3 @@ def test_without_matplotlib_a_report_is_refused_before_training(run, files, tmp_
     result = run("train", files.train, "-o", tmp_path / "m.json", "--report", tmp_path / "r.html")
     assert result.exit_code == 1
     assert 'pip install "directrix[plot]"' in result.stderr
-
-
-def test_ctrl_c_leaves_no_file_and_no_traceback(run, files, tmp_path, monkeypatch):
-    def interrupt(*_, **__):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("directrix.rankers.selection.search.run_search", interrupt)
-    result = run("train", files.train, "-o", tmp_path / "m.json")
-    assert result.exit_code == 130
-    assert result.stderr.strip().endswith("interrupted")
-    assert not list(tmp_path.iterdir())

@@ -220,8 +220,8 @@ def test_a_page_folder_that_is_a_file_is_refused_before_the_work(run, asked, tmp
     result = run(
         "reproduce", "some2010", "--data", tmp_path, "-o", tmp_path / "run", "--page", tmp_path / "pages"
     )
-    assert result.exit_code == 2
-    assert "is a file; give the folder" in " ".join(result.stderr.replace("│", " ").split())
+    assert result.exit_code == 1
+    assert "is a file; a folder is needed" in " ".join(result.stderr.replace("│", " ").split())
     assert asked == []
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import directrix as dx
-from directrix.data.atomic import replacing
+from directrix.data.atomic import check_replaceable, replacing
 from directrix.data.files import open_data, readable
 
 LINES = "2 qid:1 1:0.5\n0 qid:1 1:1\n"
@@ -92,3 +92,146 @@ def test_a_full_disk_is_not_taken_for_a_missing_folder(tmp_path):
     with pytest.raises(dx.InputError, match=message), replacing(tmp_path / "a.txt"):
         raise OSError(errno.ENOSPC, "No space left on device")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder whose permissions count: for root, as another user."""
+    if os.geteuid():
+        yield tmp_path
+        return
+    for path in (tmp_path, *list(tmp_path.parents)[:2]):
+        path.chmod(0o755)
+    os.chown(tmp_path, 65534, 65534)
+    os.seteuid(65534)
+    yield tmp_path
+    os.seteuid(0)
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.fixture(params=["without a name", "with a name"])
+def unfinished(request, monkeypatch):
+    """Both ways to hold what is written; not all file systems have the first."""
+    if request.param == "with a name":
+        monkeypatch.delattr(os, "O_TMPFILE", raising=False)
+    return request.param
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o755, 0o666])
+def test_a_replaced_file_keeps_its_permissions(tmp_path, unfinished, mode):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    path.chmod(mode)
+    with replacing(path) as file:
+        file.write(b"new")
+    assert path.read_text() == "new"
+    assert stat.S_IMODE(path.stat().st_mode) == mode
+    assert names(tmp_path) == ["a.txt"]
+
+
+def test_a_new_file_follows_the_umask_which_is_never_changed(tmp_path, unfinished, monkeypatch):
+    before = os.umask(0o027)
+    try:
+        with monkeypatch.context() as patched, replacing(tmp_path / "a.txt") as file:
+            patched.delattr(os, "umask")  # that of all threads
+            file.write(b"new")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "a.txt").stat().st_mode) == 0o640
+
+
+def test_nobody_else_reads_a_secret_while_it_is_written(tmp_path, monkeypatch):
+    monkeypatch.delattr(os, "O_TMPFILE")
+    (tmp_path / "a.txt").write_text("old")
+    (tmp_path / "a.txt").chmod(0o600)
+    with replacing(tmp_path / "a.txt"):
+        assert {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()} == {0o600}
+
+
+def test_nothing_can_be_left_by_a_killed_process(tmp_path):
+    with replacing(tmp_path / "a.txt") as file:
+        file.write(b"new")
+        assert names(tmp_path) == []
+    assert names(tmp_path) == ["a.txt"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_a_replaced_file_keeps_its_owner_or_else_no_rights_of_its_group(tmp_path, unfinished, monkeypatch):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    path.chmod(0o664)
+    os.chown(path, 4321, 8765)
+    with replacing(path):
+        pass
+    assert (path.stat().st_uid, path.stat().st_gid) == (4321, 8765)
+
+    def refused(*_):
+        raise PermissionError
+
+    monkeypatch.setattr(os, "fchown", refused)
+    with replacing(path):
+        pass
+    assert path.stat().st_gid != 8765
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644
+
+
+def test_a_read_only_file_is_not_replaced(folder):
+    path = folder / "a.txt"
+    path.write_text("old")
+    path.chmod(0o400)
+    for write in (check_replaceable, lambda p: replacing(p).__enter__()):
+        with pytest.raises(dx.InputError, match=r"a\.txt is read-only .* type `chmod u\+w "):
+            write(path)
+    assert path.read_text() == "old"
+
+
+def test_a_read_only_folder_is_noticed_before_the_work(folder, unfinished):
+    (folder / "a.txt").write_text("old")
+    folder.chmod(0o500)
+    for name in ("a.txt", "new.txt"):
+        with pytest.raises(dx.InputError, match=rf"{name} cannot be written \(Permission denied\)"):
+            check_replaceable(folder / name)
+    folder.chmod(0o700)
+    assert (folder / "a.txt").read_text() == "old"
+
+
+def test_a_check_leaves_everything_as_it_was(tmp_path, unfinished):
+    (tmp_path / "a.txt").write_text("old")
+    for name in ("a.txt", "new.txt"):
+        check_replaceable(tmp_path / name)
+    assert names(tmp_path) == ["a.txt"]
+    assert (tmp_path / "a.txt").read_text() == "old"
+    with pytest.raises(dx.InputError, match="is a folder; give the name of a file in it"):
+        check_replaceable(tmp_path)
+
+
+def test_other_hard_links_keep_the_old_contents(tmp_path):
+    (tmp_path / "a.txt").write_text("old")
+    os.link(tmp_path / "a.txt", tmp_path / "b.txt")
+    with replacing(tmp_path / "a.txt") as file:
+        file.write(b"new")
+    assert [(tmp_path / name).read_text() for name in ("a.txt", "b.txt")] == ["new", "old"]
+
+
+def test_a_name_may_be_as_long_as_the_system_allows(tmp_path, unfinished):
+    with replacing(tmp_path / ("a" * 255)) as file:
+        file.write(b"new")
+    assert names(tmp_path) == ["a" * 255]
+
+
+@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
+def test_standard_output_that_is_a_file_keeps_what_others_wrote(capfd, name):
+    os.write(1, b"first ")
+    check_replaceable(name)
+    with replacing(name) as file:
+        file.write(b"second")
+    os.write(1, b" third")
+    assert capfd.readouterr().out == "first second third"
+
+
+def test_a_pipe_without_a_reader_is_checked_without_waiting(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    check_replaceable(tmp_path / "pipe")

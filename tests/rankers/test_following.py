@@ -9,6 +9,7 @@ from sklearn.base import clone
 
 import directrix as dx
 from directrix.data import make_cubic, split_queries
+from directrix.trainers.lightgbm_params import refusing_values
 
 
 def rows(q):
@@ -272,3 +273,9 @@ def test_validation_queries_that_are_the_training_queries(data):
         dx.search(q, q.take(range(q.n_queries)), method="ListNet")
     with pytest.warns(UserWarning, match="same rows"), pytest.raises(dx.InputError, match="cross-validation"):
         dx.AutoRanker(method="ListNet").fit(X, y, qid=qid, eval_set=(X.copy(), y), eval_qid=qid)
+
+
+def test_lightgbms_lack_of_memory_is_a_memory_error():
+    error = lightgbm.basic.LightGBMError("std::bad_alloc")
+    with pytest.raises(MemoryError, match="LightGBM could not allocate"), refusing_values({"max_depth": 1}):
+        raise error

@@ -66,8 +66,7 @@ def certify(
         n_directions(eps, delta)
         chosen = {"eps": eps, "delta": delta, "steps": check_steps(_numbers(steps)), "relative": relative}
         _check_polish(output, len(goals), polish=polish, other_test=exact or one_weight)
-    if output is not None:
-        check_writable(output, model, data)
+    check_writable(output, model, data)
     ranker = load(model)
     queries = read_file(data, missing=missing.value, columns=columns)
     queries = features_for(queries, ranker, data, model, by_position=by_position)

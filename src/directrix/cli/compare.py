@@ -111,8 +111,7 @@ def compare(
         names = options.measure_names(measures, default=("nDCG@10",))
         _check_gain(require_gain, against, names)
         tool = options.convention_named(convention)
-    if report is not None:
-        check_writable(report, data, *rankings, option="--report")
+    check_writable(report, data, *rankings)
     judged = judged_rankings(
         data,
         rankings,

@@ -18,6 +18,7 @@ from directrix.cli.output import print_json, print_rows, progress_lines, remark
 from directrix.data.columns import RECOGNISED, ColumnNames
 from directrix.data.formats import LETOR, read_file
 from directrix.errors import InputError
+from directrix.reports.folder import check_folder
 
 if TYPE_CHECKING:
     from directrix.experiments.crossval_result import CrossValidation
@@ -94,8 +95,8 @@ def crossval(
         tool = options.convention_named(convention)
         entries, fixed = _entries(methods, settings)
         _check_candidates(entries, tool, select, search, candidates, seed)
-    if report is not None:
-        check_writable(report, data, option="--report")
+    check_folder(output)
+    check_writable(report, data)
     splits = _splits(data, missing, columns, folds or 5, seed)
     plan = {
         "select": select,

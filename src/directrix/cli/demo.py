@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Option
 
 from directrix.cli import options
-from directrix.cli.files import check_writable
 from directrix.cli.output import print_json, print_rows, progress_bar, remark
-from directrix.errors import InputError
+from directrix.reports.folder import check_folder
 
 if TYPE_CHECKING:
     from directrix.data.queries import Queries
@@ -79,11 +78,8 @@ def demo(
 
 def _model_path(folder: Path) -> Path:
     """Make the folder now, so that a wrong name is an error before the training and not after it."""
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder} is a file; a folder is needed, e.g. -o {folder}-demo.")
+    check_folder(folder, "model.json", "report.html")
     folder.mkdir(parents=True, exist_ok=True)
-    for name in ("model.json", "report.html"):
-        check_writable(folder / name)
     return folder / "model.json"
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from directrix.cli.output import remark
+from directrix.data.atomic import check_replaceable
 from directrix.data.formats import named
 from directrix.errors import InputError
 
@@ -15,16 +16,18 @@ if TYPE_CHECKING:
     from directrix.data.queries import Queries
 
 
-def check_writable(path: Path, *inputs: Path | None, option: str = "-o") -> None:
+def check_writable(path: Path | None, *inputs: Path | None) -> None:
     """Refuse an output that cannot be written, or that is also an input, before the work begins.
 
-    Raises `InputError` if ``path`` is a folder, its folder does not exist, it is the same file as one of
-    ``inputs``, or it would be one of the files of an input that is a folder.
+    None is no output. Raises `InputError` if ``path`` is a folder or read-only, its folder does not exist or
+    may not be written to, it is the same file as one of ``inputs``, or it would be one of the files of an
+    input folder.
     """
-    if path.is_dir():
-        raise InputError(f"{path} is a folder; give the name of a file in it, e.g. {option} {path / 'out'}.")
+    if path is None:
+        return
     if not path.absolute().parent.is_dir():
         raise InputError(f"the folder of {path} does not exist; type `mkdir -p {path.parent}` first.")
+    check_replaceable(path)
     form = named(path)
     for source in filter(None, inputs):
         is_read_with = source.is_dir() and source.samefile(path.absolute().parent)

@@ -1,4 +1,4 @@
-"""What every command does with its input: standard input becomes a file, options name columns."""
+"""What every command does before its work: standard input becomes a file, options name columns."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from typing import Annotated, Any
 
 import typer
 
+from directrix.cli.memory import check_address_space
 from directrix.cli.options import without_default
 from directrix.data.columns import ColumnNames
 
+_WITHOUT_NUMBERS = ("methods", "doctor")  # commands
 _OUTPUTS = ("output", "report", "thresholds", "page", "against")  # the last names an input a second time
 
 
@@ -68,6 +70,8 @@ def with_inputs(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def run(**given: Any) -> None:
+        if command.__name__ not in _WITHOUT_NUMBERS:
+            check_address_space()
         if "columns" in signature.parameters:
             given["columns"] = _names({name: given.pop(name) for name in columns})
         with _standard_input(given) as replaced:

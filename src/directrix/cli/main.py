@@ -1,6 +1,6 @@
 """The ``directrix`` command: the group of all commands; errors become exit statuses.
 
-Exit status: 0 success, 1 the data cannot be used, 2 wrong usage, 130 interrupted.
+Exit status: 0 success, 1 the data cannot be used, 2 wrong usage, 128 + n stopped by signal n (130 by Ctrl-C).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import errno
 import gc
 import inspect
 import itertools
+import os
 import re
 import shlex
 import warnings
@@ -22,7 +23,9 @@ from typer.core import TyperCommand, TyperGroup
 
 from directrix import __version__
 from directrix.cli.inputs import with_inputs
+from directrix.cli.memory import shortage
 from directrix.cli.options import message_of
+from directrix.cli.signals import Stopped, stoppable
 from directrix.errors import InputError, MissingExtra
 from directrix.parameters import spelled
 from directrix.registry import COMMANDS
@@ -48,6 +51,16 @@ class _Commands(TyperGroup):
     ``ctx.obj`` of a command is the command line as it was typed.
     """
 
+    def main(self, *args: Any, **settings: Any) -> Any:
+        # trainers use one; OpenBLAS starts all when it is loaded, and ends the process where it cannot
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+        try:
+            with stoppable():
+                return super().main(*args, **settings)
+        except Stopped as stopped:
+            typer.echo(f"stopped by {stopped.name}; every file is complete or as it was before", err=True)
+            raise SystemExit(stopped.exit_status) from None
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         ctx.obj = shlex.join(["directrix", *args])
         return super().parse_args(ctx, _as_documented(args))
@@ -62,16 +75,13 @@ class _Commands(TyperGroup):
             raise
         except (InputError, MissingExtra) as error:
             _fail(message_of(error))
-        except OSError as error:
-            if error.errno == errno.EPIPE:
+        except (MemoryError, OSError, ImportError, RuntimeError) as error:
+            if (text := shortage(error)) is not None:
+                _fail(text)
+            if not isinstance(error, OSError) or error.errno == errno.EPIPE:
                 raise
             name = error.filename or "a file"
             _fail(f"{name}: {error.strerror or error}; check the path and its permissions.")
-        except MemoryError:
-            _fail("the data do not fit into memory; use fewer queries or a machine with more memory.")
-        except KeyboardInterrupt:
-            typer.echo("interrupted", err=True)
-            raise typer.Exit(130) from None
 
 
 app = typer.Typer(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+from concurrent.futures import BrokenExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from directrix.data.queries import Queries
 
 _SHARE = 0.4  # of the available memory: a search copies parts of the queries
+_LIBRARIES = 900_000_000  # bytes of address space; benchmarks/RESULTS.md has what commands take
+_LOADING = ("failed to map segment", "annot allocate memory", "Could not find/load shared object")
 
 
 def read_or_open(path: Path, missing: Missing, columns: ColumnNames, *, stream: bool | None) -> Queries:
@@ -45,3 +49,66 @@ def read_or_open(path: Path, missing: Missing, columns: ColumnNames, *, stream: 
         "memory are available"
     )
     return q
+
+
+def shortage(error: BaseException) -> str | None:
+    """Return what to print for an error that a lack of memory or threads causes, None for any other."""
+    if isinstance(error, BrokenExecutor):
+        return (
+            "a worker process was ended from outside, for lack of memory or by hand; type --jobs 1, or give "
+            "it more memory."
+        )
+    text, number = str(error), getattr(error, "errno", None)
+    if number == errno.EAGAIN or (isinstance(error, RuntimeError) and "can't start new thread" in text):
+        return (
+            f"the system starts no more processes or threads ({text}); type --jobs 1 --threads 1, or raise "
+            "the limit: `ulimit -u`, or that of the container."
+        )
+    is_loading = isinstance(error, ImportError | OSError) and any(words in text for words in _LOADING)
+    if not (isinstance(error, MemoryError) or number == errno.ENOMEM or is_loading):
+        return None
+    what = f" ({text})" if text else ""
+    return (
+        f"memory ran out{what}; {available_memory() / 1e6:,.0f} MB are available now. Use fewer queries or "
+        f"features, --jobs 1 --threads 1, or a machine with more memory{_by_limit()}."
+    )
+
+
+def check_address_space() -> None:
+    """Raise `InputError` under a limit in which the libraries themselves do not fit.
+
+    They would end the process, or wait for ever, where no program can catch it. So does BLAS where it cannot
+    allocate its buffers: under a limit it does so here, while there is memory.
+    """
+    limit = _limit()
+    if limit is None:
+        return
+    if limit < _LIBRARIES:
+        raise InputError(
+            f"{limit / 1e9:.3g} GB of address space are allowed (`ulimit -v`); the numerical libraries "
+            f"take {_LIBRARIES / 1e9:g} GB of it before any data. Type `ulimit -v unlimited`, and limit the "
+            "memory in use instead, e.g. `systemd-run --user --scope -p MemoryMax=2G`."
+        )
+    import numpy as np
+    from scipy.linalg import eigh
+
+    from directrix.threads import get_threads, run_chunks
+
+    # NumPy and SciPy have a BLAS each; each thread that calls one at the same time takes a buffer
+    square = np.ones((512, 512))
+    run_chunks(lambda _: np.dot(square, square), 8 * get_threads())
+    eigh(square[:256, :256])
+
+
+def _by_limit() -> str:
+    return "" if _limit() is None else "; `ulimit -v` limits it here"
+
+
+def _limit() -> int | None:
+    """Bytes of address space that this process may have; None = no limit."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limits
+        return None
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return None if limit == resource.RLIM_INFINITY else limit

@@ -39,8 +39,7 @@ def predict(
 
     if run is not None and run.split() != [run]:
         raise typer.BadParameter(f"--run {run!r}: a tag is one word, e.g. --run directrix.")
-    if output is not None:
-        check_writable(output, model, data)
+    check_writable(output, model, data)
     ranker = load(model)
     q = read_file(data, missing=missing.value, columns=replace(columns, has_labels=False))
     q = features_for(q, ranker, data, model, by_position=by_position)

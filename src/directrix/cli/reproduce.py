@@ -12,7 +12,7 @@ from typer import Option
 from directrix.cli import options
 from directrix.cli.doctor import environment
 from directrix.cli.output import print_json, progress_lines, remark
-from directrix.errors import InputError
+from directrix.reports.folder import check_folder
 from directrix.reproductions import PAPERS, reproduction
 
 Form = StrEnum("Form", ["table", "json"])
@@ -49,8 +49,6 @@ def reproduce(
     """
     with options.usage():
         options.check_jobs(jobs)
-        if page is not None and page.exists() and not page.is_dir():
-            raise InputError(f"--page {page} is a file; give the folder for the page.")
         paper = reproduction(name)
     from directrix.reports.figures import need_plot
     from directrix.reports.write import document, publish, text_of, write_report
@@ -58,6 +56,9 @@ def reproduce(
 
     need_plot()
     folder = Path(name) if output is None else output
+    check_folder(folder, "tables.txt", "tables/01.csv", "figures/1.png")
+    if page is not None:
+        check_folder(page, f"{name}.md", f"{name}/1.png")
     request = Request(
         name=name,
         data=data,

@@ -157,7 +157,7 @@ def _check_report(report: Path, output: Path, train: Path, valid: Path | None) -
 
     if report.absolute() == output.absolute():
         raise InputError(f"--report and -o are both {report}; give two names, e.g. --report report.html.")
-    check_writable(report, train, valid, option="--report")
+    check_writable(report, train, valid)
     need_plot()
 
 

@@ -7,10 +7,24 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from directrix.data.atomic import replacing
+from directrix.data.atomic import check_replaceable, replacing
 from directrix.errors import InputError
 
 _SETTINGS, _CELLS = "settings.json", "cells.jsonl"
+
+
+def check_folder(folder: Path, *names: str) -> None:
+    """Refuse a folder that is a file, or in which files cannot be written, before the work begins.
+
+    ``names`` are files that will be written there in addition to those of every run. Nothing is made.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file; a folder is needed, e.g. {folder}-2.")
+    for name in (_SETTINGS, _CELLS, *names):
+        path = folder / name
+        while not path.parent.exists():
+            path = path.parent
+        check_replaceable(path)
 
 
 def open_folder(folder: Path, settings: Mapping[str, Any]) -> Path:
@@ -35,8 +49,7 @@ def open_folder(folder: Path, settings: Mapping[str, Any]) -> Path:
         If ``folder`` is a file, or contains cells of other settings, which the message names, or of unknown
         ones.
     """
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder}: is a file; a folder is needed for the tables, e.g. -o {folder}-tables.")
+    check_folder(folder)
     folder.mkdir(parents=True, exist_ok=True)
     path, cells = folder / _SETTINGS, folder / _CELLS
     if path.exists():

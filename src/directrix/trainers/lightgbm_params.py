@@ -104,10 +104,15 @@ def _known() -> frozenset[str]:
 
 @contextmanager
 def refusing_values(params: Mapping[str, Any] | None) -> Iterator[None]:
-    """Turn an error of LightGBM into an `InputError`, where parameters are passed through."""
+    """Turn an error of LightGBM into an `InputError`, where parameters are passed through.
+
+    Raises `MemoryError` where that is what it means.
+    """
     try:
         yield
     except lightgbm().basic.LightGBMError as error:
+        if "std::bad_alloc" in str(error):
+            raise MemoryError("LightGBM could not allocate memory for the trees") from error
         if not params:
             raise
         reason = str(error).strip()

@@ -1,0 +1,126 @@
+"""Signals, and too little memory or too few processes: one line, a documented status, nothing left."""
+
+import errno
+import os
+import resource
+import signal
+import subprocess
+import sys
+import threading
+from concurrent.futures.process import BrokenProcessPool
+
+import pytest
+
+from directrix.cli.memory import check_address_space, shortage
+from directrix.cli.signals import Stopped, stoppable
+from directrix.errors import InputError
+
+
+@pytest.mark.parametrize(("name", "status"), [("SIGHUP", 129), ("SIGINT", 130), ("SIGTERM", 143)])
+def test_a_signal_ends_a_command_with_one_line(run, files, tmp_path, monkeypatch, name, status):
+    def work(*_, **__):
+        os.kill(os.getpid(), getattr(signal, name))
+
+    monkeypatch.setattr("directrix.rankers.selection.search.run_search", work)
+    before = signal.getsignal(signal.SIGTERM)
+    result = run("train", files.train, "-o", tmp_path / "m.json")
+    assert result.exit_code == status
+    assert result.stderr == f"stopped by {name}; every file is complete or as it was before\n"
+    assert list(tmp_path.iterdir()) == []
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_what_nohup_ignores_stays_ignored():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with stoppable():
+            os.kill(os.getpid(), signal.SIGHUP)
+            with pytest.raises(Stopped):
+                os.kill(os.getpid(), signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_other_threads_run_commands_without_handlers():
+    problems = []
+
+    def work():
+        try:
+            with stoppable():
+                pass
+        except ValueError as error:
+            problems.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert problems == []
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (MemoryError("Unable to allocate 3.2 GiB"), "memory ran out (Unable to allocate 3.2 GiB); "),
+        (MemoryError(), "memory ran out; "),
+        (OSError(errno.ENOMEM, "Cannot allocate memory"), "memory ran out ([Errno 12] Cannot allocate"),
+        (
+            ImportError("x.so: failed to map segment from shared object"),
+            "memory ran out (x.so: ",
+        ),
+        (OSError("Could not find/load shared object file"), "memory ran out (Could not find/load"),
+        (OSError(errno.EAGAIN, "Resource temporarily unavailable"), "the system starts no more processes"),
+        (
+            RuntimeError("can't start new thread"),
+            "the system starts no more processes or",
+        ),
+        (BrokenProcessPool("x"), "a worker process was ended from outside, for lack of memory"),
+    ],
+)
+def test_a_shortage_says_of_what_and_what_to_do(run, files, tmp_path, monkeypatch, error, message):
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr("directrix.rankers.selection.search.run_search", fail)
+    result = run("train", files.train, "-o", tmp_path / "m.json")
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"error: {message}")
+    assert "--jobs 1" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("error", [RuntimeError("x"), ImportError("x"), ValueError("x"), OSError(2, "x")])
+def test_other_errors_are_not_taken_for_a_shortage(error):
+    assert shortage(error) is None
+
+
+@pytest.mark.parametrize(("limit", "fits"), [(500_000_000, False), (2_000_000_000, True)])
+def test_an_address_space_too_small_for_the_libraries_is_refused(monkeypatch, limit, fits):
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (limit, limit))
+    if fits:
+        check_address_space()
+        return
+    with pytest.raises(InputError, match=r"^0\.5 GB of address space .* Type `ulimit -v unlimited`"):
+        check_address_space()
+
+
+def test_a_command_under_a_limit_is_refused_before_the_libraries_are_loaded(files):
+    command = f"ulimit -v 500000; exec {sys.executable} -m directrix evaluate {files.test} {files.model}"
+    ended = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False, timeout=60)
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("error: 0.512 GB of address space are allowed")
+
+
+def test_commands_let_blas_start_no_threads(files):
+    code = "import sys, os; sys.argv[1:] = ['methods']; from directrix.cli.main import app; app()"
+    report = "import atexit, os; atexit.register(lambda: print(os.environ['OPENBLAS_NUM_THREADS']));"
+    environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    for chosen, expected in (({}, "1"), ({"OPENBLAS_NUM_THREADS": "3"}, "3")):
+        ended = subprocess.run(
+            [sys.executable, "-c", report + code],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=environment | chosen,
+            timeout=60,
+        )
+        assert ended.stdout.splitlines()[-1] == expected
