@@ -6,7 +6,7 @@ import difflib
 from dataclasses import dataclass
 from typing import Any
 
-from directrix.errors import InputError
+from directrix.errors import InputError, short_text
 
 Fields = tuple[tuple[str, Any], ...]
 
@@ -184,6 +184,6 @@ def convention(name: str | Convention) -> Convention:
         return _BY_NAME[key]
     near = difflib.get_close_matches(key, _BY_NAME, n=1, cutoff=0.5)
     raise InputError(
-        f"convention {name!r} is not known; the presets are {', '.join(_BY_NAME)}."
+        f"convention {short_text(name)} is not known; the presets are {', '.join(_BY_NAME)}."
         + (f' Did you mean "{near[0]}"?' if near else "")
     )
