@@ -23,7 +23,7 @@ Between = Callable[[Float64Array], tuple[Float64Array, Float64Array]]
 """From ranks that need not be whole to discounts and their derivatives."""
 
 _CHOICES: dict[str, tuple[str, ...]] = {
-    "ties": ("expected", "order", "trec", "worst"),
+    "ties": ("expected", "order", "trec", "ranx", "worst"),
     "empty": ("zero", "skip", "one"),
     "gain": ("exp", "linear"),
     "discount": ("log2", "letor3"),

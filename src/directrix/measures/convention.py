@@ -139,7 +139,7 @@ _PRESETS = (
     ),
     Convention(
         "ranx",
-        _fields(ties="order", gain="linear", discount="log2", empty="zero", denominator="relevant"),
+        _fields(ties="ranx", gain="linear", discount="log2", empty="zero", denominator="relevant"),
         (_AT_K,),
         "ndcg; ndcg_burges is the same with gain='exp'; its rbp adds up graded labels",
         (*_NDCG_AP, "DCG", "DCG@", "RR", "RR@", "P", "P@", "R", "R@", "Success", "Success@", "Rprec"),
