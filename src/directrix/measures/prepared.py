@@ -177,7 +177,12 @@ def _in_double(scores: FloatArray, lo: int, hi: int) -> Float64Array:
 
 def _checked_scores(scores: Any, labels: Float64Array, qptr: Int64Array) -> FloatArray:
     given = np.asarray(scores)
-    if given.dtype.kind == "f" and given.shape == labels.shape and (not len(given) or given.max() < np.inf):
+    if (
+        not np.ma.is_masked(scores)
+        and given.dtype.kind == "f"
+        and given.shape == labels.shape
+        and (not len(given) or given.max() < np.inf)
+    ):
         return given
     # anything unusual gets the full check, whose message names the row and the query
     checked = check_ranking(scores, labels, qptr, allow_infinite=True)[0].astype(np.float64)
