@@ -222,8 +222,8 @@ def refuse_masked(values: Any, what: str) -> None:
     """Raise `InputError` if numbers of a NumPy masked array are masked."""
     if np.ma.is_masked(values):
         raise InputError(
-            f"{what}: {np.count_nonzero(values.mask):,} numbers are masked; every row needs a number. Leave the "
-            "masked rows out, or type numpy.ma.filled(...) with a number of your choice."
+            f"{what}: {np.count_nonzero(values.mask):,} numbers are masked; every row needs a number. Leave "
+            "the masked rows out, or type numpy.ma.filled(...) with a number of your choice."
         )
 
 
