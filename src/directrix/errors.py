@@ -49,6 +49,16 @@ class InputError(ValueError):
         return partial(type(self), problem, python=python, shell=shell), ()
 
 
+def short_text(value: object, limit: int = 60) -> str:
+    """Return the ``repr`` of what arrived, for a message: cut where it is long, and of anything."""
+    try:
+        text = repr(value)
+    except Exception:  # noqa: BLE001 - huge integers, lists nested deeply, classes that fail
+        kind = "huge integer" if isinstance(value, int) else f"{type(value).__name__} that cannot be printed"
+        text = f"a {kind}"
+    return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
 EXTRAS = ("arrow", "plot", "torch")
 """Groups of optional packages; ``all`` is all of them."""
 

@@ -6,7 +6,7 @@ from math import inf, nan
 from numbers import Integral, Real
 from typing import Any
 
-from directrix.errors import InputError
+from directrix.errors import InputError, short_text
 
 SMALLEST, _LARGEST = 1e-30, 1e30
 
@@ -90,4 +90,4 @@ def _refusal(value: Any, name: str, owner: str, wanted: str, example: str) -> In
     def call(given: str) -> str:
         return f"{owner}({name}={given})" if owner else f"{name}={given}"
 
-    return InputError(f"{call(repr(value))}: {name} must be {wanted}; type e.g. {call(example)}.")
+    return InputError(f"{call(short_text(value))}: {name} must be {wanted}; type e.g. {call(example)}.")

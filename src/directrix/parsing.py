@@ -1,4 +1,4 @@
-"""Text of the form ``NAME(value, field=value)``, as ``repr`` writes measures, surrogates and trainers."""
+"""Short texts that hold Python values, such as ``NAME(value, field=value)``: how they are read and shown."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import ast
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-NOT_A_CALL = (SyntaxError, ValueError, MemoryError, RecursionError)
-"""Errors that `parse_call` raises for a text of another form."""
+UNREADABLE = (SyntaxError, ValueError, MemoryError, RecursionError, TypeError)
+"""Errors of a text that cannot be read; a TypeError: a literal such as {[]: 1}."""
+LONGEST = 2000
+"""Characters that are read; Python's own parser needs a stack, and time, for what is nested deeply."""
 
 
 class Call(NamedTuple):
@@ -21,8 +23,20 @@ class Call(NamedTuple):
     """Values by field."""
 
 
+def parse_tree(text: str) -> ast.expr:
+    """Return the syntax tree of an expression of at most `LONGEST` characters; raises `UNREADABLE`."""
+    if len(text) > LONGEST:
+        raise ValueError(f"it has {len(text)} characters, of which at most {LONGEST} are read")
+    return ast.parse(text.strip(), mode="eval").body
+
+
+def parse_literal(text: str) -> Any:
+    """Return the value of a Python literal; raises `UNREADABLE`."""
+    return ast.literal_eval(parse_tree(text))
+
+
 def parse_call(text: str, value: Callable[[ast.expr], Any] = ast.literal_eval) -> Call:
-    """Read ``NAME``, or ``NAME(value, field=value)``; raises `NOT_A_CALL` if the text has another form.
+    """Read ``NAME``, or ``NAME(value, field=value)``; raises `UNREADABLE` if the text has another form.
 
     ``value`` turns the syntax tree of each value into the value, and may raise too; the default accepts
     Python literals.
@@ -30,7 +44,7 @@ def parse_call(text: str, value: Callable[[ast.expr], Any] = ast.literal_eval) -
     >>> parse_call("ApproxNDCG(50, k=10)")
     Call(name='ApproxNDCG', arguments=[50], fields={'k': 10})
     """
-    return call_of(ast.parse(text.strip(), mode="eval").body, value)
+    return call_of(parse_tree(text), value)
 
 
 def call_of(tree: ast.expr, value: Callable[[ast.expr], Any] = ast.literal_eval) -> Call:

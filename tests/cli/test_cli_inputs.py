@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,7 +11,7 @@ from typer.testing import CliRunner
 
 import directrix as dx
 from directrix.cli.main import app
-from directrix.cli.options import comma_separated
+from directrix.cli.options import comma_separated, parse_settings
 from directrix.registry import COMMANDS
 
 pd = pytest.importorskip("pandas")
@@ -223,3 +224,12 @@ def test_lists_with_commas(run, files):
     texts = [("-m", "AP,RBP(p=.8,rel=1),map_cut_5"), ("-m", "AP", "-m", "RBP(p=.8,rel=1)", "-m", "map_cut_5")]
     outputs = [run("evaluate", files.test, files.scores, *text).stdout for text in texts]
     assert outputs[0] == outputs[1] != ""
+    assert comma_separated(["Lambda(RBP(p=0.8, rel=2), k=1),AP"]) == ["Lambda(RBP(p=0.8, rel=2), k=1)", "AP"]
+    start = time.process_time()  # every comma looked ahead to the next parenthesis: 40 s
+    assert len(comma_separated(["," + "a," * 100_000])) == 1
+    assert time.process_time() - start < 2.0
+
+
+@pytest.mark.parametrize("value", ["{[]: 1}", "-" * 20_000 + "1", "[" * 5000, "9" * 5000])
+def test_settings_that_are_no_literals_stay_text(value):
+    assert parse_settings([f"a={value}"], {}) == {"a": value}

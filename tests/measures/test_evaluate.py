@@ -163,3 +163,37 @@ def test_gains_do_not_overflow_without_a_word():
     with pytest.raises(dx.InputError, match="the highest label is 1001, whose gain"):
         gains(np.array([0.0, 1001.0]))
     np.testing.assert_array_equal(gains(np.array([2000.0]), "linear"), [2000.0])
+
+
+def test_masked_numbers_are_not_used_as_if_they_were_there():
+    mask = [True, False, False]
+    scores = np.ma.masked_array([3.0, 2.0, 1.0], mask)
+    labels = np.ma.masked_array([1, 0, 1], mask)
+    for call in (
+        lambda: dx.evaluate("AP", scores, [1, 0, 1]),
+        lambda: dx.AP()(scores, [1, 0, 1], [0, 3]),
+        lambda: dx.evaluate("AP", [3, 2, 1], labels),
+        lambda: dx.LinearRanker().fit(np.eye(3), labels, qid=[1, 1, 1]),
+    ):
+        with pytest.raises(dx.InputError, match="1 numbers are masked"):
+            call()
+    assert dx.evaluate("bpref", [3, 2, 1], labels) == dx.evaluate("bpref", [3, 2, 1], [np.nan, 0, 1])
+    whole = np.ma.masked_array([1, 0, 1], [False] * 3)
+    assert dx.evaluate("AP", [3, 2, 1], whole) == dx.evaluate("AP", [3, 2, 1], [1, 0, 1])
+    features = np.ma.masked_array(np.eye(3), [mask, mask, mask])
+    with pytest.raises(dx.InputError, match=r"NaN|nan|missing"):
+        dx.Queries.from_arrays(features, [1, 0, 1], qid=[1, 1, 1])
+    q = dx.Queries.from_arrays(features, [1, 0, 1], qid=[1, 1, 1], missing="nan")
+    assert np.isnan(q.features[:, 0]).all()
+    with pytest.raises(ValueError, match=r"NaN|nan|missing"):
+        dx.LinearRanker().fit(features, [1, 0, 1], qid=[1, 1, 1])
+
+
+def test_kendalls_tau_never_exceeds_one():
+    """With these ties the quotient of the square roots rounds to 1 + 2e-16."""
+    rng = np.random.default_rng(0)
+    for n in (3, 5, 6, 7, 10, 11, 50, 300):
+        for levels in range(2, 8):
+            y = rng.integers(0, levels, n).astype(float)
+            tau = dx.KendallTau()(np.append(y, -y), np.append(y, y), [0, n, 2 * n])
+            assert np.isnan(tau).all() or (abs(tau) <= 1.0).all()

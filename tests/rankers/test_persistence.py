@@ -1,9 +1,13 @@
 """Model files: whole, exact, and refused with a clear message when anything is wrong."""
 
+import contextlib
 import copy
+import gzip
 import json
+import lzma
 import os
 import stat
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -303,3 +307,51 @@ def test_what_tends_to_no_measure_has_no_gap(surrogate):
     q = dx.data.make_cubic(n_queries=4, docs_per_query=5, n_features=3, seed=0)
     ranker = dx.LinearRanker(surrogate, trainer="sgd", max_iter=1).fit_queries(q, measure="nDCG")
     assert np.isnan(surrogate_gap(ranker, q))
+
+
+def _written(path, content):
+    path.write_text(json.dumps(content))
+    return path
+
+
+def _memory_to_load(path):
+    """Peak of what Python and NumPy hold while a model file is loaded, in bytes."""
+    tracemalloc.start()
+    try:
+        with contextlib.suppress(dx.InputError):
+            dx.load(path)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("count", [2**31 - 1, 2**20 + 1])
+def test_a_huge_number_of_features_takes_no_memory(tmp_path, count):
+    """A file of 1.2 kB took 16 GB: one empty array for each feature that it named."""
+    q, _ = dx.data.make_linear(n_queries=4, docs_per_query=5, n_features=2, seed=0)
+    dx.StumpRanker(max_iter=2).fit_queries(q).save(tmp_path / "m.json")
+    content = json.loads((tmp_path / "m.json").read_text())
+    content["features"]["count"] = count
+    path = _written(tmp_path / "huge.json", content)
+    assert _memory_to_load(path) < 200e6
+    with pytest.raises(dx.InputError, match=rf"there are {count} features; .* at most 1048576"):
+        dx.load(path)
+
+
+@pytest.mark.parametrize(("name", "opener"), [("m.gz", gzip.open), ("m.xz", lzma.open)])
+def test_a_small_file_that_unpacks_to_gigabytes_is_refused(tmp_path, name, opener):
+    with opener(tmp_path / name, "wb") as file:
+        for _ in range(64):
+            file.write(b" " * (1 << 20))
+    assert _memory_to_load(tmp_path / name) < 60e6
+    with pytest.raises(dx.InputError, match="unpacks to more than"):
+        dx.load(tmp_path / name)
+
+
+def test_a_model_of_zeros_is_read_however_well_it_packs(tmp_path, ranker):
+    wide = copy.deepcopy(ranker)
+    wide.n_features_in_, wide.coef_ = 500_000, np.zeros(500_000)
+    wide.save(tmp_path / "m.json")
+    (tmp_path / "m.json.gz").write_bytes(gzip.compress((tmp_path / "m.json").read_bytes()))
+    assert (tmp_path / "m.json").stat().st_size > 200 * (tmp_path / "m.json.gz").stat().st_size
+    assert dx.load(tmp_path / "m.json.gz").n_features_in_ == 500_000

@@ -44,6 +44,11 @@ def test_p_is_never_shown_as_zero():
     assert table.numeric() == [False, True]
 
 
+def test_no_text_of_a_csv_is_run_by_a_spreadsheet():
+    table = Table("t", ["=cmd|' /C calc'!A0", "p"], [["@SUM(1)", -0.5], ["+1", "-"], ["\tx", "a-b"]])
+    assert table.csv() == "'=cmd|' /C calc'!A0,p\n'@SUM(1),-0.5\n'+1,-\n'\tx,a-b\n"
+
+
 def test_json_has_every_digit_and_null():
     wide = Table("t", ("a", "b"), (("x", 1 / 3), ("y", None)))
     assert json.loads(json.dumps(wide.json()))["rows"] == [["x", 1 / 3], ["y", None]]

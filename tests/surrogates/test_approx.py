@@ -292,6 +292,8 @@ def test_a_document_weight_of_almost_nothing_is_almost_a_weight_of_nothing():
         (lambda: dx.surrogate("ApproxNDCG(alpha="), r"cannot be read"),
         (lambda: dx.surrogate("__import__('os').getcwd()"), r"no surrogate"),
         (lambda: dx.surrogate("ApproxNDCG(alpha=open('x'))"), r"cannot be read"),
+        (lambda: dx.surrogate("-" * 100_000 + "1"), r"it has 100001 characters, of which at most 2000 are"),
+        (lambda: dx.surrogate("ApproxNDCG({[]: 1})"), r"unhashable type"),
         (lambda: dx.laws.soft_ranks(np.ones(2), sigmoid="step"), r"sigmoid='step'"),
         (lambda: dx.laws.soft_ranks(np.ones(2), alpha=-1.0), r"soft_ranks\(alpha=-1\.0\)"),
         (lambda: dx.ApproxNDCG(alpha=float("inf")), r"alpha=inf"),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
@@ -15,8 +13,9 @@ import typer
 from typer import Option
 
 from directrix.data.formats import inputs
-from directrix.errors import InputError
+from directrix.errors import InputError, short_text
 from directrix.parameters import spelled
+from directrix.parsing import UNREADABLE, parse_literal
 
 if TYPE_CHECKING:
     from directrix.measures.convention import Convention
@@ -112,14 +111,14 @@ def parse_settings(texts: Sequence[str] | None, options: dict[str, str]) -> dict
         key, sign, value = text.partition("=")
         key = spelled(key)
         if not sign or not key.isidentifier():
-            raise InputError(f"--set {text!r}: KEY=VALUE is needed; type e.g. --set alpha=50.")
+            raise InputError(f"--set {short_text(text)}: KEY=VALUE is needed; type e.g. --set alpha=50.")
         if key in settings:
             raise InputError(f"--set {key} is given twice; give it once.")
         if key in options:
             raise InputError(f"--set {key} and {options[key]} set the same value; give only {options[key]}.")
         try:
-            settings[key] = ast.literal_eval(value)
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            settings[key] = parse_literal(value)
+        except UNREADABLE:
             settings[key] = {"true": True, "false": False, "none": None}.get(value.lower(), value)
     return settings
 
@@ -129,7 +128,14 @@ def comma_separated(given: Sequence[str] | None) -> list[str]:
 
     Commas within parentheses belong to the value: ``RBP(p=0.8, rel=2)``.
     """
-    words = [word.strip() for text in given or () for word in re.split(r",(?![^()]*\))", text)]
+    words = []
+    for text in given or ():
+        start, depth = 0, 0
+        for i, letter in enumerate(text + ","):
+            depth += (letter == "(") - (letter == ")")
+            if letter == "," and (depth <= 0 or i == len(text)):
+                words.append(text[start:i].strip())
+                start = i + 1
     return list(dict.fromkeys(filter(None, words)))
 
 

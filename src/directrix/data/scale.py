@@ -13,7 +13,7 @@ from directrix.data.mapping import check_scaled, check_width, inverse, mapped, m
 from directrix.data.quantiles import MAX_KNOTS, fit_knots, knot_scores
 from directrix.data.statistics import signed_log, statistics
 from directrix.data.stored import StoredFeatures
-from directrix.errors import InputError
+from directrix.errors import InputError, short_text
 from directrix.types import Int64Array
 
 Kind = Literal["query-minmax", "query-standard", "query-percentile", "minmax", "standard", "log", "quantile"]
@@ -252,8 +252,8 @@ class Scale:
 def unknown_kind(kind: object) -> InputError:
     """Return the error for a scale that does not exist."""
     return InputError(
-        f"scale={kind!r}; choose one of {', '.join(map(repr, SCALES))}, or None, or several side by side: "
-        "'raw+query-percentile'."
+        f"scale={short_text(kind)}; choose one of {', '.join(map(repr, SCALES))}, or None, or several side "
+        "by side: 'raw+query-percentile'."
     )
 
 
@@ -264,15 +264,6 @@ def _moves_zeros(kind: str) -> InputError:
         "the file with sparse=False.",
         shell="Type --scale standard or --scale log, or leave out --scale.",
     )
-
-
-def short_text(value: object) -> str:
-    """Return the text of a value from a file, cut where it is long; Python refuses to print huge integers."""
-    try:
-        text = repr(value)
-    except ValueError:
-        text = "huge integers"
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _is_row(values: Any, lowest: float = -np.inf) -> bool:

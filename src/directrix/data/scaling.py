@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from directrix.data.scale import FILLING, SCALES, Scale, short_text, unknown_kind
+from directrix.data.scale import FILLING, SCALES, Scale, unknown_kind
 from directrix.data.stored import StoredFeatures
-from directrix.errors import InputError
+from directrix.errors import InputError, short_text
 from directrix.types import Int64Array
 
 RAW = "raw"

@@ -93,7 +93,8 @@ def k_folds(q: Queries, k: int = 5, *, seed: int = 0) -> Iterator[tuple[Queries,
     """
     if whole(k, "k", least=2) > q.n_queries:
         raise InputError(
-            f"k={k} folds of {q.n_queries} queries; k is 2 to the number of queries. Type e.g. k=2."
+            f"k={k} folds of {q.n_queries} queries; k is 2 to the number of queries, so "
+            + (f"type e.g. k={min(q.n_queries, 5)}." if q.n_queries > 1 else "more queries are needed.")
         )
     numbers = fold_numbers(q.n_queries, int(k), seed=seed)
     pairs = ((numbers != fold, numbers == fold) for fold in range(int(k)))

@@ -195,7 +195,7 @@ def _dense(X: Any) -> Array:
         check_numeric(X)
         given = X.to_numpy() if hasattr(X, "to_numpy") else matrix_of(X)
     try:
-        array = np.asarray(given)
+        array = np.asarray(unmasked(given))
     except ValueError as error:
         raise InputError(
             f"features: the rows have different lengths ({error}); {shape}. Pad or fix them."
@@ -209,6 +209,20 @@ def _dense(X: Any) -> Array:
     if array.dtype not in (np.float32, np.float64):
         array = array.astype(np.float64)
     return np.ascontiguousarray(array)
+
+
+def refuse_masked(values: Any, what: str) -> None:
+    """Raise `InputError` if numbers of a NumPy masked array are masked."""
+    if np.ma.is_masked(values):
+        raise InputError(
+            f"{what}: {np.count_nonzero(values.mask):,} numbers are masked; every row needs a number. Leave "
+            "the masked rows out, or type numpy.ma.filled(...) with a number of your choice."
+        )
+
+
+def unmasked(given: Any) -> Any:
+    """Return a masked array with NaN, which means missing, where it is masked."""
+    return given.astype(np.float64).filled(np.nan) if np.ma.is_masked(given) else given
 
 
 def _from_objects(X: Any, array: Array) -> Array:
@@ -251,6 +265,7 @@ def _plain(value: Any) -> Any:
 
 def _numbers(values: Any, what: str) -> Array:
     """Return an array of real numbers with one dimension."""
+    refuse_masked(values, what)
     try:
         array = np.asarray(values)
         if array.dtype.kind == "O":

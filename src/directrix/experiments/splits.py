@@ -143,11 +143,12 @@ def k_fold_splits(q: Queries, k: int = 5, *, seed: int = 0) -> tuple[Split, ...]
     [(3, 4), (0, 2), (1, 5)]
     """
     if whole(k, "k", least=3) > q.n_queries:
+        possible = min(q.n_queries, 5)
         raise InputError(
             f"k={k} folds of {q.n_queries} queries: k must be between 3 and the number of queries, with one "
             "fold for testing, the next for validation and the rest for training.",
-            python="Type e.g. k=3.",
-            shell="Type e.g. --folds 3.",
+            python=f"Type e.g. k={possible}." if possible > 2 else "Give data with more queries.",
+            shell=f"Type e.g. --folds {possible}." if possible > 2 else "Give data with more queries.",
         )
     numbers = fold_numbers(q.n_queries, k, seed=seed)
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from directrix.errors import InputError
+from directrix.errors import InputError, short_text
 from directrix.measures.convention import Convention, convention
 from directrix.measures.groups import value_of
 from directrix.measures.judgements import Sees
@@ -23,7 +23,7 @@ Between = Callable[[Float64Array], tuple[Float64Array, Float64Array]]
 """From ranks that need not be whole to discounts and their derivatives."""
 
 _CHOICES: dict[str, tuple[str, ...]] = {
-    "ties": ("expected", "order", "trec", "worst"),
+    "ties": ("expected", "order", "trec", "ranx", "worst"),
     "empty": ("zero", "skip", "one"),
     "gain": ("exp", "linear"),
     "discount": ("log2", "letor3"),
@@ -76,6 +76,8 @@ class RankingMeasure(metaclass=_CutByAt):
                 )
             if isinstance(value, np.generic):
                 object.__setattr__(self, field.name, value.item())
+            if isinstance(field.default, bool) and not isinstance(value, bool | np.bool_):
+                raise self._refuse(field.name, value, "must be True or False", not field.default)
         k: Any = getattr(self, "k", None)
         if k is not None and not (isinstance(k, int) and not isinstance(k, bool) and 1 <= k < _WHOLE_LIST):
             limit = " and < 2**62" if isinstance(k, int) and k > 1 else ""
@@ -89,9 +91,10 @@ class RankingMeasure(metaclass=_CutByAt):
         return isinstance(value, int | float) and not isinstance(value, bool)
 
     def _refuse(self, field: str, value: object, need: str, example: object) -> InputError:
-        name = type(self).__name__  # repr of an integer of thousands of digits is an error of its own
-        shown = "a huge integer" if isinstance(value, int) and abs(value) > _TOO_LARGE else repr(value)
-        return InputError(f"{name}({field}={shown}): {field} {need}, e.g. {name}({field}={example!r}).")
+        name = type(self).__name__
+        return InputError(
+            f"{name}({field}={short_text(value)}): {field} {need}, e.g. {name}({field}={example!r})."
+        )
 
     def __call__(
         self, scores: FloatArray, labels: Float64Array, qptr: Int64Array, *, doc_ids: Any = None

@@ -6,7 +6,7 @@ import difflib
 from dataclasses import dataclass
 from typing import Any
 
-from directrix.errors import InputError
+from directrix.errors import InputError, short_text
 
 Fields = tuple[tuple[str, Any], ...]
 
@@ -139,7 +139,7 @@ _PRESETS = (
     ),
     Convention(
         "ranx",
-        _fields(ties="order", gain="linear", discount="log2", empty="zero", denominator="relevant"),
+        _fields(ties="ranx", gain="linear", discount="log2", empty="zero", denominator="relevant"),
         (_AT_K,),
         "ndcg; ndcg_burges is the same with gain='exp'; its rbp adds up graded labels",
         (*_NDCG_AP, "DCG", "DCG@", "RR", "RR@", "P", "P@", "R", "R@", "Success", "Success@", "Rprec"),
@@ -184,6 +184,6 @@ def convention(name: str | Convention) -> Convention:
         return _BY_NAME[key]
     near = difflib.get_close_matches(key, _BY_NAME, n=1, cutoff=0.5)
     raise InputError(
-        f"convention {name!r} is not known; the presets are {', '.join(_BY_NAME)}."
+        f"convention {short_text(name)} is not known; the presets are {', '.join(_BY_NAME)}."
         + (f' Did you mean "{near[0]}"?' if near else "")
     )

@@ -67,9 +67,9 @@ class NDCG(_Discounted):
         :math:`2^l - 1`, or :math:`l`.
     discount : {"log2", "letor3"}
         :math:`1/\log_2(1+p)`, or 1, 1, :math:`1/\log_2 p` (see `discounts`).
-    ties : {"expected", "order", "trec", "worst"}
-        Tied documents: mean over all their orders; input order; document id descending;
-        lowest label first.
+    ties : {"expected", "order", "trec", "ranx", "worst"}
+        Tied documents: mean over all their orders; input order; document id descending; the order of
+        ranx's sort; lowest label first.
     empty : {"zero", "skip", "one"}
         Value of a query in which no document has a gain; "skip" is NaN.
 

@@ -33,7 +33,7 @@ class Bpref(BinaryMeasure):
     ----------
     rel, empty
         As for `AP`.
-    ties : {"expected", "order", "trec", "worst"}
+    ties : {"expected", "order", "trec", "ranx", "worst"}
         As for `NDCG`; the expectation is exact.
 
     References

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from directrix.data.validate import unmasked
 from directrix.errors import InputError
 from directrix.types import Float64Array
 
@@ -23,7 +24,7 @@ def check_judgements(values: Any, qptr: Any, subtopics_of: str) -> Float64Array:
     second form, "" none.
     """
     try:
-        judged = np.ascontiguousarray(values, dtype=np.float64)
+        judged = np.ascontiguousarray(unmasked(values), dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(
             f"labels: not an array of numbers ({error}); one number per row is needed."

@@ -53,6 +53,11 @@ class LineSearch:
         terms = self.measure.terms(self._labels, self._qptr)
         assert self.measure.form is not None, "a measure without a form has no terms"
         self._sums = sums_of(self.measure.form, terms, self._qptr, self.measure.fill)
+        if self.measure.tie_rule == "ranx":
+            raise InputError(
+                f'{self.measure!r}: the order of tied documents under ties="ranx" depends on all scores of a '
+                'query, so no line search can follow it; take ties="expected" or "order".'
+            )
         rows = trec_order(doc_ids, self._qptr) if self.measure.tie_rule == "trec" else None
         self._place = None if rows is None else np.argsort(rows)
         n_queries = len(self._qptr) - 1

@@ -16,10 +16,10 @@ from numbers import Number
 from pathlib import Path
 from typing import Any
 
-from directrix.errors import InputError
+from directrix.errors import InputError, short_text
 from directrix.measures.base import RankingMeasure
 from directrix.measures.trec_names import from_trec_eval
-from directrix.parsing import NOT_A_CALL, parse_call
+from directrix.parsing import LONGEST, UNREADABLE, parse_call
 from directrix.registry import MEASURES, classes
 
 _ALIASES = {
@@ -38,7 +38,9 @@ _FROM_FILE = ContextVar("from_file", default=False)
 # how ir_measures spells the gain of nDCG
 _FOREIGN_FIELDS = {("dcg", "log2"): ("gain", "linear"), ("dcg", "exp-log2"): ("gain", "exp")}
 _PATTERN = re.compile(
-    r"\s*(?:([A-Za-z_][\w.]*)\s*:\s*)?([A-Za-z_]\w*)\s*(?:\((.*)\))?\s*(?:@\s*([0-9.]+))?\s*", re.DOTALL
+    # every + is followed by a second one: nothing that was read is read again in another way
+    r"\s*+(?:([A-Za-z_][\w.]*+)\s*+:\s*+)?([A-Za-z_]\w*+)\s*+(?:\((.*)\))?\s*+(?:@\s*+([0-9.]++))?\s*+",
+    re.DOTALL,
 )
 
 
@@ -115,7 +117,7 @@ def measure(text: Any) -> RankingMeasure:
         return text()
     if hasattr(text, "NAME") and hasattr(text, "params"):  # of ir_measures, which need not be installed
         text = _text_of(text)
-    if not isinstance(text, str):
+    if not isinstance(text, str) or len(text) > LONGEST:
         raise InputError(_unreadable(text))
     return _read_in_file(text) if _FROM_FILE.get() else _read(text)
 
@@ -250,7 +252,7 @@ def _imported(module: str, name: str, text: str) -> Any:
 
 def _unreadable(text: object) -> str:
     return (
-        f"measure {text!r} cannot be read; needed is NAME, NAME@k or NAME(field=value)@k, "
+        f"measure {short_text(text, 200)} cannot be read; needed is NAME, NAME@k or NAME(field=value)@k, "
         "e.g. directrix.measure('nDCG@10')."
     )
 
@@ -272,7 +274,7 @@ def _arguments(inside: str, text: str) -> dict[str, Any]:
         call = parse_call(f"f({inside})", lambda v: v.id if isinstance(v, ast.Name) else ast.literal_eval(v))
         if call.arguments or not call.name:
             raise ValueError
-    except (*NOT_A_CALL, TypeError):  # a TypeError: a literal such as {[]: 1}
+    except UNREADABLE:
         raise InputError(
             f"measure {text!r}: {inside!r} cannot be read; the parentheses hold "
             "field=value pairs, e.g. directrix.measure('AP(rel=2)@100')."

@@ -13,7 +13,7 @@ from directrix.types import Array, Float64Array, Int64Array
 DOCS_PER_CHUNK = 1 << 15
 """A chunk's scores, labels and ranking fit into the cache that a core has for itself."""
 
-Ties = Literal["expected", "order", "trec", "worst"]
+Ties = Literal["expected", "order", "trec", "ranx", "worst"]
 
 
 class Ranking(NamedTuple):
@@ -47,8 +47,8 @@ class Ranking(NamedTuple):
 def rank(scores: Float64Array, labels: Float64Array, qptr: Int64Array, ties: Ties = "expected") -> Ranking:
     """Sort every query by descending score, which is finite, or -inf for a document that was not retrieved.
 
-    Tied documents are one group under ``ties="expected"``, in input order under "order" and "trec" (so the
-    caller must have brought them into `trec_order`), and lowest label first under "worst".
+    Tied documents are one group under ``ties="expected"``, lowest label first under "worst", and otherwise in
+    input order: for "trec" and "ranx" the caller must have brought them into `trec_order` or `ranx_order`.
 
     O(n log n) per query; the arrays are not checked, and ``qptr`` starts at 0.
     """
@@ -59,6 +59,15 @@ def rank(scores: Float64Array, labels: Float64Array, qptr: Int64Array, ties: Tie
     retrieved = np.empty(len(qptr) - 1, dtype=np.int64)
     rank_documents(scores, labels, qptr, ranked, ends, retrieved)
     return Ranking(ranked, ends, retrieved, qptr).under(ties)
+
+
+def ranx_order(scores: Float64Array, qptr: Int64Array) -> Int64Array:
+    """Rows of every query in the order of ranx, which depends on all scores of the query; `qptr` from 0."""
+    from directrix.measures._kernels.order import rows_of_ranx
+
+    rows = np.empty(len(scores), dtype=np.int64)
+    rows_of_ranx(scores, qptr, rows)
+    return rows
 
 
 def trec_order(doc_ids: Any, qptr: Int64Array) -> Int64Array:

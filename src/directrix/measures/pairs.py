@@ -24,7 +24,7 @@ class ROCArea(RankingMeasure):
     ----------
     rel : number > 0
         Lowest label that counts as relevant.
-    ties : {"expected", "order", "trec", "worst"}
+    ties : {"expected", "order", "trec", "ranx", "worst"}
         "expected" counts a tied pair as one half.
 
     Examples

@@ -10,7 +10,7 @@ import numpy as np
 from directrix.data.validate import check_labels, check_qptr, check_ranking
 from directrix.errors import InputError
 from directrix.measures.judgements import Sees, check_judgements, grades, statuses
-from directrix.measures.order import DOCS_PER_CHUNK, Ranking, Ties, rank, trec_order
+from directrix.measures.order import DOCS_PER_CHUNK, Ranking, Ties, rank, ranx_order, trec_order
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Float64Array, FloatArray, Int64Array
 
@@ -46,8 +46,8 @@ class Prepared:
     judged, below 0 where it was in the pool only, and one column for each subtopic.
 
     The measures, of the class `directrix.measures.RankingMeasure`, share one sort, but for those that break
-    ties by document id, which have their own. ``doc_ids`` are for ``ties="trec"``, and needed only where
-    documents of a query tie.
+    ties by document id or as ranx does, which have their own. ``doc_ids`` are for ``ties="trec"``, and needed
+    only where documents of a query tie.
     """
 
     def __init__(self, measures: Sequence[Any], labels: Any, qptr: Any, doc_ids: Any = None) -> None:
@@ -68,13 +68,15 @@ class Prepared:
         for m in self._measures:
             m.check_labels(highest)
         self._chunks = query_chunks(self._qptr, DOCS_PER_CHUNK)
-        # whether by document id, and what is read; rule; measures
-        self._sorts: dict[tuple[bool, Sees], dict[Ties, list[int]]] = {}
+        # the rule if it has a sort of its own, and what is read; rule; measures
+        self._sorts: dict[tuple[str, Sees], dict[Ties, list[int]]] = {}
         for i, m in enumerate(self._measures):
             rule = m.tie_rule
-            self._sorts.setdefault((rule == "trec", m.sees), {}).setdefault(rule, []).append(i)
+            self._sorts.setdefault((rule if rule in ("trec", "ranx") else "", m.sees), {}).setdefault(
+                rule, []
+            ).append(i)
         self._rows: Int64Array | None = None  # in the order of the ids
-        if any(by_id for by_id, _ in self._sorts) and doc_ids is not None:
+        if any(own == "trec" for own, _ in self._sorts) and doc_ids is not None:
             self._rows = trec_order(doc_ids, self._qptr)
         nothing: list[Any] = [None] * len(self._measures)
         self._parts = [nothing.copy() for _ in self._chunks[1:]]
@@ -107,11 +109,15 @@ class Prepared:
             lo, hi = self._qptr[first], self._qptr[last]
             local = self._qptr[first : last + 1] - lo
             parts = self._parts[chunk]
-            for (by_id, sees), rules in self._sorts.items():
+            for (own, sees), rules in self._sorts.items():
+                by_id = own == "trec"
                 chosen = (self._in_single if by_id else _in_double)(checked, lo, hi)
                 labels = self._read(sees, lo, hi, by_id=by_id)
                 if sees == "subtopics":
                     labels = np.arange(hi - lo, dtype=np.float64)  # the rows of what `label_part` got
+                if own == "ranx":
+                    rows = ranx_order(chosen, local)
+                    chosen, labels = chosen[rows], labels[rows]
                 ranking = rank(chosen, labels, local)
                 if by_id and self._rows is None:
                     self._check_no_ties(ranking, chosen, int(first))
@@ -171,7 +177,12 @@ def _in_double(scores: FloatArray, lo: int, hi: int) -> Float64Array:
 
 def _checked_scores(scores: Any, labels: Float64Array, qptr: Int64Array) -> FloatArray:
     given = np.asarray(scores)
-    if given.dtype.kind == "f" and given.shape == labels.shape and (not len(given) or given.max() < np.inf):
+    if (
+        not np.ma.is_masked(scores)
+        and given.dtype.kind == "f"
+        and given.shape == labels.shape
+        and (not len(given) or given.max() < np.inf)
+    ):
         return given
     # anything unusual gets the full check, whose message names the row and the query
     checked = check_ranking(scores, labels, qptr, allow_infinite=True)[0].astype(np.float64)

@@ -11,6 +11,9 @@ from directrix.models.rows import SparseRows, column_reader
 from directrix.parameters import whole
 from directrix.types import Array, Float64Array, FloatArray
 
+MOST_FEATURES = 1 << 20
+"""A `StumpModel` holds a number for every feature, with or without steps."""
+
 
 class Stairs(NamedTuple):
     """Rows as numbers of thresholds, which is all that a `StumpModel` uses of them.
@@ -50,7 +53,7 @@ class StumpModel:
     Raises
     ------
     InputError
-        If thresholds are not finite, or not in ascending order.
+        If thresholds are not finite, or not in ascending order, or there are more than 2^20 features.
 
     Examples
     --------
@@ -62,15 +65,20 @@ class StumpModel:
     """
 
     def __init__(self, thresholds: Any) -> None:
-        rows = [np.array(row, dtype=np.float64).ravel() for row in thresholds]
-        for f, row in enumerate(rows):
-            if not np.isfinite(row).all() or (np.diff(row) <= 0.0).any():
-                raise InputError(
-                    f"thresholds of feature {f + 1} are {row}; finite numbers in ascending order are needed, "
-                    "e.g. quantile_thresholds(features, 32)."
-                )
+        check_features(len(thresholds))
+        rows = [np.asarray(row, dtype=np.float64).ravel() for row in thresholds]
         self.values = np.concatenate([*rows, np.empty(0)])
         self.ptr = np.append(0, np.cumsum([len(row) for row in rows])).astype(np.int64)
+        wrong = ~np.isfinite(self.values)
+        wrong[1:] |= np.diff(self.values) <= 0.0
+        firsts = self.ptr[:-1][np.diff(self.ptr) > 0]
+        wrong[firsts] = ~np.isfinite(self.values[firsts])  # they follow no threshold of their feature
+        if wrong.any():
+            f = int(np.searchsorted(self.ptr, np.argmax(wrong), side="right")) - 1
+            raise InputError(
+                f"thresholds of feature {f + 1} are {rows[f]}; finite numbers in ascending order are needed, "
+                "e.g. quantile_thresholds(features, 32)."
+            )
 
     @property
     def n_features(self) -> int:
@@ -191,6 +199,15 @@ class StumpModel:
         return bins
 
 
+def check_features(count: int) -> None:
+    """Raise `InputError` if there are more features than a `StumpModel` takes."""
+    if count > MOST_FEATURES:
+        raise InputError(
+            f"there are {count} features; a model of stumps takes at most {MOST_FEATURES}. Leave out "
+            "features, or use a linear model: LinearRanker(), `--model linear`."
+        )
+
+
 def quantile_thresholds(X: Any, n_thresholds: int = 32) -> list[Float64Array]:
     """Thresholds between the values of every feature, with about equal numbers of rows between any two.
 
@@ -209,7 +226,7 @@ def quantile_thresholds(X: Any, n_thresholds: int = 32) -> list[Float64Array]:
     Raises
     ------
     InputError
-        If ``n_thresholds`` is not an integer >= 1.
+        If ``n_thresholds`` is not an integer >= 1, or there are more than 2^20 features.
 
     Examples
     --------
@@ -217,6 +234,7 @@ def quantile_thresholds(X: Any, n_thresholds: int = 32) -> list[Float64Array]:
     [array([0.5, 2.5]), array([], dtype=float64)]
     """
     n_thresholds = whole(n_thresholds, "n_thresholds", example=32)
+    check_features(X.shape[1])
     column = column_reader(X)
     return [_between(np.sort(column(f)), n_thresholds) for f in range(X.shape[1])]
 

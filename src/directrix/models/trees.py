@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from directrix.data.scale import short_text
-from directrix.errors import InputError, MissingExtra
+from directrix.errors import InputError, MissingExtra, short_text
 from directrix.models.lightgbm_text import parse_trees, written
 from directrix.models.rows import SparseRows, read_only, row_slice
 from directrix.threads import get_threads, run_chunks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 
-from directrix.errors import InputError
+from directrix.errors import InputError, short_text
 from directrix.rankers.baselines import BASELINES
 from directrix.rankers.method import Auto, Method
 from directrix.rankers.published import PUBLISHED
@@ -65,7 +65,9 @@ def method(name: str) -> Method:
     LinearRanker(l2=0.0001, surrogate=ApproxAP(alpha=50.0, beta=10.0, rel=1, sigmoid='logistic'))
     """
     if not isinstance(name, str):
-        raise InputError(f"method {name!r} is a {type(name).__name__}; give a name, e.g. method('auto').")
+        raise InputError(
+            f"method {short_text(name)} is a {type(name).__name__}; give a name, e.g. method('auto')."
+        )
     parts = [part.strip() for part in name.split(",") if part.strip()]
     if parts and "," in name:
         return _several([method(part) for part in parts])
@@ -73,7 +75,7 @@ def method(name: str) -> Method:
         near = difflib.get_close_matches(name.lower(), _FOLDED, n=1)
         meant = f"did you mean {_FOLDED[near[0]].name!r}? The" if near else "the"
         names = ", ".join(m.name for m in _METHODS)
-        raise InputError(f"method {name!r} is not known; {meant} methods are {names}.")
+        raise InputError(f"method {short_text(name)} is not known; {meant} methods are {names}.")
     return _FOLDED[name.lower()]
 
 

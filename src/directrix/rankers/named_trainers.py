@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
-from directrix.parsing import call_of
+from directrix.parsing import UNREADABLE, call_of, parse_tree
 from directrix.registry import TRAINERS, classes
 from directrix.types import Trainer
 
@@ -61,13 +61,12 @@ def trainer_from(text: str) -> Trainer | str:
     Raises `InputError` if it is a trainer of directrix, with a setting that it does not have or take.
     """
     try:
-        tree = ast.parse(text, mode="eval").body
-        return _built(tree)  # type: ignore[no-any-return]
+        return _built(parse_tree(text))  # type: ignore[no-any-return]
     except InputError:
         raise
     except TypeError as error:
         raise InputError(f"trainer {text!r}: {error}.") from None
-    except (SyntaxError, ValueError, LookupError, MemoryError, RecursionError):
+    except (*UNREADABLE, LookupError):
         return text
 
 

@@ -25,13 +25,15 @@ from typing import Any
 import numpy as np
 
 from directrix.data.atomic import replacing
-from directrix.data.files import open_data, path_of, readable
+from directrix.data.files import open_compressed, path_of, readable
 from directrix.errors import InputError
 from directrix.types import Float64Array
 
 FORMAT = "directrix/1"
 
 PARTS = {"model": "object", "features": "object", "scale": "object or null", "training": "object"}
+# JSON of numbers shrinks to a third or a tenth of its size; a small file may hold nothing but zeros
+_LARGEST_UNPACKED, _MOST_PER_BYTE = 1 << 24, 20
 SAVE_AGAIN = "Save the model again with ranker.save(path), or train it again with `directrix train`."
 
 
@@ -142,8 +144,16 @@ def weights(path: Any, name: str, values: list[Any], count: int, *, per: str = "
 
 
 def _parse(path: Path) -> Any:
-    with readable(path), open_data(path) as file:
-        content = file.read()
+    with readable(path):
+        packed = open_compressed(path)
+        most = _LARGEST_UNPACKED + _MOST_PER_BYTE * path.stat().st_size
+        with packed or path.open("rb") as file:
+            content = file.read() if packed is None else file.read(most + 1)
+    if packed and len(content) > most:
+        raise InputError(
+            f"{path}: unpacks to more than {most} bytes, over {_MOST_PER_BYTE} times its size; numbers of a "
+            f"model do not, so this is no model. Unpack it and look at it, or give another file."
+        )
     try:
         return json.loads(
             content.decode("utf-8-sig"),

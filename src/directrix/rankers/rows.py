@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from directrix.data.frames import check_numeric, collected, is_dict, matrix_of
+from directrix.data.validate import refuse_masked, unmasked
 from directrix.errors import InputError
 
 _ROWS: dict[str, Any] = {
@@ -24,6 +25,9 @@ def checked_rows(ranker: Any, X: Any, *labels: Any, reset: bool) -> Any:
     Columns of a dict are taken by name, in any order. Raises as `sklearn.utils.validation.validate_data`.
     """
     settings = {**_ROWS, "y_numeric": True} if labels else _ROWS
+    for given in labels:
+        refuse_masked(given, "y")
+    X = unmasked(X)
     if not is_dict(X):
         check_numeric(X)
         return validate_data(ranker, collected(X), *labels, reset=reset, **settings)

@@ -137,9 +137,13 @@ class Table:
         }
 
     def csv(self) -> str:
-        """Comma-separated values with every digit: groups before their columns, None as empty."""
+        """Comma-separated values with every digit: groups before their columns, None as empty.
+
+        An apostrophe precedes a text that a spreadsheet would run as a formula.
+        """
         text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows([self.heads(), *self.rows])
+        rows = ([_inert(cell) for cell in row] for row in (self.heads(), *self.rows))
+        csv.writer(text, lineterminator="\n").writerows(rows)
         return text.getvalue()
 
     def markdown(self) -> str:
@@ -231,3 +235,7 @@ def _group_rows(groups: Sequence[tuple[str, int]]) -> list[str]:
         rules += [rf"\cmidrule(lr){{{start}-{start + n - 1}}}"] if name else []
         start += n
     return [" & ".join(cells) + r" \\", "".join(rules)]
+
+
+def _inert(cell: Any) -> Any:
+    return f"'{cell}" if isinstance(cell, str) and cell[:1] in tuple("=+-@\t\r") and cell[1:] else cell

@@ -6,9 +6,9 @@ import difflib
 from dataclasses import fields
 from typing import Any
 
-from directrix.errors import InputError
+from directrix.errors import InputError, short_text
 from directrix.parameters import spelled
-from directrix.parsing import NOT_A_CALL, parse_call
+from directrix.parsing import UNREADABLE, parse_call
 from directrix.registry import SURROGATES, load_class
 from directrix.types import Surrogate
 
@@ -38,8 +38,8 @@ def surrogate(text: str | Surrogate) -> Any:
         return text
     try:
         call = parse_call(text)
-    except (*NOT_A_CALL, TypeError) as error:  # a TypeError: a literal such as {[]: 1}
-        raise InputError(f"surrogate {text!r} cannot be read: {error}. Needed: {_FORM}.") from None
+    except UNREADABLE as error:
+        raise InputError(f"surrogate {short_text(text)} cannot be read: {error}. Needed: {_FORM}.") from None
     name = next((known for known in SURROGATES if known.lower() == call.name.lower()), None)
     if name is None:
         near = difflib.get_close_matches(call.name, SURROGATES, n=1, cutoff=0.0)

@@ -166,6 +166,38 @@ def rank_documents(scores, labels, qptr, ranked, ends, retrieved):
 
 
 @kernel
+def rows_of_ranx(scores, qptr, rows):
+    """Fill ``rows`` with the documents of every query as ranx orders them, those not retrieved last.
+
+    Parameters
+    ----------
+    scores : float64 (n_docs,)        finite or -inf; -inf = not retrieved
+    qptr : int64 (n_queries + 1,)     query boundaries, ``qptr[0] == 0``
+    rows : int64 (n_docs,)            out; the document at each place
+
+    Notes
+    -----
+    ranx sorts the negated scores of what was retrieved by Numba's ``argsort``, a quicksort that leaves tied
+    documents in input order up to 15 documents, and beyond that in an order of its own. O(n log n).
+    """
+    found = np.empty(longest_query(qptr, 0, len(qptr) - 1), np.int64)
+    for q in range(len(qptr) - 1):
+        lo, hi = qptr[q], qptr[q + 1]
+        n = 0
+        for i in range(lo, hi):
+            if scores[i] > -np.inf:
+                found[n] = i
+                n += 1
+        place = np.argsort(-scores[found[:n]])
+        for i in range(n):
+            rows[lo + i] = found[place[i]]
+        for i in range(lo, hi):
+            if scores[i] == -np.inf:
+                rows[lo + n] = i
+                n += 1
+
+
+@kernel
 def group_starts(ends, first):
     """Mark the first document of each tied group of a ranking."""
     i = 0

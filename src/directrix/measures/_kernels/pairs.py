@@ -61,7 +61,9 @@ def kendall_tau_b(ranked, ends, qptr, value):
         pairs = 0.5 * n * (n - 1.0)
         ordered = pairs - tied_scores - tied_labels + tied_both
         scale = math.sqrt(pairs - tied_scores) * math.sqrt(pairs - tied_labels)
-        value[q] = (ordered - 2.0 * wrong) / scale if scale > 0.0 else np.nan
+        value[q] = np.nan
+        if scale > 0.0:
+            value[q] = min(max((ordered - 2.0 * wrong) / scale, -1.0), 1.0)  # rounding may exceed 1
 
 
 @kernel
