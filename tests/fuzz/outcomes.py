@@ -1,0 +1,34 @@
+"""What can become of an input, and where in the package it went wrong."""
+
+from __future__ import annotations
+
+import traceback
+from pathlib import Path
+
+import directrix
+from directrix.errors import InputError, MissingExtra
+
+OUTCOMES = ("accepted", "refused", "unexplained", "traceback", "crash", "hang", "memory")
+"""``unexplained``: accepted, though a reference refuses it or reads something else, and no reason is written."""
+
+BAD = OUTCOMES[2:]
+
+_HOME = str(Path(directrix.__file__).parent)
+
+
+def is_ours(error: BaseException) -> bool:
+    """Whether an error is one that the package raises on purpose."""
+    if isinstance(error, InputError | MissingExtra):
+        return True
+    from sklearn.exceptions import NotFittedError
+    from sklearn.utils._param_validation import InvalidParameterError
+
+    return isinstance(error, InvalidParameterError | NotFittedError)
+
+
+def place(error: BaseException) -> str:
+    """Name the error and the innermost line of the package on its way: ``TypeError at data/x.py:12 f``."""
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename.startswith(_HOME)]
+    at = frames[-1] if frames else None
+    where = f"{Path(at.filename).relative_to(_HOME)}:{at.lineno} {at.name}" if at else "outside the package"
+    return f"{type(error).__name__} at {where}"

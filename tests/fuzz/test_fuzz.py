@@ -1,0 +1,27 @@
+"""The short run of CI: some inputs for every target, always the same ones; `make fuzz` tries others for an hour."""
+
+import pytest
+
+from tests.fuzz.__main__ import table
+from tests.fuzz.campaign import Campaign
+from tests.fuzz.outcomes import BAD
+from tests.fuzz.targets import TARGETS
+
+INPUTS = 100  # of each target, times its weight: half a minute on two idle cores
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("part", list(dict.fromkeys(target.part for target in TARGETS.values())))
+def test_nothing_crashes_hangs_or_is_accepted_without_a_reason(part, tmp_path):
+    campaign = Campaign(tmp_path)
+    campaign.run(
+        [[name, 0, INPUTS * target.weight] for name, target in TARGETS.items() if target.part == part]
+    )
+    bad = sum(counts[outcome] for counts in campaign.counts.values() for outcome in BAD)
+    assert not bad, table(campaign, 0, 0.0)
+
+
+def test_every_input_can_be_made_again():
+    from tests.fuzz.campaign import input_of
+
+    assert input_of("letor", 0, 7) == input_of("letor", 0, 7) != input_of("letor", 1, 7)
