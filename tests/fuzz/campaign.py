@@ -26,7 +26,7 @@ from tests.fuzz.outcomes import BAD, OUTCOMES
 ROOT = Path(__file__).parents[2]
 LONGEST = 10.0
 """Seconds after which an input hangs."""
-_LONGEST_START = 300.0  # until the seeds are made and their kernels compiled
+_LONGEST_START = 900.0  # until the seeds are made and their kernels compiled
 # threads that wait by spinning take the time of the process next to them
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "DIRECTRIX_NUM_THREADS"), "1")
 _KEPT = 3  # inputs of one kind that are saved
@@ -213,14 +213,11 @@ def _end(process: Any) -> None:
 
 
 def _stack(errors: str) -> str:
-    """The innermost line of the package in what `faulthandler` printed."""
-    lines = [line.strip() for line in errors.splitlines() if "directrix/" in line and 'File "' in line]
+    """The innermost line of the package in what `faulthandler` printed, or else the innermost of all."""
+    lines = [line.strip() for line in errors.splitlines() if line.strip().startswith('File "')]
+    ours = [line for line in lines if "/directrix/" in line] or lines
     return (
-        lines[0].rpartition("directrix/")[2]
-        if lines
-        else errors.strip().splitlines()[0][:100]
-        if errors.strip()
-        else ""
+        ours[0].rpartition("site-packages/")[2].rpartition("/directrix/")[2] if ours else errors.strip()[:100]
     )
 
 
@@ -237,6 +234,10 @@ def rounds(campaign: Campaign, names: Sequence[str], until: float, weights: Sequ
             if time.monotonic() > until:
                 return
             done, seconds = sum(campaign.counts.get(name, Counter()).values()), campaign.seconds[name]
-            size = 200 if not done else int(min(50_000, max(100, 15 * weight * done / max(seconds, 1e-3))))
+            size = (
+                500 * weight
+                if not done
+                else int(min(50_000, max(100, 15 * weight * done / max(seconds, 1e-3))))
+            )
             first, reached[name] = reached[name], reached[name] + size
             yield [[name, first, first + size]]

@@ -216,6 +216,12 @@ def of_text(random: Random, seeds: Sequence[bytes]) -> bytes:
 def of_json(random: Random, seeds: Sequence[bytes]) -> bytes:
     """A JSON value with entries replaced, removed, added, renamed or nested; sometimes bytes of its text too."""
     kind = random.random()
+    if kind < 0.02:
+        depth, (opening, closing) = (
+            random.choice((10, 900, 5000, 100_000)),
+            random.choice(((b"[", b"]"), (b'{"a":', b"0}"))),
+        )
+        return _with_word(random, random.choice(seeds), opening * depth + closing * depth)
     if kind < 0.1:
         return of_bytes(random, seeds)
     if kind < 0.2:
@@ -349,7 +355,7 @@ def _changed(random: Random, value: Any) -> Any:
 def _hostile(random: Random, value: Any) -> Any:
     kind = random.randrange(9)
     if kind == 0:
-        for _ in range(random.choice((1, 2, 50, 800))):
+        for _ in range(random.choice((1, 2, 20, 150))):
             value = random.choice(([value], {"a": value}))
         return value
     if kind == 1:

@@ -23,7 +23,11 @@ def is_ours(error: BaseException) -> bool:
     from sklearn.exceptions import NotFittedError
     from sklearn.utils._param_validation import InvalidParameterError
 
-    return isinstance(error, InvalidParameterError | NotFittedError)
+    if isinstance(error, InvalidParameterError | NotFittedError):
+        return True
+    # scikit-learn's checks of estimators require its own messages for arrays of the wrong shape or type
+    last = traceback.extract_tb(error.__traceback__)[-1].filename
+    return isinstance(error, ValueError | TypeError) and last.endswith("sklearn/utils/validation.py")
 
 
 def place(error: BaseException) -> str:

@@ -15,12 +15,49 @@ from typing import Any
 
 import numpy as np
 
-REASONS = {
-    "letor: line without qid": "scikit-learn reads such a line as query 0; we take sizes of queries from FILE.query",
-}
-"""What we accept, and a reference refuses or reads in another way, and why that is right.
+Rewrite = tuple[re.Pattern[bytes], bytes, str]
 
-Each key is used once below, in `allowed`."""
+BEYOND: dict[str, Rewrite] = {
+    "byte order mark": (
+        re.compile(rb"\A\xef\xbb\xbf"),
+        b"",
+        "editors on Windows write it before the text; scikit-learn and trec_eval take it as part of the first word",
+    ),
+    "comments": (
+        re.compile(rb"#[^\n]*"),
+        b"",
+        "comments name documents and are not data; scikit-learn refuses those that are not UTF-8",
+    ),
+    "query identifiers": (
+        re.compile(rb"qid:[^\s#]+"),
+        b"",
+        "identifiers are any text here and whole numbers in scikit-learn; `Queries` checks them",
+    ),
+    "missing as zero": (
+        re.compile(rb"(?<=:)(?:NULL|[nN][aA][nN])(?=[\s#]|\Z)"),
+        b"0",
+        "LETOR 4 writes NULL; missing='zero' was asked for",
+    ),
+    "missing as nan": (
+        re.compile(rb"(?<=:)(?:NULL|[nN][aA][nN])(?=[\s#]|\Z)"),
+        b"nan",
+        "LETOR 4 writes NULL; missing='nan' was asked for",
+    ),
+    "carriage return": (
+        re.compile(rb"\r\n?"),
+        b"\n",
+        "older systems end lines so, and no number contains one; NumPy refuses it within a line",
+    ),
+}
+"""What we accept and a reference does not: how the reference gets it, and why we accept it."""
+
+
+def beyond(data: bytes, *names: str) -> bytes:
+    """Rewrite what a reference does not know, for the written reasons."""
+    for name in names:
+        pattern, replacement, _ = BEYOND[name]
+        data = pattern.sub(replacement, data)
+    return data
 
 
 def letor(data: bytes, result: Any) -> str:
@@ -28,10 +65,8 @@ def letor(data: bytes, result: Any) -> str:
     from sklearn.datasets import load_svmlight_file
 
     q, missing, base = result
-    if missing != "error":
-        data = re.sub(rb"(?<=:)(?:NULL|[nN][aA][nN])(?=[\s#]|$)", b"0" if missing == "zero" else b"nan", data)
-    data = data.removeprefix(b"\xef\xbb\xbf")
-    text = re.sub(rb"qid:[^\s#]+", b"", re.sub(rb"#[^\n]*", b"", data))
+    known = () if missing == "error" else (f"missing as {missing}",)
+    text = beyond(_plain(data), "byte order mark", "comments", "query identifiers", *known)
     try:
         X, y = load_svmlight_file(
             io.BytesIO(text), zero_based=base == 0, n_features=q.n_features, dtype=np.float64
@@ -52,40 +87,44 @@ def letor(data: bytes, result: Any) -> str:
 
 
 def groups(data: bytes, q: Any) -> str:
-    """Whole numbers, one per line, as LightGBM's ``.query`` files have them; their sum is the number of rows."""
-    sizes = [int(line) for line in data.decode("utf-8-sig").split("\n") if line.strip()]
-    same = sizes == np.diff(q.qptr).tolist()
-    return "" if same else f"the file says {sizes[:5]}, we read {np.diff(q.qptr).tolist()[:5]}"
+    """Whole numbers, as LightGBM's ``.query`` files have them; their sum is the number of rows."""
+    words = beyond(_plain(data), "byte order mark").split()
+    if not all(re.fullmatch(rb"[0-9]+", word) for word in words):
+        return f"{words[:5]} are not all whole numbers"
+    same = [int(word) for word in words] == np.diff(q.qptr).tolist()
+    return "" if same else f"the file says {words[:5]}, we read {np.diff(q.qptr).tolist()[:5]}"
 
 
 def run(data: bytes, result: Any) -> str:
-    """pytrec_eval's ``parse_run``: the same documents and scores of every query."""
-    import pytrec_eval
-
-    try:
-        theirs = pytrec_eval.parse_run(_lines_of(data))
-    except (ValueError, AssertionError) as error:
-        return f"pytrec_eval refuses it: {error!r}"
+    """trec_eval's rule: six words between blanks of ASCII, of which the third and fifth count; no document twice."""
+    theirs: dict[str, dict[str, float]] = {}
+    for words in _words(data):
+        if len(words) != 6 or words[2] in theirs.setdefault(words[0], {}):
+            return f"trec_eval refuses {' '.join(words)[:80]!r}"
+        theirs[words[0]][words[2]] = float(words[4])
     bounds = zip(result.query_ids, result.qptr, result.qptr[1:], strict=False)
     ours = {q: dict(zip(result.doc_ids[a:b], result.scores[a:b].tolist(), strict=True)) for q, a, b in bounds}
-    return "" if ours == theirs else "pytrec_eval reads other documents or scores"
+    return "" if ours == theirs else "trec_eval reads other documents or scores"
 
 
 def qrels(data: bytes, result: Any) -> str:
-    """trec_eval: ``query iteration document relevance``; and our three columns, without the second."""
+    """trec_eval's rule: ``query iteration document relevance``; and our three columns, without the second.
+
+    Relevance may be a fraction, as gains of other tools are; trec_eval cuts it to a whole number.
+    """
     ours = {query: result.of_query(i) for i, query in enumerate(result.query_ids)}
     theirs: dict[str, dict[str, float]] = {}
-    for line in _lines_of(data):
-        words = line.split()
-        theirs.setdefault(words[0], {}).setdefault(words[-2], -math.inf)
-        theirs[words[0]][words[-2]] = max(theirs[words[0]][words[-2]], float(words[-1]))
+    for words in _words(data):
+        seen = theirs.setdefault(words[0], {})
+        seen[words[-2]] = max(seen.get(words[-2], -math.inf), float(words[-1]))
     return "" if ours == theirs else "trec_eval reads other documents or judgements"
 
 
 def scores(data: bytes, result: Any) -> str:
     """``numpy.loadtxt``: the same numbers."""
     try:
-        theirs = np.loadtxt(io.StringIO(_plain(data).decode("utf-8-sig")), comments=None, ndmin=1)
+        text = beyond(_plain(data), "byte order mark", "carriage return").decode()
+        theirs = np.loadtxt(io.StringIO(text), comments=None, ndmin=1)
     except ValueError as error:
         return f"NumPy refuses it: {error}"
     return "" if np.array_equal(theirs, result) else "NumPy reads other scores"
@@ -183,9 +222,11 @@ def printed(read: Callable[[str], Any]) -> Callable[[bytes, Any], str]:
     return check
 
 
-def _lines_of(data: bytes) -> Iterator[str]:
-    text = _plain(data).removeprefix(b"\xef\xbb\xbf").decode("utf-8", "backslashreplace")
-    return (line for line in text.split("\n") if line.strip())
+def _words(data: bytes) -> Iterator[list[str]]:
+    """Words of the lines that have some, split at the blanks of ASCII."""
+    for line in beyond(_plain(data), "byte order mark").split(b"\n"):
+        if words := line.split():
+            yield [word.decode("utf-8", "backslashreplace") for word in words]
 
 
 def _plain(data: bytes) -> bytes:

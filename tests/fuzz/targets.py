@@ -237,7 +237,7 @@ TEXTS = {
     ),
 }
 ARRAYS = {
-    name: Target("arrays", lambda: [bytes(2000)], arrays.mutate, arrays.caller(name), weight=2)
+    name: Target("arrays", lambda: [b""], arrays.mutate, arrays.caller(name), weight=2)
     for name in arrays.GROUPS
 }
 TARGETS = FILES | TEXTS | ARRAYS
