@@ -65,7 +65,7 @@ class Campaign:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def run(self, plan: Plan) -> None:
-        """Try all inputs of ``[[target, first, end], ...]``; a process that is lost is followed by another."""
+        """Try all inputs of ``[[target, first, end], ...]``; after a lost process another goes on."""
         plan = [list(entry) for entry in plan]
         if self.progress is not None:
             self.progress(" ".join(f"{name} {first}-{end}" for name, first, end in plan))
@@ -227,7 +227,7 @@ def _in_memory() -> str | None:
 
 
 def rounds(campaign: Campaign, names: Sequence[str], until: float, weights: Sequence[int]) -> Iterator[Plan]:
-    """Plans of about twenty seconds, until the time has come; the rates of former rounds say how many inputs."""
+    """Plans of about twenty seconds, until the time has come; former rounds say how many inputs that are."""
     reached = dict.fromkeys(names, 0)
     while True:
         for name, weight in zip(names, weights, strict=True):

@@ -2,8 +2,8 @@
 
     python -m tests.fuzz.child FOLDER SEED PLAN
 
-The plan is JSON: [[target, first, end], ...], or [[target, path of an input]]. The folder holds the board, the
-file ``seeds`` (JSON: target to texts of its seeds in base64) and the folder ``work``.
+The plan is JSON: [[target, first, end], ...], or [[target, path of an input]]. The folder holds the board,
+the file ``seeds`` (JSON: target to texts of its seeds in base64) and the folder ``work``.
 """
 
 from __future__ import annotations

@@ -16,114 +16,10 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
+from tests.fuzz.hostile import INTEGERS, WORDS
+
 Mutator = Callable[[Random, Sequence[bytes]], bytes]
 
-INTEGERS = (
-    0,
-    1,
-    -1,
-    2,
-    7,
-    8,
-    127,
-    255,
-    256,
-    65535,
-    2**31 - 1,
-    2**31,
-    -(2**31),
-    2**32,
-    2**53 + 1,
-    2**61,
-    2**62,
-)
-WORDS = tuple(
-    word.encode()
-    for word in (
-        *(
-            "",
-            "0",
-            "-0",
-            "-1",
-            "1",
-            "2",
-            "+1",
-            "1.",
-            ".5",
-            "1e3",
-            "1e308",
-            "-1e308",
-            "1e309",
-            "1e-400",
-            "0x10",
-        ),
-        *(
-            "nan",
-            "NaN",
-            "-nan",
-            "inf",
-            "-inf",
-            "Infinity",
-            "NULL",
-            "null",
-            "None",
-            "true",
-            "1_0",
-            "1,5",
-            "1e",
-            "--1",
-        ),
-        *(
-            "2147483647",
-            "2147483648",
-            "4294967296",
-            "9223372036854775807",
-            "9223372036854775808",
-            "-9223372036854775809",
-        ),
-        *(
-            "18446744073709551616",
-            "9" * 400,
-            "0." + "3" * 400,
-            "1" + "0" * 310,
-            "\u0663",
-            "\u00b2",
-            "\u00a0",
-            "\u2028",
-        ),
-        *(
-            "\x1e",
-            "\x1f",
-            "\x85",
-            "\x0b",
-            "\x0c",
-            "\x00",
-            "\ufeff",
-            "#",
-            "#docid = ",
-            "qid:",
-            "qid:1",
-            "1:1",
-            ":",
-            "a" * 300,
-        ),
-        *(
-            "'",
-            '"',
-            "\\",
-            "=cmd",
-            "<b>",
-            "\ud7ff",
-            "\U0001f600",
-            "Q0",
-            "directrix/1",
-            "\r",
-            "\r\n",
-            "\t",
-            " ",
-        ),
-    )
-)
 _SEPARATORS = re.compile(rb"(\r?\n|[ \t,:;=+()\[\]{}@|])")
 _MOST = 1 << 20
 
@@ -192,7 +88,7 @@ def of_text(random: Random, seeds: Sequence[bytes]) -> bytes:
         kind = random.randrange(8)
         if kind < 3:
             text = _with_word(
-                random, text, random.choice(_SEPARATORS.split(random.choice(seeds)) + [b"", b"k"])
+                random, text, random.choice([*_SEPARATORS.split(random.choice(seeds)), b"", b"k"])
             )
         elif kind == 3:
             token = random.choice(
@@ -214,7 +110,7 @@ def of_text(random: Random, seeds: Sequence[bytes]) -> bytes:
 
 
 def of_json(random: Random, seeds: Sequence[bytes]) -> bytes:
-    """A JSON value with entries replaced, removed, added, renamed or nested; sometimes bytes of its text too."""
+    """A JSON value with entries replaced, removed, added, renamed or nested; sometimes bytes of its text."""
     kind = random.random()
     if kind < 0.02:
         depth, (opening, closing) = (

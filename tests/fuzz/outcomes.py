@@ -9,7 +9,7 @@ import directrix
 from directrix.errors import InputError, MissingExtra
 
 OUTCOMES = ("accepted", "refused", "unexplained", "traceback", "crash", "hang", "memory")
-"""``unexplained``: accepted, though a reference refuses it or reads something else, and no reason is written."""
+"""``unexplained``: accepted, a reference refuses it or reads it differently, and no reason is written."""
 
 BAD = OUTCOMES[2:]
 

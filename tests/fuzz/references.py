@@ -21,7 +21,7 @@ BEYOND: dict[str, Rewrite] = {
     "byte order mark": (
         re.compile(rb"\A\xef\xbb\xbf"),
         b"",
-        "editors on Windows write it before the text; scikit-learn and trec_eval take it as part of the first word",
+        "Windows writes it before the text; scikit-learn and trec_eval take it as part of the first word",
     ),
     "comments": (
         re.compile(rb"#[^\n]*"),
@@ -96,7 +96,7 @@ def groups(data: bytes, q: Any) -> str:
 
 
 def run(data: bytes, result: Any) -> str:
-    """trec_eval's rule: six words between blanks of ASCII, of which the third and fifth count; no document twice."""
+    """trec_eval: six words between blanks of ASCII, of which the third and fifth count; no document twice."""
     theirs: dict[str, dict[str, float]] = {}
     for words in _words(data):
         if len(words) != 6 or words[2] in theirs.setdefault(words[0], {}):

@@ -39,7 +39,7 @@ _JSON_LINES = b"""{"qid": "7", "label": 1, "docno": "a", "features": [0.5, 1.0]}
 _JSON_COLUMNS = (
     b'{"topic": 1, "rel": 1, "bm25": 2.5, "tf": 1}\n{"topic": 1, "rel": 0, "bm25": null, "tf": 2}\n'
 )
-_CELLS = b"""{"key": ["Fold1", 0, "AP"], "seconds": 0.125, "result": {"value": 0.5, "per_query": [1, 0.25, null]}}
+_CELLS = b"""{"key": ["Fold1", 0, "AP"], "seconds": 0.125, "result": {"value": 0.5, "each": [1, 0.25, null]}}
 {"key": ["Fold1", 1], "seconds": 3, "result": [1, 2]}
 {"key": ["Fold2", 0], "seconds": 0.0, "result": null}
 """

@@ -36,7 +36,7 @@ class Target:
     seeds: Callable[[], Sequence[bytes]]
     mutate: Mutator
     call: Callable[[Any], Result]
-    """Takes the path of a file with the input if there is a suffix, else the bytes. Raises what is refused."""
+    """Takes the path of a file with the input if there is a suffix, else the bytes; raises if it refuses."""
     suffix: str | None = None
     check: Callable[[bytes, Result], str] = lambda data, result: ""
     """Compares what was accepted with a reference; "" or what differs."""

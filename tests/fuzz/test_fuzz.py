@@ -1,4 +1,4 @@
-"""The short run of CI: some inputs for every target, always the same ones; `make fuzz` tries others for an hour."""
+"""The short run of CI: the same inputs for every target each time; `make fuzz` tries others for an hour."""
 
 import pytest
 
