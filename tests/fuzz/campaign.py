@@ -151,18 +151,18 @@ def command(path: Path) -> str:
 
 def input_of(name: str, seed: int, index: int) -> bytes:
     """The bytes of one input."""
-    from tests.fuzz.targets import TARGETS
+    from tests.fuzz.targets import target_of
 
-    return made(TARGETS[name], name, seed, index, seeds_of(name))
+    return made(target_of(name), name, seed, index, seeds_of(name))
 
 
 @cache
 def seeds_of(name: str) -> Sequence[bytes]:
     """The seeds of a target; making them trains models, so it is done once."""
-    from tests.fuzz.targets import TARGETS
+    from tests.fuzz.targets import target_of
 
     with threadpool_limits(1):
-        return TARGETS[name].seeds()
+        return target_of(name).seeds()
 
 
 def repeated(name: str, path: Path) -> tuple[str, str]:

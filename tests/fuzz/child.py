@@ -95,13 +95,13 @@ def main(folder: str, seed: str, plan: str) -> int:
         resource.setrlimit(resource.RLIMIT_AS, (_ADDRESS_SPACE, _ADDRESS_SPACE))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     warnings.simplefilter("ignore")
-    from tests.fuzz.targets import TARGETS
+    from tests.fuzz.targets import target_of
 
     entries, home = json.loads(plan), Path(folder, "work")
     board = Board(Path(folder, "board"), len(entries))
     stored = json.loads(Path(folder, "seeds").read_text())
     for entry, (name, *what) in enumerate(entries):
-        target = TARGETS[name]
+        target = target_of(name)
         board[PHASE] = 0
         seeds = [base64.b64decode(text) for text in stored[name]]
         for data in seeds:

@@ -124,7 +124,7 @@ def of_json(random: Random, seeds: Sequence[bytes]) -> bytes:
         return of_lines(random, seeds)
     try:
         value = json.loads(random.choice(seeds))
-    except ValueError:  # a line that was mutated before
+    except (ValueError, RecursionError):  # a line that was mutated before
         return of_lines(random, seeds)
     for _ in range(_few(random)):
         value = _changed(random, value)
@@ -184,9 +184,8 @@ def compressed(inner: Mutator) -> Mutator:
             parts = [random.choice(formats)(inner(random, seeds)) for _ in range(random.randrange(2, 4))]
             return b"".join(parts)
         unit = random.choice((b"\n", b"\0", b" ", b"#", b"1", b"1 qid:1 1:1\n"))
-        return squeeze(
-            random.choice((b"", random.choice(seeds))) + unit * random.choice((1000, 1 << 20, 1 << 24))
-        )
+        start, most = random.choice((b"", random.choice(seeds))), random.choice((1000, 1 << 20, 1 << 24))
+        return squeeze(start + unit * (most // len(unit)))
 
     return mutate
 
