@@ -39,7 +39,8 @@ def test_every_input_can_be_made_again():
     ],
 )
 def test_what_goes_wrong_is_seen(outcome, code, tmp_path, monkeypatch):
-    monkeypatch.setattr("tests.fuzz.campaign.LONGEST", 2.0)
+    if outcome == "hang":
+        monkeypatch.setattr("tests.fuzz.campaign.LONGEST", 2.0)
     path = tmp_path / "input"
     path.write_text(code)
     assert repeated("self-test", path)[0] == outcome
