@@ -1,7 +1,7 @@
 """What becomes of mutated inputs: files, texts and arrays, by target; see docs/explanation/threat-model.md.
 
-Goal: one million inputs without a traceback, a crash, a hang over 10 s, or more memory than 3 times the input and
-200 MB; that takes hours, so the default is a minute.
+Goal: one million inputs without a traceback, a crash, a hang over 10 s, or more memory than 3 times the input
+and 200 MB; that takes hours, so the default is a minute.
 """
 
 from __future__ import annotations
