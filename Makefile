@@ -3,12 +3,13 @@
 # make dist   build wheel and sdist into dist/, and check them
 # make lowest run the tests with the lowest versions that pyproject.toml allows
 # make faults stop every command that writes at random moments, for half an hour; RUNS=20 SEED=2
+# make fuzz   try mutated inputs for an hour; SECONDS=60 SEED=1 TARGET=letor,models
 # make release VERSION=0.2.0   write the changelog and the version, then make dist
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint types pytest bounds faults docs bench dist lowest release clean
+.PHONY: demo test lint types pytest bounds faults fuzz docs bench dist lowest release clean
 
 demo: $(VENV)/.demo
 	$(BIN)/directrix demo
@@ -30,11 +31,18 @@ bounds: $(VENV)/.dev
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/bounds $(BIN)/python -m pytest -q \
 		tests/surrogates tests/models tests/objectives tests/trainers tests/laws tests/measures tests/data
 
+SEED ?= 1
+
 # other seeds stop at other moments
 RUNS ?= 200
-SEED ?= 1
 faults: $(VENV)/.dev
 	$(BIN)/python -m tests.faults --runs $(RUNS) --seed $(SEED)
+
+# other seeds give other inputs; what it finds is in .fuzz/, with the command that repeats it
+SECONDS ?= 3600
+TARGET ?=
+fuzz: $(VENV)/.dev
+	$(BIN)/python -m tests.fuzz --seconds $(SECONDS) --seed $(SEED) --target "$(TARGET)"
 
 docs: $(VENV)/.dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

@@ -81,6 +81,31 @@ def test_other_files_are_refused_and_left_as_they_are(tmp_path):
     assert path.read_text() == "my notes\n"
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"key": [[]], "seconds": 1, "result": 1}',
+        '{"key": [1.5], "seconds": 1, "result": 1}',
+        '{"key": ["a"], "result": 1}',
+        '{"key": ["a"], "seconds": 1}',
+        '{"key": ["a"], "seconds": "1", "result": 1}',
+        '{"key": ["a"], "seconds": true, "result": 1}',
+        '{"key": ["a"], "seconds": NaN, "result": 1}',
+        '{"key": ["a"], "seconds": -1, "result": 1}',
+        f'{{"key": ["a"], "seconds": 1{"0" * 400}, "result": 1}}',
+        "[" * 100_000,
+        "null",
+    ],
+    ids=lambda line: line[:40],
+)
+def test_lines_that_were_changed_are_refused(line, tmp_path):
+    path = tmp_path / "cells.jsonl"
+    path.write_text(f'{{"key": ["b"], "seconds": 1, "result": 1}}\n{line}\n')
+    for read in (lambda: run_cells([], path), lambda: total_seconds(path)):
+        with pytest.raises(InputError, match=r"cells\.jsonl:2: '.*' is not a finished cell"):
+            read()
+
+
 def test_a_last_line_that_is_none_of_ours_is_no_cut_off_cell(tmp_path):
     path, marks = tmp_path / "cells.jsonl", tmp_path / "marks"
     run_cells(cells_of(marks, 1), path)

@@ -346,6 +346,23 @@ def test_no_other_script_may_run(browser, written, tmp_path):
     page.close()
 
 
+def test_links_and_forms_cannot_be_sent_elsewhere(browser, written, tmp_path):
+    text = written.read_text(encoding="utf-8").replace(
+        "<body>", '<base href="https://example.org/"><body><form action="sent.html"></form>'
+    )
+    (tmp_path / "report.html").write_text(text, encoding="utf-8")
+    page = browser.new_page()
+    page.goto((tmp_path / "report.html").as_uri())
+    assert page.evaluate("document.baseURI").startswith("file:")
+    refused = []
+    page.on("console", lambda message: refused.append(message.text))
+    page.evaluate("document.forms[0].submit()")
+    page.wait_for_timeout(200)
+    assert any("form-action 'none'" in text for text in refused)
+    assert page.url.endswith("report.html")
+    page.close()
+
+
 def test_a_report_of_text_alone_opens(look, tmp_path):
     bare = report(tables=(), figures=(), claims=(), per_query=(), missing=(), differs=(), sections=())
     (tmp_path / "report.html").write_text(page_of(bare), encoding="utf-8")

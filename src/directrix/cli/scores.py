@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -19,11 +20,14 @@ from directrix.data.problems import Problem, raise_problems
 from directrix.data.trec.files import Qrels, Run, read_trec_qrels, read_trec_run, run_text
 from directrix.data.trec.join import join_trec
 from directrix.data.trec.qrels import document_names
+from directrix.data.trec.rows import number
 from directrix.errors import InputError
 from directrix.types import Float64Array
 
 if TYPE_CHECKING:
     from directrix.data.queries import Queries
+
+_LINE_END = re.compile(r"\r\n|\r|\n")  # str.splitlines also ends lines at control characters
 
 
 class JudgedRanking(NamedTuple):
@@ -50,7 +54,7 @@ def read_scores(path: Path, n_docs: int, data: Path) -> Float64Array:
     with readable(path), open_data(path) as file:
         content = file.read()
     try:
-        lines = content.decode("utf-8-sig").splitlines()
+        lines = _LINE_END.split(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise InputError(
             f"{path}: is not text (byte {error.start}); give a model file or a file with one score per line."
@@ -189,8 +193,5 @@ def _judged_runs(names: list[str], runs: list[Run], qrels: Qrels, topics: Topics
 
 
 def _number(line: str) -> float | None:
-    try:
-        value = float(line)
-    except ValueError:
-        return None
-    return value if math.isfinite(value) and "_" not in line else None
+    value = number(line.strip(" \t"))
+    return value if math.isfinite(value) else None

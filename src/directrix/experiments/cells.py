@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +17,14 @@ Progress = Callable[[int, int, str], None]
 """Called with the number of finished cells, the number of all cells, and the time left."""
 
 _START = b'{"key": '  # of every line
-_NOT_A_CELL = (ValueError, TypeError, KeyError, OverflowError, RecursionError)
+
+
+class _Finished(NamedTuple):
+    """What a line holds."""
+
+    key: tuple[str | int, ...]
+    seconds: float
+    result: Any
 
 
 class Cell(NamedTuple):
@@ -61,8 +69,8 @@ def run_cells(
             file.write(line.encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
-            key, result = _parsed(line)
-            done[key] = result
+            finished = _parsed(line)
+            done[finished.key] = finished.result
             if progress is not None:
                 seconds = (time.monotonic() - begun) / count * (len(left) - count)
                 progress(before + count, len(cells), _left(seconds))
@@ -70,9 +78,12 @@ def run_cells(
 
 
 def total_seconds(path: str | os.PathLike[str]) -> float:
-    """Return how long the finished cells of a file took together: the wall time of a run with one job."""
-    lines = Path(path).read_text(encoding="utf-8").splitlines()
-    return float(sum(json.loads(line)["seconds"] for line in lines))
+    """Return how long the finished cells of a file took together: the wall time of a run with one job.
+
+    Raises `InputError` if the file holds something else.
+    """
+    lines = Path(path).read_bytes().split(b"\n")[:-1]
+    return float(sum(cell.seconds for cell in _finished(str(path), lines)))
 
 
 def _leaves_this_process(n_jobs: int | None) -> bool:
@@ -108,11 +119,24 @@ def _run(cell: Cell) -> str:
     return json.dumps({"key": cell.key, "seconds": round(seconds, 3), "result": result}, allow_nan=False)
 
 
-def _parsed(line: str | bytes) -> tuple[tuple[str | int, ...], Any]:
+def _parsed(line: str | bytes) -> _Finished:
     entry = json.loads(line)
-    key, _ = tuple(entry["key"]), float(entry["seconds"])
-    hash(key)
-    return key, entry["result"]
+    key, seconds = tuple(entry["key"]), entry["seconds"]
+    if not all(type(part) in (str, int) for part in key) or type(seconds) not in (int, float):
+        raise TypeError
+    if not 0.0 <= float(seconds) < math.inf:
+        raise ValueError
+    return _Finished(key, float(seconds), entry["result"])
+
+
+def _finished(name: str, lines: Sequence[bytes]) -> list[_Finished]:
+    cells = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            cells.append(_parsed(line))
+        except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
+            raise _not_ours(name, number, line) from None
+    return cells
 
 
 def _lock(file: BinaryIO) -> None:
@@ -135,22 +159,16 @@ def _read(file: BinaryIO) -> dict[tuple[str | int, ...], Any]:
     file.seek(0)
     lines = file.read().split(b"\n")
     cut = lines.pop()  # empty, if the file is whole
-    results = {}
-    for number, line in enumerate(lines, start=1):
-        try:
-            key, result = _parsed(line)
-        except _NOT_A_CELL:
-            raise _not_ours(file, number, line) from None
-        results[key] = result
+    results = {cell.key: cell.result for cell in _finished(file.name, lines)}
     if not cut.startswith(_START[: len(cut)]):
-        raise _not_ours(file, len(lines) + 1, cut)
+        raise _not_ours(file.name, len(lines) + 1, cut)
     file.truncate(file.tell() - len(cut))
     return results
 
 
-def _not_ours(file: BinaryIO, number: int, line: bytes) -> InputError:
+def _not_ours(name: str, number: int, line: bytes) -> InputError:
     return InputError(
-        f"{file.name}:{number}: {line[:40].decode(errors='replace')!r} is not a finished cell; the lines of "
+        f"{name}:{number}: {line[:40].decode(errors='replace')!r} is not a finished cell; the lines of "
         "an earlier run are needed, or no file. Remove it, or give another folder."
     )
 

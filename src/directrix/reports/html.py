@@ -44,8 +44,8 @@ def html(report: Report, drawn: Mapping[str, str]) -> str:
     Returns
     -------
     str
-        Its Content-Security-Policy allows only the script that it contains. Without scripts everything works
-        except sorting and the queries. Names and texts are escaped everywhere.
+        Its Content-Security-Policy allows only the script that it contains, and no forms. Without scripts
+        everything works except sorting and the queries. Names and texts are escaped everywhere.
     """
     parts = [
         ("In short", to_html(joined(report.summary))),
