@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from directrix.data.categories import matched
 from directrix.data.queries import Queries
 from directrix.data.scale import SCALES, Scale
 from directrix.data.scaling import ScaleUnion, fills_missing, fit_scale, is_scale
@@ -138,6 +139,7 @@ class StoredRanker(Saved, Ranker):
                 "give data with the same features in the same order."
             )
         check_names(q, getattr(self, "feature_names_in_", None))
+        q = matched(q, self.categories_)
         if not self.missing_shows or (self.scale_ is not None and not self.scale_.fills):
             check_finite(q, "the data", allow_missing=self._may_be_missing)
         return _scaled(q, self.scale_)

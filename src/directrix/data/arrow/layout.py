@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from directrix.data.arrow.text import not_a_number
-from directrix.data.columns import ColumnNames, categorical, roles_of
+from directrix.data.columns import ColumnNames, roles_of
 from directrix.errors import InputError
 
 FEATURE_NAMES = b"directrix.feature_names"
@@ -112,7 +112,7 @@ def _is_number(pa: Any, kind: Any) -> bool:
 
 def _check_number(pa: Any, path: Path, name: str, kind: Any, cells: Any) -> None:
     if pa.types.is_dictionary(kind):
-        raise categorical(str(path), name, kind)
+        raise InputError(f"{path}: the column {name!r} holds categories")
     if not _is_number(pa, kind) and not pa.types.is_null(kind):
         where = "" if cells is None else not_a_number(cells.column(name))
         raise InputError(
