@@ -93,8 +93,11 @@ def test_other_files_are_refused_and_left_as_they_are(tmp_path):
         '{"key": ["a"], "seconds": NaN, "result": 1}',
         '{"key": ["a"], "seconds": -1, "result": 1}',
         f'{{"key": ["a"], "seconds": 1{"0" * 400}, "result": 1}}',
+        f'{{"key": ["a"], "seconds": 1{"0" * 9000}, "result": 1}}',
+        f'{{"key": ["a"], "seconds": 0, "result": {"[" * 100_000}}}',
         "[" * 100_000,
         "null",
+        "[]",
     ],
     ids=lambda line: line[:40],
 )
@@ -216,24 +219,3 @@ def test_cells_took_the_sum_of_their_seconds(tmp_path):
         '{"key": ["a"], "seconds": 1.5, "result": 1}\n{"key": ["b"], "seconds": 2, "result": 2}\n'
     )
     assert total_seconds(path) == 3.5
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        '{"key": [[1]], "seconds": 0, "result": 0}',
-        '{"key": [{}], "seconds": 0, "result": 0}',
-        '{"key": ["square", 0], "result": 0}',
-        '{"key": ["square", 0], "seconds": "long", "result": 0}',
-        f'{{"key": ["square", 0], "seconds": 1{"0" * 400}, "result": 0}}',
-        f'{{"key": ["square", 0], "seconds": 1{"0" * 9000}, "result": 0}}',
-        f'{{"key": ["square", 0], "seconds": 0, "result": {"[" * 100_000}}}',
-        "[]",
-        "1",
-    ],
-)
-def test_lines_that_were_changed_are_refused(tmp_path, line):
-    path = tmp_path / "cells.jsonl"
-    path.write_text(line + "\n")
-    with pytest.raises(InputError, match=r"cells\.jsonl:1: .* is not a finished cell"):
-        run_cells(cells_of(tmp_path / "marks"), path)

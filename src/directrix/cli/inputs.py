@@ -38,10 +38,11 @@ def _option(name: str, what: str) -> Any:
         "--label-column": "label, relevance, rel or grade.",
         "--doc-id-column": "docno, doc_id, docid, document or doc, if there is one.",
         "--feature-columns": "all others.",
+        "--categorical-columns": "those of a dictionary type.",
         "--score-column": "score or sim.",
     }
-    metavar = "NAME,..." if name == "--feature-columns" else "NAME"
-    text = f"Column of {what}. Default: {default[name]}"
+    metavar = "NAME,..." if name.endswith("-columns") else "NAME"
+    text = f"Column{'s' * name.endswith('-columns')} of {what}. Default: {default[name]}"
     panel = "Columns of CSV, TSV, JSON lines, Parquet and Arrow"
     return Annotated[str | None, without_default(name, metavar=metavar, help=text, rich_help_panel=panel)]
 
@@ -51,6 +52,7 @@ _COLUMNS: dict[str, Any] = {
     "label_column": _option("--label-column", "labels"),
     "doc_id_column": _option("--doc-id-column", "documents"),
     "feature_columns": _option("--feature-columns", "features, separated by commas"),
+    "categorical_columns": _option("--categorical-columns", "features that are categories, for trees"),
 }
 _OF_RUNS = {"score_column": _option("--score-column", "scores of runs")}
 
@@ -83,11 +85,12 @@ def with_inputs(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _names(given: dict[str, str | None]) -> ColumnNames:
-    qid, label, doc_id, text = (given[name] for name in _COLUMNS)
-    features = None if text is None else tuple(filter(None, text.split(",")))
-    if features == ():
-        raise typer.BadParameter("--feature-columns: there is no name; type e.g. --feature-columns bm25,age.")
-    return ColumnNames(qid, label, doc_id, features, score=given.get("score_column"))
+    qid, label, doc_id, *lists = (given[name] for name in _COLUMNS)
+    features, categorical = (None if text is None else tuple(filter(None, text.split(","))) for text in lists)
+    for option, names in (("--feature-columns", features), ("--categorical-columns", categorical)):
+        if names == ():
+            raise typer.BadParameter(f"{option}: there is no name; type e.g. {option} bm25,age.")
+    return ColumnNames(qid, label, doc_id, features, categorical, score=given.get("score_column"))
 
 
 @contextmanager

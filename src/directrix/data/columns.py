@@ -26,11 +26,13 @@ OPTIONS = {
     "label": "--label-column",
     "doc_id": "--doc-id-column",
     "features": "--feature-columns",
+    "categorical": "--categorical-columns",
     "score": "--score-column",
 }
 """How a column is named in a shell."""
 
 _SHOWN = 20
+_SEVERAL = ("features", "categorical")
 
 
 @dataclass(frozen=True)
@@ -41,18 +43,17 @@ class ColumnNames:
     label: Hashable | None = None
     doc_id: Hashable | None = None
     features: tuple[Hashable, ...] | None = None
+    categorical: tuple[Hashable, ...] | None = None
+    """Features that are categories, whatever their type."""
     has_labels: bool = True
     """Whether a column of labels is needed; data to score may lack it."""
     score: Hashable | None = None
     """Of runs."""
 
     @classmethod
-    def of(cls, qid: Any, label: Any, doc_id: Any, features: Any) -> ColumnNames:
+    def of(cls, qid: Any, label: Any, doc_id: Any, features: Any, categorical: Any = None) -> ColumnNames:
         """Take the arguments of a user, who may name one feature or several."""
-        if features is not None:
-            is_one = isinstance(features, str) or not isinstance(features, Iterable)
-            features = (features,) if is_one else tuple(features)
-        return cls(qid, label, doc_id, features)
+        return cls(qid, label, doc_id, _several(features), _several(categorical))
 
     def __bool__(self) -> bool:
         return any(getattr(self, key) is not None for key in OPTIONS)
@@ -67,6 +68,12 @@ class ColumnNames:
     def given(self) -> str:
         """Options of the shell that name the columns, for messages."""
         return ", ".join(option for key, option in OPTIONS.items() if getattr(self, key) is not None)
+
+
+def _several(names: Any) -> tuple[Any, ...] | None:
+    if names is None:
+        return None
+    return (names,) if isinstance(names, str) or not isinstance(names, Iterable) else tuple(names)
 
 
 RECOGNISED = ColumnNames()
@@ -121,6 +128,8 @@ def roles_of(known: Sequence[Any], names: ColumnNames, what: str, call: str) -> 
         features = tuple(name for name in known if name not in used)
     else:
         features = tuple(find(known, "features", name, what, call) for name in names.features)
+    for name in names.categorical or ():
+        find(features, "categorical", name, what, call)
     return Roles(qid, label, doc_id, features)
 
 
@@ -148,27 +157,14 @@ def find(
             f"{what}: there is no column {_or(wanted)}; "
             f"{f'did you mean {near[0]!r}? The' if asked is not None and near else 'the'} columns are "
             f"{column_list(known)}.",
-            python=f"Type {call}, {key}={'[NAME, ...]' if key == 'features' else 'NAME'}).",
-            shell=f"Type {OPTIONS.get(key)} {'NAME,OTHER' if key == 'features' else 'NAME'}.",
+            python=f"Type {call}, {key}={'[NAME, ...]' if key in _SEVERAL else 'NAME'}).",
+            shell=f"Type {OPTIONS.get(key)} {'NAME,OTHER' if key in _SEVERAL else 'NAME'}.",
         )
     if (times := list(known).count(name)) > 1:
         raise InputError(
             f"{what}: {times} columns have the name {name!r}; one is needed. Rename or leave out the others."
         )
     return name
-
-
-def categorical(what: str, name: object, kind: object) -> InputError:
-    """Return the error for a feature that holds categories; see docs/decisions/0163."""
-    return InputError(
-        f"{what}: the column {name!r} holds categories ({kind}), whose order means nothing; a feature is a "
-        "number that models compare. Give each category a column of 0 and 1,",
-        python=f"e.g. pandas.get_dummies(frame, columns=[{name!r}]) or frame.to_dummies([{name!r}]) in "
-        "polars; or give numbers that mean something, e.g. the mean label of each category in the training "
-        "data; or leave it out.",
-        shell="or a number that means something, e.g. its mean label in the training data; or name the "
-        "columns of features without it: --feature-columns NAME,OTHER.",
-    )
 
 
 def feature_names(names: Iterable[object] | None, n_features: int) -> tuple[str, ...] | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from directrix.data.columns import ColumnNames, categorical, column_list, roles_of
+from directrix.data.categories import by_column, places
+from directrix.data.columns import ColumnNames, column_list, roles_of
 from directrix.errors import InputError
 from directrix.types import Array, is_sparse
 
@@ -22,12 +23,27 @@ def is_frame(values: Any) -> bool:
     return is_dict(values) or _narwhals(values) is not None
 
 
-def check_numeric(frame: Any, what: str = "features") -> None:
-    """Raise `InputError` if a column of a frame holds categories: NumPy takes their names for numbers."""
-    table = _narwhals(frame, what)
-    for name, kind in () if table is None else table.collect_schema().items():
-        if str(kind).startswith(("Categorical", "Enum")):
-            raise categorical(what, name, kind)
+def encoded(frame: Any, also: Collection[Any] = ()) -> tuple[Any, dict[Any, tuple[str, ...]]]:
+    """Return a frame whose categories are numbers, as a dict of columns, and the names of categories.
+
+    Categories are in columns of a categorical type, and in those named in ``also``. Without any, and if it is
+    no frame, it comes back as it is.
+    """
+    if not is_frame(frame):
+        return frame, {}
+    known, columns = columns_of(frame, "features", "a frame or dict of columns is needed")
+    chosen = [name for name, column in zip(known, columns, strict=True) if name in also or _has_type(column)]
+    if not chosen:
+        return frame, {}
+    of, names = dict(zip(known, columns, strict=True)), {}
+    for name in chosen:
+        of[name], names[name] = places(cells_of(of[name]))
+    return of, names
+
+
+def _has_type(column: Any) -> bool:
+    """Whether a column is of a categorical type of pandas, polars or Arrow."""
+    return str(getattr(column, "dtype", "")).lower().startswith(("categor", "enum"))
 
 
 def columns_of(frame: Any, what: str, needed: str) -> tuple[list[Any], list[Any]]:
@@ -81,9 +97,6 @@ def matrix(names: Sequence[Any], columns: Sequence[Any], what: str) -> Array:
 
     Raises `InputError` if a column holds no numbers, or another number of rows than the first.
     """
-    for name, column in zip(names, columns, strict=True):
-        if str(kind := getattr(column, "dtype", "")).lower().startswith(("categor", "enum")):
-            raise categorical(what, name, kind)
     arrays = [array_of(column) for column in columns]
     for name, array in zip(names, arrays, strict=True):
         if array.ndim != 1 or array.shape != arrays[0].shape:
@@ -109,11 +122,13 @@ def matrix(names: Sequence[Any], columns: Sequence[Any], what: str) -> Array:
 
 
 def arrays_of_queries(frame: Any, names: ColumnNames) -> dict[str, Any]:
-    """Return the arguments of `Queries.from_arrays` for a frame with one row per document."""
+    """Return the arguments of `Queries.from_arrays`, and categories, for a frame with a row per document."""
     needed = "a frame, or a dict of columns, with columns of queries, labels and features is needed"
     known, columns = columns_of(frame, "the frame", needed)
     roles = roles_of(known, names, "the frame", "directrix.Queries.from_frame(frame")
     of = dict(zip(known, columns, strict=True))
+    coded, names_of_categories = encoded({name: of[name] for name in roles.features}, names.categorical or ())
+    of |= coded
     if not roles.features:
         raise InputError(
             "the frame: no column holds features; one or more are needed. The columns are "
@@ -132,6 +147,7 @@ def arrays_of_queries(frame: Any, names: ColumnNames) -> dict[str, Any]:
         "qid": qid.to_list() if hasattr(qid, "to_list") else qid,
         "doc_ids": None if roles.doc_id is None else cells_of(of[roles.doc_id]),
         "feature_names": features,
+        "categories": by_column(names_of_categories, roles.features),
     }
 
 

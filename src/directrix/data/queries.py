@@ -8,10 +8,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from directrix.data.categories import Categories, by_column
 from directrix.data.columns import ColumnNames
 from directrix.data.columns import feature_names as feature_names_of
 from directrix.data.form import check_form, check_shape
-from directrix.data.frames import arrays_of_queries, names_of
+from directrix.data.frames import arrays_of_queries, encoded, names_of
 from directrix.data.frozen import frozen, frozen_features
 from directrix.data.grouping import copied_rows, object_array, rows_by_query, rows_of
 from directrix.data.stored import StoredFeatures
@@ -44,6 +45,8 @@ class Queries:
         Names of the columns.
     rows : int64 (n_docs,)
         For each document, its row in the arrays that were passed in.
+    categories : tuple, or None
+        For each feature the names of its categories, whose places the feature holds; None for a number.
     """
 
     features: Any
@@ -53,6 +56,7 @@ class Queries:
     doc_ids: Array | None
     feature_names: tuple[str, ...] | None
     rows: Int64Array
+    categories: Categories | None = None
 
     def __post_init__(self) -> None:
         n_docs, n_features = check_form(self.features)
@@ -146,20 +150,21 @@ class Queries:
         >>> q.query_ids, q.qptr, q.labels
         (('b', 'a'), array([0, 2, 3]), array([1., 2., 0.]))
         """
+        names = names_of(X) or None if feature_names is None else feature_names
+        X, by_name = encoded(X)
+        categories = by_column(by_name, list(X)) if by_name else None
         features = check_features(X, missing)
         n_docs = int(features.shape[0])
         labels = check_labels(y)
         check_length(len(labels), n_docs, "y (labels)")
         rows, qptr, query_ids = rows_by_query(qid, group, n_docs)
-        names = names_of(X) or None if feature_names is None else feature_names
         docs = None if doc_ids is None else object_array(doc_ids)
         check_length(n_docs if docs is None else len(docs), n_docs, "doc_ids")
         if not np.array_equal(rows, np.arange(n_docs)):
             features, labels = features[rows], labels[rows]
             docs = None if docs is None else docs[rows]
-        return cls(
-            features, labels, qptr, query_ids, docs, feature_names_of(names, int(features.shape[1])), rows
-        )
+        columns = feature_names_of(names, int(features.shape[1]))
+        return cls(features, labels, qptr, query_ids, docs, columns, rows, categories)
 
     @classmethod
     def from_frame(
@@ -170,6 +175,7 @@ class Queries:
         label: Hashable | None = None,
         doc_id: Hashable | None = None,
         features: Hashable | Iterable[Hashable] | None = None,
+        categorical: Hashable | Iterable[Hashable] | None = None,
         missing: Literal["error", "zero", "nan"] = "error",
     ) -> Queries:
         """Build queries from a frame with one row per document, in any order.
@@ -186,6 +192,8 @@ class Queries:
             Columns of features, or one column of lists. Default: the column of lists ``features``, as
             PyTerrier has it, or all columns that have no other use and none of the names above for queries
             and documents.
+        categorical : names, optional
+            Features of text or numbers that are categories; a column of a categorical type is one anyway.
         missing : {"error", "zero", "nan"}
             As in `from_arrays`.
 
@@ -201,8 +209,10 @@ class Queries:
         >>> q.labels, q.feature_names
         (array([0., 1.]), ('bm25',))
         """
-        names = ColumnNames.of(qid, label, doc_id, features)
-        return cls.from_arrays(**arrays_of_queries(frame, names), missing=missing)
+        names = ColumnNames.of(qid, label, doc_id, features, categorical)
+        arrays = arrays_of_queries(frame, names)
+        categories = arrays.pop("categories")
+        return replace(cls.from_arrays(**arrays, missing=missing), categories=categories)
 
     def take(self, queries: Any) -> Queries:
         """Return the given queries (positions, in the order given) as new `Queries`.
@@ -242,6 +252,7 @@ class Queries:
             None if self.doc_ids is None else self.doc_ids[index],
             self.feature_names,
             np.arange(len(index)),
+            self.categories,
         )
 
     def widened(self, n_features: int) -> Queries:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from directrix.data.form import check_indices
-from directrix.data.frames import check_numeric, is_frame, matrix_of, names_of
+from directrix.data.frames import is_frame, matrix_of, names_of
 from directrix.data.options import IF_MISSING, check_missing
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array, FloatArray, Int64Array, is_sparse
@@ -192,7 +192,6 @@ def _dense(X: Any) -> Array:
     shape = "X needs two dimensions, (n_docs, n_features)"
     given = X
     if is_frame(X):
-        check_numeric(X)
         given = X.to_numpy() if hasattr(X, "to_numpy") else matrix_of(X)
     try:
         array = np.asarray(unmasked(given))

@@ -134,6 +134,11 @@ class AutoRanker(Ranker):
         except ValueError:  # parameters that fit refuses
             return False
 
+    @property
+    def takes_categories(self) -> bool:
+        """Whether a feature may hold categories: candidates without trees are then left out."""
+        return True
+
     def trained(self) -> Ranker:
         """The chosen ranker."""
         check_is_fitted(self)

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils.validation import check_is_fitted
 
+from directrix.data.categories import by_column
 from directrix.data.queries import Queries
 from directrix.data.stored import StoredFeatures
 from directrix.errors import InputError
@@ -21,7 +23,7 @@ from directrix.rankers.fitted import Fitted
 from directrix.rankers.fitting import Training, training_for
 from directrix.rankers.inputs import one_set, per_document, per_query
 from directrix.rankers.nested import NestedParameters
-from directrix.rankers.rows import checked_rows
+from directrix.rankers.rows import coded_rows
 from directrix.rankers.training import mean_of, query_means
 from directrix.types import Callback, Float64Array
 
@@ -42,6 +44,11 @@ class Ranker(Fitted, NestedParameters, ABC):
     @property
     def takes_missing(self) -> bool:
         """Whether a feature may be missing (NaN), in training and after it."""
+        return False
+
+    @property
+    def takes_categories(self) -> bool:
+        """Whether a feature may hold categories."""
         return False
 
     def __sklearn_tags__(self) -> Any:
@@ -76,6 +83,7 @@ class Ranker(Fitted, NestedParameters, ABC):
         ----------
         X : array, frame, dict of columns or sparse matrix (n_docs, n_features)
             Features. NaN is a missing value: for trees, and for a ``scale`` that fills it, see `Scale`.
+            Columns of a categorical type are for trees.
         y : array (n_docs,)
             Labels, >= 0, higher is better.
         qid : hashables (n_docs,)
@@ -176,7 +184,7 @@ class Ranker(Fitted, NestedParameters, ABC):
 
     def _grouped(self, X: Any, y: Any, qid: Any, group: Any, *, reset: bool, prefix: str = "") -> Queries:
         """Check rows and labels, and group them by query; the message calls them ``prefix`` + "qid"."""
-        X, y = checked_rows(self, X, y, reset=reset)
+        (X, y), categories = coded_rows(self, X, y, reset=reset)
         if qid is None and group is None:
             raise InputError(
                 f"{prefix}qid is missing: a ranker compares documents of the same query and needs to know to "
@@ -184,10 +192,14 @@ class Ranker(Fitted, NestedParameters, ABC):
                 f"the sizes of consecutive queries, or {prefix}qid=numpy.zeros({len(y)}) if all rows belong "
                 "to one query."
             )
-        names = getattr(self, "feature_names_in_", None)
-        return Queries.from_arrays(
-            X, y, qid=qid, group=group, feature_names=None if names is None else names.tolist(), missing="nan"
-        )
+        return self._queries(X, y, qid, group, categories)
+
+    def _queries(self, X: Any, y: Any, qid: Any, group: Any, categories: Any) -> Queries:
+        """Group checked rows by query; ``categories`` are their names by the name of the column."""
+        known = getattr(self, "feature_names_in_", None)
+        names = None if known is None else known.tolist()
+        q = Queries.from_arrays(X, y, qid=qid, group=group, feature_names=names, missing="nan")
+        return replace(q, categories=by_column(categories, names or ()))
 
     def check_parameters(self) -> None:
         """Check the constructor's parameters now, as ``fit`` would.
@@ -227,8 +239,8 @@ class Ranker(Fitted, NestedParameters, ABC):
                 f"predict got rows without their queries, but scale={scale.kind!r} needs to know them; "
                 "type predict(X, qid=qid), or predict(X, group=[len(X)]) for the rows of one query."
             )
-        X = checked_rows(self, X, reset=False)
-        q = Queries.from_arrays(X, np.zeros(X.shape[0]), qid=qid, group=group, missing="nan")
+        X, categories = coded_rows(self, X, reset=False)
+        q = self._queries(X, np.zeros(X.shape[0]), qid, group, categories)
         return q.restore(self.predict_queries(q))
 
     @abstractmethod

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -17,6 +18,7 @@ from directrix.measures.dcg import NDCG
 from directrix.models.trees import MODEL, Trees, lightgbm
 from directrix.objectives.scores import ScoreObjective
 from directrix.rankers.base import Ranker
+from directrix.rankers.categories import check_codes, column_of
 from directrix.rankers.fitting import Training
 from directrix.rankers.inputs import surrogate_of
 from directrix.rankers.named_trainers import seed_of
@@ -80,6 +82,10 @@ class BoostedRanker(StoredRanker):
     lightgbm_params : dict, optional
         Further parameters of LightGBM by its own names, e.g. ``{"max_depth": 6, "lambda_l1": 1.0}``; those
         that have a parameter here are refused.
+    categorical_features : list of int or str, optional
+        Columns of categories that arrays hold as whole numbers >= 0, by number from 0 or by name. Columns of
+        a frame that have a categorical type are categories anyway: their names are kept, so a frame to score
+        may list them in another order, and one that was not there in training counts as missing.
     init_model : BoostedRanker or path, optional
         Continue after the trees of another ranker, fitted on the same features with the same ``scale``, or
         of its model file: its trees come first, ``n_trees`` counts the new ones. One that is not fitted is
@@ -103,7 +109,7 @@ class BoostedRanker(StoredRanker):
     Raises
     ------
     MissingExtra
-        By ``fit`` and ``predict``, if LightGBM is not installed: ``pip install lightgbm``.
+        By ``fit``, if LightGBM is not installed: ``pip install lightgbm``.
 
     Notes
     -----
@@ -135,6 +141,7 @@ class BoostedRanker(StoredRanker):
         "patience": "number or null",
         "anneal": "number or absent",
         "lightgbm_params": "object or null or absent",
+        "categorical_features": "list or null or absent",
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SHARED_CONSTRAINTS,
@@ -149,6 +156,7 @@ class BoostedRanker(StoredRanker):
         "patience": [Interval(Integral, 1, None, closed="left"), None],
         "anneal": [Interval(Real, 1, None, closed="left")],
         "lightgbm_params": [dict, None],
+        "categorical_features": ["array-like", None],
         "init_model": [HasMethods(["fit_queries", "predict_queries"]), str, os.PathLike, None],
     }
 
@@ -167,7 +175,13 @@ class BoostedRanker(StoredRanker):
     anneal: float = 1.0
     random_state: Any = None
     lightgbm_params: dict[str, Any] | None = None
+    categorical_features: Sequence[int | str] | None = None
     init_model: Any = None
+
+    @property
+    def takes_categories(self) -> bool:
+        """Whether a feature may hold categories: a scale would take their places for numbers."""
+        return self.scale is None
 
     def _minimise(self, training: Training, surrogate: Any) -> tuple[Boosting, Result]:
         data, judged, measure, (by_document, by_query), callback, *_ = training
@@ -182,14 +196,35 @@ class BoostedRanker(StoredRanker):
                 "LightGBM's own objective does not support weights of documents; weight whole queries: "
                 "query_weight=, or choose a surrogate: BoostedRanker('YetiRank')."
             )
-        settings = {name: self.parameter_to_save(name) for name in self.saved_parameters if name != "scale"}
+        names = [name for name in self.saved_parameters if name not in ("scale", "categorical_features")]
+        settings = {name: self.parameter_to_save(name) for name in names}
         seed = seed_of(0 if self.random_state is None else self.random_state)
-        trainer = Boosting(**settings, seed=int(seed))
+        trainer = Boosting(**settings, seed=int(seed), categorical=self._categorical(data))
         judge = None if judged is None else judge_of(measure, judged)
         result, self.trees_ = trainer.grow(
             data, objective, valid=judged, judge=judge, callback=callback, init=self._first_trees(training)
         )
         return trainer, result
+
+    def _categorical(self, data: Queries) -> tuple[int, ...]:
+        """Columns that hold categories: by the type of a frame's column, or because the user says so."""
+        typed = {i for i, names in enumerate(data.categories or ()) if names is not None}
+        named = {column_of(name, data) for name in self.categorical_features or ()}
+        if named and self.scale is not None:
+            raise InputError(
+                f"scale={self.scale!r} would take categories for numbers; trees need no scale: leave it out."
+            )
+        for column in named:
+            check_codes(data, column)
+        chosen = tuple(sorted(typed | named))
+        given = (self.lightgbm_params or {}).get("monotone_constraints") or ()
+        monotone = given.split(",") if isinstance(given, str) else list(given)
+        if any(float(monotone[column]) for column in chosen if column < len(monotone)):
+            raise InputError(  # LightGBM ends the process
+                f"monotone_constraints={given!r} constrains a column of categories, which have no order; "
+                f"give 0 for the columns {', '.join(map(str, chosen))}."
+            )
+        return chosen
 
     def _first_trees(self, training: Training) -> Trees | None:
         """The trees of ``init_model``."""

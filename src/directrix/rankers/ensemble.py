@@ -168,6 +168,11 @@ class EnsembleRanker(Saved, Ranker):
         return all(isinstance(member, Ranker) and member.takes_missing for member in self.members)
 
     @property
+    def takes_categories(self) -> bool:
+        """Whether a feature may hold categories: every member takes them."""
+        return all(isinstance(member, Ranker) and member.takes_categories for member in self.members)
+
+    @property
     def scale_(self) -> Any:
         """The scale of a member that needs to know the query of every row, if one does."""
         check_is_fitted(self, "members_")

@@ -57,8 +57,8 @@ class Fitted:
         )
 
     def _name_features(self, q: Queries) -> None:
-        """Keep number and names of the features, and forget names of an earlier ``fit``."""
-        self.n_features_in_ = q.n_features
+        """Keep number, names and categories of the features, and forget names of an earlier ``fit``."""
+        self.n_features_in_, self.categories_ = q.n_features, q.categories
         if q.feature_names is not None:
             self.feature_names_in_ = np.array(q.feature_names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
@@ -67,7 +67,9 @@ class Fitted:
     def _features_json(self) -> dict[str, Any]:
         """Number and names of the features, as a model file holds them."""
         names = getattr(self, "feature_names_in_", None)
+        listed = [None if one is None else list(one) for one in self.categories_ or ()]
         return {
             "count": self.n_features_in_,
             "names": None if names is None else [str(name) for name in names],
+            **({"categories": listed} if listed else {}),
         }

@@ -10,6 +10,7 @@ from directrix.data.queries import Queries
 from directrix.errors import InputError, warn
 from directrix.measures.base import RankingMeasure
 from directrix.parameters import whole
+from directrix.rankers.categories import matched, refuse_categories
 from directrix.rankers.digests import same_rows
 from directrix.rankers.inputs import Weights, check_training
 from directrix.rankers.training import goal_of
@@ -47,6 +48,10 @@ def training_for(  # noqa: PLR0913
 ) -> Training:
     """Check what ``fit`` was given; see there."""
     check_training(q, valid, allow_missing=ranker.takes_missing)
+    if not ranker.takes_categories:
+        refuse_categories(q, type(ranker).__name__)
+    if valid is not None:
+        valid = valid if valid is q else matched(valid, q.categories, "the validation data")
     # one object for both is a choice: that of a search on few queries
     if valid is not None and valid is not q and same_rows(valid, q):
         warn(

@@ -10,6 +10,7 @@ from typing import Any, get_args
 
 import numpy as np
 
+from directrix.data.categories import Categories, categories_from
 from directrix.data.scale import Scale
 from directrix.data.scaling import ScaleUnion, scale_from_json
 from directrix.errors import InputError
@@ -87,7 +88,12 @@ def _restored(path: Any, content: dict[str, Any], known: Iterable[str] = KINDS) 
             f'{path}: "model" has type {model["type"]!r}; this version of directrix reads '
             f"{', '.join(map(repr, known))}. Update with `pip install -U directrix`."
         )
-    check(path, '"features"', features, {"count": "number", "names": "list or null"})
+    check(
+        path,
+        '"features"',
+        features,
+        {"count": "number", "names": "list or null", "categories": "list or absent"},
+    )
     if type(features["count"]) is not int or not 1 <= features["count"] < 2**31:
         raise InputError(
             f'{path}: "count" of "features" is {features["count"]}, must be a whole number from 1 to '
@@ -96,6 +102,7 @@ def _restored(path: Any, content: dict[str, Any], known: Iterable[str] = KINDS) 
     restore = _restored_ensemble if model["type"] == "ensemble" else _restored_model
     ranker = restore(path, content)
     ranker.n_features_in_ = features["count"]
+    ranker.categories_ = _categories(path, features.get("categories"), features["count"])
     if features["names"] is not None:
         ranker.feature_names_in_ = _names(path, features["names"], features["count"])
     return ranker
@@ -155,6 +162,13 @@ def _names(path: Any, names: list[Any], count: int) -> Array:
             f'{path}: "names" of "features" must be null or {count} different texts. {SAVE_AGAIN}'
         )
     return np.array(names, dtype=object)
+
+
+def _categories(path: Any, listed: list[Any] | None, count: int) -> Categories | None:
+    try:
+        return None if listed is None else categories_from(listed, count)
+    except ValueError as error:
+        raise InputError(f'{path}: "categories" of "features": {error}. {SAVE_AGAIN}') from None
 
 
 def _unfitted(path: Any, kind: type[StoredRanker], training: dict[str, Any]) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from directrix.data.frames import check_numeric, collected, is_dict, matrix_of
+from directrix.data.frames import collected, encoded, is_dict, matrix_of
 from directrix.data.validate import refuse_masked, unmasked
 from directrix.errors import InputError
 
@@ -17,6 +17,12 @@ _ROWS: dict[str, Any] = {
     "dtype": [np.float64, np.float32],
     "ensure_all_finite": False,
 }
+
+
+def coded_rows(ranker: Any, X: Any, *labels: Any, reset: bool) -> tuple[Any, dict[str, tuple[str, ...]]]:
+    """Return `checked_rows`, and the names of the categories of the columns that have any."""
+    X, names = encoded(X)
+    return checked_rows(ranker, X, *labels, reset=reset), names
 
 
 def checked_rows(ranker: Any, X: Any, *labels: Any, reset: bool) -> Any:
@@ -29,7 +35,6 @@ def checked_rows(ranker: Any, X: Any, *labels: Any, reset: bool) -> Any:
         refuse_masked(given, "y")
     X = unmasked(X)
     if not is_dict(X):
-        check_numeric(X)
         return validate_data(ranker, collected(X), *labels, reset=reset, **settings)
     known = list(getattr(ranker, "feature_names_in_", X)) if not reset else list(X)
     if set(known) != set(X):

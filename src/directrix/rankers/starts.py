@@ -64,6 +64,11 @@ def _check_features(start: Any, training: Training, name: str) -> None:
             f"or give {name} without fitting it: it is then fitted to the same features."
         )
     check_names(training.queries, getattr(start, "feature_names_in_", None))
+    if start.categories_ != training.queries.categories:
+        raise InputError(
+            f"{name} was fitted to other categories; fit both to frames with the same ones, e.g. of a "
+            "categorical type that lists all."
+        )
 
 
 def given_weights(start: Any, n_params: int) -> Float64Array:

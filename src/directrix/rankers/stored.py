@@ -15,6 +15,7 @@ from directrix.data.scaling import ScaleUnion, fills_missing, fit_scale, is_scal
 from directrix.errors import InputError, NotConverged, warn
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.base import Ranker
+from directrix.rankers.categories import matched
 from directrix.rankers.fitting import Training
 from directrix.rankers.inputs import check_finite, check_names, check_reached, check_scores, surrogate_of
 from directrix.rankers.persistence import Saved
@@ -138,6 +139,7 @@ class StoredRanker(Saved, Ranker):
                 "give data with the same features in the same order."
             )
         check_names(q, getattr(self, "feature_names_in_", None))
+        q = matched(q, self.categories_)
         if not self.missing_shows or (self.scale_ is not None and not self.scale_.fills):
             check_finite(q, "the data", allow_missing=self._may_be_missing)
         return _scaled(q, self.scale_)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -36,18 +36,21 @@ def binned(
     *,
     own: Mapping[str, Any] | None = None,
     start: Float64Array | None = None,
+    categorical: Sequence[int] = (),
 ) -> Any:
     """Return LightGBM's data set of the features, for validation data with the bins of another one.
 
-    ``own`` are the settings that users passed through, on which bins may depend; ``start`` are first scores.
+    ``own`` are the settings that users passed through, on which bins may depend; ``start`` are first scores;
+    ``categorical`` are columns of categories.
     """
     # LightGBM's own objective needs labels and weights, and a data set does not give up what was set once
     shared = _SHARED.get() if settings["objective"] == "none" and start is None else None
-    key = id(data.features), id(like), settings["max_bin"], repr(own)
+    key = id(data.features), id(like), settings["max_bin"], repr(own), tuple(categorical)
     if shared is not None and key in shared:
         return shared[key][1]
     no_labels = np.zeros(data.n_docs)
-    rows = lightgbm().Dataset(data.features, no_labels, like, params=settings, free_raw_data=True)
+    chosen = {} if like is not None else {"categorical_feature": list(categorical)}
+    rows = lightgbm().Dataset(data.features, no_labels, like, params=settings, free_raw_data=True, **chosen)
     if start is not None:
         rows.set_init_score(start)
     quietly(rows.construct)

@@ -57,6 +57,8 @@ class Boosting:
         Of the random choice of documents and features, and of the noise of a surrogate that draws some.
     lightgbm_params : mapping, optional
         Further parameters of LightGBM, e.g. ``{"max_depth": 6}``.
+    categorical : tuple of int
+        Columns that hold categories: whole numbers >= 0, or NaN.
 
     References
     ----------
@@ -77,6 +79,7 @@ class Boosting:
     anneal: float = 1.0
     seed: int = 0
     lightgbm_params: Mapping[str, Any] | None = None
+    categorical: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("n_trees", "min_data_in_leaf") + ("patience",) * (self.patience is not None):
@@ -173,7 +176,8 @@ class _Run(Progress):
         if self.objective is None:
             _check_labels(data)
         own = trainer.lightgbm_params
-        rows = binned(data, settings, own=own, start=start if first.n_trees else None)
+        begin = start if first.n_trees else None
+        rows = binned(data, settings, own=own, start=begin, categorical=trainer.categorical)
         if self.objective is None:
             weight = None if objective is None else np.repeat(np.asarray(objective), np.diff(data.qptr))
             rows.set_label(data.labels).set_group(np.diff(data.qptr)).set_weight(weight)

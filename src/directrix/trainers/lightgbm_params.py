@@ -18,7 +18,7 @@ _L2 = 20.0  # docs/decisions/0139
 _MAX_BIN, _MAX_BIN_OF_LIGHTGBM = 127, 255
 
 _SAME_BITS = "is fixed, so that a model has the same bits for any number of threads"
-_ONE_TREE = "is fixed: a model here is a sum of trees with numerical splits, of which the best number is kept"
+_ONE_TREE = "is fixed: a model here is a sum of trees, of which the best number is kept"
 _HAS_OURS = {
     "BoostedRanker(n_trees=...)": "num_iterations num_iteration n_iter num_tree num_trees num_round "
     "num_rounds nrounds num_boost_round n_estimators max_iter",
@@ -37,12 +37,13 @@ _HAS_OURS = {
     "fit(..., measure='nDCG@10')": "metric metrics metric_types eval_at ndcg_eval_at ndcg_at "
     "map_eval_at map_at",
     "fit(..., verbose=True)": "verbosity verbose",
+    "BoostedRanker(categorical_features=...)": "categorical_feature cat_feature categorical_column "
+    "cat_column",
     "directrix.set_threads(2)": "num_threads num_thread nthread nthreads n_jobs",
 }
 _FIXED = {
     _SAME_BITS: "deterministic force_row_wise force_col_wise device_type device tree_learner",
-    _ONE_TREE: "boosting boosting_type boost linear_tree linear_trees num_class num_classes "
-    "categorical_feature cat_feature categorical_column cat_column",
+    _ONE_TREE: "boosting boosting_type boost linear_tree linear_trees num_class num_classes",
 }
 _REFUSED = {
     **{name: f"type {ours} instead" for ours, names in _HAS_OURS.items() for name in names.split()},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, TypeVar
@@ -11,6 +12,7 @@ import numpy as np
 
 from directrix.data.arrow.layout import Layout
 from directrix.data.arrow.library import decoding
+from directrix.data.categories import Categories, by_column, is_missing
 from directrix.data.grouping import object_array
 from directrix.data.options import IF_MISSING
 from directrix.data.validate import has_finite_sum
@@ -47,6 +49,7 @@ class Columns:
 
     def __init__(self, layout: Layout, missing: str = "error") -> None:
         self._layout, self._missing = layout, missing
+        self._found: dict[str, dict[str, float]] = {name: {} for name in layout.categorical}
 
     @_decoding
     def labels(self, batch: Any, place: Place) -> Float64Array:
@@ -97,12 +100,32 @@ class Columns:
             values = _without_nulls(batch, self._layout.lists, place).flatten().to_numpy(zero_copy_only=False)
             rows = values.reshape(n, self._layout.n_features).astype(dtype, copy=False)
         else:
-            columns = [batch.column(name).to_numpy(zero_copy_only=False) for name in names]
+            columns = [self._column(batch, name) for name in names]
             rows = np.empty((n, len(names)), dtype=dtype)
             for first in range(0, n, _ROWS):
                 for feature, column in enumerate(columns):
                     rows[first : first + _ROWS, feature] = column[first : first + _ROWS]
         return self._checked(rows, place)
+
+    def _column(self, batch: Any, name: str) -> Array:
+        """Numbers of a feature; of categories their places in the order in which they are met."""
+        column = batch.column(name)
+        if name not in self._found:
+            return column.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+        place = self._found[name]
+        cells = column.to_pylist()
+        values = (None if is_missing(value) or value == "" else str(value) for value in cells)
+        codes = [math.nan if value is None else place.setdefault(value, len(place)) for value in values]
+        return np.array(codes, dtype=np.float64)
+
+    def categories(self, features: Array) -> Categories | None:
+        """Return the names of all categories that were read, and give them alphabetical places."""
+        for name, place in self._found.items():
+            column = features[:, (self._layout.names or ()).index(name)]
+            new = {old: float(i) for i, old in enumerate(place[name] for name in sorted(place))}
+            column[:] = [new.get(code, math.nan) for code in column.tolist()]
+        names = {name: tuple(sorted(place)) for name, place in self._found.items()}
+        return by_column(names, self._layout.names or ()) or self._layout.stored
 
     def _checked(self, rows: Array, place: Place) -> Array:
         if has_finite_sum(rows):

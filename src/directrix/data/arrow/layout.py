@@ -5,18 +5,20 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from directrix.data.arrow.text import not_a_number
-from directrix.data.columns import ColumnNames, categorical, roles_of
+from directrix.data.categories import Categories, categories_from
+from directrix.data.columns import ColumnNames, roles_of
 from directrix.errors import InputError
 
-FEATURE_NAMES = b"directrix.feature_names"
-"""Key of the names of features in the metadata of a schema, as a list in JSON."""
+FEATURE_NAMES, CATEGORIES = b"directrix.feature_names", b"directrix.categories"
+"""Keys of the names of features, and of their categories, in the metadata of a schema, as lists in JSON."""
 
 INDEX = re.compile(r"__index_level_\d+__")  # a column in which pandas stores its index
 
@@ -39,6 +41,10 @@ class Layout:
     """The one column that holds all features as lists."""
     dtype: np.dtype[Any]
     """float32 if all features fit into it exactly, else float64."""
+    categorical: tuple[str, ...] = ()
+    """Columns of features whose values are names of categories."""
+    stored: Categories | None = None
+    """Names of categories whose places a list holds."""
 
     @property
     def columns(self) -> list[str]:
@@ -63,13 +69,17 @@ def layout_of(pa: Any, schema: Any, path: Path, names: ColumnNames, cells: Any =
     is_list = is_list and (not names.features or pa.types.is_nested(schema.field(given[0]).type))
     numbers = [roles.label] if roles.label else []
     times = Counter(roles.features)
+    is_category = partial(_is_category, pa, schema, names)
+    categorical = () if is_list else tuple(name for name in roles.features if is_category(name))
     for name in numbers if is_list else [*numbers, *roles.features]:
         if times[name] > 1:
             raise InputError(f"{path}: two columns have the name {name!r}; rename one.")
-        _check_number(pa, path, name, schema.field(name).type, cells)
+        if name not in categorical:
+            _check_number(pa, path, name, schema.field(name).type, cells)
     if not is_list:
         dtype = _dtype(pa, [schema.field(name).type for name in roles.features])
-        return Layout(roles.features, len(roles.features), lists=None, dtype=dtype, **places)
+        whole = Layout(roles.features, len(roles.features), lists=None, dtype=dtype, **places)
+        return replace(whole, categorical=categorical)
     if others := [name for name in roles.features if name != given[0]]:
         raise InputError(
             f"{path}: there is a column {others[0]!r} besides a list column 'features'; features are in "
@@ -84,8 +94,10 @@ def layout_of(pa: Any, schema: Any, path: Path, names: ColumnNames, cells: Any =
             f"{path}: the column {given[0]!r} is {kind}; a list of numbers of one length is needed. Type "
             "column.cast(pyarrow.list_(pyarrow.float32(), n_features))."
         )
-    stored = _stored_names((schema.metadata or {}).get(FEATURE_NAMES), kind.list_size, path)
-    return Layout(stored, kind.list_size, lists=given[0], dtype=_dtype(pa, [kind.value_type]), **places)
+    metadata, n, dtype = schema.metadata or {}, kind.list_size, _dtype(pa, [kind.value_type])
+    stored = _stored_names(metadata.get(FEATURE_NAMES), n, path)
+    categories = _stored_categories(metadata.get(CATEGORIES), n, path)
+    return Layout(stored, n, lists=given[0], dtype=dtype, stored=categories, **places)
 
 
 def _stored_names(text: bytes | None, n: int, path: Path) -> tuple[str, ...] | None:
@@ -104,19 +116,34 @@ def _stored_names(text: bytes | None, n: int, path: Path) -> tuple[str, ...] | N
     return tuple(names)
 
 
+def _stored_categories(text: bytes | None, n: int, path: Path) -> Categories | None:
+    if text is None:
+        return None
+    try:
+        return categories_from(json.loads(text), n)
+    except (ValueError, RecursionError):
+        raise InputError(
+            f"{path}: its metadata do not name the categories of {n} features; write the file again."
+        ) from None
+
+
+def _is_category(pa: Any, schema: Any, names: ColumnNames, name: str) -> bool:
+    return name in (names.categorical or ()) or pa.types.is_dictionary(schema.field(name).type)
+
+
 def _is_number(pa: Any, kind: Any) -> bool:
     return any(is_kind(kind) for is_kind in (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean))
 
 
 def _check_number(pa: Any, path: Path, name: str, kind: Any, cells: Any) -> None:
-    if pa.types.is_dictionary(kind):
-        raise categorical(str(path), name, kind)
     if not _is_number(pa, kind) and not pa.types.is_null(kind):
         where = "" if cells is None else not_a_number(cells.column(name))
         raise InputError(
             f"{path}: the column {name!r} is {kind}{where}; numbers are needed.",
-            python=f"Encode it, or leave it out: table.drop_columns([{name!r}]).",
-            shell="Encode or remove it, or name the columns of features: --feature-columns NAME,... .",
+            python=f"Leave it out: table.drop_columns([{name!r}]); or, for trees, write it as a dictionary: "
+            "table.column(name).dictionary_encode().",
+            shell=f"If it holds categories, for trees, type --categorical-columns {name}; or name the "
+            "columns of features: --feature-columns NAME,... .",
         )
 
 

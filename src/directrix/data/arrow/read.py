@@ -18,6 +18,7 @@ from directrix.data.memory import check_room
 from directrix.data.options import check_missing
 from directrix.data.queries import Queries
 from directrix.data.stored import RawRows, StoredFeatures
+from directrix.errors import InputError
 
 _ROW_BYTES = 24  # label, boundary and row of a document
 
@@ -40,7 +41,8 @@ def read_parquet(
     ``label``       relevance, a number >= 0
     ``docno``       optional: identifier of the document, text or null
     ``features``    all features as one list of fixed size, ``fixed_size_list<float>[n_features]``
-    other columns   instead of ``features``: one numeric column per feature, whose names are kept
+    other columns   instead of ``features``: one numeric column per feature, whose names are kept, or one of
+                    categories (a dictionary column)
     ==============  ======================================================================================
 
     Parameters
@@ -107,7 +109,9 @@ def read_table(
         doc_ids=np.concatenate(docs) if docs else None,
     )
     in_order = np.array_equal(q.rows, np.arange(row))
-    return replace(q, features=features if in_order else features[q.rows], feature_names=layout.names)
+    categories = reader.categories(features)
+    features = features if in_order else features[q.rows]
+    return replace(q, features=features, feature_names=layout.names, categories=categories)
 
 
 def open_parquet(
@@ -171,6 +175,12 @@ def open_table(path: str | os.PathLike[str], *, columns: ColumnNames = RECOGNISE
     path = path_of(path)
     files = ArrowFiles(path, columns)
     layout, reader = files.layout, Columns(files.layout)
+    if layout.categorical:
+        raise InputError(
+            f"{path}: the column {layout.categorical[0]!r} holds categories, which cannot stay in the file.",
+            python="Type directrix.data.read_parquet(path).",
+            shell="Type --no-stream, or name the other columns: --feature-columns NAME,OTHER.",
+        )
     _check_room(files)
     labels, row, runs = np.empty(files.n_rows), 0, QueryRuns()
     for place, batch in files.batches([*filter(None, (layout.qid, layout.label))]):
@@ -190,6 +200,7 @@ def open_table(path: str | os.PathLike[str], *, columns: ColumnNames = RECOGNISE
         None,
         layout.names,
         np.arange(files.n_rows),
+        layout.stored,
     )
 
 

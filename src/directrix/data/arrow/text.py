@@ -72,7 +72,8 @@ def read_columns(pa: Any, path: Path, names: ColumnNames) -> Any:
     sign = delimiter(path)
     with open_data(path) as file:
         if not sign:
-            return _fixed(pa, pyarrow.json.read_json(file, pyarrow.json.ReadOptions(block_size=_BLOCK)))
+            text = pa.BufferReader(_objects(path, file.read()))
+            return _fixed(pa, pyarrow.json.read_json(text, pyarrow.json.ReadOptions(block_size=_BLOCK)))
         header = header_of(path)
         given = (names.qid, names.doc_id)
         ids = [name for name in header if name in given or name in KNOWN["qid"] or name in KNOWN["doc_id"]]
@@ -80,12 +81,25 @@ def read_columns(pa: Any, path: Path, names: ColumnNames) -> Any:
             file,
             pyarrow.csv.ReadOptions(block_size=_BLOCK),
             pyarrow.csv.ParseOptions(delimiter=sign, newlines_in_values=True),
-            pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(ids, pa.string())),
+            pyarrow.csv.ConvertOptions(
+                column_types=dict.fromkeys([*ids, *(names.categorical or ())], pa.string())
+            ),
         )
     for name in ids:
         place = table.schema.get_field_index(name)
         table = table.set_column(place, name, _integers(pa, table.column(place)))
     return table
+
+
+def _objects(path: Path, text: bytes) -> bytes:
+    """Return JSON lines; `InputError` unless each begins as an object: a `null` ends pyarrow's process."""
+    for place, line in enumerate(text.split(b"\n"), start=1):
+        if line.lstrip()[:1] not in (b"", b"{"):
+            raise InputError(
+                f"{path}:{place}: {line[:40].decode(errors='replace')!r} is no JSON object; each line reads "
+                '{"qid": 1, "label": 0, "bm25": 2.5}.'
+            )
+    return text
 
 
 def _fixed(pa: Any, table: Any) -> Any:

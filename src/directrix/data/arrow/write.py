@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from directrix.data.arrow.layout import FEATURE_NAMES
+from directrix.data.arrow.layout import CATEGORIES, FEATURE_NAMES
 from directrix.data.arrow.library import import_arrow
 from directrix.data.atomic import replacing
 from directrix.data.formats import ARROW
@@ -141,7 +141,8 @@ class _Sink:
             *[("docid", pa.string())] * (q.doc_ids is not None),
             ("features", pa.list_(value, rows.shape[1])),
         ]
-        metadata = None if q.feature_names is None else {FEATURE_NAMES: json.dumps(list(q.feature_names))}
+        lists = {FEATURE_NAMES: q.feature_names, CATEGORIES: q.categories}
+        metadata = {key: json.dumps(values) for key, values in lists.items() if values is not None}
         self._schema = pa.schema(fields, metadata=metadata)
         if self._is_parquet:
             writer = pa.parquet.ParquetWriter(

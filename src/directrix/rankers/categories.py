@@ -1,0 +1,86 @@
+"""Columns of categories of a model and of the data that it meets."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from directrix.data.categories import Categories
+from directrix.data.queries import Queries
+from directrix.errors import InputError
+from directrix.types import is_sparse
+
+_ADVICE = {
+    "python": "Train trees, which split by sets of categories: BoostedRanker() without a scale; or give each "
+    "category a column of 0 and 1, e.g. pandas.get_dummies(frame).",
+    "shell": "Type --method YetiRank, whose trees split by sets of categories, or name the other columns: "
+    "--feature-columns NAME,OTHER.",
+}
+
+
+def matched(q: Queries, categories: Categories | None, which: str = "the data") -> Queries:
+    """Return queries whose features hold places among these names: those of a model, or of training data.
+
+    A category without a place becomes missing (NaN).
+
+    Raises
+    ------
+    InputError
+        If one has categories where the other has numbers.
+    """
+    if q.categories == categories:
+        return q
+    none = (None,) * q.n_features
+    features = q.features.copy()
+    for column, (own, wanted) in enumerate(zip(q.categories or none, categories or none, strict=True)):
+        if own == wanted:
+            continue
+        name = repr(column if q.feature_names is None else q.feature_names[column])
+        if own is None or wanted is None:
+            have, needed = ("numbers", "categories") if own is None else ("categories", "numbers")
+            raise InputError(
+                f"the column {name} of {which} holds {have}, the model was trained on {needed} in it; give "
+                "a frame or a table with the columns of the training data."
+            )
+        place = {text: float(i) for i, text in enumerate(wanted)}
+        table = np.array([*(place.get(text, np.nan) for text in own), np.nan])
+        codes = features[:, column]
+        features[:, column] = table[np.where(np.isnan(codes), len(own), codes).astype(np.int64)]
+    return replace(q, features=features, categories=categories)
+
+
+def refuse_categories(q: Queries, what: str) -> None:
+    """Raise `InputError` if a column of the data holds categories, which ``what`` cannot use."""
+    column = next((i for i, names in enumerate(q.categories or ()) if names is not None), None)
+    if column is not None:
+        name = column if q.feature_names is None else q.feature_names[column]
+        raise InputError(
+            f"the column {name!r} holds categories, whose order means nothing; {what} compares numbers.",
+            **_ADVICE,
+        )
+
+
+def column_of(name: int | str, q: Queries) -> int:
+    """Return the column of a feature by its number from 0, or its name."""
+    known = q.feature_names or ()
+    if isinstance(name, str) and name in known:
+        return known.index(name)
+    if isinstance(name, int | np.integer) and not isinstance(name, bool) and 0 <= name < q.n_features:
+        return int(name)
+    raise InputError(
+        f"categorical_features has {name!r}; the data have {q.n_features} features, numbered from 0"
+        + (f", with the names {', '.join(known[:20])}." if known else " and without names.")
+    )
+
+
+def check_codes(q: Queries, column: int) -> None:
+    """Raise `InputError` unless a column holds whole numbers from 0 to 2^31 - 1, or NaN."""
+    values = q.features[:, [column]]
+    values = (values.data if is_sparse(values) else values).astype(np.float64)
+    bad = ~(np.isnan(values) | ((values >= 0.0) & (values < 1 << 31) & (values == np.floor(values))))
+    if bad.any():
+        raise InputError(
+            f"categorical_features: column {column} holds {float(values[bad][0]):g}; categories in arrays "
+            "are whole numbers >= 0. Or give a frame with a column of a categorical type."
+        )

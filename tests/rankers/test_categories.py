@@ -1,0 +1,192 @@
+"""Columns of categories: trees split by sets of them, and find them again by their names."""
+
+import json
+import pickle
+
+import lightgbm
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.model_selection import GroupKFold, cross_val_score
+
+import directrix as dx
+from directrix.experiments import permutation_importance
+
+N = 1200
+QID = np.repeat(np.arange(N // 20), 20)
+SHOPS = np.array(list("abcdefghijklmnopqrst"))
+
+
+@pytest.fixture(scope="module")
+def data():
+    """A frame whose shops are good or bad in no order, and labels."""
+    rng = np.random.default_rng(0)
+    shop, price = rng.choice(SHOPS, N), rng.random(N)
+    worth = np.isin(shop, list("adfiknqt")) + 0.5 * price
+    y = (worth + rng.normal(0.0, 0.2, N) > 0.9).astype(int) + (worth > 1.3)
+    return pd.DataFrame({"shop": pd.Categorical(shop), "price": price}), y
+
+
+@pytest.fixture(scope="module")
+def ranker(data):
+    return trees().fit(*data, qid=QID)
+
+
+def trees(**more):
+    return dx.BoostedRanker(**{"n_trees": 15, "num_leaves": 4, **more})
+
+
+def codes(frame):
+    return frame.assign(shop=frame["shop"].cat.codes.astype(float))
+
+
+def test_sets_of_categories_rank_better_than_their_codes(data, ranker):
+    frame, y = data
+    by_code = trees().fit(codes(frame), y, qid=QID)
+    assert ranker.score(frame, y, qid=QID) > by_code.score(codes(frame), y, qid=QID) + 0.02
+    assert ranker.trees_.categories
+    assert ranker.categories_ == (tuple(SHOPS), None)
+
+
+def test_scores_are_those_of_lightgbm(data, ranker):
+    frame, _ = data
+    theirs = lightgbm.Booster(model_str=ranker.trees_.to_lightgbm())
+    np.testing.assert_array_equal(ranker.predict(frame), theirs.predict(codes(frame).to_numpy()))
+
+
+def test_categories_are_found_by_name(data, ranker, tmp_path):
+    frame, _ = data
+    expected = ranker.predict(frame)
+    shop, price = frame["shop"], frame["price"]
+    ranker.save(tmp_path / "model.json")
+    loaded, copied = dx.load(tmp_path / "model.json"), pickle.loads(pickle.dumps(ranker))
+    for one in (ranker, loaded, copied):
+        for others in (
+            frame.assign(shop=pd.Categorical(shop, categories=SHOPS[::-1])),
+            {"price": price, "shop": shop},
+            pl.DataFrame({"shop": pl.Series(list(shop), dtype=pl.Categorical), "price": price}),
+            pl.DataFrame({"shop": pl.Series(list(shop), dtype=pl.Enum(SHOPS)), "price": price}),
+            pa.table({"shop": pa.array(list(shop)).dictionary_encode(), "price": price}),
+        ):
+            np.testing.assert_array_equal(one.predict(others), expected)
+    few = shop != "a"
+    left = frame[few].assign(shop=shop[few].cat.remove_unused_categories())
+    np.testing.assert_array_equal(ranker.predict(left), expected[few])
+    assert loaded.categories_ == ranker.categories_
+
+
+def test_an_unknown_category_is_a_missing_one(data, ranker):
+    frame, _ = data
+    unknown = frame.assign(shop=pd.Categorical(np.where(frame["shop"] == "a", "new", frame["shop"])))
+    missing = frame.assign(shop=frame["shop"].where(frame["shop"] != "a"))
+    np.testing.assert_array_equal(ranker.predict(unknown), ranker.predict(missing))
+    assert (ranker.predict(unknown) != ranker.predict(frame)).any()
+
+
+def test_arrays_hold_whole_numbers(data, ranker):
+    frame, y = data
+    X = codes(frame)
+    expected = ranker.predict(frame)
+    for given, column in ((X, "shop"), (X, 0), (X.to_numpy(), 0)):
+        own = trees(categorical_features=[column]).fit(given, y, qid=QID)
+        np.testing.assert_array_equal(own.predict(given), expected)
+    assert clone(own).categorical_features == [0]
+
+
+def test_queries_keep_categories(data, ranker):
+    frame, y = data
+    q = dx.Queries.from_frame(frame.assign(label=y, qid=QID))
+    np.testing.assert_array_equal(ranker.predict_queries(q), ranker.predict(frame))
+    assert q.take([3, 1]).categories == q.categories
+    kept = (frame["shop"] != "b").to_numpy()
+    part = dx.Queries.from_frame(frame.assign(label=y, qid=QID)[kept])
+    by_text = frame.assign(label=y, qid=QID, shop=frame["shop"].astype(str))
+    assert dx.Queries.from_frame(by_text, categorical="shop").categories == q.categories
+    np.testing.assert_array_equal(ranker.predict_queries(part), ranker.predict(frame)[kept])
+    importance = permutation_importance(ranker, q, "nDCG@5", n_repeats=1)
+    assert importance.mean[0] > 0.1
+    stopped = trees().fit_queries(q, part)
+    assert stopped.evals_result_["valid_0"]
+
+
+def test_trees_go_on_with_the_same_categories(data, ranker):
+    frame, y = data
+    more = trees(n_trees=11, init_model=trees(n_trees=4).fit(frame, y, qid=QID)).fit(frame, y, qid=QID)
+    np.testing.assert_array_equal(more.predict(frame), ranker.predict(frame))
+    few = (frame["shop"] != "a").to_numpy()
+    left = frame[few].assign(shop=frame["shop"][few].cat.remove_unused_categories())
+    with pytest.raises(dx.InputError, match="init_model was fitted to other categories"):
+        trees(init_model=ranker).fit(left, y[few], qid=QID[few])
+
+
+def test_a_search_leaves_out_what_takes_no_categories(data):
+    frame, y = data
+    auto = dx.AutoRanker(method="ListNet,YetiRank", folds=2).fit(frame, y, qid=QID)
+    assert auto.search_.chosen.method == "YetiRank"
+    assert "ListNet could not be trained" in auto.search_.remarks[0]
+    assert "'shop' holds categories" in auto.search_.remarks[0]
+
+
+def test_scikit_learn_hands_frames_on(data):
+    frame, y = data
+    with sklearn.config_context(enable_metadata_routing=True):
+        ranker = trees().set_fit_request(qid=True).set_score_request(qid=True)
+        params = {"qid": QID, "groups": QID}
+        assert cross_val_score(ranker, frame, y, cv=GroupKFold(3), params=params).min() > 0.8
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda f, y: dx.LinearRanker().fit(f, y, qid=QID), "'shop' holds categories.*LinearRanker compares"),
+        (lambda f, y: trees(scale="log").fit(f, y, qid=QID), "'shop' holds categories"),
+        (lambda f, y: trees(scale="log", categorical_features=[0]).fit(codes(f), y, qid=QID), "scale='log'"),
+        (
+            lambda f, y: trees(categorical_features=["shp"]).fit(codes(f), y, qid=QID),
+            "'shp'.*names shop, price",
+        ),
+        (
+            lambda f, y: trees(categorical_features=[2]).fit(codes(f), y, qid=QID),
+            "2 features, numbered from 0",
+        ),
+        (lambda f, y: trees(categorical_features=[1]).fit(codes(f), y, qid=QID), "column 1 holds 0.*whole"),
+        (
+            lambda f, y: trees(lightgbm_params={"monotone_constraints": [1, 0]}).fit(f, y, qid=QID),
+            "no order; give 0 for the columns 0",
+        ),
+        (
+            lambda f, y: trees(lightgbm_params={"monotone_constraints": "-1,0"}).fit(f, y, qid=QID),
+            "no order; give 0 for the columns 0",
+        ),
+        (
+            lambda f, y: trees(lightgbm_params={"categorical_feature": [0]}).fit(f, y, qid=QID),
+            r"type BoostedRanker\(categorical_features=...\)",
+        ),
+        (lambda f, y: trees().fit(f, y, qid=QID).predict(codes(f)), "'shop' of the data holds numbers"),
+        (lambda f, y: trees().fit(codes(f), y, qid=QID).predict(f), "'shop' of the data holds categories"),
+        (
+            lambda f, y: trees().fit(f, y, qid=QID, eval_set=(codes(f), y), eval_qid=QID),
+            "'shop' of the validation data holds numbers",
+        ),
+    ],
+)
+def test_what_is_no_category_is_refused_by_name(data, make, message):
+    with pytest.raises(dx.InputError, match=message):
+        make(*data)
+
+
+@pytest.mark.parametrize(
+    "bad", [{}, [["a", "b"]], ["a", None], [["a", "a"], None], [[1, 2], None], [[["a"]], None]]
+)
+def test_damaged_categories_of_a_file(ranker, tmp_path, bad):
+    path = tmp_path / "model.json"
+    ranker.save(path)
+    content = json.loads(path.read_text())
+    content["features"]["categories"] = bad
+    path.write_text(json.dumps(content))
+    with pytest.raises(dx.InputError, match="categories"):
+        dx.load(path)
