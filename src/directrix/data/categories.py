@@ -22,7 +22,7 @@ def places(values: Sequence[Any]) -> tuple[Float64Array, tuple[str, ...]]:
 
 
 def categories_from(listed: Any, n_features: int) -> Categories:
-    """Return categories that a file holds as lists; `ValueError` if they are none of so many features."""
+    """Return categories that a file holds as lists; `ValueError` if they are not for these features."""
     rows = listed if isinstance(listed, list) else []
     if len(rows) != n_features or not all(row is None or _are_names(row) for row in rows):
         raise ValueError(f"a list of {n_features} entries, each null or a list of different texts, is needed")

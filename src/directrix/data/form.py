@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.types import is_sparse
+from directrix.types import Int64Array, is_sparse
 
 
 def check_shape(values: Any, n: int, name: str) -> None:
@@ -46,3 +46,21 @@ def check_indices(features: Any) -> None:
             f"features are a damaged CSR matrix: {error}. Build it again from rows and columns, "
             "scipy.sparse.coo_array((values, (rows, columns)), shape=X.shape).tocsr()."
         ) from None
+
+
+def check_positions(queries: Any, n_queries: int) -> Int64Array:
+    """Return positions of queries as int64; `InputError` unless each is one from 0 to ``n_queries - 1``."""
+    given = np.asarray(queries)
+    if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
+        raise InputError(
+            f"take: shape {given.shape}, dtype {given.dtype}; positions of queries are a list of "
+            "integers, e.g. q.take([0, 5]); for a mask type q.take(numpy.flatnonzero(mask))."
+        )
+    chosen = given.astype(np.int64)
+    if chosen.size and (chosen.min() < 0 or chosen.max() >= n_queries):
+        worst = chosen[(chosen < 0) | (chosen >= n_queries)][0]
+        raise InputError(
+            f"take: there is no query {worst}; positions are 0 to {n_queries - 1}. "
+            "For an identifier type q.query_ids.index(identifier)."
+        )
+    return chosen

@@ -11,7 +11,7 @@ import numpy as np
 from directrix.data.categories import Categories, by_column
 from directrix.data.columns import ColumnNames
 from directrix.data.columns import feature_names as feature_names_of
-from directrix.data.form import check_form, check_shape
+from directrix.data.form import check_form, check_positions, check_shape
 from directrix.data.frames import arrays_of_queries, encoded, names_of
 from directrix.data.frozen import frozen, frozen_features
 from directrix.data.grouping import copied_rows, object_array, rows_by_query, rows_of
@@ -227,19 +227,7 @@ class Queries:
         InputError
             If a position is no integer or out of range.
         """
-        given = np.asarray(queries)
-        if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
-            raise InputError(
-                f"take: shape {given.shape}, dtype {given.dtype}; positions of queries are a list of "
-                "integers, e.g. q.take([0, 5]); for a mask type q.take(numpy.flatnonzero(mask))."
-            )
-        chosen = given.astype(np.int64)
-        if chosen.size and (chosen.min() < 0 or chosen.max() >= self.n_queries):
-            worst = chosen[(chosen < 0) | (chosen >= self.n_queries)][0]
-            raise InputError(
-                f"take: there is no query {worst}; positions are 0 to {self.n_queries - 1}. "
-                "For an identifier type q.query_ids.index(identifier)."
-            )
+        chosen = check_positions(queries, self.n_queries)
         sizes = np.diff(self.qptr)[chosen]
         index = rows_of(self.qptr[:-1][chosen], sizes)
         qptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)

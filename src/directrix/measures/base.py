@@ -91,10 +91,8 @@ class RankingMeasure(metaclass=_CutByAt):
         return isinstance(value, int | float) and not isinstance(value, bool)
 
     def _refuse(self, field: str, value: object, need: str, example: object) -> InputError:
-        name = type(self).__name__
-        return InputError(
-            f"{name}({field}={short_text(value)}): {field} {need}, e.g. {name}({field}={example!r})."
-        )
+        name, shown = type(self).__name__, short_text(value)
+        return InputError(f"{name}({field}={shown}): {field} {need}, e.g. {name}({field}={example!r}).")
 
     def __call__(
         self, scores: FloatArray, labels: Float64Array, qptr: Int64Array, *, doc_ids: Any = None

@@ -65,7 +65,7 @@ class StumpModel:
     """
 
     def __init__(self, thresholds: Any) -> None:
-        check_features(len(thresholds))
+        check_count(len(thresholds))
         rows = [np.asarray(row, dtype=np.float64).ravel() for row in thresholds]
         self.values = np.concatenate([*rows, np.empty(0)])
         self.ptr = np.append(0, np.cumsum([len(row) for row in rows])).astype(np.int64)
@@ -199,7 +199,7 @@ class StumpModel:
         return bins
 
 
-def check_features(count: int) -> None:
+def check_count(count: int) -> None:
     """Raise `InputError` if there are more features than a `StumpModel` takes."""
     if count > MOST_FEATURES:
         raise InputError(
@@ -234,7 +234,7 @@ def quantile_thresholds(X: Any, n_thresholds: int = 32) -> list[Float64Array]:
     [array([0.5, 2.5]), array([], dtype=float64)]
     """
     n_thresholds = whole(n_thresholds, "n_thresholds", example=32)
-    check_features(X.shape[1])
+    check_count(X.shape[1])
     column = column_reader(X)
     return [_between(np.sort(column(f)), n_thresholds) for f in range(X.shape[1])]
 

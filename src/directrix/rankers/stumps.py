@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval
 
 from directrix.data.queries import Queries
 from directrix.errors import InputError
-from directrix.models.stumps import StumpModel, check_features, quantile_thresholds
+from directrix.models.stumps import StumpModel, check_count, quantile_thresholds
 from directrix.rankers.gradient import GradientRanker, constraints
 from directrix.rankers.named_trainers import trainer_names
 from directrix.rankers.persistence import check, naming, weights
@@ -151,7 +151,7 @@ class StumpRanker(GradientRanker):
     def _restore_model(self, path: Any, model: dict[str, Any], n_features: int) -> Float64Array:
         check(path, '"model"', model, {"stairs": "list"})
         with naming(path, '"features"'):
-            check_features(n_features)
+            check_count(n_features)
         thresholds: list[Float64Array] = [np.empty(0)] * n_features
         steps = thresholds.copy()
         for i, stair in enumerate(model["stairs"]):

@@ -133,7 +133,7 @@ def test_missing_features(tmp_path, missing, expected):
         ({"qid": [[1], [1], [2]]}, r"column 'qid' is list<.*>; an integer or text per row is needed"),
         ({"docid": [[1], [1], [2]]}, r"column 'docid' is list<.*>; an integer or text per row is needed"),
         ({"bm25": ["x", "y", "z"]}, r"column 'bm25' is string; numbers are needed"),
-        ({"features": [[1.0], [2.0], [3.0]]}, r"'bm25' besides a list column 'features'"),
+        ({"features": [[1.0], [2.0], [3.0]]}, r"'bm25' next to a list column 'features'"),
         (
             {"features": [[1.0], [2.0, 1.0], [3.0]], "bm25": None, "clicks": None},
             r"'features' is list<.*>; a list of numbers of one length",

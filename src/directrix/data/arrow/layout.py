@@ -82,7 +82,7 @@ def layout_of(pa: Any, schema: Any, path: Path, names: ColumnNames, cells: Any =
         return replace(whole, categorical=categorical)
     if others := [name for name in roles.features if name != given[0]]:
         raise InputError(
-            f"{path}: there is a column {others[0]!r} besides a list column 'features'; features are in "
+            f"{path}: there is a column {others[0]!r} next to a list column 'features'; features are in "
             "columns or a list.",
             python=f"Leave it out, e.g. table.drop_columns({others[:1]!r}), or append it to that.",
             shell="Name the one to use: --feature-columns features.",
