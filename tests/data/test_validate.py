@@ -80,7 +80,7 @@ ARRAYS = {
     "qid number": ({"qid": 7}, r"qid is 7; a sequence with one identifier per row"),
     "qid lists": (
         {"qid": [[1], [1], [2], [2]]},
-        r"qid holds values that cannot name a query \(unhashable type: 'list'\)",
+        r"qid holds values that cannot name a query \(.*unhashable type: 'list'\)",
     ),
     "group sum wraps around": ({"group": [2**62] * 4 + [4]}, r"5 sizes add up to 18,446,744,073,709,551,6"),
     "group sum": ({"group": [1, 2]}, r"2 sizes add up to 3, but X has 4 rows"),

@@ -79,7 +79,9 @@ def test_trec_evals_names_give_trec_evals_values(data_dir, tmp_path):
         pd.read_csv(qrels, sep=" ", names=["query_id", "i", "doc_id", "relevance"], dtype={0: str}),
         pd.read_csv(run, sep=" ", names=["query_id", "q", "doc_id", "rank", "score", "tag"], dtype={0: str}),
     )
-    meant = ["AP", "RR", "P@5", "R@100", "Success@1", "AP@100", "nDCG@10"]
-    other = ir_measures.calc_aggregate(list(map(ir_measures.parse_measure, meant)), *frames)
+    from ir_measures import AP, RR, P, R, Success, nDCG
+
+    meant = [AP, RR, P @ 5, R @ 100, Success @ 1, AP @ 100, nDCG @ 10]
+    other = ir_measures.calc_aggregate(meant, *frames)
     for name, measure in zip(names, meant, strict=True):
-        np.testing.assert_allclose(found[name], other[ir_measures.parse_measure(measure)], atol=5e-5, rtol=0)
+        np.testing.assert_allclose(found[name], other[measure], atol=5e-5, rtol=0)
