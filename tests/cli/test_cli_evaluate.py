@@ -161,7 +161,7 @@ SCORES = {
     "two columns": (b"1 2\n" * 80, "bad.txt:1: '1 2'"),
     "blank line inside": (b"1\n\n" * 80, "bad.txt:2: ''"),
     "empty": (b"", "has 0 scores"),
-    "binary": (b"\xff\xfe\x00", "is not text"),
+    "binary": (b"\xff\xfe\x00", "a NUL byte; text in UTF-8 is needed"),
     "underscore": (b"1_0\n" * 80, "bad.txt:1: '1_0'"),
     "a cut off model": (b'{"format": "directrix/1"', "is not JSON"),
     "json of another kind": (b"[1, 2]", "holds a JSON list"),

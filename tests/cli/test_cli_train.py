@@ -169,7 +169,7 @@ def test_auto_has_an_answer_for_every_measure(run, files, tmp_path, name):
     [
         (("-m", "nGCD@10"), "nGCD"),
         (("-m", "nDCG@0"), "k"),
-        (("--method", "ApproxNDGC"), "Did you mean 'ApproxNDCG'"),
+        (("--method", "ApproxNDGC"), "did you mean 'ApproxNDCG'"),
         (("--set", "alfa=3"), "'alpha'?"),
         (("--set", "alpha"), "KEY=VALUE is needed"),
         (("--set", "alpha=3", "--set", "alpha=4"), "is given twice"),

@@ -214,7 +214,7 @@ def test_a_run_of_other_settings_or_data_is_refused(run, done, folds, tmp_path):
 
 def test_what_is_wrong_is_said_before_anything_is_done(run, folds, tmp_path):
     cases = [
-        (("--method", "Regresion"), 2, "Did you mean 'Regression'"),
+        (("--method", "Regresion"), 2, "did you mean 'Regression'"),
         (("--method", "Regression", "--set", "alpha=3"), 2, "method 'Regression' has no setting 'alpha'"),
         (("--method", "ApproxAP", "--set", "alpha=-3"), 2, "alpha"),
         (("--method", "Regression", "--set", "random_state=3"), 2, "give only --seed"),

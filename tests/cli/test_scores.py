@@ -7,9 +7,9 @@ from directrix import InputError
 from directrix.cli.scores import read_scores
 
 
-@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
 @pytest.mark.parametrize("start", ["", "\ufeff"])
-def test_lines_may_end_in_any_way(start, end, tmp_path):
+def test_lines_may_end_as_on_windows(start, end, tmp_path):
     path = tmp_path / "scores.txt"
     path.write_bytes(f"{start}0.5{end} -1e3 {end}2{end}".encode())
     np.testing.assert_array_equal(read_scores(path, 3, path), [0.5, -1000.0, 2.0])

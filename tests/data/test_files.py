@@ -4,6 +4,7 @@ import errno
 import os
 import re
 import stat
+import tempfile
 import threading
 from pathlib import Path
 
@@ -100,8 +101,9 @@ def folder(tmp_path):
     if os.geteuid():
         yield tmp_path
         return
-    for path in (tmp_path, *list(tmp_path.parents)[:2]):
-        path.chmod(0o755)
+    for path in (tmp_path, *tmp_path.parents):
+        if Path(tempfile.gettempdir()) in path.parents:
+            path.chmod(0o755)
     os.chown(tmp_path, 65534, 65534)
     os.seteuid(65534)
     yield tmp_path

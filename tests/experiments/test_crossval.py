@@ -517,7 +517,7 @@ def test_messages(splits):
         (dict(entries=[]), "3 folds, 0 entries, 1 measures; at least one of each is needed"),
         (dict(entries=["Regression", "Regression"]), "entry 'Regression' is given 2 times"),
         (dict(given=[splits[0], splits[0]]), "fold 'Fold1' is given 2 times"),
-        (dict(entries=["Regresion"]), "Did you mean 'Regression'"),
+        (dict(entries=["Regresion"]), "did you mean 'Regression'"),
         (dict(search="bayes"), "search='bayes': 'grid', 'random' and 'halving' are known"),
         (dict(n_candidates=3), "n_candidates=3 has no effect on a search over the whole grid"),
         (dict(search="random", n_candidates=0), "n_candidates"),

@@ -120,7 +120,10 @@ def test_names_are_short():
         ("AP(2)", "the parentheses hold field=value pairs"),
         ("AP(rel=)", "the parentheses hold field=value pairs"),
         ("AP(rel=__import__('os'))", "the parentheses hold field=value pairs"),
-        ("AP(ties=random)", "ties must be one of 'expected', 'order', 'trec', 'worst', e.g. ties='expected'"),
+        (
+            "AP(ties=random)",
+            "ties must be one of 'expected', 'order', 'trec', 'ranx', 'worst', e.g. ties='expected'",
+        ),
         ("nDCG(gain='square')", "gain must be one of 'exp', 'linear'"),
         ("nDCG(discount='ln')", "discount must be one of 'log2', 'letor3'"),
         ("RR(empty='nan')", "empty must be one of 'zero', 'skip', 'one'"),

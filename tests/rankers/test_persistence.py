@@ -107,7 +107,7 @@ def _umask():
 def test_saving_where_nothing_can_be_written(ranker, tmp_path):
     with pytest.raises(dx.InputError, match="cannot be written"):
         ranker.save(tmp_path / "absent" / "model.json")
-    with pytest.raises(dx.InputError, match="cannot be written"):
+    with pytest.raises(dx.InputError, match="is a folder; give the name of a file in it"):
         ranker.save(tmp_path)
 
 

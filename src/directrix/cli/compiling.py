@@ -137,6 +137,8 @@ def _measure(name: str) -> None:
         by_id = replace(parsed, ties="trec")
         by_id(scores, labels, qptr)  # no scores tie
         by_id(scores, labels, qptr, doc_ids=[f"d{i}" for i in range(q.n_docs)])
+        with suppress(InputError):  # not every measure orders as ranx
+            replace(parsed, ties="ranx")(scores, labels, qptr)
     with suppress(InputError):  # not every measure has a line search
         line_search(parsed, scores, q.features[:, 0], q.labels, q.qptr)
 

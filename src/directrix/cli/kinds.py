@@ -41,7 +41,7 @@ def tables_of(paths: list[Path], columns: ColumnNames) -> dict[Path, list[str]]:
 
     tables = {path: column_names(path) for path in paths if is_table(path)}
     for key in OPTIONS if tables else ():
-        name = None if key == "features" else getattr(columns, key)
+        name = None if key in ("features", "categorical") else getattr(columns, key)
         if name is not None and not any(name in known for known in tables.values()):
             path, known = list(tables.items())[-1 if key == "score" else 0]
             find(known, key, name, str(path), "")  # raises

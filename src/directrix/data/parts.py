@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from directrix.data.categories import Categories
 from directrix.data.grouping import run_starts
 from directrix.data.queries import Queries
 from directrix.types import Array, Float64Array
@@ -20,10 +21,10 @@ def rows_as_queries(
     qids: Array,
     doc_ids: Array | None,
     names: tuple[str, ...] | None = None,
+    categories: Categories | None = None,
 ) -> Queries:
     """Return checked rows, of which ``first`` precede in the file; the last query may continue after them."""
     starts, n_docs = run_starts(qids), len(labels)
     ids = tuple(qids[starts].tolist())
-    return Queries(
-        features, labels, np.append(starts, n_docs), ids, doc_ids, names, np.arange(first, first + n_docs)
-    )
+    qptr, rows = np.append(starts, n_docs), np.arange(first, first + n_docs)
+    return Queries(features, labels, qptr, ids, doc_ids, names, rows, categories)

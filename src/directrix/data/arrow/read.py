@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from directrix.data.arrow.columns import Columns
 from directrix.data.arrow.files import ArrowFiles
-from directrix.data.arrow.stream import DecodedRows, QueryRuns
+from directrix.data.arrow.stream import DecodedRows, QueryRuns, parquet_parts
 from directrix.data.columns import RECOGNISED, ColumnNames
 from directrix.data.files import path_of
 from directrix.data.memory import check_room
@@ -112,6 +113,14 @@ def read_table(
     categories = reader.categories(features)
     features = features if in_order else features[q.rows]
     return replace(q, features=features, feature_names=layout.names, categories=categories)
+
+
+def table_parts(path: Path, missing: str, columns: ColumnNames) -> Iterator[Queries]:
+    """Rows of a table batch by batch; all at once if categories must be known before the first is written."""
+    if ArrowFiles(path, columns).layout.categorical:
+        yield read_table(path, missing=missing, columns=columns)
+    else:
+        yield from parquet_parts(path, missing, columns)
 
 
 def open_parquet(

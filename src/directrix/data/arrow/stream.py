@@ -110,5 +110,6 @@ def parquet_parts(path: Path, missing: str, columns: ColumnNames) -> Iterator[Qu
         qids = reader.qids(batch, place)
         runs.add(qids, place)
         features, labels = reader.features(batch, place), reader.labels(batch, place)
-        yield rows_as_queries(row, features, labels, qids, reader.doc_ids(batch, place), files.layout.names)
+        docs = reader.doc_ids(batch, place)
+        yield rows_as_queries(row, features, labels, qids, docs, files.layout.names, files.layout.stored)
         row += batch.num_rows

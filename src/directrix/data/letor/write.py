@@ -49,17 +49,17 @@ def write_letor(q: Queries, path: str | os.PathLike[str]) -> None:
     >>> print(path.read_text())
     2 qid:7 1:0.5 2:0.1
     """
-    if q.categories is not None:
-        raise InputError(
-            f"{path} was not written: LETOR text has numbers alone, and the data have categories. Write them "
-            "as *.parquet or *.arrow, or leave those columns out."
-        )
     with replacing(path) as file:
         file.writelines(letor_lines(q))
 
 
 def letor_lines(q: Queries) -> Iterator[bytes]:
     """Give the lines of queries, some thousand at a time."""
+    if q.categories is not None:
+        raise InputError(
+            "LETOR text has numbers alone, and the data have categories. Write them as *.parquet or *.arrow, "
+            "or leave those columns out."
+        )
     heads = _heads(q)
     csr = sp.csr_array(q.features) if sp.issparse(q.features) else None
     for first in range(0, q.n_docs, _ROWS):
