@@ -178,6 +178,7 @@ def test_a_folder_below_one_of_another_user_is_passed_over(made, tmp_path, monke
 
 def test_a_user_without_a_home_gets_no_folder_of_that_name(monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", "~/.cache")  # what Python makes of ~ then
+    monkeypatch.setattr(kernels._CONFIG, "CACHE_DIR", "")
     assert [folder.name for folder in all_kernels()[0]._cache.__class__(twice).folders] == ["__pycache__"]
 
 

@@ -59,6 +59,7 @@ def test_doctor_describes_the_installation(run):
 
 
 def test_doctor_shows_the_kernels_that_are_kept(run, monkeypatch, tmp_path):
+    monkeypatch.setattr(kernels._CONFIG, "CACHE_DIR", "")
     found = json.loads(run("doctor", "-f", "json").stdout)["kernels"]
     assert 0 <= found["compiled"] <= found["kernels"]
     assert [place["folder"].rsplit("/", 1)[1] for place in found["places"]] == ["__pycache__", "_kernels_*"]
