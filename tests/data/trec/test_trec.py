@@ -180,3 +180,11 @@ def test_trec7(data_dir):
     run = dx.read_trec_run(next(iter(sorted((data_dir / "trec7" / "runs").glob("*.gz")))))
     joined = dx.data.join_trec(run, qrels)
     assert int((joined.labels > 0).sum()) == 4674, "relevant documents that were not retrieved count too"
+
+
+def test_a_running_number_in_place_of_subtopics_takes_no_memory(tmp_path):
+    (tmp_path / "qrels").write_text("".join(f"1 {i} d{i} 1\n" for i in range(200_000)))
+    with pytest.raises(
+        dx.InputError, match=r"200,000 documents .* 320 GB .*write 0 in it where a query has none"
+    ):
+        dx.read_trec_qrels(tmp_path / "qrels")

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from directrix.data.grouping import object_array
+from directrix.data.memory import check_room
 from directrix.types import Array, Float64Array, Int64Array
 
 
@@ -29,7 +30,7 @@ def by_subtopic(
     """Join the lines of each document; None if no query has two subtopics.
 
     Lines come grouped by query. Of two lines with the same document and subtopic the last one counts; the
-    caller refuses them.
+    caller refuses them. Raises `InputError` if documents times subtopics do not fit into memory.
     """
     rows, columns = np.empty(len(values), np.int64), np.empty(len(values), np.int64)
     names: list[str] = []
@@ -45,6 +46,11 @@ def by_subtopic(
     n_subtopics = int(columns.max(initial=0)) + 1
     if n_subtopics == 1:
         return None
+    check_room(
+        8 * len(names) * n_subtopics,
+        f"judgements of {len(names):,} documents for up to {n_subtopics:,} subtopics",
+        python="The second column of qrels is the subtopic: write 0 in it where a query has none.",
+    )
     judged = np.full((len(names), n_subtopics), np.nan)
     judged[rows, columns] = values
     labels = np.fmax.reduce(judged, axis=1)
