@@ -175,7 +175,7 @@ def test_masked_numbers_are_not_used_as_if_they_were_there():
         lambda: dx.evaluate("AP", [3, 2, 1], labels),
         lambda: dx.LinearRanker().fit(np.eye(3), labels, qid=[1, 1, 1]),
     ):
-        with pytest.raises(dx.InputError, match="1 numbers are masked"):
+        with pytest.raises(dx.InputError, match="1 entries are masked"):
             call()
     assert dx.evaluate("bpref", [3, 2, 1], labels) == dx.evaluate("bpref", [3, 2, 1], [np.nan, 0, 1])
     whole = np.ma.masked_array([1, 0, 1], [False] * 3)

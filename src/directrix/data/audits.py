@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from directrix.data.need import need_queries
 from directrix.data.queries import Queries
 from directrix.types import Array
 
@@ -119,7 +120,10 @@ def audit(files: Mapping[str, Queries]) -> Audit:
     ['train and test share 2 query identifiers (0, 1): ...', '20 rows of test have the same features ...']
     """
     facts, hashes = [], {}
+    if not isinstance(files, Mapping):
+        raise InputError(f"audit got a {type(files).__name__}; type audit({{'train': q}}), names to Queries.")
     for name, q in files.items():
+        need_queries(q, "audit")
         fact, hashes[name] = _look(name, q)
         facts.append(fact)
     overlaps = []

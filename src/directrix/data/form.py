@@ -1,4 +1,4 @@
-"""The form of `Queries`: shapes and types, without values."""
+"""Forms of arrays: what is one, of which type and shape, and what `Queries` are made of."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.types import Int64Array, is_sparse
+from directrix.types import Array, Float64Array, Int64Array, is_sparse
 
 
 def check_shape(values: Any, n: int, name: str) -> None:
@@ -64,3 +64,50 @@ def check_positions(queries: Any, n_queries: int) -> Int64Array:
             "For an identifier type q.query_ids.index(identifier)."
         )
     return chosen
+
+
+def as_array(values: Any, what: str) -> Array:
+    """Return whatever is like an array as one; `InputError` if it is sparse, ragged, or masked anywhere."""
+    refuse_masked(values, what)
+    if is_sparse(values):
+        raise InputError(
+            f"{what}: a sparse matrix of shape {values.shape}; an array is needed. Type X.toarray().ravel()."
+        )
+    try:
+        return np.asarray(values)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"{what}: not an array ({error}); one number per row is needed.") from error
+
+
+def as_floats(values: Any, what: str, needed: str = "one number per row") -> Float64Array:
+    """Return real numbers as float64, of any shape; objects if all are numbers that a float can hold."""
+    array = as_array(values, what)
+    try:
+        if array.dtype.kind == "O" and any(isinstance(x, str | bytes) for x in array.flat):
+            raise TypeError("there is text")
+        if array.dtype.kind not in "fiubO":
+            raise TypeError(f"dtype {array.dtype}")
+        return array.astype(np.float64, copy=False)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(
+            f"{what}: not an array of numbers ({error}); {needed} is needed. Type e.g. {what}=[1.0, 2.0]."
+        ) from error
+
+
+def refuse_masked(values: Any, what: str) -> None:
+    """Raise `InputError` if entries of a NumPy masked array are masked."""
+    if is_masked(values):
+        raise InputError(
+            f"{what}: {np.count_nonzero(values.mask):,} entries are masked; every row needs one. Leave "
+            "the masked rows out, or type numpy.ma.filled(...) with a value of your choice."
+        )
+
+
+def unmasked(given: Any) -> Any:
+    """Return a masked array with NaN, which means missing, where it is masked."""
+    return given.astype(np.float64).filled(np.nan) if is_masked(given) else given
+
+
+def is_masked(values: Any) -> bool:
+    """Whether entries of a NumPy masked array are masked; arrays of pandas have masks of another kind."""
+    return isinstance(values, np.ma.MaskedArray) and bool(np.ma.is_masked(values))

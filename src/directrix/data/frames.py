@@ -75,10 +75,11 @@ def names_of(frame: Any) -> list[Any]:
 
 def cells_of(column: Any) -> list[Any]:
     """Return the values of a column of `columns_of` as Python objects."""
-    for get in ("to_list", "tolist"):
-        if hasattr(column, get):
-            return list(getattr(column, get)())
-    return list(column)
+    get = getattr(column, "to_list", getattr(column, "tolist", None))
+    try:
+        return list(column if get is None else get())
+    except TypeError as error:
+        raise InputError(f"a column of a frame has no rows ({error}); one value per row is needed.") from None
 
 
 def array_of(column: Any) -> Array:
@@ -112,7 +113,7 @@ def matrix(names: Sequence[Any], columns: Sequence[Any], what: str) -> Array:
             if array.dtype.kind in "mM":
                 raise TypeError(f"it holds {array.dtype}")
             out[:, i] = array
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise InputError(
                 f"{what}: the column {name!r} holds no numbers ({error}); a feature is a number per row.",
                 python=f"Name the columns of features, features=[...], or encode or drop {name!r}.",

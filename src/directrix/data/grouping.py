@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from directrix.data.form import refuse_masked
 from directrix.data.validate import check_group, check_length
 from directrix.errors import InputError
 from directrix.threads import query_chunks, run_chunks
@@ -25,6 +26,7 @@ def group_by_query(qid: Any) -> tuple[Int64Array, Int64Array, tuple[Hashable, ..
     NumPy handles arrays of numbers, dates or text, O(n) if grouped, O(n log n) if not; a dictionary handles
     lists and object arrays.
     """
+    refuse_masked(qid, "qid")
     values = qid if isinstance(qid, list | tuple | np.ndarray) else _as_sequence(qid)
     if isinstance(values, np.ndarray) and values.ndim != 1:
         raise InputError(

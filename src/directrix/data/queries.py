@@ -11,13 +11,14 @@ import numpy as np
 from directrix.data.categories import Categories, by_column
 from directrix.data.columns import ColumnNames
 from directrix.data.columns import feature_names as feature_names_of
-from directrix.data.form import check_form, check_positions, check_shape
+from directrix.data.form import as_array, check_form, check_positions, check_shape
 from directrix.data.frames import arrays_of_queries, encoded, names_of
 from directrix.data.frozen import frozen, frozen_features
 from directrix.data.grouping import copied_rows, object_array, rows_by_query, rows_of
 from directrix.data.stored import StoredFeatures
 from directrix.data.validate import check_features, check_labels, check_length, check_qptr
 from directrix.errors import InputError
+from directrix.parameters import whole
 from directrix.types import Array, Float64Array, Int64Array, is_sparse
 
 
@@ -256,7 +257,7 @@ class Queries:
         InputError
             If there are more columns already, they have names, or the features stay in a file.
         """
-        more = n_features - self.n_features
+        more = whole(n_features, "n_features", "widened", least=0) - self.n_features
         if more == 0:
             return self
         if more < 0:
@@ -293,6 +294,7 @@ class Queries:
         per_doc : array (n_docs, ...)
             One value, or one row of values, per document.
         """
+        per_doc = np.atleast_1d(as_array(per_doc, "per_doc"))
         check_length(len(per_doc), self.n_docs, "per_doc", "documents")
         out = np.empty_like(per_doc)
         out[self.rows] = per_doc

@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import scipy.sparse as sp
 
+from directrix.data.form import check_form
 from directrix.data.mapping import check_scaled, check_width, inverse, mapped, mapped_by_query
 from directrix.data.quantiles import MAX_KNOTS, fit_knots, knot_scores
 from directrix.data.statistics import signed_log, statistics
@@ -189,6 +190,7 @@ class Scale:
         -----
         One copy of the features, O(n_docs n_features).
         """
+        check_form(features)
         if isinstance(features, StoredFeatures):
             return features.scaled(self.apply, qptr)
         if sp.issparse(features):

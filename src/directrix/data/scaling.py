@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from directrix.data.form import check_form
 from directrix.data.scale import FILLING, SCALES, Scale, unknown_kind
 from directrix.data.stored import StoredFeatures
 from directrix.errors import InputError, short_text
@@ -122,7 +123,7 @@ def fit_scale(kind: str | None, features: Any) -> Scale | ScaleUnion | None:
     Raises
     ------
     InputError
-        If the kind is unknown, or cannot be used with CSR features.
+        If the kind is unknown, or cannot be used with CSR features, or these are no features.
 
     Notes
     -----
@@ -143,6 +144,7 @@ def fit_scale(kind: str | None, features: Any) -> Scale | ScaleUnion | None:
         return None
     if not is_scale(kind):
         raise unknown_kind(kind)
+    check_form(features)
     parts = tuple(None if part == RAW else Scale.fit(part, features) for part in kinds_of(kind))
     return parts[0] if len(parts) == 1 else ScaleUnion(parts)
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from directrix.data.files import COMPRESSED
+from directrix.data.need import need_queries
 from directrix.data.options import as_shares, generator
 from directrix.data.queries import Queries
 from directrix.errors import InputError
@@ -56,6 +57,7 @@ def split_queries(q: Queries, fractions: Sequence[float], *, seed: int = 0) -> t
     >>> [part.n_queries for part in dx.data.split_queries(q, [0.6, 0.2, 0.2])]
     [12, 4, 4]
     """
+    need_queries(q, "split_queries")
     shares = as_shares("fractions", fractions)
     bounds = np.round(np.concatenate([[0.0], np.cumsum(shares)]) * q.n_queries).astype(np.int64)
     if (np.diff(bounds) == 0).any():
@@ -91,6 +93,7 @@ def k_folds(q: Queries, k: int = 5, *, seed: int = 0) -> Iterator[tuple[Queries,
     >>> [(train.n_queries, test.n_queries) for train, test in dx.data.k_folds(q, 4)]
     [(15, 5), (15, 5), (15, 5), (15, 5)]
     """
+    need_queries(q, "k_folds")
     if whole(k, "k", least=2) > q.n_queries:
         raise InputError(
             f"k={k} folds of {q.n_queries} queries; k is 2 to the number of queries, so "

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from directrix.data.form import check_indices
+from directrix.data.form import as_array, as_floats, check_indices, unmasked
 from directrix.data.frames import is_frame, matrix_of, names_of
 from directrix.data.options import IF_MISSING, check_missing
 from directrix.errors import InputError
@@ -210,23 +210,9 @@ def _dense(X: Any) -> Array:
     return np.ascontiguousarray(array)
 
 
-def refuse_masked(values: Any, what: str) -> None:
-    """Raise `InputError` if numbers of a NumPy masked array are masked."""
-    if np.ma.is_masked(values):
-        raise InputError(
-            f"{what}: {np.count_nonzero(values.mask):,} numbers are masked; every row needs a number. Leave "
-            "the masked rows out, or type numpy.ma.filled(...) with a number of your choice."
-        )
-
-
-def unmasked(given: Any) -> Any:
-    """Return a masked array with NaN, which means missing, where it is masked."""
-    return given.astype(np.float64).filled(np.nan) if np.ma.is_masked(given) else given
-
-
 def _from_objects(X: Any, array: Array) -> Array:
     if array.dtype.kind == "O":
-        with suppress(TypeError, ValueError):
+        with suppress(TypeError, ValueError, OverflowError):
             return array.astype(np.float64)
         with suppress(TypeError, ValueError, AttributeError):  # pandas has a missing value of its own
             return np.asarray(X.to_numpy(dtype=np.float64, na_value=np.nan))
@@ -264,15 +250,9 @@ def _plain(value: Any) -> Any:
 
 def _numbers(values: Any, what: str) -> Array:
     """Return an array of real numbers with one dimension."""
-    refuse_masked(values, what)
-    try:
-        array = np.asarray(values)
-        if array.dtype.kind == "O":
-            array = array.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"{what}: not an array of numbers ({error}); one number per row is needed."
-        ) from error
+    array = as_array(values, what)
+    if array.dtype.kind == "O":
+        array = as_floats(array, what)
     if array.ndim != 1:
         raise InputError(
             f"{what} has shape {array.shape}; one dimension is needed. Type numpy.ravel({what.split()[0]})."

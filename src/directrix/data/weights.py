@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from directrix.data.form import as_floats
 from directrix.errors import InputError
 from directrix.types import Float64Array
 
@@ -14,13 +15,7 @@ def weights_of(weights: Any, n: int, name: str, what: str, advice: str = "") -> 
     """Return weights of n queries or documents, finite, >= 0 and not all 0, float64 (n,); None = all 1."""
     if weights is None:
         return np.ones(n)
-    try:
-        array = np.array(weights, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(
-            f"{name} holds a value that is not a number; one number >= 0 per {what} is needed. "
-            f"Type e.g. {name}=[1.0, 2.0, ...]."
-        ) from None
+    array = as_floats(weights, name, f"one number >= 0 per {what}")
     if array.shape != (n,):
         raise InputError(
             f"{name} has shape {array.shape}; the data need one number per {what}, shape ({n},).",

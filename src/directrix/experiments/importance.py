@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from directrix.data.need import need_queries
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
@@ -136,6 +137,7 @@ def permutation_importance(  # noqa: PLR0913
 
 
 def _check(q: Queries, seed: int, **counts: int | None) -> None:
+    need_queries(q, "permutation_importance")
     seed_number(seed)
     if not q.n_docs:
         raise InputError("permutation_importance got no documents; queries with labels are needed.")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from directrix.data.need import need_queries
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.laws.bounds import bounds_of
@@ -158,6 +159,8 @@ def _objective(data: Queries | Objective, surrogate: Surrogate | str | None) -> 
                 "'ApproxAP(alpha=100.0)'."
             )
         data = linear_objective(data, as_surrogate(surrogate) if isinstance(surrogate, str) else surrogate)
+    elif not hasattr(data, "surrogate"):
+        need_queries(data, "approximation")
     elif surrogate is not None:
         raise InputError(
             f"approximation: the objective has the surrogate {data.surrogate!r} already; leave out "

@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from directrix.data.form import as_floats
 from directrix.errors import InputError
 from directrix.experiments.monotone import largest_fall, transformed
 from directrix.types import Float64Array, Int64Array
@@ -206,7 +207,8 @@ def _line(heights: Float64Array, a: Float64Array, b: Float64Array) -> _Line:
 
 
 def _checked(surrogate_values: Any, measure_values: Any) -> tuple[Float64Array, Float64Array]:
-    surrogate, measure = (np.asarray(v, dtype=np.float64) for v in (surrogate_values, measure_values))
+    surrogate = as_floats(surrogate_values, "surrogate_values", "one row per model")
+    measure = as_floats(measure_values, "measure_values", "one row per model")
     if surrogate.ndim != 2 or surrogate.shape != measure.shape or len(surrogate) < 2 or not surrogate.size:
         raise InputError(
             f"surrogate_values has shape {surrogate.shape}, measure_values {measure.shape}; both need "

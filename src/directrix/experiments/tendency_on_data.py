@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from directrix.data.form import as_floats
+from directrix.data.need import need_queries
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.experiments.cells import Progress
@@ -109,7 +111,8 @@ def model_values(
 
     The parameters are those of `surrogate_tendencies`.
     """
-    models = random_models(100, data.n_features) if models is None else np.asarray(models, dtype=np.float64)
+    need_queries(data, "surrogate_tendencies")
+    models = random_models(100, data.n_features) if models is None else as_floats(models, "models")
     if models.ndim != 2 or models.shape[1] != data.n_features:
         raise InputError(
             f"models has shape {models.shape}; one row per model and one column for each of the "

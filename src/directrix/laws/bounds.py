@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from directrix.errors import InputError
 from directrix.laws.ranks import rank_bounds
+from directrix.parameters import number, whole
 from directrix.surrogates.approx import ApproxAP, ApproxNDCG
 from directrix.surrogates.approx_rank import soft_ranks
 from directrix.types import Float64Array, Int64Array, Surrogate
@@ -53,7 +54,10 @@ def ap_bound(eps: float, n_relevant: int, beta: float) -> float:
     >>> round(ap_bound(0.01, n_relevant=5, beta=10.0), 4)
     0.0296
     """
-    if not 0.0 <= eps < 0.5:
+    eps = number(eps, "eps", "ap_bound", least=0.0, example=0.01)
+    n_relevant = whole(n_relevant, "n_relevant", "ap_bound", least=0, below=1 << 24)
+    beta = number(beta, "beta", "ap_bound", example=10.0)
+    if eps >= 0.5:
         raise InputError(
             f"eps={eps:g}: Theorem 5 needs soft ranks with errors below 1/2; use a larger alpha."
         )
@@ -82,7 +86,7 @@ def ndcg_bound(eps: float) -> float:
     >>> round(ndcg_bound(0.01), 4)
     0.0072
     """
-    return eps / (2.0 * math.log(2.0))
+    return number(eps, "eps", "ndcg_bound", least=0.0, example=0.01) / (2.0 * math.log(2.0))
 
 
 def bounds_of(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from directrix.data.form import check_form
 from directrix.data.validate import check_ranking
 from directrix.parameters import number, whole
 from directrix.types import Float64Array, Int64Array
@@ -108,7 +109,8 @@ def ranking_radius(features: Any, labels: Float64Array, qptr: Int64Array, rel: f
     >>> round(ranking_radius(np.array([[3.0], [1.0], [0.0]]), np.array([1.0, 0, 0]), np.array([0, 3])), 3)
     5.0
     """
-    _, labels, qptr = check_ranking(np.zeros(len(labels)), labels, qptr)
+    n_docs, _ = check_form(features)
+    _, labels, qptr = check_ranking(np.zeros(n_docs), labels, qptr)
     number(rel, "rel", "ranking_radius", above=0.0, example=1)
     largest = 0.0
     for lo, hi in pairwise(qptr):

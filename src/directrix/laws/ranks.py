@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from directrix.data.form import as_floats
+from directrix.data.validate import check_ranking
 from directrix.parameters import positive
 from directrix.types import Float64Array, FloatArray, Int64Array
 
@@ -151,8 +153,9 @@ def noisy_rank_bounds(scores: FloatArray, sigma: float) -> Float64Array:
 
 def _gaps(scores: FloatArray, qptr: Int64Array | None) -> tuple[Float64Array, Int64Array]:
     """Distance of every score from the nearest other of its query, and the number of others."""
-    scores = np.asarray(scores, dtype=np.float64)
-    sizes = np.array([len(scores)]) if qptr is None else np.diff(qptr)
+    given = as_floats(scores, "scores").shape
+    scores, _, qptr = check_ranking(scores, np.zeros(given), [0, *given] if qptr is None else qptr)
+    sizes = np.diff(qptr)
     query = np.repeat(np.arange(len(sizes)), sizes)
     order = np.lexsort((scores, query))
     within = np.where(np.diff(query) == 0, np.diff(scores[order]), np.inf)

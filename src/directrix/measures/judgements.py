@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from directrix.data.validate import unmasked
+from directrix.data.form import as_floats, unmasked
 from directrix.errors import InputError
 from directrix.types import Float64Array
 
@@ -23,12 +23,7 @@ def check_judgements(values: Any, qptr: Any, subtopics_of: str) -> Float64Array:
     NaN: not judged; below 0: in the pool, and not judged. ``subtopics_of`` names a measure that needs the
     second form, "" none.
     """
-    try:
-        judged = np.ascontiguousarray(unmasked(values), dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"labels: not an array of numbers ({error}); one number per row is needed."
-        ) from error
+    judged = np.ascontiguousarray(as_floats(unmasked(values), "labels"))
     if judged.ndim not in (1, 2) or len(judged) != qptr[-1]:
         raise InputError(
             f"labels have the shape {judged.shape} for {qptr[-1]} documents; one number per document is "

@@ -103,5 +103,8 @@ def trec_order(doc_ids: Any, qptr: Int64Array) -> Int64Array:
 def _texts(doc_ids: Any) -> Array:
     """Identifiers as an array of text in the machine's byte order: one code point in each four bytes."""
     if not isinstance(doc_ids, np.ndarray) or doc_ids.dtype.kind != "U" or doc_ids.ndim != 1:
-        doc_ids = np.array([str(i) for i in doc_ids], dtype=np.str_)
+        try:
+            doc_ids = np.array([str(i) for i in doc_ids], dtype=np.str_)
+        except TypeError as error:
+            raise InputError(f"doc_ids: {error}; one identifier for each document is needed.") from None
     return np.ascontiguousarray(doc_ids, dtype=doc_ids.dtype.newbyteorder("="))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from directrix.data.form import as_array
 from directrix.data.validate import check_labels, check_qptr, check_ranking
 from directrix.errors import InputError
 from directrix.measures.judgements import Sees, check_judgements, grades, statuses
@@ -52,8 +53,9 @@ class Prepared:
 
     def __init__(self, measures: Sequence[Any], labels: Any, qptr: Any, doc_ids: Any = None) -> None:
         self._measures = tuple(measures)
-        by_subtopic = np.ndim(labels) == 2
-        self._qptr = check_qptr(qptr, len(labels) if by_subtopic else np.size(labels), "labels")
+        labels = labels if np.ma.isMaskedArray(labels) else as_array(labels, "labels")
+        by_subtopic = labels.ndim == 2
+        self._qptr = check_qptr(qptr, len(labels) if by_subtopic else labels.size, "labels")
         self._seen: dict[Sees, Float64Array] = {}
         """What measures of each kind read, by document."""
         if by_subtopic or any(m.sees != "labels" for m in self._measures):
@@ -176,13 +178,8 @@ def _in_double(scores: FloatArray, lo: int, hi: int) -> Float64Array:
 
 
 def _checked_scores(scores: Any, labels: Float64Array, qptr: Int64Array) -> FloatArray:
-    given = np.asarray(scores)
-    if (
-        not np.ma.is_masked(scores)
-        and given.dtype.kind == "f"
-        and given.shape == labels.shape
-        and (not len(given) or given.max() < np.inf)
-    ):
+    given = as_array(scores, "scores")
+    if given.dtype.kind == "f" and given.shape == labels.shape and (not len(given) or given.max() < np.inf):
         return given
     # anything unusual gets the full check, whose message names the row and the query
     checked = check_ranking(scores, labels, qptr, allow_infinite=True)[0].astype(np.float64)

@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from directrix.data.form import as_floats
 from directrix.errors import InputError
-from directrix.models.rows import Runs, SparseRows, read_only
+from directrix.models.rows import Runs, SparseRows, as_rows, read_only
 from directrix.types import Float64Array, FloatArray, Int64Array
 
 
 def one_per_feature(values: Any, n_features: int, name: str) -> Float64Array:
     """Return the values as float64 (n_features,), or raise `InputError` if their shape is another."""
-    array = np.asarray(values, dtype=np.float64)
+    array = as_floats(values, name)
     if array.shape != (n_features,):
         raise InputError(
             f"{name} has shape {array.shape}; the data have {n_features} features: "
@@ -49,7 +50,7 @@ class LinearModel:
         params : float64 (n_features,)
             Weights; rounded to the dtype of the features.
         X : read-only array (n_rows, n_features), SparseRows or Runs
-            As made by `row_slice` or `runs`.
+            As made by `row_slice` or `runs`; CSR is taken too.
 
         Returns
         -------
@@ -61,8 +62,9 @@ class LinearModel:
         Raises
         ------
         InputError
-            If there is not one weight per feature.
+            If there is not one weight per feature, or X is something else.
         """
+        X = as_rows(X)
         params = one_per_feature(params, X.shape[1], "params")
         from directrix.models._kernels.linear import csr_scores, dense_scores, runs_scores
 

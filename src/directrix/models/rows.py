@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from directrix.data.form import check_form
 from directrix.types import Array, Float64Array, FloatArray, Int64Array
 
 
@@ -35,6 +36,14 @@ def row_slice(X: Any, first: int, last: int) -> Any:
         indptr = read_only(X.indptr[first : last + 1])
         return SparseRows(read_only(X.data), read_only(X.indices), indptr, (last - first, X.shape[1]))
     return read_only(X[first:last])
+
+
+def as_rows(X: Any) -> Any:
+    """Return rows as models take them; a CSR matrix becomes `SparseRows`, of anything else `InputError`."""
+    if isinstance(X, SparseRows | Runs):
+        return X
+    n_docs, _ = check_form(X)
+    return row_slice(X, 0, n_docs) if sp.issparse(X) else X
 
 
 def read_only(array: Any) -> Any:

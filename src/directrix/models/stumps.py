@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from directrix.data.form import as_floats, check_form
 from directrix.errors import InputError
-from directrix.models.rows import SparseRows, column_reader
+from directrix.models.rows import SparseRows, as_rows, column_reader
 from directrix.parameters import whole
 from directrix.types import Array, Float64Array, FloatArray
 
@@ -117,15 +118,15 @@ class StumpModel:
         InputError
             If the parameters are not ``n_params``, or the features not ``n_features``.
         """
-        if np.shape(params) != (self.n_params,) or X.shape[1] != self.n_features:
+        rows, params = self.prepare(X), as_floats(params, "params")
+        if params.shape != (self.n_params,) or rows.shape[1] != self.n_features:
             raise InputError(
-                f"params has shape {np.shape(params)} and there are {X.shape[1]} features; this StumpModel "
+                f"params has shape {params.shape} and there are {rows.shape[1]} features; this StumpModel "
                 f"has {self.n_params} thresholds of {self.n_features} features: pass params of shape "
                 f"({self.n_params},), or make a new model from these features by quantile_thresholds."
             )
         from directrix.models._kernels.stumps import csr_scores, dense_scores, heights
 
-        rows = self.prepare(X)
         levels = np.empty(self.n_params + self.n_features)
         heights(np.ascontiguousarray(params, dtype=np.float64), self.ptr, levels)
         scores = np.empty(rows.shape[0], dtype=rows.dtype)
@@ -163,6 +164,7 @@ class StumpModel:
         """
         if isinstance(X, Stairs):
             return X
+        X = as_rows(X)
         from directrix.models._kernels.stumps import csr_stairs, dense_stairs
 
         if not isinstance(X, SparseRows):
@@ -234,6 +236,7 @@ def quantile_thresholds(X: Any, n_thresholds: int = 32) -> list[Float64Array]:
     [array([0.5, 2.5]), array([], dtype=float64)]
     """
     n_thresholds = whole(n_thresholds, "n_thresholds", example=32)
+    check_form(X)
     check_count(X.shape[1])
     column = column_reader(X)
     return [_between(np.sort(column(f)), n_thresholds) for f in range(X.shape[1])]

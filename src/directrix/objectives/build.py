@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from directrix.data.need import need_queries
 from directrix.data.queries import Queries
 from directrix.data.stored import StoredFeatures
 from directrix.data.weights import weights_of
@@ -52,6 +53,7 @@ def make_objective(
     InputError
         If there is no query, or weights do not fit, are negative or add up to 0.
     """
+    need_queries(queries, "an objective")
     if not queries.n_queries:
         raise InputError("there is no query to train on; pass Queries with at least one query.")
     parsed = as_surrogate(surrogate) if isinstance(surrogate, str) else surrogate
@@ -102,6 +104,7 @@ def linear_objective(
     >>> round(loss, 3), grad.round(3)
     (-0.987, array([ 0.082, -0.081, -0.001]))
     """
+    need_queries(queries, "linear_objective")
     center = None if w0 is None else one_per_feature(w0, queries.n_features, "w0")
     penalty = L2(l2, center)
     return make_objective(

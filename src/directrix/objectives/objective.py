@@ -18,6 +18,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from directrix.data.form import as_floats
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.objectives.kernels import Composed
@@ -240,7 +241,7 @@ class Objective:
         return self.source.scores(self._checked(params))
 
     def _checked(self, params: Any) -> Float64Array:
-        checked: Float64Array = np.asarray(params, dtype=np.float64)
+        checked = as_floats(params, "params", "one number per parameter")
         self.kernel.check(checked, self.queries.n_features)
         return checked
 

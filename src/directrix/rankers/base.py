@@ -15,6 +15,7 @@ from sklearn.base import _fit_context
 from sklearn.utils.validation import check_is_fitted
 
 from directrix.data.categories import by_column
+from directrix.data.need import need_queries
 from directrix.data.queries import Queries
 from directrix.data.stored import StoredFeatures
 from directrix.errors import InputError
@@ -165,6 +166,8 @@ class Ranker(Fitted, NestedParameters, ABC):
         InputError
             As ``fit``.
         """
+        for given in (q,) if valid is None else (q, valid):
+            need_queries(given, "fit_queries")
         if isinstance(q.features, StoredFeatures) and not self.reads_files:
             raise q.features.refusal(f"training {type(self).__name__}")
         weights = doc_weight, query_weight

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from directrix.data.need import need_queries
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
@@ -182,6 +183,7 @@ class EnsembleRanker(Saved, Ranker):
     def predict_queries(self, q: Queries) -> Float64Array:
         """Return the score of every document of `Queries`, in their order."""
         check_is_fitted(self)
+        need_queries(q, "predict_queries")
         total = np.zeros(q.n_docs)
         for member, weight, spread in zip(self.members_, self.weights_, self.spreads_, strict=True):
             total += (weight / spread) * member.predict_queries(q)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import validate_data
 
+from directrix.data.form import refuse_masked, unmasked
 from directrix.data.frames import collected, encoded, is_dict, matrix_of
-from directrix.data.validate import refuse_masked, unmasked
 from directrix.errors import InputError
 
 _ROWS: dict[str, Any] = {

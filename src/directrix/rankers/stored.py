@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from directrix.data.need import need_queries
 from directrix.data.queries import Queries
 from directrix.data.scale import SCALES, Scale
 from directrix.data.scaling import ScaleUnion, fills_missing, fit_scale, is_scale
@@ -133,6 +134,7 @@ class StoredRanker(Saved, Ranker):
     def _ready(self, q: Queries) -> Queries:
         """Queries as the fitted model takes them: checked, and scaled."""
         check_is_fitted(self)
+        need_queries(q, "predict_queries")
         if q.n_features != self.n_features_in_:
             raise InputError(
                 f"the data have {q.n_features} features, the model was trained on {self.n_features_in_}; "

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from directrix.data.form import as_floats
 from directrix.types import Callback, Float64Array, Result, Status, Step
 
 
@@ -26,7 +27,7 @@ class Progress:
     message: str
 
     def __init__(self, start: Float64Array, callback: Callback | None) -> None:
-        self.params, self.loss = np.array(start, dtype=np.float64), np.nan
+        self.params, self.loss = as_floats(start, "start").copy(), np.nan
         self.callback = callback
         self.trace: list[dict[str, Any]] = []
 

@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import scipy.sparse as sp
 
+from directrix.data.need import need_queries
 from directrix.data.queries import Queries
 from directrix.data.weights import weights_of
 from directrix.errors import InputError
@@ -66,6 +67,7 @@ def regression_start(queries: Queries, *, ridge: float = 1.0, sample_weight: Any
     >>> float(dx.evaluate("nDCG", q.features @ start, q.labels, qptr=q.qptr)["nDCG"]) > 0.9
     True
     """
+    need_queries(queries, "regression_start")
     check_squared_gains(queries.labels)
     number(ridge, "ridge", "regression_start", above=0.0, example=1.0)
     if sample_weight is not None:

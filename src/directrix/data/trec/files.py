@@ -11,11 +11,13 @@ import numpy as np
 
 from directrix.data.atomic import replacing
 from directrix.data.files import path_of, short_name
+from directrix.data.form import as_array, as_floats
+from directrix.data.need import need_queries
 from directrix.data.queries import Queries
 from directrix.data.trec.frames import documents_of
 from directrix.data.trec.rows import Column, read_documents
 from directrix.data.trec.tables import is_table, read_documents_of_table, refuse_names
-from directrix.data.validate import check_ranking
+from directrix.data.validate import check_qptr, check_ranking
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array, Int64Array
 
@@ -23,6 +25,31 @@ _SCORE = Column("score", 4, 2, "Each line reads `query Q0 document rank score ta
 _LABEL = Column(
     "label", -1, -2, "Each line reads `query iteration document label`, or `query document label`.", 1
 )
+
+
+def _check_documents(ranking: Any, values: str) -> None:
+    """Raise `InputError` unless arrays of a run or of judgements have one length, and names can be compared."""
+    where, remedy = type(ranking).__name__, f"Type directrix.data.{type(ranking).__name__}.from_frame(frame)."
+    docs, numbers = as_array(ranking.doc_ids, "doc_ids"), as_floats(getattr(ranking, values), values)
+    if docs.ndim != 1 or numbers.shape != docs.shape:
+        raise InputError(
+            f"{where}: doc_ids have shape {docs.shape}, {values} {numbers.shape}; one of each per document is "
+            f"needed. {remedy}"
+        )
+    qptr = check_qptr(ranking.qptr, len(docs), "doc_ids")
+    try:
+        queries = tuple(ranking.query_ids)
+        known = {*queries}, {*docs.tolist()}
+    except TypeError as error:
+        raise InputError(f"{where}: query_ids and doc_ids are lists of names ({error}). {remedy}") from None
+    if len(queries) != len(qptr) - 1 or len(known[0]) < len(queries):
+        raise InputError(
+            f"{where}: {len(queries)} query_ids, {len(known[0])} of them different, for {len(qptr) - 1} "
+            f"queries; each needs one of its own. {remedy}"
+        )
+    checked = {"query_ids": queries, "qptr": qptr, "doc_ids": docs, values: numbers}
+    for name, value in checked.items():
+        object.__setattr__(ranking, name, value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,9 +85,13 @@ class Run:
     doc_ids: Array
     scores: Float64Array
 
+    def __post_init__(self) -> None:
+        _check_documents(self, "scores")
+
     @classmethod
     def from_scores(cls, q: Queries, scores: Any, tag: str = "directrix") -> Run:
         """Build a run from scores of the documents of ``q``; without `doc_ids` rows are numbered."""
+        need_queries(q, "Run.from_scores")
         scores, _, qptr = check_ranking(scores, q.labels, q.qptr)
         names = [str(row) for row in q.rows] if q.doc_ids is None else [str(name) for name in q.doc_ids]
         doc_ids = np.array(names, dtype=object)
@@ -134,6 +165,9 @@ class Qrels:
     doc_ids: Array
     labels: Float64Array
     subtopics: Float64Array | None = None
+
+    def __post_init__(self) -> None:
+        _check_documents(self, "labels")
 
     @classmethod
     def from_frame(

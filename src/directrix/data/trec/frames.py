@@ -48,7 +48,7 @@ def documents_of(
     doc_ids = object_array(_words(docs, what, "document"))[rows]
     try:
         column = np.asarray(array_of(numbers), dtype=np.float64)[rows]
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError, IndexError) as error:
         raise InputError(
             f"{what}: the column of values holds no numbers ({error}); one is needed per row."
         ) from None

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from directrix.data.form import as_floats
 from directrix.errors import InputError
 from directrix.experiments.significance.comparisons import Comparisons, Pair, letters
 from directrix.experiments.significance.effects import bootstrap_interval, detectable, effect_size, t_interval
@@ -184,7 +185,10 @@ def _table(per_query: Mapping[str, Any]) -> dict[str, Float64Array]:
             "a comparison needs two systems or more, by name; give e.g. "
             '{"A": values_a, "B": values_b}, one value per query.'
         )
-    table = {str(name): np.asarray(values, dtype=np.float64).ravel() for name, values in per_query.items()}
+    table = {
+        str(name): as_floats(values, str(name), "one number per query").ravel()
+        for name, values in per_query.items()
+    }
     sizes = {name: len(values) for name, values in table.items()}
     if len(set(sizes.values())) > 1:
         shown = ", ".join(f"{name} {size}" for name, size in sizes.items())
