@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from directrix.data.need import need_queries
 from directrix.data.queries import Queries
+from directrix.errors import InputError
 from directrix.types import Array
 
 _ROWS = 8192  # rows looked at together

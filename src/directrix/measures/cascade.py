@@ -84,7 +84,7 @@ class ERR(RankingMeasure):
         Highest possible label; it is a property of the scale, not of the query. gdeval uses 4.
     ties, empty
         As for `NDCG`. The expectation over the orders of a tied group is exact; a group of m
-        documents takes O(m min(m, k)) time.
+        documents takes O(m min(m, k, 42/c)) time, c being the least chance above 0 to stop.
 
     References
     ----------

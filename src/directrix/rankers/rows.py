@@ -35,7 +35,13 @@ def checked_rows(ranker: Any, X: Any, *labels: Any, reset: bool) -> Any:
         refuse_masked(given, "y")
     X = unmasked(X)
     if not is_dict(X):
-        return validate_data(ranker, collected(X), *labels, reset=reset, **settings)
+        try:
+            return validate_data(ranker, collected(X), *labels, reset=reset, **settings)
+        except OverflowError as error:
+            raise InputError(
+                f"X or y holds a number that is no float ({error}); numbers up to 1e308 are needed. Type "
+                "numpy.asarray(X, dtype=float) to find it."
+            ) from None
     known = list(getattr(ranker, "feature_names_in_", X)) if not reset else list(X)
     if set(known) != set(X):
         raise InputError(

@@ -69,7 +69,7 @@ def regression_start(queries: Queries, *, ridge: float = 1.0, sample_weight: Any
     """
     need_queries(queries, "regression_start")
     check_squared_gains(queries.labels)
-    number(ridge, "ridge", "regression_start", above=0.0, example=1.0)
+    ridge = float(number(ridge, "ridge", "regression_start", above=0.0, example=1.0))
     if sample_weight is not None:
         return _fitted(queries, ridge, sample_weight)
     known = _STARTS.setdefault(queries, {})

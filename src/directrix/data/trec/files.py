@@ -28,9 +28,11 @@ _LABEL = Column(
 
 
 def _check_documents(ranking: Any, values: str) -> None:
-    """Raise `InputError` unless arrays of a run or of judgements have one length, and names can be compared."""
-    where, remedy = type(ranking).__name__, f"Type directrix.data.{type(ranking).__name__}.from_frame(frame)."
-    docs, numbers = as_array(ranking.doc_ids, "doc_ids"), as_floats(getattr(ranking, values), values)
+    """Raise `InputError` unless arrays have one length, and names can be compared."""
+    where = type(ranking).__name__
+    remedy = f"Type directrix.data.{where}.from_frame(frame)."
+    docs = as_array(ranking.doc_ids, "doc_ids")
+    numbers = as_floats(getattr(ranking, values), values)
     if docs.ndim != 1 or numbers.shape != docs.shape:
         raise InputError(
             f"{where}: doc_ids have shape {docs.shape}, {values} {numbers.shape}; one of each per document is "

@@ -22,12 +22,37 @@ def add_to_group(passed, j, x):
 
 
 @kernel
+def chances_to_pass(labels, scale, most):
+    """Q(0), Q(1), ... of a tied group, see the next kernel: at most ``most`` + 1 of them.
+
+    Q(t) <= (mean pass chance)^t by Maclaurin's inequality, so places after which it is below 1e-18 add
+    nothing. Documents that are always passed are added at once. With r others, of which each stops with
+    chance c or more, this is O(m + r T), T = min(m, most, 42 m / (r c)): linear in m.
+    """
+    n_passed, stops = 0, 0.0
+    for i in range(len(labels)):
+        stop = exponential_gain(labels[i]) * scale
+        n_passed += 1.0 - stop == 1.0
+        stops += stop
+    if stops > 0.0:
+        most = int(min(float(most), math.ceil(-42.0 / math.log1p(-stops / len(labels))) + 1.0))
+    passed = np.zeros(most + 1)
+    passed[: n_passed + 1] = 1.0
+    for i in range(len(labels)):
+        x = 1.0 - exponential_gain(labels[i]) * scale
+        if x < 1.0:
+            add_to_group(passed, n_passed, x)
+            n_passed += 1
+    return passed
+
+
+@kernel
 def expected_reciprocal_rank(ranked, ends, retrieved, qptr, k, l_max, empty, value):
     """ERR@k with stop chances (2^l - 1) / 2^l_max, exact over the orders of tied groups.
 
     In a tied group with pass chances x_1..x_m, let Q(t) be the mean over its orders of the
     chance to pass the first t documents: the t-th elementary symmetric polynomial of x over
-    C(m, t). Place t then stops with chance Q(t-1) - Q(t). O(m min(m, k)) per group.
+    C(m, t). Place t then stops with chance Q(t-1) - Q(t). O(m) per group, see above.
     """
     scale = math.pow(2.0, -l_max)
     for q in range(len(qptr) - 1):
@@ -45,12 +70,8 @@ def expected_reciprocal_rank(ranked, ends, retrieved, qptr, k, l_max, empty, val
                 i = end
                 continue
             # past the cut-off only Q up to the last counted place is needed
-            top = min(end, last) - i
-            passed = np.zeros(top + 1)
-            passed[0] = 1.0
-            for j in range(end - i):
-                x = 1.0 - exponential_gain(ranked[i + j]) * scale
-                add_to_group(passed, j, x)
+            passed = chances_to_pass(ranked[i:end], scale, min(end, last) - i)
+            top = len(passed) - 1
             for t in range(1, top + 1):
                 total += reach * (passed[t - 1] - passed[t]) / (i - lo + t)
             reach *= passed[top]
