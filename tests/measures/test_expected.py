@@ -1,5 +1,7 @@
 """Expectations under ties are exact: equal to the mean over all orders of the tied groups, listed."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -64,3 +66,35 @@ def test_interpolated_precision_in_input_order(recall):
         ranked = [labels[i] for i in order if scores[i] > -np.inf]
         wanted = naive.interpolated_precision(ranked, labels, recall) if (labels >= 1).any() else 0.0
         np.testing.assert_allclose(measure(scores, labels, [0, len(scores)]), [wanted], rtol=1e-15, atol=0)
+
+
+def _err_of_ties(labels, k, l_max):
+    """ERR of one tied group by the recursion over all its documents and places, O(m^2)."""
+    m = len(labels)
+    passed = np.zeros(m + 1)
+    passed[0] = 1.0
+    for j, label in enumerate(labels):
+        x = 1.0 - (2.0**label - 1.0) / 2.0**l_max
+        for t in range(j + 1, 0, -1):
+            passed[t] = ((j + 1 - t) * passed[t] + t * x * passed[t - 1]) / (j + 1)
+    return sum((passed[t - 1] - passed[t]) / t for t in range(1, min(m, k) + 1))
+
+
+@pytest.mark.parametrize("l_max", [4, 30])
+@pytest.mark.parametrize("k", [1, 3, None])
+@pytest.mark.parametrize("shares", [(1, 0, 0), (0.9, 0.1, 0), (0.2, 0.5, 0.3), (0, 0, 1)])
+@pytest.mark.parametrize("m", [2, 7, 150])
+def test_err_of_tied_documents_is_that_of_the_whole_recursion(m, shares, k, l_max):
+    labels = np.random.default_rng(m).choice([0.0, 1.0, 4.0], size=m, p=shares)
+    value = dx.ERR(k=k, l_max=l_max)(np.zeros(m), labels, [0, m])[0]
+    assert value == pytest.approx(_err_of_ties(labels, k or m, l_max), rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize("n_relevant", [1, 300, 50_000, 100_000])
+def test_err_of_100_000_tied_documents_takes_seconds(n_relevant):
+    labels = np.zeros(100_000)
+    labels[:n_relevant] = 1.0
+    dx.ERR()([0.0, 0.0], [0.0, 1.0], [0, 2])
+    begun = time.process_time()
+    assert 0.0 < dx.ERR()(np.zeros(100_000), labels, [0, 100_000])[0] < 1.0
+    assert time.process_time() - begun < 5.0

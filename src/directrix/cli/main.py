@@ -57,6 +57,11 @@ class _Commands(TyperGroup):
         try:
             with stoppable():
                 return super().main(*args, **settings)
+        except OSError as error:  # of help, which is printed before there is a command
+            text = f"error: the output cannot be written: {error.strerror or error}; check the disk."
+            typer.echo(text, err=True)
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is left in its buffer would fail again
+            raise SystemExit(1) from None
         except Stopped as stopped:
             typer.echo(f"stopped by {stopped.name}; every file is complete or as it was before", err=True)
             raise SystemExit(stopped.exit_status) from None

@@ -164,11 +164,19 @@ class KernelSurrogate(ABC):
         Raises
         ------
         InputError
-            If the arrays have different lengths, or hold NaN or infinities.
+            If the arrays have different lengths, or hold NaN or infinities, or if the value is beyond all
+            floats: that of a square of scores of 1e155 is.
         """
         scores, labels, qptr = check_ranking(scores, labels, qptr)
         scores, qptr = writable(scores), writable(qptr)
-        return self.fill_all(scores, self.prepare(labels, qptr), qptr)
+        value, grad = self.fill_all(scores, self.prepare(labels, qptr), qptr)
+        if np.isinf(value).any():
+            q = int(np.argmax(np.isinf(value)))
+            raise InputError(
+                f"{type(self).__name__}: the value of query {q} is beyond all floats; its scores reach "
+                f"{float(np.abs(scores[qptr[q] : qptr[q + 1]]).max()):g}. Divide the scores by a constant."
+            )
+        return value, grad
 
     def fill_all(
         self, scores: FloatArray, prepared: Any, qptr: Int64Array

@@ -125,6 +125,7 @@ def remarks_on_trials(
     n_untried: int,
     n_trials: int,
     budget: float | None,
+    candidates: Sequence[Candidate] = (),
 ) -> Iterator[str]:
     """Yield remarks on methods that could not be trained, and on trials that the time budget left out."""
     if without_weights:
@@ -134,6 +135,9 @@ def remarks_on_trials(
         names.setdefault(str(error), []).append(name)
     for text, alike in names.items():
         yield f"{', '.join(alike)} could not be trained with every setting: {text}"
+    slowest = max(candidates, key=lambda candidate: candidate.seconds, default=None)
+    if budget is not None and slowest is not None and slowest.seconds > budget:
+        yield f"the budget of {budget:g} s was used up by one candidate, {slowest.method}, {slowest.seconds:.1f} s"
     if n_untried:
         cut = f"{n_untried} of {n_trials} candidates were not trained"
         yield f"the time budget of {budget:g} s was used up: {cut}"

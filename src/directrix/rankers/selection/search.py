@@ -205,7 +205,9 @@ def run_search(  # noqa: PLR0913
         *choose.remarks_on_gains(plan.measure, gap),
         *choose.remarks_on_scales(ranker),
         *choose.remarks_on_packages(plan.absent),
-        *choose.remarks_on_trials(without_weights, race.failed, race.n_untried, len(trials), time_budget),
+        *choose.remarks_on_trials(
+            without_weights, race.failed, race.n_untried, len(trials), time_budget, candidates
+        ),
         *race.remarks(),
     )
     if too_long:
