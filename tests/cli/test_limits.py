@@ -124,3 +124,17 @@ def test_commands_let_blas_start_no_threads(files):
             timeout=60,
         )
         assert ended.stdout.splitlines()[-1] == expected
+
+
+def test_help_that_cannot_be_written_ends_with_one_line():
+    with open("/dev/full", "w") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "directrix", "--help"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+    assert ended.returncode == 1
+    assert ended.stderr == "error: the output cannot be written: No space left on device; check the disk.\n"

@@ -26,8 +26,9 @@ def is_ours(error: BaseException) -> bool:
     if isinstance(error, InvalidParameterError | NotFittedError):
         return True
     # scikit-learn's checks of estimators require its own messages for arrays of the wrong shape or type
-    last = traceback.extract_tb(error.__traceback__)[-1].filename
-    return isinstance(error, ValueError | TypeError) and last.endswith("sklearn/utils/validation.py")
+    files = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
+    of_estimators = any(name.endswith("sklearn/utils/validation.py") for name in files)
+    return isinstance(error, ValueError | TypeError) and of_estimators
 
 
 def place(error: BaseException) -> str:

@@ -12,6 +12,7 @@ import directrix as dx
 from directrix.data.synthetic import make_linear
 from directrix.rankers.selection import clock as clock_module
 from directrix.rankers.selection import race as race_module
+from directrix.rankers.selection.choose import remarks_on_trials
 from directrix.rankers.selection.clock import Pace
 from directrix.rankers.selection.race import Race, fair_share, heats, round_robin, survivors
 from directrix.rankers.selection.search import search
@@ -243,3 +244,10 @@ def test_a_rate_for_little_time_is_that_of_the_chosen_ranker_and_of_its_training
     assert found.ranker.learning_rate == 0.15
     again = dx.method("YetiRank").ranker(**cut.settings, n_trees=cut.steps, random_state=0)
     assert found.ranker.trees_.to_lightgbm() == again.fit_queries(TRAIN).trees_.to_lightgbm()
+
+
+def test_a_budget_that_one_candidate_overruns_is_reported():
+    slow, quick = SimpleNamespace(method="Slow", seconds=8.2), SimpleNamespace(method="Quick", seconds=0.1)
+    remarks = [*remarks_on_trials([], {}, 0, 2, 1.0, [quick, slow])]
+    assert remarks == ["the budget of 1 s was used up by one candidate, Slow, 8.2 s"]
+    assert not [*remarks_on_trials([], {}, 0, 2, 9.0, [quick, slow])]

@@ -35,8 +35,8 @@ def _check_documents(ranking: Any, values: str) -> None:
     numbers = as_floats(getattr(ranking, values), values)
     if docs.ndim != 1 or numbers.shape != docs.shape:
         raise InputError(
-            f"{where}: doc_ids have shape {docs.shape}, {values} {numbers.shape}; one of each per document is "
-            f"needed. {remedy}"
+            f"{where}: doc_ids have shape {docs.shape}, {values} {numbers.shape}; one of each per "
+            f"document is needed. {remedy}"
         )
     qptr = check_qptr(ranking.qptr, len(docs), "doc_ids")
     try:

@@ -137,7 +137,8 @@ def remarks_on_trials(
         yield f"{', '.join(alike)} could not be trained with every setting: {text}"
     slowest = max(candidates, key=lambda candidate: candidate.seconds, default=None)
     if budget is not None and slowest is not None and slowest.seconds > budget:
-        yield f"the budget of {budget:g} s was used up by one candidate, {slowest.method}, {slowest.seconds:.1f} s"
+        took = f"{slowest.method}, {slowest.seconds:.1f} s"
+        yield f"the budget of {budget:g} s was used up by one candidate, {took}"
     if n_untried:
         cut = f"{n_untried} of {n_trials} candidates were not trained"
         yield f"the time budget of {budget:g} s was used up: {cut}"
