@@ -115,8 +115,8 @@ def _spoiled(draw: Any, value: Any) -> Any:
     if kind == "array":
         types = hn.scalar_dtypes() if draw(st.booleans()) else st.sampled_from(("f8", "i8"))
         return draw(hn.arrays(types, hn.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=9)))
-    array = value.copy() if isinstance(value, np.ndarray) else np.asarray(value)
     try:
+        array = value.copy() if isinstance(value, np.ndarray) else np.asarray(value)
         if kind == "type":
             return array.astype(draw(st.sampled_from(TYPES)))
         if kind == "layout":
