@@ -306,7 +306,7 @@ def test_a_surrogate_with_only_the_contract_is_enough():
         ({"query_weight": -np.ones(30)}, r"query_weight\[0\] is -1.*>= 0"),
         ({"query_weight": np.zeros(30)}, r"query_weight is zero everywhere"),
         ({"doc_weight": [np.nan]}, r"doc_weight has shape \(1,\)"),
-        ({"query_weight": ["a"] * 30}, r"query_weight holds a value that is not a number"),
+        ({"query_weight": ["a"] * 30}, r"query_weight: not an array of numbers"),
         ({"l2": float("inf")}, r"l2=inf"),
         ({"l2": "1"}, r"l2='1'"),
     ],

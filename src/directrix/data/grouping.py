@@ -60,7 +60,10 @@ def rows_by_query(
 
 def object_array(values: Iterable[Any]) -> Array:
     """Return the values in an array of one dimension, where NumPy would make a matrix of tuples."""
-    items = list(values)
+    try:
+        items = list(values)
+    except TypeError as error:
+        raise InputError(f"identifiers: {error}; one for each document is needed.") from None
     out = np.empty(len(items), dtype=object)
     out[:] = items
     return out
