@@ -34,12 +34,12 @@ BEYOND: dict[str, Rewrite] = {
         "identifiers are any text here and whole numbers in scikit-learn; `Queries` checks them",
     ),
     "missing as zero": (
-        re.compile(rb"(?<=:)(?:NULL|[nN][aA][nN])(?=[\s#]|\Z)"),
+        re.compile(rb"(?<=:)(?:[nN][uU][lL][lL]|[-+]?[nN][aA][nN])(?=[\s#]|\Z)"),
         b"0",
         "LETOR 4 writes NULL; missing='zero' was asked for",
     ),
     "missing as nan": (
-        re.compile(rb"(?<=:)(?:NULL|[nN][aA][nN])(?=[\s#]|\Z)"),
+        re.compile(rb"(?<=:)(?:[nN][uU][lL][lL]|[-+]?[nN][aA][nN])(?=[\s#]|\Z)"),
         b"nan",
         "LETOR 4 writes NULL; missing='nan' was asked for",
     ),
@@ -69,7 +69,7 @@ def letor(data: bytes, result: Any) -> str:
     text = beyond(_plain(data), "byte order mark", "comments", "query identifiers", *known)
     try:
         X, y = load_svmlight_file(
-            io.BytesIO(text), zero_based=base == 0, n_features=q.n_features, dtype=np.float64
+            io.BytesIO(text), zero_based=base == 0, n_features=max(q.n_features, 1), dtype=np.float64
         )
     except (ValueError, OverflowError) as error:
         return f"scikit-learn refuses it: {error}"
@@ -82,7 +82,7 @@ def letor(data: bytes, result: Any) -> str:
         return ""
     ours = q.features.toarray() if hasattr(q.features, "toarray") else q.features
     with np.errstate(over="ignore"):
-        theirs = X.toarray()[order].astype(ours.dtype)
+        theirs = X.toarray()[order][:, : q.n_features].astype(ours.dtype)
     return "" if np.array_equal(ours, theirs, equal_nan=True) else "scikit-learn has other features"
 
 

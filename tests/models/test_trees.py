@@ -213,6 +213,7 @@ def test_text_that_is_damaged_is_refused_or_are_trees(at, put):
     [
         ("num_leaves=4", "num_leaves=0_4"),
         ("num_leaves=4", "num_leaves=4.5"),
+        ("num_leaves=4", "num_leaves=2147483656"),
         ("is_linear=0", "is_linear=1"),
         ("num_cat=0", "num_cat=1"),
         ("left_child=", "left_child=0_1 "),

@@ -65,8 +65,8 @@ class Queries:
         for name in ("labels", "qptr", "doc_ids", "rows"):
             object.__setattr__(self, name, frozen(getattr(self, name)))
         object.__setattr__(self, "features", frozen_features(self.features))
-        shapes = {"labels": n_docs, "rows": n_docs, "doc_ids": n_docs, "feature_names": n_features}
-        for name, n in (shapes | {"query_ids": self.n_queries}).items():
+        shapes = dict.fromkeys(("labels", "rows", "doc_ids"), n_docs) | {"query_ids": self.n_queries}
+        for name, n in (shapes | dict.fromkeys(("feature_names", "categories"), n_features)).items():
             check_shape(getattr(self, name), n, name)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -210,8 +210,7 @@ class Queries:
         >>> q.labels, q.feature_names
         (array([0., 1.]), ('bm25',))
         """
-        names = ColumnNames.of(qid, label, doc_id, features, categorical)
-        arrays = arrays_of_queries(frame, names)
+        arrays = arrays_of_queries(frame, ColumnNames.of(qid, label, doc_id, features, categorical))
         categories = arrays.pop("categories")
         return replace(cls.from_arrays(**arrays, missing=missing), categories=categories)
 

@@ -211,6 +211,8 @@ def _dense(X: Any) -> Array:
 
 
 def _from_objects(X: Any, array: Array) -> Array:
+    if not array.size:
+        return np.empty(array.shape)
     if array.dtype.kind == "O":
         with suppress(TypeError, ValueError, OverflowError):
             return array.astype(np.float64)

@@ -41,6 +41,8 @@ def parse_trees(text: str) -> dict[str, Any]:
             raise ValueError("its leaves hold linear models")
         columns: dict[str, Any] = {field: _column(trees, *entry) for field, entry in _ENTRIES.items()}
         n_leaves = np.array([_whole(tree["num_leaves"]) for tree in trees], dtype=np.int64)
+        if n_leaves.sum() != len(columns["leaf"]):  # it may claim thousands of millions
+            raise ValueError(f"{n_leaves.sum():,} leaves have {len(columns['leaf']):,} values")
         n_sets = [_whole(tree["num_cat"]) for tree in trees]
         before = np.repeat(np.cumsum([0, *n_sets])[:-1], np.maximum(n_leaves - 1, 0))
         chosen = columns["decision"] % 2 == 1

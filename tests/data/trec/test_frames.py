@@ -140,3 +140,11 @@ def test_a_named_column_must_be_there():
 def test_evaluate_needs_arrays_or_a_run(arguments, message):
     with pytest.raises(dx.InputError, match=message):
         dx.evaluate("AP", **arguments)
+
+
+@pytest.mark.parametrize("short", ["qid", "docno", "label"])
+def test_columns_of_a_dict_have_one_length(short):
+    columns = {"qid": [1, 2], "docno": ["a", "b"], "label": [1, 0]}
+    columns[short] = columns[short][:1]
+    with pytest.raises(dx.InputError, match=r"columns of queries, documents and labels have ., . and . rows"):
+        dx.data.Qrels.from_frame(columns)

@@ -11,13 +11,13 @@ import numpy as np
 
 from directrix.data.atomic import replacing
 from directrix.data.files import path_of, short_name
-from directrix.data.form import as_array, as_floats
 from directrix.data.need import need_queries
 from directrix.data.queries import Queries
+from directrix.data.trec.form import check_documents
 from directrix.data.trec.frames import documents_of
 from directrix.data.trec.rows import Column, read_documents
 from directrix.data.trec.tables import is_table, read_documents_of_table, refuse_names
-from directrix.data.validate import check_qptr, check_ranking
+from directrix.data.validate import check_ranking
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array, Int64Array
 
@@ -25,33 +25,6 @@ _SCORE = Column("score", 4, 2, "Each line reads `query Q0 document rank score ta
 _LABEL = Column(
     "label", -1, -2, "Each line reads `query iteration document label`, or `query document label`.", 1
 )
-
-
-def _check_documents(ranking: Any, values: str) -> None:
-    """Raise `InputError` unless arrays have one length, and names can be compared."""
-    where = type(ranking).__name__
-    remedy = f"Type directrix.data.{where}.from_frame(frame)."
-    docs = as_array(ranking.doc_ids, "doc_ids")
-    numbers = as_floats(getattr(ranking, values), values)
-    if docs.ndim != 1 or numbers.shape != docs.shape:
-        raise InputError(
-            f"{where}: doc_ids have shape {docs.shape}, {values} {numbers.shape}; one of each per "
-            f"document is needed. {remedy}"
-        )
-    qptr = check_qptr(ranking.qptr, len(docs), "doc_ids")
-    try:
-        queries = tuple(ranking.query_ids)
-        known = {*queries}, {*docs.tolist()}
-    except TypeError as error:
-        raise InputError(f"{where}: query_ids and doc_ids are lists of names ({error}). {remedy}") from None
-    if len(queries) != len(qptr) - 1 or len(known[0]) < len(queries):
-        raise InputError(
-            f"{where}: {len(queries)} query_ids, {len(known[0])} of them different, for {len(qptr) - 1} "
-            f"queries; each needs one of its own. {remedy}"
-        )
-    checked = {"query_ids": queries, "qptr": qptr, "doc_ids": docs, values: numbers}
-    for name, value in checked.items():
-        object.__setattr__(ranking, name, value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +61,7 @@ class Run:
     scores: Float64Array
 
     def __post_init__(self) -> None:
-        _check_documents(self, "scores")
+        check_documents(self, "scores")
 
     @classmethod
     def from_scores(cls, q: Queries, scores: Any, tag: str = "directrix") -> Run:
@@ -169,7 +142,7 @@ class Qrels:
     subtopics: Float64Array | None = None
 
     def __post_init__(self) -> None:
-        _check_documents(self, "labels")
+        check_documents(self, "labels")
 
     @classmethod
     def from_frame(

@@ -44,10 +44,21 @@ def documents_of(
         The beginning of a call that names them, for messages.
     """
     queries, docs, numbers, subtopics = _columns(frame, value, what, names, call)
-    rows, qptr, query_ids = group_by_query(_words(queries, what, "query"))
-    doc_ids = object_array(_words(docs, what, "document"))[rows]
+    of_queries, of_docs, cells = (
+        _words(queries, what, "query"),
+        _words(docs, what, "document"),
+        array_of(numbers),
+    )
+    lengths = [len(of_queries), len(of_docs), cells.size]
+    if len(set(lengths)) > 1:
+        raise InputError(
+            f"{what}: the columns of queries, documents and {value}s have {lengths[0]}, {lengths[1]} and "
+            f"{lengths[2]} rows; each needs one per document."
+        )
+    rows, qptr, query_ids = group_by_query(of_queries)
+    doc_ids = object_array(of_docs)[rows]
     try:
-        column = np.asarray(array_of(numbers), dtype=np.float64)[rows]
+        column = np.asarray(cells, dtype=np.float64)[rows]
     except (TypeError, ValueError, OverflowError, IndexError) as error:
         raise InputError(
             f"{what}: the column of values holds no numbers ({error}); one is needed per row."

@@ -1,0 +1,39 @@
+"""The form of runs and qrels: arrays of one length, and a name for every query."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from directrix.data.form import as_array, as_floats
+from directrix.data.validate import check_qptr
+from directrix.errors import InputError
+
+
+def check_documents(ranking: Any, values: str) -> None:
+    """Set the fields of a run or of qrels as checked arrays.
+
+    Raises `InputError` unless they have one length, and names can be compared.
+    """
+    where = type(ranking).__name__
+    remedy = f"Type directrix.data.{where}.from_frame(frame)."
+    docs = as_array(ranking.doc_ids, "doc_ids")
+    numbers = as_floats(getattr(ranking, values), values)
+    if docs.ndim != 1 or numbers.shape != docs.shape:
+        raise InputError(
+            f"{where}: doc_ids have shape {docs.shape}, {values} {numbers.shape}; one of each per "
+            f"document is needed. {remedy}"
+        )
+    qptr = check_qptr(ranking.qptr, len(docs), "doc_ids")
+    try:
+        queries = tuple(ranking.query_ids)
+        known = {*queries}, {*docs.tolist()}
+    except TypeError as error:
+        raise InputError(f"{where}: query_ids and doc_ids are lists of names ({error}). {remedy}") from None
+    if len(queries) != len(qptr) - 1 or len(known[0]) < len(queries):
+        raise InputError(
+            f"{where}: {len(queries)} query_ids, {len(known[0])} of them different, for {len(qptr) - 1} "
+            f"queries; each needs one of its own. {remedy}"
+        )
+    checked = {"query_ids": queries, "qptr": qptr, "doc_ids": docs, values: numbers}
+    for name, value in checked.items():
+        object.__setattr__(ranking, name, value)
