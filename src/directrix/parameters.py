@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from math import inf, nan
+from math import inf, isfinite, nan
 from numbers import Integral, Real
-from sys import float_info
 from typing import Any
 
 from directrix.errors import InputError, short_text
@@ -49,7 +48,11 @@ def number(  # noqa: PLR0913
     suggests ``example``.
     """
     given: Any = value if isinstance(value, Real) and not isinstance(value, bool) else nan
-    if abs(given) <= float_info.max and above < given < below and least <= given <= most:
+    try:
+        is_within = isfinite(given) and above < given < below and least <= given <= most
+    except OverflowError:  # an integer that no float holds
+        is_within = False
+    if is_within:
         return int(given) if isinstance(given, Integral) else float(given)
     limits = ((">", above), (">=", least), ("<", below), ("<=", most))
     wanted = " and ".join(f"{sign} {limit:g}" for sign, limit in limits if abs(limit) < inf)

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures.process import BrokenProcessPool
 
 import pytest
@@ -20,6 +21,7 @@ from directrix.errors import InputError
 def test_a_signal_ends_a_command_with_one_line(run, files, tmp_path, monkeypatch, name, status):
     def work(*_, **__):
         os.kill(os.getpid(), getattr(signal, name))
+        time.sleep(60)  # another thread may get it first
 
     monkeypatch.setattr("directrix.rankers.selection.search.run_search", work)
     before = signal.getsignal(signal.SIGTERM)

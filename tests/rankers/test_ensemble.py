@@ -125,3 +125,13 @@ def test_missing_values_need_members_that_take_them():
     assert np.isfinite(ranker.predict_queries(q)).all()
     with pytest.raises(dx.InputError, match="nan"):
         dx.EnsembleRanker([fills, dx.LinearRanker()]).fit_queries(q)
+
+
+def test_a_score_beyond_all_floats_is_refused(tmp_path):
+    q = dx.data.make_cubic(8, 6, 3, seed=0)
+    ranker = dx.EnsembleRanker(
+        [dx.LinearRanker(max_iter=2), dx.LinearRanker("ListNet", max_iter=2)]
+    ).fit_queries(q)
+    ranker.spreads_ = np.array([5e-324, 1.0])
+    with pytest.raises(dx.InputError, match="scores are not finite"):
+        ranker.predict_queries(q)

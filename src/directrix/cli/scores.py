@@ -54,7 +54,7 @@ def read_scores(path: Path, n_docs: int, data: Path) -> Float64Array:
     with readable(path), open_data(path) as file:
         content = file.read()
     try:
-        lines = _LINE_END.split(content.decode("utf-8-sig"))
+        lines = _LINE_END.split(content.decode("utf-8"))
     except UnicodeDecodeError as error:
         raise InputError(
             f"{path}: is not text (byte {error.start}); give a model file or a file with one score per line."

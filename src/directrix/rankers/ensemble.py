@@ -17,6 +17,7 @@ from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.base import Ranker
 from directrix.rankers.fitting import Training
+from directrix.rankers.inputs import check_scores
 from directrix.rankers.persistence import Saved
 from directrix.rankers.stored import StoredRanker
 from directrix.rankers.training import spread_within_queries
@@ -186,7 +187,9 @@ class EnsembleRanker(Saved, Ranker):
         need_queries(q, "predict_queries")
         total = np.zeros(q.n_docs)
         for member, weight, spread in zip(self.members_, self.weights_, self.spreads_, strict=True):
-            total += (weight / spread) * member.predict_queries(q)
+            with np.errstate(over="ignore", invalid="ignore"):
+                total += (weight / spread) * member.predict_queries(q)
+        check_scores(total, q, allow_missing=True)
         return total
 
     def to_json(self) -> dict[str, Any]:

@@ -51,7 +51,7 @@ def delimiter(path: Path) -> str | None:
 
 def _first_line(path: Path) -> str:
     with readable(path), open_data(path) as file:
-        return file.readline(_BLOCK).decode("utf-8-sig", "backslashreplace")
+        return file.readline(_BLOCK).decode("utf-8", "backslashreplace")
 
 
 def header_of(path: Path) -> list[str]:
