@@ -32,6 +32,37 @@ def test_a_signal_ends_a_command_with_one_line(run, files, tmp_path, monkeypatch
     assert signal.getsignal(signal.SIGTERM) is before
 
 
+def test_a_signal_within_a_finalizer_is_not_lost():
+    class Finalized:
+        def __del__(self):
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(1)  # another thread may get it first
+
+    def work():
+        with stoppable():
+            Finalized()
+            for _ in range(500):
+                time.sleep(0.01)
+
+    hook = sys.unraisablehook
+    with pytest.raises(Stopped, match="15"):
+        work()
+    assert sys.unraisablehook is hook
+
+
+def test_a_signal_that_a_library_turns_into_an_error_of_its_own_stops():
+    def work():
+        with stoppable():
+            try:
+                os.kill(os.getpid(), signal.SIGTERM)
+                time.sleep(1)  # another thread may get it first
+            except Stopped:
+                raise ValueError("Invalid affine transformation matrix") from None
+
+    with pytest.raises(Stopped, match="15"):
+        work()
+
+
 def test_what_nohup_ignores_stays_ignored():
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
