@@ -11,7 +11,7 @@ from directrix.cli.options import Missing
 from directrix.cli.output import remark
 from directrix.data.columns import ColumnNames
 from directrix.data.formats import format_of, open_file, read_file
-from directrix.data.memory import available_memory
+from directrix.data.memory import address_limit, available_memory
 from directrix.errors import InputError
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def shortage(error: BaseException) -> str | None:
     what = f" ({text})" if text else ""
     return (
         f"memory ran out{what}; {available_memory() / 1e6:,.0f} MB are available now. Use fewer queries or "
-        f"features, --jobs 1 --threads 1, or a machine with more memory{_by_limit()}."
+        f"features, --jobs 1 --threads 1, or a machine with more memory{_byaddress_limit()}."
     )
 
 
@@ -80,7 +80,7 @@ def check_address_space() -> None:
     They would end the process, or wait for ever, where no program can catch it. So does BLAS where it cannot
     allocate its buffers: under a limit it does so here, while there is memory.
     """
-    limit = _limit()
+    limit = address_limit()
     if limit is None:
         return
     if limit < _LIBRARIES:
@@ -100,15 +100,5 @@ def check_address_space() -> None:
     eigh(square[:256, :256])
 
 
-def _by_limit() -> str:
-    return "" if _limit() is None else "; `ulimit -v` limits it here"
-
-
-def _limit() -> int | None:
-    """Bytes of address space that this process may have; None = no limit."""
-    try:
-        import resource
-    except ImportError:  # Windows has no such limits
-        return None
-    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-    return None if limit == resource.RLIM_INFINITY else limit
+def _byaddress_limit() -> str:
+    return "" if address_limit() is None else "; `ulimit -v` limits it here"
