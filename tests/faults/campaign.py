@@ -140,8 +140,11 @@ class Campaign:
             yield f"ended with {answer['status']} (None: hangs), {stderr[-2000:]!r}"
         if answer["left"] and number != signal.SIGKILL:
             yield "left processes"
-        # microseconds after the end of the command SIGINT is Python's again
-        if "Traceback" in stderr and not (number == signal.SIGINT and "SystemExit: 0" in stderr):
+        # before and after the command SIGINT is Python's; within it nothing raises KeyboardInterrupt
+        is_outside = number == signal.SIGINT and re.search(r"^KeyboardInterrupt:?\s*\Z", stderr, re.MULTILINE)
+        # loky says so itself where a worker begins when the command has ended
+        begun_too_late = answer["status"] == 128 + (number or 0) and "\nLokyProcess-" in stderr
+        if "Traceback" in stderr and not (is_outside or begun_too_late):
             yield stderr[-2000:]
         if answer["status"] == 1 and stderr.count("error: ") != 1:
             yield f"no message in {stderr[-2000:]!r}"
