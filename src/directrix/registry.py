@@ -11,8 +11,10 @@ A measure, surrogate, trainer or ranker is added to the table of its kind; the n
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 MEASURES = {
@@ -108,9 +110,24 @@ RANKERS = {
 }
 """Estimators."""
 
+TARGETS = {
+    "onnx": "export.onnx",
+    "xgboost": "export.xgboost",
+    "lightgbm": "export.lightgbm",
+    "ranklib": "export.ranklib",
+    "solr": "export.solr",
+    "elasticsearch": "export.plugin",
+    "opensearch": "export.plugin",
+    "elastic": "export.elastic",
+    "vespa": "export.vespa",
+    "sql": "export.sql",
+    "python": "export.python",
+}
+"""Formats that a fitted ranker is exported to."""
+
 COMMANDS = (
     *("train", "predict", "evaluate", "compare", "crossval", "certify", "tendency"),
-    *("convert", "features", "methods", "reproduce", "demo", "doctor"),
+    *("export", "convert", "features", "methods", "reproduce", "demo", "doctor"),
 )
 """Commands in the order of ``directrix --help``; each is a function of the same name in ``directrix.cli``."""
 
@@ -132,6 +149,7 @@ PUBLIC = {
     "cross_validate": "experiments.crossval",
     "define_measure": "measures.define",
     "evaluate": "measures.evaluation",
+    "export": "export.targets",
     "get_threads": "threads",
     "linear_objective": "objectives.build",
     "load": "rankers.model_file",
@@ -197,6 +215,9 @@ NAMESPACES = {
         "surrogate_tendencies": "experiments.tendency_on_data",
         "write_training_report": "reports.training",
     },
+    "export": {
+        "Verification": "export.verification",
+    },
     "laws": {
         "LawBroken": "laws.check",
         "ap_bound": "laws.bounds",
@@ -240,6 +261,17 @@ def load_class(kind: dict[str, str], name: str) -> type[Any]:
     """Load one class of a table, e.g. ``load_class(MEASURES, "AP")``."""
     loaded: type[Any] = getattr(import_module(f"directrix.{kind[name]}"), name)
     return loaded
+
+
+def callable_package(package: str) -> None:
+    """Let a package be called as the public function of its name."""
+
+    class Package(ModuleType):
+        def __call__(self, *args: Any, **settings: Any) -> Any:
+            name = package.rpartition(".")[2]
+            return getattr(import_module(f"directrix.{PUBLIC[name]}"), name)(*args, **settings)
+
+    sys.modules[package].__class__ = Package
 
 
 def exports(

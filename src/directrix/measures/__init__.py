@@ -6,19 +6,7 @@ methods.
 
 from __future__ import annotations
 
-import sys
-from types import ModuleType
-
-from directrix.registry import NAMESPACES, exports
+from directrix.registry import NAMESPACES, callable_package, exports
 
 __getattr__, __dir__, __all__ = exports(__name__, NAMESPACES["measures"])
-
-
-class _Package(ModuleType):
-    def __call__(self) -> tuple[str, ...]:
-        from directrix.measures.names import measures
-
-        return measures()
-
-
-sys.modules[__name__].__class__ = _Package
+callable_package(__name__)

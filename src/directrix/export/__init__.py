@@ -1,0 +1,11 @@
+"""Fitted rankers in the formats of other programs.
+
+The package can be called: ``directrix.export(ranker, path, to="onnx")``, see `targets.export`.
+"""
+
+from __future__ import annotations
+
+from directrix.registry import NAMESPACES, callable_package, exports
+
+__getattr__, __dir__, __all__ = exports(__name__, NAMESPACES["export"])
+callable_package(__name__)

@@ -1,0 +1,165 @@
+"""A formula as text of a language of expressions: SQL, and Vespa's ranking expressions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from directrix.export.formula import Formula, Input, Linear, Network, Part
+from directrix.export.nodes import Split, nested
+from directrix.types import Array
+
+Steps = list[dict[str, str]]
+"""Columns by name, layer after layer: those of a layer use the features and the layers before."""
+
+_AT_ONCE = 40  # terms of a sum: parsers add one after another, and go down a level for each
+
+
+@dataclass(frozen=True)
+class Language:
+    """How the parts of an expression are written; subclasses say what differs."""
+
+    formula: Formula
+
+    def feature(self, number: int) -> str:
+        """A feature."""
+        raise NotImplementedError
+
+    def column(self, name: str) -> str:
+        """A column of an earlier layer."""
+        raise NotImplementedError
+
+    def number(self, value: float) -> str:
+        """A constant."""
+        return repr(float(value))
+
+    def choice(self, condition: str, yes: str, no: str) -> str:
+        """One of two values."""
+        raise NotImplementedError
+
+    def is_missing(self, value: str) -> str:
+        """A condition."""
+        raise NotImplementedError
+
+    def goes_left(self, split: Split) -> str:
+        """A condition."""
+        raise NotImplementedError
+
+    def log(self, value: str) -> str:
+        """The natural logarithm."""
+        raise NotImplementedError
+
+    def score(self) -> tuple[Steps, str]:
+        """Return the columns that come first, and the score."""
+        steps: Steps = []
+        terms = [self._part(part, f"{n}", steps) for n, part in enumerate(self.formula.parts, start=1)]
+        return steps, self.sum(terms)
+
+    def sum(self, terms: list[str]) -> str:
+        """Terms added up, a group at a time."""
+        while len(terms) > _AT_ONCE:
+            groups = (terms[first : first + _AT_ONCE] for first in range(0, len(terms), _AT_ONCE))
+            terms = [f"({' + '.join(group)})" for group in groups]
+        return " + ".join(terms) if terms else self.number(0.0)
+
+    def _part(self, part: Part, name: str, steps: Steps) -> str:
+        model = part.model
+        if isinstance(model, Linear):
+            columns = [self._input(one) for one in part.inputs]
+            return self.sum(self._linear(model, columns))
+        if isinstance(model, Network):
+            return self._network(model, part.inputs, name, steps)
+        values = nested(
+            model, self.number, lambda split, left, right: self.choice(self.goes_left(split), left, right)
+        )
+        return self.sum(values)
+
+    def _linear(self, model: Linear, columns: list[str]) -> list[str]:
+        return [*self._products(model.weights, columns), self.number(model.constant)]
+
+    def _products(self, weights: Array, columns: list[str]) -> list[str]:
+        pairs = zip(weights.tolist(), columns, strict=True)
+        return [f"{self.number(weight)} * {column}" for weight, column in pairs if weight]
+
+    def _network(self, model: Network, inputs: tuple[Input, ...], name: str, steps: Steps) -> str:
+        columns = [self.feature(one.feature) for one in inputs]
+        first = {
+            f"directrix{name}_x{i}": self._input(one)
+            for i, one in enumerate(inputs)
+            if not one.is_feature or one.missing is not None
+        }
+        if first:
+            steps.append(first)
+            columns = [
+                self.column(f"directrix{name}_x{i}") if f"directrix{name}_x{i}" in first else column
+                for i, column in enumerate(columns)
+            ]
+        terms = [] if model.linear is None else self._linear(model.linear, columns)
+        for layer, (weights, bias) in enumerate(model.layers):
+            units, prefix = range(len(bias)), f"directrix{name}_{layer + 1}_"
+            steps.append(
+                {
+                    f"{prefix}{j}_sum": self.sum(
+                        [*self._products(weights[:, j], columns), self.number(bias[j])]
+                    )
+                    for j in units
+                }
+            )
+            sums = [self.column(f"{prefix}{j}_sum") for j in units]
+            before = [f" + {column}" for column in columns] if model.adds_inputs(layer) else [""] * len(bias)
+            active = (self._activation(model.activation, one) for one in sums)
+            steps.append({f"{prefix}{j}": one + before[j] for j, one in enumerate(active)})
+            columns = [self.column(f"{prefix}{j}") for j in units]
+        return self.sum([*self._products(model.last, columns), *terms])
+
+    def _activation(self, name: str, value: str) -> str:
+        zero = self.number(0.0)
+        return f"tanh({value})" if name == "tanh" else self.choice(f"{value} > {zero}", value, zero)
+
+    def _input(self, one: Input) -> str:
+        x = self.feature(one.feature)
+        if one.factor == 0.0 and one.kind != "knots":
+            return self.number(0.0)
+        if one.kind == "knots":
+            lines = [
+                (z, (end - z) / (right - left), left)
+                for (left, right), (z, end) in zip(pairwise(one.knots), pairwise(one.scores), strict=True)
+            ]
+            value = self._between(
+                x, [(one.scores[0], 0.0, 0.0), *lines, (one.scores[-1], 0.0, 0.0)], one.knots
+            )
+        else:
+            value = x
+            if one.kind == "log":
+                value = self.choice(
+                    f"{x} < {self.number(0.0)}",
+                    f"-{self.log(f'{self.number(1.0)} - {x}')}",
+                    self.log(f"{self.number(1.0)} + {x}"),
+                )
+            if one.center != 0.0 or one.factor != 1.0:
+                value = f"({value} - ({self.number(one.center)})) * {self.number(one.factor)}"
+        if one.missing is not None:
+            value = self.choice(self.is_missing(x), self.number(one.missing), value)
+        return value if value == x else f"({value})"
+
+    def _between(self, x: str, lines: list[tuple[float, float, float]], knots: tuple[float, ...]) -> str:
+        """One of the lines (value, slope, where), of which each is for x up to its knot; by halving."""
+        if len(lines) == 1:
+            value, slope, where = lines[0]
+            if slope == 0.0:
+                return self.number(value)
+            return f"{self.number(slope)} * ({x} - ({self.number(where)})) + {self.number(value)}"
+        middle = len(lines) // 2
+        return self.choice(
+            f"{x} <= {self.number(knots[middle - 1])}",
+            self._between(x, lines[:middle], knots[: middle - 1]),
+            self._between(x, lines[middle:], knots[middle:]),
+        )
+
+
+def float_text(value: float) -> str:
+    """A float as text that reads back to it, always with an exponent: without, SQL takes it for a decimal."""
+    text = repr(float(np.float64(value)))
+    return text if "e" in text else f"{text}e0"

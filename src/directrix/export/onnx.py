@@ -1,0 +1,208 @@
+"""ONNX: features are float32, trees answer in float32, all other sums are double."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from directrix.errors import MissingExtra
+from directrix.export.formula import Formula, Input, Linear, Network, Part
+from directrix.export.nodes import in_float32, splits_of, without_categories
+from directrix.export.target import Target, version_of
+from directrix.models.trees import Trees
+from directrix.types import Array, Float64Array
+
+_OPSET, _ML_OPSET, _IR = 17, 3, 8
+"""Operators and file version that onnxruntime 1.15 and later read."""
+
+
+class _Graph:
+    """Nodes and constants of a graph that is being built; every operator returns the name of its result."""
+
+    def __init__(self, onnx: Any) -> None:
+        self._onnx = onnx
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+
+    def __call__(self, operator: str, *inputs: Any, **attributes: Any) -> str:
+        names = [one if isinstance(one, str) else self.constant(one) for one in inputs]
+        output = f"{operator}_{len(self.nodes)}"
+        self.nodes.append(self._onnx.helper.make_node(operator, names, [output], **attributes))
+        return output
+
+    def constant(self, values: Any) -> str:
+        array = np.asarray(values)
+        name = f"constant_{len(self.constants)}"
+        self.constants.append(self._onnx.numpy_helper.from_array(array, name))
+        return name
+
+    def double(self, name: str) -> str:
+        return self("Cast", name, to=self._onnx.TensorProto.DOUBLE)
+
+
+def write(formula: Formula) -> bytes:
+    """Return a model from ``features`` float32 (n, n_features) to ``score`` float64 (n,)."""
+    try:
+        import onnx
+    except ImportError as error:
+        raise MissingExtra("export", "writing ONNX") from error
+    helper, graph = onnx.helper, _Graph(onnx)
+    terms = [_part(graph, part) for part in formula.parts]
+    total = terms[0]
+    for term in terms[1:]:
+        total = graph("Add", total, term)
+    graph.nodes.append(helper.make_node("Squeeze", [total, graph.constant(np.array([1]))], ["score"]))
+    features = helper.make_tensor_value_info("features", onnx.TensorProto.FLOAT, ["n", formula.n_features])
+    score = helper.make_tensor_value_info("score", onnx.TensorProto.DOUBLE, ["n"])
+    made = helper.make_graph(graph.nodes, "directrix", [features], [score], graph.constants)
+    versions = [helper.make_opsetid("", _OPSET), helper.make_opsetid("ai.onnx.ml", _ML_OPSET)]
+    model = helper.make_model(made, opset_imports=versions, ir_version=_IR, producer_name="directrix")
+    if formula.names is not None:
+        helper.set_model_props(model, {"feature_names": "\n".join(formula.names)})
+    onnx.checker.check_model(model)
+    content: bytes = model.SerializeToString()
+    return content
+
+
+def _part(graph: _Graph, part: Part) -> str:
+    model = part.model
+    if isinstance(model, Trees):
+        return _trees(graph, model)
+    columns = _columns(graph, part.inputs)
+    if isinstance(model, Linear):
+        return _linear(graph, model, columns)
+    return _network(graph, model, columns)
+
+
+def _linear(graph: _Graph, model: Linear, columns: str) -> str:
+    return graph("Add", graph("MatMul", columns, model.weights[:, None]), np.array([[model.constant]]))
+
+
+def _columns(graph: _Graph, inputs: tuple[Input, ...]) -> str:
+    """Return the columns that a model sees, side by side."""
+    chosen = np.array([one.feature for one in inputs], dtype=np.int64)
+    values = raw = graph.double(graph("Gather", "features", chosen, axis=1))
+    if any(one.kind == "knots" for one in inputs):
+        values = graph("Concat", *(_column(graph, raw, i, one) for i, one in enumerate(inputs)), axis=1)
+    elif not all(one.is_feature for one in inputs):
+        is_log = np.array([[one.kind == "log" for one in inputs]])
+        if is_log.any():
+            values = graph("Where", is_log, _log(graph, raw), raw)
+        values = graph("Sub", values, np.array([[one.center for one in inputs]]))
+        values = graph("Mul", values, np.array([[one.factor for one in inputs]]))
+    if all(one.missing is None for one in inputs):
+        return values
+    fills = np.array([[np.nan if one.missing is None else one.missing for one in inputs]])
+    return graph("Where", graph("IsNaN", raw), fills, values)
+
+
+def _column(graph: _Graph, raw: str, place: int, one: Input) -> str:
+    """Return one column: between knots the sum of what each piece rises up to the value."""
+    x = graph("Gather", raw, np.array([place]), axis=1)
+    if one.kind != "knots":
+        return _plain_column(graph, x, one)
+    knots, scores = np.array(one.knots), np.array(one.scores)
+    if len(knots) == 1:
+        return graph("Add", graph("Mul", x, np.array([[0.0]])), np.array([[scores[0]]]))
+    inside = graph("Max", graph("Sub", x, knots[None, :-1]), np.array([[0.0]]))
+    part = graph("Min", inside, np.diff(knots)[None, :])
+    rises = (np.diff(scores) / np.diff(knots))[:, None]
+    return graph("Add", graph("MatMul", part, rises), np.array([[scores[0]]]))
+
+
+def _log(graph: _Graph, x: str) -> str:
+    return graph("Mul", graph("Sign", x), graph("Log", graph("Add", graph("Abs", x), np.array(1.0))))
+
+
+def _plain_column(graph: _Graph, x: str, one: Input) -> str:
+    x = _log(graph, x) if one.kind == "log" else x
+    return graph("Mul", graph("Sub", x, np.array([[one.center]])), np.array([[one.factor]]))
+
+
+def _network(graph: _Graph, model: Network, columns: str) -> str:
+    linear = None if model.linear is None else _linear(graph, model.linear, columns)
+    units = columns
+    for n, (weights, bias) in enumerate(model.layers):
+        sums = graph("Add", graph("MatMul", units, weights), bias[None, :])
+        active = graph({"relu": "Relu", "tanh": "Tanh"}[model.activation], sums)
+        units = graph("Add", active, units) if model.adds_inputs(n) else active
+    score = graph("MatMul", units, model.last[:, None])
+    return score if linear is None else graph("Add", score, linear)
+
+
+def _trees(graph: _Graph, trees: Trees) -> str:
+    """Return the sum of the trees; each has its splits in their order, then its leaves."""
+    without_categories(trees, "ONNX")
+    trees = in_float32(trees)
+    splits = splits_of(trees)
+    columns: dict[str, list[Any]] = {
+        key: []
+        for key in (
+            "modes",
+            "featureids",
+            "values",
+            "truenodeids",
+            "falsenodeids",
+            "missing_value_tracks_true",
+        )
+    }
+    tree_ids, node_ids, leaf_trees, leaf_nodes = list[int](), list[int](), list[int](), list[int]()
+    for number, (first, last) in enumerate(pairwise(trees.split_ptr.tolist())):
+        count = last - first
+
+        def place(child: int, count: int = count) -> int:
+            return child if child >= 0 else count - 1 - child
+
+        rows = [
+            (
+                "BRANCH_LEQ",
+                splits[s].feature,
+                splits[s].threshold,
+                place(int(trees.left[s])),
+                place(int(trees.right[s])),
+                int(splits[s].missing_left),
+            )
+            for s in range(first, last)
+        ]
+        rows += [("LEAF", 0, 0.0, 0, 0, 0)] * (count + 1)
+        for values, column in zip(columns.values(), zip(*rows, strict=True), strict=True):
+            values.extend(column)
+        tree_ids += [number] * len(rows)
+        node_ids += range(len(rows))
+        leaf_trees += [number] * (count + 1)
+        leaf_nodes += range(count, len(rows))
+    if not tree_ids:
+        zero = graph("ReduceSum", graph("Mul", "features", np.float32(0.0)), np.array([1]), keepdims=1)
+        return graph.double(zero)
+    scores = graph(
+        "TreeEnsembleRegressor",
+        "features",
+        domain="ai.onnx.ml",
+        aggregate_function="SUM",
+        n_targets=1,
+        nodes_treeids=tree_ids,
+        nodes_nodeids=node_ids,
+        **{f"nodes_{key}": values for key, values in columns.items()},
+        target_treeids=leaf_trees,
+        target_nodeids=leaf_nodes,
+        target_ids=[0] * len(leaf_nodes),
+        target_weights=trees.leaf.tolist(),
+    )
+    return graph.double(scores)
+
+
+def read(content: bytes, formula: Formula, X: Array) -> Float64Array:
+    """Scores by onnxruntime."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    scores: Float64Array = session.run(["score"], {"features": X.astype(np.float32)})[0]
+    return scores
+
+
+TARGET = Target("ONNX", write, read, version_of("onnxruntime"), is_single=True)

@@ -1,0 +1,107 @@
+"""The learning-to-rank plugin of Elasticsearch and OpenSearch: linear models, trees as XGBoost dumps."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from directrix.export.formula import Formula, Linear
+from directrix.export.nodes import (
+    Split,
+    float32_above,
+    in_float32,
+    missing_as_zero,
+    nested,
+    without_categories,
+)
+from directrix.export.solr import names_of
+from directrix.export.target import Target, only
+from directrix.export.walk import leaves
+from directrix.models.trees import Trees
+from directrix.types import Array, Float64Array
+
+_TITLE = "the plugin"
+
+
+def write(formula: Formula) -> bytes:
+    """Return the body of ``POST _ltr/_featureset/NAME/_createmodel``."""
+    model = only(formula, _TITLE, Linear, Trees).model
+    if isinstance(model, Linear):
+        kind = "model/linear"
+        definition: Any = {formula.name(f): model.weights[f].item() for f in formula.used}
+    else:
+        assert isinstance(model, Trees)
+        without_categories(model, _TITLE)
+        missing_as_zero(model, _TITLE)
+        kind = "model/xgboost+json"
+
+        def split(one: Split, left: Any, right: Any) -> Any:
+            return {
+                "split": formula.name(one.feature),
+                "split_condition": float32_above(one.threshold),
+                "zero_left": one.zero_left,
+                "children": [left, right],
+            }
+
+        definition = [_numbered(root) for root in nested(in_float32(model), lambda v: {"leaf": v}, split)]
+    body = {"model": {"name": "directrix", "model": {"type": kind, "definition": json.dumps(definition)}}}
+    return json.dumps(body).encode()
+
+
+def _numbered(root: dict[str, Any]) -> dict[str, Any]:
+    """Give the nodes of a tree the numbers by which splits name their children; the keys that are needed."""
+    count, waiting = 0, [(root, 0)]
+    root["nodeid"] = 0
+    for node, depth in waiting:  # which grows
+        if "leaf" in node:
+            continue
+        for child in node["children"]:
+            count += 1
+            child["nodeid"] = count
+            waiting.append((child, depth + 1))
+        yes, no = (child["nodeid"] for child in node["children"])
+        # newer versions of the plugin take 0 for missing: it must go where 0 goes
+        node |= {"depth": depth, "yes": yes, "no": no, "missing": yes if node.pop("zero_left") else no}
+    return root
+
+
+def read(content: bytes, formula: Formula, X: Array) -> Float64Array:
+    """Scores as the plugin computes them, in float32, with zeros taken for missing as its new versions do."""
+    model = json.loads(content)["model"]["model"]
+    names, rows = names_of(formula), np.nan_to_num(X.astype(np.float32), nan=0.0)
+    definition = json.loads(model["definition"])
+    if model["type"] == "model/linear":
+        total = np.zeros(len(X))
+        for name, weight in definition.items():
+            total += np.float32(weight) * rows[:, names.index(name)].astype(np.float64)
+        return total
+
+    def ask(node: Any, own: Array) -> Any:
+        if "leaf" in node:
+            return None
+        left, right = node["children"]
+        if (left["nodeid"], right["nodeid"]) != (node["yes"], node["no"]):
+            raise ValueError("Split structure is invalid")
+        values = rows[own, names.index(node["split"])]
+        below = np.float32(node["split_condition"]) > values
+        return np.where(values == 0.0, node["missing"] == node["yes"], below), left, right
+
+    scores = np.zeros(len(X), np.float32)
+    for tree in definition:
+        values = np.zeros(len(X), np.float32)
+        leaves(tree, np.arange(len(X)), ask, values, "leaf")
+        scores += values
+    return scores.astype(np.float64)
+
+
+TARGET = Target(
+    "the learning-to-rank plugin's JSON",
+    write,
+    read,
+    lambda: "a reader of the plugin's JSON",
+    is_single=True,
+    takes_missing=False,
+    keeps_constant=False,
+)

@@ -1,0 +1,81 @@
+"""One file of Python without dependencies."""
+
+from __future__ import annotations
+
+import inspect
+import platform
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from directrix.errors import InputError
+from directrix.export import portable
+from directrix.export.formula import Formula, Input, Linear, Network, Part
+from directrix.export.nodes import nested
+from directrix.export.target import Target
+from directrix.types import Array, Float64Array
+
+
+def write(formula: Formula) -> bytes:
+    """Return the source of `directrix.export.portable`, with the model in it."""
+    names = "".join(f"# {f} {formula.name(f)!a}{_places(formula, f)}\n" for f in range(formula.n_features))
+    model = "".join(f"    {_part(part)!r},\n" for part in formula.parts)
+    before, empty, after = inspect.getsource(portable).partition('MODEL: "list[Any]" = []\n')
+    return f"{before}# features, in their order:\n{names}{empty[:-3]}[\n{model}]\n{after}".encode()
+
+
+def _places(formula: Formula, feature: int) -> str:
+    """What stands for each category, as a comment."""
+    names = None if formula.categories is None else formula.categories[feature]
+    return "" if names is None else "".join(f", {place} for {name!a}" for place, name in enumerate(names))
+
+
+def _part(part: Part) -> tuple[Any, ...]:
+    model = part.model
+    if isinstance(model, Linear):
+        inputs = None if _are_plain(part) else [_input(one) for one in part.inputs]
+        return "linear", inputs, model.weights.tolist(), model.constant
+    if isinstance(model, Network):
+        layers = [
+            (weights.T.tolist(), bias.tolist(), model.adds_inputs(n))
+            for n, (weights, bias) in enumerate(model.layers)
+        ]
+        linear = [] if model.linear is None else [model.linear.weights.tolist(), model.linear.constant]
+        inputs = None if _are_plain(part) else [_input(one) for one in part.inputs]
+        return "network", inputs, layers, model.last.tolist(), linear, model.activation
+    roots: list[Any] = nested(model, _leaf, lambda split, left, right: (*split, left, right))
+    return "trees", None, roots
+
+
+def _leaf(value: float) -> Any:
+    return value
+
+
+def _are_plain(part: Part) -> bool:
+    return all(one == Input(f) for f, one in enumerate(part.inputs))
+
+
+def _input(one: Input) -> tuple[Any, ...]:
+    return one.feature, one.kind, one.center, one.factor, one.missing, one.knots, one.scores
+
+
+def read(content: bytes, formula: Formula, X: Array) -> Float64Array:
+    """Scores by a new process of Python that sees no other package."""
+    lines = "".join(",".join(map(repr, row)) + "\n" for row in X.tolist())
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "model.py")
+        path.write_bytes(content)
+        command = [sys.executable, "-I", "-S", str(path)]
+        done = subprocess.run(command, input=lines, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise InputError(
+            f"Python cannot run this file: {done.stderr.splitlines()[-1]}; choose another target."
+        )
+    return np.array([float(line) for line in done.stdout.splitlines()])
+
+
+TARGET = Target("Python", write, read, lambda: f"Python {platform.python_version()}")

@@ -1,0 +1,134 @@
+"""Solr's JSON for its model store: linear models, trees, networks."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from directrix.errors import InputError
+from directrix.export.formula import Formula, Linear, Network
+from directrix.export.nodes import Split, in_float32, missing_as_zero, nested, without_categories
+from directrix.export.target import ANY_MODEL, Target, only
+from directrix.export.walk import leaves
+from directrix.models.trees import Trees
+from directrix.types import Array, Float64Array
+
+_CLASS = "org.apache.solr.ltr.model."
+_SLACK = np.float32(1e-6)
+"""What Solr adds to every threshold."""
+
+
+def write(formula: Formula) -> bytes:
+    """Return the model that is uploaded to ``/solr/COLLECTION/schema/model-store``."""
+    model = only(formula, "Solr", Linear, Network, Trees).model
+    features = formula.used or [0]
+    if isinstance(model, Linear):
+        name = "LinearModel"
+        params: dict[str, Any] = {"weights": {formula.name(f): model.weights[f].item() for f in features}}
+    elif isinstance(model, Network):
+        name, params = "NeuralNetworkModel", {"layers": _layers(model, features)}
+    else:
+        without_categories(model, "Solr")
+        missing_as_zero(model, "Solr")
+
+        def split(one: Split, left: Any, right: Any) -> Any:
+            threshold = str(_before_slack(np.float32(one.threshold)))
+            return {
+                "feature": formula.name(one.feature),
+                "threshold": threshold,
+                "left": left,
+                "right": right,
+            }
+
+        roots = nested(in_float32(model), lambda value: {"value": repr(value)}, split)
+        name, params = (
+            "MultipleAdditiveTreesModel",
+            {"trees": [{"weight": "1", "root": one} for one in roots]},
+        )
+    listed = [{"name": formula.name(f)} for f in features]
+    content = {"class": _CLASS + name, "name": "directrix", "features": listed, "params": params}
+    return json.dumps(content, indent=1).encode()
+
+
+def _layers(model: Network, features: list[int]) -> list[dict[str, Any]]:
+    if model.linear is not None:
+        raise InputError(
+            f"Solr's networks have no residual terms; choose {ANY_MODEL}.",
+            python="Or train with MLPRanker(residual=False).",
+            shell="Or train with --set residual=False.",
+        )
+    hidden = [
+        {"matrix": weights.T.tolist(), "bias": bias.tolist(), "activation": model.activation}
+        for weights, bias in model.layers
+    ]
+    hidden[0]["matrix"] = model.layers[0][0][features].T.tolist()
+    return [*hidden, {"matrix": [model.last.tolist()], "bias": [0.0], "activation": "identity"}]
+
+
+def _before_slack(threshold: np.float32) -> np.float32:
+    """The float32 from which Solr makes the threshold by adding its slack, or one near it of its sign."""
+    best = threshold - _SLACK
+    near = [best, np.nextafter(best, np.float32(-np.inf)), np.nextafter(best, np.float32(np.inf))]
+    return min(near, key=lambda one: ((one + _SLACK >= 0) != (threshold >= 0), abs(one + _SLACK - threshold)))
+
+
+def held(thresholds: Array) -> Array:
+    """Return the thresholds that Solr will have, in place of these float32."""
+    return np.array([_before_slack(one) + _SLACK for one in thresholds], dtype=np.float32)
+
+
+def read(content: bytes, formula: Formula, X: Array) -> Float64Array:
+    """Scores as Solr's classes compute them, in float32."""
+    model = json.loads(content)
+    names = [one["name"] for one in model["features"]]
+    places = [names_of(formula).index(name) for name in names]
+    rows = np.nan_to_num(X[:, places].astype(np.float32), nan=0.0)
+    kind, params = model["class"].removeprefix(_CLASS), model["params"]
+    if kind == "LinearModel":
+        weights = np.array([params["weights"][name] for name in names], np.float32)
+        total: Float64Array = (rows * weights).sum(axis=1, dtype=np.float64)
+        return total
+    if kind == "NeuralNetworkModel":
+        units = rows
+        for layer in params["layers"]:
+            units = units @ np.array(layer["matrix"], np.float32).T + np.array(layer["bias"], np.float32)
+            units = _activated(units, layer["activation"])
+        return units[:, 0].astype(np.float64)
+
+    def ask(node: Any, own: Array) -> Any:
+        if "feature" not in node:
+            return None
+        threshold = np.float32(node["threshold"]) + _SLACK
+        return rows[own, names.index(node["feature"])] <= threshold, node["left"], node["right"]
+
+    scores = np.zeros(len(X), np.float32)
+    for tree in params["trees"]:
+        values = np.zeros(len(X), np.float32)
+        leaves(tree["root"], np.arange(len(X)), ask, values, "value")
+        scores += np.float32(tree["weight"]) * values
+    return scores.astype(np.float64)
+
+
+def _activated(units: Array, name: str) -> Array:
+    if name == "identity":
+        return units
+    return np.tanh(units) if name == "tanh" else np.maximum(units, 0)
+
+
+def names_of(formula: Formula) -> list[str]:
+    """Names of all features, in their order."""
+    return [formula.name(f) for f in range(formula.n_features)]
+
+
+TARGET = Target(
+    "Solr's JSON",
+    write,
+    read,
+    lambda: "a reader of Solr's JSON",
+    is_single=True,
+    takes_missing=False,
+    keeps_constant=False,
+    held=held,
+)

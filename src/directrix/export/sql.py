@@ -1,0 +1,109 @@
+"""One SELECT for PostgreSQL, SQLite and DuckDB; missing features are NULL."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from directrix.errors import InputError
+from directrix.export.expressions import Language, float_text
+from directrix.export.formula import Formula
+from directrix.export.nodes import Split
+from directrix.export.target import Target
+from directrix.types import Array, Float64Array
+
+
+@dataclass(frozen=True)
+class Sql(Language):
+    """The expressions that all three databases read alike."""
+
+    def feature(self, number: int) -> str:
+        """A quoted column."""
+        return self.column(self.formula.name(number))
+
+    def column(self, name: str) -> str:
+        """A quoted column."""
+        if "\0" in name:
+            raise InputError(f"the name of the feature {name!r} has a NUL, which SQL cannot hold; rename it.")
+        return '"' + name.replace('"', '""') + '"'
+
+    def number(self, value: float) -> str:
+        """A constant of double precision."""
+        return float_text(value)
+
+    def choice(self, condition: str, yes: str, no: str) -> str:
+        """CASE, which chooses the second value for a condition that is NULL."""
+        return f"CASE WHEN {condition} THEN {yes} ELSE {no} END"
+
+    def is_missing(self, value: str) -> str:
+        """IS NULL."""
+        return f"{value} IS NULL"
+
+    def goes_left(self, split: Split) -> str:
+        """A comparison, or a list of categories by name where they have names."""
+        column = self.feature(split.feature)
+        if split.categories is not None:
+            words = [self._category(split.feature, code) for code in split.categories]
+            return f"{column} IN ({', '.join(filter(None, words))})"
+        missing = f" OR {column} IS NULL" if split.missing_left else ""
+        return f"{column} <= {self.number(split.threshold)}{missing}"
+
+    def log(self, value: str) -> str:
+        """The natural logarithm."""
+        return f"ln({value})"
+
+    def _category(self, feature: int, code: int) -> str:
+        names = None if self.formula.categories is None else self.formula.categories[feature]
+        if names is None:
+            return str(code)
+        return "'" + names[code].replace("'", "''") + "'" if code < len(names) else ""
+
+
+def write(formula: Formula) -> bytes:
+    """Return a SELECT of all columns of the table ``features``, and ``score``."""
+    language = Sql(formula)
+    steps, score = language.score()
+    table, layers = "features", []
+    for number, step in enumerate(steps, start=1):
+        columns = ",\n".join(f"{text} AS {language.column(name)}" for name, text in step.items())
+        layers.append(f"directrix_{number} AS MATERIALIZED (\nSELECT *,\n{columns}\nFROM {table})")
+        table = f"directrix_{number}"
+    before = "WITH " + ",\n".join(layers) + "\n" if layers else ""
+    head = "-- the score of each row of the table features; a missing feature is NULL\n"
+    return f"{head}{before}SELECT *,\n{score} AS score\nFROM {table}\n".encode()
+
+
+def table_of(formula: Formula, X: Array) -> tuple[list[str], list[list[Any]]]:
+    """Return names and rows of a table of features: NULL for NaN, and categories by name."""
+    names = [formula.name(f) for f in range(formula.n_features)]
+    columns: list[list[Any]] = []
+    for f in range(formula.n_features):
+        values: list[Any] = [None if np.isnan(x) else x for x in X[:, f].tolist()]
+        known = None if formula.categories is None else formula.categories[f]
+        if known is not None:
+            values = [None if x is None else known[int(x)] if 0 <= x < len(known) else "" for x in values]
+        columns.append(values)
+    return names, [list(row) for row in zip(*columns, strict=True)]
+
+
+def read(content: bytes, formula: Formula, X: Array) -> Float64Array:
+    """Scores by SQLite."""
+    names, rows = table_of(formula, X)
+    quoted = ", ".join(Sql(formula).column(name) for name in names)
+    with sqlite3.connect(":memory:") as database:
+        try:
+            database.execute(f"CREATE TABLE features ({quoted})")
+            database.executemany(f"INSERT INTO features VALUES ({', '.join('?' * len(names))})", rows)
+            found = database.execute(content.decode()).fetchall()
+        except sqlite3.Error as error:
+            raise InputError(
+                f"SQLite cannot run this SELECT: {error}; choose --to python, onnx or lightgbm, or train a "
+                "smaller model."
+            ) from None
+    return np.array([row[-1] for row in found], dtype=np.float64)
+
+
+TARGET = Target("SQL", write, read, lambda: f"SQLite {sqlite3.sqlite_version}")

@@ -1,0 +1,232 @@
+"""Whether an export scores what the ranker scores, on drawn rows and on data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from directrix.data.queries import Queries
+from directrix.errors import InputError
+from directrix.export.formula import Formula, Linear
+from directrix.export.nodes import float32_below
+from directrix.export.target import ANY_MODEL, Target
+from directrix.models.trees import Trees
+from directrix.types import Array, Float64Array, is_sparse
+
+_ROWS, _PER_QUERY = 2000, 50
+_CELLS = 20_000_000
+_LIGHTGBM_ZERO = 1.1e-35
+"""LightGBM takes numbers nearer to 0 for 0 when it reads rows."""
+
+_TOLERANCE = {False: 1e-9, True: 2e-5}
+"""Of the largest absolute score, or sum of its terms: float64, float32."""
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What was compared; ``str`` is a sentence.
+
+    Attributes
+    ----------
+    reader : str or None
+        What read the file back; None: nothing was installed that can.
+    n_rows, n_queries : int
+        Drawn rows and those of the data together; the queries of the data.
+    difference : float
+        Largest absolute difference of two scores.
+    n_other_order : int
+        Queries of the data in which two documents with different scores change places.
+    n_rounded : int
+        Rows whose scores differ only because features become float32.
+    note : str
+        What the file does not hold; "" if nothing.
+    """
+
+    reader: str | None
+    n_rows: int
+    n_queries: int
+    difference: float
+    n_other_order: int
+    n_rounded: int
+    note: str
+
+    def __str__(self) -> str:
+        if self.reader is None:
+            return "not verified: nothing is installed that reads it; type pip install 'directrix[export]'"
+        order = ""
+        if self.n_queries:
+            same = f"{self.n_queries - self.n_other_order:,} of {self.n_queries:,}"
+            order = f", same order in {'all' if not self.n_other_order else same} queries"
+        rounded = f"; of rows that float32 features change: {self.n_rounded:,}" if self.n_rounded else ""
+        return (
+            f"verified with {self.reader}: {self.n_rows:,} rows, largest difference {self.difference:.2g}"
+            f"{order}{rounded}"
+        )
+
+
+def verify(
+    content: bytes, target: Target, formula: Formula, ranker: Any, check: Queries | None = None
+) -> Verification:
+    """Read an export back and compare its scores with those of the ranker.
+
+    Rows are drawn that hit thresholds exactly, their neighbours, zeros, and missing values where ranker and
+    target take them; then those of ``check``.
+
+    Raises
+    ------
+    InputError
+        If a score differs by more than rounding explains.
+    """
+    note = _note(target, formula)
+    reader = target.reader()
+    if reader is None:
+        return Verification(None, 0, 0, 0.0, 0, 0, note)
+    drawn = _drawn(formula, ranker, target)
+    parts = [drawn] if check is None else [drawn, _doubled(check, formula)]
+    if (
+        check is not None
+        and _fills(formula)
+        and not target.takes_missing
+        and np.isnan(parts[1].features).any()
+    ):
+        raise InputError(
+            f"the data have missing features, which {target.title} reads as 0, and the model as the mean of "
+            f"the training data; choose {ANY_MODEL}."
+        )
+    constant = 0.0 if target.keeps_constant else _constant(formula)
+    compared = [_compare(content, target, formula, ranker, q, constant) for q in parts]
+    differences, rounded, other_order = zip(*compared, strict=True)
+    return Verification(
+        reader,
+        sum(q.n_docs for q in parts),
+        0 if check is None else check.n_queries,
+        max(differences),
+        other_order[-1] if check is not None else 0,
+        sum(rounded),
+        note,
+    )
+
+
+def _compare(
+    content: bytes, target: Target, formula: Formula, ranker: Any, q: Queries, constant: float
+) -> tuple[float, int, int]:
+    """Return the largest difference, rows that rounded features explain, and queries in another order."""
+    ours = ranker.predict_queries(q)
+    theirs = target.read(content, formula, q.features) + constant
+    limit = _TOLERANCE[target.is_single] * _size(formula, q.features, ours)
+    bad = ~(np.abs(theirs - ours) <= limit)
+    n_rounded = 0
+    if bad.any() and target.is_single:
+        single = replace(q, features=q.features.astype(np.float32).astype(np.float64))
+        rounded = ranker.predict_queries(single)
+        explained = bad & (np.abs(theirs - rounded) <= limit)
+        n_rounded, bad = int(explained.sum()), bad & ~explained
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise InputError(
+            f"{target.title}: read back by {target.reader()}, {int(bad.sum()):,} of {len(ours):,} rows score "
+            f"otherwise; the first is row {row} with {theirs[row].item()} for {ours[row].item()}. Nothing is "
+            "written; choose another target, e.g. --to python, and report this model."
+        )
+    order = sum(_changes_order(ours[a:b], theirs[a:b]) for a, b in zip(q.qptr[:-1], q.qptr[1:], strict=True))
+    return float(np.abs(theirs - ours).max(initial=0.0)), n_rounded, order
+
+
+def _changes_order(ours: Float64Array, theirs: Float64Array) -> bool:
+    """Whether two documents with different scores on both sides change places."""
+    order = np.lexsort((-ours, -theirs))
+    highest_after = np.maximum.accumulate(ours[order][::-1])[::-1]
+    falls = np.flatnonzero(np.diff(theirs[order]) < 0.0)
+    return bool((highest_after[falls + 1] > np.minimum.accumulate(ours[order])[falls]).any())
+
+
+def _size(formula: Formula, X: Array, ours: Float64Array) -> float:
+    """The largest score, or sum of the terms of a linear model, which its rounding is relative to."""
+    terms = 0.0
+    for model, inputs in formula.parts:
+        if isinstance(model, Linear):
+            filled = np.nan_to_num(np.abs(X[:, [one.feature for one in inputs]]), nan=0.0)
+            terms += float((filled @ np.abs(model.weights)).max(initial=0.0)) + abs(model.constant)
+    return max(float(np.abs(ours).max(initial=0.0)), terms, 1e-300)
+
+
+def _constant(formula: Formula) -> float:
+    return sum(part.model.constant for part in formula.parts if isinstance(part.model, Linear))
+
+
+def _fills(formula: Formula) -> bool:
+    """Whether a missing feature counts as some number other than 0."""
+    return any(one.missing not in (None, 0.0) for part in formula.parts for one in part.inputs)
+
+
+def _note(target: Target, formula: Formula) -> str:
+    """What the user must know of the file."""
+    notes = []
+    if not target.keeps_constant and (constant := _constant(formula)):
+        notes.append(
+            f"scores there are {'lower' if constant > 0 else 'higher'} by {abs(constant):.6g}: no order "
+            "depends on it"
+        )
+    if not target.takes_missing and _fills(formula):
+        notes.append(
+            "a missing feature counts 0 there, and the model takes the mean of the training data for it"
+        )
+    return "; ".join(notes)
+
+
+def _doubled(q: Queries, formula: Formula) -> Queries:
+    """Return the queries with features in float64, so that both sides start from the same numbers."""
+    features = q.features[:] if not is_sparse(q.features) else q.features.toarray()
+    return replace(q, features=np.ascontiguousarray(features, dtype=np.float64))
+
+
+def _drawn(formula: Formula, ranker: Any, target: Target) -> Queries:
+    """Return rows whose features are thresholds, their neighbours, zeros, others, and missing."""
+    rng = np.random.default_rng(0)
+    n_rows = max(_PER_QUERY, min(_ROWS, _CELLS // formula.n_features))
+    X = np.zeros((n_rows, formula.n_features))
+    kind = np.float32 if target.is_single else np.float64
+    for feature, values in _values(formula).items():
+        known = None if formula.categories is None else formula.categories[feature]
+        if known is not None:
+            X[:, feature] = rng.integers(0, len(known) + 1, n_rows)
+            continue
+        numbers = (float32_below(values) if target.is_single else values).astype(kind)
+        held = target.held(numbers)
+        with np.errstate(over="ignore"):
+            below = np.nextafter(np.minimum(numbers, held), kind(-np.inf))
+            above = np.nextafter(np.maximum(numbers, held), kind(np.inf))
+        pool = np.concatenate(
+            [numbers[numbers == held], below, above, np.zeros(1 + len(numbers) // 10, kind)]
+        )
+        pool[np.abs(pool) <= _LIGHTGBM_ZERO] = 0.0
+        X[:, feature] = rng.choice(pool[np.isfinite(pool)], n_rows).astype(np.float64)
+    if ranker.trained().takes_missing and _missing_is_kept(target, formula):
+        X[rng.random(X.shape) < 0.05] = np.nan
+    qid = np.arange(n_rows) // _PER_QUERY
+    q = Queries.from_arrays(X, np.zeros(n_rows), qid=qid, feature_names=formula.names, missing="nan")
+    return replace(q, categories=formula.categories)
+
+
+def _missing_is_kept(target: Target, formula: Formula) -> bool:
+    return target.takes_missing or all(isinstance(part.model, Trees) for part in formula.parts)
+
+
+def _values(formula: Formula) -> dict[int, Float64Array]:
+    """For each feature that is used, values where something changes, or some about its mean."""
+    rng, found = np.random.default_rng(1), dict[int, list[Array]]()
+    for model, inputs in formula.parts:
+        if isinstance(model, Trees):
+            for feature in np.unique(model.feature).tolist():
+                found.setdefault(inputs[feature].feature, []).append(
+                    model.threshold[model.feature == feature]
+                )
+            continue
+        for one in inputs:
+            width = 1.0 / one.factor if one.factor else 1.0
+            center = one.center if one.missing is None or not one.is_feature else one.missing
+            values = np.array(one.knots) if one.knots else center + width * rng.normal(size=200)
+            found.setdefault(one.feature, []).append(values)
+    return {feature: np.concatenate(values) for feature, values in found.items()}

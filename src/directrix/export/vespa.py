@@ -1,0 +1,176 @@
+"""A rank profile of Vespa. Missing features are NaN."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from directrix.errors import InputError
+from directrix.export.expressions import Language
+from directrix.export.formula import Formula
+from directrix.export.nodes import Split, without_categories
+from directrix.export.target import Target
+from directrix.models.trees import Trees
+from directrix.types import Array, Float64Array
+
+_NAME = re.compile(r"[A-Za-z_]\w*(\([\w., ]*\))?(\.\w+)*", re.ASCII)
+_TOKEN = re.compile(r"\s*(?:(\d[\w.]*(?:(?<=[eE])[-+]\d+)?)|([A-Za-z_]\w*)|(<=|==|[-+*()!<>,.]))", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Vespa(Language):
+    """Vespa's ranking expressions."""
+
+    def feature(self, number: int) -> str:
+        """A rank feature, by its own name."""
+        name = self.formula.name(number)
+        if not _NAME.fullmatch(name):
+            raise InputError(
+                f"{name!r} is not a rank feature of Vespa, such as bm25(title) or attribute(age); rename the "
+                "feature in the data, and train again."
+            )
+        return name
+
+    def column(self, name: str) -> str:
+        """A function of the profile."""
+        return f"{name}()"
+
+    def choice(self, condition: str, yes: str, no: str) -> str:
+        """The function ``if``."""
+        return f"if ({condition}, {yes}, {no})"
+
+    def is_missing(self, value: str) -> str:
+        """The function ``isNan``."""
+        return f"isNan({value}) == 1"
+
+    def goes_left(self, split: Split) -> str:
+        """A comparison, which NaN does not pass."""
+        feature, threshold = self.feature(split.feature), self.number(split.threshold)
+        return f"!({feature} > {threshold})" if split.missing_left else f"{feature} <= {threshold}"
+
+    def log(self, value: str) -> str:
+        """The natural logarithm."""
+        return f"log({value})"
+
+
+def write(formula: Formula) -> bytes:
+    """Return a rank profile, to stand in a schema."""
+    for part in formula.parts:
+        if isinstance(part.model, Trees):
+            without_categories(part.model, "Vespa")
+    steps, score = Vespa(formula).score()
+    functions = [
+        f"    function {name}() {{\n        expression: {text}\n    }}\n"
+        for step in steps
+        for name, text in step.items()
+    ]
+    return (
+        "rank-profile directrix {\n"
+        f"{''.join(functions)}    first-phase {{\n        expression {{\n{score}\n        }}\n    }}\n}}\n"
+    ).encode()
+
+
+def read(content: bytes, formula: Formula, X: Array) -> Float64Array:
+    """Scores by a reader of Vespa's expressions."""
+    text = content.decode()
+    functions = dict(re.findall(r"function (\w+)\(\) \{\n\s*expression: (.*)\n", text))
+    known: dict[str, Any] = {formula.name(f): X[:, f] for f in range(formula.n_features)}
+    for name, body in functions.items():
+        known[f"{name}()"] = _Expression(body, known).value()
+    body = text.partition("expression {\n")[2].partition("\n        }")[0]
+    scores = np.empty(len(X))
+    scores[:] = _Expression(body, known).value()
+    return scores
+
+
+class _Expression:
+    """Evaluates an expression from left to right, of all rows at once."""
+
+    def __init__(self, text: str, known: dict[str, Any]) -> None:
+        self._text, self._known, self._place = text, known, 0
+        names = sorted(known, key=len, reverse=True)
+        self._features = (
+            re.compile(r"\s*(" + "|".join(map(re.escape, names)) + r")(?![\w(])") if names else None
+        )
+
+    def value(self) -> Any:
+        """Return the value of the whole text."""
+        found = self._sum()
+        if self._text[self._place :].strip():
+            raise InputError(f"Vespa's expression has more than one: {self._text[self._place :][:40]!r}.")
+        return found
+
+    def _next(self, wanted: str = "") -> Any:
+        """Return the next token without taking it, or take it if it is the one that is wanted."""
+        match = _TOKEN.match(self._text, self._place)
+        token = next((group for group in match.groups() if group), "") if match else ""
+        if match and wanted and token == wanted:
+            self._place = match.end()
+            return True
+        return False if wanted else token
+
+    def _need(self, token: str) -> None:
+        if not self._next(token):
+            raise InputError(f"Vespa's expression lacks {token!r} at {self._text[self._place :][:40]!r}.")
+
+    def _sum(self) -> Any:
+        total = self._product()
+        while self._next() in ("+", "-"):
+            sign = 1.0 if self._next("+") else -1.0 if self._next("-") else 0.0
+            total = total + sign * self._product()
+        return total
+
+    def _product(self) -> Any:
+        total = self._atom()
+        while self._next("*"):
+            total = total * self._atom()
+        return total
+
+    def _condition(self) -> Any:
+        if self._next("!"):
+            self._need("(")
+            found = ~self._condition()
+            self._need(")")
+            return found
+        left = self._sum()
+        operator = self._next()
+        self._need(operator if operator in ("<=", "<", ">", "==") else "a comparison")
+        right = self._sum()
+        compare = {"<=": np.less_equal, "<": np.less, ">": np.greater, "==": np.equal}[operator]
+        return compare(left, right)
+
+    def _atom(self) -> Any:
+        if self._next("-"):
+            return -self._atom()
+        if self._next("("):
+            found = self._sum()
+            self._need(")")
+            return found
+        if self._features and (match := self._features.match(self._text, self._place)):
+            self._place = match.end()
+            return self._known[match[1]]
+        token = self._next()
+        self._need(token or "a value")
+        if token[0].isdigit():
+            return np.float64(token)
+        self._need("(")
+        if token == "if":
+            condition = self._condition()
+            self._need(",")
+            yes = self._sum()
+            self._need(",")
+            found = np.where(condition, yes, self._sum())
+        else:
+            functions = {"isNan": np.isnan, "log": np.log, "tanh": np.tanh}
+            if token not in functions:
+                raise InputError(f"Vespa's expression names {token!r}, which is no feature and no function.")
+            with np.errstate(invalid="ignore", divide="ignore"):
+                found = functions[token](self._sum())
+        self._need(")")
+        return found
+
+
+TARGET = Target("a Vespa rank profile", write, read, lambda: "a reader of Vespa's expressions")

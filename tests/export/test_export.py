@@ -1,0 +1,333 @@
+"""Exports score the same, in every format that can carry the model; planted errors are found."""
+
+import itertools
+import json
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import directrix as dx
+from directrix.errors import InputError
+from directrix.export import targets
+from directrix.export.folding import folded
+from directrix.export.formula import Input, Linear, Part, columns_of, formula_of
+from directrix.export.nodes import splits_of
+from directrix.export.verification import _changes_order, verify
+from directrix.models.trees import Trees
+from directrix.registry import TARGETS
+
+from .conftest import MODELS, data
+
+TREES = {"stumps", "trees", "trees, quantiles", "trees, missing", "trees, categories", "ensemble of trees"}
+PLAIN_LINES = {"linear", "linear, named", "linear, constant feature", "network, no layer"}
+ANY = {*MODELS} - {"trees, categories"}
+WITH_MISSING = {"trees, missing", "trees, quantiles", "linear, missing"}
+TAKEN = {
+    "onnx": ANY,
+    "xgboost": TREES - {"trees, categories"},
+    "lightgbm": TREES,
+    "ranklib": (PLAIN_LINES | TREES) - WITH_MISSING - {"trees, categories"},
+    "solr": (PLAIN_LINES | TREES | {"network", "network, tanh"}) - WITH_MISSING - {"trees, categories"},
+    "elasticsearch": (PLAIN_LINES | TREES) - WITH_MISSING - {"trees, categories"},
+    "elastic": TREES - {"trees, categories"},
+    "vespa": ANY,
+    "sql": {*MODELS},
+    "python": {*MODELS},
+}
+TAKEN["opensearch"] = TAKEN["elasticsearch"]
+SINGLE = {name for name in TARGETS if targets.target(name).is_single}
+
+
+def installed(name):
+    if targets.target(name).reader() is None:
+        pytest.skip(f"nothing is installed that reads {name}")
+
+
+@pytest.mark.parametrize(("model", "name"), [*itertools.product(MODELS, TARGETS)])
+def test_an_export_scores_the_same_or_names_a_format_that_can(model, name, fitted, tmp_path):
+    installed(name)
+    ranker, q = fitted(model)
+    path = tmp_path / "model"
+    if model not in TAKEN[name]:
+        with pytest.raises(InputError, match=r"choose (--to )?[a-z]+"):
+            dx.export(ranker, path, to=name, check=q)
+        assert not path.exists()
+        return
+    found = dx.export(ranker, path, to=name, check=q)
+    scores = ranker.predict_queries(q)
+    assert found.difference <= (2e-5 if name in SINGLE else 1e-9) * np.abs(scores).max() + found.n_rounded
+    assert (found.n_rows, found.n_queries, found.n_other_order) == (2000 + q.n_docs, 40, 0)
+    assert found.n_rounded <= 5
+    assert path.stat().st_size > 100
+
+
+def test_a_model_that_scales_by_query_is_refused(tmp_path):
+    ranker = dx.LinearRanker(scale="query-minmax", max_iter=3).fit_queries(data())
+    with pytest.raises(InputError, match=r"scaled by query \(query-minmax\).*scale='standard'"):
+        dx.export(ranker, tmp_path / "m", to="onnx")
+
+
+def below(trees):
+    """What ``<`` in place of ``<=`` does: thresholds are one float lower."""
+    return replace(trees, threshold=np.nextafter(trees.threshold, -np.inf))
+
+
+def swapped(trees):
+    return replace(trees, left=trees.right, right=trees.left)
+
+
+def shifted(trees):
+    leaf = trees.leaf.copy()
+    leaf[0] += 0.01
+    return replace(trees, leaf=leaf)
+
+
+def other_missing(trees):
+    return replace(trees, decision=trees.decision ^ 2)
+
+
+def one_feature_more(trees):
+    return replace(trees, feature=(trees.feature + 1) % trees.n_features)
+
+
+@pytest.mark.parametrize("error", [below, swapped, shifted, other_missing, one_feature_more])
+@pytest.mark.parametrize("name", sorted(name for name in TAKEN if "trees" in TAKEN[name]))
+def test_planted_errors_of_trees_are_found(error, name, fitted):
+    installed(name)
+    target, model = targets.target(name), "trees, missing" if error is other_missing else "trees"
+    if model not in TAKEN[name]:
+        return  # it has no missing values
+    ranker, _ = fitted(model)
+    formula = formula_of(ranker)
+    (part,) = formula.parts
+    planted = formula._replace(parts=(Part(error(part.model), part.inputs),))
+    if error is below and target.is_single:
+        single = np.nextafter(part.model.threshold.astype(np.float32), np.float32(-np.inf))
+        wrong = replace(part.model, threshold=single.astype(np.float64))
+        planted = formula._replace(parts=(Part(wrong, part.inputs),))
+    verify(target.write(formula), target, formula, ranker)
+    with pytest.raises(InputError, match=r"rows score otherwise; the first is row \d+ with .* for .*"):
+        verify(target.write(planted), target, formula, ranker)
+
+
+@pytest.mark.parametrize("name", sorted(name for name in TAKEN if "linear, named" in TAKEN[name]))
+def test_a_planted_constant_or_weight_is_found(name, fitted):
+    installed(name)
+    ranker, _ = fitted("linear, named")
+    target, formula = targets.target(name), formula_of(ranker)
+    (part,) = formula.parts
+    weights = part.model.weights * np.array([1.0, 1.001, 1.0, 1.0, 1.0])
+    wrong = [Linear(weights, part.model.constant)]
+    if target.keeps_constant:
+        wrong.append(Linear(part.model.weights, 0.0))
+    for model in wrong:
+        planted = formula._replace(parts=(Part(model, part.inputs),))
+        with pytest.raises(InputError, match="rows score otherwise"):
+            verify(target.write(planted), target, formula, ranker)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "other"),
+    [
+        ("sql", b" <= ", b" < "),
+        ("vespa", b" <= ", b" < "),
+        ("elastic", b'"lte"', b'"lt"'),
+        ("python", b"x <= threshold", b"x < threshold"),
+        ("xgboost", b'"default_left": [1', b'"default_left": [0'),
+        ("ranklib", b"<threshold> -", b"<threshold> "),
+        ("solr", b'"weight": "1"', b'"weight": "2"'),
+    ],
+)
+def test_a_changed_file_is_found(name, text, other, fitted):
+    """The readers read: they do not know what the writers meant."""
+    installed(name)
+    target = targets.target(name)
+    ranker, _ = fitted("trees, missing" if name == "xgboost" else "trees")
+    formula = formula_of(ranker)
+    content = target.write(formula)
+    assert text in content
+    with pytest.raises(InputError, match="rows score otherwise"):
+        verify(content.replace(text, other), target, formula, ranker)
+
+
+def test_nothing_is_written_where_scores_differ(fitted, tmp_path, monkeypatch):
+    ranker, q = fitted("trees")
+    target = targets.target("sql")
+    wrong = replace(target, read=lambda content, formula, X: target.read(content, formula, X) + 1e-3)
+    monkeypatch.setattr(targets, "target", lambda name: wrong)
+    path = tmp_path / "m.sql"
+    path.write_text("old")
+    with pytest.raises(InputError, match=r"2,000 of 2,000 rows score otherwise.*Nothing is written"):
+        dx.export(ranker, path, to="sql", check=q)
+    assert path.read_text() == "old"
+
+
+def test_without_a_reader_the_file_is_written_and_called_not_verified(fitted, tmp_path, monkeypatch):
+    ranker, _ = fitted("trees")
+    without = replace(targets.target("xgboost"), reader=lambda: None)
+    monkeypatch.setattr(targets, "target", lambda name: without)
+    found = dx.export(ranker, tmp_path / "m.json", to="xgboost")
+    assert str(found) == (
+        "not verified: nothing is installed that reads it; type pip install 'directrix[export]'"
+    )
+    assert (
+        json.loads((tmp_path / "m.json").read_text())["learner"]["learner_model_param"]["num_feature"] == "5"
+    )
+
+
+def test_an_unknown_target_an_unfitted_ranker_and_wrong_data_are_named(fitted, tmp_path):
+    ranker, _ = fitted("trees")
+    with pytest.raises(InputError, match=r"to='pmml': there is no such target; type one of onnx, xgboost"):
+        dx.export(ranker, tmp_path / "m", to="pmml")
+    with pytest.raises(ValueError, match="not fitted"):
+        dx.export(dx.LinearRanker(), tmp_path / "m", to="sql")
+    with pytest.raises(InputError, match=r"export got \[1\]"):
+        dx.export(ranker, tmp_path / "m", to="sql", check=[1])
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("scale", ["log", "quantile", "standard", "minmax"])
+def test_a_scale_moves_into_thresholds_without_moving_any_float(scale):
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(200, 1)), rng.lognormal(0, 9, size=(200, 1)), np.zeros((9, 1))])
+    fitted_scale = dx.data.fit_scale(scale, X)
+    (one,) = columns_of(fitted_scale, 1)
+    limits = np.concatenate([one.of(X[:50, 0]), rng.normal(size=30)])
+    n = len(limits)
+    trees = Trees(
+        1,
+        n_leaves=np.full(n, 2),
+        feature=np.zeros(n, np.int32),
+        threshold=limits,
+        decision=np.zeros(n, np.uint8),
+        left=np.full(n, -1, np.int32),
+        right=np.full(n, -2, np.int32),
+        gain=np.zeros(n),
+        leaf=np.tile([0.0, 1.0], n),
+    )
+    moved = folded(Part(trees, (one,)), 1).model.threshold
+    for threshold, limit in zip(moved, limits, strict=True):
+        if abs(threshold) < 1e300:
+            near = np.array([threshold, np.nextafter(threshold, np.inf)])
+            assert (one.of(near) <= limit).tolist() == [True, False]
+
+
+def test_changes_of_order_as_all_pairs_say():
+    rng = np.random.default_rng(0)
+    for _ in range(500):
+        n = int(rng.integers(1, 8))
+        ours, theirs = rng.integers(0, 4, (2, n)).astype(float)
+        pairs = itertools.permutations(range(n), 2)
+        expected = any(ours[i] > ours[j] and theirs[i] < theirs[j] for i, j in pairs)
+        assert _changes_order(ours, theirs) == expected
+
+
+def test_a_sentence_says_what_was_compared(fitted, tmp_path):
+    ranker, q = fitted("trees")
+    text = str(dx.export(ranker, tmp_path / "m", to="python", check=q))
+    assert text.startswith("verified with Python 3.")
+    assert text.endswith(": 2,800 rows, largest difference 0, same order in all queries")
+    assert "order" not in str(dx.export(ranker, tmp_path / "m", to="python"))
+
+
+def test_what_a_format_lacks_is_noted(fitted, tmp_path):
+    ranker, _ = fitted("linear, named")
+    found = dx.export(ranker, tmp_path / "m", to="solr")
+    constant = formula_of(ranker).parts[0].model.constant
+    side = "lower" if constant > 0 else "higher"
+    assert found.note.startswith(f"scores there are {side} by {abs(constant):.6g}: no order depends on it; ")
+    assert found.note.endswith(
+        "a missing feature counts 0 there, and the model takes the mean of the training data for it"
+    )
+    assert dx.export(ranker, tmp_path / "m", to="sql").note == ""
+
+
+def test_missing_features_that_a_format_would_read_as_zero_are_refused(fitted, tmp_path):
+    ranker, q = fitted("linear, missing")
+    with pytest.raises(
+        InputError, match=r"missing features, which Solr's JSON reads as 0.*choose onnx, vespa"
+    ):
+        dx.export(ranker, tmp_path / "m", to="solr", check=q)
+
+
+def test_trees_that_take_zeros_for_missing_go_to_lightgbm_alone(tmp_path):
+    q = data(missing=True)
+    ranker = dx.BoostedRanker(n_trees=5, lightgbm_params={"zero_as_missing": True}).fit_queries(q)
+    if any(split.missing_left != split.zero_left for split in splits_of_zero(ranker)):
+        with pytest.raises(InputError, match=r"zero_as_missing.*--to lightgbm"):
+            dx.export(ranker, tmp_path / "m", to="sql")
+    assert dx.export(ranker, tmp_path / "m", to="lightgbm", check=q).difference == 0.0
+
+
+def splits_of_zero(ranker):
+    trees = formula_of(ranker).parts[0].model
+    return splits_of(
+        replace(trees, decision=np.where(trees.decision & 4, trees.decision ^ 12, trees.decision))
+    )
+
+
+def test_a_tree_too_deep_for_nested_text_is_refused(fitted, tmp_path):
+    ranker, _ = fitted("trees")
+    depth = 300
+    trees = Trees(
+        5,
+        n_leaves=np.array([depth + 1]),
+        feature=np.zeros(depth, np.int32),
+        threshold=np.arange(depth, dtype=float),
+        decision=np.zeros(depth, np.uint8),
+        left=np.array([-1 - i for i in range(depth)], np.int32),
+        right=np.array([*range(1, depth), -1 - depth], np.int32),
+        gain=np.zeros(depth),
+        leaf=np.arange(depth + 1.0),
+    )
+    formula = formula_of(ranker)._replace(parts=(Part(trees, tuple(map(Input, range(5)))),))
+    with pytest.raises(InputError, match=r"tree 1 has more than 200 levels.*--to lightgbm"):
+        targets.target("sql").write(formula)
+    assert len(targets.target("elastic").write(formula)) > 1000
+
+
+def test_hostile_names_stay_names(tmp_path):
+    names = ['a"b', "x'); DROP TABLE features; --", "<b>&", "é ü", "\\n{0}%s"]
+    q = data(names=names)
+    ranker = dx.BoostedRanker(n_trees=10).fit_queries(q)
+    for name in (
+        "sql",
+        "python",
+        "solr",
+        "elasticsearch",
+        "elastic",
+        "ranklib",
+        "lightgbm",
+        "xgboost",
+        "onnx",
+    ):
+        installed(name)
+        assert dx.export(ranker, tmp_path / "m", to=name, check=q).n_other_order == 0
+    with pytest.raises(InputError, match=r"is not a rank feature of Vespa, such as bm25\(title\)"):
+        dx.export(ranker, tmp_path / "m", to="vespa")
+
+
+def test_the_file_of_python_reads_lines(fitted, tmp_path):
+    ranker, _ = fitted("trees, missing")
+    dx.export(ranker, tmp_path / "model.py", to="python")
+    lines = "0.1,0.2,,nan,0.5\n"
+    done = subprocess.run(
+        [sys.executable, "-I", tmp_path / "model.py"], input=lines, capture_output=True, text=True, check=True
+    )
+    row = np.array([[0.1, 0.2, np.nan, np.nan, 0.5]])
+    assert float(done.stdout) == ranker.predict(row)[0]
+
+
+@pytest.mark.parametrize("collection", ["OHSUMED", "MQ2008"])
+def test_orders_of_real_queries_stay(collection, data_dir, tmp_path):
+    train, _, test = map(dx.read_letor, dx.data.letor_folds(data_dir / "letor" / collection)[0])
+    for ranker in (dx.LinearRanker(scale="standard", max_iter=5), dx.BoostedRanker(n_trees=20)):
+        ranker.fit_queries(train)
+        for name in TARGETS:
+            if isinstance(ranker, dx.BoostedRanker) or "linear" in TAKEN[name]:
+                installed(name)
+                found = dx.export(ranker, tmp_path / "m", to=name, check=test)
+                assert (found.n_other_order, found.n_queries) == (0, test.n_queries)
