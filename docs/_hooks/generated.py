@@ -27,6 +27,7 @@ LAYERS = {
     "rankers": "Rankers",
     "experiments": "Experiments",
     "reports": "Reports",
+    "export": "Exports",
     "torch": "PyTorch",
     "types": "Contracts",
     "threads": "Threads",
