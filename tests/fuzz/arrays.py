@@ -129,7 +129,7 @@ def _spoiled(draw: Any, value: Any) -> Any:
         fits = isinstance(element, float | int) and array.dtype.kind == "f" and abs(element) < 10**309
         array = array if fits and draw(st.booleans()) else array.astype(object)
         array.reshape(-1)[at : at + 1] = [element]
-    except (TypeError, ValueError, OverflowError, BufferError, IndexError):
+    except (TypeError, ValueError, OverflowError, BufferError, IndexError, RuntimeError):
         return draw(st.sampled_from(OTHERS))  # the argument cannot take that form
     return array
 

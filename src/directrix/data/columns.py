@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from directrix.errors import InputError
+from directrix.errors import InputError, short_text
 
 QUERY = ("qid", "query_id", "q_id", "topic", "query")
 DOC = ("docno", "doc_id", "docid", "document", "doc")
@@ -171,7 +171,13 @@ def feature_names(names: Iterable[object] | None, n_features: int) -> tuple[str,
     """Return the names of features as text; `InputError` unless there is one for each, and each one once."""
     if names is None:
         return None
-    texts = tuple(str(name) for name in names)
+    try:
+        texts = tuple(map(str, names))
+    except TypeError:
+        raise InputError(
+            f"feature_names={short_text(names)}: a list with one name per column is needed. Leave it out to "
+            "number them."
+        ) from None
     if len(texts) != n_features:
         raise InputError(
             f"feature_names has {len(texts)} names for {n_features} columns of X; one per column is needed. "

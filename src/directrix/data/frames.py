@@ -78,7 +78,7 @@ def cells_of(column: Any) -> list[Any]:
     get = getattr(column, "to_list", getattr(column, "tolist", None))
     try:
         return list(column if get is None else get())
-    except TypeError as error:
+    except (TypeError, NotImplementedError) as error:
         raise InputError(f"a column of a frame has no rows ({error}); one value per row is needed.") from None
 
 

@@ -97,6 +97,8 @@ class Scale:
             raise unknown_kind(kind)
         if kind.startswith("query-"):
             return cls(kind)
+        if not check_form(features)[0]:
+            raise InputError(f"features have no rows; those of the training data are needed for {kind!r}.")
         if sp.issparse(features) and kind in ("minmax", "quantile"):
             raise _moves_zeros(kind)
         if kind == "quantile":

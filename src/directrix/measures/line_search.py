@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from directrix.data.form import as_array
 from directrix.data.validate import check_ranking
 from directrix.data.weights import weights_of
 from directrix.errors import InputError
@@ -48,7 +49,7 @@ class LineSearch:
         doc_ids: Any = None,
     ) -> None:
         self.measure = parse_measure(measure)
-        _, self._labels, self._qptr = check_ranking(np.zeros(np.size(labels)), labels, qptr)
+        _, self._labels, self._qptr = check_ranking(np.zeros(as_array(labels, "labels").size), labels, qptr)
         self._exact = self.measure.prepare(self._labels, self._qptr, doc_ids=doc_ids)
         terms = self.measure.terms(self._labels, self._qptr)
         assert self.measure.form is not None, "a measure without a form has no terms"

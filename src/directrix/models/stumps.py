@@ -68,9 +68,9 @@ class StumpModel:
     def __init__(self, thresholds: Any) -> None:
         try:
             check_count(len(thresholds))
+            rows = [as_floats(row, "thresholds").ravel() for row in thresholds]
         except TypeError as error:
             raise InputError(f"thresholds: {error}; a list of numbers for each feature is needed.") from None
-        rows = [as_floats(row, "thresholds").ravel() for row in thresholds]
         self.values = np.concatenate([*rows, np.empty(0)])
         self.ptr = np.append(0, np.cumsum([len(row) for row in rows])).astype(np.int64)
         wrong = ~np.isfinite(self.values)

@@ -75,7 +75,7 @@ def given_weights(start: Any, n_params: int) -> Float64Array:
     """Return an array of weights as the first parameters; `InputError` unless there are ``n_params``."""
     try:
         weights = np.array(start, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         weights = np.full(0, np.nan)
     if weights.shape != (n_params,) or not np.isfinite(weights).all():
         raise InputError(

@@ -7,6 +7,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
+from directrix.data.form import as_array
 from directrix.data.validate import check_ranking
 from directrix.errors import InputError
 from directrix.parameters import positive
@@ -72,9 +73,9 @@ def soft_ranks(
     from directrix.surrogates._kernels.approx import pull_chunk
 
     alpha = positive(alpha, "alpha", "soft_ranks")
-    scores = np.asarray(scores)
-    bounds = np.array([0, len(scores)]) if qptr is None else qptr
-    scores, _, bounds = check_ranking(scores, np.zeros(len(scores)), bounds)
+    scores = as_array(scores, "scores")
+    bounds = np.array([0, scores.size]) if qptr is None else qptr
+    scores, _, bounds = check_ranking(scores, np.zeros(scores.size), bounds)
     kind, factor = sigmoid_code(sigmoid)
     scores, bounds = writable(scores), writable(bounds)
     data = scores, np.ones(len(scores)), bounds

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from directrix.data.form import as_floats
+from directrix.errors import InputError
 from directrix.types import Callback, Float64Array, Result, Status, Step
 
 
@@ -28,6 +29,10 @@ class Progress:
 
     def __init__(self, start: Float64Array, callback: Callback | None) -> None:
         self.params, self.loss = as_floats(start, "start").copy(), np.nan
+        if self.params.ndim != 1:
+            raise InputError(
+                f"start has shape {self.params.shape}; a vector is needed, one number per parameter."
+            )
         self.callback = callback
         self.trace: list[dict[str, Any]] = []
 

@@ -88,7 +88,7 @@ def point_of(ranker_or_params: Any, data: Any, measure: Any) -> tuple[Point, Ran
 def _point_of_params(params: Any, data: Any) -> Point:
     try:
         vector = np.array(params, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(
             f"ranker_or_params is a {type(params).__name__}; a fitted LinearRanker or MLPRanker is needed, "
             "or weights: one for every feature, shape (n_features,)."

@@ -1,0 +1,47 @@
+"""Arguments that fuzzing found: each is refused in one sentence."""
+
+import numpy as np
+import pytest
+
+import directrix as dx
+from directrix.data.columns import feature_names
+from directrix.errors import InputError
+from directrix.experiments import line_search
+from directrix.laws import soft_ranks
+from directrix.models import StumpModel
+
+Q, _ = dx.data.make_linear(3, 4, 2, seed=0)
+RAGGED, HUGE = [[1.0], [1.0, 2.0]], 10**400
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: dx.evaluate(np.array(7.0), [1.0], [1.0], qid=[1]), "the measures are numbers"),
+        (lambda: line_search("AP", [1.0, 2.0], [1.0, 2.0], RAGGED, [0, 2]), "labels: not an array"),
+        (lambda: soft_ranks(np.array(1.0), 10.0), "scores"),
+        (
+            lambda: dx.LBFGS().minimise(dx.linear_objective(Q, "ApproxNDCG"), np.array(0.5)),
+            r"start has shape \(\)",
+        ),
+        (
+            lambda: dx.CG().minimise(dx.linear_objective(Q, "ApproxNDCG"), np.zeros((2, 2))),
+            r"start has shape \(2, 2",
+        ),
+        (lambda: dx.certify([HUGE, 1], Q, measure="AP"), "ranker_or_params is a list"),
+        (lambda: dx.LinearRanker(start=[HUGE, 1]).fit_queries(Q), r"start has shape \(2,\)"),
+        (
+            lambda: dx.data.Run.from_frame(
+                {"qid": memoryview(b"ab"), "docno": [np.dtype("O")] * 2, "score": 1}
+            ),
+            "run",
+        ),
+        (lambda: feature_names(5, 1), "feature_names=5: a list"),
+        (lambda: feature_names(np.array(5), 1), r"feature_names=array\(5\): a list"),
+        (lambda: dx.data.Scale.fit("standard", np.zeros((0, 2))), "features have no rows"),
+        (lambda: StumpModel(np.dtype("f8")), "thresholds"),
+    ],
+)
+def test_an_argument_is_refused_in_one_sentence(call, words):
+    with pytest.raises(InputError, match=words):
+        call()
