@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from directrix.export.formula import formula_of
-from directrix.export.sql import Sql, table_of, write
+from directrix.export.of_ranker import formula_of
+from directrix.export.sql import TARGET, Sql, sql_table
 
 from .conftest import MODELS
 
@@ -88,10 +88,10 @@ def test_postgresql_scores_as_the_model(name, fitted, postgres):
     ranker, q = fitted(name)
     formula = formula_of(ranker)
     X = hard_rows(formula, q)
-    _, rows = table_of(formula, X)
+    _, rows = sql_table(formula, X)
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([n, *row] for n, row in enumerate(rows))
-    select = write(formula).decode().rstrip()
+    select = TARGET.write(formula).decode().rstrip()
     found = postgres(
         f"CREATE TEMP TABLE features (row_ int, {columns(formula, 'double precision', 'text')});\n"
         f"COPY features FROM STDIN WITH (FORMAT csv);\n{text.getvalue()}\\.\n"
@@ -107,14 +107,14 @@ def test_duckdb_scores_as_the_model(name, fitted):
     ranker, q = fitted(name)
     formula = formula_of(ranker)
     X = hard_rows(formula, q)
-    _, rows = table_of(formula, X)
+    _, rows = sql_table(formula, X)
     with duckdb.connect() as database:
         database.execute(f"CREATE TABLE features (row_ int, {columns(formula, 'double', 'text')})")
         marks = ", ".join("?" * (1 + formula.n_features))
         database.executemany(
             f"INSERT INTO features VALUES ({marks})", [[n, *row] for n, row in enumerate(rows)]
         )
-        select = write(formula).decode().rstrip()
+        select = TARGET.write(formula).decode().rstrip()
         found = database.execute(f"SELECT score FROM ({select}) AS scored ORDER BY row_").fetchall()
     ours = scores_of(ranker, q, X)
     np.testing.assert_allclose([row[0] for row in found], ours, rtol=0, atol=1e-12 * np.abs(ours).max())

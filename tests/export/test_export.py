@@ -13,8 +13,9 @@ import directrix as dx
 from directrix.errors import InputError
 from directrix.export import targets
 from directrix.export.folding import folded
-from directrix.export.formula import Input, Linear, Part, columns_of, formula_of
+from directrix.export.formula import Input, Linear, Summand
 from directrix.export.nodes import splits_of
+from directrix.export.of_ranker import formula_of, inputs_of
 from directrix.export.verification import _changes_order, verify
 from directrix.models.trees import Trees
 from directrix.registry import TARGETS
@@ -103,11 +104,11 @@ def test_planted_errors_of_trees_are_found(error, name, fitted):
     ranker, _ = fitted(model)
     formula = formula_of(ranker)
     (part,) = formula.parts
-    planted = formula._replace(parts=(Part(error(part.model), part.inputs),))
+    planted = formula._replace(parts=(Summand(error(part.model), part.inputs),))
     if error is below and target.is_single:
         single = np.nextafter(part.model.threshold.astype(np.float32), np.float32(-np.inf))
         wrong = replace(part.model, threshold=single.astype(np.float64))
-        planted = formula._replace(parts=(Part(wrong, part.inputs),))
+        planted = formula._replace(parts=(Summand(wrong, part.inputs),))
     verify(target.write(formula), target, formula, ranker)
     with pytest.raises(InputError, match=r"rows score otherwise; the first is row \d+ with .* for .*"):
         verify(target.write(planted), target, formula, ranker)
@@ -124,7 +125,7 @@ def test_a_planted_constant_or_weight_is_found(name, fitted):
     if target.keeps_constant:
         wrong.append(Linear(part.model.weights, 0.0))
     for model in wrong:
-        planted = formula._replace(parts=(Part(model, part.inputs),))
+        planted = formula._replace(parts=(Summand(model, part.inputs),))
         with pytest.raises(InputError, match="rows score otherwise"):
             verify(target.write(planted), target, formula, ranker)
 
@@ -194,7 +195,7 @@ def test_a_scale_moves_into_thresholds_without_moving_any_float(scale):
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(size=(200, 1)), rng.lognormal(0, 9, size=(200, 1)), np.zeros((9, 1))])
     fitted_scale = dx.data.fit_scale(scale, X)
-    (one,) = columns_of(fitted_scale, 1)
+    (one,) = inputs_of(fitted_scale, 1)
     limits = np.concatenate([one.of(X[:50, 0]), rng.normal(size=30)])
     n = len(limits)
     trees = Trees(
@@ -208,7 +209,7 @@ def test_a_scale_moves_into_thresholds_without_moving_any_float(scale):
         gain=np.zeros(n),
         leaf=np.tile([0.0, 1.0], n),
     )
-    moved = folded(Part(trees, (one,)), 1).model.threshold
+    moved = folded(Summand(trees, (one,)), 1).model.threshold
     for threshold, limit in zip(moved, limits, strict=True):
         if abs(threshold) < 1e300:
             near = np.array([threshold, np.nextafter(threshold, np.inf)])
@@ -283,7 +284,7 @@ def test_a_tree_too_deep_for_nested_text_is_refused(fitted, tmp_path):
         gain=np.zeros(depth),
         leaf=np.arange(depth + 1.0),
     )
-    formula = formula_of(ranker)._replace(parts=(Part(trees, tuple(map(Input, range(5)))),))
+    formula = formula_of(ranker)._replace(parts=(Summand(trees, tuple(map(Input, range(5)))),))
     with pytest.raises(InputError, match=r"tree 1 has more than 200 levels.*--to lightgbm"):
         targets.target("sql").write(formula)
     assert len(targets.target("elastic").write(formula)) > 1000

@@ -9,19 +9,18 @@ from typing import Any
 import numpy as np
 
 from directrix.export.formula import Formula
-from directrix.export.nodes import Split, splits_of, without_categories
-from directrix.export.solr import names_of
-from directrix.export.target import Target, only_trees
+from directrix.export.nodes import TreeSplit, splits_of, without_categories
+from directrix.export.target import ExportTarget, only_trees
 from directrix.export.walk import leaves
 from directrix.models.trees import Trees
 from directrix.types import Array, Float64Array
 
 
-def write(formula: Formula) -> bytes:
+def _write(formula: Formula) -> bytes:
     """Return the body of ``PUT _ml/trained_models/NAME``, for a ``learning_to_rank`` rescorer."""
     trees = only_trees(formula, "Elastic's inference")
     without_categories(trees, "Elastic's inference")
-    names, splits = names_of(formula), splits_of(trees)
+    names, splits = formula.all_names, splits_of(trees)
     models = [
         {
             "tree": {
@@ -46,7 +45,7 @@ def write(formula: Formula) -> bytes:
     return json.dumps(body).encode()
 
 
-def _nodes(trees: Trees, splits: list[Split], number: int) -> list[dict[str, Any]]:
+def _nodes(trees: Trees, splits: list[TreeSplit], number: int) -> list[dict[str, Any]]:
     """Return the splits of a tree in their order, then its leaves."""
     first, last = list(pairwise(trees.split_ptr.tolist()))[number]
     count = last - first
@@ -70,7 +69,7 @@ def _nodes(trees: Trees, splits: list[Split], number: int) -> list[dict[str, Any
     return [*nodes, *({"node_index": count + n, "leaf_value": value} for n, value in enumerate(values))]
 
 
-def read(content: bytes, formula: Formula, X: Array) -> Float64Array:
+def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
     """Scores as Elastic's inference computes them."""
     ensemble = json.loads(content)["definition"]["trained_model"]["ensemble"]
     weights = ensemble["aggregate_output"]["weighted_sum"]["weights"]
@@ -94,4 +93,4 @@ def read(content: bytes, formula: Formula, X: Array) -> Float64Array:
     return scores
 
 
-TARGET = Target("Elastic's inference", write, read, lambda: "a reader of Elastic's JSON")
+TARGET = ExportTarget("Elastic's inference", _write, _read, lambda: "a reader of Elastic's JSON")

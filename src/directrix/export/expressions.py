@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from directrix.export.formula import Formula, Input, Linear, Network, Part
-from directrix.export.nodes import Split, nested
+from directrix.export.formula import Formula, Input, Linear, Network, Summand
+from directrix.export.nodes import TreeSplit, nested
 from directrix.types import Array
 
 Steps = list[dict[str, str]]
@@ -43,7 +43,7 @@ class Language:
         """A condition."""
         raise NotImplementedError
 
-    def goes_left(self, split: Split) -> str:
+    def goes_left(self, split: TreeSplit) -> str:
         """A condition."""
         raise NotImplementedError
 
@@ -64,7 +64,7 @@ class Language:
             terms = [f"({' + '.join(group)})" for group in groups]
         return " + ".join(terms) if terms else self.number(0.0)
 
-    def _part(self, part: Part, name: str, steps: Steps) -> str:
+    def _part(self, part: Summand, name: str, steps: Steps) -> str:
         model = part.model
         if isinstance(model, Linear):
             columns = [self._input(one) for one in part.inputs]

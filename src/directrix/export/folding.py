@@ -8,14 +8,14 @@ from dataclasses import replace
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.export.formula import Input, Linear, Network, Part
+from directrix.export.formula import Input, Linear, Network, Summand
 from directrix.models.trees import Trees
 from directrix.types import Array, Float64Array
 
 _LARGEST = float(np.finfo(np.float64).max)
 
 
-def folded(part: Part, n_features: int) -> Part:
+def folded(part: Summand, n_features: int) -> Summand:
     """Return the same model of the features themselves, as far as their scales can be folded into it."""
     model, inputs = part
     if isinstance(model, Trees):
@@ -23,15 +23,15 @@ def folded(part: Part, n_features: int) -> Part:
     if isinstance(model, Network) and not model.layers:
         model = model.linear or Linear(model.last)
     if any(one.kind != "linear" for one in inputs) or len(inputs) > n_features:
-        return Part(model, inputs)
+        return Summand(model, inputs)
     centers, factors = np.array([one.center for one in inputs]), np.array([one.factor for one in inputs])
     plain = _unscaled(inputs)
     if isinstance(model, Linear):
-        return Part(_unscaled_linear(model, centers, factors), plain)
+        return Summand(_unscaled_linear(model, centers, factors), plain)
     weights = model.layers[0][0] * factors[:, None]
     first = weights, model.layers[0][1] - centers @ weights
     linear = None if model.linear is None else _unscaled_linear(model.linear, centers, factors)
-    return Part(model._replace(layers=(first, *model.layers[1:]), linear=linear), plain)
+    return Summand(model._replace(layers=(first, *model.layers[1:]), linear=linear), plain)
 
 
 def _unscaled_linear(model: Linear, centers: Float64Array, factors: Float64Array) -> Linear:
@@ -48,7 +48,7 @@ def _unscaled(inputs: Sequence[Input]) -> tuple[Input, ...]:
     return tuple(Input(one.feature, missing=fill) for one, fill in zip(inputs, fills, strict=True))
 
 
-def _folded_trees(trees: Trees, inputs: Sequence[Input], n_features: int) -> Part:
+def _folded_trees(trees: Trees, inputs: Sequence[Input], n_features: int) -> Summand:
     """Move the scales, which keep the order of values, into thresholds and decisions."""
     from directrix.models._kernels.trees import CATEGORICAL, LEFT, NAN
 
@@ -64,7 +64,7 @@ def _folded_trees(trees: Trees, inputs: Sequence[Input], n_features: int) -> Par
         if one.missing is not None:
             decision[own] = np.where(one.missing <= trees.threshold[own], NAN | LEFT, NAN)
     moved = replace(trees, n_features=n_features, feature=feature, threshold=threshold, decision=decision)
-    return Part(moved, tuple(Input(f) for f in range(n_features)))
+    return Summand(moved, tuple(Input(f) for f in range(n_features)))
 
 
 def _last_at_most(one: Input, limits: Float64Array) -> Float64Array:
@@ -95,9 +95,9 @@ def _float(numbers: Array) -> Float64Array:
     return floats
 
 
-def joined(parts: Sequence[Part]) -> list[Part]:
+def added_up(parts: Sequence[Summand]) -> list[Summand]:
     """Add up parts that are alike: trees, and linear models that fill missing features alike."""
-    found: list[Part] = []
+    found: list[Summand] = []
     for part in parts:
         place = next((i for i, other in enumerate(found) if _are_alike(part, other)), None)
         if place is None:
@@ -107,15 +107,15 @@ def joined(parts: Sequence[Part]) -> list[Part]:
     return found
 
 
-def _are_alike(part: Part, other: Part) -> bool:
+def _are_alike(part: Summand, other: Summand) -> bool:
     kinds = type(part.model), type(other.model)
     return kinds in ((Trees, Trees), (Linear, Linear)) and part.inputs == other.inputs
 
 
-def _sum(first: Part, second: Part) -> Part:
+def _sum(first: Summand, second: Summand) -> Summand:
     one, two = first.model, second.model
     if isinstance(one, Linear) and isinstance(two, Linear):
-        return Part(Linear(one.weights + two.weights, one.constant + two.constant), first.inputs)
+        return Summand(Linear(one.weights + two.weights, one.constant + two.constant), first.inputs)
     assert isinstance(one, Trees), "`_are_alike` lets no others through"
     assert isinstance(two, Trees)
-    return Part(one.followed_by(two), first.inputs)
+    return Summand(one.followed_by(two), first.inputs)

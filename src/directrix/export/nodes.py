@@ -22,7 +22,7 @@ WITHOUT_CATEGORIES = "--to lightgbm, python or sql"
 WITHOUT_MISSING = "--to lightgbm, xgboost, onnx, elastic, vespa, sql or python"
 
 
-class Split(NamedTuple):
+class TreeSplit(NamedTuple):
     """A question of a tree. Values up to the threshold, or in the set of categories, go left."""
 
     feature: int
@@ -36,7 +36,7 @@ class Split(NamedTuple):
         return self.threshold >= 0.0 if self.categories is None else 0 in self.categories
 
 
-def splits_of(trees: Trees) -> list[Split]:
+def splits_of(trees: Trees) -> list[TreeSplit]:
     """Return all splits, in their order.
 
     Raises `InputError` for splits that take zeros for missing and send them another way than numbers near 0,
@@ -48,7 +48,7 @@ def splits_of(trees: Trees) -> list[Split]:
     columns = (trees.feature.tolist(), trees.threshold.tolist(), trees.decision.tolist())
     for feature, threshold, decision in zip(*columns, strict=True):
         if decision & CATEGORICAL:
-            found.append(Split(feature, 0.0, trees.categories[int(threshold)], missing_left=False))
+            found.append(TreeSplit(feature, 0.0, trees.categories[int(threshold)], missing_left=False))
             continue
         zero_left = threshold >= 0.0
         is_left = bool(decision & LEFT) if decision & (NAN | ZERO) else zero_left
@@ -57,12 +57,12 @@ def splits_of(trees: Trees) -> list[Split]:
                 "these trees take zeros for missing (zero_as_missing); only LightGBM's own text says that; "
                 "choose --to lightgbm."
             )
-        found.append(Split(feature, threshold, None, is_left))
+        found.append(TreeSplit(feature, threshold, None, is_left))
     return found
 
 
 def nested(
-    trees: Trees, leaf: Callable[[float], Node], split: Callable[[Split, Node, Node], Node]
+    trees: Trees, leaf: Callable[[float], Node], split: Callable[[TreeSplit, Node, Node], Node]
 ) -> list[Node]:
     """Build every tree from its leaves up: ``split`` gets a split with what its left and right became.
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from directrix.errors import MissingExtra
-from directrix.export.formula import Formula, Input, Linear, Network, Part
+from directrix.export.formula import Formula, Input, Linear, Network, Summand
 from directrix.export.nodes import in_float32, splits_of, without_categories
-from directrix.export.target import Target, version_of
+from directrix.export.target import ExportTarget, version_of
 from directrix.models.trees import Trees
 from directrix.types import Array, Float64Array
 
@@ -42,7 +42,7 @@ class _Graph:
         return self("Cast", name, to=self._onnx.TensorProto.DOUBLE)
 
 
-def write(formula: Formula) -> bytes:
+def _write(formula: Formula) -> bytes:
     """Return a model from ``features`` float32 (n, n_features) to ``score`` float64 (n,)."""
     try:
         import onnx
@@ -66,7 +66,7 @@ def write(formula: Formula) -> bytes:
     return content
 
 
-def _part(graph: _Graph, part: Part) -> str:
+def _part(graph: _Graph, part: Summand) -> str:
     model = part.model
     if isinstance(model, Trees):
         return _trees(graph, model)
@@ -193,7 +193,7 @@ def _trees(graph: _Graph, trees: Trees) -> str:
     return graph.double(scores)
 
 
-def read(content: bytes, formula: Formula, X: Array) -> Float64Array:
+def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
     """Scores by onnxruntime."""
     import onnxruntime
 
@@ -205,4 +205,4 @@ def read(content: bytes, formula: Formula, X: Array) -> Float64Array:
     return scores
 
 
-TARGET = Target("ONNX", write, read, version_of("onnxruntime"), is_single=True)
+TARGET = ExportTarget("ONNX", _write, _read, version_of("onnxruntime"), is_single=True)

@@ -9,15 +9,14 @@ import numpy as np
 
 from directrix.export.formula import Formula, Linear
 from directrix.export.nodes import (
-    Split,
+    TreeSplit,
     float32_above,
     in_float32,
     missing_as_zero,
     nested,
     without_categories,
 )
-from directrix.export.solr import names_of
-from directrix.export.target import Target, only
+from directrix.export.target import ExportTarget, only
 from directrix.export.walk import leaves
 from directrix.models.trees import Trees
 from directrix.types import Array, Float64Array
@@ -25,7 +24,7 @@ from directrix.types import Array, Float64Array
 _TITLE = "the plugin"
 
 
-def write(formula: Formula) -> bytes:
+def _write(formula: Formula) -> bytes:
     """Return the body of ``POST _ltr/_featureset/NAME/_createmodel``."""
     model = only(formula, _TITLE, Linear, Trees).model
     if isinstance(model, Linear):
@@ -37,7 +36,7 @@ def write(formula: Formula) -> bytes:
         missing_as_zero(model, _TITLE)
         kind = "model/xgboost+json"
 
-        def split(one: Split, left: Any, right: Any) -> Any:
+        def split(one: TreeSplit, left: Any, right: Any) -> Any:
             return {
                 "split": formula.name(one.feature),
                 "split_condition": float32_above(one.threshold),
@@ -67,10 +66,10 @@ def _numbered(root: dict[str, Any]) -> dict[str, Any]:
     return root
 
 
-def read(content: bytes, formula: Formula, X: Array) -> Float64Array:
+def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
     """Scores as the plugin computes them, in float32, with zeros taken for missing as its new versions do."""
     model = json.loads(content)["model"]["model"]
-    names, rows = names_of(formula), np.nan_to_num(X.astype(np.float32), nan=0.0)
+    names, rows = formula.all_names, np.nan_to_num(X.astype(np.float32), nan=0.0)
     definition = json.loads(model["definition"])
     if model["type"] == "model/linear":
         total = np.zeros(len(X))
@@ -83,7 +82,7 @@ def read(content: bytes, formula: Formula, X: Array) -> Float64Array:
             return None
         left, right = node["children"]
         if (left["nodeid"], right["nodeid"]) != (node["yes"], node["no"]):
-            raise ValueError("Split structure is invalid")
+            raise ValueError("TreeSplit structure is invalid")
         values = rows[own, names.index(node["split"])]
         below = np.float32(node["split_condition"]) > values
         return np.where(values == 0.0, node["missing"] == node["yes"], below), left, right
@@ -96,10 +95,10 @@ def read(content: bytes, formula: Formula, X: Array) -> Float64Array:
     return scores.astype(np.float64)
 
 
-TARGET = Target(
+TARGET = ExportTarget(
     "the learning-to-rank plugin's JSON",
-    write,
-    read,
+    _write,
+    _read,
     lambda: "a reader of the plugin's JSON",
     is_single=True,
     takes_missing=False,

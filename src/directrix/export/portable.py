@@ -33,7 +33,7 @@ def column(x: float, one: "Sequence[Any]") -> float:
     return float((x - center) * factor)
 
 
-def product(weights: "Sequence[float]", values: "Sequence[float]", start: float = 0.0) -> float:
+def dot(weights: "Sequence[float]", values: "Sequence[float]", start: float = 0.0) -> float:
     """Return the sum of weights times values; a weight of 0 asks for no value."""
     for weight, value in zip(weights, values):  # noqa: B905 - as above
         if weight:
@@ -43,17 +43,17 @@ def product(weights: "Sequence[float]", values: "Sequence[float]", start: float 
 
 def linear(columns: "Sequence[float]", weights: "Sequence[float]", constant: float) -> float:
     """Return the score of a linear model."""
-    return product(weights, columns, constant)
+    return dot(weights, columns, constant)
 
 
 def network(columns: "Sequence[float]", layers: Any, last: Any, direct: Any, activation: str) -> float:
     """Return the score of a network; ``direct`` are weights and constant of its linear term, if any."""
     total = linear(columns, *direct) if direct else 0.0
     for weights, bias, adds_inputs in layers:
-        sums = [product(unit, columns, first) for unit, first in zip(weights, bias)]  # noqa: B905
+        sums = [dot(unit, columns, first) for unit, first in zip(weights, bias)]  # noqa: B905
         units = [tanh(x) if activation == "tanh" else max(x, 0.0) for x in sums]
         columns = [u + x for u, x in zip(units, columns)] if adds_inputs else units  # noqa: B905
-    return product(last, columns, total)
+    return dot(last, columns, total)
 
 
 def trees(columns: "Sequence[float]", roots: "Sequence[Any]") -> float:

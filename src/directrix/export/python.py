@@ -14,13 +14,13 @@ import numpy as np
 
 from directrix.errors import InputError
 from directrix.export import portable
-from directrix.export.formula import Formula, Input, Linear, Network, Part
+from directrix.export.formula import Formula, Input, Linear, Network, Summand
 from directrix.export.nodes import nested
-from directrix.export.target import Target
+from directrix.export.target import ExportTarget
 from directrix.types import Array, Float64Array
 
 
-def write(formula: Formula) -> bytes:
+def _write(formula: Formula) -> bytes:
     """Return the source of `directrix.export.portable`, with the model in it."""
     names = "".join(f"# {f} {formula.name(f)!a}{_places(formula, f)}\n" for f in range(formula.n_features))
     model = "".join(f"    {_part(part)!r},\n" for part in formula.parts)
@@ -34,7 +34,7 @@ def _places(formula: Formula, feature: int) -> str:
     return "" if names is None else "".join(f", {place} for {name!a}" for place, name in enumerate(names))
 
 
-def _part(part: Part) -> tuple[Any, ...]:
+def _part(part: Summand) -> tuple[Any, ...]:
     model = part.model
     if isinstance(model, Linear):
         inputs = None if _are_plain(part) else [_input(one) for one in part.inputs]
@@ -55,7 +55,7 @@ def _leaf(value: float) -> Any:
     return value
 
 
-def _are_plain(part: Part) -> bool:
+def _are_plain(part: Summand) -> bool:
     return all(one == Input(f) for f, one in enumerate(part.inputs))
 
 
@@ -63,7 +63,7 @@ def _input(one: Input) -> tuple[Any, ...]:
     return one.feature, one.kind, one.center, one.factor, one.missing, one.knots, one.scores
 
 
-def read(content: bytes, formula: Formula, X: Array) -> Float64Array:
+def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
     """Scores by a new process of Python that sees no other package."""
     lines = "".join(",".join(map(repr, row)) + "\n" for row in X.tolist())
     with tempfile.TemporaryDirectory() as folder:
@@ -78,4 +78,4 @@ def read(content: bytes, formula: Formula, X: Array) -> Float64Array:
     return np.array([float(line) for line in done.stdout.splitlines()])
 
 
-TARGET = Target("Python", write, read, lambda: f"Python {platform.python_version()}")
+TARGET = ExportTarget("Python", _write, _read, lambda: f"Python {platform.python_version()}")

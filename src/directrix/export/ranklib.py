@@ -9,15 +9,15 @@ import numpy as np
 
 from directrix.errors import InputError
 from directrix.export.formula import Formula, Linear
-from directrix.export.nodes import Split, in_float32, missing_as_zero, nested, without_categories
-from directrix.export.target import Target, only
+from directrix.export.nodes import TreeSplit, in_float32, missing_as_zero, nested, without_categories
+from directrix.export.target import ExportTarget, only
 from directrix.models.trees import Trees
 from directrix.types import Array, Float64Array
 
 _TITLE = "RankLib"
 
 
-def write(formula: Formula) -> bytes:
+def _write(formula: Formula) -> bytes:
     """Return the text that RankLib's ``-load`` reads."""
     model = only(formula, _TITLE, Linear, Trees).model
     if isinstance(model, Linear):
@@ -35,14 +35,14 @@ def write(formula: Formula) -> bytes:
     return f"{head}<ensemble>\n{trees}</ensemble>\n".encode()
 
 
-def _split(split: Split, left: str, right: str) -> str:
+def _split(split: TreeSplit, left: str, right: str) -> str:
     return (
         f"<feature> {split.feature + 1} </feature>\n<threshold> {split.threshold!r} </threshold>\n"
         f'<split pos="left">\n{left}</split>\n<split pos="right">\n{right}</split>\n'
     )
 
 
-def read(content: bytes, formula: Formula, X: Array) -> Float64Array:
+def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
     """Scores as RankLib computes them, which reads lines without their blanks."""
     lines = [line.strip() for line in content.decode().splitlines()]
     kind, body = lines[0], "".join(line for line in lines if not line.startswith("##"))
@@ -73,10 +73,10 @@ def _values(node: ElementTree.Element, rows: Array, own: Array, values: Array) -
     return values
 
 
-TARGET = Target(
+TARGET = ExportTarget(
     "RankLib's text",
-    write,
-    read,
+    _write,
+    _read,
     lambda: "a reader of RankLib's text",
     is_single=True,
     takes_missing=False,

@@ -9,8 +9,8 @@ import numpy as np
 
 from directrix.errors import InputError
 from directrix.export.formula import Formula, Linear, Network
-from directrix.export.nodes import Split, in_float32, missing_as_zero, nested, without_categories
-from directrix.export.target import ANY_MODEL, Target, only
+from directrix.export.nodes import TreeSplit, in_float32, missing_as_zero, nested, without_categories
+from directrix.export.target import ANY_MODEL, ExportTarget, only
 from directrix.export.walk import leaves
 from directrix.models.trees import Trees
 from directrix.types import Array, Float64Array
@@ -20,7 +20,7 @@ _SLACK = np.float32(1e-6)
 """What Solr adds to every threshold."""
 
 
-def write(formula: Formula) -> bytes:
+def _write(formula: Formula) -> bytes:
     """Return the model that is uploaded to ``/solr/COLLECTION/schema/model-store``."""
     model = only(formula, "Solr", Linear, Network, Trees).model
     features = formula.used or [0]
@@ -33,7 +33,7 @@ def write(formula: Formula) -> bytes:
         without_categories(model, "Solr")
         missing_as_zero(model, "Solr")
 
-        def split(one: Split, left: Any, right: Any) -> Any:
+        def split(one: TreeSplit, left: Any, right: Any) -> Any:
             threshold = str(_before_slack(np.float32(one.threshold)))
             return {
                 "feature": formula.name(one.feature),
@@ -79,11 +79,11 @@ def held(thresholds: Array) -> Array:
     return np.array([_before_slack(one) + _SLACK for one in thresholds], dtype=np.float32)
 
 
-def read(content: bytes, formula: Formula, X: Array) -> Float64Array:
+def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
     """Scores as Solr's classes compute them, in float32."""
     model = json.loads(content)
     names = [one["name"] for one in model["features"]]
-    places = [names_of(formula).index(name) for name in names]
+    places = [formula.all_names.index(name) for name in names]
     rows = np.nan_to_num(X[:, places].astype(np.float32), nan=0.0)
     kind, params = model["class"].removeprefix(_CLASS), model["params"]
     if kind == "LinearModel":
@@ -117,15 +117,10 @@ def _activated(units: Array, name: str) -> Array:
     return np.tanh(units) if name == "tanh" else np.maximum(units, 0)
 
 
-def names_of(formula: Formula) -> list[str]:
-    """Names of all features, in their order."""
-    return [formula.name(f) for f in range(formula.n_features)]
-
-
-TARGET = Target(
+TARGET = ExportTarget(
     "Solr's JSON",
-    write,
-    read,
+    _write,
+    _read,
     lambda: "a reader of Solr's JSON",
     is_single=True,
     takes_missing=False,

@@ -11,8 +11,8 @@ import numpy as np
 from directrix.errors import InputError
 from directrix.export.expressions import Language, float_text
 from directrix.export.formula import Formula
-from directrix.export.nodes import Split
-from directrix.export.target import Target
+from directrix.export.nodes import TreeSplit
+from directrix.export.target import ExportTarget
 from directrix.types import Array, Float64Array
 
 
@@ -42,7 +42,7 @@ class Sql(Language):
         """IS NULL."""
         return f"{value} IS NULL"
 
-    def goes_left(self, split: Split) -> str:
+    def goes_left(self, split: TreeSplit) -> str:
         """A comparison, or a list of categories by name where they have names."""
         column = self.feature(split.feature)
         if split.categories is not None:
@@ -62,7 +62,7 @@ class Sql(Language):
         return "'" + names[code].replace("'", "''") + "'" if code < len(names) else ""
 
 
-def write(formula: Formula) -> bytes:
+def _write(formula: Formula) -> bytes:
     """Return a SELECT of all columns of the table ``features``, and ``score``."""
     language = Sql(formula)
     steps, score = language.score()
@@ -76,9 +76,9 @@ def write(formula: Formula) -> bytes:
     return f"{head}{before}SELECT *,\n{score} AS score\nFROM {table}\n".encode()
 
 
-def table_of(formula: Formula, X: Array) -> tuple[list[str], list[list[Any]]]:
+def sql_table(formula: Formula, X: Array) -> tuple[list[str], list[list[Any]]]:
     """Return names and rows of a table of features: NULL for NaN, and categories by name."""
-    names = [formula.name(f) for f in range(formula.n_features)]
+    names = formula.all_names
     columns: list[list[Any]] = []
     for f in range(formula.n_features):
         values: list[Any] = [None if np.isnan(x) else x for x in X[:, f].tolist()]
@@ -89,9 +89,9 @@ def table_of(formula: Formula, X: Array) -> tuple[list[str], list[list[Any]]]:
     return names, [list(row) for row in zip(*columns, strict=True)]
 
 
-def read(content: bytes, formula: Formula, X: Array) -> Float64Array:
+def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
     """Scores by SQLite."""
-    names, rows = table_of(formula, X)
+    names, rows = sql_table(formula, X)
     quoted = ", ".join(Sql(formula).column(name) for name in names)
     with sqlite3.connect(":memory:") as database:
         try:
@@ -106,4 +106,4 @@ def read(content: bytes, formula: Formula, X: Array) -> Float64Array:
     return np.array([row[-1] for row in found], dtype=np.float64)
 
 
-TARGET = Target("SQL", write, read, lambda: f"SQLite {sqlite3.sqlite_version}")
+TARGET = ExportTarget("SQL", _write, _read, lambda: f"SQLite {sqlite3.sqlite_version}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from directrix.errors import InputError
-from directrix.export.formula import Formula, Linear, Network, Part
+from directrix.export.formula import Formula, Linear, Network, Summand
 from directrix.models.trees import Trees
 from directrix.types import Array, Float64Array
 
@@ -18,7 +18,7 @@ _KINDS: dict[Any, str] = {Linear: "a linear model", Network: "a network", Trees:
 
 
 @dataclass(frozen=True)
-class Target:
+class ExportTarget:
     """A format of models.
 
     Parameters
@@ -52,7 +52,7 @@ class Target:
     held: Callable[[Array], Array] = lambda thresholds: thresholds
 
 
-def only(formula: Formula, title: str, *kinds: type) -> Part:
+def only(formula: Formula, title: str, *kinds: type) -> Summand:
     """Return the one part of a formula, if it is of these kinds and sees features as they are.
 
     Raises `InputError` otherwise, with the targets that can say it.

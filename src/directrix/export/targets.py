@@ -13,17 +13,17 @@ from directrix.data.atomic import check_replaceable, replacing
 from directrix.data.need import need_queries
 from directrix.data.queries import Queries
 from directrix.errors import InputError, short_text
-from directrix.export.formula import formula_of
-from directrix.export.target import Target
+from directrix.export.of_ranker import formula_of
+from directrix.export.target import ExportTarget
 from directrix.export.verification import Verification, verify
 from directrix.registry import TARGETS
 
 
-def target(name: str) -> Target:
+def target(name: str) -> ExportTarget:
     """Return a target by name; `InputError` if there is none of this name."""
     if name not in TARGETS:
         raise InputError(f"to={short_text(name)}: there is no such target; type one of {', '.join(TARGETS)}.")
-    found: Target = import_module(f"directrix.{TARGETS[name]}").TARGET
+    found: ExportTarget = import_module(f"directrix.{TARGETS[name]}").TARGET
     return found
 
 
@@ -44,7 +44,7 @@ def export(
         learning-to-rank plugin), "elastic" (Elastic's own inference), "vespa" (a rank profile), "sql" (a
         SELECT for PostgreSQL, SQLite, DuckDB), "python" (one file without dependencies).
     check : Queries, optional
-        Data whose scores are compared, besides 2,000 drawn rows.
+        Data whose scores are compared, in addition to 2,000 drawn rows.
 
     Returns
     -------

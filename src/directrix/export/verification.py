@@ -11,7 +11,7 @@ from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.export.formula import Formula, Linear
 from directrix.export.nodes import float32_below
-from directrix.export.target import ANY_MODEL, Target
+from directrix.export.target import ANY_MODEL, ExportTarget
 from directrix.models.trees import Trees
 from directrix.types import Array, Float64Array, is_sparse
 
@@ -26,7 +26,7 @@ _TOLERANCE = {False: 1e-9, True: 2e-5}
 
 @dataclass(frozen=True)
 class Verification:
-    """What was compared; ``str`` is a sentence.
+    """Result of `export`: what was compared; ``str`` is a sentence.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class Verification:
 
 
 def verify(
-    content: bytes, target: Target, formula: Formula, ranker: Any, check: Queries | None = None
+    content: bytes, target: ExportTarget, formula: Formula, ranker: Any, check: Queries | None = None
 ) -> Verification:
     """Read an export back and compare its scores with those of the ranker.
 
@@ -110,7 +110,7 @@ def verify(
 
 
 def _compare(
-    content: bytes, target: Target, formula: Formula, ranker: Any, q: Queries, constant: float
+    content: bytes, target: ExportTarget, formula: Formula, ranker: Any, q: Queries, constant: float
 ) -> tuple[float, int, int]:
     """Return the largest difference, rows that rounded features explain, and queries in another order."""
     ours = ranker.predict_queries(q)
@@ -161,7 +161,7 @@ def _fills(formula: Formula) -> bool:
     return any(one.missing not in (None, 0.0) for part in formula.parts for one in part.inputs)
 
 
-def _note(target: Target, formula: Formula) -> str:
+def _note(target: ExportTarget, formula: Formula) -> str:
     """What the user must know of the file."""
     notes = []
     if not target.keeps_constant and (constant := _constant(formula)):
@@ -182,7 +182,7 @@ def _doubled(q: Queries, formula: Formula) -> Queries:
     return replace(q, features=np.ascontiguousarray(features, dtype=np.float64))
 
 
-def _drawn(formula: Formula, ranker: Any, target: Target) -> Queries:
+def _drawn(formula: Formula, ranker: Any, target: ExportTarget) -> Queries:
     """Return rows whose features are thresholds, their neighbours, zeros, others, and missing."""
     rng = np.random.default_rng(0)
     n_rows = max(_PER_QUERY, min(_ROWS, _CELLS // formula.n_features))
@@ -210,7 +210,7 @@ def _drawn(formula: Formula, ranker: Any, target: Target) -> Queries:
     return replace(q, categories=formula.categories)
 
 
-def _missing_is_kept(target: Target, formula: Formula) -> bool:
+def _missing_is_kept(target: ExportTarget, formula: Formula) -> bool:
     return target.takes_missing or all(isinstance(part.model, Trees) for part in formula.parts)
 
 

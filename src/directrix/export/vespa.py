@@ -11,8 +11,8 @@ import numpy as np
 from directrix.errors import InputError
 from directrix.export.expressions import Language
 from directrix.export.formula import Formula
-from directrix.export.nodes import Split, without_categories
-from directrix.export.target import Target
+from directrix.export.nodes import TreeSplit, without_categories
+from directrix.export.target import ExportTarget
 from directrix.models.trees import Trees
 from directrix.types import Array, Float64Array
 
@@ -46,7 +46,7 @@ class Vespa(Language):
         """The function ``isNan``."""
         return f"isNan({value}) == 1"
 
-    def goes_left(self, split: Split) -> str:
+    def goes_left(self, split: TreeSplit) -> str:
         """A comparison, which NaN does not pass."""
         feature, threshold = self.feature(split.feature), self.number(split.threshold)
         return f"!({feature} > {threshold})" if split.missing_left else f"{feature} <= {threshold}"
@@ -56,8 +56,8 @@ class Vespa(Language):
         return f"log({value})"
 
 
-def write(formula: Formula) -> bytes:
-    """Return a rank profile, to stand in a schema."""
+def _write(formula: Formula) -> bytes:
+    """Return a rank profile, which a schema contains."""
     for part in formula.parts:
         if isinstance(part.model, Trees):
             without_categories(part.model, "Vespa")
@@ -73,7 +73,7 @@ def write(formula: Formula) -> bytes:
     ).encode()
 
 
-def read(content: bytes, formula: Formula, X: Array) -> Float64Array:
+def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
     """Scores by a reader of Vespa's expressions."""
     text = content.decode()
     functions = dict(re.findall(r"function (\w+)\(\) \{\n\s*expression: (.*)\n", text))
@@ -173,4 +173,4 @@ class _Expression:
         return found
 
 
-TARGET = Target("a Vespa rank profile", write, read, lambda: "a reader of Vespa's expressions")
+TARGET = ExportTarget("a Vespa rank profile", _write, _read, lambda: "a reader of Vespa's expressions")

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from directrix.export.formula import Formula
-from directrix.export.nodes import Split, float32_above, in_float32, splits_of, without_categories
-from directrix.export.target import Target, only_trees, version_of
+from directrix.export.nodes import TreeSplit, float32_above, in_float32, splits_of, without_categories
+from directrix.export.target import ExportTarget, only_trees, version_of
 from directrix.models.trees import Trees
 from directrix.types import Array, Float64Array
 
 _NO_PARENT = 2**31 - 1
 
 
-def write(formula: Formula) -> bytes:
+def _write(formula: Formula) -> bytes:
     """Return the JSON that ``xgboost.Booster(model_file=...)`` reads; also versions before 3."""
     trees = only_trees(formula, "XGBoost")
     without_categories(trees, "XGBoost")
@@ -58,7 +58,7 @@ def _names(formula: Formula) -> list[str]:
     return [] if any(letter in name for name in names for letter in "[]<") else list(names)
 
 
-def _tree(trees: Trees, splits: list[Split], number: int) -> dict[str, Any]:
+def _tree(trees: Trees, splits: list[TreeSplit], number: int) -> dict[str, Any]:
     """Return a tree, level by level, so that the right child comes after the left."""
     first, last = list(pairwise(trees.split_ptr.tolist()))[number]
     nodes, parents = [0 if last > first else -1], [_NO_PARENT]
@@ -97,7 +97,7 @@ def _tree(trees: Trees, splits: list[Split], number: int) -> dict[str, Any]:
     }
 
 
-def read(content: bytes, formula: Formula, X: Array) -> Float64Array:
+def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
     """Scores by XGBoost."""
     import xgboost
 
@@ -109,4 +109,4 @@ def read(content: bytes, formula: Formula, X: Array) -> Float64Array:
     return scores
 
 
-TARGET = Target("XGBoost's JSON", write, read, version_of("xgboost"), is_single=True)
+TARGET = ExportTarget("XGBoost's JSON", _write, _read, version_of("xgboost"), is_single=True)
