@@ -17,6 +17,8 @@ import numpy as np
 
 Rewrite = tuple[re.Pattern[bytes], bytes, str]
 
+_MISSING = re.compile(rb"(?<=:)(?:[nN][uU][lL][lL]|[-+]?[nN][aA][nN])(?=[\s#]|\Z)")
+
 BEYOND: dict[str, Rewrite] = {
     "byte order mark": (
         re.compile(rb"\A\xef\xbb\xbf"),
@@ -34,12 +36,12 @@ BEYOND: dict[str, Rewrite] = {
         "identifiers are any text here and whole numbers in scikit-learn; `Queries` checks them",
     ),
     "missing as zero": (
-        re.compile(rb"(?<=:)(?:[nN][uU][lL][lL]|[-+]?[nN][aA][nN])(?=[\s#]|\Z)"),
+        _MISSING,
         b"0",
         "LETOR 4 writes NULL; missing='zero' was asked for",
     ),
     "missing as nan": (
-        re.compile(rb"(?<=:)(?:[nN][uU][lL][lL]|[-+]?[nN][aA][nN])(?=[\s#]|\Z)"),
+        _MISSING,
         b"nan",
         "LETOR 4 writes NULL; missing='nan' was asked for",
     ),

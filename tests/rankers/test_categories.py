@@ -47,7 +47,7 @@ def codes(frame):
 def test_sets_of_categories_rank_better_than_their_codes(data, ranker):
     frame, y = data
     by_code = trees().fit(codes(frame), y, qid=QID)
-    assert ranker.score(frame, y, qid=QID) > by_code.score(codes(frame), y, qid=QID) + 0.02
+    assert ranker.score(frame, y, qid=QID) > by_code.score(codes(frame), y, qid=QID) + 0.1
     assert ranker.trees_.categories
     assert ranker.categories_ == (tuple(SHOPS), None)
 

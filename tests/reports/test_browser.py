@@ -335,24 +335,28 @@ def test_no_name_breaks_out(look, tmp_path):
     assert page.locator("#ranking-0 tbody tr").nth(1).locator("td").nth(2).inner_text() == "–"
 
 
-def test_no_other_script_may_run(browser, written, tmp_path):
-    text = written.read_text(encoding="utf-8").replace(
-        "</body>", "<script>document.title = 'run'</script></body>"
-    )
-    (tmp_path / "report.html").write_text(text, encoding="utf-8")
-    page = browser.new_page()
-    page.goto((tmp_path / "report.html").as_uri())
+@pytest.fixture
+def changed(browser, written, tmp_path):
+    """A function that opens the report with one text of it replaced."""
+
+    def opened(text, other):
+        path = tmp_path / "report.html"
+        path.write_text(written.read_text(encoding="utf-8").replace(text, other), encoding="utf-8")
+        page = browser.new_page()
+        page.goto(path.as_uri())
+        return page
+
+    return opened
+
+
+def test_no_other_script_may_run(changed):
+    page = changed("</body>", "<script>document.title = 'run'</script></body>")
     assert page.title() == "Some et al. (2010) on OHSUMED"
     page.close()
 
 
-def test_links_and_forms_cannot_be_sent_elsewhere(browser, written, tmp_path):
-    text = written.read_text(encoding="utf-8").replace(
-        "<body>", '<base href="https://example.org/"><body><form action="sent.html"></form>'
-    )
-    (tmp_path / "report.html").write_text(text, encoding="utf-8")
-    page = browser.new_page()
-    page.goto((tmp_path / "report.html").as_uri())
+def test_links_and_forms_cannot_be_sent_elsewhere(changed):
+    page = changed("<body>", '<base href="https://example.org/"><body><form action="sent.html"></form>')
     assert page.evaluate("document.baseURI").startswith("file:")
     refused = []
     page.on("console", lambda message: refused.append(message.text))
