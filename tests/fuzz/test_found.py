@@ -1,5 +1,7 @@
 """Arguments that fuzzing found: each is refused in one sentence."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -39,8 +41,29 @@ OBJECTS = memoryview(np.array(["a", "b"], dtype=object))
         (lambda: feature_names(np.array(5), 1), r"feature_names=array\(5\): a list"),
         (lambda: dx.data.Scale.fit("standard", np.zeros((0, 2))), "features have no rows"),
         (lambda: StumpModel(np.dtype("f8")), "thresholds"),
+        (lambda: dx.evaluate(np.dtype("f8"), [1.0], [1.0], qid=[1]), "dtype"),
+        (lambda: dx.data.fit_scale("standard", np.eye(2).view(np.matrix)), "features are a matrix"),
+        (lambda: dx.data.fit_scale("quantile", np.ma.masked_equal([[1.0], [2.0]], 1.0)), "a MaskedArray"),
+        (lambda: Q.take(RAGGED), "take: not an array"),
+        (lambda: dx.data.split_queries(Q, [HUGE, 1]), "shares with sum 1"),
+        (lambda: replace(Q, labels=np.array([{}] * 12)), "labels have dtype object"),
     ],
 )
 def test_an_argument_is_refused_in_one_sentence(call, words):
     with pytest.raises(InputError, match=words):
         call()
+
+
+def test_weights_of_a_line_search_stay_as_they_are():
+    weight = np.array([1.0, 2.0])
+    weight.flags.writeable = False
+    labels, scores = [1.0, 0.0, 0.0, 0.0], np.arange(4.0)
+    measure = dx.NDCG(empty="skip")  # which the second query lacks
+    assert line_search(measure, scores, -scores, labels, [0, 2, 4], query_weight=weight).value == 1.0
+
+
+def test_documents_may_be_records():
+    docs = np.array([(1, "a"), (2, "b")], dtype=[("n", int), ("name", "U1")])
+    run = dx.data.Run(tag="x", query_ids=("1",), qptr=[0, 2], doc_ids=docs, scores=[2.0, 1.0])
+    qrels = dx.data.Qrels(query_ids=("1",), qptr=[0, 1], doc_ids=docs[:1], labels=[1.0])
+    assert dx.data.join_trec(run, qrels).labels.tolist() == [1.0, 0.0]

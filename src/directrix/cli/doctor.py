@@ -16,7 +16,12 @@ from directrix.data.formats import inputs, read_file
 if TYPE_CHECKING:
     from directrix.data.audits import FileAudit
 
-_EXTRAS = {"matplotlib": "plot", "pyarrow": "arrow", "torch": "torch"}
+_EXTRAS = {
+    "matplotlib": "plot",
+    "pyarrow": "arrow",
+    "torch": "torch",
+    "onnxruntime": "export",
+}
 """Optional packages, and the extras that install them."""
 
 

@@ -18,12 +18,19 @@ def check_shape(values: Any, n: int, name: str) -> None:
             f"{name} has shape {shape}, where {(n,)} is needed: one value per query, document or column. "
             "Build data with Queries.from_arrays(X, y, qid=qid)."
         )
+    if name == "labels" and values.dtype.kind not in "fiub":
+        raise InputError(
+            f"labels have dtype {values.dtype}; numbers >= 0 are needed. Build data with "
+            "Queries.from_arrays(X, y, qid=qid)."
+        )
 
 
 def check_form(features: Any) -> tuple[int, int]:
     """Return the shape of features; refuse another form than those of `Queries`. Values are not read."""
     shape: Any = getattr(features, "shape", ())
     dtype = getattr(features, "dtype", None)
+    if isinstance(features, np.matrix | np.ma.MaskedArray):  # whose operators mean something else
+        raise InputError(f"features are a {type(features).__name__}; an array is needed: numpy.asarray(X).")
     if len(shape) != 2 or dtype not in (np.float32, np.float64):
         raise InputError(
             f"features have shape {shape} and dtype {dtype}; two dimensions and float32 or float64 are "
@@ -50,7 +57,7 @@ def check_indices(features: Any) -> None:
 
 def check_positions(queries: Any, n_queries: int) -> Int64Array:
     """Return positions of queries as int64; `InputError` unless each is one from 0 to ``n_queries - 1``."""
-    given = np.asarray(queries)
+    given = as_array(queries, "take")
     if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
         raise InputError(
             f"take: shape {given.shape}, dtype {given.dtype}; positions of queries are a list of "

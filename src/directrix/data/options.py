@@ -14,7 +14,7 @@ def as_shares(name: str, values: Any, fewest: int = 1) -> Float64Array:
     """Return shares as an array; they must be positive, with sum 1, and at least ``fewest`` of them."""
     try:
         shares = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         shares = np.empty(0)
     is_row = shares.ndim == 1 and len(shares) >= fewest
     if not is_row or not (shares > 0).all() or abs(shares.sum() - 1) > 1e-9:

@@ -63,7 +63,7 @@ class LineSearch:
         self._place = None if rows is None else np.argsort(rows)
         n_queries = len(self._qptr) - 1
         weight = weights_of(query_weight, n_queries, "query_weight", "query")
-        weight[np.isnan(self._sums.constant)] = 0.0
+        weight = np.where(np.isnan(self._sums.constant), 0.0, weight)
         if not weight.sum() > 0.0:
             raise InputError(
                 f"{self.measure.name} is defined for none of the {n_queries} queries, so no point is best; "

@@ -132,7 +132,7 @@ def _text_of(foreign: Any) -> str:
 
 def listed(measures: Any) -> tuple[list[Any], list[str]]:
     """Return the measures of an argument that takes one or several, as they were given, and their names."""
-    if getattr(measures, "ndim", None) == 0:  # an array of one measure cannot be iterated
+    if getattr(measures, "shape", None) == () and hasattr(measures, "item"):  # cannot be iterated
         measures = measures.item()
     is_one = isinstance(measures, str) or not isinstance(measures, Iterable)
     wanted = [measures] if is_one else list(measures)

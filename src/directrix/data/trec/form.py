@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from directrix.data.form import as_array, as_floats
+from directrix.data.grouping import object_array
 from directrix.data.validate import check_qptr
 from directrix.errors import InputError
 
@@ -17,6 +18,8 @@ def check_documents(ranking: Any, values: str) -> None:
     where = type(ranking).__name__
     remedy = f"Type directrix.data.{where}.from_frame(frame)."
     docs = as_array(ranking.doc_ids, "doc_ids")
+    if docs.dtype.kind == "V":  # records of NumPy are no keys; tuples are
+        docs = object_array(docs.tolist())
     numbers = as_floats(getattr(ranking, values), values)
     if docs.ndim != 1 or numbers.shape != docs.shape:
         raise InputError(
