@@ -46,7 +46,7 @@ def postgres():
 
     server = subprocess.Popen(start, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/")
     try:
-        for _ in range(200):
+        for _ in range(600):
             with contextlib.suppress(subprocess.CalledProcessError):
                 run("SELECT 1")
                 break
@@ -61,9 +61,8 @@ def postgres():
 def columns(formula, number, text):
     """Names and types of the table of features."""
     kinds = formula.categories or (None,) * formula.n_features
-    names = [Sql(formula).column(formula.name(f)) for f in range(formula.n_features)]
     return ", ".join(
-        f"{name} {number if kind is None else text}" for name, kind in zip(names, kinds, strict=True)
+        f"{Sql(formula).feature(f)} {number if kinds[f] is None else text}" for f in formula.used or [0]
     )
 
 
@@ -110,7 +109,7 @@ def test_duckdb_scores_as_the_model(name, fitted):
     _, rows = sql_table(formula, X)
     with duckdb.connect() as database:
         database.execute(f"CREATE TABLE features (row_ int, {columns(formula, 'double', 'text')})")
-        marks = ", ".join("?" * (1 + formula.n_features))
+        marks = ", ".join("?" * (1 + len(rows[0])))
         database.executemany(
             f"INSERT INTO features VALUES ({marks})", [[n, *row] for n, row in enumerate(rows)]
         )

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 import directrix as dx
 from directrix.errors import InputError
@@ -288,6 +289,41 @@ def test_a_tree_too_deep_for_nested_text_is_refused(fitted, tmp_path):
     with pytest.raises(InputError, match=r"tree 1 has more than 200 levels.*--to lightgbm"):
         targets.target("sql").write(formula)
     assert len(targets.target("elastic").write(formula)) > 1000
+
+
+@pytest.mark.parametrize("name", sorted(name for name in TAKEN if "trees, categories" in TAKEN[name]))
+def test_data_with_other_categories_are_matched_by_name(name, fitted, tmp_path):
+    ranker, q = fitted("trees, categories")
+    known = q.categories[1]
+    others = ("yellow", *known[::-1])
+    features = q.features.copy()
+    features[:, 1] = len(known) - features[:, 1]
+    other = replace(q, features=features, categories=(None, others, None, None, None))
+    assert (ranker.predict_queries(other) == ranker.predict_queries(q)).all()
+    assert dx.export(ranker, tmp_path / "m", to=name, check=other).n_other_order == 0
+
+
+def test_data_on_disk_and_sparse_data_are_taken(tmp_path):
+    q = data()
+    ranker = dx.LinearRanker(max_iter=5).fit_queries(q)
+    dx.data.write_parquet(q, tmp_path / "q.parquet")
+    stored = dx.data.open_parquet(tmp_path / "q.parquet")
+    sparse = replace(q, features=scipy.sparse.csr_array(q.features))
+    for check in (stored, sparse):
+        assert dx.export(ranker, tmp_path / "m", to="sql", check=check).n_rows == 2800
+
+
+def test_features_without_weight_are_no_columns(tmp_path):
+    rng = np.random.default_rng(0)
+    X = np.zeros((60, 3000))  # more columns than a table of SQLite has
+    X[:, [7, 2500]] = rng.normal(size=(60, 2))
+    q = dx.Queries.from_arrays(X, (X[:, 7] > 0).astype(float), qid=np.arange(60) // 10)
+    ranker = dx.BoostedRanker(n_trees=3, min_data_in_leaf=2).fit_queries(q)
+    assert dx.export(ranker, tmp_path / "m", to="sql", check=q).n_other_order == 0
+    constant = dx.BoostedRanker(n_trees=3).fit_queries(replace(q, features=np.zeros((60, 3))))
+    for name in TARGETS:
+        installed(name)
+        assert dx.export(constant, tmp_path / "m", to=name).difference == 0.0
 
 
 def test_hostile_names_stay_names(tmp_path):

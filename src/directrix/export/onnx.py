@@ -174,8 +174,8 @@ def _trees(graph: _Graph, trees: Trees) -> str:
         leaf_trees += [number] * (count + 1)
         leaf_nodes += range(count, len(rows))
     if not tree_ids:
-        zero = graph("ReduceSum", graph("Mul", "features", np.float32(0.0)), np.array([1]), keepdims=1)
-        return graph.double(zero)
+        of_rows = graph("Mul", graph.double(graph("IsNaN", "features")), np.array(0.0))  # never NaN itself
+        return graph("ReduceSum", of_rows, np.array([1]), keepdims=1)
     scores = graph(
         "TreeEnsembleRegressor",
         "features",

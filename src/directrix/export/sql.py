@@ -77,16 +77,16 @@ def _write(formula: Formula) -> bytes:
 
 
 def sql_table(formula: Formula, X: Array) -> tuple[list[str], list[list[Any]]]:
-    """Return names and rows of a table of features: NULL for NaN, and categories by name."""
-    names = formula.all_names
+    """Return names and rows of a table of the features that are used: NULL for NaN, categories by name."""
+    used = formula.used or [0]
     columns: list[list[Any]] = []
-    for f in range(formula.n_features):
+    for f in used:
         values: list[Any] = [None if np.isnan(x) else x for x in X[:, f].tolist()]
         known = None if formula.categories is None else formula.categories[f]
         if known is not None:
             values = [None if x is None else known[int(x)] if 0 <= x < len(known) else "" for x in values]
         columns.append(values)
-    return names, [list(row) for row in zip(*columns, strict=True)]
+    return [formula.name(f) for f in used], [list(row) for row in zip(*columns, strict=True)]
 
 
 def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
