@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,7 +94,7 @@ def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
     """Scores by SQLite."""
     names, rows = sql_table(formula, X)
     quoted = ", ".join(Sql(formula).column(name) for name in names)
-    with sqlite3.connect(":memory:") as database:
+    with closing(sqlite3.connect(":memory:")) as database:
         try:
             database.execute(f"CREATE TABLE features ({quoted})")
             database.executemany(f"INSERT INTO features VALUES ({', '.join('?' * len(names))})", rows)
