@@ -96,12 +96,13 @@ def main():
             gain = per_query - first
             error = np.std(gain, ddof=1) / np.sqrt(len(gain))
             print(
-                f"{name:12}{per_query.mean():9.4f}{gain.mean():+9.4f}{error:8.4f}{1e3 * seconds:12.2f}  {said}"
+                f"{name:12}{per_query.mean():9.4f}{gain.mean():+9.4f}{error:8.4f}"
+                f"{1e3 * seconds:12.2f}  {said}"
             )
 
 
 def ranked(ranker, q, queries, qrels, database):
-    """nDCG@10 of every query, ranked by a model of the other folds; seconds of a SELECT; what was verified."""
+    """nDCG@10 by query, ranked by a model of the other folds; seconds of a SELECT; what was verified."""
     scores, seconds, sentences = {}, [], set()
     for train, test in dx.data.k_folds(q, 5, seed=0):
         sql, value = CANDIDATES, "bm25"

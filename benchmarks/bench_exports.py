@@ -2,10 +2,11 @@
 
     python benchmarks/bench_exports.py [--data DATA]
 
-Models are trained on the training part of fold 1 of OHSUMED and MQ2008. Each file is read back by the program that
-it is for, or by a reader of its format, and the scores of 2,000 drawn rows and of the test part are compared with
-those of the model. Differences are divided by the standard deviation of the scores on the test part; "order" are
-the queries of the test part in which no two documents change places.
+Models are trained on the training part of fold 1 of OHSUMED and MQ2008. Each file is read back by the
+program that it is for, or by a reader of its format, and the scores of 2,000 drawn rows and of the test
+part are compared with those of the model. Differences are divided by the standard deviation of the
+scores on the test part; "order" are the queries of the test part in which no two documents change
+places.
 """
 
 from __future__ import annotations
