@@ -50,7 +50,7 @@ def pipe():
 
 def test_every_command_that_reads_data_names_columns(run):
     for command in COMMANDS:
-        reads = command not in ("features", "methods", "reproduce", "demo")
+        reads = command not in ("methods", "reproduce", "demo")
         done = run(command, "--qid-column", "T", "--help")
         assert (done.exit_code == 0) == reads, command
 

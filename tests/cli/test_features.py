@@ -250,6 +250,31 @@ def test_thresholds_never_overwrite_the_data(features, tmp_path):
     assert not out.exists()
 
 
+def test_runs_and_qrels_may_be_tables_with_columns_of_any_name(run, here, tmp_path):
+    tables = {"a.res": (0, 2, 4), "b.res": (0, 2, 4), "qrels": (0, 2, 3)}
+    for name, places in tables.items():
+        rows = [line.split() for line in (here / name).read_text().splitlines()]
+        lines = [",".join(row[place] for place in places) for row in rows]
+        head = "topic_no,url,grade" if name == "qrels" else "topic_no,url,points"
+        (tmp_path / f"{name}.csv").write_text("\n".join([head, *lines]) + "\n")
+    text, table = tmp_path / "text.txt", tmp_path / "table.txt"
+    assert (
+        run("features", here / "a.res", here / "b.res", "--qrels", here / "qrels", "-o", text).exit_code == 0
+    )
+    of_tables = [tmp_path / f"{name}.csv" for name in tables]
+    named = ("--qid-column", "topic_no", "--doc-id-column", "url")
+    values = ("--score-column", "points", "--label-column", "grade")
+    paths = (*of_tables[:2], "--qrels", of_tables[2])
+    assert run("features", *paths, *named, *values, "-o", table).exit_code == 0
+    assert table.read_bytes() == text.read_bytes()
+    unnamed = run("features", *paths, "-o", table)
+    assert unnamed.exit_code == 1
+    assert "--qid-column" in unnamed.stderr
+    of_text = run("features", here / "a.res", "--qrels", here / "qrels", *named, "-o", table)
+    assert of_text.exit_code == 1
+    assert table.read_bytes() == text.read_bytes()
+
+
 @pytest.mark.parametrize("folder", [".", "/", "runs/.."])
 def test_an_output_that_is_a_folder(run, here, tmp_path, monkeypatch, folder):
     (tmp_path / "runs").mkdir()

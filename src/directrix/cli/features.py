@@ -14,6 +14,7 @@ from directrix.cli import options
 from directrix.cli.files import check_writable
 from directrix.cli.output import progress_bar, remark
 from directrix.cli.topics import TOPICS_HELP, positions_of
+from directrix.data.columns import RECOGNISED, ColumnNames
 
 if TYPE_CHECKING:
     from directrix.data.trec.scores import Form, RunScores
@@ -31,9 +32,12 @@ class RunForm(StrEnum):
 def features(
     runs: Annotated[
         list[Path],
-        options.argument(metavar="RUN...", help="TREC runs, plain or compressed; one group of columns each."),
+        options.argument(
+            metavar="RUN...",
+            help="Runs: TREC text, plain or compressed, or tables; one group of columns each.",
+        ),
     ],
-    qrels: Annotated[Path, options.without_default(help="TREC qrels.")],
+    qrels: Annotated[Path, options.without_default(help="Qrels: TREC text or a table.")],
     output: Annotated[
         Path, options.without_default("--output", "-o", help="LETOR file to write; .gz .bz2 .xz compress it.")
     ],
@@ -66,8 +70,9 @@ def features(
     thresholds_from: Annotated[
         Path | None, options.without_default(help="Thresholds written by this command for the same runs.")
     ] = None,
+    columns: ColumnNames = RECOGNISED,
 ) -> None:
-    """Turn TREC runs into queries whose features say which thresholds the score of each run exceeds.
+    """Turn runs into queries whose features say which thresholds the score of each run exceeds.
 
     The documents of a topic are the union of the top documents of the runs; only judged topics are written.
     Thresholds depend on the judgements: use --train-topics to compute them from training topics only.
@@ -83,7 +88,7 @@ def features(
     kind: Form = (form or RunForm.score).value
     used = None if thresholds_from is None else RunThresholds.read(thresholds_from)
     with progress_bar("runs") as report:
-        scores = _read(runs, qrels, depth, report)
+        scores = _read(runs, qrels, depth, columns, report)
         written = _chosen(scores, topics, "--topics")
         if used is None and bins != 0:
             used = _thresholds(scores, 50 if bins is None else bins, kind, train_topics)
@@ -105,16 +110,28 @@ def _check_options(bins: int | None, form: Any, topics: Any, thresholds: Any, th
         raise typer.BadParameter("--bins 0 uses no thresholds: leave out --train-topics and --thresholds.")
 
 
-def _read(runs: list[Path], qrels: Path, depth: int, report: Callable[[int, int, str], None]) -> RunScores:
+def _read(
+    runs: list[Path],
+    qrels: Path,
+    depth: int,
+    columns: ColumnNames,
+    report: Callable[[int, int, str], None],
+) -> RunScores:
     """Read runs and qrels, with a remark about the topics that only one of them has."""
+    from directrix.cli.kinds import tables_of
+    from directrix.cli.scores import named_columns
     from directrix.data.trec.features import runs_as_features
+    from directrix.data.trec.files import read_trec_qrels, read_trec_run
 
-    def reported() -> Iterator[Path]:
+    tables = tables_of([qrels, *runs], columns)
+    names = named_columns(qrels, tables, columns)
+
+    def reported() -> Iterator[Any]:
         for number, path in enumerate(runs):
             report(number, len(runs), path.name)
-            yield path
+            yield read_trec_run(path, **names(path, "score")) if path in tables else path
 
-    scores = runs_as_features(reported(), qrels, depth)
+    scores = runs_as_features(reported(), read_trec_qrels(qrels, **names(qrels, "label")), depth)
     for topics, which in ((scores.unjudged, "without judgements"), (scores.unretrieved, "in no run")):
         if topics:
             shown = ", ".join(topics[:5]) + (", ..." if len(topics) > 5 else "")

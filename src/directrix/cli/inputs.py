@@ -60,7 +60,7 @@ _OF_RUNS = {"score_column": _option("--score-column", "scores of runs")}
 def with_inputs(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command that takes ``-`` for a file, and options in place of a parameter ``columns``."""
     signature = inspect.signature(command, eval_str=True)
-    columns = _COLUMNS | (_OF_RUNS if "rankings" in signature.parameters else {})
+    columns = _COLUMNS | (_OF_RUNS if {"rankings", "runs"} & signature.parameters.keys() else {})
     parameters = []
     for name, parameter in signature.parameters.items():
         options = columns if name == "columns" else {name: parameter.annotation}

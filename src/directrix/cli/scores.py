@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -133,9 +134,23 @@ def judged_rankings(
 def _read_trec(
     data: Path, rankings: list[Path], tables: dict[Path, list[str]], columns: ColumnNames
 ) -> tuple[Qrels, list[Run]]:
-    """Read qrels and runs; in tables the columns that an option names, where a table has them."""
+    """Read qrels and runs, both text or tables."""
+    names = named_columns(data, tables, columns)
+    return read_trec_qrels(data, **names(data, "label")), [
+        read_trec_run(path, **names(path, "score")) for path in rankings
+    ]
+
+
+def named_columns(
+    qrels: Path, tables: dict[Path, list[str]], columns: ColumnNames
+) -> Callable[[Path, str], dict[str, Any]]:
+    """Return a function from a run or qrels, and its value, to the names of columns to read it with.
+
+    They are those that an option names, where the table has them. Raises `InputError` if an option names
+    features, or columns of text.
+    """
     if not tables:
-        QRELS.naming(data, columns)
+        QRELS.naming(qrels, columns)
     if columns.features is not None:
         raise InputError("--feature-columns: runs and qrels have no features; leave it out.")
 
@@ -143,9 +158,7 @@ def _read_trec(
         of = columns.within(tables.get(path, ()))
         return {"qid": of.qid, "doc_id": of.doc_id, value: getattr(of, value)}
 
-    return read_trec_qrels(data, **names(data, "label")), [
-        read_trec_run(path, **names(path, "score")) for path in rankings
-    ]
+    return names
 
 
 def check_system_names(given: list[str] | None, files: list[Path]) -> None:
