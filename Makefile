@@ -4,12 +4,13 @@
 # make lowest run the tests with the lowest versions that pyproject.toml allows
 # make faults stop every command that writes at random moments, for half an hour; RUNS=20 SEED=2
 # make fuzz   try mutated inputs for an hour; SECONDS=60 SEED=1 TARGET=letor,models
+# make removed leave out each check of an error once, and see whether a test fails; an hour
 # make release VERSION=0.2.0   write the changelog and the version, then make dist
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint types pytest bounds faults fuzz docs bench dist lowest release clean
+.PHONY: demo test lint types pytest bounds faults fuzz removed docs bench dist lowest release clean
 
 demo: $(VENV)/.demo
 	$(BIN)/directrix demo
@@ -43,6 +44,11 @@ SECONDS ?= 3600
 TARGET ?=
 fuzz: $(VENV)/.dev
 	$(BIN)/python -m tests.fuzz --seconds $(SECONDS) --seed $(SEED) --target "$(TARGET)"
+
+# ONLY=data/letor: checks of some modules; .removed.json keeps which tests reach them
+ONLY ?=
+removed: $(VENV)/.dev
+	$(BIN)/python -m tests.removed --only "$(ONLY)"
 
 docs: $(VENV)/.dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

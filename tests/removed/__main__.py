@@ -1,0 +1,131 @@
+"""``python -m tests.removed``: leave out each check once, and tell whether a test of those that reach it fails."""
+
+import argparse
+import json
+import multiprocessing
+import os
+import pkgutil
+import signal
+import sys
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from importlib import import_module
+
+from tests.removed import switches
+
+REACHED = switches.ROOT / ".removed.json"
+# Tests of these start processes, in which nothing is switched.
+SUITE = ["tests", "src", "--ignore=tests/faults", "--ignore=tests/fuzz", "--ignore=tests/project"]
+QUIET = ["-q", "-p", "no:randomly", "-p", "no:cacheprovider", "--rootdir", str(switches.ROOT)]
+LIMIT = 60  # seconds: without a check, some loops do not end
+
+
+class Recorder:
+    """Writes which tests reach each check, the quickest first."""
+
+    def __init__(self):
+        self.seconds, self.checks, self.failed = {}, {}, set()
+
+    def pytest_runtest_logstart(self):
+        switches.REACHED.clear()
+        self.begun = time.monotonic()
+
+    def pytest_runtest_logreport(self, report):
+        if report.failed:
+            self.failed.add(report.nodeid)
+
+    def pytest_runtest_logfinish(self, nodeid):
+        self.seconds[nodeid] = time.monotonic() - self.begun
+        self.checks[nodeid] = sorted(switches.REACHED)
+
+    def pytest_sessionfinish(self):
+        seconds, checks = read() if REACHED.exists() else ({}, {})
+        seconds |= self.seconds
+        checks |= {test: [] if test in self.failed else reached for test, reached in self.checks.items()}
+        REACHED.write_text(json.dumps([seconds, checks], indent=1))
+
+
+def read():
+    return json.loads(REACHED.read_text())
+
+
+def reaching():
+    """The tests that reach each check, the quickest first."""
+    seconds, checks = read()
+    tests = {}
+    for test in sorted(seconds, key=seconds.get):
+        for check in checks[test]:
+            tests.setdefault(check, []).append(test)
+    return tests
+
+
+def in_fork(arguments, *, plugins=(), check=None, limit=None):
+    """The exit status of pytest in a fork of this process, where everything is imported; None after ``limit``."""
+    process = multiprocessing.get_context("fork").Process(target=_run, args=(arguments, plugins, check))
+    process.start()
+    process.join(limit)
+    if process.is_alive():
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.join()
+        return None
+    return process.exitcode
+
+
+def _run(arguments, plugins, check):
+    os.setsid()
+    if check:
+        switches.remove(check)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        os.dup2(1, 2)
+    import pytest
+
+    status = pytest.main([*QUIET, *arguments], plugins=plugins)
+    os._exit(status)
+
+
+def verdict(check, tests):
+    """Whether one of the tests fails without the check."""
+    if not tests:
+        return "not executed"
+    status = in_fork([*tests, "-x"], check=check, limit=LIMIT)
+    if status in (2, 3, 4, 5):  # of pytest itself
+        return f"pytest ended with {status}"
+    return "seen" if status is None or status else "not seen"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tests", type=int, default=15, help="of each check, the quickest; default 15")
+    parser.add_argument("--only", default="", help="of checks whose path:line contains this")
+    parser.add_argument(
+        "--record", nargs="*", help="run these tests first, by default all, to see what they reach"
+    )
+    parser.add_argument("--jobs", type=int, default=2)
+    given = parser.parse_args()
+    os.environ["CI"] = "true"  # Hypothesis draws the same examples every time
+    switches.install()
+    import directrix
+
+    for module in pkgutil.walk_packages(directrix.__path__, "directrix."):
+        if "torch" not in module.name and "__main__" not in module.name:
+            import_module(module.name)
+    if given.record is not None or not REACHED.exists():
+        in_fork(given.record or SUITE, plugins=[Recorder()])
+    tests = reaching()
+    checks = {check: text for check, text in switches.all_checks().items() if given.only in check}
+    counts = Counter()
+    with ThreadPoolExecutor(given.jobs) as pool:
+        chosen = (tests.get(check, [])[: given.tests] for check in checks)
+        for check, said in zip(checks, pool.map(verdict, checks, chosen), strict=True):
+            counts[said] += 1
+            if said != "seen":
+                print(f"{said:<14}{check}: {checks[check]}", flush=True)
+    print(f"{len(checks)} checks:", ", ".join(f"{n} {said}" for said, n in counts.items()))
+    sys.exit(set(counts) > {"seen"})
+
+
+if __name__ == "__main__":
+    main()
