@@ -21,3 +21,10 @@ def test_other_separators_and_digits_are_no_numbers(text, tmp_path):
     path.write_text(f"1\n{text}\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"scores\.txt:2: .* is not one finite number"):
         read_scores(path, 2, path)
+
+
+def test_a_file_of_scores_is_text(tmp_path):
+    path = tmp_path / "scores.txt"
+    path.write_bytes(b"1\n\xff\n")
+    with pytest.raises(InputError, match=r"is not text \(byte 2\)"):
+        read_scores(path, 2, path)

@@ -1,6 +1,7 @@
 import json
 
 import numpy as np
+import pytest
 import scipy.sparse as sp
 
 import directrix as dx
@@ -94,3 +95,8 @@ def test_ohsumed(data_dir):
     assert sum(file.n_queries for file in report.files) == 106
     assert all(len(file.constant_features) == 9 for file in report.files)
     assert all(pair.queries == 0 for pair in report.overlaps)
+
+
+def test_files_have_names():
+    with pytest.raises(dx.InputError, match=r"audit got a list; type audit\(\{'train': q\}\)"):
+        dx.data.audit([dx.Queries.from_arrays(X, [1, 0, 2, 0, 0])])

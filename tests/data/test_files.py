@@ -200,6 +200,12 @@ def test_a_read_only_folder_is_noticed_before_the_work(folder, unfinished):
     assert (folder / "a.txt").read_text() == "old"
 
 
+def test_a_device_that_cannot_be_written_is_noticed(monkeypatch):
+    monkeypatch.setattr(os, "access", lambda *_, **settings: False)
+    with pytest.raises(dx.InputError, match=r"/dev/full cannot be written \(Permission denied\)"):
+        check_replaceable("/dev/full")
+
+
 def test_a_check_leaves_everything_as_it_was(tmp_path, unfinished):
     (tmp_path / "a.txt").write_text("old")
     for name in ("a.txt", "new.txt"):

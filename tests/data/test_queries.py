@@ -250,3 +250,13 @@ def test_the_constructor_refuses_csr_with_columns_that_do_not_exist():
     features.indices[3] = 2_000_000_000
     with pytest.raises(dx.InputError, match="damaged CSR matrix"):
         dx.Queries(**(GOOD | {"features": features}))
+
+
+def test_columns_are_only_added():
+    with pytest.raises(dx.InputError, match="n_features=1, but there are 2 already"):
+        dx.Queries(**GOOD).widened(1)
+
+
+def test_identifiers_of_documents_are_many():
+    with pytest.raises(dx.InputError, match="identifiers: 'int' object is not iterable"):
+        dx.Queries.from_arrays([[1.0]], [1], doc_ids=5)

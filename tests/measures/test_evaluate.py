@@ -134,6 +134,10 @@ def test_no_documents_are_no_queries():
             "doc_ids has 2 entries but there are 1 documents",
         ),
         (
+            lambda: dx.RR(ties="trec")([1.0, 1.0], [1, 0], [0, 2], doc_ids=5),
+            "doc_ids: 'int' object is not it",
+        ),
+        (
             lambda: dx.evaluate("AP", SCORES, LABELS, qid=[1, 1, 2, 2], group=[2, 2]),
             "qid and group were given; they mean the same: pass only one",
         ),

@@ -141,6 +141,7 @@ def test_geometric_mean_has_a_floor_and_logarithms_of_queries():
         ("alpha_nDCG(alpha=0)", "alpha is how much repetition costs"),
         ("infAP(ties=expected)", "ties must be one of 'worst', 'order', 'trec'"),
         ("NumRet(rel=0)", "must be > 0"),
+        ("P(relative=3)", "must be True or False"),
     ],
 )
 def test_fields_are_checked(text, problem):
@@ -157,3 +158,15 @@ def test_measures_for_reports_cannot_be_trained_for(name):
             ranker.fit(X, y, qid=qid, **options)
     with pytest.raises(dx.InputError, match="is for reports"):
         dx.cross_validate([], "Regression", name)
+
+
+@pytest.mark.parametrize(
+    ("labels", "problem"),
+    [
+        ([[[1.0]], [[0.0]]], r"shape \(2, 1, 1\) for 2 documents"),
+        ([np.inf, 1.0], "labels: row 0 is infinite"),
+    ],
+)
+def test_judgements_are_finite_and_of_one_shape(labels, problem):
+    with pytest.raises(dx.InputError, match=problem):
+        dx.measure("bpref")([2.0, 1.0], np.array(labels), [0, 2])

@@ -248,3 +248,8 @@ def test_trec_ties_go_by_document_identifier():
 def test_messages(call, message):
     with pytest.raises(dx.InputError, match=message):
         call()
+
+
+def test_an_order_by_identifiers_needs_them():
+    with pytest.raises(dx.InputError, match="breaks ties by document id, but no ids were given"):
+        dx.experiments.line_search(dx.AP(ties="trec"), [2.0, 1.0], [0.0, 1.0], [1, 0], [0, 2])

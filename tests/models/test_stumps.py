@@ -142,3 +142,8 @@ def test_between_neighbouring_floats_the_lower_is_the_threshold():
 def test_messages(call, message):
     with pytest.raises(dx.InputError, match=message):
         call()
+
+
+def test_thresholds_are_lists():
+    with pytest.raises(dx.InputError, match="thresholds: object of type 'int' has no len"):
+        dx.models.StumpModel(5)

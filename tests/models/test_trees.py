@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import directrix as dx
 from directrix.data.synthetic import make_cubic
 from directrix.models.trees import Trees, threads_for
+from directrix.models.trees import lightgbm as load_lightgbm
 
 lightgbm = pytest.importorskip("lightgbm")
 RNG = np.random.default_rng(0)
@@ -269,3 +270,16 @@ def test_lightgbm_gets_a_thread_for_every_million_values_of_those_there_are():
         assert threads_for(rows[-1]) == 1
     finally:
         dx.set_threads(before)
+
+
+def test_without_openmp_the_message_says_what_to_install(monkeypatch):
+    class NoLibrary:
+        @staticmethod
+        def find_spec(name, *_):
+            if name == "lightgbm":
+                raise OSError("libgomp.so.1: cannot open shared object file")
+
+    monkeypatch.delitem(sys.modules, "lightgbm", raising=False)
+    monkeypatch.setattr(sys, "meta_path", [NoLibrary, *sys.meta_path])
+    with pytest.raises(dx.InputError, match=r"cannot be loaded: libgomp.* apt-get install libgomp1"):
+        load_lightgbm()

@@ -72,6 +72,7 @@ def test_one_file_holds_all_and_predicts_the_same_bits(fitted, tmp_path):
             lambda m: m["model"]["members"].append({**copy.deepcopy(m), "weight": 1, "spread": 1}),
             "member 4: .*'ensemble'",
         ),
+        (lambda m: m["features"].update(count=6), "member 1: .* is 5, that of the ensemble is 6"),
         (lambda m: m["training"].pop("measure"), '"measure" is missing'),
     ],
 )

@@ -168,6 +168,8 @@ def test_warm_start_goes_on_from_the_weights():
     assert again.value < first.value
     with pytest.raises(ValueError, match="features"):
         ranker.fit(X[:, :3], Y, qid=QID)
+    with pytest.raises(dx.InputError, match=r"the last fit had \d features, the data have 3"):
+        ranker.fit_queries(dx.Queries.from_arrays(X[:, :3], Y, qid=QID))
 
 
 def test_no_iterations_keep_the_regression():

@@ -226,3 +226,8 @@ def test_epochs_are_iterations_too():
     q = queries()
     found = search(q, q, method="ApproxNDCG", settings=settings)
     assert [c.steps for c in found.candidates] == [3]
+
+
+def test_integers_beyond_all_floats_are_no_features():
+    with pytest.raises(dx.InputError, match="X or y holds a number that is no float"):
+        dx.LinearRanker().fit(np.array([[10**400], [1]], dtype=object), [0, 1])

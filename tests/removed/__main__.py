@@ -1,4 +1,4 @@
-"""``python -m tests.removed``: leave out each check once, and tell whether a test of those that reach it fails."""
+"""``python -m tests.removed``: leave out each check once, and tell whether a test fails."""
 
 import argparse
 import json
@@ -62,7 +62,7 @@ def reaching():
 
 
 def in_fork(arguments, *, plugins=(), check=None, limit=None):
-    """The exit status of pytest in a fork of this process, where everything is imported; None after ``limit``."""
+    """The exit status of pytest in a fork, where everything is imported; None after ``limit`` seconds."""
     process = multiprocessing.get_context("fork").Process(target=_run, args=(arguments, plugins, check))
     process.start()
     process.join(limit)
@@ -100,9 +100,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tests", type=int, default=15, help="of each check, the quickest; default 15")
     parser.add_argument("--only", default="", help="of checks whose path:line contains this")
-    parser.add_argument(
-        "--record", nargs="*", help="run these tests first, by default all, to see what they reach"
-    )
+    parser.add_argument("--record", nargs="*", help="first run these tests, or all, to see what they reach")
     parser.add_argument("--jobs", type=int, default=2)
     given = parser.parse_args()
     os.environ["CI"] = "true"  # Hypothesis draws the same examples every time
@@ -124,7 +122,7 @@ def main():
             if said != "seen":
                 print(f"{said:<14}{check}: {checks[check]}", flush=True)
     print(f"{len(checks)} checks:", ", ".join(f"{n} {said}" for said, n in counts.items()))
-    sys.exit(set(counts) > {"seen"})
+    sys.exit(bool(counts.keys() - {"seen"}))
 
 
 if __name__ == "__main__":

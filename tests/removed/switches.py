@@ -1,4 +1,4 @@
-"""Imports directrix with a switch in front of every ``raise``, so that one check at a time can be left out."""
+"""Imports directrix with a switch in front of every ``raise``, so that a check can be left out."""
 
 import ast
 import builtins

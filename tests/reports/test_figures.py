@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from directrix.errors import InputError
 from directrix.reports.figures import GRID, INK, across, draw
 from directrix.reports.report import Curve, Figure, Panel
 
@@ -111,3 +112,8 @@ def test_bars_of_two_curves_stand_beside_each_other():
     for (_, right), (left, _) in zip(first, second, strict=True):
         np.testing.assert_allclose(right, left, rtol=0, atol=1e-3)  # side by side
     assert second[0][1] < first[1][0]  # with room between the groups
+
+
+def test_curves_have_one_y_for_each_x():
+    with pytest.raises(InputError, match=r"curve 'a': x has shape \(2,\), y \(3,\)"):
+        Curve("a", np.arange(2.0), np.arange(3.0))

@@ -1,6 +1,7 @@
 """SVMAcc is scikit-learn's LinearSVC on all documents, for features and for steps of features."""
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -220,3 +221,9 @@ def test_thresholds_given_to_a_ranker_are_those_of_its_model():
 def test_thresholds_that_do_not_fit(thresholds, message):
     with pytest.raises(dx.InputError, match=message):
         dx.StumpRanker(thresholds=thresholds).fit(Q.features, Q.labels, qid=np.repeat(np.arange(12), 15))
+
+
+def test_more_steps_than_indices_hold_are_refused():
+    many = SimpleNamespace(bins=lambda X: np.array([[2**31]]))
+    with pytest.raises(dx.InputError, match="2,147,483,648 documents are above a threshold"):
+        step_features(many, None)

@@ -2,6 +2,7 @@
 
 import re
 import time
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -436,3 +437,36 @@ def test_tables_that_do_not_fit_are_refused_before_they_are_made(tmp_path, monke
         changed.setattr(memory, "_NOT_ASKED", 1 << 20)
         with pytest.raises(InputError, match=rf"{needed}.*0.00105 GB are available.*open_parquet"):
             read_parquet(tmp_path / "data.parquet")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"), [("bm25", "two columns .* 'bm25'; rename one"), ("label", "2 columns")]
+)
+def test_two_columns_of_one_name_are_refused(tmp_path, name, message):
+    both = table().append_column(name, pa.array([1.0, 2.0, 3.0]))
+    pq.write_table(both, tmp_path / "data.parquet")
+    with pytest.raises(InputError, match=message):
+        read_parquet(tmp_path / "data.parquet")
+
+
+def test_a_folder_of_data_holds_no_folders(tmp_path):
+    write_parquet(random_queries(3), tmp_path / "a.parquet")
+    (tmp_path / "b.parquet").mkdir()
+    with pytest.raises(InputError, match=r"b\.parquet is not a Parquet or Arrow file; remove it"):
+        read_parquet(tmp_path)
+
+
+def test_scaled_rows_that_stay_in_a_file_are_not_chosen(tmp_path):
+    write_parquet(random_queries(7), tmp_path / "data.arrow")
+    q = open_parquet(tmp_path / "data.arrow")
+    scaled = replace(q.features, scale=lambda rows, qptr: rows, qptr=q.qptr)
+    with pytest.raises(InputError, match="a choice of scaled rows needs them in memory"):
+        scaled[[1, 2]]
+
+
+def test_a_file_that_is_cut_while_it_is_read_is_refused(tmp_path):
+    write_parquet(random_queries(7), tmp_path / "data.arrow")
+    q = open_parquet(tmp_path / "data.arrow")
+    short = [extent._replace(offset=10**9) for extent in q.features.source.extents]
+    with pytest.raises(InputError, match="ends within a row"):
+        replace(q.features, source=replace(q.features.source, extents=tuple(short)))[:2]

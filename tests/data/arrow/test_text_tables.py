@@ -118,3 +118,9 @@ def test_byte_order_marks_are_left_out_and_no_text_is_refused(tmp_path, suffix, 
         return
     with pytest.raises(InputError, match=rf"data.{suffix}:1: a (NUL byte.*iconv|carriage return)"):
         read_file(path, missing="nan")
+
+
+def test_lines_of_json_are_objects(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"qid": 1, "label": 0, "f": 1}\nnull\n')
+    with pytest.raises(InputError, match=r"a\.jsonl:2: 'null' is no JSON object"):
+        read_file(tmp_path / "a.jsonl")

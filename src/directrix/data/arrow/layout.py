@@ -63,17 +63,16 @@ def layout_of(pa: Any, schema: Any, path: Path, names: ColumnNames, cells: Any =
                 f"{path}: the column {name!r} is {schema.field(name).type}; an integer or text per row is "
                 "needed. Write it as text first."
             )
+    if twice := [name for name, times in Counter(roles.features).items() if times > 1]:
+        raise InputError(f"{path}: two columns have the name {twice[0]!r}; rename one.")
     places = {"qid": roles.qid, "label": roles.label, "doc_id": roles.doc_id}
     given = roles.features if names.features else ("features",) if "features" in roles.features else ()
     is_list = len(given) == 1 and not _is_number(pa, schema.field(given[0]).type)
     is_list = is_list and (not names.features or pa.types.is_nested(schema.field(given[0]).type))
     numbers = [roles.label] if roles.label else []
-    times = Counter(roles.features)
     is_category = partial(_is_category, pa, schema, names)
     categorical = () if is_list else tuple(name for name in roles.features if is_category(name))
     for name in numbers if is_list else [*numbers, *roles.features]:
-        if times[name] > 1:
-            raise InputError(f"{path}: two columns have the name {name!r}; rename one.")
         if name not in categorical:
             _check_number(pa, path, name, schema.field(name).type, cells)
     if not is_list:

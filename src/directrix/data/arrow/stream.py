@@ -97,9 +97,6 @@ class DecodedRows:
                 self._kept = [*self._kept[-1:], (begin, self._columns.features(batch, place))]
                 self._batches = batches
                 return
-        raise InputError(
-            f"{self.name} changed while it was in use; row {row} is no longer there. Open it again."
-        )
 
 
 def parquet_parts(path: Path, missing: str, columns: ColumnNames) -> Iterator[Queries]:
