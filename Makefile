@@ -45,7 +45,7 @@ TARGET ?=
 fuzz: $(VENV)/.dev
 	$(BIN)/python -m tests.fuzz --seconds $(SECONDS) --seed $(SEED) --target "$(TARGET)"
 
-# ONLY=data/letor: checks of some modules; .removed.json keeps which tests reach them
+# ONLY=data/letor,cli: checks of some modules; .removed.json keeps which tests reach them
 ONLY ?=
 removed: $(VENV)/.dev
 	$(BIN)/python -m tests.removed --only "$(ONLY)"

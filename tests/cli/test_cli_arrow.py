@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -143,3 +144,23 @@ def test_convert_takes_no_more_memory_for_more_rows(files, tmp_path):
         [sys.executable, "-c", _CONVERT, *arguments], capture_output=True, text=True, check=True
     )
     assert int(done.stdout) * 1024 < 10e6
+
+
+def test_columns_that_stay_in_a_file_are_not_moved(run, files, tmp_path):
+    q = dx.read_letor(files.train)
+    names = ("a", "b", "c", "d")
+    for part, order in (("train", names), ("valid", names[::-1])):
+        dx.data.write_parquet(replace(q, feature_names=order), tmp_path / f"{part}.parquet")
+    result = run(
+        "train",
+        tmp_path / "train.parquet",
+        "--valid",
+        tmp_path / "valid.parquet",
+        "--stream",
+        "--method",
+        "ApproxNDCG",
+        "-o",
+        tmp_path / "model.json",
+    )
+    assert result.exit_code == 1
+    assert "columns of features that stay in a file cannot be moved" in result.stderr

@@ -171,7 +171,8 @@ def test_demo_compares_the_methods_and_saves_the_chosen_model(run, tmp_path, mon
 
 
 def test_version_and_help(run):
-    assert run("--version").stdout.strip() == f"directrix {dx.__version__}"
+    result = run("--version")
+    assert (result.exit_code, result.stdout.strip()) == (0, f"directrix {dx.__version__}")
     for command in (
         "train",
         "predict",

@@ -160,6 +160,7 @@ WRONG = [
     ),
     (ROWS, {"features": []}, r"no column holds features; .*columns are qid, docno, .*features=\[NAME, ...\]"),
     ({"qid": 1, "label": 1, "f": 1.0}, {}, r"the column 'f' has shape \(\)"),
+    ({"qid": [1], "label": [1], "docid": 5, "f": [1.0]}, {}, "a column of a frame has no rows"),
     (pd.DataFrame([[1, 1, 2]], columns=["qid", "label", "label"]), {}, "2 columns have the name 'label'"),
 ]
 

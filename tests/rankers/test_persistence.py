@@ -119,8 +119,8 @@ def edited(path, change):
 
 EDITS = {
     "newer format": (lambda c: c.update(format="directrix/2"), r"'directrix/2'.*pip install -U"),
-    "no format": (lambda c: c.pop("format"), "format.*None"),
-    "another program's": (lambda c: c.update(format="lightgbm"), "'lightgbm'"),
+    "no format": (lambda c: c.pop("format"), "format.*None; a directrix model begins with"),
+    "another program's": (lambda c: c.update(format="lightgbm"), "'lightgbm'; a directrix model begins with"),
     "no model": (lambda c: c.pop("model"), '"model" is missing'),
     "no features": (lambda c: c.pop("features"), '"features" is missing'),
     "no scale": (lambda c: c.pop("scale"), '"scale" is missing'),

@@ -8,6 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import directrix as dx
+from directrix.measures.terms import Terms
 from tests.reference import approx, smooth
 
 PAIRS = {
@@ -358,3 +359,12 @@ def test_measures_that_are_no_sums_of_documents_and_ranks_are_refused(name):
         dx.SmoothMeasure(name)
     with pytest.raises(dx.InputError, match=r"SmoothMeasure\(sigma=0\.0\)"):
         dx.SmoothMeasure("P@5", sigma=0.0)
+
+
+def test_a_measure_with_cut_offs_of_its_own_is_refused():
+    def terms(labels, qptr):
+        return Terms(labels, np.ones(int(np.diff(qptr).max(initial=0))), cutoff=np.ones(len(qptr) - 1, int))
+
+    own = dx.define_measure("FirstOnly", terms, norm="ideal")
+    with pytest.raises(dx.InputError, match="the number of ranks that count differs from query to query"):
+        dx.linear_objective(dx.data.make_cubic(3, 4, 2, seed=0), dx.SmoothMeasure(own()))

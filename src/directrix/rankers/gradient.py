@@ -211,20 +211,18 @@ def with_parameters(
 
     The parameters, on scaled features, were chosen by ``measure``, which ``score`` reports from now on, with
     this mean ``value``. ``record`` says in JSON types how they were computed: ``"message"``, and whatever
-    else the model file keeps. Raises `InputError` if the number of parameters differs, or they are not
-    finite.
+    else the model file keeps.
     """
-    given = np.array(params, dtype=np.float64)
-    if given.shape != ranker._params.shape or not np.isfinite(given).all():
-        raise InputError(
-            f"params has shape {given.shape}; {ranker._params.size} finite numbers are needed, as many "
-            "as the ranker has."
-        )
     other = copy.copy(ranker)
-    other._params = given
+    other._params = np.array(params, dtype=np.float64)
     other.measure_ = measure
     other.result_ = replace(
-        ranker.result_, params=given, value=-value, message=record["message"], own_loss=True, dual=None
+        ranker.result_,
+        params=other._params,
+        value=-value,
+        message=record["message"],
+        own_loss=True,
+        dual=None,
     )
     result = {**ranker.training_["result"], "message": record["message"], "value": -value}
     result.pop("dual", None)

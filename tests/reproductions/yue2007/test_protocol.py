@@ -263,6 +263,14 @@ def test_unbalanced_trials_leave_out_topics_that_none_tests(runs, cells, tmp_pat
     )
 
 
+def test_runs_of_one_kind_have_all_topics(tmp_path):
+    for path in (write_collection(tmp_path) / "trec7" / "runs").glob("basic-*.res.gz"):
+        lines = gzip.decompress(path.read_bytes()).splitlines(keepends=True)
+        path.write_bytes(gzip.compress(b"".join(line for line in lines if not line.startswith(b"352 "))))
+    with pytest.raises(InputError, match="have 49 topics, all runs together 50; the same"):
+        read_runs(tmp_path)
+
+
 def test_one_process_and_two_give_the_same_numbers(runs, cells, tmp_path):
     two = Settings(trials=2, grid=SMALL)
     together = run_of(runs, two, tmp_path / "cells.jsonl", jobs=2)[1]

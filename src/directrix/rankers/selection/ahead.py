@@ -37,13 +37,10 @@ class Ahead:
     def take(self, trial: Trial, fold: int) -> FoldFit:
         """Return the ranker of a trial and a fold; raises the `InputError` that its training raised."""
         wanted = next(i for i, one in enumerate(self._trials) if one is trial), fold
-        for place, result in self._running:
-            if place == wanted:
-                if isinstance(result, InputError):
-                    raise result
-                taken: FoldFit = result
-                return taken
-        raise AssertionError(f"{wanted} was not trained")
+        taken: FoldFit | InputError = next(result for place, result in self._running if place == wanted)
+        if isinstance(taken, InputError):
+            raise taken
+        return taken
 
     def drop(self, trial: Trial) -> None:
         """Train no more folds of a trial."""
