@@ -42,9 +42,14 @@ class Recorder:
 
     def pytest_sessionfinish(self):
         seconds, checks = read() if REACHED.exists() else ({}, {})
-        seconds |= self.seconds
+        files = {_file(test) for test in self.seconds}
+        seconds = {test: took for test, took in seconds.items() if _file(test) not in files} | self.seconds
         checks |= {test: [] if test in self.failed else reached for test, reached in self.checks.items()}
         REACHED.write_text(json.dumps([seconds, checks], indent=1))
+
+
+def _file(test):
+    return test.partition("::")[0]
 
 
 def read():
