@@ -5,7 +5,6 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
-from sklearn.utils._param_validation import InvalidParameterError
 
 import directrix as dx
 from directrix.data.scale import SCALES
@@ -332,8 +331,3 @@ def test_it_trains_on_the_objective_with_fused_kernels():
 
     fitted(trainer=Look())
     assert seen == ["Fused"]
-
-
-def test_a_text_that_is_no_trainer_is_refused_as_a_parameter():
-    with pytest.raises(InvalidParameterError, match=r"trainer.*Got 'forest\(1\)' instead"):
-        fitted(trainer="forest(1)")

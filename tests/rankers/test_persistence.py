@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import directrix as dx
+from directrix.rankers.named_trainers import trainer_from
 from directrix.rankers.persistence import FORMAT
 
 X = np.array([[0.1, 1 / 3], [0.7, -2.5e-17], [0.3, 1e300], [0.9, 0.2]])
@@ -355,3 +356,7 @@ def test_a_model_of_zeros_is_read_however_well_it_packs(tmp_path, ranker):
     (tmp_path / "m.json.gz").write_bytes(gzip.compress((tmp_path / "m.json").read_bytes()))
     assert (tmp_path / "m.json").stat().st_size > 200 * (tmp_path / "m.json.gz").stat().st_size
     assert dx.load(tmp_path / "m.json.gz").n_features_in_ == 500_000
+
+
+def test_a_trainer_of_others_stays_a_text():
+    assert trainer_from("Magic(rate=1)") == "Magic(rate=1)"
