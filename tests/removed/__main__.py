@@ -17,7 +17,7 @@ from tests.removed import switches
 
 REACHED = switches.ROOT / ".removed.json"
 # Tests of these start processes, in which nothing is switched.
-SUITE = ["tests", "src", "--ignore=tests/faults", "--ignore=tests/fuzz", "--ignore=tests/project"]
+SUITE = ["tests", "src", "--ignore=tests/faults", "--ignore=tests/project", "-m", "not fuzz"]
 QUIET = ["-q", "-p", "no:randomly", "-p", "no:cacheprovider", "--rootdir", str(switches.ROOT)]
 LIMIT = 60  # seconds: without a check, some loops do not end
 
