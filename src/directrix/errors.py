@@ -59,7 +59,7 @@ def short_text(value: object, limit: int = 60) -> str:
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
-EXTRAS = ("arrow", "plot", "torch")
+EXTRAS = ("arrow", "export", "plot", "torch")
 """Groups of optional packages; ``all`` is all of them."""
 
 

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -54,7 +55,7 @@ def test_an_export_scores_the_same_or_names_a_format_that_can(model, name, fitte
     ranker, q = fitted(model)
     path = tmp_path / "model"
     if model not in TAKEN[name]:
-        with pytest.raises(InputError, match=r"choose (--to )?[a-z]+"):
+        with pytest.raises(InputError, match=rf"choose (--to )?({'|'.join(TARGETS)})\b"):
             dx.export(ranker, path, to=name, check=q)
         assert not path.exists()
         return
@@ -356,6 +357,50 @@ def test_the_file_of_python_reads_lines(fitted, tmp_path):
     )
     row = np.array([[0.1, 0.2, np.nan, np.nan, 0.5]])
     assert float(done.stdout) == ranker.predict(row)[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "other", "words"),
+    [
+        ("elasticsearch", b'\\"yes\\": 1,', b'\\"yes\\": 2,', "the plugin refuses node 0"),
+        ("python", b"import sys", b"import numpy", "Python cannot run this file: ModuleNotFoundError"),
+        ("ranklib", b"## LambdaMART", b"## RankNet", "RankLib has no '## RankNet'"),
+        ("sql", b"SELECT", b"SELEC", "SQLite cannot run this SELECT"),
+        ("vespa", b"if (", b"if [", "Vespa's expression lacks"),
+        ("vespa", b"if (", b"when (", "names 'when', which is no feature and no function"),
+        ("vespa", b"\n        }", b" 1\n        }", "has more than one: ' 1'"),
+    ],
+)
+def test_a_reader_refuses_what_the_program_would(name, text, other, words, fitted):
+    ranker, _ = fitted("trees")
+    formula, target = formula_of(ranker), targets.target(name)
+    content = target.write(formula)
+    assert text in content
+    with pytest.raises(InputError, match=re.escape(words)):
+        target.read(content.replace(text, other), formula, np.zeros((2, 5)))
+
+
+def test_what_no_format_can_hold(fitted, monkeypatch, tmp_path):
+    ranker, _ = fitted("trees")
+    formula = formula_of(ranker)
+    (part,) = formula.parts
+    large = replace(part.model, leaf=1e300 * part.model.leaf)
+    with pytest.raises(InputError, match="too large for float32; choose --to lightgbm or sql"):
+        targets.target("xgboost").write(formula._replace(parts=(Summand(large, part.inputs),)))
+    names = ("a\0b", *"bcde")
+    with pytest.raises(InputError, match="has a NUL, which SQL cannot hold"):
+        targets.target("sql").write(formula._replace(names=names))
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(
+        dx.MissingExtra,
+        match=r'writing ONNX needs an optional package; type: pip install "directrix\[export\]"',
+    ):
+        dx.export(ranker, tmp_path / "m", to="onnx")
+    ranker, _ = fitted("trees, categories")
+    (part,) = formula_of(ranker).parts
+    scaled = tuple(Input(f, "log") for f in range(5))
+    with pytest.raises(InputError, match="a feature of categories is scaled"):
+        folded(Summand(part.model, scaled), 5)
 
 
 @pytest.mark.parametrize("collection", ["OHSUMED", "MQ2008"])

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from directrix.errors import InputError
 from directrix.export.formula import Formula, Linear
 from directrix.export.nodes import (
     TreeSplit,
@@ -82,7 +83,7 @@ def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
             return None
         left, right = node["children"]
         if (left["nodeid"], right["nodeid"]) != (node["yes"], node["no"]):
-            raise ValueError("TreeSplit structure is invalid")
+            raise InputError(f"the plugin refuses node {node['nodeid']}: yes and no are not its children.")
         values = rows[own, names.index(node["split"])]
         below = np.float32(node["split_condition"]) > values
         return np.where(values == 0.0, node["missing"] == node["yes"], below), left, right
