@@ -272,22 +272,44 @@ def splits_of_zero(ranker):
     )
 
 
-def test_a_tree_too_deep_for_nested_text_is_refused(fitted, tmp_path):
-    ranker, _ = fitted("trees")
-    depth = 300
-    trees = Trees(
+def chain(depth, *, to_the_left):
+    """A tree of 5 features that goes down on one side, or on both by turns (None)."""
+    turns = np.arange(depth) % 2 == 0 if to_the_left is None else np.full(depth, to_the_left)
+    leaf = -1 - np.arange(depth)
+    deeper = np.append(np.arange(1, depth), -1 - depth)
+    return Trees(
         5,
         n_leaves=np.array([depth + 1]),
-        feature=np.zeros(depth, np.int32),
-        threshold=np.arange(depth, dtype=float),
-        decision=np.zeros(depth, np.uint8),
-        left=np.array([-1 - i for i in range(depth)], np.int32),
-        right=np.array([*range(1, depth), -1 - depth], np.int32),
+        feature=(np.arange(depth) % 5).astype(np.int32),
+        threshold=np.where(turns, 1.0, -1.0) * np.linspace(1.0, 0.01, depth),
+        decision=np.where(np.arange(depth) % 3 == 0, 10, 8).astype(np.uint8),
+        left=np.where(turns, deeper, leaf).astype(np.int32),
+        right=np.where(turns, leaf, deeper).astype(np.int32),
         gain=np.zeros(depth),
         leaf=np.arange(depth + 1.0),
     )
-    formula = formula_of(ranker)._replace(parts=(Summand(trees, tuple(map(Input, range(5)))),))
-    with pytest.raises(InputError, match=r"tree 1 has more than 200 levels.*--to lightgbm"):
+
+
+@pytest.mark.parametrize("to_the_left", [True, False, None])
+@pytest.mark.parametrize("name", sorted(name for name in TAKEN if "trees, missing" in TAKEN[name]))
+def test_deep_trees_score_the_same(name, to_the_left, fitted):
+    installed(name)
+    trees, target = chain(60, to_the_left=to_the_left), targets.target(name)
+    trees = replace(trees, threshold=trees.threshold.astype(np.float32).astype(float))
+    formula = formula_of(fitted("trees")[0])._replace(parts=(Summand(trees, tuple(map(Input, range(5)))),))
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.0, 1.0, (500, 5)).astype(np.float32).astype(float)
+    X[:250] = rng.choice(trees.threshold, (250, 5))
+    X[rng.random(X.shape) < 0.1] = np.nan
+    assert (target.read(target.write(formula), formula, X) == trees.predict(X)).all()
+
+
+def test_a_tree_too_deep_for_nested_text_is_refused(fitted):
+    ranker, _ = fitted("trees")
+    formula = formula_of(ranker)._replace(
+        parts=(Summand(chain(300, to_the_left=False), tuple(map(Input, range(5)))),)
+    )
+    with pytest.raises(InputError, match=r"tree 1 has more than 200 levels.*--to onnx, xgboost or lightgbm"):
         targets.target("sql").write(formula)
     assert len(targets.target("elastic").write(formula)) > 1000
 

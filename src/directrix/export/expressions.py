@@ -9,6 +9,7 @@ import numpy as np
 
 from directrix.export.formula import Formula, Input, Linear, Network, Summand
 from directrix.export.nodes import TreeSplit, nested
+from directrix.models.trees import Trees
 from directrix.types import Array
 
 Steps = list[dict[str, str]]
@@ -51,6 +52,12 @@ class Language:
         """The natural logarithm."""
         raise NotImplementedError
 
+    def trees(self, model: Trees) -> list[str]:
+        """Each tree as an expression."""
+        return nested(
+            model, self.number, lambda split, left, right: self.choice(self.goes_left(split), left, right)
+        )
+
     def score(self) -> tuple[Steps, str]:
         """Return the columns that come first, and the score."""
         steps: Steps = []
@@ -71,10 +78,7 @@ class Language:
             return self.sum(self._linear(model, columns))
         if isinstance(model, Network):
             return self._network(model, part.inputs, name, steps)
-        values = nested(
-            model, self.number, lambda split, left, right: self.choice(self.goes_left(split), left, right)
-        )
-        return self.sum(values)
+        return self.sum(self.trees(model))
 
     def _linear(self, model: Linear, columns: list[str]) -> list[str]:
         return [*self._products(model.weights, columns), self.number(model.constant)]

@@ -79,7 +79,7 @@ def nested(
         if max(depth.values(), default=0) > DEEPEST:
             raise InputError(
                 f"tree {number + 1} has more than {DEEPEST} levels, which nested text cannot hold; choose "
-                "--to lightgbm or python, or train with max_depth=12."
+                "--to onnx, xgboost or lightgbm, or train fewer leaves, e.g. num_leaves=63."
             )
         for n in range(len(depth) // 2 + 1):
             built[-1 - n] = leaf(leaves[first + number + n])

@@ -5,16 +5,32 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from directrix.errors import InputError
 from directrix.export.expressions import Language, float_text
 from directrix.export.formula import Formula
-from directrix.export.nodes import TreeSplit
+from directrix.export.nodes import TreeSplit, nested
 from directrix.export.target import ExportTarget
+from directrix.models.trees import Trees
 from directrix.types import Array, Float64Array
+
+
+class _Case(NamedTuple):
+    """A tree as the branches of a CASE: how deep its cases are nested, and its last value."""
+
+    depth: int
+    branches: list[str]
+    otherwise: str
+
+    @property
+    def text(self) -> str:
+        """The expression."""
+        return (
+            f"CASE {' '.join(self.branches)} ELSE {self.otherwise} END" if self.branches else self.otherwise
+        )
 
 
 @dataclass(frozen=True)
@@ -45,12 +61,30 @@ class Sql(Language):
 
     def goes_left(self, split: TreeSplit) -> str:
         """A comparison, or a list of categories by name where they have names."""
+        return self._goes(split, left=True)
+
+    def trees(self, model: Trees) -> list[str]:
+        """Trees whose deeper side comes last in one CASE, because SQLite nests 20 of them at most."""
+
+        def leaf(value: float) -> _Case:
+            return _Case(0, [], self.number(value))
+
+        def split(one: TreeSplit, left: _Case, right: _Case) -> _Case:
+            is_left_first = left.depth <= right.depth
+            first, last = (left, right) if is_left_first else (right, left)
+            branch = f"WHEN {self._goes(one, left=is_left_first)} THEN {first.text}"
+            return _Case(max(first.depth + 1, last.depth), [branch, *last.branches], last.otherwise)
+
+        return [case.text for case in nested(model, leaf, split)]
+
+    def _goes(self, split: TreeSplit, *, left: bool) -> str:
         column = self.feature(split.feature)
         if split.categories is not None:
             words = [self._category(split.feature, code) for code in split.categories]
-            return f"{column} IN ({', '.join(filter(None, words))})"
-        missing = f" OR {column} IS NULL" if split.missing_left else ""
-        return f"{column} <= {self.number(split.threshold)}{missing}"
+            listed = f"IN ({', '.join(filter(None, words))})"
+            return f"{column} {listed}" if left else f"({column} NOT {listed} OR {column} IS NULL)"
+        missing = f" OR {column} IS NULL" if split.missing_left == left else ""
+        return f"{column} {'<=' if left else '>'} {self.number(split.threshold)}{missing}"
 
     def log(self, value: str) -> str:
         """The natural logarithm."""
