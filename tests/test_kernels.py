@@ -264,3 +264,13 @@ def test_a_call_that_compiles_is_not_charged_for_it():
     assert function(1) == 2
     passed, worked = time.perf_counter() - begun, kernels.working_time() - work
     assert 0.0 < worked < passed / 2
+
+
+def test_kernels_of_modules_imported_under_other_folders_are_counted(monkeypatch, tmp_path):
+    stores = [SimpleNamespace(_cache=SimpleNamespace(folders=[tmp_path / "a"][:n], name="f")) for n in (1, 0)]
+    stores[0]._cache.folders.append(tmp_path / "b")
+    monkeypatch.setattr(kernels, "all_kernels", lambda: stores)
+    assert [place[0] for place in survey().places] == [
+        str(tmp_path / "_kernels_*"),
+        str(tmp_path / "_kernels_*"),
+    ]

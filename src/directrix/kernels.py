@@ -236,7 +236,8 @@ def survey() -> Survey:
     stores = [compiled._cache for compiled in all_kernels() if not _CONFIG.DISABLE_JIT]
     places, names, stale = [], set(), []
     for rank in range(max((len(store.folders) for store in stores), default=0)):
-        folders = sorted({store.folders[rank] for store in stores})
+        # modules that were imported under another NUMBA_CACHE_DIR have another number of folders
+        folders = sorted({folder for store in stores for folder in store.folders[rank : rank + 1]})
         # for this version of Python, Numba's own files included
         files = [path for f in folders for path in f.glob("*.nb[ic]") if f".{_PYTHON}." in path.name]
         usable = [path for path in files if current in path.name]

@@ -163,6 +163,14 @@ def test_scikit_learn_hands_frames_on(data):
             "no order; give 0 for the columns 0",
         ),
         (
+            lambda f, y: trees(lightgbm_params={"monotone_constraints": "x,0"}).fit(f, y, qid=QID),
+            "no order; give 0 for the columns 0",
+        ),
+        (
+            lambda f, y: trees(lightgbm_params={"monotone_constraints": 1}).fit(codes(f), y, qid=QID),
+            "monotone_constraints",
+        ),
+        (
             lambda f, y: trees(lightgbm_params={"categorical_feature": [0]}).fit(f, y, qid=QID),
             r"type BoostedRanker\(categorical_features=...\)",
         ),
@@ -190,3 +198,12 @@ def test_damaged_categories_of_a_file(ranker, tmp_path, bad):
     path.write_text(json.dumps(content))
     with pytest.raises(dx.InputError, match="categories"):
         dx.load(path)
+
+
+@pytest.mark.parametrize("constraints", [np.array([0, 1]), [0, 1], (0, 1), "0,1", " 0, 1"])
+def test_constraints_of_other_columns_have_any_form(data, constraints):
+    frame, y = data
+    ranker = trees(lightgbm_params={"monotone_constraints": constraints}).fit(frame, y, qid=QID)
+    prices = pd.DataFrame({"shop": frame["shop"][:1].repeat(9), "price": np.linspace(0.0, 1.0, 9)})
+    assert (np.diff(ranker.predict(prices)) >= 0.0).all()
+    assert trees(lightgbm_params={"monotone_constraints": constraints}).fit(codes(frame), y, qid=QID)

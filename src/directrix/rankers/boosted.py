@@ -8,6 +8,7 @@ from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
+import numpy as np
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_is_fitted
 
@@ -78,7 +79,7 @@ class BoostedRanker(StoredRanker):
         How much larger the smoothing of the surrogate is for the first tree than for the last one, see
         `Boosting`: 4096 is the annealing of SmoothRank, from 2^6 to 2^-6.
     random_state : int, RandomState or None
-        For the two shares, and the noise of a surrogate that draws some; None is 0.
+        For the two shares, and the noise of a stochastic surrogate; None is 0.
     lightgbm_params : dict, optional
         Further parameters of LightGBM by its own names, e.g. ``{"max_depth": 6, "lambda_l1": 1.0}``; those
         that have a parameter here are refused.
@@ -217,9 +218,10 @@ class BoostedRanker(StoredRanker):
         for column in named:
             check_codes(data, column)
         chosen = tuple(sorted(typed | named))
-        given = (self.lightgbm_params or {}).get("monotone_constraints") or ()
-        monotone = given.split(",") if isinstance(given, str) else list(given)
-        if any(float(monotone[column]) for column in chosen if column < len(monotone)):
+        given = (self.lightgbm_params or {}).get("monotone_constraints", ())
+        monotone = given.split(",") if isinstance(given, str) else np.ravel(given).tolist()
+        free = ("0", "0.0", "None")
+        if any(str(monotone[column]).strip() not in free for column in chosen if column < len(monotone)):
             raise InputError(  # LightGBM ends the process
                 f"monotone_constraints={given!r} constrains a column of categories, which have no order; "
                 f"give 0 for the columns {', '.join(map(str, chosen))}."
