@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import re
 
 import lightgbm
 import numpy as np
@@ -95,6 +96,9 @@ def test_arrays_hold_whole_numbers(data, ranker):
         own = trees(categorical_features=[column]).fit(given, y, qid=QID)
         np.testing.assert_array_equal(own.predict(given), expected)
     assert clone(own).categorical_features == [0]
+    for wrong in (1.5, -1.0, 2.0**40):
+        with pytest.raises(dx.InputError, match=f"column 0 holds {re.escape(f'{wrong:g}')}; .*whole numbers"):
+            own.predict([[wrong, 0.5]])
 
 
 def test_queries_keep_categories(data, ranker):

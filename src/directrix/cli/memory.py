@@ -70,7 +70,7 @@ def shortage(error: BaseException) -> str | None:
     what = f" ({text})" if text else ""
     return (
         f"memory ran out{what}; {available_memory() / 1e6:,.0f} MB are available now. Use fewer queries or "
-        f"features, --jobs 1 --threads 1, or a machine with more memory{_byaddress_limit()}."
+        f"features, --jobs 1 --threads 1, or a machine with more memory{_by_limit()}."
     )
 
 
@@ -100,5 +100,5 @@ def check_address_space() -> None:
     eigh(square[:256, :256])
 
 
-def _byaddress_limit() -> str:
+def _by_limit() -> str:
     return "" if address_limit() is None else "; `ulimit -v` limits it here"

@@ -249,7 +249,10 @@ class BoostedRanker(StoredRanker):
         return shares
 
     def _scored(self, q: Queries) -> Float64Array:
-        return self.trees_.predict(q.features)
+        trees = self.trees_
+        for column in np.unique(trees.feature[trees.decision % 2 == 1]):  # splits by categories
+            check_codes(q, column)
+        return trees.predict(q.features)
 
     def _surrogate(self) -> Any:
         is_own = isinstance(self.surrogate, str) and self.surrogate.strip().lower() == _LAMBDARANK
