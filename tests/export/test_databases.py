@@ -1,18 +1,12 @@
 """The exported SELECT in real databases: a server of PostgreSQL that the test starts, and DuckDB."""
 
-import contextlib
 import csv
 import io
-import os
-import shutil
-import subprocess
-import tempfile
-import time
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.postgres import programs, server
 
 from directrix.export.of_ranker import formula_of
 from directrix.export.sql import TARGET, Sql, sql_table
@@ -22,40 +16,11 @@ from .conftest import MODELS
 
 @pytest.fixture(scope="module")
 def postgres():
-    """A function that runs SQL in a server that listens on a socket in a new folder."""
-    programs = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
-    found = shutil.which("initdb") or (programs and str(programs[-1]))
-    if not found or not shutil.which("psql"):
+    """A function that runs SQL in a server of its own."""
+    if programs() is None:
         pytest.skip("PostgreSQL is not installed")
-    folder = tempfile.mkdtemp(prefix="directrix-", dir="/tmp")  # names of sockets are short
-    as_user = []
-    if os.geteuid() == 0:  # the server refuses root
-        shutil.chown(folder, "postgres")
-        as_user = ["runuser", "-u", "postgres", "--"]
-    initialise = [found, "-D", f"{folder}/data", "-U", "tester", "--auth=trust", "-E", "UTF8", "--no-sync"]
-    subprocess.run([*as_user, *initialise], check=True, capture_output=True, cwd="/")
-    settings = ("listen_addresses=", f"unix_socket_directories={folder}", "fsync=off")
-    options = [word for setting in settings for word in ("-c", setting)]
-    start = [*as_user, str(Path(found).with_name("postgres")), "-D", f"{folder}/data", *options]
-
-    def run(sql):
-        command = ["psql", "-h", folder, "-U", "tester", "-d", "postgres", "-qAt", "-v", "ON_ERROR_STOP=1"]
-        return subprocess.run(
-            [*command, "-f", "-"], input=sql, text=True, capture_output=True, check=True, timeout=60
-        ).stdout
-
-    server = subprocess.Popen(start, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/")
-    try:
-        for _ in range(600):
-            with contextlib.suppress(subprocess.CalledProcessError):
-                run("SELECT 1")
-                break
-            time.sleep(0.1)
+    with server() as run:
         yield run
-    finally:
-        server.terminate()
-        server.wait(60)
-        shutil.rmtree(folder)
 
 
 def columns(formula, number, text):
