@@ -152,7 +152,7 @@ PUBLIC = {
     "export": "export.targets",
     "get_threads": "threads",
     "linear_objective": "objectives.build",
-    "load": "rankers.model_file",
+    "load": "rankers.loading",
     "make_scorer": "rankers.scorer",
     "measure": "measures.names",
     "measures": "measures.names",

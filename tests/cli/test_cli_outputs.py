@@ -47,7 +47,7 @@ def test_where_the_output_cannot_go_is_said_before_the_work(run, files, tmp_path
     def unexpected(*_, **__):
         raise RuntimeError("the work began")
 
-    for name in ("data.letor.read.read_letor", "rankers.model_file.load", "cli.demo._data"):
+    for name in ("data.letor.read.read_letor", "rankers.loading.load", "cli.demo._data"):
         monkeypatch.setattr(f"directrix.{name}", unexpected)
     letor(tmp_path / "file")
     arguments = {

@@ -173,7 +173,7 @@ def test_query_weights_reach_lambdarank():
 def test_a_saved_ranker_predicts_the_same_bits(tmp_path, settings, measure):
     ranker = dx.BoostedRanker(**SMALL, **settings, random_state=7).fit_queries(TRAIN, VALID, measure=measure)
     ranker.save(tmp_path / "m.json")
-    loaded = dx.load(tmp_path / "m.json")
+    loaded = dx.load(tmp_path / "m.json").trained()
     assert type(loaded) is dx.BoostedRanker
     assert loaded.predict_queries(VALID).tobytes() == ranker.predict_queries(VALID).tobytes()
     assert loaded.measure_ == ranker.measure_

@@ -64,7 +64,7 @@ def test_a_damaged_bound_is_refused(tmp_path):
     content["training"]["result"]["dual"] = "low"
     path.write_text(json.dumps(content))
     with pytest.raises(dx.InputError, match=r'"dual" is text, must be number'):
-        dx.load(path)
+        dx.load(path).trained()
 
 
 @pytest.mark.parametrize(

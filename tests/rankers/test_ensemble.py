@@ -83,7 +83,7 @@ def test_a_wrong_entry_is_named(fitted, tmp_path, change, message):
     change(content)
     path.write_text(json.dumps(content))
     with pytest.raises(dx.InputError, match=message):
-        dx.load(path)
+        dx.load(path).trained()
 
 
 def test_a_scale_by_query_needs_queries():

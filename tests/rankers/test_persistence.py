@@ -157,7 +157,7 @@ def test_a_wrong_entry_is_named(saved, edit):
     change, message = EDITS[edit]
     edited(saved, change)
     with pytest.raises(dx.InputError, match=message) as caught:
-        dx.load(saved)
+        dx.load(saved).trained()
     assert str(saved) in str(caught.value)
 
 
@@ -180,14 +180,14 @@ def test_what_is_no_model_file_is_refused(tmp_path, text):
     path = tmp_path / "model.json"
     path.write_bytes(content)
     with pytest.raises(dx.InputError, match=message) as caught:
-        dx.load(path)
+        dx.load(path).trained()
     assert str(path) in str(caught.value)
 
 
 def test_all_missing_entries_are_reported_at_once(saved):
     edited(saved, lambda c: [c["training"].pop(name) for name in ("measure", "seed")])
     with pytest.raises(dx.InputError, match='"measure" is missing; "seed" is missing'):
-        dx.load(saved)
+        dx.load(saved).trained()
 
 
 def test_paths_that_are_no_files(tmp_path):
@@ -203,7 +203,7 @@ def test_a_file_without_permission(saved, monkeypatch):
 
     monkeypatch.setattr(Path, "open", refuse)  # root may read everything, so chmod shows nothing
     with pytest.raises(dx.InputError, match="may not be read"):
-        dx.load(saved)
+        dx.load(saved).trained()
 
 
 SMOOTH = dx.Anneal(dx.CG(max_iter=3), start=1.0, stop=0.1)
@@ -271,7 +271,9 @@ def test_a_trainer_of_the_users_own_predicts_but_does_not_train_as_another(train
 )
 def test_a_damaged_trainer_is_refused(tmp_path, text, message):
     with pytest.raises(dx.InputError, match=f"m.json.*parameters.*{message}"):
-        kept(dx.SGD(epochs=1), tmp_path, lambda c: c["training"]["parameters"].update(trainer=text))
+        kept(dx.SGD(epochs=1), tmp_path, lambda c: c["training"]["parameters"].update(trainer=text))[
+            1
+        ].trained()
 
 
 def test_after_annealing_the_surrogate_is_the_one_of_the_last_round(tmp_path):
@@ -298,7 +300,7 @@ def test_after_annealing_with_validation_it_is_the_one_of_the_chosen_round():
 @pytest.mark.parametrize(("value", "message"), [(-1.0, "smoothing"), ("1", '"smoothing" is text')])
 def test_a_damaged_smoothing_is_refused(tmp_path, value, message):
     with pytest.raises(dx.InputError, match=message):
-        kept(SMOOTH, tmp_path, lambda c: c["training"]["result"].update(smoothing=value))
+        kept(SMOOTH, tmp_path, lambda c: c["training"]["result"].update(smoothing=value))[1].trained()
 
 
 @pytest.mark.parametrize("surrogate", ["RankNet", "ListNet", "Lambda"])

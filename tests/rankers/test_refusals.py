@@ -86,12 +86,12 @@ def test_empty_queries_are_not_trained_on():
 def test_a_surrogate_that_directrix_cannot_read_is_refused(tmp_path, text):
     path = saved(tmp_path, lambda c: c["training"].update(surrogate=text))
     with pytest.raises(dx.InputError, match=r"m\.json.*surrogate"):
-        dx.load(path)
+        dx.load(path).trained()
 
 
 @pytest.mark.parametrize("text", ["MyOwn(alpha=3)", "package.MyOwn()", "<__main__.Own object at 0x7f00>"])
 def test_a_surrogate_of_the_users_own_still_predicts(tmp_path, text):
-    loaded = dx.load(saved(tmp_path, lambda c: c["training"].update(surrogate=text)))
+    loaded = dx.load(saved(tmp_path, lambda c: c["training"].update(surrogate=text))).trained()
     assert np.isfinite(loaded.predict(X)).all()
     assert not hasattr(loaded, "surrogate_")
 
@@ -108,7 +108,7 @@ def test_a_surrogate_of_the_users_own_still_predicts(tmp_path, text):
 def test_results_in_a_file_are_checked(tmp_path, change, message):
     path = saved(tmp_path, lambda c: change(c["training"]["result"]))
     with pytest.raises(dx.InputError, match=message):
-        dx.load(path)
+        dx.load(path).trained()
 
 
 @pytest.mark.parametrize("number", ["1e999", "-1e999", "1" + "0" * 400])
@@ -121,7 +121,7 @@ def test_numbers_beyond_float64_are_refused(tmp_path, number, where):
     end = begin + min(text[begin:].index(c) for c in ",\n")
     path.write_text(text[:begin] + number + text[end:])
     with pytest.raises(dx.InputError, match="number that a model can hold"):
-        dx.load(path)
+        dx.load(path).trained()
 
 
 def saved(folder, change=None, **settings):

@@ -59,7 +59,7 @@ def certify(
     """
     from directrix.experiments.optimality.directions import check_steps, n_directions
     from directrix.measures.names import measure
-    from directrix.rankers.model_file import load
+    from directrix.rankers.loading import load
 
     with options.usage():
         goals = [measure(name) for name in options.measure_names(measures, default=())]

@@ -37,7 +37,7 @@ def export(
     of the model on drawn rows and on DATA. If they differ by more than rounding, nothing is written.
     """
     from directrix.export.targets import export as write
-    from directrix.rankers.model_file import load
+    from directrix.rankers.loading import load
 
     check_writable(output, model, check)
     ranker = load(model)

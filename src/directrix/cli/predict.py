@@ -35,7 +35,7 @@ def predict(
     """Score every row of a file: one score per line in the order of the file, or a TREC run."""
     from directrix.cli.scores import run_lines, score_lines
     from directrix.data.atomic import replacing
-    from directrix.rankers.model_file import load
+    from directrix.rankers.loading import load
 
     if run is not None and run.split() != [run]:
         raise typer.BadParameter(f"--run {run!r}: a tag is one word, e.g. --run directrix.")

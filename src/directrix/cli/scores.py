@@ -113,7 +113,7 @@ def judged_rankings(
         return _judged_runs(system_names(rankings, names, [run.tag for run in runs]), runs, qrels, topics)
     models = {}
     for path in filter(is_model, rankings):
-        from directrix.rankers.model_file import load  # scikit-learn: a second that score files do not need
+        from directrix.rankers.loading import load  # scikit-learn: a second that score files do not need
 
         models[path] = load(path)
     q = read_file(data, missing=missing.value, columns=columns)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-from scipy.special import ndtri
 
 from directrix.data.statistics import block_rows
 from directrix.data.stored import StoredFeatures
@@ -51,6 +50,8 @@ def _sample(features: Array | StoredFeatures) -> Array:
 def _knots(values: Array) -> tuple[Float64Array, Float64Array]:
     if not len(values):
         return np.zeros(1), np.zeros(1)
+    from scipy.special import ndtri
+
     n = len(values)
     values, counts = np.unique(values, return_counts=True)
     scores = ndtri((np.cumsum(counts) - counts / 2) / n)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
-import scipy.sparse as sp
 
 from directrix.data.form import check_form
 from directrix.data.mapping import check_scaled, check_width, inverse, mapped, mapped_by_query
@@ -15,7 +14,7 @@ from directrix.data.quantiles import MAX_KNOTS, fit_knots, knot_scores
 from directrix.data.statistics import signed_log, statistics
 from directrix.data.stored import StoredFeatures
 from directrix.errors import InputError, short_text
-from directrix.types import Int64Array
+from directrix.types import Int64Array, is_sparse
 
 Kind = Literal["query-minmax", "query-standard", "query-percentile", "minmax", "standard", "log", "quantile"]
 SCALES: tuple[Kind, ...] = get_args(Kind)
@@ -99,7 +98,7 @@ class Scale:
             return cls(kind)
         if not check_form(features)[0]:
             raise InputError(f"features have no rows; those of the training data are needed for {kind!r}.")
-        if sp.issparse(features) and kind in ("minmax", "quantile"):
+        if is_sparse(features) and kind in ("minmax", "quantile"):
             raise _moves_zeros(kind)
         if kind == "quantile":
             knots, scores = fit_knots(features)
@@ -195,7 +194,7 @@ class Scale:
         check_form(features)
         if isinstance(features, StoredFeatures):
             return features.scaled(self.apply, qptr)
-        if sp.issparse(features):
+        if is_sparse(features):
             return self._apply_csr(features)
         if self.n_features is None:
             return mapped_by_query(self.kind, features, qptr)
@@ -207,6 +206,8 @@ class Scale:
         return mapped(features, c, d, log=self.kind == "log", fill=fill)
 
     def _apply_csr(self, features: Any) -> Any:
+        from scipy.sparse import csr_array
+
         if self.kind not in ("standard", "log"):
             raise _moves_zeros(self.kind)
         self._check_columns(features)
@@ -216,7 +217,7 @@ class Scale:
         with np.errstate(over="ignore", invalid="ignore"):
             data = (data * factor[features.indices]).astype(features.dtype)
         check_scaled(data, features.data, lambda at: f"column {features.indices[at[0]]}")
-        return sp.csr_array((data, features.indices, features.indptr), shape=features.shape)
+        return csr_array((data, features.indices, features.indptr), shape=features.shape)
 
     def _check_columns(self, features: Any) -> None:
         if features.shape[1] != self.n_features:

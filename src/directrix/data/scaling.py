@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from directrix.data.form import check_form
 from directrix.data.scale import FILLING, SCALES, Scale, unknown_kind
 from directrix.data.stored import StoredFeatures
 from directrix.errors import InputError, short_text
-from directrix.types import Int64Array
+from directrix.types import Int64Array, is_sparse
 
 RAW = "raw"
 """The part of a union that has the features as they are."""
@@ -78,7 +77,11 @@ class ScaleUnion:
         if isinstance(features, StoredFeatures):
             return features.scaled(self.apply, qptr, self.n_columns)
         columns = [features if part is None else part.apply(features, qptr) for part in self.parts]
-        return sp.hstack(columns, format="csr") if sp.issparse(features) else np.hstack(columns)
+        if not is_sparse(features):
+            return np.hstack(columns)
+        from scipy.sparse import hstack
+
+        return hstack(columns, format="csr")
 
     def to_json(self) -> dict[str, Any]:
         """Return the value as a dict of JSON types; `scale_from_json` reads it back exactly."""

@@ -7,10 +7,9 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from directrix.data.stored import StoredFeatures
-from directrix.types import Array, Float64Array
+from directrix.types import Array, Float64Array, is_sparse
 
 
 def signed_log(values: Array) -> Float64Array:
@@ -30,7 +29,7 @@ def statistics(kind: str, features: Any) -> tuple[Float64Array, Float64Array, Fl
             return _of_blocks(
                 kind, features.shape[1], features.spans(itertools.pairwise(block_rows(features)))
             )
-        if sp.issparse(features):
+        if is_sparse(features):
             return _of_csr(signed_log(features.data) if kind == "log" else features.data, features)
         low, high = features.min(axis=0).astype(np.float64), features.max(axis=0).astype(np.float64)
         if kind == "log" or np.isnan(low).any():
@@ -49,10 +48,12 @@ def block_rows(features: Any) -> list[int]:
 
 
 def _of_csr(data: Array, features: Any) -> tuple[Float64Array, Float64Array, Float64Array]:
+    from scipy.sparse import csr_array
+
     missing = np.isnan(data)
     n, gaps = features.shape[0], np.bincount(features.indices[missing], minlength=features.shape[1])
     parts = np.where(missing, data.dtype.type(0.0), data), features.indices, features.indptr
-    filled = sp.csr_array(parts, shape=features.shape)
+    filled = csr_array(parts, shape=features.shape)
     factor = n / np.maximum(n - gaps, 1)  # exactly 1 where nothing is missing
     mean = np.asarray(filled.mean(axis=0, dtype=np.float64)).ravel() * factor
     second = np.asarray(filled.astype(np.float64).power(2).mean(axis=0)).ravel() * factor

@@ -9,6 +9,7 @@ import numpy as np
 
 from directrix.errors import InputError
 from directrix.export.formula import Input, Linear, Network, Summand
+from directrix.models.lightgbm_text import CATEGORICAL, LEFT, NAN
 from directrix.models.trees import Trees
 from directrix.types import Array, Float64Array
 
@@ -50,8 +51,6 @@ def _unscaled(inputs: Sequence[Input]) -> tuple[Input, ...]:
 
 def _folded_trees(trees: Trees, inputs: Sequence[Input], n_features: int) -> Summand:
     """Move the scales, which keep the order of values, into thresholds and decisions."""
-    from directrix.models._kernels.trees import CATEGORICAL, LEFT, NAN
-
     feature, threshold, decision = trees.feature.copy(), trees.threshold.copy(), trees.decision.copy()
     for number, one in enumerate(inputs):
         own = np.flatnonzero(trees.feature == number)

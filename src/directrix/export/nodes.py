@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from directrix.errors import InputError
+from directrix.models.lightgbm_text import CATEGORICAL, LEFT, NAN, ZERO
 from directrix.models.trees import Trees
 from directrix.types import Float64Array
 
@@ -42,8 +43,6 @@ def splits_of(trees: Trees) -> list[TreeSplit]:
     Raises `InputError` for splits that take zeros for missing and send them another way than numbers near 0,
     which LightGBM's ``zero_as_missing`` makes.
     """
-    from directrix.models._kernels.trees import CATEGORICAL, LEFT, NAN, ZERO
-
     found = []
     columns = (trees.feature.tolist(), trees.threshold.tolist(), trees.decision.tolist())
     for feature, threshold, decision in zip(*columns, strict=True):

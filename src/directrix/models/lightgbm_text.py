@@ -11,6 +11,9 @@ import numpy as np
 from directrix.errors import InputError
 from directrix.types import Array
 
+CATEGORICAL, LEFT, ZERO, NAN = 1, 2, 4, 8
+"""Bits of a decision: categories; missing values go left; zeros or NaN are missing."""
+
 _BLOCK = re.compile(r"Tree=(\d+)\n((?:[a-z_]+=[^\n]*\n)+)")
 _NUMBER = re.compile(r"-?(?:[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?|inf)")
 _LARGEST = float(np.finfo(np.float64).max)
@@ -45,7 +48,7 @@ def parse_trees(text: str) -> dict[str, Any]:
             raise ValueError(f"{n_leaves.sum():,} leaves have {len(columns['leaf']):,} values")
         n_sets = [_whole(tree["num_cat"]) for tree in trees]
         before = np.repeat(np.cumsum([0, *n_sets])[:-1], np.maximum(n_leaves - 1, 0))
-        chosen = columns["decision"] % 2 == 1
+        chosen = columns["decision"] & CATEGORICAL != 0
         columns["threshold"][chosen] += before[chosen]  # sets are numbered from tree to tree
         return {"n_leaves": n_leaves, **columns, "categories": _categories(trees)}
     except (KeyError, ValueError, IndexError, OverflowError) as error:

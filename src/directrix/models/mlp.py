@@ -148,7 +148,7 @@ class MLPModel:
                 np.tanh(phi, out=phi)
             drawn = ALL_KEPT if rng is None else self._drop(rng, phi, self.hidden[level])
             units.append((phi, drawn))
-            inputs.append(read_only(phi + inputs[-1] if self._skips(level) else phi))
+            inputs.append(read_only(phi + inputs[-1] if self.skips(level) else phi))
         last = layers[-1].weights[:, 0].astype(dtype)
         split = len(last) - X.shape[1] if self.residual else len(last)
         scores = _scores(inputs[-1], last[:split])
@@ -174,7 +174,7 @@ class MLPModel:
             _add_scores(inputs[0], g, last[split:])
         w = np.zeros(phi.shape[1], dtype)
         w[:split] = layers[-1].weights[:split, 0]
-        delta = g[:, None] * w if self._skips(len(units) - 1) else np.empty((0, 0), dtype)
+        delta = g[:, None] * w if self.skips(len(units) - 1) else np.empty((0, 0), dtype)
         least, factor = self._draw()
         for level in range(len(units) - 1, -1, -1):
             phi, drawn = units[level]
@@ -185,7 +185,7 @@ class MLPModel:
             if level:
                 panels = _panels(layers[level].weights, dtype, transposed=True)
                 before = np.empty_like(units[level - 1][0])
-                first = delta if self._skips(level) else np.zeros((1, before.shape[1]), dtype)
+                first = delta if self.skips(level) else np.zeros((1, before.shape[1]), dtype)
                 product(read_only(inner), panels, first, dtype.type(-np.inf), before)
                 delta = before
         return grad
@@ -204,7 +204,7 @@ class MLPModel:
         drop(phi, drawn, least, phi.dtype.type(factor))
         return drawn
 
-    def _skips(self, level: int) -> bool:
+    def skips(self, level: int) -> bool:
         """Whether a hidden layer adds its inputs, those of the hidden layer before."""
         return self.residual and level > 0 and self.hidden[level - 1] == self.hidden[level]
 

@@ -6,10 +6,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from directrix.data.form import check_form
-from directrix.types import Array, Float64Array, FloatArray, Int64Array
+from directrix.types import Array, Float64Array, FloatArray, Int64Array, is_sparse
 
 
 class SparseRows(NamedTuple):
@@ -32,7 +31,7 @@ class Runs(NamedTuple):
 
 def row_slice(X: Any, first: int, last: int) -> Any:
     """View of the rows first <= i < last of a C-contiguous array or a CSR matrix."""
-    if sp.issparse(X):
+    if is_sparse(X):
         indptr = read_only(X.indptr[first : last + 1])
         return SparseRows(read_only(X.data), read_only(X.indices), indptr, (last - first, X.shape[1]))
     return read_only(X[first:last])
@@ -43,7 +42,7 @@ def as_rows(X: Any) -> Any:
     if isinstance(X, SparseRows | Runs):
         return X
     n_docs, _ = check_form(X)
-    return row_slice(X, 0, n_docs) if sp.issparse(X) else X
+    return row_slice(X, 0, n_docs) if is_sparse(X) else X
 
 
 def read_only(array: Any) -> Any:
@@ -55,7 +54,7 @@ def read_only(array: Any) -> Any:
 
 def column_reader(X: Any) -> Callable[[int], Float64Array]:
     """Return a function from the number of a feature to its values, float64 (n_rows,)."""
-    if sp.issparse(X):
+    if is_sparse(X):
         by_feature = X.tocsc()
         return lambda f: np.asarray(by_feature[:, [f]].toarray(), dtype=np.float64).ravel()
     return lambda f: np.asarray(X[:, f], dtype=np.float64)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from directrix.errors import InputError, MissingExtra, short_text
-from directrix.models.lightgbm_text import parse_trees, written
+from directrix.models.lightgbm_text import CATEGORICAL, LEFT, NAN, ZERO, parse_trees, written
 from directrix.models.rows import SparseRows, read_only, row_slice
 from directrix.threads import get_threads, run_chunks
 from directrix.types import Array, Float64Array
@@ -183,7 +183,7 @@ class Trees:
 
     def followed_by(self, others: Trees) -> Trees:
         """Return these trees and others after them, on the same features; not one number of them changes."""
-        later = others.threshold + np.where(others.decision % 2 == 1, len(self.categories), 0)
+        later = others.threshold + np.where(others.decision & CATEGORICAL, len(self.categories), 0)
         mine = {name: getattr(self, name) for name in _LISTS}
         theirs = {name: getattr(others, name) for name in _LISTS} | {"threshold": later}
         arrays: dict[str, Any] = {name: np.concatenate([mine[name], theirs[name]]) for name in _LISTS}
@@ -220,6 +220,11 @@ class Trees:
         return scores
 
     @cached_property
+    def categorical(self) -> tuple[int, ...]:
+        """Columns that splits by categories look at."""
+        return tuple(np.unique(self.feature[self.decision & CATEGORICAL != 0]).tolist())
+
+    @cached_property
     def _used(self) -> _Used:
         features = np.unique(self.feature)
         place = np.full(self.n_features, -1, dtype=np.int32)
@@ -235,8 +240,6 @@ class Trees:
 
     def _problem(self) -> str:
         """Say what is wrong with the arrays; "" if nothing."""
-        from directrix.models._kernels.trees import CATEGORICAL, LEFT, NAN, ZERO
-
         if (self.n_leaves < 1).any():
             return f"tree {int(np.argmax(self.n_leaves < 1))} has no leaf"
         n_leaves, n_trees = int(self.n_leaves.sum(dtype=object)), len(self.n_leaves)

@@ -242,6 +242,10 @@ class Ranker(Fitted, NestedParameters, ABC):
                 f"predict got rows without their queries, but scale={scale.kind!r} needs to know them; "
                 "type predict(X, qid=qid), or predict(X, group=[len(X)]) for the rows of one query."
             )
+        return self._row_scores(X, qid, group)
+
+    def _row_scores(self, X: Any, qid: Any = None, group: Any = None) -> Float64Array:
+        """Scores of rows; without their queries they are of one."""
         X, categories = coded_rows(self, X, reset=False)
         q = self._queries(X, np.zeros(X.shape[0]), qid, group, categories)
         return q.restore(self.predict_queries(q))

@@ -16,14 +16,14 @@ from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.dcg import NDCG
-from directrix.models.trees import MODEL, Trees, lightgbm
+from directrix.models.trees import Trees, lightgbm
 from directrix.objectives.scores import ScoreObjective
 from directrix.rankers.base import Ranker
 from directrix.rankers.categories import check_codes, column_of
+from directrix.rankers.contents import FittedModel
 from directrix.rankers.fitting import Training
 from directrix.rankers.inputs import surrogate_of
 from directrix.rankers.named_trainers import seed_of
-from directrix.rankers.persistence import check, naming
 from directrix.rankers.starts import start_of
 from directrix.rankers.stored import SHARED_CONSTRAINTS, StoredRanker
 from directrix.rankers.training import judge_of
@@ -234,7 +234,7 @@ class BoostedRanker(StoredRanker):
             return None
         given = self.init_model
         if not isinstance(given, Ranker):
-            from directrix.rankers.model_file import load
+            from directrix.rankers.loading import load
 
             given = load(given)
         trees: Trees = start_of(given, BoostedRanker, training, "init_model").trees_
@@ -249,10 +249,9 @@ class BoostedRanker(StoredRanker):
         return shares
 
     def _scored(self, q: Queries) -> Float64Array:
-        trees = self.trees_
-        for column in np.unique(trees.feature[trees.decision % 2 == 1]):  # splits by categories
+        for column in self.trees_.categorical:
             check_codes(q, column)
-        return trees.predict(q.features)
+        return self.trees_.predict(q.features)
 
     def _surrogate(self) -> Any:
         is_own = isinstance(self.surrogate, str) and self.surrogate.strip().lower() == _LAMBDARANK
@@ -267,9 +266,6 @@ class BoostedRanker(StoredRanker):
     def _model_json(self) -> dict[str, Any]:
         return self.trees_.to_json()
 
-    def _restore_model(self, path: Any, model: dict[str, Any], n_features: int) -> Float64Array:
-        parts = {"text": "text"} if "text" in model else MODEL
-        check(path, '"model"', model, parts)
-        with naming(path, '"model"'):
-            self.trees_ = Trees.of_json(model, n_features)
-        return self.trees_.leaf
+    def _take(self, fitted: FittedModel) -> None:
+        trees: Any = fitted.model
+        self.trees_ = trees

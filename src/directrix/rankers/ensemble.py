@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
@@ -89,7 +89,7 @@ class EnsembleRanker(Saved, Ranker):
 
     @classmethod
     def restored(
-        cls, parts: Sequence[tuple[Any, float, float]], measure: RankingMeasure, record: dict[str, Any]
+        cls, parts: Sequence[tuple[Any, float, float]], measure: RankingMeasure, record: Mapping[str, Any]
     ) -> Self:
         """Return the ensemble that a model file holds: fitted members, each with weight and spread."""
         members, weights, _ = zip(*parts, strict=True)
@@ -128,7 +128,7 @@ class EnsembleRanker(Saved, Ranker):
         return self
 
     def _set_model(
-        self, parts: Sequence[tuple[Any, float, float]], measure: RankingMeasure, record: dict[str, Any]
+        self, parts: Sequence[tuple[Any, float, float]], measure: RankingMeasure, record: Mapping[str, Any]
     ) -> None:
         """Set what ``fit`` sets: ``parts`` has each fitted member with its weight and its spread."""
         self.members_ = tuple(member for member, _, _ in parts)

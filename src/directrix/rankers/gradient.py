@@ -21,6 +21,7 @@ from directrix.models.rows import row_slice
 from directrix.objectives.build import make_objective
 from directrix.objectives.penalty import L2
 from directrix.rankers.base import Ranker
+from directrix.rankers.contents import FittedModel
 from directrix.rankers.fitting import Training
 from directrix.rankers.inputs import row_weights
 from directrix.rankers.named_trainers import trainer_of
@@ -167,6 +168,9 @@ class GradientRanker(StoredRanker):
 
     def _adopt(self, start: Self) -> None:
         """Check that the parameters of a fitted ranker are those of this model, or take its model."""
+
+    def _take(self, fitted: FittedModel) -> None:
+        self._params = fitted.params
 
     def parameter_to_save(self, name: str) -> Any:
         """See `StoredRanker.parameter_to_save`; the weights of a start that is no name."""

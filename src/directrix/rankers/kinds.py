@@ -6,12 +6,9 @@ import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import Any
 
 from directrix.registry import RANKERS, load_class
-
-if TYPE_CHECKING:
-    from directrix.rankers.stored import StoredRanker
 
 
 @dataclass(frozen=True)
@@ -21,7 +18,7 @@ class RankerKind:
     name: str  # in `directrix.registry.RANKERS`
     needs: str | None = None  # a package that must be installed
 
-    def load(self) -> type[StoredRanker]:
+    def load(self) -> type[Any]:
         """Import the class."""
         return load_class(RANKERS, self.name)
 

@@ -13,7 +13,6 @@ from directrix.models.linear import LinearModel
 from directrix.objectives.penalty import L2
 from directrix.rankers.gradient import GradientRanker, constraints
 from directrix.rankers.named_trainers import trainer_names
-from directrix.rankers.persistence import check, weights
 from directrix.trainers.regression import regression_start
 from directrix.types import Float64Array, Surrogate, Trainer
 
@@ -133,8 +132,3 @@ class LinearRanker(GradientRanker):
 
     def _model_json(self) -> dict[str, Any]:
         return {"coef": self.coef_.tolist()}
-
-    def _restore_model(self, path: Any, model: dict[str, Any], n_features: int) -> Float64Array:
-        check(path, '"model"', model, {"coef": "list"})
-        self.coef_ = weights(path, "coef", model["coef"], n_features)
-        return self.coef_

@@ -13,14 +13,12 @@ from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.models.mlp import Activation, MLPModel
 from directrix.models.scoring import scores_of
+from directrix.rankers.contents import FittedModel
 from directrix.rankers.fitting import Training
 from directrix.rankers.gradient import GradientRanker, constraints
 from directrix.rankers.named_trainers import seed_of, trainer_names
-from directrix.rankers.persistence import check, naming, weights
 from directrix.surrogates.listwise import ListNet
 from directrix.types import Float64Array, Surrogate, Trainer
-
-_LAYER = {"inputs": "number", "outputs": "number", "weights": "list", "bias": "list or null"}
 
 
 @dataclass(eq=False, repr=False)
@@ -170,39 +168,9 @@ class MLPRanker(GradientRanker):
             ],
         }
 
-    def _restore_model(self, path: Any, model: dict[str, Any], n_features: int) -> Float64Array:
-        check(path, '"model"', model, {"activation": "text", "dropout": "number or absent", "layers": "list"})
-        parts: list[Float64Array] = []
-        inputs, count = n_features, len(model["layers"])
-        self.residual, self.dropout = False, model.get("dropout", 0.0)  # of files without them
-        if not count:
-            raise InputError(f'{path}: "layers" is empty; an output layer is needed. Train the model again.')
-        for i, layer in enumerate(model["layers"]):
-            where, last = f'"layers"[{i}]', i == count - 1
-            check(path, where, layer if isinstance(layer, dict) else {}, _LAYER)
-            if last and parts and layer["inputs"] == inputs + n_features:
-                inputs, self.residual = inputs + n_features, True  # a linear term
-            _check_shape(path, where, layer, inputs, last=last)
-            n = layer["inputs"] * layer["outputs"]
-            parts.append(weights(path, f"{where} weights", layer["weights"], n, per="connection"))
-            if not last:
-                parts.append(weights(path, f"{where} bias", layer["bias"], layer["outputs"], per="output"))
-            inputs = layer["outputs"]
-        self.hidden = tuple(layer["outputs"] for layer in model["layers"][:-1])
-        self.activation = model["activation"]
-        with naming(path, '"model"'):
-            self._trained_model = MLPModel(self.hidden, model["activation"], self.residual, self.dropout)
-        self.params_ = np.concatenate(parts)
-        return self.params_
-
-
-def _check_shape(path: Any, where: str, layer: dict[str, Any], inputs: int, *, last: bool) -> None:
-    """Each layer takes what the one before gives; the last one gives a score and has no bias."""
-    given = layer["inputs"], layer["outputs"]
-    right = all(type(n) is int and n >= 1 for n in given) and given[0] == inputs
-    if not right or (last and given[1] != 1) or last != (layer["bias"] is None):
-        raise InputError(
-            f"{path}: {where} has inputs {given[0]}, outputs {given[1]} and "
-            f"{'no bias' if layer['bias'] is None else 'a bias'}; {inputs} inputs are needed, and "
-            f"{'1 output without bias' if last else 'at least 1 output with a bias'}. Train the model again."
-        )
+    def _take(self, fitted: FittedModel) -> None:
+        network: Any = fitted.model
+        self._trained_model = network
+        self.hidden, self.activation = network.hidden, network.activation
+        self.residual, self.dropout = network.residual, network.dropout
+        super()._take(fitted)

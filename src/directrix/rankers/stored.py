@@ -17,6 +17,7 @@ from directrix.errors import InputError, NotConverged, warn
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.base import Ranker
 from directrix.rankers.categories import matched
+from directrix.rankers.contents import FittedModel
 from directrix.rankers.fitting import Training
 from directrix.rankers.inputs import check_finite, check_names, check_reached, check_scores, surrogate_of
 from directrix.rankers.persistence import Saved
@@ -47,7 +48,7 @@ class StoredRanker(Saved, Ranker):
     """Base of the rankers that a model file can hold.
 
     A subclass has the constructor's ``surrogate``, ``scale`` and ``random_state``, trains (`_minimise`),
-    scores (`_scored`), and writes and reads its model (`_model_json`, `_restore_model`).
+    scores (`_scored`), and writes and reads its model (`_model_json`, `_take`).
     """
 
     nested: ClassVar[tuple[str, ...]] = ("surrogate",)
@@ -165,8 +166,8 @@ class StoredRanker(Saved, Ranker):
         """What the model file holds of the fitted model, in JSON types."""
 
     @abstractmethod
-    def _restore_model(self, path: Any, model: dict[str, Any], n_features: int) -> Float64Array:
-        """Check ``model``, as `_model_json` made it, set the fitted attributes, and return the parameters."""
+    def _take(self, fitted: FittedModel) -> None:
+        """Take the model of a file as the fitted one."""
 
 
 def _scaled(q: Queries, scale: Scale | ScaleUnion | None) -> Queries:

@@ -11,10 +11,10 @@ from sklearn.utils._param_validation import Interval
 
 from directrix.data.queries import Queries
 from directrix.errors import InputError
-from directrix.models.stumps import StumpModel, check_count, quantile_thresholds
+from directrix.models.stumps import StumpModel, quantile_thresholds
+from directrix.rankers.contents import FittedModel
 from directrix.rankers.gradient import GradientRanker, constraints
 from directrix.rankers.named_trainers import trainer_names
-from directrix.rankers.persistence import check, naming, weights
 from directrix.types import Float64Array, Surrogate, Trainer
 
 
@@ -148,27 +148,7 @@ class StumpRanker(GradientRanker):
         ]
         return {"stairs": stairs}
 
-    def _restore_model(self, path: Any, model: dict[str, Any], n_features: int) -> Float64Array:
-        check(path, '"model"', model, {"stairs": "list"})
-        with naming(path, '"features"'):
-            check_count(n_features)
-        thresholds: list[Float64Array] = [np.empty(0)] * n_features
-        steps = thresholds.copy()
-        for i, stair in enumerate(model["stairs"]):
-            name = f"stairs[{i}]"
-            where = f'"{name}"'
-            check(path, '"model"', {name: stair}, {name: "object"})
-            check(path, where, stair, {"feature": "number", "thresholds": "list", "steps": "list"})
-            f = stair["feature"]
-            if type(f) is not int or not 1 <= f <= n_features or len(thresholds[f - 1]):
-                raise InputError(
-                    f'{path}: "feature" of {where} is {f}; features from 1 to {n_features} may appear once '
-                    "each. Save the model again with ranker.save(path), or train it again."
-                )
-            count = len(stair["thresholds"])
-            thresholds[f - 1] = weights(path, "thresholds", stair["thresholds"], count)
-            steps[f - 1] = weights(path, "steps", stair["steps"], count)
-        with naming(path, '"stairs" of "model"'):
-            self._stumps = StumpModel(thresholds)
-        self.coef_ = np.concatenate(steps)
-        return self.coef_
+    def _take(self, fitted: FittedModel) -> None:
+        stumps: Any = fitted.model
+        self._stumps = stumps
+        super()._take(fitted)

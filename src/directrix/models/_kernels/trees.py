@@ -8,9 +8,7 @@ a leaf is -1 - its number.
 import numpy as np
 
 from directrix.kernels import kernel
-
-CATEGORICAL, LEFT, ZERO, NAN = 1, 2, 4, 8
-"""Bits of a decision, as LightGBM has them: categories; missing values go left; zeros or NaN are missing."""
+from directrix.models.lightgbm_text import CATEGORICAL, LEFT, NAN, ZERO
 
 NEARLY_ZERO = np.float64(np.float32(1e-35))
 """What LightGBM takes for zero."""
