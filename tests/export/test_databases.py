@@ -9,7 +9,7 @@ import pytest
 from benchmarks.postgres import programs, server
 
 from directrix.export.of_ranker import formula_of
-from directrix.export.sql import TARGET, Sql, sql_table
+from directrix.export.sql import TARGET, quoted, sql_table
 
 from .conftest import MODELS
 
@@ -27,7 +27,7 @@ def columns(formula, number, text):
     """Names and types of the table of features."""
     kinds = formula.categories or (None,) * formula.n_features
     return ", ".join(
-        f"{Sql(formula).feature(f)} {number if kinds[f] is None else text}" for f in formula.used or [0]
+        f"{quoted(formula.name(f))} {number if kinds[f] is None else text}" for f in formula.used or [0]
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -19,38 +20,38 @@ _AT_ONCE = 40  # terms of a sum: parsers add one after another, and go down a le
 
 
 @dataclass(frozen=True)
-class Language:
+class Language(ABC):
     """How the parts of an expression are written; subclasses say what differs."""
 
     formula: Formula
 
+    @abstractmethod
     def feature(self, number: int) -> str:
         """A feature."""
-        raise NotImplementedError
 
+    @abstractmethod
     def column(self, name: str) -> str:
         """A column of an earlier layer."""
-        raise NotImplementedError
 
     def number(self, value: float) -> str:
         """A constant."""
         return repr(float(value))
 
+    @abstractmethod
     def choice(self, condition: str, yes: str, no: str) -> str:
         """One of two values."""
-        raise NotImplementedError
 
+    @abstractmethod
     def is_missing(self, value: str) -> str:
         """A condition."""
-        raise NotImplementedError
 
+    @abstractmethod
     def goes_left(self, split: TreeSplit) -> str:
         """A condition."""
-        raise NotImplementedError
 
+    @abstractmethod
     def log(self, value: str) -> str:
         """The natural logarithm."""
-        raise NotImplementedError
 
     def trees(self, model: Trees) -> list[str]:
         """Each tree as an expression."""

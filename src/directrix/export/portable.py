@@ -6,10 +6,13 @@ from math import copysign, isnan, log1p, nan, tanh
 from typing import Any, Sequence  # noqa: UP035 - also for versions of Python before 3.9
 
 MODEL: "list[Any]" = []
+N_FEATURES = 0
 
 
 def score(features: "Sequence[float]") -> float:
     """Return the score of one document, whose features are in their order; nan is a missing one."""
+    if len(features) != N_FEATURES:
+        raise ValueError(f"{len(features)} features are given, {N_FEATURES} are needed")
     total = 0.0
     for kind, inputs, *model in MODEL:
         columns = [column(features[one[0]], one) for one in inputs] if inputs else features

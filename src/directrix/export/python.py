@@ -24,8 +24,10 @@ def _write(formula: Formula) -> bytes:
     """Return the source of `directrix.export.portable`, with the model in it."""
     names = "".join(f"# {f} {formula.name(f)!a}{_places(formula, f)}\n" for f in range(formula.n_features))
     model = "".join(f"    {_part(part)!r},\n" for part in formula.parts)
-    before, empty, after = inspect.getsource(portable).partition('MODEL: "list[Any]" = []\n')
-    return f"{before}# features, in their order:\n{names}{empty[:-3]}[\n{model}]\n{after}".encode()
+    empty = 'MODEL: "list[Any]" = []\nN_FEATURES = 0\n'
+    before, _, after = inspect.getsource(portable).partition(empty)
+    filled = f'MODEL: "list[Any]" = [\n{model}]\nN_FEATURES = {formula.n_features}\n'
+    return f"{before}# features, in their order:\n{names}{filled}{after}".encode()
 
 
 def _places(formula: Formula, feature: int) -> str:
@@ -73,7 +75,8 @@ def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
         done = subprocess.run(command, input=lines, capture_output=True, text=True, check=False)
     if done.returncode:
         raise InputError(
-            f"Python cannot run this file: {done.stderr.splitlines()[-1]}; choose another target."
+            f"Python cannot run this file: {done.stderr.strip().rpartition(chr(10))[2]}; choose "
+            "another target."
         )
     return np.array([float(line) for line in done.stdout.splitlines()])
 

@@ -33,19 +33,26 @@ class _Case(NamedTuple):
         )
 
 
+_BEFORE = "t"
+"""What every SELECT calls the table that it reads."""
+
+
+def quoted(name: str) -> str:
+    """Return a name in quotes."""
+    return '"' + name.replace('"', '""') + '"'
+
+
 @dataclass(frozen=True)
 class Sql(Language):
     """The expressions that all three databases read alike."""
 
     def feature(self, number: int) -> str:
-        """A quoted column."""
+        """A column of the table."""
         return self.column(self.formula.name(number))
 
     def column(self, name: str) -> str:
-        """A quoted column."""
-        if "\0" in name:
-            raise InputError(f"the name of the feature {name!r} has a NUL, which SQL cannot hold; rename it.")
-        return '"' + name.replace('"', '""') + '"'
+        """A column of the table before; SQLite would take the name alone for text if there is none."""
+        return f"{_BEFORE}.{quoted(name)}"
 
     def number(self, value: float) -> str:
         """A constant of double precision."""
@@ -99,16 +106,32 @@ class Sql(Language):
 
 def _write(formula: Formula) -> bytes:
     """Return a SELECT of all columns of the table ``features``, and ``score``."""
+    _check_names(formula)
     language = Sql(formula)
     steps, score = language.score()
     table, layers = "features", []
     for number, step in enumerate(steps, start=1):
-        columns = ",\n".join(f"{text} AS {language.column(name)}" for name, text in step.items())
-        layers.append(f"directrix_{number} AS MATERIALIZED (\nSELECT *,\n{columns}\nFROM {table})")
+        columns = ",\n".join(f"{text} AS {quoted(name)}" for name, text in step.items())
+        select = f"SELECT *,\n{columns}\nFROM {table} AS {_BEFORE}"
+        layers.append(f"directrix_{number} AS MATERIALIZED (\n{select})")
         table = f"directrix_{number}"
     before = "WITH " + ",\n".join(layers) + "\n" if layers else ""
     head = "-- the score of each row of the table features; a missing feature is NULL\n"
-    return f"{head}{before}SELECT *,\n{score} AS score\nFROM {table}\n".encode()
+    return f"{head}{before}SELECT *,\n{score} AS score\nFROM {table} AS {_BEFORE}\n".encode()
+
+
+def _check_names(formula: Formula) -> None:
+    """Raise `InputError` for names that cannot be columns of one table beside the score."""
+    known: dict[str, str] = {}
+    for name in map(formula.name, formula.used):
+        if "\0" in name:
+            raise InputError(f"the name of the feature {name!r} has a NUL, which SQL cannot hold; rename it.")
+        other = "score" if name.lower() == "score" else known.setdefault(name.lower(), name)
+        if name != other or name == "score":
+            raise InputError(
+                f"the feature {name!r} and the column {other!r} are one to SQL, which has no upper and lower "
+                "case and calls its result score; rename the feature, or choose --to python."
+            )
 
 
 def sql_table(formula: Formula, X: Array) -> tuple[list[str], list[list[Any]]]:
@@ -127,10 +150,10 @@ def sql_table(formula: Formula, X: Array) -> tuple[list[str], list[list[Any]]]:
 def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
     """Scores by SQLite."""
     names, rows = sql_table(formula, X)
-    quoted = ", ".join(Sql(formula).column(name) for name in names)
+    columns = ", ".join(map(quoted, names))
     with closing(sqlite3.connect(":memory:")) as database:
         try:
-            database.execute(f"CREATE TABLE features ({quoted})")
+            database.execute(f"CREATE TABLE features ({columns})")
             database.executemany(f"INSERT INTO features VALUES ({', '.join('?' * len(names))})", rows)
             found = database.execute(content.decode()).fetchall()
         except sqlite3.Error as error:

@@ -23,7 +23,7 @@ _LIGHTGBM_ZERO = 1.1e-35
 """LightGBM takes numbers nearer to 0 for 0 when it reads rows."""
 
 _TOLERANCE = {False: 1e-9, True: 2e-5}
-"""Of the largest absolute score, or sum of its terms: float64, float32."""
+"""Of the sum of the absolute terms of a score, float64 and float32."""
 
 
 @dataclass(frozen=True)
@@ -87,12 +87,7 @@ def verify(
         return Verification(None, 0, 0, 0.0, 0, 0, note)
     drawn = _drawn(formula, ranker, target)
     parts = [drawn] if check is None else [drawn, _doubled(check, formula)]
-    if (
-        check is not None
-        and _fills(formula)
-        and not target.takes_missing
-        and np.isnan(parts[1].features).any()
-    ):
+    if _fills(formula) and not target.takes_missing and np.isnan(parts[-1].features).any():
         raise InputError(
             f"the data have missing features, which {target.title} reads as 0, and the model as the mean of "
             f"the training data; choose {ANY_MODEL}."
@@ -117,7 +112,7 @@ def _compare(
     """Return the largest difference, rows that rounded features explain, and queries in another order."""
     ours = ranker.predict_queries(q)
     theirs = target.read(content, formula, q.features) + constant
-    limit = _TOLERANCE[target.is_single] * _size(formula, q.features, ours)
+    limit = _TOLERANCE[target.is_single] * _sizes(formula, q.features, ours)
     bad = ~(np.abs(theirs - ours) <= limit)
     n_rounded = 0
     if bad.any() and target.is_single:
@@ -144,14 +139,24 @@ def _changes_order(ours: Float64Array, theirs: Float64Array) -> bool:
     return bool((highest_after[falls + 1] > np.minimum.accumulate(ours[order])[falls]).any())
 
 
-def _size(formula: Formula, X: Array, ours: Float64Array) -> float:
-    """The largest score, or sum of the terms of a linear model, which its rounding is relative to."""
-    terms = 0.0
+def _sizes(formula: Formula, X: Array, ours: Float64Array) -> Float64Array:
+    """For each row the sum of the absolute terms of its score, which its rounding is relative to.
+
+    Of a tree the largest leaf counts, and of a network, whose sums are hidden, the largest score.
+    """
+    sizes = np.abs(ours)
     for model, inputs in formula.parts:
         if isinstance(model, Linear):
-            filled = np.nan_to_num(np.abs(X[:, [one.feature for one in inputs]]), nan=0.0)
-            terms += float((filled @ np.abs(model.weights)).max(initial=0.0)) + abs(model.constant)
-    return max(float(np.abs(ours).max(initial=0.0)), terms, 1e-300)
+            sizes += abs(model.constant)
+            for weight, one in zip(np.abs(model.weights).tolist(), inputs, strict=True):
+                column = one.of(X[:, one.feature])
+                sizes += weight * np.abs(np.where(np.isnan(column), one.missing or 0.0, column))
+        elif isinstance(model, Trees):
+            first = np.append(0, np.cumsum(model.n_leaves))[:-1]
+            sizes += np.maximum.reduceat(np.abs(model.leaf), first).sum() if len(first) else 0.0
+        else:
+            sizes += np.abs(ours).max(initial=0.0)
+    return np.maximum(sizes, 1e-300)
 
 
 def _constant(formula: Formula) -> float:
