@@ -121,7 +121,7 @@ def _write(formula: Formula) -> bytes:
 
 
 def _check_names(formula: Formula) -> None:
-    """Raise `InputError` for names that cannot be columns of one table beside the score."""
+    """Raise `InputError` for names that cannot be columns of one table with the score."""
     known: dict[str, str] = {}
     for name in map(formula.name, formula.used):
         if "\0" in name:

@@ -43,7 +43,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     >>> ranker = dx.LinearRanker().fit_queries(q)
     >>> ranker.save(path)
     >>> dx.load(path).rank(q.features[:3])
-    array([2, 1, 0])
+    array([0, 1, 2])
     >>> bool((dx.load(path).predict_queries(q) == ranker.predict_queries(q)).all())
     True
     """
