@@ -18,7 +18,7 @@ from directrix.export.nodes import (
     without_categories,
 )
 from directrix.export.target import ExportTarget, only
-from directrix.export.walk import leaves
+from directrix.export.walk import leaves, sum_in_float32
 from directrix.models.trees import Trees
 from directrix.types import Array, Float64Array
 
@@ -73,10 +73,8 @@ def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
     names, rows = formula.all_names, np.nan_to_num(X.astype(np.float32), nan=0.0)
     definition = json.loads(model["definition"])
     if model["type"] == "model/linear":
-        total = np.zeros(len(X))
-        for name, weight in definition.items():
-            total += np.float32(weight) * rows[:, names.index(name)].astype(np.float64)
-        return total
+        places = [names.index(name) for name in definition]
+        return sum_in_float32(rows[:, places] * np.array([*definition.values()], np.float32))
 
     def ask(node: Any, own: Array) -> Any:
         if "leaf" in node:

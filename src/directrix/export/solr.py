@@ -11,7 +11,7 @@ from directrix.errors import InputError
 from directrix.export.formula import Formula, Linear, Network
 from directrix.export.nodes import TreeSplit, in_float32, missing_as_zero, nested, without_categories
 from directrix.export.target import ANY_MODEL, ExportTarget, only
-from directrix.export.walk import leaves
+from directrix.export.walk import leaves, sum_in_float32
 from directrix.models.trees import Trees
 from directrix.types import Array, Float64Array
 
@@ -88,8 +88,7 @@ def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
     kind, params = model["class"].removeprefix(_CLASS), model["params"]
     if kind == "LinearModel":
         weights = np.array([params["weights"][name] for name in names], np.float32)
-        total: Float64Array = (rows * weights).sum(axis=1, dtype=np.float64)
-        return total
+        return sum_in_float32(rows * weights)
     if kind == "NeuralNetworkModel":
         units = rows
         for layer in params["layers"]:
