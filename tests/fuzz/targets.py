@@ -140,6 +140,7 @@ def _model(path: Path) -> Any:
     X = np.vstack(
         [np.arange(5.0 * ranker.n_features_in_).reshape(5, -1) % 7 - 2.5, np.zeros(ranker.n_features_in_)]
     )
+    dx.load(path).rank(X)  # an object of its own, which the record of the training has not completed
     return ranker, ranker.predict(X)
 
 
