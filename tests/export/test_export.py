@@ -373,6 +373,16 @@ def test_hostile_names_stay_names(tmp_path):
         dx.export(ranker, tmp_path / "m", to="vespa")
 
 
+def test_onnx_keeps_names_with_line_ends(tmp_path):
+    installed("onnx")
+    import onnx
+
+    names = ["a\nb", "é", "c", "d", "e"]
+    dx.export(dx.BoostedRanker(n_trees=2).fit_queries(data(names=names)), tmp_path / "m.onnx", to="onnx")
+    (kept,) = onnx.load(tmp_path / "m.onnx").metadata_props
+    assert (kept.key, json.loads(kept.value)) == ("feature_names", names)
+
+
 def test_the_file_of_python_reads_lines(fitted, tmp_path):
     ranker, _ = fitted("trees, missing")
     dx.export(ranker, tmp_path / "model.py", to="python")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import pairwise
 from typing import Any
 
@@ -60,7 +61,7 @@ def _write(formula: Formula) -> bytes:
     versions = [helper.make_opsetid("", _OPSET), helper.make_opsetid("ai.onnx.ml", _ML_OPSET)]
     model = helper.make_model(made, opset_imports=versions, ir_version=_IR, producer_name="directrix")
     if formula.names is not None:
-        helper.set_model_props(model, {"feature_names": "\n".join(formula.names)})
+        helper.set_model_props(model, {"feature_names": json.dumps(formula.names)})
     onnx.checker.check_model(model)
     content: bytes = model.SerializeToString()
     return content

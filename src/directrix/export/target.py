@@ -83,7 +83,7 @@ def version_of(package: str) -> Callable[[], str | None]:
     def reader() -> str | None:
         from importlib.metadata import PackageNotFoundError, version
 
-        for name in (package, f"{package}-cpu"):
+        for name in (package, f"{package}-cpu", f"{package}-gpu"):
             try:
                 return f"{package} {version(name)}"
             except PackageNotFoundError:
