@@ -9,6 +9,7 @@ from directrix.errors import InputError as InputError
 from directrix.errors import MissingExtra as MissingExtra
 from directrix.errors import NotConverged as NotConverged
 from directrix.experiments.crossval import cross_validate as cross_validate
+from directrix.experiments.explanation.explain import explain as explain
 from directrix.experiments.optimality import certify as certify
 from directrix.experiments.significance import compare as compare
 from directrix.experiments.tendency import tendency as tendency

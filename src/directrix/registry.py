@@ -127,7 +127,7 @@ TARGETS = {
 
 COMMANDS = (
     *("train", "predict", "evaluate", "compare", "crossval", "certify", "tendency"),
-    *("export", "convert", "features", "methods", "reproduce", "demo", "doctor"),
+    *("explain", "export", "convert", "features", "methods", "reproduce", "demo", "doctor"),
 )
 """Commands in the order of ``directrix --help``; each is a function of the same name in ``directrix.cli``."""
 
@@ -149,6 +149,7 @@ PUBLIC = {
     "cross_validate": "experiments.crossval",
     "define_measure": "measures.define",
     "evaluate": "measures.evaluation",
+    "explain": "experiments.explanation.explain",
     "export": "export.targets",
     "get_threads": "threads",
     "linear_objective": "objectives.build",

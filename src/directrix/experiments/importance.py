@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,11 @@ import scipy.sparse as sp
 from directrix.data.need import need_queries
 from directrix.data.queries import Queries
 from directrix.errors import InputError
+from directrix.experiments.significance.effects import t_interval
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
 from directrix.parameters import seed_number, whole
+from directrix.rankers.reordering import reordered_scores
 from directrix.rankers.training import evaluator_of, mean_and_error, mean_over_queries
 from directrix.types import Array, Float64Array
 
@@ -38,6 +40,12 @@ class Importance:
         were not examined.
     n_queries, n_docs : int
         Size of the queries that were used.
+    values : float64 (n_queries,)
+        The measure of each of these queries; NaN where it is undefined.
+    falls : float64 (n_features, n_queries)
+        The importance for each of them.
+    query_ids : tuple of hashable
+        The queries that were used.
     """
 
     measure: str
@@ -47,12 +55,20 @@ class Importance:
     error: Float64Array
     n_queries: int
     n_docs: int
+    values: Float64Array = field(repr=False)
+    falls: Float64Array = field(repr=False)
+    query_ids: tuple[Hashable, ...] = field(repr=False)
 
     @property
     def ranked(self) -> list[int]:
         """Columns of the features that were examined, the most important first; of equals the first."""
         examined = np.flatnonzero(~np.isnan(self.mean))
         return [int(j) for j in examined[np.argsort(-self.mean[examined], kind="stable")]]
+
+    def interval(self, column: int, queries: Any = slice(None)) -> tuple[float, float]:
+        """Return the 95 % interval of Student's t of the importance of a column, over some of the queries."""
+        falls = self.falls[column, queries]
+        return t_interval(falls, np.zeros_like(falls))
 
 
 def permutation_importance(  # noqa: PLR0913
@@ -71,7 +87,8 @@ def permutation_importance(  # noqa: PLR0913
     .. math:: I_j = \frac{1}{Q R} \sum_{q, r} \bigl( M_q(f(X)) - M_q(f(X^{(j, r)})) \bigr)
 
     :math:`M_q` is the measure of query q, f the ranker, and :math:`X^{(j, r)}` the features of q, of which
-    column j is in a random order. Any ranker can be examined; nothing is trained.
+    column j is in a random order. Any ranker can be examined; nothing is trained. A feature that the ranker
+    does not use has importance 0, exactly.
 
     Parameters
     ----------
@@ -92,11 +109,6 @@ def permutation_importance(  # noqa: PLR0913
     seed : int >= 0
         Of everything random.
 
-    Returns
-    -------
-    Importance
-        A feature that the ranker does not use has importance 0, exactly.
-
     Raises
     ------
     InputError
@@ -108,7 +120,8 @@ def permutation_importance(  # noqa: PLR0913
     value per query has importance 0, even if a nonlinear ranker uses it together with others. Two features
     that say the same share their importance: each can be replaced by the other (docs/decisions/0142).
 
-    Cost: one prediction and one evaluation for every feature and repeat.
+    Cost: one prediction and one evaluation for every feature and repeat. Features are scaled once; of boosted
+    trees only those are walked down again that look at the feature.
 
     References
     ----------
@@ -126,14 +139,17 @@ def permutation_importance(  # noqa: PLR0913
     """
     _check(q, seed, n_repeats=n_repeats, top=top, n_features=n_features, n_docs=n_docs)
     goal = ranker.measure_ if measure is None else parse_measure(measure)
-    part = _sample(q, n_docs, seed)
+    part = sample(q, n_docs, seed)
     shuffles = _Shuffles(ranker, part, goal, seed)
     columns = range(q.n_features) if n_features is None else _moving(ranker, part, n_features, goal, seed)
     mean, error = np.full((2, q.n_features), np.nan)
-    for j, falls in _falls(shuffles, columns, n_repeats, top).items():
-        mean[j], error[j] = mean_and_error(np.mean(falls, axis=0))
-    value, names = mean_over_queries(shuffles.values), _names(ranker, q)
-    return Importance(goal.name, value, names, mean, error, part.n_queries, part.n_docs)
+    falls = np.full((q.n_features, part.n_queries), np.nan)
+    for j, of_repeats in _falls(shuffles, columns, n_repeats, top).items():
+        falls[j] = np.mean(of_repeats, axis=0)
+        mean[j], error[j] = mean_and_error(falls[j])
+    value, names = mean_over_queries(shuffles.values), feature_labels(ranker, q)
+    of_queries = part.n_queries, part.n_docs, shuffles.values, falls, tuple(part.query_ids)
+    return Importance(goal.name, value, names, mean, error, *of_queries)
 
 
 def _check(q: Queries, seed: int, **counts: int | None) -> None:
@@ -161,7 +177,8 @@ class _Shuffles:
     """The queries, and how far the measure falls for each of them when a column is shuffled."""
 
     def __init__(self, ranker: Any, q: Queries, measure: RankingMeasure, seed: int) -> None:
-        self._ranker, self._q, self._seed = ranker, q, seed
+        self._q, self._seed, self._reordered = q, seed, reordered_scores(ranker, q)
+        self._query = np.repeat(np.arange(q.n_queries), np.diff(q.qptr))
         self._evaluate: Callable[[Float64Array], Float64Array] = evaluator_of(measure, q)
         self.scores: Float64Array = ranker.predict_queries(q)
         self.values = np.array(self._evaluate(self.scores))
@@ -176,19 +193,15 @@ class _Shuffles:
 
     def shuffled_scores(self, column: int, repeat: int) -> Float64Array:
         """Scores with the values of a column in a random order within every query."""
-        q = self._q
         rng = np.random.default_rng([self._seed, column, repeat])
-        order = np.lexsort((rng.random(q.n_docs), np.repeat(np.arange(q.n_queries), np.diff(q.qptr))))
-        values = q.features[order, column]
-        if np.array_equal(values, q.features[:, column], equal_nan=True):
+        order = np.argsort(self._query + rng.random(len(self._query)), kind="stable")
+        values = self._q.features[:, column]
+        if np.array_equal(values[order], values, equal_nan=True):
             return self.scores
-        features = q.features.copy()
-        features[:, column] = values
-        scores: Float64Array = self._ranker.predict_queries(replace(q, features=features))
-        return scores
+        return self._reordered(column, order)
 
 
-def _sample(q: Queries, n_docs: int | None, seed: int) -> Queries:
+def sample(q: Queries, n_docs: int | None, seed: int) -> Queries:
     """Whole queries with about ``n_docs`` documents, at least one, with dense features in memory."""
     if n_docs is not None and n_docs < q.n_docs:
         order = np.random.default_rng(seed).permutation(q.n_queries)
@@ -202,7 +215,7 @@ def _moving(ranker: Any, q: Queries, n_features: int, measure: RankingMeasure, s
     """The columns that move the scores most, in their order."""
     if n_features >= q.n_features:
         return list(range(q.n_features))
-    part = _sample(q, max(_FEWEST_DOCS, _CELLS // q.n_features), seed)
+    part = sample(q, max(_FEWEST_DOCS, _CELLS // q.n_features), seed)
     shuffles = _Shuffles(ranker, part, measure, seed)
     moves: Array = np.array(
         [np.square(shuffles.shuffled_scores(j, 0) - shuffles.scores).mean() for j in range(q.n_features)]
@@ -210,7 +223,8 @@ def _moving(ranker: Any, q: Queries, n_features: int, measure: RankingMeasure, s
     return sorted(np.argsort(-moves, kind="stable")[:n_features].tolist())
 
 
-def _names(ranker: Any, q: Queries) -> tuple[str, ...]:
+def feature_labels(ranker: Any, q: Queries) -> tuple[str, ...]:
+    """Names of the features, of the data or the ranker; "feature 1", ... if neither has any."""
     names = q.feature_names or getattr(ranker, "feature_names_in_", None)
     return (
         tuple(map(str, names))

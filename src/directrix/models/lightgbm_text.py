@@ -89,10 +89,13 @@ def _categories(trees: list[dict[str, str]]) -> tuple[tuple[int, ...], ...]:
     return tuple(found)
 
 
-def written(trees: Any) -> str:
-    """Return `Trees` as the text of a LightGBM model."""
+def written(trees: Any, counts: tuple[Array, Array] | None = None) -> str:
+    """Return `Trees` as the text of a LightGBM model.
+
+    ``counts``, the number of rows at every split and every leaf, are what LightGBM's contributions need.
+    """
     ptr, count = trees.split_ptr.tolist(), trees.n_features
-    blocks = [_block(trees, number, *bounds) for number, bounds in enumerate(pairwise(ptr))]
+    blocks = [_block(trees, number, counts, *bounds) for number, bounds in enumerate(pairwise(ptr))]
     header = {
         "version": "v4",
         "num_class": 1,
@@ -107,9 +110,9 @@ def written(trees: Any) -> str:
     return f"tree\n{head}\n{''.join(blocks)}end of trees\n"
 
 
-def _block(trees: Any, number: int, first: int, last: int) -> str:
+def _block(trees: Any, number: int, counts: tuple[Array, Array] | None, first: int, last: int) -> str:
     """Return the text of the tree that owns the splits from ``first`` to ``last``."""
-    splits = slice(first, last)
+    splits, leaves = slice(first, last), slice(first + number, last + number + 1)
     threshold, sets = trees.threshold[splits].copy(), []
     for place in np.flatnonzero(trees.decision[splits] & 1):
         sets.append(trees.categories[int(threshold[place])])
@@ -123,8 +126,10 @@ def _block(trees: Any, number: int, first: int, last: int) -> str:
         "decision_type": trees.decision[splits],
         "left_child": trees.left[splits],
         "right_child": trees.right[splits],
-        "leaf_value": trees.leaf[first + number : last + number + 1],
+        "leaf_value": trees.leaf[leaves],
     }
+    if counts is not None:
+        lines |= {"leaf_count": counts[1][leaves], "internal_count": counts[0][splits]}
     if sets:
         sizes = [max(one, default=-1) // 32 + 1 for one in sets]
         words = np.zeros(sum(sizes), dtype=np.int64)

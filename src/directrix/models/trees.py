@@ -6,19 +6,18 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from directrix.errors import InputError, MissingExtra, short_text
 from directrix.models.lightgbm_text import CATEGORICAL, LEFT, NAN, ZERO, parse_trees, written
-from directrix.models.rows import SparseRows, read_only, row_slice
-from directrix.threads import get_threads, run_chunks
+from directrix.models.rows import read_only
+from directrix.models.walks import Used, walked
+from directrix.threads import get_threads
 from directrix.types import Array, Float64Array
 
 _CELLS_A_THREAD = 1 << 20
-_WALKS_PER_CHUNK = 1 << 14  # of one row down one tree: what is worth a thread
-_FEWEST_ROWS = 64
 _LARGEST = float(np.finfo(np.float64).max)
 _LISTS = ("n_leaves", "feature", "threshold", "decision", "left", "right", "gain", "leaf")
 MODEL = {"n_features": "number", **dict.fromkeys((*_LISTS, "categories"), "list")}
@@ -53,14 +52,6 @@ def quietly(make: Any, *args: Any, **settings: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         return make(*args, **settings)
-
-
-class _Used(NamedTuple):
-    """The columns that splits look at: where each feature is among them, or -1, and those of the splits."""
-
-    place: Array
-    feature: Array
-    n_columns: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,26 +189,7 @@ class Trees:
 
         NaN goes the way that the trees keep for missing values. Same bits for any number of threads.
         """
-        from directrix.models._kernels.trees import add_trees, dense_rows
-
-        scores, used = np.zeros(X.shape[0]), self._used
-        most = max(_FEWEST_ROWS, _WALKS_PER_CHUNK // max(self.n_trees, 1))
-        n_rows, n_chunks = len(scores), -(-len(scores) // most)
-
-        def work(c: int) -> None:
-            lo, hi = c * n_rows // n_chunks, (c + 1) * n_rows // n_chunks
-            rows, feature = row_slice(X, lo, hi), self.feature
-            if isinstance(rows, SparseRows):
-                stored, feature = rows[:3], used.feature
-                rows = np.empty((hi - lo, used.n_columns), dtype=X.dtype)
-                dense_rows(*stored, used.place, rows)
-                rows = read_only(rows)
-            splits = self.threshold, self.decision, self.left, self.right
-            add_trees(rows, self.split_ptr, feature, *splits, self.leaf, *self._sets, scores[lo:hi])
-
-        if self.n_trees:
-            run_chunks(work, n_chunks)
-        return scores
+        return walked(self, X)
 
     @cached_property
     def categorical(self) -> tuple[int, ...]:
@@ -225,14 +197,15 @@ class Trees:
         return tuple(np.unique(self.feature[self.decision & CATEGORICAL != 0]).tolist())
 
     @cached_property
-    def _used(self) -> _Used:
+    def used(self) -> Used:
+        """The columns that splits look at."""
         features = np.unique(self.feature)
         place = np.full(self.n_features, -1, dtype=np.int32)
         place[features] = np.arange(len(features))
-        return _Used(read_only(place), read_only(place[self.feature]), len(features))
+        return Used(read_only(place), read_only(place[self.feature]), len(features))
 
     @cached_property
-    def _sets(self) -> tuple[Array, Array]:
+    def sets(self) -> tuple[Array, Array]:
         """Where each set of categories begins, and all categories."""
         starts = np.append(0, np.cumsum([len(one) for one in self.categories])).astype(np.int64)
         together = np.array([c for one in self.categories for c in one], dtype=np.int64)

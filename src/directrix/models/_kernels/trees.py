@@ -39,7 +39,9 @@ def _goes_left(value, threshold, decision, sets, categories):
 
 
 @kernel
-def add_trees(X, split_ptr, feature, threshold, decision, left, right, leaf, sets, categories, scores):
+def add_trees(
+    X, split_ptr, feature, threshold, decision, left, right, leaf, sets, categories, known, moved, out
+):
     """Fill the score of every row of X (n_rows, n_features); sums are float64, tree by tree.
 
     Parameters
@@ -53,17 +55,21 @@ def add_trees(X, split_ptr, feature, threshold, decision, left, right, leaf, set
     leaf : float64 (n_splits + n_trees,)
     sets : int64 (n_sets + 1,)           set c owns the categories sets[c] <= i < sets[c + 1]
     categories : int64                   that go left, ascending in each set
-    scores : float64 (n_rows,)           out
+    known : uint16 (n_rows, n_trees)     number of the leaf of every row, or (0, 0)
+    moved : bool (n_splits + n_trees,)   leaves whose rows walk again; of length 0: all walk, known is filled
+    out : float64 (n_rows,)
     """
     for begin in range(0, len(X), _ROWS):
         end = min(begin + _ROWS, len(X))
         for i in range(begin, end):
-            scores[i] = 0.0
+            out[i] = 0.0
         for t in range(len(split_ptr) - 1):
             first, leaves = split_ptr[t], split_ptr[t] + t
             is_leaf = split_ptr[t + 1] == first
             for i in range(begin, end):
                 node = -1 if is_leaf else 0
+                if len(moved) > 0 and not moved[leaves + known[i, t]]:
+                    node = -1 - np.int64(known[i, t])
                 while node >= 0:
                     s = first + node
                     value, d = np.float64(X[i, feature[s]]), decision[s]
@@ -72,7 +78,9 @@ def add_trees(X, split_ptr, feature, threshold, decision, left, right, leaf, set
                     else:
                         goes_left = _goes_left(value, threshold[s], d, sets, categories)
                     node = left[s] if goes_left else right[s]
-                scores[i] += leaf[leaves - 1 - node]
+                out[i] += leaf[leaves - 1 - node]
+                if len(known) > 0 and len(moved) == 0:
+                    known[i, t] = -1 - node
 
 
 @kernel

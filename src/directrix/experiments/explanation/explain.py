@@ -1,0 +1,240 @@
+"""What a ranker depends on, and why a document is where it is."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from directrix.data.need import need_queries
+from directrix.data.queries import Queries
+from directrix.errors import InputError
+from directrix.experiments.explanation.dependence import Dependence, dependence
+from directrix.experiments.explanation.left_out import LeftOut, Progress, left_out
+from directrix.experiments.explanation.of_query import Advantage, OfQuery, RankedQuery
+from directrix.experiments.importance import Importance, permutation_importance, sample
+from directrix.measures.base import RankingMeasure
+from directrix.measures.names import measure as parse_measure
+from directrix.parameters import whole
+from directrix.rankers.contributions import Contributions
+from directrix.rankers.training import mean_over_queries
+
+_SHUFFLED = (
+    200_000  # documents, over all repeats: with more, one shuffle leaves less noise than the queries do
+)
+_MOST_REPEATS = 5
+_MOVED = 4_000  # documents of queries in which features are changed for `Dependence`
+_SEEN = 10_000  # documents that count the ways through trees
+
+
+@dataclass(frozen=True)
+class QueryGroup:
+    """The importance of features for some of the queries.
+
+    Parameters
+    ----------
+    name : str
+    n_queries : int
+    value : float
+        Mean of the measure over them.
+    mean : tuple of float
+        Importance of every feature.
+    intervals : tuple of (float, float)
+        Of every feature, 95 %.
+    """
+
+    name: str
+    n_queries: int
+    value: float
+    mean: tuple[float, ...]
+    intervals: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """Result of `explain`.
+
+    Parameters
+    ----------
+    importance : Importance
+        Of all features.
+    groups : tuple of QueryGroup
+        The same for groups of queries.
+    dependence : tuple of Dependence
+        Of the most important features.
+    left_out : LeftOut or None
+        What training without them costs.
+    ranker, queries
+        As they were given.
+    """
+
+    importance: Importance
+    groups: tuple[QueryGroup, ...]
+    dependence: tuple[Dependence, ...]
+    left_out: LeftOut | None
+    ranker: Any = field(repr=False)
+    queries: Queries = field(repr=False)
+
+    @cached_property
+    def _contributions(self) -> Contributions:
+        return contributions_on(self.ranker, self.queries)
+
+    def query(self, query: Hashable, *, top: int | None = 10) -> RankedQuery:
+        """Return the first documents of a query with what each feature adds to their scores.
+
+        Raises `InputError` if there is no such query, or the ranker is none of directrix.
+        """
+        return self._of(query).ranked(self._contributions, top)
+
+    def pair(self, query: Hashable, first: Any, second: Any) -> Advantage:
+        """Return why one of two documents of a query is above the other; ``print`` says it in a sentence.
+
+        Raises `InputError` if there is no such query or document, or the ranker is none of directrix.
+        """
+        return self._of(query).advantage(self._contributions, first, second)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything that was computed in JSON types; features in the order of their importance."""
+        found, without = self.importance, self.left_out
+        moves = {one.feature: one for one in self.dependence}
+        features = []
+        for j in found.ranked:
+            name = found.names[j]
+            row = {"feature": name, **_fall(float(found.mean[j]), found.interval(j))}
+            if without is not None and j in without.columns:
+                row["left_out"] = _fall(without.mean(j), without.interval(j))
+            if name in moves:
+                parts = ("values", "rank", "error", "own_rank")
+                row["dependence"] = {part: getattr(moves[name], part) for part in parts}
+            features.append(row)
+        groups = [
+            {
+                "group": group.name,
+                "queries": group.n_queries,
+                "value": group.value,
+                "features": [
+                    {"feature": found.names[j], **_fall(group.mean[j], group.intervals[j])}
+                    for j in found.ranked
+                ],
+            }
+            for group in self.groups
+        ]
+        head = {"measure": found.measure, "value": found.value}
+        sizes = {"queries": found.n_queries, "documents": found.n_docs}
+        return {**head, **sizes, "features": features, "groups": groups}
+
+    def _of(self, query: Hashable) -> OfQuery:
+        return OfQuery(self.ranker, self.queries, query, self.importance.names)
+
+
+def explain(  # noqa: PLR0913
+    ranker: Any,
+    queries: Queries,
+    measure: RankingMeasure | str | None = None,
+    *,
+    train: Queries | None = None,
+    valid: Queries | None = None,
+    groups: Mapping[Any, str] | None = None,
+    top: int = 10,
+    n_repeats: int | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Explanation:
+    """Explain a ranker: importance of its features for a measure, their effect on ranks, parts of scores.
+
+    Parameters
+    ----------
+    ranker : Ranker
+        Fitted.
+    queries : Queries
+        With labels, preferably queries that took no part in training.
+    measure : measure or str, optional
+        Default: the one that the ranker was trained for.
+    train, valid : Queries, optional
+        Its training data: train it again without each of the ``top`` features.
+    groups : mapping of query to str, optional
+        Names of groups of queries; those that it lacks belong to none.
+    top : int >= 0
+        Number of features, the most important ones, whose effect on ranks is computed, and that are left out.
+    n_repeats : int >= 1, optional
+        Number of shuffles. Default 5; fewer for more than 40,000 documents, 1 from 200,000 on.
+    seed : int >= 0
+        Of everything random.
+    progress : callable, optional
+        Called with the number of finished trainings, their total, and the name of a feature.
+
+    Raises
+    ------
+    InputError
+        If there are no queries, the ranker does not take the data, or ``groups`` names none of the queries.
+
+    Notes
+    -----
+    Of two features that say the same each is important to this ranker, and either can be left out of the next
+    one: see `permutation_importance`, and docs/decisions/0184. Cost: one prediction per feature and repeat,
+    30 predictions of 4,000 documents per feature of ``top``, and one training for each of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import directrix as dx
+    >>> X = np.random.default_rng(0).random((60, 2))
+    >>> q = dx.Queries.from_arrays(X, X[:, 0] > 0.5, group=[10] * 6, feature_names=["title", "length"])
+    >>> explanation = dx.explain(dx.LinearRanker().fit_queries(q, measure="AP"), q)
+    >>> explanation.importance.names[explanation.importance.ranked[0]]
+    'title'
+    >>> explanation.pair(0, 1, 2).documents  # the one above comes first
+    ('1', '2')
+    """
+    need_queries(queries, "explain")
+    whole(top, "top", least=0)
+    goal = ranker.measure_ if measure is None else parse_measure(measure)
+    repeats = n_repeats
+    if repeats is None:
+        repeats = min(max(_SHUFFLED // max(queries.n_docs, 1), 1), _MOST_REPEATS)
+    importance = permutation_importance(ranker, queries, goal, n_repeats=repeats, seed=seed)
+    chosen = [j for j in importance.ranked if importance.mean[j] or importance.error[j]][:top]
+    few, names = sample(queries, _MOVED, seed), importance.names
+    without = None
+    if train is not None:
+        without = left_out(ranker, queries, goal, chosen, names, (train, valid), progress)
+    return Explanation(
+        importance,
+        () if groups is None else _grouped(importance, groups),
+        tuple(dependence(ranker, few, j, names[j], seed) for j in chosen),
+        without,
+        ranker,
+        queries,
+    )
+
+
+def _fall(mean: float, interval: tuple[float, float]) -> dict[str, Any]:
+    return {"importance": mean, "interval": list(interval)}
+
+
+def contributions_on(ranker: Any, q: Queries) -> Contributions:
+    """Return the contributions of a ranker; ways through trees are counted on some of the queries."""
+    return Contributions(ranker, sample(q, _SEEN, 0))
+
+
+def _grouped(importance: Importance, groups: Mapping[Any, str]) -> tuple[QueryGroup, ...]:
+    """Return the importances for each group, in the order of the names."""
+    by_text = {str(query): name for query, name in groups.items()}
+    names = [by_text.get(str(query)) for query in importance.query_ids]
+    if not any(name is not None for name in names):
+        example = next(iter(by_text), "")
+        raise InputError(
+            f"groups: none of the {len(names)} queries, {importance.query_ids[0]} to "
+            f"{importance.query_ids[-1]}, has a group, though e.g. {example!r} has one; give the ids of "
+            "these queries."
+        )
+    found = []
+    for name in sorted({name for name in names if name is not None}):
+        rows = [i for i, of_query in enumerate(names) if of_query == name]
+        columns = range(len(importance.names))
+        mean = tuple(mean_over_queries(importance.falls[j, rows]) for j in columns)
+        value = mean_over_queries(importance.values[rows])
+        intervals = tuple(importance.interval(j, rows) for j in columns)
+        found.append(QueryGroup(name, len(rows), value, mean, intervals))
+    return tuple(found)

@@ -1,0 +1,199 @@
+"""The ranking of one query, and two documents of it, in parts that features add to the scores."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from directrix.data.queries import Queries
+from directrix.errors import InputError, short_text
+from directrix.rankers.contributions import Contributions
+from directrix.types import Array, Float64Array
+
+_IN_SENTENCE = 3
+
+
+@dataclass(frozen=True, eq=False)
+class RankedQuery:
+    """The documents of a query, the best first, with what each feature adds to their scores.
+
+    Parameters
+    ----------
+    query : hashable
+    names : tuple of str
+        Of the features.
+    documents : tuple of str
+        Their ids; without ids their places in the data, from 1.
+    labels, scores : float64 (n_docs,)
+    values : float64 (n_docs, n_features)
+        Features as they are in the data.
+    contributions : float64 (n_docs, n_features)
+        Each row adds up to the score minus the mean score of the query; see `Contributions`.
+    """
+
+    query: Hashable
+    names: tuple[str, ...]
+    documents: tuple[str, ...]
+    labels: Float64Array
+    scores: Float64Array
+    values: Array
+    contributions: Float64Array
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it in JSON types; features that do not contribute are left out."""
+        rows = zip(self.documents, self.labels, self.scores, self.values, self.contributions, strict=True)
+        return {
+            "query": self.query,
+            "documents": [
+                {
+                    "document": document,
+                    "label": float(label),
+                    "score": float(score),
+                    "features": [
+                        {
+                            "feature": self.names[f],
+                            "contribution": float(parts[f]),
+                            "value": float(values[f]),
+                        }
+                        for f in largest(parts)
+                    ],
+                }
+                for document, label, score, values, parts in rows
+            ],
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Advantage:
+    """Why one document is above another one: what each feature adds to the difference of their scores.
+
+    Parameters
+    ----------
+    query : hashable
+    names : tuple of str
+        Of the features.
+    documents : (str, str)
+        The one above, and the one below.
+    ranks : (int, int)
+    scores : (float, float)
+    values : float64 (2, n_features)
+        Their features.
+    contributions : float64 (n_features,)
+        They add up to the difference of the scores.
+    """
+
+    query: Hashable
+    names: tuple[str, ...]
+    documents: tuple[str, str]
+    ranks: tuple[int, int]
+    scores: tuple[float, float]
+    values: Array
+    contributions: Float64Array
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it in JSON types; features that do not contribute are left out."""
+        (above, below), (first, second) = self.documents, self.ranks
+        return {
+            "query": self.query,
+            "above": {"document": above, "rank": first, "score": self.scores[0]},
+            "below": {"document": below, "rank": second, "score": self.scores[1]},
+            "features": [
+                {
+                    "feature": self.names[f],
+                    "contribution": float(self.contributions[f]),
+                    "above": float(self.values[0, f]),
+                    "below": float(self.values[1, f]),
+                }
+                for f in self.ranked
+            ],
+        }
+
+    @property
+    def ranked(self) -> list[int]:
+        """Features with a contribution, the largest one, of either sign, first."""
+        return largest(self.contributions)
+
+    def __str__(self) -> str:
+        above, below = self.documents
+        gap = self.scores[0] - self.scores[1]
+        if not gap:
+            return f"{above} and {below} have the same score."
+        reasons = [
+            f"{self.names[f]} {self.contributions[f]:+.3g} "
+            f"({self.values[0, f]:.4g} against {self.values[1, f]:.4g})"
+            for f in self.ranked[:_IN_SENTENCE]
+        ]
+        rest = len(self.ranked) - len(reasons)
+        more = f", and {rest} more" if rest else ""
+        return f"{above} is above {below} by {gap:.3g}: {', '.join(reasons)}{more}."
+
+
+def largest(contributions: Float64Array) -> list[int]:
+    """Return the features that contribute, the largest one, of either sign, first."""
+    order = np.argsort(-np.abs(contributions), kind="stable")
+    return [int(f) for f in order if contributions[f] != 0.0]
+
+
+class OfQuery:
+    """One query of some data: scores, order, and names of its documents."""
+
+    def __init__(self, ranker: Any, q: Queries, query: Hashable, names: tuple[str, ...]) -> None:
+        places = [i for i, known in enumerate(q.query_ids) if known == query or str(known) == str(query)]
+        if not places:
+            first, last = q.query_ids[0], q.query_ids[-1]
+            raise InputError(
+                f"there is no query {short_text(query)}; the data have {q.n_queries} queries, {first} to "
+                f"{last}. Give one of them."
+            )
+        self.q, self._names = q.take(places[:1]), names
+        self._scores: Float64Array = ranker.predict_queries(self.q)
+        ids = self.q.doc_ids
+        self._ids = tuple(map(str, range(1, self.q.n_docs + 1) if ids is None else ids))
+        self._order = np.argsort(-self._scores, kind="stable")
+
+    def ranked(self, contributions: Contributions, top: int | None) -> RankedQuery:
+        """Return the first documents, each compared with all documents of the query."""
+        rows = self._order[:top]
+        parts = contributions.of(self.q, rows, slice(None))
+        return RankedQuery(
+            self.q.query_ids[0],
+            self._names,
+            tuple(self._ids[i] for i in rows),
+            self.q.labels[rows],
+            self._scores[rows],
+            self._values(rows),
+            parts,
+        )
+
+    def advantage(self, contributions: Contributions, first: str, second: str) -> Advantage:
+        """Return why one of two documents is above the other."""
+        found = [self._place(document) for document in (first, second)]
+        ranks = [int(np.flatnonzero(self._order == i)[0]) + 1 for i in found]
+        if ranks[0] == ranks[1]:
+            raise InputError(f"{first} and {second} are the same document; give two of one query.")
+        (high, a), (low, b) = sorted(zip(ranks, found, strict=True))
+        return Advantage(
+            self.q.query_ids[0],
+            self._names,
+            (self._ids[a], self._ids[b]),
+            (high, low),
+            (float(self._scores[a]), float(self._scores[b])),
+            self._values(np.array([a, b])),
+            contributions.of(self.q, [a], [b])[0],
+        )
+
+    def _place(self, document: object) -> int:
+        name = str(document)
+        if name not in self._ids:
+            raise InputError(
+                f"query {self.q.query_ids[0]} has no document {short_text(name)}; it has {len(self._ids)}: "
+                f"{', '.join(self._ids[:3])}, ... Give two of them."
+            )
+        return self._ids.index(name)
+
+    def _values(self, rows: Array) -> Array:
+        part = self.q.features[rows]
+        return np.asarray(part.toarray() if hasattr(part, "toarray") else part)

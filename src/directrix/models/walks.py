@@ -1,0 +1,120 @@
+"""Rows that walk down trees, on all cores; and rows that need not walk again."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from directrix.models.rows import SparseRows, read_only, row_slice
+from directrix.threads import run_chunks
+from directrix.types import Array, Float64Array
+
+_WALKS_PER_CHUNK = 1 << 14  # of one row down one tree: what is worth a thread
+_FEWEST_ROWS = 64
+_MOST_LEAVES = 1 << 16
+_UNKNOWN = np.empty((0, 0), np.uint16)
+_ALL = np.empty(0, np.bool_)
+
+
+class Used(NamedTuple):
+    """The columns that splits look at: where each feature is among them, or -1, and those of the splits."""
+
+    place: Array
+    feature: Array
+    n_columns: int
+
+
+def walked(trees: Any, X: Any, known: Array = _UNKNOWN, moved: Array = _ALL) -> Float64Array:
+    """Score of every row of an array or a CSR matrix: float64 (n_rows,).
+
+    ``known``, uint16 (n_rows, n_trees), gets the number of the leaf of every row; with ``moved``, bool
+    (n_leaves of all trees,), it has them, and only rows in these leaves walk.
+    """
+    from directrix.models._kernels.trees import add_trees, dense_rows
+
+    scores, used = np.zeros(X.shape[0]), trees.used
+    most = max(_FEWEST_ROWS, _WALKS_PER_CHUNK // max(trees.n_trees, 1))
+    n_rows, n_chunks = len(scores), -(-len(scores) // most)
+
+    def work(c: int) -> None:
+        lo, hi = c * n_rows // n_chunks, (c + 1) * n_rows // n_chunks
+        rows, feature = row_slice(X, lo, hi), trees.feature
+        if isinstance(rows, SparseRows):
+            stored, feature = rows[:3], used.feature
+            rows = np.empty((hi - lo, used.n_columns), dtype=X.dtype)
+            dense_rows(*stored, used.place, rows)
+            rows = read_only(rows)
+        splits = trees.threshold, trees.decision, trees.left, trees.right
+        to = known[lo:hi], moved, scores[lo:hi]
+        add_trees(rows, trees.split_ptr, feature, *splits, trees.leaf, *trees.sets, *to)
+
+    if trees.n_trees:
+        run_chunks(work, n_chunks)
+    return scores
+
+
+class RememberedWalks:
+    """Rows whose leaves are known: after a change of few columns only some rows walk again.
+
+    A row walks down a tree again if a split on its way looked at a column that changed.
+
+    Parameters
+    ----------
+    trees : Trees
+    X : array (n_rows, n_features)
+
+    Notes
+    -----
+    It keeps 2 bytes for every row and tree. Scores have the bits of `Trees.predict`.
+    """
+
+    def __init__(self, trees: Any, X: Array) -> None:
+        self._trees, self._known = trees, None
+        if trees.n_leaves.max(initial=1) <= _MOST_LEAVES:
+            self._known = np.empty((len(X), trees.n_trees), np.uint16)
+            walked(trees, X, self._known)
+            split, self._leaf = ways(trees)
+            self._column = trees.feature[split]
+
+    def after(self, X: Array, columns: Array) -> Float64Array:
+        """Return the scores of the rows, of which no other columns have changed: float64 (n_rows,)."""
+        if self._known is None:
+            return walked(self._trees, X)
+        moved = np.zeros(len(self._trees.leaf), dtype=np.bool_)
+        moved[self._leaf[np.isin(self._column, columns)]] = True
+        return walked(self._trees, X, self._known, moved)
+
+
+def ways(trees: Any) -> tuple[Array, Array]:
+    """Return the splits on the way to a leaf, and this leaf, both numbered through all trees.
+
+    One pair for every split on every way; a leaf of a tree without splits has none.
+    """
+    n_splits = trees.n_leaves - 1
+    first = np.repeat(trees.split_ptr[:-1], n_splits)
+    first_leaf = first + np.repeat(np.arange(trees.n_trees), n_splits)
+    above_split, above_leaf = np.full(len(first), -1), np.full(len(trees.leaf), -1)
+    for child in (trees.left.astype(np.int64), trees.right.astype(np.int64)):
+        is_leaf = child < 0
+        above_leaf[(first_leaf - 1 - child)[is_leaf]] = np.flatnonzero(is_leaf)
+        above_split[(first + child)[~is_leaf]] = np.flatnonzero(~is_leaf)
+    splits, leaves, leaf = [], [], np.arange(len(above_leaf))
+    split = above_leaf
+    while len(split):
+        leaf, split = leaf[split >= 0], split[split >= 0]
+        splits.append(split)
+        leaves.append(leaf)
+        split = above_split[split]
+    empty = [np.empty(0, np.int64)]
+    return np.concatenate(splits or empty), np.concatenate(leaves or empty)
+
+
+def row_counts(trees: Any, X: Any) -> tuple[Array, Array]:
+    """Number of rows that come to every split and to every leaf, at least 1 for each leaf."""
+    known = np.empty((X.shape[0], trees.n_trees), np.uint16)
+    walked(trees, X, known)
+    first = trees.split_ptr[:-1] + np.arange(trees.n_trees)
+    leaves = np.maximum(np.bincount((known + first).ravel(), minlength=len(trees.leaf)), 1)
+    split, leaf = ways(trees)
+    return np.bincount(split, leaves[leaf], len(trees.feature)).astype(np.int64), leaves

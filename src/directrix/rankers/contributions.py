@@ -1,0 +1,174 @@
+"""What each feature adds to the score of a document, compared with other documents of its query."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from directrix.data.queries import Queries
+from directrix.errors import InputError
+from directrix.models.lightgbm_text import written
+from directrix.models.linear import LinearModel
+from directrix.models.mlp import MLPModel
+from directrix.models.stumps import StumpModel
+from directrix.models.trees import Trees, lightgbm
+from directrix.models.walks import row_counts
+from directrix.rankers.contents import contents_of
+from directrix.rankers.ensemble import EnsembleRanker
+from directrix.rankers.stored import StoredRanker
+from directrix.types import Array, Float64Array
+
+_POINTS = (32, 128, 512)
+"""Points on a path, until what is missing in the sum of its contributions is small enough."""
+_REST = 1e-6
+
+_Explainer = Callable[[Array, Array], Float64Array]
+"""From scaled rows (n, d) and rows to compare them with (m, d) to contributions (n, d)."""
+
+
+class Contributions:
+    r"""Parts of scores by feature, which add up to the difference from other documents of the query.
+
+    .. math:: \sum_f c_{if} = s(x_i) - \frac{1}{m} \sum_k s(r_k)
+
+    =========  =========================================================================================
+    model      :math:`c_{if}`
+    =========  =========================================================================================
+    linear     :math:`w_f (x_{if} - \bar r_f)`
+    stumps     the step function of the feature at :math:`x_{if}`, minus its mean over the :math:`r_k`
+    trees      SHAP values by LightGBM (Lundberg, Erion & Lee 2018), minus their mean over the :math:`r_k`
+    network    :math:`(x_{if} - r_{kf}) \int_0^1 \partial_f s(r_k + t (x_i - r_k)) \, dt`, mean over k
+    =========  =========================================================================================
+
+    x are scaled features; of a feature with several scales the parts are added. The last row is integrated
+    gradients (Sundararajan, Taly & Yan 2017, Eq. 1), by Gauss-Legendre quadrature of 32 to 512 points, until
+    the sum is right to a millionth of the largest part. Those of an ensemble are weighted as its scores.
+
+    Parameters
+    ----------
+    ranker : Ranker
+        Fitted, with one of these models.
+    q : Queries
+        Where SHAP values look up how frequent a way through a tree is.
+
+    Raises
+    ------
+    InputError
+        If the ranker is none of directrix.
+    MissingExtra
+        If it has trees and LightGBM is not installed.
+
+    References
+    ----------
+    Lundberg, Erion & Lee (2018), arXiv:1802.03888; Sundararajan, Taly & Yan (2017), ICML.
+    """
+
+    def __init__(self, ranker: Any, q: Queries) -> None:
+        trained = ranker.trained() if hasattr(ranker, "trained") else ranker
+        self._members = _members(trained)
+        self._explainers = [_explainer(member, q) for _, member in self._members]
+
+    def of(self, query: Queries, rows: Any, others: Any) -> Float64Array:
+        """Contributions of some rows of one query, compared with others of them: float64 (n, n_features)."""
+        total = np.zeros((len(np.arange(query.n_docs)[rows]), query.n_features))
+        for (share, member), explain in zip(self._members, self._explainers, strict=True):
+            X = np.asarray(member._ready(query).features, dtype=np.float64)
+            by_column = explain(X[rows], X[others])
+            total += share * by_column.reshape(len(by_column), -1, query.n_features).sum(axis=1)
+        return total
+
+
+def _members(trained: Any) -> list[tuple[float, Any]]:
+    """The rankers whose scores are added, with their shares."""
+    if isinstance(trained, EnsembleRanker):
+        return list(zip((trained.weights_ / trained.spreads_).tolist(), trained.members_, strict=True))
+    if isinstance(trained, StoredRanker):
+        return [(1.0, trained)]
+    raise InputError(
+        f"a {type(trained).__name__} does not say what its features add to a score; a fitted LinearRanker, "
+        "MLPRanker, StumpRanker, BoostedRanker, or an ensemble of them, is needed."
+    )
+
+
+def _explainer(member: Any, q: Queries) -> _Explainer:
+    fitted = contents_of("the model", member.to_json()).fitted
+    assert fitted is not None, "a member is no ensemble"
+    model, params = fitted
+    if isinstance(model, Trees):
+        return _of_trees(model, member._ready(q).features)
+    return partial(_EXPLAINERS[type(model)], model, params)
+
+
+def _of_linear(_: LinearModel, params: Float64Array, X: Array, others: Array) -> Float64Array:
+    shares: Float64Array = params * (X - others.mean(axis=0))
+    return shares
+
+
+def _of_stairs(model: StumpModel, params: Float64Array, X: Array, others: Array) -> Float64Array:
+    def heights(rows: Array) -> Float64Array:
+        levels = np.zeros(rows.shape)
+        for f in np.flatnonzero(np.diff(model.ptr)):
+            own = slice(model.ptr[f], model.ptr[f + 1])
+            steps = np.append(0.0, np.cumsum(params[own]))
+            levels[:, f] = steps[np.searchsorted(model.values[own], rows[:, f])]
+        return levels
+
+    parts: Float64Array = heights(X) - heights(others).mean(axis=0)
+    return parts
+
+
+def _of_trees(trees: Trees, seen: Any) -> _Explainer:
+    if not trees.n_trees:
+        return lambda X, others: np.zeros(X.shape)
+    booster = lightgbm().Booster(model_str=written(trees, row_counts(trees, seen)))
+
+    def values(rows: Array) -> Float64Array:
+        shares: Float64Array = booster.predict(rows, pred_contrib=True, num_threads=1)[:, :-1]
+        return shares
+
+    return lambda X, others: values(X) - values(others).mean(axis=0)
+
+
+def _of_network(model: MLPModel, params: Float64Array, X: Array, others: Array) -> Float64Array:
+    return np.array([_along_paths(model, params, x, others) for x in X]).reshape(X.shape)
+
+
+def _along_paths(model: MLPModel, params: Float64Array, x: Array, others: Array) -> Float64Array:
+    """Integrated gradients of a row from others, mean over them."""
+    wanted = model.forward(params, x[None])[0][0] - model.forward(params, others)[0].mean()
+    shares = np.zeros(len(x))
+    for n_points in _POINTS:
+        nodes, weights = np.polynomial.legendre.leggauss(n_points)
+        shares = np.zeros(len(x))
+        for at, weight in zip(0.5 + 0.5 * nodes, 0.5 * weights, strict=True):
+            slopes = _slopes(model, params, others + at * (x - others))
+            shares += weight * (slopes * (x - others)).mean(axis=0)
+        if abs(shares.sum() - wanted) <= _REST * np.abs(shares).max():
+            break
+    return shares
+
+
+def _slopes(model: MLPModel, params: Float64Array, X: Array) -> Float64Array:
+    """Derivatives of the scores of rows with respect to their features."""
+    layers, _, units = model.forward(params, X)[1]
+    last = layers[-1].weights[:, 0]
+    width = len(last) - X.shape[1] * model.residual
+    slopes: Float64Array = np.tile(last[:width], (len(X), 1))
+    for level in reversed(range(len(units))):
+        phi = units[level][0][:, : model.hidden[level]]  # without the columns that fill a vector
+        inner = slopes * (1.0 - phi * phi if model.activation == "tanh" else phi > 0.0)
+        below = inner @ layers[level].weights.T
+        slopes = below + slopes if model.skips(level) else below
+    if model.residual:
+        slopes += last[width:]
+    return slopes
+
+
+_EXPLAINERS: dict[type, Callable[..., Float64Array]] = {
+    LinearModel: _of_linear,
+    MLPModel: _of_network,
+    StumpModel: _of_stairs,
+}
