@@ -127,7 +127,7 @@ TARGETS = {
 
 COMMANDS = (
     *("train", "predict", "evaluate", "compare", "crossval", "certify", "tendency"),
-    *("explain", "export", "convert", "features", "methods", "reproduce", "demo", "doctor"),
+    *("describe", "explain", "export", "convert", "features", "methods", "reproduce", "demo", "doctor"),
 )
 """Commands in the order of ``directrix --help``; each is a function of the same name in ``directrix.cli``."""
 
@@ -197,6 +197,7 @@ NAMESPACES = {
         "Comparisons": "experiments.significance",
         "CrossValidation": "experiments.crossval_result",
         "Entry": "experiments.tuning",
+        "Explanation": "experiments.explanation.explain",
         "Importance": "experiments.importance",
         "Matching": "experiments.measure_matching",
         "Polished": "experiments.optimality",
@@ -208,6 +209,7 @@ NAMESPACES = {
         "letor_splits": "experiments.splits",
         "line_search": "measures.line_search",
         "matching": "experiments.measure_matching",
+        "model_card": "experiments.card",
         "permutation_importance": "experiments.importance",
         "plot_importance": "reports.plots",
         "plot_training": "reports.plots",

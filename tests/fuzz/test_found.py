@@ -14,6 +14,7 @@ from directrix.models import StumpModel
 
 Q, _ = dx.data.make_linear(3, 4, 2, seed=0)
 RAGGED, HUGE = [[1.0], [1.0, 2.0]], 10**400
+RECORDS = np.zeros(1, dtype="i4,f8")
 OBJECTS = memoryview(np.array(["a", "b"], dtype=object))
 
 
@@ -46,6 +47,17 @@ OBJECTS = memoryview(np.array(["a", "b"], dtype=object))
         (lambda: dx.data.fit_scale("quantile", np.ma.masked_equal([[1.0], [2.0]], 1.0)), "a MaskedArray"),
         (lambda: Q.take(RAGGED), "take: not an array"),
         (lambda: dx.data.split_queries(Q, [HUGE, 1]), "shares with sum 1"),
+        (lambda: dx.evaluate("AP", [1.0] * 3, [1.0] * 3, qid=[1, 2, 1], doc_ids=np.array(5)), "doc_ids"),
+        (
+            lambda: dx.AP(ties="trec")([1.0, 2.0], [1.0, 0.0], [0, 2], doc_ids=OBJECTS),
+            "doc_ids: memoryview",
+        ),
+        (lambda: dx.Queries.from_arrays({"a": RAGGED}, [0, 1]), "a column: not an array"),
+        (lambda: feature_names(OBJECTS, 2), "feature_names"),
+        (lambda: dx.ListNet().value_and_grad(RECORDS, [1.0], [0, 1]), "scores has dtype"),
+        (lambda: dx.ListNet().value_and_grad(RECORDS[:0], [1.0], [0, 1]), "scores has dtype"),
+        (lambda: dx.ListNet().value_and_grad(np.ma.array(RECORDS), [1.0], [0, 1]), "scores"),
+        (lambda: replace(Q, rows=RAGGED), "rows: not an array"),
         (lambda: replace(Q, labels=np.array([{}] * 12)), "labels have dtype object"),
     ],
 )

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from directrix.measures.convention import Convention
 
 
-class Search(StrEnum):
+class SearchKind(StrEnum):
     """Which settings of a grid are trained."""
 
     grid = "grid"
@@ -64,8 +64,8 @@ def crossval(
     convention: options.ConventionOption = None,
     settings: options.SettingsOption = None,
     search: Annotated[
-        Search, Option(help="Train the whole grid, a random part of it, or use successive halving.")
-    ] = Search.grid,
+        SearchKind, Option(help="Train the whole grid, a random part of it, or use successive halving.")
+    ] = SearchKind.grid,
     candidates: _Candidates = None,
     folds: Annotated[
         int | None, options.without_default(min=3, help="Number of folds of a single file; default 5.")
@@ -156,7 +156,12 @@ def _entries(methods: list[str], settings: list[str] | None) -> tuple[list[Entry
 
 
 def _check_candidates(
-    entries: list[Entry], tool: Convention | None, select: str, search: Search, count: int | None, seed: int
+    entries: list[Entry],
+    tool: Convention | None,
+    select: str,
+    search: SearchKind,
+    count: int | None,
+    seed: int,
 ) -> None:
     """Raise what is wrong with the settings before any data are read."""
     from directrix.experiments.crossval import Rules

@@ -173,7 +173,7 @@ def feature_names(names: Iterable[object] | None, n_features: int) -> tuple[str,
         return None
     try:
         texts = tuple(map(str, names))
-    except TypeError:
+    except (TypeError, NotImplementedError):  # the latter of a memoryview
         raise InputError(
             f"feature_names={short_text(names)}: a list with one name per column is needed. Leave it out to "
             "number them."

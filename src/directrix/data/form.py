@@ -117,4 +117,6 @@ def unmasked(given: Any) -> Any:
 
 def is_masked(values: Any) -> bool:
     """Whether entries of a NumPy masked array are masked; arrays of pandas have masks of another kind."""
-    return isinstance(values, np.ma.MaskedArray) and bool(np.ma.is_masked(values))
+    if not isinstance(values, np.ma.MaskedArray):
+        return False
+    return values.dtype.names is not None or bool(np.ma.is_masked(values))  # of records each field has a mask

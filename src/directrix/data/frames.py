@@ -9,6 +9,7 @@ import numpy as np
 
 from directrix.data.categories import by_column, places
 from directrix.data.columns import ColumnNames, column_list, roles_of
+from directrix.data.form import as_array
 from directrix.errors import InputError
 from directrix.types import Array, is_sparse
 
@@ -84,7 +85,7 @@ def cells_of(column: Any) -> list[Any]:
 
 def array_of(column: Any) -> Array:
     """Return the values of a column as an array; NaN where a number is missing."""
-    return np.asarray(column.to_numpy() if hasattr(column, "to_numpy") else column)
+    return as_array(column.to_numpy() if hasattr(column, "to_numpy") else column, "a column")
 
 
 def matrix_of(frame: Any) -> Any:

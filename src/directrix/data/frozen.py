@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from directrix.data.form import as_array
 from directrix.data.stored import StoredFeatures
 from directrix.types import is_sparse
 
 
-def frozen(array: Any) -> Any:
-    """Return a read-only view of an array, or None."""
+def frozen(array: Any, name: str) -> Any:
+    """Return a read-only view of an array, or None; ``name`` is for messages."""
     if array is None:
         return None
-    view = np.asarray(array).view()
+    view = as_array(array, name).view()
     view.flags.writeable = False
     return view
 
@@ -24,7 +23,9 @@ def frozen_features(features: Any) -> Any:
     if isinstance(features, StoredFeatures):
         return features
     if not is_sparse(features):
-        return frozen(features)
+        return frozen(features, "features")
     out = type(features)(features.shape, dtype=features.dtype)
-    out.data, out.indices, out.indptr = map(frozen, (features.data, features.indices, features.indptr))
+    out.data, out.indices, out.indptr = (
+        frozen(part, "features") for part in (features.data, features.indices, features.indptr)
+    )
     return out

@@ -63,7 +63,7 @@ class Queries:
         n_docs, n_features = check_form(self.features)
         object.__setattr__(self, "qptr", check_qptr(self.qptr, n_docs, "rows of features"))
         for name in ("labels", "qptr", "doc_ids", "rows"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
+            object.__setattr__(self, name, frozen(getattr(self, name), name))
         object.__setattr__(self, "features", frozen_features(self.features))
         shapes = dict.fromkeys(("labels", "rows", "doc_ids"), n_docs) | {"query_ids": self.n_queries}
         for name, n in (shapes | dict.fromkeys(("feature_names", "categories"), n_features)).items():

@@ -259,11 +259,12 @@ def _numbers(values: Any, what: str) -> Array:
         raise InputError(
             f"{what} has shape {array.shape}; one dimension is needed. Type numpy.ravel({what.split()[0]})."
         )
-    if array.size == 0:
+    if array.size == 0 and array.dtype.names is None:
         return array.astype(np.float64)
     if array.dtype.kind not in "fiub":
+        first = f" (first value {_plain(array[0])!r})" if array.size else ""
         raise InputError(
-            f"{what} has dtype {array.dtype} (first value {_plain(array[0])!r}); numbers are needed. "
+            f"{what} has dtype {array.dtype}{first}; numbers are needed. "
             f"Type {what.split()[0]}.astype(float) if it holds numbers as text."
         )
     return array

@@ -1,6 +1,8 @@
 """Public names for type checkers; written by tests/test_public_names.py."""
 
+from directrix.experiments.card import model_card as model_card
 from directrix.experiments.crossval_result import CrossValidation as CrossValidation
+from directrix.experiments.explanation.explain import Explanation as Explanation
 from directrix.experiments.importance import Importance as Importance
 from directrix.experiments.importance import permutation_importance as permutation_importance
 from directrix.experiments.measure_matching import Matching as Matching

@@ -139,7 +139,7 @@ def permutation_importance(  # noqa: PLR0913
     """
     _check(q, seed, n_repeats=n_repeats, top=top, n_features=n_features, n_docs=n_docs)
     goal = ranker.measure_ if measure is None else parse_measure(measure)
-    part = sample(q, n_docs, seed)
+    part = sampled_queries(q, n_docs, seed)
     shuffles = _Shuffles(ranker, part, goal, seed)
     columns = range(q.n_features) if n_features is None else _moving(ranker, part, n_features, goal, seed)
     mean, error = np.full((2, q.n_features), np.nan)
@@ -201,7 +201,7 @@ class _Shuffles:
         return self._reordered(column, order)
 
 
-def sample(q: Queries, n_docs: int | None, seed: int) -> Queries:
+def sampled_queries(q: Queries, n_docs: int | None, seed: int) -> Queries:
     """Whole queries with about ``n_docs`` documents, at least one, with dense features in memory."""
     if n_docs is not None and n_docs < q.n_docs:
         order = np.random.default_rng(seed).permutation(q.n_queries)
@@ -215,7 +215,7 @@ def _moving(ranker: Any, q: Queries, n_features: int, measure: RankingMeasure, s
     """The columns that move the scores most, in their order."""
     if n_features >= q.n_features:
         return list(range(q.n_features))
-    part = sample(q, max(_FEWEST_DOCS, _CELLS // q.n_features), seed)
+    part = sampled_queries(q, max(_FEWEST_DOCS, _CELLS // q.n_features), seed)
     shuffles = _Shuffles(ranker, part, measure, seed)
     moves: Array = np.array(
         [np.square(shuffles.shuffled_scores(j, 0) - shuffles.scores).mean() for j in range(q.n_features)]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from directrix.data.form import as_array
 from directrix.data.frames import names_of
 from directrix.data.grouping import rows_by_query
 from directrix.data.trec.join import Judged, join_trec
@@ -263,7 +264,7 @@ def _length(values: Any) -> int:
 
 
 def _take(values: Any, rows: Int64Array, name: str) -> Array:
-    array = np.asarray(values)
+    array = np.atleast_1d(as_array(values, name))
     check_length(len(array), len(rows), name, "scores")
     return array[rows]
 

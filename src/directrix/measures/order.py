@@ -105,6 +105,6 @@ def _texts(doc_ids: Any) -> Array:
     if not isinstance(doc_ids, np.ndarray) or doc_ids.dtype.kind != "U" or doc_ids.ndim != 1:
         try:
             doc_ids = np.array([str(i) for i in doc_ids], dtype=np.str_)
-        except TypeError as error:
+        except (TypeError, NotImplementedError) as error:  # the latter of a memoryview
             raise InputError(f"doc_ids: {error}; one identifier for each document is needed.") from None
     return np.ascontiguousarray(doc_ids, dtype=doc_ids.dtype.newbyteorder("="))

@@ -230,8 +230,9 @@ def with_parameters(
     )
     result = {**ranker.training_["result"], "message": record["message"], "value": -value}
     result.pop("dual", None)
+    known = {name: part for name, part in ranker.training_.items() if name != "selection"}  # of other weights
     other.training_ = {
-        **ranker.training_,
+        **known,
         "measure": repr(measure),
         "result": result,
         "moved": dict(record),

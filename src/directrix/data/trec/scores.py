@@ -86,7 +86,7 @@ class RunScores:
                 "documents that were not retrieved. Make it with directrix.data.runs_as_features."
             )
         for name in ("labels", "qptr", "doc_ids", "scores", "n_relevant", "floor"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
+            object.__setattr__(self, name, frozen(getattr(self, name), name))
 
     def __repr__(self) -> str:
         retrieved, relevant = int((self.labels > 0.0).sum()), int(self.n_relevant.sum())

@@ -11,13 +11,14 @@ from directrix.data.need import need_queries
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.experiments.explanation.dependence import Dependence, dependence
-from directrix.experiments.explanation.left_out import LeftOut, Progress, left_out
+from directrix.experiments.explanation.left_out import LeftOut, left_out
 from directrix.experiments.explanation.of_query import Advantage, OfQuery, RankedQuery
-from directrix.experiments.importance import Importance, permutation_importance, sample
+from directrix.experiments.importance import Importance, permutation_importance, sampled_queries
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
 from directrix.parameters import whole
 from directrix.rankers.contributions import Contributions
+from directrix.rankers.selection.clock import Progress
 from directrix.rankers.training import mean_over_queries
 
 _SHUFFLED = (
@@ -195,7 +196,7 @@ def explain(  # noqa: PLR0913
         repeats = min(max(_SHUFFLED // max(queries.n_docs, 1), 1), _MOST_REPEATS)
     importance = permutation_importance(ranker, queries, goal, n_repeats=repeats, seed=seed)
     chosen = [j for j in importance.ranked if importance.mean[j] or importance.error[j]][:top]
-    few, names = sample(queries, _MOVED, seed), importance.names
+    few, names = sampled_queries(queries, _MOVED, seed), importance.names
     without = None
     if train is not None:
         without = left_out(ranker, queries, goal, chosen, names, (train, valid), progress)
@@ -215,7 +216,7 @@ def _fall(mean: float, interval: tuple[float, float]) -> dict[str, Any]:
 
 def contributions_on(ranker: Any, q: Queries) -> Contributions:
     """Return the contributions of a ranker; ways through trees are counted on some of the queries."""
-    return Contributions(ranker, sample(q, _SEEN, 0))
+    return Contributions(ranker, sampled_queries(q, _SEEN, 0))
 
 
 def _grouped(importance: Importance, groups: Mapping[Any, str]) -> tuple[QueryGroup, ...]:

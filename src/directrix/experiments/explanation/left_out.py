@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,11 +12,9 @@ from sklearn.base import clone
 from directrix.data.queries import Queries
 from directrix.experiments.significance.effects import t_interval
 from directrix.measures.base import RankingMeasure
+from directrix.rankers.selection.clock import Progress
 from directrix.rankers.training import mean_over_queries, values_of
 from directrix.types import Float64Array, is_sparse
-
-Progress = Callable[[int, int, str], None]
-"""Called with the number of finished parts, their total, and the name of the next one."""
 
 
 @dataclass(frozen=True, eq=False)

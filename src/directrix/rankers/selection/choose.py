@@ -15,6 +15,7 @@ from directrix.rankers.kinds import KINDS
 from directrix.rankers.method import Method
 from directrix.rankers.selection.trial import Candidate, Fold
 from directrix.rankers.training import mean_and_error
+from directrix.types import Float64Array
 
 
 def preferred(candidates: Sequence[Candidate]) -> Candidate:
@@ -74,6 +75,22 @@ def why_blended(
 def difference(one: Candidate, other: Candidate) -> tuple[float, float]:
     """Mean difference over the validation queries, and its standard error."""
     return (0.0, 0.0) if one is other else mean_and_error(one.values - other.values)
+
+
+def keep_selection(ranker: Any, values: Float64Array, selection: str, n_candidates: int) -> None:
+    """Keep in the record of the training what the choice was made by; model files hold it."""
+    defined = int((~np.isnan(values)).sum())
+    value, error = mean_and_error(values)
+    ranker.training_ = {
+        **ranker.training_,
+        "selection": {
+            "on": selection,
+            "queries": defined,
+            "value": value if defined else None,
+            "error": error if defined > 1 else None,
+            "candidates": n_candidates,
+        },
+    }
 
 
 def remarks_on_data(folds: list[Fold], measure: RankingMeasure, best: Candidate) -> Iterator[str]:

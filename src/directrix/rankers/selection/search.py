@@ -19,7 +19,7 @@ from directrix.rankers.kinds import MODELS
 from directrix.rankers.method import Auto, Method, Trial
 from directrix.rankers.methods import method as method_named
 from directrix.rankers.selection import choose
-from directrix.rankers.selection.blend import Blend
+from directrix.rankers.selection.blend import Blend, judged
 from directrix.rankers.selection.choice import choice, needs_queries
 from directrix.rankers.selection.clock import Clock, Progress
 from directrix.rankers.selection.race import Race
@@ -30,7 +30,7 @@ from directrix.rankers.selection.trial import (
     refit,
     selection_folds,
 )
-from directrix.rankers.training import goal_of, surrogate_gap
+from directrix.rankers.training import goal_of, surrogate_gap, values_of
 
 
 class SearchPlan(NamedTuple):
@@ -212,6 +212,8 @@ def run_search(  # noqa: PLR0913
     )
     if too_long:
         texts += (f"an ensemble was left out: to train its members on all queries takes {too_long:.0f} s",)
+    values = best.candidate.values if not members else values_of(plan.measure, scores, judged(parts))
+    choose.keep_selection(ranker, values, selection, len(candidates))
     return Search(
         ranker, best.candidate, candidates, selection, why, gap, texts, members, scores, folds, seed
     )

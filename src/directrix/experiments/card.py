@@ -1,0 +1,216 @@
+"""What a model file says of a model, what can be measured of it, and where its limits are."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from directrix.data.queries import Queries
+from directrix.data.scaling import is_by_query
+from directrix.experiments.importance import permutation_importance
+from directrix.experiments.significance.effects import t_interval
+from directrix.measures.names import measure as parse_measure
+from directrix.rankers.digests import digest
+from directrix.rankers.kinds import KINDS
+from directrix.rankers.loading import load
+from directrix.rankers.training import mean_over_queries, values_of
+
+_FEW_QUERIES = 50
+_EARLY = ("max_iter", "not_finite")
+_DOCS = 20_000  # that are shuffled for the importances
+
+
+def model_card(
+    path: str | os.PathLike[str], q: Queries | None = None, measures: Sequence[str] = (), *, seed: int = 0
+) -> dict[str, Any]:
+    """Describe a model file: class, training, figures with intervals, important features, limits.
+
+    Parameters
+    ----------
+    path : path
+        Model file.
+    q : Queries, optional
+        Queries with labels, to measure it and the importance of its features; queries of its training are
+        recognised by their digest.
+    measures : sequence of str
+        Reported next to the one that it was trained for.
+    seed : int >= 0
+        Of the shuffles that measure the importances.
+
+    Returns
+    -------
+    dict
+        JSON types; docs/reference/json.md lists the keys.
+
+    Raises
+    ------
+    InputError
+        If the file is no model, or the model does not take the data.
+
+    Notes
+    -----
+    Intervals are 95 % intervals of Student's t over queries. With data the importance is that of
+    `permutation_importance` on some 20,000 documents; without, what the model itself says: gains of trees, or
+    weights on features of one unit.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import directrix as dx
+    >>> from directrix.experiments import model_card
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "model.json")
+    >>> q, _ = dx.data.make_linear(20, 10, 4, seed=0)
+    >>> dx.LinearRanker("ListNet").fit_queries(q, measure="nDCG@5").save(path)
+    >>> card = model_card(path, q)
+    >>> card["model"]["size"], card["figures"]["is_training_data"]
+    ('4 weights', True)
+    """
+    ranker = load(path)
+    record, content = ranker.training_, ranker.to_json()
+    found = {
+        "file": _file(Path(path)),
+        "model": _model(content),
+        "features": {"count": ranker.n_features_in_, "names": content["features"]["names"]},
+        "training": {
+            "measure": ranker.measure_.name,
+            "convention": record["measure"],
+            **{part: record[part] for part in ("data", "versions")},
+        },
+        "selection": _selection(record.get("selection")),
+        "figures": None,
+        "importance": _own_importance(ranker, content),
+    }
+    if q is not None:
+        found["figures"] = _figures(ranker, q, measures)
+        found["importance"] = _importance(ranker, q, seed)
+    return {**found, "limits": list(_limits(ranker, found))}
+
+
+def _file(path: Path) -> dict[str, Any]:
+    content, changed = path.read_bytes(), datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    return {
+        "date": changed.isoformat(timespec="seconds"),
+        "bytes": len(content),
+        "digest": f"sha256:{sha256(content).hexdigest()}",
+    }
+
+
+def _model(content: dict[str, Any]) -> dict[str, Any]:
+    """Return class, size, scale and training of a model, and of the members of an ensemble."""
+    model, scale, record = content["model"], content["scale"], content["training"]
+    kind = model["type"]
+    described = {"class": KINDS[kind].load().__name__, "type": kind}
+    if kind == "ensemble":
+        members = [{"weight": member["weight"], **_model(member)} for member in model["members"]]
+        return {**described, "members": members}
+    sizes = {
+        "linear": lambda: f"{len(model['coef'])} weights",
+        "mlp": lambda: f"{sum(len(one['weights']) for one in model['layers'])} weights",
+        "stumps": lambda: f"{sum(len(one['steps']) for one in model['stairs'])} steps",
+        "trees": lambda: f"{len(model['n_leaves'])} trees, {len(model['leaf'])} leaves",
+    }
+    parts = ("surrogate", "trainer", "seed")
+    result = {part: record["result"][part] for part in ("status", "message")}
+    return {
+        **described,
+        "size": sizes[kind](),
+        "scale": None if scale is None else record["parameters"].get("scale") or scale.get("kind"),
+        **{part: record[part] for part in parts},
+        **result,
+    }
+
+
+def _selection(record: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return the record of the choice with an interval; None for a model that was not chosen."""
+    if record is None:
+        return None
+    interval = None
+    if record["error"] is not None:
+        from scipy.special import stdtrit
+
+        half = float(stdtrit(record["queries"] - 1, 0.975)) * record["error"]
+        interval = [record["value"] - half, record["value"] + half]
+    return {**record, "interval": interval}
+
+
+def _figures(ranker: Any, q: Queries, measures: Sequence[str]) -> dict[str, Any]:
+    scores, figures = ranker.predict_queries(q), []
+    for goal in dict.fromkeys([ranker.measure_, *map(parse_measure, measures)]):
+        values = values_of(goal, scores, q)
+        low, high = t_interval(values, np.zeros_like(values)) if not np.isnan(values).all() else (None, None)
+        figures.append({"measure": goal.name, "value": mean_over_queries(values), "interval": [low, high]})
+    is_training = digest(q) == ranker.training_["data"].get("digest")
+    return {
+        "queries": q.n_queries,
+        "documents": q.n_docs,
+        "is_training_data": is_training,
+        "measures": figures,
+    }
+
+
+def _importance(ranker: Any, q: Queries, seed: int) -> dict[str, Any]:
+    found = permutation_importance(ranker, q, n_docs=_DOCS, seed=seed)
+    rows = [
+        {
+            "feature": found.names[j],
+            "importance": float(found.mean[j]),
+            "interval": list(found.interval(j)),
+        }
+        for j in found.ranked
+    ]
+    return {"kind": f"fall of {found.measure} when the feature is shuffled", "features": rows}
+
+
+def _own_importance(ranker: Any, content: dict[str, Any]) -> dict[str, Any] | None:
+    """Return what the model itself says: gains of trees, or weights on features of one unit."""
+    model, scale = content["model"], content["scale"]
+    if model["type"] == "trees":
+        shares, kind = ranker.feature_importances_, "share in the gain of all splits"
+    elif model["type"] == "linear" and scale is not None and scale.get("kind") == "standard":
+        shares, kind = np.abs(ranker.coef_), "absolute weight per standard deviation"
+    else:
+        return None
+    names = content["features"]["names"] or [f"feature {j + 1}" for j in range(len(shares))]
+    order = np.argsort(-shares, kind="stable")
+    rows = [{"feature": names[j], "importance": float(shares[j])} for j in order if shares[j]]
+    return {"kind": kind, "features": rows}
+
+
+def _limits(ranker: Any, found: dict[str, Any]) -> Iterator[str]:
+    members = found["model"].get("members", [found["model"]])
+    kinds = {member["type"] for member in members}
+    if any(is_by_query(member["scale"]) for member in members):
+        yield (
+            "Its features are scaled by query: the score of a document depends on the others of its list, so "
+            "whole lists must be scored, and no engine takes it as an export."
+        )
+    if not ranker.takes_missing:
+        yield "It refuses missing values (NaN); trees take them, and --scale standard fills them."
+    if kinds & {"trees", "stumps"}:
+        yield "Trees do not extrapolate: beyond the values of the training data a feature changes nothing."
+    for member in members:
+        if member["status"] in _EARLY:
+            yield f"The training of the {member['class']} ended early: {member['message']}."
+    choice, figures = found["selection"], found["figures"]
+    if choice is None:
+        yield "The file has no figure on other queries than those of the training."
+    elif choice["candidates"] > 1:
+        yield (
+            f"It was chosen among {choice['candidates']} candidates by the figure on {choice['on']}, which "
+            "is a little too high for that reason."
+        )
+    fewest = min((part["queries"] for part in (choice, figures) if part is not None), default=_FEW_QUERIES)
+    if fewest < _FEW_QUERIES:
+        yield f"{fewest} queries are few: `directrix compare` says whether its lead is more than chance."
+    if figures is not None and figures["is_training_data"]:
+        yield "The figures are of its training data, which say nothing about other queries."
+    yield (
+        f"Other tools may compute {ranker.measure_.name} differently: `directrix evaluate --convention all` "
+        "shows by how much."
+    )

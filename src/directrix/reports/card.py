@@ -1,0 +1,100 @@
+"""The card of a model as tables, and as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from directrix.reports.report import Report, Section
+from directrix.reports.tables import Table, Value
+
+_FEATURES = 20
+
+
+def card_report(found: dict[str, Any], *, model: str, data: str | None, command: str) -> Report:
+    """Return what `model_card` found in a model file, and on data to measure it, with these names."""
+    sections = [Section("Model", (_model(found),)), Section("Training", (_training(found),))]
+    if found["selection"] is not None or found["figures"] is not None:
+        sections.append(Section("Figures", (_figures(found, data),)))
+    if found["importance"] is not None:
+        sections.append(Section("Features", (_features(found["importance"]),)))
+    limits = Table("Known limits", ("no.", "limit"), tuple(enumerate(found["limits"], start=1)))
+    sections.append(Section("Limits", (limits,)))
+    measure = found["training"]["measure"]
+    return Report(
+        name="card",
+        title=f"Model card of {model}",
+        paper=f"{found['model']['class']} of {found['features']['count']} features, trained for {measure}.",
+        summary=(),
+        tables=tuple(table for section in sections for table in section.tables),
+        command=command,
+        sections=tuple(sections),
+        settings={name: found[name] for name in ("file", "training")},
+    )
+
+
+def _listed(title: str, rows: Iterable[tuple[str, Any]]) -> Table:
+    return Table(
+        title, ("part", "content"), tuple((name, str(value)) for name, value in rows if value is not None)
+    )
+
+
+def _model(found: dict[str, Any]) -> Table:
+    model, file = found["model"], found["file"]
+    names = "" if found["features"]["names"] else ", without names"
+    rows: list[tuple[str, Any]] = [
+        ("file", f"{file['bytes']:,} bytes, written {file['date']}"),
+        ("digest", file["digest"]),
+        ("class", model["class"]),
+        ("features", f"{found['features']['count']}{names}"),
+    ]
+    for number, one in enumerate(model.get("members", [model]), start=1):
+        head = f"member {number}" if "members" in model else "model"
+        share = f"{one['weight']:.3g} of the score: {one['class']}, " if "members" in model else ""
+        scale = "no scale" if one["scale"] is None else f"scale {one['scale']}"
+        rows.append((head, f"{share}{one['size']}, {scale}"))
+    return _listed("Model", rows)
+
+
+def _training(found: dict[str, Any]) -> Table:
+    record, model = found["training"], found["model"]
+    data = record["data"]
+    rows: list[tuple[str, Any]] = [
+        ("measure", record["measure"]),
+        ("convention", record["convention"]),
+        ("data", f"{data.get('queries', '?')} queries, {data.get('documents', '?')} documents"),
+        ("digest", data.get("digest")),
+        ("missing", data.get("missing")),
+        ("versions", ", ".join(f"{name} {number}" for name, number in record["versions"].items())),
+    ]
+    for number, one in enumerate(model.get("members", [model]), start=1):
+        mark = f" {number}" if "members" in model else ""
+        rows += [(f"{part}{mark}", one[part]) for part in ("surrogate", "trainer", "seed")]
+        rows.append((f"end{mark}", f"{one['status']}: {one['message']}"))
+    return _listed("Training", rows)
+
+
+def _figures(found: dict[str, Any], data: str | None) -> Table:
+    rows: list[tuple[Value, ...]] = []
+    choice, figures = found["selection"], found["figures"]
+    if choice is not None:
+        interval = choice["interval"] or (None, None)
+        rows.append((found["training"]["measure"], choice["value"], *interval, choice["on"]))
+    if figures is not None:
+        on = f"{data}: {figures['queries']} queries, {figures['documents']} documents"
+        rows += [(one["measure"], one["value"], *one["interval"], on) for one in figures["measures"]]
+    heads = ("measure", "value", "low", "high", "on")
+    notes = ("low, high: 95 % interval of the mean over queries (Student's t).",)
+    return Table("Figures", heads, tuple(rows), notes=notes, digits=4)
+
+
+def _features(importance: dict[str, Any]) -> Table:
+    has_intervals = "interval" in next(iter(importance["features"]), {})
+    rows: list[tuple[Value, ...]] = [
+        (one["feature"], one["importance"], *one.get("interval", ()))
+        for one in importance["features"][:_FEATURES]
+    ]
+    heads = ("feature", "importance", *(("low", "high") if has_intervals else ()))
+    more = len(importance["features"]) - len(rows)
+    note = f"importance: {importance['kind']}.{f' {more} more features are not shown.' if more else ''}"
+    return Table("Features by importance", heads, tuple(rows), notes=(note,), digits=4)
