@@ -1,0 +1,67 @@
+"""Walks that are remembered: the same bits as walking again, and counts of what comes by."""
+
+import numpy as np
+import pytest
+
+import directrix as dx
+from directrix.data.synthetic import make_cubic
+from directrix.models.trees import Trees
+from directrix.models.walks import RememberedWalks, row_counts, ways
+
+pytest.importorskip("lightgbm")
+RNG = np.random.default_rng(0)
+Q = make_cubic(20, 15, 5, seed=0)
+
+
+def trees_with_holes_and_categories():
+    X = np.array(Q.features)
+    X[:, 1] = RNG.integers(0, 12, len(X))
+    X[RNG.random(len(X)) < 0.2, 2] = np.nan
+    q = dx.Queries.from_arrays(X, Q.labels, group=[15] * 20, missing="nan")
+    ranker = dx.BoostedRanker(n_trees=30, num_leaves=6, min_data_in_leaf=5, categorical_features=[1])
+    return X, ranker.fit_queries(q).trees_
+
+
+X, TREES = trees_with_holes_and_categories()
+
+
+@pytest.mark.parametrize("column", range(5))
+def test_after_a_change_the_scores_have_the_bits_of_predict(column):
+    walks, changed = RememberedWalks(TREES, X), X.copy()
+    changed[:, column] = RNG.permutation(changed[:, column])
+    scores = walks.after(changed, np.array([column]))
+    np.testing.assert_array_equal(scores, TREES.predict(changed))
+    assert (scores != TREES.predict(X)).any() == (column in TREES.feature)
+    np.testing.assert_array_equal(walks.after(X, np.array([column])), TREES.predict(X))
+
+
+def test_trees_of_one_leaf_and_no_trees_have_nothing_to_walk():
+    stump = dx.BoostedRanker(n_trees=2, min_data_in_leaf=10**6).fit_queries(Q).trees_
+    for trees in (stump, Trees.none(5)):
+        walks = RememberedWalks(trees, X)
+        np.testing.assert_array_equal(walks.after(X, np.array([0])), trees.predict(X))
+        assert len(ways(trees)[0]) == 0
+
+
+def naive_counts(trees, rows):
+    """Visits of every split and leaf by a walk in Python, for trees without categories."""
+    splits, leaves = np.zeros(len(trees.feature), int), np.zeros(len(trees.leaf), int)
+    for row in rows:
+        for t, first in enumerate(trees.split_ptr[:-1]):
+            node = 0 if trees.n_leaves[t] > 1 else -1
+            while node >= 0:
+                s = first + node
+                splits[s] += 1
+                node = trees.left[s] if row[trees.feature[s]] <= trees.threshold[s] else trees.right[s]
+            leaves[first + t - 1 - node] += 1
+    return splits, leaves
+
+
+def test_counts_are_those_of_walks_and_at_least_1_in_a_leaf():
+    trees = dx.BoostedRanker(n_trees=10, num_leaves=6, min_data_in_leaf=5).fit_queries(Q).trees_
+    every = row_counts(trees, Q.features)
+    for counted, naive in zip(every, naive_counts(trees, Q.features), strict=True):
+        np.testing.assert_array_equal(counted, naive)
+    splits, leaves = row_counts(trees, Q.features[:3])
+    assert leaves.min() == 1
+    assert (splits >= 2).all()
