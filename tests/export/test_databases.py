@@ -2,7 +2,6 @@
 
 import csv
 import io
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +11,7 @@ from directrix.export.of_ranker import formula_of
 from directrix.export.sql import TARGET, quoted, sql_table
 
 from .conftest import MODELS
+from .rows import hard_rows, scores_of
 
 
 @pytest.fixture(scope="module")
@@ -29,22 +29,6 @@ def columns(formula, number, text):
     return ", ".join(
         f"{quoted(formula.name(f))} {number if kinds[f] is None else text}" for f in formula.used or [0]
     )
-
-
-def hard_rows(formula, q):
-    """Real rows, and rows with thresholds hit exactly."""
-    X = q.features.copy()
-    for part in formula.parts:
-        for feature, threshold in zip(
-            getattr(part.model, "feature", ()), getattr(part.model, "threshold", ()), strict=True
-        ):
-            if formula.categories is None:
-                X[int(abs(threshold) * 1e6) % len(X), part.inputs[feature].feature] = threshold
-    return X
-
-
-def scores_of(ranker, q, X):
-    return ranker.predict_queries(replace(q, features=X))
 
 
 @pytest.mark.parametrize("name", MODELS)
