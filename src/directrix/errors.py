@@ -5,6 +5,9 @@ from __future__ import annotations
 import warnings
 from functools import partial
 
+NO_ITEMS = (TypeError, NotImplementedError)
+"""What ``list`` raises for a value that it cannot read, the latter for some memoryviews."""
+
 
 class InputError(ValueError):
     """Data that cannot be used.

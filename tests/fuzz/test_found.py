@@ -9,7 +9,7 @@ import directrix as dx
 from directrix.data.columns import feature_names
 from directrix.errors import InputError
 from directrix.experiments import line_search
-from directrix.laws import soft_ranks
+from directrix.laws import smooth_ndcg_bound, soft_ranks
 from directrix.models import StumpModel
 
 Q, _ = dx.data.make_linear(3, 4, 2, seed=0)
@@ -57,6 +57,11 @@ OBJECTS = memoryview(np.array(["a", "b"], dtype=object))
         (lambda: dx.ListNet().value_and_grad(RECORDS, [1.0], [0, 1]), "scores has dtype"),
         (lambda: dx.ListNet().value_and_grad(RECORDS[:0], [1.0], [0, 1]), "scores has dtype"),
         (lambda: dx.ListNet().value_and_grad(np.ma.array(RECORDS), [1.0], [0, 1]), "scores"),
+        (lambda: dx.Queries.from_arrays(np.eye(2), [0, 1], qid=OBJECTS), "qid"),
+        (lambda: dx.Queries.from_arrays(np.eye(2), [0, 1], doc_ids=OBJECTS), "identifiers: memoryview"),
+        (lambda: dx.data.Run("x", OBJECTS, [0, 1], ["d"], [1.0]), "lists of names"),
+        (lambda: smooth_ndcg_bound(RAGGED, [1.0, 0.0], 0.1), "scores: not an array"),
+        (lambda: replace(Q, labels=None), "labels have dtype None"),
         (lambda: replace(Q, rows=RAGGED), "rows: not an array"),
         (lambda: replace(Q, labels=np.array([{}] * 12)), "labels have dtype object"),
     ],

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from directrix.errors import InputError, short_text
+from directrix.errors import NO_ITEMS, InputError, short_text
 
 QUERY = ("qid", "query_id", "q_id", "topic", "query")
 DOC = ("docno", "doc_id", "docid", "document", "doc")
@@ -173,7 +173,7 @@ def feature_names(names: Iterable[object] | None, n_features: int) -> tuple[str,
         return None
     try:
         texts = tuple(map(str, names))
-    except (TypeError, NotImplementedError):  # the latter of a memoryview
+    except NO_ITEMS:
         raise InputError(
             f"feature_names={short_text(names)}: a list with one name per column is needed. Leave it out to "
             "number them."

@@ -18,9 +18,10 @@ def check_shape(values: Any, n: int, name: str) -> None:
             f"{name} has shape {shape}, where {(n,)} is needed: one value per query, document or column. "
             "Build data with Queries.from_arrays(X, y, qid=qid)."
         )
-    if name == "labels" and values.dtype.kind not in "fiub":
+    dtype = getattr(values, "dtype", None)
+    if name == "labels" and (dtype is None or dtype.kind not in "fiub"):
         raise InputError(
-            f"labels have dtype {values.dtype}; numbers >= 0 are needed. Build data with "
+            f"labels have dtype {dtype}; numbers >= 0 are needed. Build data with "
             "Queries.from_arrays(X, y, qid=qid)."
         )
 

@@ -10,7 +10,7 @@ import numpy as np
 from directrix.data.categories import by_column, places
 from directrix.data.columns import ColumnNames, column_list, roles_of
 from directrix.data.form import as_array
-from directrix.errors import InputError
+from directrix.errors import NO_ITEMS, InputError
 from directrix.types import Array, is_sparse
 
 
@@ -79,7 +79,7 @@ def cells_of(column: Any) -> list[Any]:
     get = getattr(column, "to_list", getattr(column, "tolist", None))
     try:
         return list(column if get is None else get())
-    except (TypeError, NotImplementedError) as error:
+    except NO_ITEMS as error:
         raise InputError(f"a column of a frame has no rows ({error}); one value per row is needed.") from None
 
 

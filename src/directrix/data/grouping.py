@@ -9,7 +9,7 @@ import numpy as np
 
 from directrix.data.form import refuse_masked
 from directrix.data.validate import check_group, check_length
-from directrix.errors import InputError
+from directrix.errors import NO_ITEMS, InputError
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Array, Int64Array
 
@@ -62,7 +62,7 @@ def object_array(values: Iterable[Any]) -> Array:
     """Return the values in an array of one dimension, where NumPy would make a matrix of tuples."""
     try:
         items = list(values)
-    except TypeError as error:
+    except NO_ITEMS as error:
         raise InputError(f"identifiers: {error}; one for each document is needed.") from None
     out = np.empty(len(items), dtype=object)
     out[:] = items
@@ -94,7 +94,7 @@ def _as_sequence(qid: Any) -> Any:
         return array
     try:
         return list(qid)
-    except TypeError as error:
+    except NO_ITEMS as error:
         raise InputError(
             f"qid is {qid!r}; a sequence with one identifier per row is needed, e.g. qid=[1, 1, 2]."
         ) from error

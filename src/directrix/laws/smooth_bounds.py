@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from directrix.data.form import as_array
 from directrix.data.validate import check_ranking
 from directrix.measures.gains import discounts, gains
 from directrix.parameters import number, positive, whole
@@ -55,7 +56,7 @@ def smooth_ndcg_bound(scores: FloatArray, labels: Float64Array, sigma: float, k:
     >>> round(smooth_ndcg_bound(np.array([3.0, 1.0, 2.0]), np.array([2.0, 0.0, 1.0]), sigma=0.1), 5)
     0.00011
     """
-    scores, labels, _ = check_ranking(np.asarray(scores), labels, np.array([0, np.size(scores)]))
+    scores, labels, _ = check_ranking(as_array(scores, "scores"), labels, np.array([0, np.size(scores)]))
     sigma, gain = positive(sigma, "sigma", "smooth_ndcg_bound"), gains(labels)
     scores = scores.astype(np.float64)
     top = len(scores) if k is None else min(whole(k, "k", "smooth_ndcg_bound"), len(scores))

@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from directrix.errors import InputError
+from directrix.errors import NO_ITEMS, InputError
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Array, Float64Array, Int64Array
 
@@ -105,6 +105,6 @@ def _texts(doc_ids: Any) -> Array:
     if not isinstance(doc_ids, np.ndarray) or doc_ids.dtype.kind != "U" or doc_ids.ndim != 1:
         try:
             doc_ids = np.array([str(i) for i in doc_ids], dtype=np.str_)
-        except (TypeError, NotImplementedError) as error:  # the latter of a memoryview
+        except NO_ITEMS as error:
             raise InputError(f"doc_ids: {error}; one identifier for each document is needed.") from None
     return np.ascontiguousarray(doc_ids, dtype=doc_ids.dtype.newbyteorder("="))

@@ -7,7 +7,7 @@ from typing import Any
 from directrix.data.form import as_array, as_floats
 from directrix.data.grouping import object_array
 from directrix.data.validate import check_qptr
-from directrix.errors import InputError
+from directrix.errors import NO_ITEMS, InputError
 
 
 def check_documents(ranking: Any, values: str) -> None:
@@ -30,7 +30,7 @@ def check_documents(ranking: Any, values: str) -> None:
     try:
         queries = tuple(ranking.query_ids)
         known = {*queries}, {*docs.tolist()}
-    except TypeError as error:
+    except NO_ITEMS as error:
         raise InputError(f"{where}: query_ids and doc_ids are lists of names ({error}). {remedy}") from None
     if len(queries) != len(qptr) - 1 or len(known[0]) < len(queries):
         raise InputError(
