@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Option
 
 from directrix.cli import options
+from directrix.cli.constraints import MonotoneOption, NonnegativeOption, constraint_settings
 from directrix.cli.files import check_writable, same_features
 from directrix.cli.memory import read_or_open
 from directrix.cli.output import print_json, print_rows, progress_bar, remark
@@ -90,6 +91,8 @@ def train(
     scale: _Scale = None,
     seed: options.SeedOption = 0,
     models: _Models = None,
+    nonnegative: NonnegativeOption = None,
+    monotone: MonotoneOption = None,
     folds: _Folds = None,
     time_budget: Annotated[
         float | None,
@@ -112,16 +115,21 @@ def train(
     queries. Of several methods it keeps an ensemble, if its lead exceeds the standard error. The candidates
     are printed to standard output, remarks and progress to standard error.
     """
+    from directrix.rankers.selection.constrained import with_constraints
     from directrix.rankers.selection.search import run_search
 
     with options.usage():
         options.check_jobs(jobs)
-        plan = _plan(settings, scale, measure, method, models, by_query=by_query)
+        constraints = constraint_settings(nonnegative, monotone)
+        plan = _plan(settings, scale, measure, method, models, constraints, by_query=by_query)
     check_writable(output, train, valid)
     if report is not None:
         _check_report(report, output, train, valid)
     start = time.perf_counter()
     queries = read_or_open(train, missing, columns, stream=stream)
+    if constraints:
+        constraints = constraint_settings(nonnegative, monotone, queries)
+        plan = plan._replace(trials=with_constraints(plan.trials, constraints))
     validation = None
     if valid is not None:
         in_file = stream if format_of(valid).is_table else None
@@ -167,6 +175,7 @@ def _plan(
     measure: str,
     method: str,
     models: list[str] | None,
+    constraints: dict[str, Any],
     *,
     by_query: bool,
 ) -> SearchPlan:
@@ -174,7 +183,8 @@ def _plan(
     from directrix.rankers.selection.search import plan_search
 
     by_option = {"random_state": "--seed"} | ({} if scale is None else {"scale": "--scale"})
-    fixed = options.parse_settings(settings, by_option)
+    by_option |= {name: {"bounds": "--nonnegative"}.get(name, "--monotone") for name in constraints}
+    fixed = options.parse_settings(settings, by_option) | constraints
     if scale is not None:
         fixed["scale"] = scale
     return plan_search(method, measure, fixed, options.comma_separated(models) or None, by_query=by_query)

@@ -247,7 +247,7 @@ class BoostedRanker(StoredRanker):
         if any(str(monotone[column]).strip() not in free for column in chosen if column < len(monotone)):
             raise InputError(  # LightGBM ends the process
                 f"monotone_constraints={signs!r} constrains a column of categories, which have no order; "
-                f"give no direction to the columns {', '.join(map(str, chosen))}."
+                f"give 0 for the columns {', '.join(map(str, chosen))}."
             )
         return chosen
 
@@ -263,8 +263,8 @@ class BoostedRanker(StoredRanker):
         first = start_of(given, BoostedRanker, training, "init_model")
         if (directions_of(self.monotone, training) != directions_of(first.monotone, training)).any():
             raise InputError(
-                f"init_model has monotone={first.monotone!r}, this ranker monotone={self.monotone!r}; trees that "
-                "are added up need the same directions: give both the same."
+                f"init_model has monotone={first.monotone!r}, this ranker monotone={self.monotone!r}; trees "
+                "that are added up need the same directions: give both the same."
             )
         trees: Trees = first.trees_
         return trees
