@@ -36,8 +36,8 @@ def keeping(
     if not kept:
         raise InputError(
             f"{', '.join(names)}: cannot keep to {' and '.join(constraints)}. Bounds are for "
-            "linear models, monotone features for linear models, networks and trees; the trainers lbfgs, sgd, "
-            "adam and coordinate-ascent keep to them.",
+            "linear models, monotone features for linear models, networks and trees; the trainers lbfgs, "
+            "sgd, adam and coordinate-ascent keep to them.",
             python="Type e.g. method='ApproxNDCG'.",
             shell="Type e.g. --method ApproxNDCG.",
         )
