@@ -90,7 +90,13 @@ def test_no_step_leaves_the_box_and_a_fixed_weight_keeps_its_bits(name, start):
 
 
 @pytest.mark.parametrize(
-    "trainer", [dx.SGD(learning_rate=0.5, epochs=3), dx.Adam(learning_rate=0.5, epochs=3)], ids=repr
+    "trainer",
+    [
+        dx.SGD(learning_rate=0.5, epochs=3),
+        dx.SGD(learning_rate=1e-14, epochs=5, restart_after=1),
+        dx.Adam(learning_rate=0.5, epochs=3),
+    ],
+    ids=repr,
 )
 def test_stochastic_trainers_evaluate_only_points_of_the_box(trainer):
     whole, seen = problem("ApproxNDCG(alpha=3.0)"), []

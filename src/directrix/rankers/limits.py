@@ -133,8 +133,7 @@ def _plain(value: Any) -> Any:
     """JSON types; None for an infinite limit."""
     if isinstance(value, tuple | list):
         return [_plain(limit) for limit in value]
-    value = value.item() if isinstance(value, np.generic) else value
-    return None if isinstance(value, float) and np.isinf(value) else value
+    return None if isinstance(value, float | np.floating) and np.isinf(value) else value
 
 
 def from_entries(parameter: str, stored: Any) -> Any:

@@ -64,8 +64,9 @@ class MLPRanker(GradientRanker):
         it never rises: exact, for any documents. The feature's weights in the first layer, and in the linear
         term, have that sign, and all weights of later layers are >= 0 (Daniels & Velikova 2010,
         doi:10.1109/TNN.2010.2044803). With "relu" scores are then convex in the features; "tanh" can level
-        off. Random first weights of the wrong sign are turned, other starts moved as ``bounds`` of
-        `LinearRanker` say. Trainers "adam", "sgd" and "lbfgs".
+        off. Random first weights of the wrong sign are turned, and those of later layers divided by the
+        root of their number; other starts are moved as ``bounds`` of `LinearRanker` say. Trainers "adam",
+        "sgd" and "lbfgs".
     max_iter : int >= 0
         Iterations (epochs of "adam" and "sgd"); 0 keeps the start.
     patience : int >= 1, optional
@@ -158,7 +159,11 @@ class MLPRanker(GradientRanker):
         if box is None or not isinstance(self.start, str):
             return start
         # half of them would be 0 at the nearest point of the box
-        return np.where(box.nearest(start) == start, start, -start)
+        turned = np.where(box.nearest(start) == start, start, -start)
+        later = self._model().layers(turned, training.queries.n_features)[1:]
+        for width, layer in zip(self.hidden, later, strict=True):
+            layer.weights[:width] /= width**0.5  # of one sign they add up, of both they would cancel out
+        return turned
 
     def _n_params(self, q: Queries) -> int:
         return self._model().n_params(q.n_features)
