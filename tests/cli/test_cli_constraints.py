@@ -78,7 +78,7 @@ def test_other_methods_are_left_out_with_a_remark(run, files, tmp_path):
 @pytest.mark.parametrize(
     ("options", "code", "text"),
     [
-        (("--nonnegative", "5"), 1, "--nonnegative '5': the data have no such feature; they have 4, numbered 1"),
+        (("--nonnegative", "5"), 1, "--nonnegative '5': the data have no such feature; they have 4"),
         (("--monotone", "0"), 1, "--monotone '0': the data have no such feature"),
         (("--monotone", "price"), 1, "--monotone 'price': the data have no such feature"),
         (("--monotone=1,-1",), 1, "both directions"),

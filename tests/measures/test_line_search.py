@@ -108,7 +108,8 @@ def test_between_two_limits_of_any_sign(name, problem, within):
     low, high = within
     best = line_search(name, s, u, labels, qptr, query_weight=weight, within=within)
     cuts = crossings(s, u, qptr)
-    ends = np.concatenate([[max(low, -1e3)], cuts[(cuts > low) & (cuts < high)], [min(high, 1e3)]])
+    ends = np.array([end for end in (low, *cuts, high) if low <= end <= high and np.isfinite(end)])
+    ends = np.concatenate([[ends[0] - 1.0] * (low == -np.inf), ends, [ends[-1] + 1.0] * (high == np.inf)])
     middles = 0.5 * (ends[1:] + ends[:-1])[np.diff(ends) > 1e-9]
     expected = [mean_at(dx.measure(name), s, u, t, labels, qptr, weight) for t in middles]
     np.testing.assert_allclose(best.value, max(expected), rtol=0, atol=1e-12)
