@@ -32,16 +32,19 @@ def constraint_settings(
 ) -> dict[str, Any]:
     """Return the settings ``bounds`` and ``monotone`` of rankers that the options mean, if they are given.
 
-    Without data the features are not looked up, and the settings name none. Raises `InputError` for a
-    feature that the data do not have.
+    Without data the features are not looked up, and the settings name none. Raises `InputError` for an
+    option without a feature, or one that the data do not have.
     """
     settings: dict[str, Any] = {}
-    if positive := options.comma_separated(nonnegative):
+    positive, directed = options.comma_separated(nonnegative), options.comma_separated(monotone)
+    if (nonnegative and not positive) or (monotone and not directed):
+        raise InputError("--nonnegative and --monotone need a feature; type e.g. --monotone=price,-age.")
+    if positive:
         if q is not None and positive == ["all"] and "all" not in (q.feature_names or ()):
             settings["bounds"] = "nonnegative"
         else:
             settings["bounds"] = {} if q is None else {_feature(f, q)[0]: (0.0, None) for f in positive}
-    if directed := options.comma_separated(monotone):
+    if directed:
         pairs = [] if q is None else [_feature(f, q, "--monotone") for f in directed]
         settings["monotone"] = dict(pairs)
         if len(settings["monotone"]) < len(pairs):
@@ -56,8 +59,9 @@ def _feature(text: str, q: Queries, option: str = "--nonnegative") -> tuple[int 
     feature = text[1:] if falls else text
     if feature in names:
         return feature, -1 if falls else 1
-    if not names and feature.isdecimal() and 1 <= int(feature[:10]) <= q.n_features:
-        return int(feature) - 1, -1 if falls else 1
+    number = int(feature) if not names and feature.isdecimal() and len(feature) < 10 else 0
+    if 1 <= number <= q.n_features:
+        return number - 1, -1 if falls else 1
     known = f"with the names {', '.join(names[:20])}" if names else f"numbered 1 to {q.n_features}"
     raise InputError(
         f"{option} {short_text(feature)}: the data have no such feature; they have {q.n_features}, {known}."
