@@ -10,6 +10,7 @@ from directrix.errors import InputError, short_text
 
 if TYPE_CHECKING:
     from directrix.data.queries import Queries
+    from directrix.rankers.selection.search import SearchPlan
 
 NonnegativeOption = Annotated[
     list[str] | None,
@@ -50,6 +51,16 @@ def constraint_settings(
         if len(settings["monotone"]) < len(pairs):
             raise InputError(f"--monotone {','.join(directed)}: a feature has both directions; give it one.")
     return settings
+
+
+def with_features(
+    plan: SearchPlan, nonnegative: Sequence[str] | None, monotone: Sequence[str] | None, q: Queries
+) -> SearchPlan:
+    """Return the plan of a search with the features of the data that the options name."""
+    from directrix.rankers.selection.constrained import with_constraints
+
+    settings = constraint_settings(nonnegative, monotone, q)
+    return plan._replace(trials=with_constraints(plan.trials, settings))
 
 
 def _feature(text: str, q: Queries, option: str = "--nonnegative") -> tuple[int | str, int]:

@@ -11,7 +11,7 @@ import typer
 from typer import Option
 
 from directrix.cli import options
-from directrix.cli.constraints import MonotoneOption, NonnegativeOption, constraint_settings
+from directrix.cli.constraints import MonotoneOption, NonnegativeOption, constraint_settings, with_features
 from directrix.cli.files import check_writable, same_features
 from directrix.cli.memory import read_or_open
 from directrix.cli.output import print_json, print_rows, progress_bar, remark
@@ -62,8 +62,12 @@ _Stream = Annotated[
         "only). Default: if they would take more than 40 % of the available memory.",
     ),
 ]
-
-
+_TimeBudget = Annotated[
+    float | None,
+    options.without_default(
+        min=0.001, help="Seconds for all candidates; one that takes more than its share is stopped."
+    ),
+]
 _Models = Annotated[
     list[str] | None,
     options.without_default(
@@ -94,12 +98,7 @@ def train(
     nonnegative: NonnegativeOption = None,
     monotone: MonotoneOption = None,
     folds: _Folds = None,
-    time_budget: Annotated[
-        float | None,
-        options.without_default(
-            min=0.001, help="Seconds for all candidates; one that takes more than its share is stopped."
-        ),
-    ] = None,
+    time_budget: _TimeBudget = None,
     by_query: _ByQuery = True,
     single: Annotated[bool, Option("--single", help="Keep one candidate, never an ensemble.")] = False,
     jobs: options.JobsOption = 1,
@@ -115,7 +114,6 @@ def train(
     queries. Of several methods it keeps an ensemble, if its lead exceeds the standard error. The candidates
     are printed to standard output, remarks and progress to standard error.
     """
-    from directrix.rankers.selection.constrained import with_constraints
     from directrix.rankers.selection.search import run_search
 
     with options.usage():
@@ -127,9 +125,7 @@ def train(
         _check_report(report, output, train, valid)
     start = time.perf_counter()
     queries = read_or_open(train, missing, columns, stream=stream)
-    if constraints:
-        constraints = constraint_settings(nonnegative, monotone, queries)
-        plan = plan._replace(trials=with_constraints(plan.trials, constraints))
+    plan = with_features(plan, nonnegative, monotone, queries)
     validation = None
     if valid is not None:
         in_file = stream if format_of(valid).is_table else None
