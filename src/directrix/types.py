@@ -80,7 +80,8 @@ class Model(Protocol):
 class Objective(Protocol):
     """All a trainer ever sees: a loss to minimise over a parameter vector.
 
-    `Anneal` needs one method more, ``at(smoothing)``: the same loss, otherwise smoothed.
+    `Anneal` needs one method more, ``at(smoothing)``: the same loss, otherwise smoothed. Where there is a
+    ``box``, trainers that declare ``takes_box`` keep the parameters within its limits.
     """
 
     def value_and_grad(

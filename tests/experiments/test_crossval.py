@@ -582,3 +582,11 @@ def test_lambdarank_is_judged_by_the_convention_that_it_cannot_be_trained_for(sp
     q = splits[0].test
     wanted = values_of(goal, ranker.predict_queries(q), q)
     assert found.values("a", "nDCG@3").tolist() == wanted.tolist()
+
+
+def test_constraints_hold_for_all_candidates(splits):
+    entry = Entry("kept", "ApproxNDCG,SmoothNDCG,RankBoost", {"bounds": {0: (None, 0.0)}, "max_iter": 5})
+    found = cross_validate(splits[:1], [entry], "nDCG@5")
+    tried = found.candidates("kept", found.folds[0])
+    assert {each.method for each in tried} == {"ApproxNDCG"}
+    assert all(each.settings["bounds"] == {0: (None, 0.0)} for each in tried)

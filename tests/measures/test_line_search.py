@@ -100,6 +100,28 @@ def test_best_within_a_reach(name, problem, reach):
     assert anywhere == search.best(s, u)
 
 
+@pytest.mark.parametrize("name", ["nDCG@3", "AP", "RR"])
+@settings(max_examples=40)
+@given(problem=lines(), within=st.sampled_from([(0.0, 0.7), (-2.0, 0.0), (0.25, np.inf), (-np.inf, 0.5)]))
+def test_between_two_limits_of_any_sign(name, problem, within):
+    s, u, labels, qptr, weight = problem
+    low, high = within
+    best = line_search(name, s, u, labels, qptr, query_weight=weight, within=within)
+    cuts = crossings(s, u, qptr)
+    ends = np.array([end for end in (low, *cuts, high) if low <= end <= high and np.isfinite(end)])
+    ends = np.concatenate([[ends[0] - 1.0] * (low == -np.inf), ends, [ends[-1] + 1.0] * (high == np.inf)])
+    middles = 0.5 * (ends[1:] + ends[:-1])[np.diff(ends) > 1e-9]
+    expected = [mean_at(dx.measure(name), s, u, t, labels, qptr, weight) for t in middles]
+    np.testing.assert_allclose(best.value, max(expected), rtol=0, atol=1e-12)
+    assert low <= best.interval[0] < best.t < best.interval[1] <= high
+
+
+@pytest.mark.parametrize("within", [(1.0, 1.0), (1.0, 0.0), (np.nan, 1.0), (0.0,)])
+def test_limits_that_are_no_interval_are_refused(within):
+    with pytest.raises(dx.InputError, match="the first below the second"):
+        line_search("AP", [2.0, 1.0], [1.0, 0.0], [0.0, 1.0], [0, 2], within=within)
+
+
 def test_by_hand():
     """The third document (label 2) passes the second at 1 and the first (label 1) at 2."""
     scores, feature, labels = [3.0, 2.0, 1.0], [0.0, 0.0, 1.0], [1.0, 0.0, 2.0]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Option
 
 from directrix.cli import options
+from directrix.cli.constraints import MonotoneOption, NonnegativeOption, constraint_settings, with_features
 from directrix.cli.files import check_writable, same_features
 from directrix.cli.memory import read_or_open
 from directrix.cli.output import print_json, print_rows, progress_bar, remark
@@ -61,8 +62,12 @@ _Stream = Annotated[
         "only). Default: if they would take more than 40 % of the available memory.",
     ),
 ]
-
-
+_TimeBudget = Annotated[
+    float | None,
+    options.without_default(
+        min=0.001, help="Seconds for all candidates; one that takes more than its share is stopped."
+    ),
+]
 _Models = Annotated[
     list[str] | None,
     options.without_default(
@@ -90,13 +95,10 @@ def train(
     scale: _Scale = None,
     seed: options.SeedOption = 0,
     models: _Models = None,
+    nonnegative: NonnegativeOption = None,
+    monotone: MonotoneOption = None,
     folds: _Folds = None,
-    time_budget: Annotated[
-        float | None,
-        options.without_default(
-            min=0.001, help="Seconds for all candidates; one that takes more than its share is stopped."
-        ),
-    ] = None,
+    time_budget: _TimeBudget = None,
     by_query: _ByQuery = True,
     single: Annotated[bool, Option("--single", help="Keep one candidate, never an ensemble.")] = False,
     jobs: options.JobsOption = 1,
@@ -116,12 +118,14 @@ def train(
 
     with options.usage():
         options.check_jobs(jobs)
-        plan = _plan(settings, scale, measure, method, models, by_query=by_query)
+        constraints = constraint_settings(nonnegative, monotone)
+        plan = _plan(settings, scale, measure, method, models, constraints, by_query=by_query)
     check_writable(output, train, valid)
     if report is not None:
         _check_report(report, output, train, valid)
     start = time.perf_counter()
     queries = read_or_open(train, missing, columns, stream=stream)
+    plan = with_features(plan, nonnegative, monotone, queries)
     validation = None
     if valid is not None:
         in_file = stream if format_of(valid).is_table else None
@@ -167,6 +171,7 @@ def _plan(
     measure: str,
     method: str,
     models: list[str] | None,
+    constraints: dict[str, Any],
     *,
     by_query: bool,
 ) -> SearchPlan:
@@ -174,7 +179,8 @@ def _plan(
     from directrix.rankers.selection.search import plan_search
 
     by_option = {"random_state": "--seed"} | ({} if scale is None else {"scale": "--scale"})
-    fixed = options.parse_settings(settings, by_option)
+    by_option |= {name: {"bounds": "--nonnegative"}.get(name, "--monotone") for name in constraints}
+    fixed = options.parse_settings(settings, by_option) | constraints
     if scale is not None:
         fixed["scale"] = scale
     return plan_search(method, measure, fixed, options.comma_separated(models) or None, by_query=by_query)

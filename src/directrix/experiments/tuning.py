@@ -16,6 +16,7 @@ from directrix.measures.base import RankingMeasure
 from directrix.parameters import whole
 from directrix.rankers.method import Method, Trial
 from directrix.rankers.methods import method as find_method
+from directrix.rankers.selection.constrained import keeping, split_settings
 from directrix.types import Int64Array
 
 Search = Literal["grid", "random", "halving"]
@@ -118,7 +119,8 @@ def _check_search(search: Any, n_candidates: Any) -> bool:
 def _grid(entry: Entry, goal: RankingMeasure, axes: Mapping[str, Sequence[Any]]) -> list[Trial]:
     method = entry.resolved
     if entry.grid is None:
-        return method.candidates(goal, entry.settings)
+        others, constraints = split_settings(entry.settings)
+        return keeping(method.candidates(goal, others), goal, constraints)[0]
     for name, values in axes.items():
         if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray) or not len(values):
             raise InputError(

@@ -77,22 +77,27 @@ class LineSearch:
         values = self._exact(scores)[0]
         return float(self._weight @ np.where(self._weight > 0.0, values, 0.0))
 
-    def best(self, scores: Any, direction: Any) -> LinePoint:
+    def best(self, scores: Any, direction: Any, within: tuple[float, float] = (-np.inf, np.inf)) -> LinePoint:
         """Return the best point of ``scores + t * direction``; see `line_search`."""
-        return self.best_within(scores, direction, (np.inf,))[0]
+        return self._best_in(scores, direction, (within,))[0]
 
     def best_within(self, scores: Any, direction: Any, reaches: Sequence[float]) -> tuple[LinePoint, ...]:
         """Return the best point with abs(t) <= reach, for each of several reaches > 0, in one sweep.
 
         Intervals end at the reach.
         """
+        return self._best_in(scores, direction, [(-reach, reach) for reach in reaches])
+
+    def _best_in(
+        self, scores: Any, direction: Any, ranges: Sequence[tuple[float, float]]
+    ) -> tuple[LinePoint, ...]:
         s, u = self._line(scores, direction)
         left, value = -np.inf, 0.0
-        candidates: list[list[Piece]] = [[] for _ in reaches]
+        candidates: list[list[Piece]] = [[] for _ in ranges]
         for t, values in chain(self._pieces(s, u), [(np.array([np.inf]), np.zeros(1))]):
             ends, levels = np.append(left, t), np.append(value, values)
-            for pieces, reach in zip(candidates, reaches, strict=True):
-                inside = ends.clip(-reach, reach)
+            for pieces, (lowest, highest) in zip(candidates, ranges, strict=True):
+                inside = ends.clip(lowest, highest)
                 pieces += widest_of_the_best(inside[:-1], inside[1:], levels[:-1])
             left, value = float(ends[-1]), float(levels[-1])
         return tuple(self._best_of(s, u, pieces) for pieces in candidates)
@@ -188,7 +193,7 @@ class LineSearch:
         return np.unique(np.concatenate([[-np.inf], inner, [np.inf]]))
 
 
-def line_search(
+def line_search(  # noqa: PLR0913
     measure: RankingMeasure | str,
     scores: Any,
     direction: Any,
@@ -197,6 +202,7 @@ def line_search(
     *,
     query_weight: Any = None,
     doc_ids: Any = None,
+    within: tuple[float, float] = (-np.inf, np.inf),
 ) -> LinePoint:
     r"""Find the t that maximises the measure of ``scores + t * direction``, exactly.
 
@@ -222,6 +228,8 @@ def line_search(
         v_q >= 0; queries that the measure skips weigh nothing.
     doc_ids : sequence of str (n_docs,), optional
         Needed by ``ties="trec"`` only.
+    within : (float, float)
+        Limits of t, the first below the second.
 
     Returns
     -------
@@ -233,7 +241,8 @@ def line_search(
     Raises
     ------
     InputError
-        If the arrays do not fit together, the measure is no such sum, or it skips all queries.
+        If the arrays do not fit together, the measure is no such sum, it skips all queries, or ``within`` is
+        no interval.
 
     Notes
     -----
@@ -252,5 +261,10 @@ def line_search(
     >>> line_search("nDCG", scores, feature, labels=[0.0, 1.0, 2.0], qptr=[0, 3])
     LinePoint(t=4.0, value=0.96..., interval=(2.0, inf))
     """
+    if len(within) != 2 or not within[0] < within[1]:
+        raise InputError(
+            f"within={within!r}: two limits of t are needed, the first below the second, e.g. "
+            "within=(0.0, numpy.inf)."
+        )
     search = LineSearch(measure, labels, qptr, query_weight=query_weight, doc_ids=doc_ids)
-    return search.best(scores, direction)
+    return search.best(scores, direction, within)

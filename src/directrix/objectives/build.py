@@ -10,6 +10,7 @@ from directrix.data.stored import StoredFeatures
 from directrix.data.weights import weights_of
 from directrix.errors import InputError
 from directrix.models.linear import LinearModel, one_per_feature
+from directrix.objectives.box import Box
 from directrix.objectives.kernels import kernel_for
 from directrix.objectives.objective import Objective
 from directrix.objectives.penalty import L2
@@ -28,6 +29,7 @@ def make_objective(
     penalty: L2 | None = None,
     query_weight: Any = None,
     doc_weight: Any = None,
+    box: Box | None = None,
 ) -> Objective:
     """Loss of a model's parameters on given data.
 
@@ -47,6 +49,9 @@ def make_objective(
         Factors >= 0 on what each document earns, in the order of ``queries`` (e.g. inverse
         propensities of clicks). ApproxNDCG and ApproxAP divide by the weighted ideal, so that
         their best value stays 1; surrogates that are not a sum over documents take none.
+    box : Box, or None
+        Limits of the parameters. Only trainers with ``takes_box`` use it: `LBFGS`, `SGD`, `Adam` and
+        `CoordinateAscent`.
 
     Raises
     ------
@@ -68,6 +73,7 @@ def make_objective(
         source.cut(queries, kernel_surrogate(parsed), model, weight, documents),
         kernel_for(parsed, model, queries.features),
         penalty or L2(),
+        box,
     )
 
 

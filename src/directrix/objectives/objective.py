@@ -21,6 +21,7 @@ import numpy as np
 from directrix.data.form import as_floats
 from directrix.data.queries import Queries
 from directrix.errors import InputError
+from directrix.objectives.box import Box, nearest_in
 from directrix.objectives.kernels import Composed
 from directrix.objectives.parts import Part
 from directrix.objectives.penalty import L2
@@ -45,6 +46,8 @@ class Objective:
     """Surrogate and model, and how they evaluate a part."""
     penalty: L2
     """Added to the loss."""
+    box: Box | None = None
+    """Limits of the parameters, for trainers with ``takes_box``; the loss is defined beyond them too."""
 
     def value_and_grad(
         self, params: Float64Array, queries: Int64Array | None = None
@@ -128,15 +131,19 @@ class Objective:
         """One epoch of Algorithm 1, in place: `epoch` with steps of ``learning_rate`` times the gradient.
 
         For ApproxRank and a linear model on dense features it is one kernel; where batches are large enough
-        for several threads, it is one kernel for each thread and batch.
+        for several threads, it is one kernel for each thread and batch. With a `box` every step ends at the
+        nearest parameters within it, and there is no such kernel.
         """
         self._check_epoch(params, batch)
+        nearest = nearest_in(self)
 
         def step(grad: Float64Array) -> None:
-            params[:] -= learning_rate * grad
+            params[:] = nearest(params - learning_rate * grad)
 
         def steps(source: Memory, order: Int64Array) -> float:
-            loss = self.kernel.sgd_epoch(source, params, order, batch, learning_rate, self.penalty)
+            loss = None
+            if self.box is None:
+                loss = self.kernel.sgd_epoch(source, params, order, batch, learning_rate, self.penalty)
             return self._steps(params, batch, step, source, order) if loss is None else loss
 
         return self.source.epoch(self.source.checked(order), steps)

@@ -99,7 +99,7 @@ class AutoRanker(Ranker):
     random_state: Any = None
 
     def _train(self, training: Training) -> Self:
-        q, valid, measure, weights, callback, _, verbose, _ = training
+        q, valid, measure, weights, callback, _, verbose, *_ = training
         if callback is not None:
             raise InputError(
                 "AutoRanker takes no callback: it trains many rankers. Set time_budget= to end it, or use "

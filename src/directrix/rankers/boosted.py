@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -23,6 +23,7 @@ from directrix.rankers.categories import check_codes, column_of
 from directrix.rankers.contents import FittedModel
 from directrix.rankers.fitting import Training
 from directrix.rankers.inputs import surrogate_of
+from directrix.rankers.limits import ON_MONOTONE, directions_of
 from directrix.rankers.named_trainers import seed_of
 from directrix.rankers.starts import start_of
 from directrix.rankers.stored import SHARED_CONSTRAINTS, StoredRanker
@@ -32,6 +33,7 @@ from directrix.trainers.boosting import Boosting
 from directrix.types import Float64Array, Result, Surrogate
 
 _LAMBDARANK = "lambdarank"
+_NOT_OF_BOOSTING = ("scale", "categorical_features", "monotone")
 
 
 @dataclass(eq=False, repr=False)
@@ -83,6 +85,9 @@ class BoostedRanker(StoredRanker):
     lightgbm_params : dict, optional
         Further parameters of LightGBM by its own names, e.g. ``{"max_depth": 6, "lambda_l1": 1.0}``; those
         that have a parameter here are refused.
+    monotone : dict, optional
+        From the name or the column (from 0) of a feature to 1, the score never falls where it rises, or -1,
+        it never rises: LightGBM's ``monotone_constraints``. A column of categories has no direction.
     categorical_features : list of int or str, optional
         Columns of categories that arrays hold as whole numbers >= 0, by number from 0 or by name. Columns of
         a frame that have a categorical type are categories anyway: their names are kept, so a frame to score
@@ -142,6 +147,7 @@ class BoostedRanker(StoredRanker):
         "patience": "number or null",
         "anneal": "number or absent",
         "lightgbm_params": "object or null or absent",
+        "monotone": "list or null or absent",
         "categorical_features": "list or null or absent",
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -157,6 +163,7 @@ class BoostedRanker(StoredRanker):
         "patience": [Interval(Integral, 1, None, closed="left"), None],
         "anneal": [Interval(Real, 1, None, closed="left")],
         "lightgbm_params": [dict, None],
+        "monotone": ON_MONOTONE,
         "categorical_features": ["array-like", None],
         "init_model": [HasMethods(["fit_queries", "predict_queries"]), str, os.PathLike, None],
     }
@@ -176,6 +183,7 @@ class BoostedRanker(StoredRanker):
     anneal: float = 1.0
     random_state: Any = None
     lightgbm_params: dict[str, Any] | None = None
+    monotone: Mapping[int | str, int] | None = None
     categorical_features: Sequence[int | str] | None = None
     init_model: Any = None
 
@@ -197,20 +205,35 @@ class BoostedRanker(StoredRanker):
                 "LightGBM's own objective does not support weights of documents; weight whole queries: "
                 "query_weight=, or choose a surrogate: BoostedRanker('YetiRank')."
             )
-        names = [name for name in self.saved_parameters if name not in ("scale", "categorical_features")]
+        names = [name for name in self.saved_parameters if name not in _NOT_OF_BOOSTING]
         settings = {name: self.parameter_to_save(name) for name in names}
+        settings["lightgbm_params"] = further = self._further(training)
         seed = seed_of(0 if self.random_state is None else self.random_state)
-        trainer = Boosting(**settings, seed=int(seed), categorical=self._categorical(data))
+        trainer = Boosting(**settings, seed=int(seed), categorical=self._categorical(data, further))
         judge = None if judged is None else judge_of(measure, judged)
         result, self.trees_ = trainer.grow(
             data, objective, valid=judged, judge=judge, callback=callback, init=self._first_trees(training)
         )
         return trainer, result
 
-    def _categorical(self, data: Queries) -> tuple[int, ...]:
+    def _further(self, training: Training) -> dict[str, Any] | None:
+        """LightGBM's own parameters, with the directions of features."""
+        given = self.lightgbm_params
+        if not self.monotone:
+            return given
+        if "monotone_constraints" in (given or {}):
+            raise InputError(
+                f"monotone={self.monotone!r} and lightgbm_params both have directions of features; give one, "
+                "best monotone."
+            )
+        return {**(given or {}), "monotone_constraints": directions_of(self.monotone, training).tolist()}
+
+    def _categorical(self, data: Queries, further: Mapping[str, Any] | None) -> tuple[int, ...]:
         """Columns that hold categories: by the type of a frame's column, or because the user says so."""
         typed = {i for i, names in enumerate(data.categories or ()) if names is not None}
-        named = {column_of(name, data) for name in self.categorical_features or ()}
+        known, parameter = data.feature_names or (), "categorical_features"
+        given = self.categorical_features or ()
+        named = {column_of(name, known, data.n_features, parameter) for name in given}
         if named and self.scale is not None:
             raise InputError(
                 f"scale={self.scale!r} would take categories for numbers; trees need no scale: leave it out."
@@ -218,12 +241,12 @@ class BoostedRanker(StoredRanker):
         for column in named:
             check_codes(data, column)
         chosen = tuple(sorted(typed | named))
-        given = (self.lightgbm_params or {}).get("monotone_constraints", ())
-        monotone = given.split(",") if isinstance(given, str) else np.ravel(given).tolist()
+        signs = (further or {}).get("monotone_constraints", ())
+        monotone = signs.split(",") if isinstance(signs, str) else np.ravel(signs).tolist()
         free = ("0", "0.0", "None")
         if any(str(monotone[column]).strip() not in free for column in chosen if column < len(monotone)):
             raise InputError(  # LightGBM ends the process
-                f"monotone_constraints={given!r} constrains a column of categories, which have no order; "
+                f"monotone_constraints={signs!r} constrains a column of categories, which have no order; "
                 f"give 0 for the columns {', '.join(map(str, chosen))}."
             )
         return chosen
@@ -237,7 +260,13 @@ class BoostedRanker(StoredRanker):
             from directrix.rankers.loading import load
 
             given = load(given)
-        trees: Trees = start_of(given, BoostedRanker, training, "init_model").trees_
+        first = start_of(given, BoostedRanker, training, "init_model")
+        if (directions_of(self.monotone, training) != directions_of(first.monotone, training)).any():
+            raise InputError(
+                f"init_model has monotone={first.monotone!r}, this ranker monotone={self.monotone!r}; trees "
+                "that are added up need the same directions: give both the same."
+            )
+        trees: Trees = first.trees_
         return trees
 
     @property

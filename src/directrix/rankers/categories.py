@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from directrix.data.categories import Categories
 from directrix.data.queries import Queries
-from directrix.errors import InputError
+from directrix.errors import InputError, short_text
 from directrix.types import is_sparse
 
 _ADVICE = {
@@ -61,15 +62,14 @@ def refuse_categories(q: Queries, what: str) -> None:
         )
 
 
-def column_of(name: int | str, q: Queries) -> int:
-    """Return the column of a feature by its number from 0, or its name."""
-    known = q.feature_names or ()
+def column_of(name: int | str, known: Sequence[str], n_features: int, parameter: str) -> int:
+    """Return the column of a feature by its number from 0, or its name, as a ``parameter`` gives it."""
     if isinstance(name, str) and name in known:
         return known.index(name)
-    if isinstance(name, int | np.integer) and not isinstance(name, bool) and 0 <= name < q.n_features:
+    if isinstance(name, int | np.integer) and not isinstance(name, bool) and 0 <= name < n_features:
         return int(name)
     raise InputError(
-        f"categorical_features has {name!r}; the data have {q.n_features} features, numbered from 0"
+        f"{parameter} has {short_text(name)}; the data have {n_features} features, numbered from 0"
         + (f", with the names {', '.join(known[:20])}." if known else " and without names.")
     )
 

@@ -98,7 +98,7 @@ class EnsembleRanker(Saved, Ranker):
         return ensemble
 
     def _train(self, training: Training) -> Self:
-        q, valid, measure, (by_document, by_query), callback, _, verbose, _ = training
+        q, valid, measure, (by_document, by_query), callback, _, verbose, *_ = training
         self._checked_weights()
         members = [
             clone(member).fit_queries(

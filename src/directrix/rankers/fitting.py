@@ -28,6 +28,17 @@ class Training(NamedTuple):
     scale: Any = None  # fitted; the queries are scaled by it
     verbose: int = 0  # print every n-th step
     patience: int | None = None  # instead of that of the ranker
+    names: tuple[str, ...] | None = None  # of the features, before they are scaled
+
+    @property
+    def n_columns(self) -> int:
+        """Scaled columns of a feature."""
+        return 1 if self.scale is None else int(self.scale.n_columns)
+
+    @property
+    def n_given(self) -> int:
+        """Number of features, before they are scaled."""
+        return self.queries.n_features // self.n_columns
 
     def watched(self, measure: RankingMeasure) -> Training:
         """Return the training with a callback that prints every ``verbose``-th step too."""
@@ -65,7 +76,7 @@ def training_for(  # noqa: PLR0913
     if early_stopping_rounds is not None:
         _check_stopping(ranker, valid, early_stopping_rounds)
     watch = None if callback is None else _joined(callback)
-    return Training(q, valid, goal, weights, watch, None, every, early_stopping_rounds)
+    return Training(q, valid, goal, weights, watch, None, every, early_stopping_rounds, q.feature_names)
 
 
 def _check_stopping(ranker: Any, valid: Queries | None, rounds: Any) -> None:

@@ -18,13 +18,15 @@ from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.dcg import NDCG
 from directrix.models.rows import row_slice
+from directrix.objectives.box import Box
 from directrix.objectives.build import make_objective
 from directrix.objectives.penalty import L2
 from directrix.rankers.base import Ranker
 from directrix.rankers.contents import FittedModel
 from directrix.rankers.fitting import Training
 from directrix.rankers.inputs import row_weights
-from directrix.rankers.named_trainers import trainer_of
+from directrix.rankers.limits import CONSTRAINTS
+from directrix.rankers.named_trainers import check_box, trainer_of
 from directrix.rankers.starts import given_weights, start_of
 from directrix.rankers.stored import SHARED_CONSTRAINTS, StoredRanker
 from directrix.rankers.training import judge_of, kept_start
@@ -100,14 +102,27 @@ class GradientRanker(StoredRanker):
         # a trainer for the measure of fit cannot be made before fit
         return self.trainer if hasattr(trainer, "measure") else trainer
 
+    @property
+    def is_constrained(self) -> bool:
+        """Whether parameters have limits."""
+        return any(bool(getattr(self, name, None)) for name in CONSTRAINTS)
+
+    def _box(self, training: Training) -> Box | None:
+        """Limits of the parameters, on scaled features."""
+        return None
+
     def _penalty(self, start: Float64Array) -> L2:
         return L2(float(self.l2))
 
     def _minimise(self, training: Training, surrogate: Surrogate) -> tuple[Trainer, Result]:
         data, judged, measure, weights, callback, *_ = training
+        if self.is_constrained:
+            check_box(self.trainer, self.trainers)
         trainer = trainer_of(self, measure)
         start = self._start(training)
         self._given = None if isinstance(self.start, str) else start
+        box = self._box(training)
+        start = start if box is None else box.nearest(start)
         objective = make_objective(
             data,
             surrogate,
@@ -115,6 +130,7 @@ class GradientRanker(StoredRanker):
             penalty=self._penalty(start),
             doc_weight=weights[0],
             query_weight=weights[1],
+            box=box,
         )
         watched = trainer
         if judged is not None:
@@ -199,6 +215,13 @@ def decompose(ranker: Ranker, q: Queries) -> tuple[Model, Float64Array, Queries,
             "or MLPRanker is needed.",
             python="Type e.g. LinearRanker('ApproxNDCG').fit(X, y, qid=qid).",
             shell="Type e.g. `directrix train --model linear --single`.",
+        )
+    if trained.is_constrained:
+        raise InputError(
+            "this ranker has bounds or monotone features; weights that are moved a little may leave their "
+            "limits.",
+            python="Train it without, or give weights, ranker.coef_, to compare with all others.",
+            shell="Train without --nonnegative and --monotone.",
         )
     queries = trained._ready(q)
     return trained._model(), trained._params.copy(), queries, trained

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
@@ -10,8 +11,11 @@ from sklearn.utils._param_validation import StrOptions
 
 from directrix.data.queries import Queries
 from directrix.models.linear import LinearModel
+from directrix.objectives.box import Box
 from directrix.objectives.penalty import L2
+from directrix.rankers.fitting import Training
 from directrix.rankers.gradient import GradientRanker, constraints
+from directrix.rankers.limits import ON_MONOTONE, box_of
 from directrix.rankers.named_trainers import trainer_names
 from directrix.trainers.regression import regression_start
 from directrix.types import Float64Array, Surrogate, Trainer
@@ -49,6 +53,16 @@ class LinearRanker(GradientRanker):
         ``LinearRanker("RankSVM", l2=0.01)`` (ibid., Sect. 4.4.1); or these, on scaled features. A ranker that
         is not fitted is fitted to the training queries first, on features scaled in the same way. So it is in
         a cross-validation, because scikit-learn's ``clone`` makes an unfitted copy.
+    bounds : "nonnegative" or dict, optional
+        Limits of weights: all >= 0, or from the name or the column (from 0) of a feature to (low, high), None
+        for no limit, equal numbers for a fixed weight: ``{"price": (None, 0), "clicks": (0, None)}``. They
+        hold for weights on scaled features, with several scales for each of the feature's weights. Every
+        scale is increasing, so signs mean the same for features as they came. Trainers "lbfgs", "sgd",
+        "adam" and "coordinate-ascent" stay within limits, `Anneal` and `Restarts` around them too; the
+        others refuse. A start beyond is moved to the nearest weights within.
+    monotone : dict, optional
+        From the name or the column of a feature to 1, its weight is >= 0, or -1, it is <= 0; with ``bounds``
+        both hold.
     center : {"zero", "start"}
         Where the penalty pulls to: w_c above. "start" is the penalty of SmoothRank (Chapelle & Wu 2010).
     max_iter : int >= 0
@@ -99,10 +113,14 @@ class LinearRanker(GradientRanker):
     trainers: ClassVar[frozenset[str]] = trainer_names(LinearModel)
     saved_parameters: ClassVar[dict[str, str]] = {
         **GradientRanker.saved_parameters,
+        "bounds": "list or text or null or absent",
+        "monotone": "list or null or absent",
         "center": "text or absent",
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **constraints(trainers, frozenset({"regression", "zero"})),
+        "bounds": [StrOptions({"nonnegative"}), dict, None],
+        "monotone": ON_MONOTONE,
         "center": [StrOptions({"zero", "start"})],
     }
 
@@ -112,6 +130,8 @@ class LinearRanker(GradientRanker):
     l2: float = 0.0
     scale: str | None = None
     start: Any = "regression"
+    bounds: Mapping[int | str, tuple[float | None, float | None]] | str | None = None
+    monotone: Mapping[int | str, int] | None = None
     center: str = "zero"
     max_iter: int = 200
     patience: int | None = None
@@ -126,6 +146,9 @@ class LinearRanker(GradientRanker):
 
     def _first(self, q: Queries, weight: Float64Array | None) -> Float64Array:
         return np.zeros(q.n_features) if self.start == "zero" else regression_start(q, sample_weight=weight)
+
+    def _box(self, training: Training) -> Box | None:
+        return box_of(self.bounds, self.monotone, training)
 
     def _penalty(self, start: Float64Array) -> L2:
         return L2(float(self.l2), start if self.center == "start" else None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar, get_args
@@ -13,9 +14,11 @@ from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.models.mlp import Activation, MLPModel
 from directrix.models.scoring import scores_of
+from directrix.objectives.box import Box
 from directrix.rankers.contents import FittedModel
 from directrix.rankers.fitting import Training
 from directrix.rankers.gradient import GradientRanker, constraints
+from directrix.rankers.limits import ON_MONOTONE, network_box
 from directrix.rankers.named_trainers import seed_of, trainer_names
 from directrix.surrogates.listwise import ListNet
 from directrix.types import Float64Array, Surrogate, Trainer
@@ -56,6 +59,14 @@ class MLPRanker(GradientRanker):
     start : "random", MLPRanker, or array (n_params,)
         Where training starts: random weights, or as in `LinearRanker` those of another ranker with the same
         layers, or these, in the order of ``params_``.
+    monotone : dict, optional
+        From the name or the column (from 0) of a feature to 1, the score never falls where it rises, or -1,
+        it never rises: exact, for any documents. The feature's weights in the first layer, and in the linear
+        term, have that sign, and all weights of later layers are >= 0 (Daniels & Velikova 2010,
+        doi:10.1109/TNN.2010.2044803). With "relu" scores are then convex in the features; "tanh" can level
+        off. Random first weights of the wrong sign are turned, and those of later layers divided by the
+        root of their number; other starts are moved as ``bounds`` of `LinearRanker` say. Trainers "adam",
+        "sgd" and "lbfgs".
     max_iter : int >= 0
         Iterations (epochs of "adam" and "sgd"); 0 keeps the start.
     patience : int >= 1, optional
@@ -93,8 +104,13 @@ class MLPRanker(GradientRanker):
     missing_shows: ClassVar[bool] = False  # relu(-inf) is 0
     moves_smoothly: ClassVar[bool] = True
     trainers: ClassVar[frozenset[str]] = trainer_names(MLPModel)
+    saved_parameters: ClassVar[dict[str, str]] = {
+        **GradientRanker.saved_parameters,
+        "monotone": "list or null or absent",
+    }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **constraints(trainers, frozenset({"random"})),
+        "monotone": ON_MONOTONE,
         "hidden": [tuple, list],
         "activation": [StrOptions(set(get_args(Activation)))],
         "residual": ["boolean"],
@@ -111,6 +127,7 @@ class MLPRanker(GradientRanker):
     l2: float = 1e-4
     scale: str | None = "standard"
     start: Any = "random"
+    monotone: Mapping[int | str, int] | None = None
     max_iter: int = 60
     patience: int | None = 12
     warm_start: bool = False
@@ -133,6 +150,20 @@ class MLPRanker(GradientRanker):
                 f"{n_params}; fit with warm_start=False to start from random weights."
             )
         return start
+
+    def _box(self, training: Training) -> Box | None:
+        return network_box(self._model(), self.monotone, training)
+
+    def _begun(self, training: Training) -> Float64Array:
+        start, box = super()._begun(training), self._box(training)
+        if box is None or not isinstance(self.start, str):
+            return start
+        # half of them would be 0 at the nearest point of the box
+        turned = np.where(box.nearest(start) == start, start, -start)
+        later = self._model().layers(turned, training.queries.n_features)[1:]
+        for width, layer in zip(self.hidden, later, strict=True):
+            layer.weights[:width] /= width**0.5  # of one sign they add up, of both they would cancel out
+        return turned
 
     def _n_params(self, q: Queries) -> int:
         return self._model().n_params(q.n_features)

@@ -14,6 +14,7 @@ from directrix.measures.names import measure as parse_measure
 from directrix.rankers.contents import Contents
 from directrix.rankers.ensemble import EnsembleRanker
 from directrix.rankers.kinds import KINDS
+from directrix.rankers.limits import CONSTRAINTS, from_entries
 from directrix.rankers.named_trainers import trainer_from
 from directrix.rankers.persistence import SAVE_AGAIN, check, naming
 from directrix.rankers.stored import StoredRanker
@@ -89,6 +90,7 @@ def _unfitted(path: str, kind: type[StoredRanker], training: Mapping[str, Any]) 
     settings = {name: stored[name] for name in kind.saved_parameters if name in stored}
     parsed: dict[str, Any] = {"surrogate": training["surrogate"]}
     try:
+        settings |= {name: from_entries(name, settings[name]) for name in CONSTRAINTS if name in settings}
         if _OBJECT.fullmatch(settings.get("trainer", "")):
             # one that is not known here stays text, which fit refuses and predict does not need
             parsed["trainer"] = trainer_from(settings.pop("trainer"))

@@ -1,7 +1,7 @@
 """Trainers by name, as in ``trainer="lbfgs"`` of a ranker, and from their printed form.
 
 Trainers declare what is needed here: ``short_name``, ``budget`` (the field that a ranker's ``max_iter``
-sets), and ``models`` (the classes that they train).
+sets), ``models`` (the classes that they train), and ``takes_box`` if they stay within limits of parameters.
 """
 
 from __future__ import annotations
@@ -46,6 +46,24 @@ def trainer_of(ranker: Any, goal: RankingMeasure) -> Trainer:
     taken = {field.name for field in fields(kind)}
     trainer: Trainer = kind(**{name: value for name, value in settings.items() if name in taken})
     return trainer
+
+
+def takes_box(trainer: Trainer | str) -> bool:
+    """Whether a trainer, or the one that it wraps, keeps parameters within the limits of an objective."""
+    known: Any = _NAMED.get(trainer) if isinstance(trainer, str) else trainer
+    while hasattr(known, "trainer"):
+        known = known.trainer
+    return bool(getattr(known, "takes_box", False))
+
+
+def check_box(trainer: Trainer | str, names: frozenset[str]) -> None:
+    """Raise `InputError` for a trainer that would leave the limits; ``names`` are those of its ranker."""
+    if not takes_box(trainer):
+        able = ", ".join(repr(name) for name in sorted(names) if takes_box(name))
+        raise InputError(
+            f"trainer={trainer!r} does not keep parameters within limits, which bounds and monotone need; "
+            f"choose one of {able}, or leave bounds and monotone out."
+        )
 
 
 def seed_of(random_state: Any) -> Any:

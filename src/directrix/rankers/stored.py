@@ -20,6 +20,7 @@ from directrix.rankers.categories import matched
 from directrix.rankers.contents import FittedModel
 from directrix.rankers.fitting import Training
 from directrix.rankers.inputs import check_finite, check_names, check_reached, check_scores, surrogate_of
+from directrix.rankers.limits import CONSTRAINTS, to_entries
 from directrix.rankers.persistence import Saved
 from directrix.rankers.training import last_smoothing, measure_of, sharpened, training_record
 from directrix.types import Float64Array, Result
@@ -113,7 +114,8 @@ class StoredRanker(Saved, Ranker):
 
     def parameter_to_save(self, name: str) -> Any:
         """Value of a constructor's parameter as the model file holds it, or what ``fit`` got in its place."""
-        return self._patience if name == "patience" else getattr(self, name)
+        value = self._patience if name == "patience" else getattr(self, name)
+        return to_entries(value) if name in CONSTRAINTS else value
 
     @abstractmethod
     def _minimise(self, training: Training, surrogate: Any) -> tuple[Any, Result]:

@@ -9,6 +9,7 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 
 from directrix.errors import InputError
+from directrix.objectives.box import nearest_in
 from directrix.parameters import number, whole
 from directrix.trainers.epochs import Seed, in_batches, over_epochs
 from directrix.types import Callback, Float64Array, Int64Array, Objective, Result
@@ -26,7 +27,8 @@ class Adam:
         \theta &\leftarrow \theta - \eta \,
             \frac{m / (1 - \beta_1^t)}{\sqrt{v / (1 - \beta_2^t)} + \epsilon}
 
-    with the gradient g of a batch of queries at step t = 1, 2, ... of T.
+    with the gradient g of a batch of queries at step t = 1, 2, ... of T. Within limits of the parameters
+    every step ends at the nearest point within them.
 
     Parameters
     ----------
@@ -71,6 +73,7 @@ class Adam:
     """
 
     short_name: ClassVar[str] = "adam"
+    takes_box: ClassVar[bool] = True
     budget: ClassVar[str] = "epochs"
     models: ClassVar[tuple[type, ...]] = (object,)
 
@@ -115,7 +118,8 @@ class Adam:
         t, betas = 0, (float(self.betas[0]), float(self.betas[1]))
         eps, average = float(self.eps), float(self.average)
         n_steps = self.epochs * -(-objective.n_queries // self.batch)
-        current = np.array(start, dtype=np.float64)
+        nearest = nearest_in(objective)
+        current = nearest(np.array(start, dtype=np.float64))
         mean, square, total = (np.zeros(len(start)) for _ in range(3))
 
         def step(grad: Float64Array) -> None:
@@ -123,10 +127,15 @@ class Adam:
             t += 1
             rate = float(self.learning_rate) * self._factor(t, n_steps)
             adam_step(grad, betas, eps, rate, average, t, current, mean, square, total)
+            inside = nearest(current)
+            if inside is not current:  # `total` holds steps that end within the limits
+                total[:] += (1.0 - average) * (inside - current)
+                current[:] = inside
 
         def one_epoch(params: Float64Array, order: Int64Array, before: float) -> float:
             loss = in_batches(objective, current, order, self.batch, step)
             np.divide(total, 1.0 - average**t, out=params)
+            params[:] = nearest(params)  # rounding may leave the limits
             return loss
 
         rng = np.random.default_rng(self.random_state)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from directrix.errors import InputError
+from directrix.objectives.box import nearest_in
 from directrix.parameters import number
 from directrix.trainers.progress import Progress, added_counts
 from directrix.trainers.requirements import check_trainer
@@ -105,6 +106,7 @@ class Anneal:
                 "none; make it by linear_objective, or train without Anneal."
             )
         progress, smoothing = Progress(start, callback), self.start
+        progress.params = nearest_in(objective)(progress.params)
         rounds: list[Result] = []
         with progress:
             first = objective.at(self.start).value_and_grad(progress.params)[0]

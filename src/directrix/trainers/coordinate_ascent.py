@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from directrix.measures.line_search import LineSearch
 from directrix.measures.names import measure as parse_measure
 from directrix.models.linear import LinearModel
 from directrix.models.rows import column_reader
+from directrix.objectives.box import nearest_in
 from directrix.objectives.objective import Objective as DataObjective
 from directrix.parameters import number, whole
 from directrix.trainers.progress import Progress
@@ -48,8 +49,9 @@ class CoordinateAscent:
     does not depend on the length of w: after every sweep :math:`\lVert w\rVert_1 = 1`.
 
     A start of zeros is replaced by equal weights, as in the paper: with all documents tied the first
-    weight alone would decide. The loss never rises. `BestSoFar` keeps the sweep that is best on
-    validation queries. A sweep costs one `line_search` per feature.
+    weight alone would decide. Within limits of the weights every line is searched between its two limits,
+    and weights whose limits do not allow length 1 keep their length. The loss never rises. `BestSoFar` keeps
+    the sweep that is best on validation queries. A sweep costs one `line_search` per feature.
 
     References
     ----------
@@ -65,6 +67,7 @@ class CoordinateAscent:
     """
 
     short_name: ClassVar[str] = "coordinate-ascent"
+    takes_box: ClassVar[bool] = True
     budget: ClassVar[str] = "max_iter"
     models: ClassVar[tuple[type, ...]] = (LinearModel,)
 
@@ -102,11 +105,14 @@ class CoordinateAscent:
         search = LineSearch(
             self.measure, q.labels, q.qptr, query_weight=linear.query_weight, doc_ids=q.doc_ids
         )
+        nearest, low, high = _limits(linear, len(start))
         column, features = column_reader(q.features), np.array(varying_features(q), dtype=np.int64)
+        features = features[low[features] < high[features]]
         rng = np.random.default_rng(self.random_state)
-        params = np.array(start, dtype=np.float64)
+        params = nearest(np.array(start, dtype=np.float64))
         if not params.any():
-            params[:] = 1.0 / len(params)
+            equal = np.full(len(params), 1.0 / len(params))
+            params = np.where(nearest(equal) == 0.0, nearest(-equal), nearest(equal))
         progress, sweep = Progress(params, callback), 0
         with progress:
             point, before = _judged(linear, search, params), -np.inf
@@ -122,13 +128,16 @@ class CoordinateAscent:
                     progress.end("max_iter", message)
                 sweep, before = sweep + 1, point.value
                 for f in rng.permutation(features):
-                    best = search.best(point.scores, column(int(f)))
+                    within = low[f] - point.params[f], high[f] - point.params[f]
+                    best = search.best(point.scores, column(int(f)), within)
                     if best.value > point.value:
                         moved = point.params.copy()
                         moved[f] += best.t
-                        point = max(point, _judged(linear, search, moved), key=lambda p: p.value)
-                scaled = _judged(linear, search, point.params / np.abs(point.params).sum())
-                point = scaled if scaled.value >= point.value else point
+                        point = max(point, _judged(linear, search, nearest(moved)), key=lambda p: p.value)
+                shorter = point.params / (np.abs(point.params).sum() or 1.0)
+                if linear.box is None or linear.box.holds(shorter):
+                    scaled = _judged(linear, search, shorter)
+                    point = scaled if scaled.value >= point.value else point
         counts = {"searches": sweep * len(features)} if progress.trace else {}
         return progress.result(counts, own_loss=True)
 
@@ -139,6 +148,13 @@ class _Point(NamedTuple):
     params: Float64Array
     scores: Float64Array
     value: float
+
+
+def _limits(linear: DataObjective, n: int) -> tuple[Any, Float64Array, Float64Array]:
+    """What takes weights into their limits, and the limits."""
+    box = linear.box
+    low, high = (np.full(n, -np.inf), np.full(n, np.inf)) if box is None else (box.low, box.high)
+    return nearest_in(linear), low, high
 
 
 def _judged(linear: DataObjective, search: LineSearch, params: Float64Array) -> _Point:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from directrix.objectives.box import nearest_in
 from directrix.threads import one_blas_thread
 from directrix.trainers.progress import Progress
 from directrix.types import Callback, Float64Array, Int64Array, Objective, Result
@@ -32,10 +33,10 @@ def over_epochs(
 
     The result is the last epoch and its loss; where one is not finite, the last epoch before that.
     """
-    params = np.array(start, dtype=np.float64)
+    params = nearest_in(objective)(np.array(start, dtype=np.float64))
     earlier = before = params.copy()
     loss, _ = objective.value_and_grad(params)
-    progress, epoch = Progress(start, callback), 0
+    progress, epoch = Progress(params, callback), 0
     with progress:
         for epoch in range(epochs + 1):
             if epoch:

@@ -8,6 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from directrix.data.form import as_floats
+from directrix.objectives.box import Box, nearest_in
 from directrix.parameters import number, whole
 from directrix.threads import one_blas_thread
 from directrix.trainers.progress import Progress
@@ -28,7 +30,8 @@ class Descent(Progress):
     def __init__(
         self, objective: Objective, start: Float64Array, callback: Callback | None, max_iter: int
     ) -> None:
-        super().__init__(start, callback)
+        self.nearest = nearest_in(objective)
+        super().__init__(self.nearest(as_floats(start, "start")), callback)
         self.objective, self.max_iter = objective, max_iter
         self.evaluations = 0
 
@@ -99,14 +102,15 @@ class FullGradients:
 
 @dataclass(frozen=True)
 class LBFGS(FullGradients):
-    """Limited-memory BFGS with a strong-Wolfe line search (SciPy's L-BFGS-B without bounds).
+    """Limited-memory BFGS with a strong-Wolfe line search (SciPy's L-BFGS-B).
 
     Parameters
     ----------
     max_iter : int >= 1
         Iterations, each one evaluation of the loss or a few.
     tol : float >= 0
-        Converged when no component of the gradient exceeds it.
+        Converged when no component of the gradient exceeds it; within limits of the parameters, of the
+        projected gradient: components that point out of the limits count as 0.
     ftol : float >= 0
         Converged when an iteration lowers the loss by less than this, relative to max(abs(loss), 1).
     memory : int >= 1
@@ -114,7 +118,8 @@ class LBFGS(FullGradients):
 
     References
     ----------
-    Liu & Nocedal (1989), doi:10.1007/BF01589116.
+    Liu & Nocedal (1989), doi:10.1007/BF01589116; within limits Byrd, Lu, Nocedal & Zhu (1995),
+    doi:10.1137/0916069.
 
     Examples
     --------
@@ -126,6 +131,7 @@ class LBFGS(FullGradients):
     """
 
     short_name: ClassVar[str] = "lbfgs"
+    takes_box: ClassVar[bool] = True
 
     memory: int = 10
 
@@ -157,16 +163,22 @@ class LBFGS(FullGradients):
         InputError
             If the objective is ``value_free`` (LambdaRank): a line search needs its losses.
         """
-        from scipy.optimize import minimize
+        from scipy.optimize import Bounds, minimize
+
+        box: Box | None = getattr(objective, "box", None)
 
         def loop(descent: Descent) -> int:
+            if box is not None and (box.low == box.high).all():
+                descent.evaluate(descent.params)
+                descent.end("converged", "all parameters are fixed")
             outcome = minimize(
                 descent.evaluate,
                 descent.params,
                 jac=True,
                 method="L-BFGS-B",
+                bounds=None if box is None else Bounds(box.low, box.high),
                 callback=lambda intermediate_result: descent.step(
-                    intermediate_result.x, float(intermediate_result.fun)
+                    descent.nearest(intermediate_result.x), float(intermediate_result.fun)
                 ),
                 options={
                     "maxiter": self.max_iter,

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from directrix.objectives.box import nearest_in
 from directrix.parameters import number, whole
 from directrix.trainers.epochs import Seed, in_batches, over_epochs
 from directrix.types import Callback, Float64Array, Int64Array, Objective, Result
@@ -21,6 +22,8 @@ class SGD:
     r"""One step per query (or batch of queries), in a new random order every epoch.
 
     .. math:: \theta \leftarrow \theta - \eta \nabla L_q(\theta)
+
+    Within limits of the parameters every step ends at the nearest point within them.
 
     Parameters
     ----------
@@ -65,6 +68,7 @@ class SGD:
     """
 
     short_name: ClassVar[str] = "sgd"
+    takes_box: ClassVar[bool] = True
     budget: ClassVar[str] = "epochs"
     models: ClassVar[tuple[type, ...]] = (object,)
     _watched: ClassVar[Any] = None  # a function would be taken for a method
@@ -122,6 +126,7 @@ class SGD:
         rng = np.random.default_rng(self.random_state)
         watched: Callable[[Float64Array], float] | None = self._watched
         rate, flat, restarts, last = self.learning_rate, 0, [0], np.nan
+        nearest = nearest_in(objective)
 
         def one_epoch(params: Float64Array, order: Int64Array, before: float) -> float:
             nonlocal rate, flat, last
@@ -131,7 +136,7 @@ class SGD:
             restart = flat == self.restart_after
             restarts.append(restarts[-1] + restart)
             if restart:
-                params[:] = rng.standard_normal(len(params)) / np.sqrt(len(params))
+                params[:] = nearest(rng.standard_normal(len(params)) / np.sqrt(len(params)))
                 rate, flat = self.learning_rate, 0
             loss = self._epoch(objective, params, order, rate)
             rise = loss - before
@@ -152,7 +157,9 @@ class SGD:
         if whole_epoch is not None:
             return float(whole_epoch(params, order, rate, self.batch))
 
+        nearest = nearest_in(objective)
+
         def step(grad: Float64Array) -> None:
-            params[:] -= rate * grad
+            params[:] = nearest(params - rate * grad)
 
         return in_batches(objective, params, order, self.batch, step)

@@ -136,6 +136,12 @@ def remarks_on_packages(absent: Sequence[Method]) -> Iterator[str]:
         )
 
 
+def remarks_on_constraints(unable: Sequence[str]) -> Iterator[str]:
+    """Yield a remark on methods that cannot keep to the constraints."""
+    if unable:
+        yield f"{', '.join(unable)}: not trained, because they cannot keep to the constraints"
+
+
 def remarks_on_trials(
     without_weights: Sequence[str],
     failed: Mapping[str, InputError],

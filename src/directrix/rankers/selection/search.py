@@ -22,14 +22,10 @@ from directrix.rankers.selection import choose
 from directrix.rankers.selection.blend import Blend, judged
 from directrix.rankers.selection.choice import choice, needs_queries
 from directrix.rankers.selection.clock import Clock, Progress
+from directrix.rankers.selection.constrained import keeping, split_settings
 from directrix.rankers.selection.race import Race
 from directrix.rankers.selection.result import Search
-from directrix.rankers.selection.trial import (
-    Target,
-    Trained,
-    refit,
-    selection_folds,
-)
+from directrix.rankers.selection.trial import Target, Trained, refit, selection_folds
 from directrix.rankers.training import goal_of, surrogate_gap, values_of
 
 
@@ -40,6 +36,8 @@ class SearchPlan(NamedTuple):
     trials: Sequence[Trial]
     absent: tuple[Method, ...] = ()
     """Methods that are left out because their packages are not installed."""
+    unable: tuple[str, ...] = ()
+    """Methods that are left out because they cannot keep to the constraints."""
 
     @property
     def takes_missing(self) -> bool:
@@ -80,8 +78,9 @@ def search(  # noqa: PLR0913
     method, measure : Method or str, measure or str
         What to search, several as "A,B", "auto": those that suit the measure; and what chooses.
     settings, models : mapping, names, optional
-        Settings to fix: they replace the grid's values; and which models may be trained: "linear", "mlp",
-        "stumps", "trees", default all that are installed.
+        Settings to fix: they replace the grid's values, and with ``bounds`` or ``monotone`` only methods that
+        keep to them are tried; and which models may be trained: "linear", "mlp", "stumps", "trees", default
+        all that are installed.
     by_query : bool
         Try scales by query too. The ranker may then need all documents of a query to score one of them.
     folds : int >= 1, optional
@@ -143,12 +142,14 @@ def plan_search(
     """
     measure = goal_of(measure)
     method = method_named(method) if isinstance(method, str) else method
-    trials = _with_models(method.candidates(measure, settings), models)
+    others, constraints = split_settings(settings)
+    trials = _with_models(method.candidates(measure, others), models)
+    trials, unable = keeping(trials, measure, constraints)
     for trial in trials:
         trial.ranker(measure).check_parameters()
     suited = method.suited(measure) if isinstance(method, Auto) else ()
     absent = tuple(m for m in suited if not m.is_installed and (models is None or m.model in models))
-    return SearchPlan(measure, trials if by_query else _without_queries(trials), absent)
+    return SearchPlan(measure, trials if by_query else _without_queries(trials), absent, unable)
 
 
 def run_search(  # noqa: PLR0913
@@ -205,6 +206,7 @@ def run_search(  # noqa: PLR0913
         *choose.remarks_on_gains(plan.measure, gap),
         *choose.remarks_on_scales(ranker),
         *choose.remarks_on_packages(plan.absent),
+        *choose.remarks_on_constraints(plan.unable),
         *choose.remarks_on_trials(
             without_weights, race.failed, race.n_untried, len(trials), time_budget, candidates
         ),

@@ -15,6 +15,7 @@ from directrix.errors import InputError
 from directrix.kernels import working_time
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.inputs import Weights
+from directrix.rankers.limits import CONSTRAINTS
 from directrix.rankers.method import Trial
 from directrix.rankers.selection.clock import Clock, Pace
 from directrix.rankers.selection.curve import LearningCurve, mean_curve
@@ -157,8 +158,9 @@ class Candidate:
 
     @property
     def label(self) -> str:
-        """Method and settings in one line: ``ApproxNDCG alpha=10 l2=0.001``."""
-        settings = (f"{k}={v:g}" if isinstance(v, float) else f"{k}={v}" for k, v in self.settings.items())
+        """Method and settings in one line, without constraints: ``ApproxNDCG alpha=10 l2=0.001``."""
+        varied = {name: value for name, value in self.settings.items() if name not in CONSTRAINTS}
+        settings = (f"{k}={v:g}" if isinstance(v, float) else f"{k}={v}" for k, v in varied.items())
         return " ".join([self.method, *settings])
 
 
