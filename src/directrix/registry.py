@@ -218,9 +218,7 @@ NAMESPACES = {
         "surrogate_tendencies": "experiments.tendency_on_data",
         "write_training_report": "reports.training",
     },
-    "export": {
-        "Verification": "export.verification",
-    },
+    "export": {"Verification": "export.verification"},
     "laws": {
         "LawBroken": "laws.check",
         "ap_bound": "laws.bounds",

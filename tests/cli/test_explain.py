@@ -166,6 +166,15 @@ def test_limits_are_those_of_the_model(files, tmp_path):
     assert "The training of the MLPRanker ended early" in both
 
 
+def test_constraints_are_on_the_card(run, files, tmp_path):
+    q = dx.read_letor(files.train)
+    ranker = dx.LinearRanker("ListNet", bounds={1: (0, None)}, monotone={0: 1, 3: -1})
+    ranker.fit_queries(q, measure="nDCG@5").save(tmp_path / "m.json")
+    shown = run("describe", tmp_path / "m.json").stdout
+    assert "column 1: [0, None]" in shown
+    assert "column 0: 1, column 3: -1" in shown
+
+
 def test_importance_without_data_is_that_of_the_model(files, tmp_path):
     from directrix.experiments import model_card
 

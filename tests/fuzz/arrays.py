@@ -34,6 +34,15 @@ class _Lazy:
         return np.asarray(self.value, dtype)
 
 
+def _polars_series(values):
+    import polars as pl
+
+    try:
+        return pl.Series(values)
+    except pl.exceptions.PanicException:  # its constructor of some mixed values
+        return pl.Series(map(str, values))
+
+
 def _containers(value: Any) -> dict[str, Callable[[], Any]]:
     import pandas as pd
     import polars as pl
@@ -52,7 +61,7 @@ def _containers(value: Any) -> dict[str, Callable[[], Any]]:
         "nullable": lambda: pd.array([None, *array.ravel().tolist()][: array.size], dtype="Float64"),
         "category": lambda: pd.Series(array.ravel().astype(str), dtype="category"),
         "polars": lambda: pl.DataFrame(rows.astype(float)),
-        "polars series": lambda: pl.Series(array.ravel().tolist()),
+        "polars series": lambda: _polars_series(array.ravel().tolist()),
         "csr": lambda: sp.csr_array(rows.astype(float)),
         "coo": lambda: sp.coo_array(rows.astype(float)),
         "csc matrix": lambda: sp.csc_matrix(rows.astype(float)),

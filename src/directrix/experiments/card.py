@@ -18,6 +18,7 @@ from directrix.experiments.significance.effects import t_interval
 from directrix.measures.names import measure as parse_measure
 from directrix.rankers.digests import digest
 from directrix.rankers.kinds import KINDS
+from directrix.rankers.limits import CONSTRAINTS
 from directrix.rankers.loading import load
 from directrix.rankers.training import mean_over_queries, values_of
 
@@ -117,9 +118,11 @@ def _model(content: dict[str, Any]) -> dict[str, Any]:
     }
     parts = ("surrogate", "trainer", "seed")
     result = {part: record["result"][part] for part in ("status", "message")}
+    set_by_user = {name: record["parameters"].get(name) for name in CONSTRAINTS}
     return {
         **described,
         "size": sizes[kind](),
+        "constraints": {name: value for name, value in set_by_user.items() if value},
         "scale": None if scale is None else record["parameters"].get("scale") or scale.get("kind"),
         **{part: record[part] for part in parts},
         **result,

@@ -70,8 +70,17 @@ def _training(found: dict[str, Any]) -> Table:
     for number, one in enumerate(model.get("members", [model]), start=1):
         mark = f" {number}" if "members" in model else ""
         rows += [(f"{part}{mark}", one[part]) for part in ("surrogate", "trainer", "seed")]
+        rows += [(f"{name}{mark}", _limits(limits)) for name, limits in one["constraints"].items()]
         rows.append((f"end{mark}", f"{one['status']}: {one['message']}"))
     return _listed("Training", rows)
+
+
+def _limits(limits: Any) -> str:
+    """A text, or for each feature its limits or its direction; columns count from 0, as in Python."""
+    if isinstance(limits, str):
+        return limits
+    texts = (f"{name if isinstance(name, str) else f'column {name}'}: {value}" for name, value in limits)
+    return ", ".join(texts)
 
 
 def _figures(found: dict[str, Any], data: str | None) -> Table:

@@ -7,7 +7,7 @@ import numpy as np
 from directrix import __version__
 from directrix.experiments.explanation.dependence import Dependence
 from directrix.experiments.explanation.explain import Explanation
-from directrix.experiments.explanation.of_query import Advantage, RankedQuery, largest
+from directrix.experiments.explanation.of_query import Advantage, RankedQuery, contributing
 from directrix.reports.report import Curve, Figure, Panel, Report, Section
 from directrix.reports.tables import Table, Value, escaped_markdown
 from directrix.reports.training_figures import importance_panel
@@ -63,7 +63,7 @@ def query_table(ranked: RankedQuery) -> Table:
         zip(ranked.documents, ranked.labels, ranked.scores, ranked.values, ranked.contributions, strict=True),
         start=1,
     ):
-        named = [f"{ranked.names[f]} {parts[f]:+.3g} ({values[f]:.4g})" for f in largest(parts)[:_PARTS]]
+        named = [f"{ranked.names[f]} {parts[f]:+.3g} ({values[f]:.4g})" for f in contributing(parts)[:_PARTS]]
         rows.append((place, document, f"{label:g}", float(score), ", ".join(named)))
     return Table(
         f"Query {ranked.query}: the first {len(rows)} documents",

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from directrix.data._kernels import letor as kernel
-from directrix.data.letor.problems import describe
+from directrix.data.letor.problems import problem_of
 from directrix.data.memory import check_room
 from directrix.data.problems import Problem
 from directrix.data.text import BYTE_ORDER_MARK, fault_of
@@ -198,7 +198,7 @@ class BlockParser:
             narrow=int(totals[kernel.NARROW]),
             last=int(totals[kernel.LAST]),
             is_terminated=True,
-            problems=[describe(line + 1, code, text[a:b], self.dtype.name) for line, code, a, b in shown],
+            problems=[problem_of(line + 1, code, text[a:b], self.dtype.name) for line, code, a, b in shown],
             n_problems=n_errors,
         )
         return block, hard, totals
@@ -227,4 +227,4 @@ class BlockParser:
         line = text.count(b"\n", 0, span[0]) + 1
         if all(line != problem.line for problem in block.problems):
             block.n_problems += 1
-            block.problems.append(describe(line, code, text[slice(*span)], self.dtype.name))
+            block.problems.append(problem_of(line, code, text[slice(*span)], self.dtype.name))

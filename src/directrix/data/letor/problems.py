@@ -60,7 +60,7 @@ _TEXTS: dict[int, tuple[str, ...]] = {  # what is wrong, the remedy, and the rem
 }
 
 
-def describe(line: int, code: int, token: bytes, dtype: str) -> Problem:
+def problem_of(line: int, code: int, token: bytes, dtype: str) -> Problem:
     """Return a problem from the code that the kernel gave it and the text that it points at."""
     text = token[:60].decode("utf-8", "replace")
     shown = repr(text[:40] + "..." if len(text) > 40 else text) if text else "the end of the line"

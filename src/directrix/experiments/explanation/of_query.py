@@ -58,7 +58,7 @@ class RankedQuery:
                             "contribution": float(parts[f]),
                             "value": float(values[f]),
                         }
-                        for f in largest(parts)
+                        for f in contributing(parts)
                     ],
                 }
                 for document, label, score, values, parts in rows
@@ -114,7 +114,7 @@ class Advantage:
     @property
     def ranked(self) -> list[int]:
         """Features with a contribution, the largest one, of either sign, first."""
-        return largest(self.contributions)
+        return contributing(self.contributions)
 
     def __str__(self) -> str:
         above, below = self.documents
@@ -131,7 +131,7 @@ class Advantage:
         return f"{above} is above {below} by {gap:.3g}: {', '.join(reasons)}{more}."
 
 
-def largest(contributions: Float64Array) -> list[int]:
+def contributing(contributions: Float64Array) -> list[int]:
     """Return the features that contribute, the largest one, of either sign, first."""
     order = np.argsort(-np.abs(contributions), kind="stable")
     return [int(f) for f in order if contributions[f] != 0.0]
