@@ -107,6 +107,8 @@ def _importance(explanation: Explanation, top: int) -> Table:
     unused = sum(not (found.mean[j] or found.error[j]) for j in found.ranked)
     if unused:
         notes.append(f"{unused} of {len(found.ranked)} features make no difference.")
+    if len(found.ranked) < len(found.names):
+        notes.append(f"Examined: the {len(found.ranked)} of {len(found.names)} that move the scores most.")
     if without is not None:
         heads, groups = (*heads, "fall", "low", "high"), (("", 4), ("left out", 3))
         rows = [

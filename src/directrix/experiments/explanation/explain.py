@@ -25,6 +25,8 @@ _SHUFFLED = (
     200_000  # documents, over all repeats: with more, one shuffle leaves less noise than the queries do
 )
 _MOST_REPEATS = 5
+_MOST_FEATURES = 1000  # of more those that move the scores most are examined
+_MOST_CELLS = 1 << 28  # of features, which are dense: 2 GiB; of larger data a sample of the queries
 _MOVED = 4_000  # documents of queries in which features are changed for `Dependence`
 _SEEN = 10_000  # documents that count the ways through trees
 
@@ -173,8 +175,9 @@ def explain(  # noqa: PLR0913
     Notes
     -----
     Of two features that say the same each is important to this ranker, and either can be left out of the next
-    one: see `permutation_importance`, and docs/decisions/0184. Cost: one prediction per feature and repeat,
-    30 predictions of 4,000 documents per feature of ``top``, and one training for each of them.
+    one: see `permutation_importance`, and docs/decisions/0184. Of more than 1,000 features those are examined
+    that move the scores most. Cost: one prediction per feature and repeat, 30 predictions of 4,000 documents
+    per feature of ``top``, and one training for each of them.
 
     Examples
     --------
@@ -191,10 +194,7 @@ def explain(  # noqa: PLR0913
     need_queries(queries, "explain")
     whole(top, "top", least=0)
     goal = ranker.measure_ if measure is None else parse_measure(measure)
-    repeats = n_repeats
-    if repeats is None:
-        repeats = min(max(_SHUFFLED // max(queries.n_docs, 1), 1), _MOST_REPEATS)
-    importance = permutation_importance(ranker, queries, goal, n_repeats=repeats, seed=seed)
+    importance = permutation_importance(ranker, queries, goal, seed=seed, **_extent(queries, n_repeats))
     chosen = [j for j in importance.ranked if importance.mean[j] or importance.error[j]][:top]
     few, names = sampled_queries(queries, _MOVED, seed), importance.names
     without = None
@@ -208,6 +208,14 @@ def explain(  # noqa: PLR0913
         ranker,
         queries,
     )
+
+
+def _extent(q: Queries, n_repeats: int | None) -> dict[str, int]:
+    """How much of the data is shuffled, and how often."""
+    if n_repeats is None:
+        n_repeats = min(max(_SHUFFLED // max(q.n_docs, 1), 1), _MOST_REPEATS)
+    n_docs = max(_MOST_CELLS // max(q.n_features, 1), 1)
+    return {"n_repeats": n_repeats, "n_features": _MOST_FEATURES, "n_docs": n_docs}
 
 
 def _fall(mean: float, interval: tuple[float, float]) -> dict[str, Any]:
