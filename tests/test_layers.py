@@ -23,7 +23,17 @@ LAYERS = [
     "models",
     "objectives",
 ]
-LAYERS += ["trainers", "rankers", "experiments", "reports", "reproductions", "export", "cli", "__main__"]
+LAYERS += [
+    "trainers",
+    "rankers",
+    "experiments",
+    "reports",
+    "reproductions",
+    "interop",
+    "export",
+    "cli",
+    "__main__",
+]
 
 
 def module_of(path: Path) -> str:

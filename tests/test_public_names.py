@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import directrix
-from directrix.registry import MEASURES, NAMESPACES, PUBLIC, RANKERS, SURROGATES, TRAINERS
+from directrix.registry import MEASURES, MODULES, NAMESPACES, PUBLIC, RANKERS, SURROGATES, TRAINERS
 
 ROOT = Path(directrix.__file__).parent
 TABLES = {"": PUBLIC, **NAMESPACES}
@@ -27,7 +27,7 @@ def stub(namespace: str) -> str:
     lines = [f'"""{title}"""', ""]
     lines += [f"from directrix.{home} import {name} as {name}" for name, home in homes]
     if not namespace:
-        modules = [module for module in (*NAMESPACES, "torch") if module not in PUBLIC]
+        modules = [module for module in (*NAMESPACES, *MODULES) if module not in PUBLIC]
         lines += [f"from directrix import {module} as {module}" for module in modules]
     version = [] if namespace else ["__version__: str"]
     return "\n".join([*lines, "", *version, "__all__: list[str]", ""])

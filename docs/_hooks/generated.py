@@ -28,6 +28,7 @@ LAYERS = {
     "experiments": "Experiments",
     "reports": "Reports",
     "export": "Exports",
+    "interop": "Boosters",
     "torch": "PyTorch",
     "types": "Contracts",
     "threads": "Threads",
@@ -79,6 +80,9 @@ def reference(layer: str, title: str) -> str:
     }
     if layer in ("types", "torch"):
         defined = {f"directrix.{layer}": members(layer)}
+    if layer == "interop":
+        parts = [f"{layer}.{part}" for part in ("lightgbm", "xgboost", "catboost")]
+        defined = {f"directrix.{part}": members(part) for part in parts}
     intro = (importlib.import_module(f"directrix.{layer}").__doc__ or "").strip()
     sections = [
         f"## Names of `{public}`\n\n" + "\n\n".join(f"::: {name}" for name in names)

@@ -4,8 +4,8 @@ The public names are those of `directrix.registry`, loaded on first use, so that
 fast; ``__init__.pyi`` lists them for type checkers.
 """
 
-from directrix.registry import NAMESPACES, PUBLIC, exports
+from directrix.registry import MODULES, NAMESPACES, PUBLIC, exports
 
 __version__ = "0.1.0"
 
-__getattr__, __dir__, __all__ = exports(__name__, PUBLIC, modules=(*NAMESPACES, "torch"))
+__getattr__, __dir__, __all__ = exports(__name__, PUBLIC, modules=(*NAMESPACES, *MODULES))

@@ -102,6 +102,7 @@ from directrix import experiments as experiments
 from directrix import laws as laws
 from directrix import models as models
 from directrix import trainers as trainers
+from directrix import interop as interop
 from directrix import torch as torch
 
 __version__: str

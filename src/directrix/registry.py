@@ -2,11 +2,8 @@
 
 The one list of measures, surrogates, trainers and rankers: the public names, the stubs for type checkers,
 the names that texts are parsed for, the reference pages and the law tests all read it. It holds text alone
-and imports nothing, so that `import directrix` stays fast.
-
-A measure, surrogate, trainer or ranker is added to the table of its kind; the names of the top level are in
-`PUBLIC`, those of a namespace such as ``directrix.data`` in `NAMESPACES`. Then run
-``python tests/test_public_names.py``, which writes the stubs.
+and imports nothing, so that `import directrix` stays fast. After a change run ``python
+tests/test_public_names.py``, which writes the stubs.
 """
 
 from __future__ import annotations
@@ -251,6 +248,9 @@ NAMESPACES = {
     },
 }
 """Names of the namespaces: ``directrix.data.make_cubic``."""
+
+MODULES = ("interop", "torch")
+"""Modules whose public names are listed in their own ``__all__``, for packages that are extras."""
 
 
 def classes(kind: dict[str, str]) -> dict[str, type[Any]]:

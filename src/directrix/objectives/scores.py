@@ -70,3 +70,13 @@ class ScoreObjective:
             curvature = spread_curvature(grad, qptr, surrogate.steepness)
         factor = np.repeat(self._weight, np.diff(qptr))
         return -float(self._weight @ value), -factor * grad, factor * curvature
+
+
+def newton_step(grad: Float64Array, curvature: Float64Array) -> tuple[Float64Array, Float64Array]:
+    """Return gradient and curvature in the unit in which boosters take them: the mean curvature is 1.
+
+    Only their ratio makes the step. Mean 1 makes thresholds of boosters mean documents; the floor is for
+    documents of queries in which nothing is to be gained.
+    """
+    mean = float(curvature.mean()) or 1.0
+    return grad / mean, np.maximum(curvature / mean, 1e-6)

@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.models.trees import Trees, lightgbm, quietly, threads_for
-from directrix.objectives.scores import ScoreObjective
+from directrix.objectives.scores import ScoreObjective, newton_step
 from directrix.parameters import number, whole
 from directrix.trainers.bins import binned
 from directrix.trainers.lightgbm_params import check_lightgbm_params, lightgbm_settings, refusing_values
@@ -235,10 +235,7 @@ class _Run(Progress):
     def _add_tree(self, grad: Float64Array, curvature: Float64Array) -> bool:
         if self.objective is None:
             return bool(self.booster.update())
-        # Only the ratio makes the step. Mean 1 makes LightGBM's thresholds mean documents; the floor
-        # is for documents of queries in which nothing is to be gained.
-        mean = float(curvature.mean()) or 1.0
-        step = grad / mean, np.maximum(curvature / mean, 1e-6)
+        step = newton_step(grad, curvature)
         return bool(self.booster.update(fobj=lambda *_: step))
 
     def _finished(self) -> tuple[Result, Trees]:

@@ -1,0 +1,7 @@
+"""Surrogates as objectives, and measures as metrics, of LightGBM, XGBoost and CatBoost."""
+
+from __future__ import annotations
+
+from directrix.registry import exports
+
+__getattr__, __dir__, __all__ = exports(__name__, {}, ("catboost", "lightgbm", "xgboost"))

@@ -1,0 +1,220 @@
+"""Surrogates and measures for CatBoost, which calls objectives with parts of the rows and without groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from directrix.errors import InputError, MissingExtra
+from directrix.interop.ragged import Gradient, Rows, Value, pointers
+from directrix.models.trees import quietly
+from directrix.parameters import whole
+from directrix.types import Array, Float64Array
+
+__all__ = ["metric", "objective", "train"]
+
+_OURS = {"loss_function", "objective", "iterations", "num_boost_round", "n_estimators", "num_trees"}
+_BINS = {"border_count", "feature_border_type"}
+_DEFAULTS = {
+    "boosting_type": "Plain",  # the other one orders rows, and asks for the gradient at other scores
+    "leaf_estimation_method": "Newton",
+    "leaf_estimation_iterations": 1,
+    "boost_from_average": False,
+    "bootstrap_type": "No",
+    "allow_writing_files": False,
+    "verbose": False,
+    "random_seed": 0,
+}
+
+
+class Objective(Gradient):
+    """A surrogate for `train`; `objective` makes it."""
+
+    def calc_ders_range(self, *_: Any) -> Any:
+        """Refuse to be CatBoost's own objective."""
+        raise InputError(
+            "CatBoost calls an objective with parts of the rows and without groups, so no list is whole; "
+            "type directrix.interop.catboost.train(objective, X, y, group=sizes, ...)."
+        )
+
+
+class Metric(Value):
+    """A measure as CatBoost calls a metric; `metric` makes it."""
+
+    def __init__(self, measure: Any, groups: Sequence[Any]) -> None:
+        super().__init__(measure)
+        self.groups = [np.asarray(sizes) for sizes in groups]
+
+    def evaluate(self, approxes: Any, target: Any, _: Any) -> tuple[float, float]:
+        """Mean over queries, and the weight 1, at the scores of one of the data sets."""
+        labels = np.asarray(target)
+        fitting = [sizes for sizes in self.groups if sizes.sum() == len(labels)]
+        if len(fitting) != 1:
+            raise InputError(
+                f"{len(fitting)} of the {len(self.groups)} groups of this metric have {len(labels)} rows; "
+                "give the sizes of the queries of every data set that is evaluated, each once."
+            )
+        return self.of(approxes[0], Rows(labels, fitting[0])), 1.0
+
+    def is_max_optimal(self) -> bool:
+        """More is better."""
+        return True
+
+    def get_final_error(self, error: float, _: float) -> float:
+        """The mean itself."""
+        return error
+
+
+def objective(surrogate: Any, *, seed: int = 0) -> Objective:
+    """Return a surrogate as an objective for `train`.
+
+    Parameters
+    ----------
+    surrogate : Surrogate or str
+        What the trees maximise, e.g. ``ApproxNDCG()``, or the text of it.
+    seed : int >= 0
+        Of the noise of a surrogate that draws some, such as `YetiRank`.
+
+    Raises
+    ------
+    InputError
+        If the argument is no surrogate; from ``CatBoost(loss_function=...)``, which cannot use it.
+    """
+    return Objective(surrogate, seed)
+
+
+def metric(measure: Any, *groups: Any) -> Metric:
+    """Return a measure as a metric of CatBoost: ``eval_metric=metric("nDCG@10", sizes, sizes_valid)``.
+
+    Parameters
+    ----------
+    measure : measure or str
+        Evaluated exactly, under its own convention.
+    *groups : integers (n_queries,)
+        Numbers of rows of the queries, for every data set that CatBoost evaluates: it does not pass its own.
+
+    Raises
+    ------
+    InputError
+        If there is no such measure; when called, if not exactly one of the groups fits the rows.
+    """
+    return Metric(measure, groups)
+
+
+def train(  # noqa: PLR0913
+    objective: Any,
+    X: Any,
+    y: Any,
+    *,
+    group: Any,
+    params: Mapping[str, Any] | None = None,
+    iterations: int = 1000,
+    query_weight: Any = None,
+    eval_set: tuple[Any, Any, Any] | None = None,
+    measure: Any = "nDCG@10",
+    early_stopping_rounds: int | None = None,
+) -> Any:
+    """Train CatBoost for a surrogate, and return the sum of its trees, a ``catboost.CatBoost``.
+
+    Parameters
+    ----------
+    objective : Objective, Surrogate or str
+        What the trees maximise.
+    X : array or frame (n_docs, n_features)
+        Numbers: CatBoost does not quantise categories beforehand.
+    y : array (n_docs,)
+        Labels >= 0.
+    group : integers (n_queries,)
+        Number of rows of each query, in order.
+    params : mapping, optional
+        Of CatBoost, e.g. ``{"depth": 6, "learning_rate": 0.1}``, but for objective and iterations.
+    iterations : int >= 1
+        Maximum number of trees.
+    query_weight : floats (n_queries,), optional
+    eval_set : (X, y, group), optional
+        Validation data; the number of trees with the best measure is kept.
+    measure : measure or str
+        Of the validation data.
+    early_stopping_rounds : int >= 1, optional
+        Stop after this number of trees without a better value.
+
+    Raises
+    ------
+    MissingExtra
+        If CatBoost is not installed.
+    InputError
+        If the data have no groups, or ``params`` has what this function sets.
+
+    Notes
+    -----
+    CatBoost asks an objective for parts of the rows. So the gradient of all rows is computed once per tree,
+    CatBoost grows one tree on top of the sum so far, and is served parts of it; some 50 ms per tree more than
+    a training of its own. Ordered boosting and categorical features are not available.
+    """
+    try:
+        import catboost
+    except ImportError:
+        raise MissingExtra("catboost", "directrix.interop.catboost") from None
+    loss = objective if isinstance(objective, Objective) else Objective(objective)
+    rows = Rows(np.asarray(y, dtype=np.float64), np.asarray(group), None, query_weight)
+    pointers(rows.sizes, len(rows.labels))
+    settings = _settings(params)
+    pool = catboost.Pool(X, np.arange(len(rows.labels)))
+    pool.quantize(**{name: settings[name] for name in _BINS & settings.keys()})
+    judged = None if eval_set is None else _Judged(measure, *eval_set)
+    scores, trees = np.zeros(len(rows.labels)), []
+    for number in range(whole(iterations, "iterations", "train")):
+        step = {"iterations": 1, "random_seed": settings["random_seed"] + number, "eval_metric": "RMSE"}
+        slopes = -np.column_stack(loss.at(scores, rows))  # CatBoost maximises
+        pool.set_baseline(scores[:, None])
+        booster = catboost.CatBoost(settings | step | {"loss_function": _Parts(slopes)})
+        trees.append(quietly(booster.fit, pool))
+        scores = scores + trees[-1].predict(X)
+        if judged is not None and judged.add(trees[-1]) == early_stopping_rounds:
+            break
+    kept = trees if judged is None else trees[: judged.best]
+    return kept[0] if len(kept) == 1 else catboost.sum_models(kept)
+
+
+class _Parts:
+    """Gradient and curvature of all rows, whose numbers are the labels of the pool."""
+
+    def __init__(self, slopes: Float64Array) -> None:
+        self._slopes = slopes
+
+    def __deepcopy__(self, _: Any) -> _Parts:
+        return self
+
+    def calc_ders_range(self, _approxes: Any, targets: Any, _weights: Any) -> Array:
+        part: Array = self._slopes[np.asarray(targets, dtype=np.int64)]
+        return part
+
+
+class _Judged:
+    """Validation data, their scores after every tree, and the best number of trees."""
+
+    def __init__(self, measure: Any, X: Any, y: Any, group: Any) -> None:
+        self._value, self._X = Value(measure), X
+        self._rows = Rows(np.asarray(y, dtype=np.float64), np.asarray(group))
+        pointers(self._rows.sizes, len(self._rows.labels))
+        self._scores, self._n, self.best, self._most = np.zeros(len(self._rows.labels)), 0, 1, -np.inf
+
+    def add(self, tree: Any) -> int:
+        """Return the number of trees since the best value."""
+        self._scores = self._scores + tree.predict(self._X)
+        self._n += 1
+        value = self._value.of(self._scores, self._rows)
+        if value > self._most:
+            self.best, self._most = self._n, value
+        return self._n - self.best
+
+
+def _settings(params: Mapping[str, Any] | None) -> dict[str, Any]:
+    given = dict(params or {})
+    if clash := sorted(_OURS & given.keys()):
+        raise InputError(
+            f"params has {', '.join(clash)}, which have arguments of their own: type iterations=."
+        )
+    return _DEFAULTS | given

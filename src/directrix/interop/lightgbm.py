@@ -1,0 +1,102 @@
+"""Surrogates and measures for LightGBM: ``lightgbm.train`` and ``LGBMRanker``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from directrix.interop.ragged import Gradient, Rows, Value
+from directrix.types import Float64Array
+
+__all__ = ["metric", "objective"]
+
+
+class Objective(Gradient):
+    """A surrogate as LightGBM calls an objective; `objective` makes it."""
+
+    def __call__(
+        self, first: Any, second: Any, weight: Any = None, group: Any = None
+    ) -> tuple[Float64Array, Float64Array]:
+        """Gradient and curvature: of (scores, Dataset), or of (labels, scores, weight, group)."""
+        scores, rows = _scores_and_rows(first, second, weight, group)
+        return self.at(scores, rows)
+
+
+class Metric(Value):
+    """A measure as LightGBM calls a metric; `metric` makes it."""
+
+    def __call__(
+        self, first: Any, second: Any, weight: Any = None, group: Any = None
+    ) -> tuple[str, float, bool]:
+        """Name, mean over queries, and that more is better; arguments as those of an objective."""
+        scores, rows = _scores_and_rows(first, second, weight, group)
+        return self.__name__, self.of(scores, rows._replace(doc_weight=None)), True
+
+
+def objective(surrogate: Any, *, seed: int = 0) -> Objective:
+    """Return a surrogate as an objective of LightGBM.
+
+    Parameters
+    ----------
+    surrogate : Surrogate or str
+        What the trees maximise, e.g. ``ApproxNDCG()``, or the text of it.
+    seed : int >= 0
+        Of the noise of a surrogate that draws some, such as `YetiRank`.
+
+    Returns
+    -------
+    callable
+        For ``params={"objective": ...}`` of ``lightgbm.train``, and for ``LGBMRanker(objective=...)``.
+        Labels, groups and weights of rows are those of the data set. It can be pickled and cloned.
+
+    Raises
+    ------
+    InputError
+        If the argument is no surrogate; when called, if the data have no groups.
+
+    Notes
+    -----
+    Gradient and curvature are those of `BoostedRanker`, in units of their mean curvature, so that thresholds
+    of LightGBM mean documents. With its settings (``lambda_l2=20``, ``boost_from_average=False``, ...) the
+    trees are the same. Cost: what the surrogate costs, on all threads of `set_threads`.
+
+    Examples
+    --------
+    >>> import lightgbm, numpy as np
+    >>> from directrix.interop.lightgbm import metric, objective
+    >>> X, y = np.array([[0.0], [1.0]] * 20), np.array([0, 1] * 20)
+    >>> data = lightgbm.Dataset(X, y, group=[4] * 10)
+    >>> params = {"objective": objective("ApproxNDCG"), "verbose": -1, "num_threads": 1}
+    >>> trees = lightgbm.train(params, data, num_boost_round=3)
+    >>> metric("nDCG@10")(trees.predict(X), data)
+    ('nDCG@10', 1.0, True)
+    """
+    return Objective(surrogate, seed)
+
+
+def metric(measure: Any) -> Metric:
+    """Return a measure as a metric of LightGBM, for ``feval=`` and ``eval_metric=``, also for early stopping.
+
+    Parameters
+    ----------
+    measure : measure or str
+        Evaluated exactly, under its own convention: LightGBM's own ``ndcg`` counts a query without relevant
+        documents as 1, ``nDCG@10`` as 0.
+
+    Returns
+    -------
+    callable
+        It returns name, mean over queries, and True.
+
+    Raises
+    ------
+    InputError
+        If there is no such measure; when called, if the data have no groups.
+    """
+    return Metric(measure)
+
+
+def _scores_and_rows(first: Any, second: Any, weight: Any, group: Any) -> tuple[Any, Rows]:
+    """Tell apart the two ways in which LightGBM calls."""
+    if not hasattr(second, "get_group"):
+        return second, Rows(first, group, weight)
+    return first, Rows(second.get_label(), second.get_group(), second.get_weight())

@@ -1,0 +1,100 @@
+"""Surrogates and measures for XGBoost: ``xgboost.train``, and measures for ``XGBRanker``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from directrix.interop.ragged import Gradient, Rows, Value
+from directrix.types import Float64Array
+
+__all__ = ["metric", "objective"]
+
+
+class Objective(Gradient):
+    """A surrogate as XGBoost calls an objective; `objective` makes it."""
+
+    def __call__(self, scores: Any, data: Any) -> tuple[Float64Array, Float64Array]:
+        """Gradient and curvature at the scores of a ``DMatrix``."""
+        return self.at(scores, _rows(data))
+
+
+class Metric(Value):
+    """A measure as XGBoost calls a metric; `metric` makes it."""
+
+    def __call__(self, first: Any, second: Any) -> Any:
+        """Name and mean of (scores, DMatrix), or the value of (labels, scores) of one query."""
+        if hasattr(second, "get_uint_info"):
+            return self.__name__, self.of(first, _rows(second))
+        return self.of(second, Rows(first, np.array([len(first)])))
+
+
+def objective(surrogate: Any, *, seed: int = 0) -> Objective:
+    """Return a surrogate as an objective of XGBoost.
+
+    Parameters
+    ----------
+    surrogate : Surrogate or str
+        What the trees maximise, e.g. ``ApproxNDCG()``, or the text of it.
+    seed : int >= 0
+        Of the noise of a surrogate that draws some, such as `YetiRank`.
+
+    Returns
+    -------
+    callable
+        For ``obj=`` of ``xgboost.train``. Labels, groups and weights of queries are those of the ``DMatrix``.
+        It can be pickled.
+
+    Raises
+    ------
+    InputError
+        If the argument is no surrogate; when called, if the data have no groups.
+
+    Notes
+    -----
+    ``XGBRanker`` refuses objectives of users (3.2). Gradient and curvature are those of `BoostedRanker`, in
+    units of their mean curvature, so ``min_child_weight`` and ``lambda`` count documents.
+
+    Examples
+    --------
+    >>> import numpy as np, xgboost
+    >>> from directrix.interop.xgboost import metric, objective
+    >>> X, y = np.array([[0.0], [1.0]] * 20), np.array([0, 1] * 20)
+    >>> data = xgboost.DMatrix(X, y, group=[4] * 10)
+    >>> trees = xgboost.train({"nthread": 1}, data, 3, obj=objective("ApproxNDCG"))
+    >>> metric("nDCG@10")(trees.predict(data), data)
+    ('nDCG@10', 1.0)
+    """
+    return Objective(surrogate, seed)
+
+
+def metric(measure: Any) -> Metric:
+    """Return a measure as a metric of XGBoost.
+
+    For ``custom_metric=`` of ``xgboost.train``, with ``maximize=True`` for early stopping, and for
+    ``XGBRanker(eval_metric=...)``, which calls it query by query and counts queries of one document as 1.
+
+    Parameters
+    ----------
+    measure : measure or str
+        Evaluated exactly, under its own convention: XGBoost's own ``ndcg`` counts a query without relevant
+        documents as 1, ``nDCG@10`` as 0.
+
+    Returns
+    -------
+    callable
+
+    Raises
+    ------
+    InputError
+        If there is no such measure; when called, if the data have no groups.
+    """
+    return Metric(measure)
+
+
+def _rows(data: Any) -> Rows:
+    weight = data.get_weight()
+    return Rows(
+        data.get_label(), np.diff(data.get_uint_info("group_ptr")), None, weight if len(weight) else None
+    )
