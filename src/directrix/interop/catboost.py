@@ -158,8 +158,7 @@ def train(  # noqa: PLR0913
     except ImportError:
         raise MissingExtra("catboost", "directrix.interop.catboost") from None
     loss = objective if isinstance(objective, Objective) else Objective(objective)
-    rows = Rows(np.asarray(y, dtype=np.float64), np.asarray(group), None, query_weight)
-    pointers(rows.sizes, len(rows.labels))
+    rows = _whole(y, group, query_weight)
     settings = _settings(params)
     pool = catboost.Pool(X, np.arange(len(rows.labels)))
     pool.quantize(**{name: settings[name] for name in _BINS & settings.keys()})
@@ -197,8 +196,7 @@ class _Judged:
 
     def __init__(self, measure: Any, X: Any, y: Any, group: Any) -> None:
         self._value, self._X = Value(measure), X
-        self._rows = Rows(np.asarray(y, dtype=np.float64), np.asarray(group))
-        pointers(self._rows.sizes, len(self._rows.labels))
+        self._rows = _whole(y, group)
         self._scores, self._n, self.best, self._most = np.zeros(len(self._rows.labels)), 0, 1, -np.inf
 
     def add(self, tree: Any) -> int:
@@ -209,6 +207,12 @@ class _Judged:
         if value > self._most:
             self.best, self._most = self._n, value
         return self._n - self.best
+
+
+def _whole(y: Any, group: Any, query_weight: Any = None) -> Rows:
+    labels = np.asarray(y, dtype=np.float64)
+    sizes = np.diff(pointers(group, len(labels)))
+    return Rows(labels, sizes, None, None if query_weight is None else np.asarray(query_weight))
 
 
 def _settings(params: Mapping[str, Any] | None) -> dict[str, Any]:
