@@ -1,15 +1,12 @@
 """``directrix certify`` through its options, as registered or not."""
 
 import json
+from functools import partial
 
 import numpy as np
 import pytest
-import typer
-from typer.testing import CliRunner
 
 import directrix as dx
-from directrix.cli.certify import certify
-from directrix.cli.main import _Commands
 from directrix.experiments.optimality import certify as certificate_of
 from directrix.experiments.optimality import polish as polished_of
 
@@ -18,20 +15,9 @@ CHOSEN = {"eps": 0.1, "delta": 0.1, "steps": [0.1, 1.0]}
 
 
 @pytest.fixture(scope="module")
-def call(files):
+def call(run, files):
     """Run the command on the trained model and its training data."""
-    app = typer.Typer(cls=_Commands)
-    app.command()(certify)
-    app.command("other")(lambda: None)  # so that the first one keeps its name
-
-    def invoke(*arguments):
-        line = ["certify", str(files.model), str(files.train), *map(str, arguments)]
-        result = CliRunner().invoke(app, line)
-        if result.exception is not None and not isinstance(result.exception, SystemExit):
-            raise result.exception
-        return result
-
-    return invoke
+    return partial(run, "certify", files.model, files.train)
 
 
 def test_json_is_the_certificate(call, files):

@@ -4,32 +4,19 @@ import json
 import re
 import shutil
 import subprocess
+from functools import partial
 
 import numpy as np
 import pytest
-import typer
-from typer.testing import CliRunner
 
 import directrix as dx
-from directrix.cli import main
-from directrix.cli.compare import compare as command
 from directrix.experiments.significance import compare
 
 
 @pytest.fixture(scope="module")
-def invoke():
-    """Run the command in a group that treats errors as the whole one does."""
-    app = typer.Typer(cls=type(typer.main.get_command(main.app)), pretty_exceptions_enable=False)
-    app.callback()(lambda: None)
-    app.command()(command)
-
-    def invoked(*arguments):
-        result = CliRunner().invoke(app, ["compare", *map(str, arguments)])
-        if result.exception is not None and not isinstance(result.exception, SystemExit):
-            raise result.exception
-        return result
-
-    return invoked
+def invoke(run):
+    """Run the command."""
+    return partial(run, "compare")
 
 
 @pytest.fixture(scope="module")

@@ -1,22 +1,16 @@
 """``directrix tendency``."""
 
 import json
+from functools import partial
 
 import pytest
-import typer
-from typer.testing import CliRunner
 
-from directrix.cli.main import _Commands
-from directrix.cli.tendency import tendency
 from directrix.experiments.tendency_on_data import EVERY_SURROGATE, random_models, surrogate_tendencies
 
 
 @pytest.fixture(scope="module")
-def command():
-    app = typer.Typer(cls=_Commands, pretty_exceptions_enable=False)
-    app.command()(tendency)
-    app.command("other")(lambda: None)  # with one command there would be no group
-    return lambda *arguments: CliRunner().invoke(app, ["tendency", *map(str, arguments)])
+def command(run):
+    return partial(run, "tendency")
 
 
 def test_json_has_what_the_library_finds(command, files):
