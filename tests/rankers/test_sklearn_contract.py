@@ -344,6 +344,10 @@ def test_searches_reach_into_surrogates_and_trainers(data, ranker, grid):
     assert direct.predict(X).tobytes() == best.predict(X).tobytes()
 
 
+@pytest.mark.skipif(
+    tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 8),
+    reason="scikit-learn before 1.8 does not hand metadata to the score of a pipeline in a search",
+)
 @pytest.mark.usefixtures("routing")
 def test_a_search_over_a_pipeline_reaches_into_the_surrogate_of_its_ranker(data):
     X, y, qid = data

@@ -59,6 +59,9 @@ def progress_bar(text: str) -> Iterator[Callable[[int, int, str], None]]:
 
     Yields a function of the number of finished items, their total, and the name of the current one.
     """
+    if not sys.stderr.isatty():
+        yield lambda *_: None
+        return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
