@@ -37,7 +37,7 @@ def chances_to_pass(labels, scale, most):
     if stops > 0.0:
         enough = -42.0 / math.log1p(-stops / len(labels))  # for tiny chances beyond all integers
         if enough < most:
-            most = min(most, int(math.ceil(enough)) + 1)
+            most = min(most, math.ceil(enough) + 1)
     passed = np.zeros(most + 1)
     passed[: n_passed + 1] = 1.0
     for i in range(len(labels)):
