@@ -60,6 +60,8 @@ OBJECTS = memoryview(np.array(["a", "b"], dtype=object))
         (lambda: dx.Queries.from_arrays(np.eye(2), [0, 1], qid=OBJECTS), "qid"),
         (lambda: dx.Queries.from_arrays(np.eye(2), [0, 1], doc_ids=OBJECTS), "identifiers: memoryview"),
         (lambda: dx.data.Run("x", OBJECTS, [0, 1], ["d"], [1.0]), "lists of names"),
+        (lambda: dx.evaluate(OBJECTS, [1.0], [1.0], qid=[1]), "give names of measures"),
+        (lambda: dx.LinearRanker().fit(np.ma.array(np.zeros((2, 2), "i4,f8")), [0, 1], qid=[1, 1]), "X"),
         (lambda: smooth_ndcg_bound(RAGGED, [1.0, 0.0], 0.1), "scores: not an array"),
         (lambda: replace(Q, labels=None), "labels have dtype None"),
         (lambda: replace(Q, rows=RAGGED), "rows: not an array"),

@@ -16,7 +16,7 @@ from numbers import Number
 from pathlib import Path
 from typing import Any
 
-from directrix.errors import InputError, short_text
+from directrix.errors import NO_ITEMS, InputError, short_text
 from directrix.measures.base import RankingMeasure
 from directrix.measures.trec_names import from_trec_eval
 from directrix.parsing import LONGEST, UNREADABLE, parse_call
@@ -135,7 +135,12 @@ def listed(measures: Any) -> tuple[list[Any], list[str]]:
     if getattr(measures, "shape", None) == () and hasattr(measures, "item"):  # cannot be iterated
         measures = measures.item()
     is_one = isinstance(measures, str) or not isinstance(measures, Iterable)
-    wanted = [measures] if is_one else list(measures)
+    try:
+        wanted = [measures] if is_one else list(measures)
+    except NO_ITEMS as error:
+        raise InputError(
+            f"the measures are {short_text(measures)} ({error}); give names of measures."
+        ) from None
     is_table = hasattr(measures, "columns")
     if is_table or any(isinstance(each, Number) for each in wanted):
         raise InputError(
