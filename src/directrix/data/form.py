@@ -113,9 +113,7 @@ def refuse_masked(values: Any, what: str) -> None:
 
 def unmasked(given: Any) -> Any:
     """Return a masked array with NaN, which means missing, where it is masked."""
-    if not is_masked(given) or given.dtype.names is not None:  # records are no features, and refused as such
-        return given
-    return given.astype(np.float64).filled(np.nan)
+    return given.astype(np.float64).filled(np.nan) if is_masked(given) else given
 
 
 def is_masked(values: Any) -> bool:

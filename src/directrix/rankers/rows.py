@@ -33,6 +33,8 @@ def checked_rows(ranker: Any, X: Any, *labels: Any, reset: bool) -> Any:
     settings = {**_ROWS, "y_numeric": True} if labels else _ROWS
     for given in labels:
         refuse_masked(given, "y")
+    if getattr(getattr(X, "dtype", None), "names", None):
+        raise InputError(f"X has records of dtype {X.dtype}; one number in each cell is needed.")
     X = unmasked(X)
     if not is_dict(X):
         try:
