@@ -124,6 +124,30 @@ def test_xgboost_gets_the_gradient_and_stops_by_the_exact_measure():
     assert exact > 0.8
 
 
+def test_xgboost_reads_the_names_of_all_conventions():
+    xgboost = pytest.importorskip("xgboost")
+    data = xgboost.DMatrix(Q.features, Q.labels, group=SIZES)
+    measure, curves = dx.measure("nDCG@10").under("letor3"), {}
+    xgboost.train(
+        {"nthread": 1},
+        data,
+        2,
+        obj=for_xgboost.objective("ApproxNDCG"),
+        custom_metric=for_xgboost.metric(measure),
+        evals=[(data, "train")],
+        evals_result=curves,
+        verbose_eval=False,
+    )
+    assert len(curves["train"]) == 2
+
+
+def test_xgb_ranker_refuses_an_objective():
+    """What the documentation says of it; when this fails, objectives of users work there too."""
+    xgboost = pytest.importorskip("xgboost")
+    with pytest.raises(ValueError, match="custom objective"):
+        xgboost.XGBRanker(objective=for_xgboost.objective("ApproxNDCG"))
+
+
 def test_xgb_ranker_takes_the_metric_query_by_query():
     xgboost = pytest.importorskip("xgboost")
     ranker = xgboost.XGBRanker(n_estimators=5, n_jobs=1, eval_metric=for_xgboost.metric("nDCG@5"))
@@ -222,6 +246,8 @@ class TestCatBoost:
         ("settings", "words"),
         [
             ({"params": {"iterations": 5}}, "params has iterations"),
+            ({"params": {"leaf_estimation_iterations": 5}}, "params has leaf_estimation_iterations"),
+            ({"params": {"early_stopping_rounds": 5}}, "params has early_stopping_rounds"),
             ({"iterations": 0}, "iterations"),
             ({"group": [800, 1]}, "group"),
             ({"group": None}, "no groups"),
@@ -230,6 +256,20 @@ class TestCatBoost:
     def test_wrong_arguments_are_named(self, settings, words):
         with pytest.raises(dx.InputError, match=words):
             for_catboost.train("ApproxNDCG", Q.features, Q.labels, **{"group": SIZES, **settings})
+
+    def test_more_rows_than_it_can_number_are_refused(self, monkeypatch):
+        monkeypatch.setattr(for_catboost, "_MOST_ROWS", 799)
+        with pytest.raises(dx.InputError, match="800 rows, and CatBoost can number at most 799"):
+            for_catboost.train("ApproxNDCG", Q.features, Q.labels, group=SIZES)
+
+    @pytest.mark.parametrize("name", ["border_count", "max_bin"])
+    def test_bins_have_both_names_of_catboost(self, name):
+        data = {"group": SIZES, "iterations": 2}
+        coarse, fine = (
+            for_catboost.train("ApproxNDCG", Q.features, Q.labels, params=params, **data).predict(Q.features)
+            for params in ({name: 2}, {})
+        )
+        assert not np.array_equal(coarse, fine)
 
     def test_a_metric_of_other_data_is_refused(self):
         metric = for_catboost.metric("nDCG@5", SIZES, SIZES)
@@ -242,7 +282,7 @@ def test_what_was_computed_is_not_copied_and_ends_with_the_data():
     first = objective(Q.labels, np.zeros(800), None, np.array(SIZES))
     second = objective(Q.labels, np.arange(800.0), None, np.array(SIZES))
     twin = copy.deepcopy(objective)
-    assert twin._state is None
+    assert not twin._kept
     again = twin(Q.labels, np.zeros(800), None, np.array(SIZES))
     np.testing.assert_array_equal(again[0], first[0])
     np.testing.assert_array_equal(twin(Q.labels, np.arange(800.0), None, np.array(SIZES))[0], second[0])
@@ -258,6 +298,24 @@ def test_no_surrogate_and_no_measure_are_refused(module):
         module.objective("nonsense")
     with pytest.raises(dx.InputError):
         module.metric("nonsense")
+
+
+def test_data_sets_in_turns_keep_their_place_in_the_noise():
+    """As LightGBM's cv calls: one tree of each fold after another."""
+    q = [(Q.labels, np.array(SIZES)), (VALID.labels, np.array(SIZES_VALID))]
+    scores = [np.zeros(800), *(np.random.default_rng(0).random((3, 800)))]
+
+    def slopes(objective, labels, sizes, number):
+        return objective(labels, scores[number][: len(labels)], None, sizes)[0]
+
+    alone = []
+    for labels, sizes in q:
+        objective = for_lightgbm.objective("YetiRank")
+        alone.append([slopes(objective, labels, sizes, number) for number in range(4)])
+    objective = for_lightgbm.objective("YetiRank")
+    for number in range(4):
+        for (labels, sizes), wanted in zip(q, alone, strict=True):
+            np.testing.assert_array_equal(slopes(objective, labels, sizes, number), wanted[number])
 
 
 def test_data_without_groups_are_refused():

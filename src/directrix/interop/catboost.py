@@ -15,8 +15,21 @@ from directrix.types import Array, Float64Array
 
 __all__ = ["metric", "objective", "train"]
 
-_OURS = {"loss_function", "objective", "iterations", "num_boost_round", "n_estimators", "num_trees"}
-_BINS = {"border_count", "feature_border_type"}
+_OURS = {
+    *("loss_function", "objective", "iterations", "num_boost_round", "n_estimators", "num_trees"),
+    *(
+        "eval_metric",
+        "custom_metric",
+        "use_best_model",
+        "early_stopping_rounds",
+        "od_type",
+        "od_wait",
+        "od_pval",
+    ),
+    *("boosting_type", "boost_from_average", "leaf_estimation_method", "leaf_estimation_iterations"),
+}
+_BINS = {"border_count", "max_bin", "feature_border_type"}
+_MOST_ROWS = 1 << 24  # CatBoost keeps labels, here the numbers of rows, in float32
 _DEFAULTS = {
     "boosting_type": "Plain",  # the other one orders rows, and asks for the gradient at other scores
     "leaf_estimation_method": "Newton",
@@ -145,7 +158,7 @@ def train(  # noqa: PLR0913
     MissingExtra
         If CatBoost is not installed.
     InputError
-        If the data have no groups, or ``params`` has what this function sets.
+        If the data have no groups or more than 2^24 rows, or ``params`` has what this function sets.
 
     Notes
     -----
@@ -159,6 +172,11 @@ def train(  # noqa: PLR0913
         raise MissingExtra("catboost", "directrix.interop.catboost") from None
     loss = objective if isinstance(objective, Objective) else Objective(objective)
     rows = _whole(y, group, query_weight)
+    if len(rows.labels) > _MOST_ROWS:
+        raise InputError(
+            f"there are {len(rows.labels):,} rows, and CatBoost can number at most {_MOST_ROWS:,}; give fewer "
+            "queries, or train with directrix.interop.lightgbm."
+        )
     settings = _settings(params)
     pool = catboost.Pool(X, np.arange(len(rows.labels)))
     pool.quantize(**{name: settings[name] for name in _BINS & settings.keys()})
@@ -219,6 +237,7 @@ def _settings(params: Mapping[str, Any] | None) -> dict[str, Any]:
     given = dict(params or {})
     if clash := sorted(_OURS & given.keys()):
         raise InputError(
-            f"params has {', '.join(clash)}, which have arguments of their own: type iterations=."
+            f"params has {', '.join(clash)}, which this function sets; leave them out, and type iterations=, "
+            "eval_set=, measure= and early_stopping_rounds= as arguments."
         )
     return _DEFAULTS | given

@@ -56,7 +56,7 @@ def objective(surrogate: Any, *, seed: int = 0) -> Objective:
     Notes
     -----
     Gradient and curvature are those of `BoostedRanker`, in units of their mean curvature, so that thresholds
-    of LightGBM mean documents. With its settings (``lambda_l2=20``, ``boost_from_average=False``, ...) the
+    of LightGBM mean documents. With its settings (docs/how-to/boosters.md) the
     trees are the same. Cost: what the surrogate costs, on all threads of `set_threads`.
 
     Examples
@@ -85,7 +85,7 @@ def metric(measure: Any) -> Metric:
     Returns
     -------
     callable
-        It returns name, mean over queries, and True.
+        It returns name, mean over queries (weights of rows do not count), and True.
 
     Raises
     ------

@@ -23,24 +23,35 @@ class Rows(NamedTuple):
     doc_weight: Array | None = None
     query_weight: Array | None = None
 
-    def is_same(self, other: Rows | None) -> bool:
+    def is_same(self, other: Rows) -> bool:
         """Whether they are equal, so that what was computed for the other still holds."""
-        return other is not None and all(
+        return all(
             mine is theirs or (mine is not None and theirs is not None and np.array_equal(mine, theirs))
             for mine, theirs in zip(self, other, strict=True)
         )
 
 
-class Forgetful:
-    """Base of callables that keep what they computed of a data set, but not in copies and pickles."""
+_DATA_SETS = 16
 
-    _state: Any = None
+
+class Prepared:
+    """Base of callables that keep what they computed of data sets, but not in copies and pickles."""
+
+    _kept: tuple[tuple[Rows, Any], ...] = ()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_state"}
+        return {name: value for name, value in vars(self).items() if name != "_kept"}
+
+    def _recall(self, rows: Rows) -> Any:
+        """What was kept of these rows, or None; cross-validation calls with its folds in turns."""
+        return next((value for known, value in self._kept if rows.is_same(known)), None)
+
+    def _keep(self, rows: Rows, value: Any) -> None:
+        others = tuple(one for one in self._kept if not rows.is_same(one[0]))
+        self._kept = ((rows, value), *others)[:_DATA_SETS]
 
 
-class Gradient(Forgetful):
+class Gradient(Prepared):
     """Gradient and curvature of a surrogate at the scores of a booster, tree by tree.
 
     Parameters
@@ -66,12 +77,11 @@ class Gradient(Forgetful):
         """Return gradient and curvature of the loss, each (n_docs,), in the unit of `newton_step`."""
         scores = np.asarray(scores, dtype=np.float64).ravel()
         if scores.size and not np.ptp(scores):  # the first tree
-            scores = np.zeros(len(scores))
-            self._state = None
-        known, objective, trees = self._state or (rows, self._objective(rows), 0)
-        if not rows.is_same(known):
-            known, objective, trees = rows, self._objective(rows), 0
-        self._state = known, objective, trees + 1
+            scores, kept = np.zeros(len(scores)), None
+        else:
+            kept = self._recall(rows)
+        objective, trees = kept or (self._objective(rows), 0)
+        self._keep(rows, (objective, trees + 1))
         _, grad, curvature = objective.value_grad_curvature(scores, self.seed, trees)
         return newton_step(grad, curvature)
 
@@ -80,7 +90,7 @@ class Gradient(Forgetful):
         return ScoreObjective(q, self.surrogate, query_weight=rows.query_weight, doc_weight=rows.doc_weight)
 
 
-class Value(Forgetful):
+class Value(Prepared):
     """Mean of a measure over the queries of the data of a booster.
 
     Parameters
@@ -99,10 +109,10 @@ class Value(Forgetful):
         """Return the mean; queries for which the measure is undefined do not count."""
         from directrix.rankers.training import mean_over_queries
 
-        known, ready = self._state or (rows, self._prepared(rows))
-        if not rows.is_same(known):
-            known, ready = rows, self._prepared(rows)
-        self._state = known, ready
+        ready = self._recall(rows)
+        if ready is None:
+            ready = self._prepared(rows)
+            self._keep(rows, ready)
         return mean_over_queries(ready(np.asarray(scores, dtype=np.float64).ravel())[0], rows.query_weight)
 
     def _prepared(self, rows: Rows) -> Any:

@@ -11,6 +11,9 @@ from directrix.types import Float64Array
 
 __all__ = ["metric", "objective"]
 
+_READABLE = str.maketrans({" ": "", "\t": "", "\n": "", ":": "="})
+"""XGBoost splits lines of results at white space and colons."""
+
 
 class Objective(Gradient):
     """A surrogate as XGBoost calls an objective; `objective` makes it."""
@@ -26,7 +29,7 @@ class Metric(Value):
     def __call__(self, first: Any, second: Any) -> Any:
         """Name and mean of (scores, DMatrix), or the value of (labels, scores) of one query."""
         if hasattr(second, "get_uint_info"):
-            return self.__name__, self.of(first, _rows(second))
+            return self.__name__.translate(_READABLE), self.of(first, _rows(second))
         return self.of(second, Rows(first, np.array([len(first)])))
 
 
