@@ -174,8 +174,8 @@ def train(  # noqa: PLR0913
     rows = _whole(y, group, query_weight)
     if len(rows.labels) > _MOST_ROWS:
         raise InputError(
-            f"there are {len(rows.labels):,} rows, and CatBoost can number at most {_MOST_ROWS:,}; give fewer "
-            "queries, or train with directrix.interop.lightgbm."
+            f"there are {len(rows.labels):,} rows, and CatBoost can number at most {_MOST_ROWS:,}; give "
+            "fewer queries, or train with directrix.interop.lightgbm."
         )
     settings = _settings(params)
     pool = catboost.Pool(X, np.arange(len(rows.labels)))

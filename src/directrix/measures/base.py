@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass, fields, replace
 from importlib import import_module
 from typing import Any, ClassVar, Literal, Self
@@ -15,12 +15,10 @@ from directrix.measures.groups import value_of
 from directrix.measures.judgements import Sees
 from directrix.measures.order import Ranking, Ties
 from directrix.measures.prepared import Prepared
-from directrix.measures.terms import Form, Terms, over_queries
+from directrix.measures.terms import Between, Form, Terms, curve_through, over_queries
 from directrix.types import Float64Array, FloatArray, Int64Array
 
 Empty = Literal["zero", "skip", "one"]
-Between = Callable[[Float64Array], tuple[Float64Array, Float64Array]]
-"""From ranks that need not be whole to discounts and their derivatives."""
 
 _CHOICES: dict[str, tuple[str, ...]] = {
     "ties": ("expected", "order", "trec", "ranx", "worst"),
@@ -217,13 +215,9 @@ class RankingMeasure(metaclass=_CutByAt):
 
         It passes through the discounts of the ranks (piecewise cubic, Fritsch and Carlson 1980).
         """
-        from scipy.interpolate import PchipInterpolator
-
-        values = np.array(self.discounts(n + 2))  # two more: the curve up to rank n does not depend on n
+        values = np.array(self.discounts(n + 2), dtype=np.float64)  # with two more, n changes no rank up to n
         values[self.depth :] = 0.0
-        curve = PchipInterpolator(np.arange(1.0, n + 3.0), values)
-        slope = curve.derivative()
-        return lambda ranks: (curve(ranks), slope(ranks))
+        return curve_through(values.tobytes())
 
     def norm(self, worth: Float64Array, qptr: Int64Array) -> Float64Array:
         """Return the divisor of every query's sum; 1 unless a subclass defines it."""

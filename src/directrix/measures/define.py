@@ -9,10 +9,10 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.measures.base import Between, Empty, RankingMeasure
+from directrix.measures.base import Empty, RankingMeasure
 from directrix.measures.names import defined, register
 from directrix.measures.order import Ties
-from directrix.measures.terms import FORMS, Form, Terms
+from directrix.measures.terms import FORMS, Between, Form, Terms
 from directrix.types import Float64Array, Int64Array
 
 Norm = Literal["ideal"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -11,6 +13,8 @@ from directrix.types import Float64Array, Int64Array
 Form = Literal["sum", "precision", "first_hit", "cascade", "pairs"]
 FORMS: tuple[Form, ...] = ("sum", "precision", "first_hit", "cascade", "pairs")
 """The position of a form is its number in the kernels."""
+Between = Callable[[Float64Array], tuple[Float64Array, Float64Array]]
+"""From ranks that need not be whole to discounts and their derivatives."""
 
 
 class Terms(NamedTuple):
@@ -59,3 +63,14 @@ def over_queries(per_doc: Float64Array, norm: Float64Array, qptr: Int64Array) ->
     """Divide by the norm of each document's query; 0 where the norm is 0."""
     inverse: Float64Array = np.divide(1.0, norm, out=np.zeros_like(norm), where=norm > 0.0)
     return per_doc * np.repeat(inverse, np.diff(qptr))
+
+
+@lru_cache(maxsize=8)  # every step of a training asks for the same
+def curve_through(discounts: bytes) -> Between:
+    """Return a smooth monotone curve through float64 discounts of the ranks 1, 2, ..."""
+    from scipy.interpolate import PchipInterpolator
+
+    values = np.frombuffer(discounts)
+    curve = PchipInterpolator(np.arange(1.0, len(values) + 1.0), values)
+    slope = curve.derivative()
+    return lambda ranks: (curve(ranks), slope(ranks))
