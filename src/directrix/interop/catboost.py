@@ -163,8 +163,8 @@ def train(  # noqa: PLR0913
     Notes
     -----
     CatBoost asks an objective for parts of the rows. So the gradient of all rows is computed once per tree,
-    CatBoost grows one tree on top of the sum so far, and is served parts of it: some 45 ms per tree on MQ2008,
-    where its own YetiRank takes some 30. Ordered boosting and categorical features are not available.
+    CatBoost grows one tree on top of the sum so far, and is served parts of it: some 45 ms per tree on
+    MQ2008, where its own YetiRank takes some 30. Ordered boosting and categorical features are not available.
     """
     try:
         import catboost
