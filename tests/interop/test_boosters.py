@@ -164,6 +164,19 @@ def test_xgb_ranker_takes_the_metric_query_by_query():
     assert curve[-1] == pytest.approx(exact["nDCG@5"], abs=1e-6)
 
 
+def test_xgb_ranker_weighs_the_queries_of_a_metric_by_their_size():
+    """What the documentation says of it; when this fails, its mean is exact for queries of any length."""
+    xgboost = pytest.importorskip("xgboost")
+    sizes, measure = np.array([5, 15] * 40), dx.measure("nDCG@5")
+    ranker = xgboost.XGBRanker(n_estimators=2, n_jobs=1, eval_metric=for_xgboost.metric(measure))
+    data = {"group": sizes, "eval_set": [(Q.features, Q.labels)], "eval_group": [sizes]}
+    ranker.fit(Q.features, Q.labels, **data, verbose=False)
+    values = measure(ranker.predict(Q.features).astype(float), Q.labels, np.append(0, np.cumsum(sizes)))
+    printed = ranker.evals_result()["validation_0"]["nDCG@5"][-1]
+    assert printed == pytest.approx(np.average(values, weights=sizes), abs=1e-6)
+    assert printed != pytest.approx(values.mean(), abs=1e-4)
+
+
 class TestCatBoost:
     """CatBoost grows one tree at a time on a gradient that is served to it in parts."""
 
