@@ -100,7 +100,7 @@ def with_catboost(surrogate: Any, fold: Split, n_trees: int) -> tuple[Any, int]:
     params = {"depth": 6, "learning_rate": RATE, "thread_count": THREADS}
     train, vali, test = fold
     if surrogate is not None:
-        model = for_catboost.train(
+        model = for_catboost.boost(
             surrogate,
             train.features,
             train.labels,

@@ -201,7 +201,7 @@ def _stamp() -> str:
     return _short("\0".join([__version__, numba.__version__, repr(_OPTIONS), *texts]))
 
 
-class Place(NamedTuple):
+class CacheFolder(NamedTuple):
     """Folders that hold compiled code, one for each layer."""
 
     folder: str
@@ -223,7 +223,7 @@ class Survey(NamedTuple):
     """Number of kernels."""
     compiled: int
     """Number of kernels that are kept for this processor."""
-    places: list[Place]
+    places: list[CacheFolder]
     """In the order of reading; code is written to the first that is writable."""
     stale: list[Path]
     """Files that are no longer read: of other sources, or another version of Numba."""
@@ -246,7 +246,7 @@ def survey() -> Survey:
         folder = folders[0]
         is_inside = _PACKAGE in folder.parents
         starred = _PACKAGE / "*" / "_kernels" / folder.name if is_inside else folder.parent / "_kernels_*"
-        places.append(Place(str(starred), all(map(_can_write, folders)), len(usable), size_of(usable)))
+        places.append(CacheFolder(str(starred), all(map(_can_write, folders)), len(usable), size_of(usable)))
     compiled = sum(store.name in names for store in stores)
     return Survey(codegen.magic_tuple()[1], len(KERNELS), compiled, places, stale)
 

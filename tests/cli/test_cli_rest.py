@@ -13,7 +13,7 @@ import pytest
 import directrix as dx
 from directrix import kernels
 from directrix.cli import compiling, demo
-from directrix.kernels import Place, Survey
+from directrix.kernels import CacheFolder, Survey
 from directrix.registry import COMMANDS
 
 
@@ -68,8 +68,8 @@ def test_doctor_shows_the_kernels_that_are_kept(run, monkeypatch, tmp_path):
     stale = tmp_path / "a.f.nbc"
     stale.write_bytes(bytes(3 * 2**20))
     places = [
-        Place("/a/*", writable=True, files=7, size=2**20),
-        Place("/b/*", writable=False, files=0, size=0),
+        CacheFolder("/a/*", writable=True, files=7, size=2**20),
+        CacheFolder("/b/*", writable=False, files=0, size=0),
     ]
     monkeypatch.setattr(kernels, "survey", lambda: Survey("a-cpu", 9, 7, places, [stale]))
     shown = [
@@ -85,7 +85,7 @@ def test_doctor_shows_the_kernels_that_are_kept(run, monkeypatch, tmp_path):
 
 def few_steps(monkeypatch, *, writable=True):
     """Let ``--compile`` take some of its steps, and find folders that can be written or not."""
-    places = [Place("/a/*", writable=writable, files=0, size=0)]
+    places = [CacheFolder("/a/*", writable=writable, files=0, size=0)]
     monkeypatch.setattr(kernels, "survey", lambda: Survey("a-cpu", 9, 7, places, []))
     every = compiling.steps()
     names = (

@@ -184,7 +184,7 @@ class TestCatBoost:
 
     def test_the_sum_is_one_model_that_keeps_the_best_trees(self, tmp_path):
         data = {"group": SIZES, "eval_set": (VALID.features, VALID.labels, SIZES_VALID)}
-        model = for_catboost.train(
+        model = for_catboost.boost(
             "ApproxNDCG",
             Q.features,
             Q.labels,
@@ -207,7 +207,7 @@ class TestCatBoost:
         """A tree of one split whose leaf is the sum of gradients over that of curvatures."""
         params = {"depth": 1, "learning_rate": 0.5, "l2_leaf_reg": 2.0, "thread_count": 1}
         weight = WEIGHT[::20]
-        model = for_catboost.train(
+        model = for_catboost.boost(
             "ApproxNDCG", Q.features, Q.labels, group=SIZES, params=params, iterations=1, query_weight=weight
         )
         grad, curvature = gradient(dx.ApproxNDCG(), np.zeros(800), query_weight=weight)
@@ -268,18 +268,18 @@ class TestCatBoost:
     )
     def test_wrong_arguments_are_named(self, settings, words):
         with pytest.raises(dx.InputError, match=words):
-            for_catboost.train("ApproxNDCG", Q.features, Q.labels, **{"group": SIZES, **settings})
+            for_catboost.boost("ApproxNDCG", Q.features, Q.labels, **{"group": SIZES, **settings})
 
     def test_more_rows_than_it_can_number_are_refused(self, monkeypatch):
         monkeypatch.setattr(for_catboost, "_MOST_ROWS", 799)
         with pytest.raises(dx.InputError, match="800 rows, and CatBoost can number at most 799"):
-            for_catboost.train("ApproxNDCG", Q.features, Q.labels, group=SIZES)
+            for_catboost.boost("ApproxNDCG", Q.features, Q.labels, group=SIZES)
 
     @pytest.mark.parametrize("name", ["border_count", "max_bin"])
     def test_bins_have_both_names_of_catboost(self, name):
         data = {"group": SIZES, "iterations": 2}
         coarse, fine = (
-            for_catboost.train("ApproxNDCG", Q.features, Q.labels, params=params, **data).predict(Q.features)
+            for_catboost.boost("ApproxNDCG", Q.features, Q.labels, params=params, **data).predict(Q.features)
             for params in ({name: 2}, {})
         )
         assert not np.array_equal(coarse, fine)

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from directrix.errors import InputError, MissingExtra
-from directrix.interop.ragged import Gradient, Rows, Value, pointers
+from directrix.interop.ragged import Gradient, GroupedRows, Value, pointers
 from directrix.models.trees import quietly
 from directrix.parameters import whole
 from directrix.types import Array, Float64Array
 
-__all__ = ["metric", "objective", "train"]
+__all__ = ["boost", "metric", "objective"]
 
 _OURS = {
     *("loss_function", "objective", "iterations", "num_boost_round", "n_estimators", "num_trees"),
@@ -42,18 +42,18 @@ _DEFAULTS = {
 }
 
 
-class Objective(Gradient):
-    """A surrogate for `train`; `objective` makes it."""
+class CatBoostObjective(Gradient):
+    """A surrogate for `boost`; `objective` makes it."""
 
     def calc_ders_range(self, *_: Any) -> Any:
         """Refuse to be CatBoost's own objective."""
         raise InputError(
             "CatBoost calls an objective with parts of the rows and without groups, so no list is whole; "
-            "type directrix.interop.catboost.train(objective, X, y, group=sizes, ...)."
+            "type directrix.interop.catboost.boost(objective, X, y, group=sizes, ...)."
         )
 
 
-class Metric(Value):
+class CatBoostMetric(Value):
     """A measure as CatBoost calls a metric; `metric` makes it."""
 
     def __init__(self, measure: Any, groups: Sequence[Any]) -> None:
@@ -69,7 +69,7 @@ class Metric(Value):
                 f"{len(fitting)} of the {len(self.groups)} groups of this metric have {len(labels)} rows; "
                 "give the sizes of the queries of every data set that is evaluated, each once."
             )
-        return self.of(approxes[0], Rows(labels, fitting[0])), 1.0
+        return self.of(approxes[0], GroupedRows(labels, fitting[0])), 1.0
 
     def is_max_optimal(self) -> bool:
         """More is better."""
@@ -80,8 +80,8 @@ class Metric(Value):
         return error
 
 
-def objective(surrogate: Any, *, seed: int = 0) -> Objective:
-    """Return a surrogate as an objective for `train`.
+def objective(surrogate: Any, *, seed: int = 0) -> CatBoostObjective:
+    """Return a surrogate as an objective for `boost`.
 
     Parameters
     ----------
@@ -95,10 +95,10 @@ def objective(surrogate: Any, *, seed: int = 0) -> Objective:
     InputError
         If the argument is no surrogate; from ``CatBoost(loss_function=...)``, which cannot use it.
     """
-    return Objective(surrogate, seed)
+    return CatBoostObjective(surrogate, seed)
 
 
-def metric(measure: Any, *groups: Any) -> Metric:
+def metric(measure: Any, *groups: Any) -> CatBoostMetric:
     """Return a measure as a metric of CatBoost: ``eval_metric=metric("nDCG@10", sizes, sizes_valid)``.
 
     Parameters
@@ -113,10 +113,10 @@ def metric(measure: Any, *groups: Any) -> Metric:
     InputError
         If there is no such measure; when called, if not exactly one of the groups fits the rows.
     """
-    return Metric(measure, groups)
+    return CatBoostMetric(measure, groups)
 
 
-def train(  # noqa: PLR0913
+def boost(  # noqa: PLR0913
     objective: Any,
     X: Any,
     y: Any,
@@ -133,7 +133,7 @@ def train(  # noqa: PLR0913
 
     Parameters
     ----------
-    objective : Objective, Surrogate or str
+    objective : CatBoostObjective, Surrogate or str
         What the trees maximise.
     X : array or frame (n_docs, n_features)
         Numbers: CatBoost does not quantise categories beforehand.
@@ -170,7 +170,7 @@ def train(  # noqa: PLR0913
         import catboost
     except ImportError:
         raise MissingExtra("catboost", "directrix.interop.catboost") from None
-    loss = objective if isinstance(objective, Objective) else Objective(objective)
+    loss = objective if isinstance(objective, CatBoostObjective) else CatBoostObjective(objective)
     rows = _whole(y, group, query_weight)
     if len(rows.labels) > _MOST_ROWS:
         raise InputError(
@@ -182,7 +182,7 @@ def train(  # noqa: PLR0913
     pool.quantize(**{name: settings[name] for name in _BINS & settings.keys()})
     judged = None if eval_set is None else _Judged(measure, *eval_set)
     scores, trees = np.zeros(len(rows.labels)), []
-    for number in range(whole(iterations, "iterations", "train")):
+    for number in range(whole(iterations, "iterations", "boost")):
         step = {"iterations": 1, "random_seed": settings["random_seed"] + number, "eval_metric": "RMSE"}
         slopes = -np.column_stack(loss.at(scores, rows))  # CatBoost maximises
         pool.set_baseline(scores[:, None])
@@ -227,10 +227,10 @@ class _Judged:
         return self._n - self.best
 
 
-def _whole(y: Any, group: Any, query_weight: Any = None) -> Rows:
+def _whole(y: Any, group: Any, query_weight: Any = None) -> GroupedRows:
     labels = np.asarray(y, dtype=np.float64)
     sizes = np.diff(pointers(group, len(labels)))
-    return Rows(labels, sizes, None, None if query_weight is None else np.asarray(query_weight))
+    return GroupedRows(labels, sizes, None, None if query_weight is None else np.asarray(query_weight))
 
 
 def _settings(params: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from directrix.interop.ragged import Gradient, Rows, Value
+from directrix.interop.ragged import Gradient, GroupedRows, Value
 from directrix.types import Float64Array
 
 __all__ = ["metric", "objective"]
 
 
-class Objective(Gradient):
+class LightGBMObjective(Gradient):
     """A surrogate as LightGBM calls an objective; `objective` makes it."""
 
     def __call__(
@@ -21,7 +21,7 @@ class Objective(Gradient):
         return self.at(scores, rows)
 
 
-class Metric(Value):
+class LightGBMMetric(Value):
     """A measure as LightGBM calls a metric; `metric` makes it."""
 
     def __call__(
@@ -32,7 +32,7 @@ class Metric(Value):
         return self.__name__, self.of(scores, rows._replace(doc_weight=None)), True
 
 
-def objective(surrogate: Any, *, seed: int = 0) -> Objective:
+def objective(surrogate: Any, *, seed: int = 0) -> LightGBMObjective:
     """Return a surrogate as an objective of LightGBM.
 
     Parameters
@@ -70,10 +70,10 @@ def objective(surrogate: Any, *, seed: int = 0) -> Objective:
     >>> metric("nDCG@10")(trees.predict(X), data)
     ('nDCG@10', 1.0, True)
     """
-    return Objective(surrogate, seed)
+    return LightGBMObjective(surrogate, seed)
 
 
-def metric(measure: Any) -> Metric:
+def metric(measure: Any) -> LightGBMMetric:
     """Return a measure as a metric of LightGBM, for ``feval=`` and ``eval_metric=``, also for early stopping.
 
     Parameters
@@ -92,11 +92,11 @@ def metric(measure: Any) -> Metric:
     InputError
         If there is no such measure; when called, if the data have no groups.
     """
-    return Metric(measure)
+    return LightGBMMetric(measure)
 
 
-def _scores_and_rows(first: Any, second: Any, weight: Any, group: Any) -> tuple[Any, Rows]:
+def _scores_and_rows(first: Any, second: Any, weight: Any, group: Any) -> tuple[Any, GroupedRows]:
     """Tell apart the two ways in which LightGBM calls."""
     if not hasattr(second, "get_group"):
-        return second, Rows(first, group, weight)
-    return first, Rows(second.get_label(), second.get_group(), second.get_weight())
+        return second, GroupedRows(first, group, weight)
+    return first, GroupedRows(second.get_label(), second.get_group(), second.get_weight())

@@ -15,7 +15,7 @@ from directrix.surrogates.names import surrogate as as_surrogate
 from directrix.types import Array, Float64Array, Int64Array
 
 
-class Rows(NamedTuple):
+class GroupedRows(NamedTuple):
     """Labels, sizes of the queries, and weights of a data set of a booster; weights may be None."""
 
     labels: Array
@@ -23,7 +23,7 @@ class Rows(NamedTuple):
     doc_weight: Array | None = None
     query_weight: Array | None = None
 
-    def is_same(self, other: Rows) -> bool:
+    def is_same(self, other: GroupedRows) -> bool:
         """Whether they are equal, so that what was computed for the other still holds."""
         return all(
             mine is theirs or (mine is not None and theirs is not None and np.array_equal(mine, theirs))
@@ -34,24 +34,24 @@ class Rows(NamedTuple):
 _DATA_SETS = 16
 
 
-class Prepared:
+class Remembering:
     """Base of callables that keep what they computed of data sets, but not in copies and pickles."""
 
-    _kept: tuple[tuple[Rows, Any], ...] = ()
+    _kept: tuple[tuple[GroupedRows, Any], ...] = ()
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_kept"}
 
-    def _recall(self, rows: Rows) -> Any:
+    def _recall(self, rows: GroupedRows) -> Any:
         """What was kept of these rows, or None; cross-validation calls with its folds in turns."""
         return next((value for known, value in self._kept if rows.is_same(known)), None)
 
-    def _keep(self, rows: Rows, value: Any) -> None:
+    def _keep(self, rows: GroupedRows, value: Any) -> None:
         others = tuple(one for one in self._kept if not rows.is_same(one[0]))
         self._kept = ((rows, value), *others)[:_DATA_SETS]
 
 
-class Gradient(Prepared):
+class Gradient(Remembering):
     """Gradient and curvature of a surrogate at the scores of a booster, tree by tree.
 
     Parameters
@@ -73,7 +73,7 @@ class Gradient(Prepared):
     def __repr__(self) -> str:
         return f"objective({self.surrogate!r})"
 
-    def at(self, scores: Any, rows: Rows) -> tuple[Float64Array, Float64Array]:
+    def at(self, scores: Any, rows: GroupedRows) -> tuple[Float64Array, Float64Array]:
         """Return gradient and curvature of the loss, each (n_docs,), in the unit of `newton_step`."""
         scores = np.asarray(scores, dtype=np.float64).ravel()
         if scores.size and not np.ptp(scores):  # the first tree
@@ -85,12 +85,12 @@ class Gradient(Prepared):
         _, grad, curvature = objective.value_grad_curvature(scores, self.seed, trees)
         return newton_step(grad, curvature)
 
-    def _objective(self, rows: Rows) -> ScoreObjective:
+    def _objective(self, rows: GroupedRows) -> ScoreObjective:
         q = _queries(rows)
         return ScoreObjective(q, self.surrogate, query_weight=rows.query_weight, doc_weight=rows.doc_weight)
 
 
-class Value(Prepared):
+class Value(Remembering):
     """Mean of a measure over the queries of the data of a booster.
 
     Parameters
@@ -105,7 +105,7 @@ class Value(Prepared):
     def __repr__(self) -> str:
         return f"metric({self.measure!r})"
 
-    def of(self, scores: Any, rows: Rows) -> float:
+    def of(self, scores: Any, rows: GroupedRows) -> float:
         """Return the mean; queries for which the measure is undefined do not count."""
         from directrix.rankers.training import mean_over_queries
 
@@ -115,7 +115,7 @@ class Value(Prepared):
             self._keep(rows, ready)
         return mean_over_queries(ready(np.asarray(scores, dtype=np.float64).ravel())[0], rows.query_weight)
 
-    def _prepared(self, rows: Rows) -> Any:
+    def _prepared(self, rows: GroupedRows) -> Any:
         labels = np.asarray(rows.labels, dtype=np.float64)
         return self.measure.prepare(labels, pointers(rows.sizes, len(labels)))
 
@@ -130,7 +130,7 @@ def pointers(sizes: Any, n_docs: int) -> Int64Array:
     return check_group(sizes, n_docs)
 
 
-def _queries(rows: Rows) -> Queries:
+def _queries(rows: GroupedRows) -> Queries:
     labels = np.asarray(rows.labels, dtype=np.float64)
     pointers(rows.sizes, len(labels))
     return Queries.from_arrays(np.zeros((len(labels), 1)), labels, group=rows.sizes)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from directrix.interop.ragged import Gradient, Rows, Value
+from directrix.interop.ragged import Gradient, GroupedRows, Value
 from directrix.types import Float64Array
 
 __all__ = ["metric", "objective"]
@@ -15,7 +15,7 @@ _READABLE = str.maketrans({" ": "", "\t": "", "\n": "", ":": "="})
 """XGBoost splits lines of results at white space and colons."""
 
 
-class Objective(Gradient):
+class XGBoostObjective(Gradient):
     """A surrogate as XGBoost calls an objective; `objective` makes it."""
 
     def __call__(self, scores: Any, data: Any) -> tuple[Float64Array, Float64Array]:
@@ -23,17 +23,17 @@ class Objective(Gradient):
         return self.at(scores, _rows(data))
 
 
-class Metric(Value):
+class XGBoostMetric(Value):
     """A measure as XGBoost calls a metric; `metric` makes it."""
 
     def __call__(self, first: Any, second: Any) -> Any:
         """Name and mean of (scores, DMatrix), or the value of (labels, scores) of one query."""
         if hasattr(second, "get_uint_info"):
             return self.__name__.translate(_READABLE), self.of(first, _rows(second))
-        return self.of(second, Rows(first, np.array([len(first)])))
+        return self.of(second, GroupedRows(first, np.array([len(first)])))
 
 
-def objective(surrogate: Any, *, seed: int = 0) -> Objective:
+def objective(surrogate: Any, *, seed: int = 0) -> XGBoostObjective:
     """Return a surrogate as an objective of XGBoost.
 
     Parameters
@@ -69,10 +69,10 @@ def objective(surrogate: Any, *, seed: int = 0) -> Objective:
     >>> metric("nDCG@10")(trees.predict(data), data)
     ('nDCG@10', 1.0)
     """
-    return Objective(surrogate, seed)
+    return XGBoostObjective(surrogate, seed)
 
 
-def metric(measure: Any) -> Metric:
+def metric(measure: Any) -> XGBoostMetric:
     """Return a measure as a metric of XGBoost.
 
     For ``custom_metric=`` of ``xgboost.train``, with ``maximize=True`` for early stopping, and for
@@ -94,11 +94,11 @@ def metric(measure: Any) -> Metric:
     InputError
         If there is no such measure; when called, if the data have no groups.
     """
-    return Metric(measure)
+    return XGBoostMetric(measure)
 
 
-def _rows(data: Any) -> Rows:
+def _rows(data: Any) -> GroupedRows:
     weight = data.get_weight()
-    return Rows(
+    return GroupedRows(
         data.get_label(), np.diff(data.get_uint_info("group_ptr")), None, weight if len(weight) else None
     )

@@ -21,7 +21,7 @@ Labels = tuple[str, ...]
 """What each array that depends on the labels has an entry for; see `KernelSurrogate.entries`."""
 
 
-def joined(prepared: Sequence[Any], entries: Labels) -> Any:
+def concatenated(prepared: Sequence[Any], entries: Labels) -> Any:
     """Return what ``prepare`` would for all parts together, from its results for each part."""
 
     def one(what: str, arrays: tuple[Any, ...]) -> Any:

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.models.rows import row_slice
-from directrix.objectives.batches import Batches, joined
+from directrix.objectives.batches import Batches
 from directrix.objectives.parts import Part, docs_per_part
 from directrix.surrogates.base import KernelSurrogate, writable
 from directrix.threads import one_blas_thread, query_chunks, run_chunks
@@ -170,7 +170,7 @@ class Memory(Source):
     def whole(self) -> Part:
         """All queries as one part, for kernels that take an order of queries."""
         q, entries = self.queries, self.surrogate.entries or ()
-        prepared = joined([part.prepared for part in self.parts], entries)
+        prepared = concatenated([part.prepared for part in self.parts], entries)
         rows, qptr = row_slice(q.features, 0, q.n_docs), writable(q.qptr)
         return Part(rows, qptr, self.query_weight, prepared, self._is_weighted)
 
