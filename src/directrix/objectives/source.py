@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.models.rows import row_slice
-from directrix.objectives.batches import Batches
+from directrix.objectives.batches import Batches, concatenated
 from directrix.objectives.parts import Part, docs_per_part
 from directrix.surrogates.base import KernelSurrogate, writable
 from directrix.threads import one_blas_thread, query_chunks, run_chunks
