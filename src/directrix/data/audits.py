@@ -134,7 +134,7 @@ def audit(files: Mapping[str, Queries]) -> Audit:
         rows = 0
         if (
             a.n_features == b.n_features
-        ):  # not by a table, which overflows in NumPy 2.0 where hashes are close
+        ):  # a table overflows in NumPy 2.0 where hashes are close
             rows = int(np.isin(hashes[second], hashes[first], kind="sort").sum())
         overlaps.append(Overlap(first, second, len(shared), tuple(shared[:_SHOWN]), rows))
     return Audit(tuple(facts), tuple(overlaps))
