@@ -132,9 +132,7 @@ def audit(files: Mapping[str, Queries]) -> Audit:
         known = frozenset(a.query_ids)
         shared = [str(qid) for qid in b.query_ids if qid in known]
         rows = 0
-        if (
-            a.n_features == b.n_features
-        ):  # a table overflows in NumPy 2.0 where hashes are close
+        if a.n_features == b.n_features:  # a table overflows in NumPy 2.0 where hashes are close
             rows = int(np.isin(hashes[second], hashes[first], kind="sort").sum())
         overlaps.append(Overlap(first, second, len(shared), tuple(shared[:_SHOWN]), rows))
     return Audit(tuple(facts), tuple(overlaps))
