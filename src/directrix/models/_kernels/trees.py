@@ -66,6 +66,13 @@ def add_trees(
         for t in range(len(split_ptr) - 1):
             first, leaves = split_ptr[t], split_ptr[t] + t
             is_leaf = split_ptr[t + 1] == first
+            walks = len(moved) == 0
+            for each in range(leaves, min(split_ptr[t + 1] + t + 1, len(moved))):
+                walks |= moved[each]
+            if not walks:  # most trees, where one feature changed
+                for i in range(begin, end):
+                    out[i] += leaf[leaves + known[i, t]]
+                continue
             for i in range(begin, end):
                 node = -1 if is_leaf else 0
                 if len(moved) > 0 and not moved[leaves + known[i, t]]:
