@@ -65,3 +65,31 @@ def test_counts_are_those_of_walks_and_at_least_1_in_a_leaf():
     splits, leaves = row_counts(trees, Q.features[:3])
     assert leaves.min() == 1
     assert (splits >= 2).all()
+
+
+def test_more_leaves_than_16_bits_count_are_told_apart():
+    n_splits = 2**17 - 1  # a whole tree: the children of split s are 2 s + 1 and 2 s + 2
+    child = 2 * np.arange(n_splits)[:, None] + [1, 2]
+    child = np.where(child < n_splits, child, n_splits - 1 - child).astype(np.int32)
+    depth = np.log2(np.arange(1, n_splits + 1)).astype(np.int32)
+    trees = Trees(
+        18,
+        n_leaves=np.array([n_splits + 1]),
+        feature=depth,
+        threshold=np.zeros(n_splits),
+        decision=np.full(n_splits, 2, np.uint8),
+        left=np.ascontiguousarray(child[:, 0]),
+        right=np.ascontiguousarray(child[:, 1]),
+        gain=np.zeros(n_splits),
+        leaf=np.arange(n_splits + 1.0),
+    )
+    rows = RNG.choice([-1.0, 1.0], (50, 18))
+    leaf = ((rows[:, :17] > 0) @ (1 << np.arange(16, -1, -1))).astype(int)
+    np.testing.assert_array_equal(trees.predict(rows), leaf)
+    np.testing.assert_array_equal(
+        np.flatnonzero(row_counts(trees, np.tile(rows, (2, 1)))[1] > 1), np.unique(leaf)
+    )
+    changed = rows.copy()
+    changed[:, 3] *= -1
+    walks = RememberedWalks(trees, rows)
+    np.testing.assert_array_equal(walks.after(changed, np.array([3])), trees.predict(changed))

@@ -12,7 +12,6 @@ from directrix.types import Array, Float64Array
 
 _WALKS_PER_CHUNK = 1 << 14  # of one row down one tree: what is worth a thread
 _FEWEST_ROWS = 64
-_MOST_LEAVES = 1 << 16
 _UNKNOWN = np.empty((0, 0), np.uint16)
 _ALL = np.empty(0, np.bool_)
 
@@ -28,8 +27,8 @@ class Used(NamedTuple):
 def walked(trees: Any, X: Any, known: Array = _UNKNOWN, moved: Array = _ALL) -> Float64Array:
     """Score of every row of an array or a CSR matrix: float64 (n_rows,).
 
-    ``known``, uint16 (n_rows, n_trees), gets the number of the leaf of every row; with ``moved``, bool
-    (n_leaves of all trees,), it has them, and only rows in these leaves walk.
+    ``known``, as `_room` makes it, gets the number of the leaf of every row; with ``moved``, bool (n_leaves
+    of all trees,), it has them, and only rows in these leaves walk.
     """
     from directrix.models._kernels.trees import add_trees, dense_rows
 
@@ -66,21 +65,18 @@ class RememberedWalks:
 
     Notes
     -----
-    It keeps 2 bytes for every row and tree. Scores have the bits of `Trees.predict`.
+    It keeps 2 bytes for every row and tree, 4 for trees of more than 65,536 leaves. Scores have the bits of
+    `Trees.predict`.
     """
 
     def __init__(self, trees: Any, X: Array) -> None:
-        self._trees, self._known = trees, None
-        if trees.n_leaves.max(initial=1) <= _MOST_LEAVES:
-            self._known = np.empty((len(X), trees.n_trees), np.uint16)
-            walked(trees, X, self._known)
-            split, self._leaf = ways(trees)
-            self._column = trees.feature[split]
+        self._trees, self._known = trees, _room(trees, len(X))
+        walked(trees, X, self._known)
+        split, self._leaf = ways(trees)
+        self._column = trees.feature[split]
 
     def after(self, X: Array, columns: Array) -> Float64Array:
         """Return the scores of the rows, of which no other columns have changed: float64 (n_rows,)."""
-        if self._known is None:
-            return walked(self._trees, X)
         moved = np.zeros(len(self._trees.leaf), dtype=np.bool_)
         moved[self._leaf[np.isin(self._column, columns)]] = True
         return walked(self._trees, X, self._known, moved)
@@ -112,9 +108,15 @@ def ways(trees: Any) -> tuple[Array, Array]:
 
 def row_counts(trees: Any, X: Any) -> tuple[Array, Array]:
     """Number of rows that come to every split and to every leaf, at least 1 for each leaf."""
-    known = np.empty((X.shape[0], trees.n_trees), np.uint16)
+    known = _room(trees, X.shape[0])
     walked(trees, X, known)
     first = trees.split_ptr[:-1] + np.arange(trees.n_trees)
     leaves = np.maximum(np.bincount((known + first).ravel(), minlength=len(trees.leaf)), 1)
     split, leaf = ways(trees)
     return np.bincount(split, leaves[leaf], len(trees.feature)).astype(np.int64), leaves
+
+
+def _room(trees: Any, n_rows: int) -> Array:
+    """An array for the number of the leaf of every row in every tree (n_rows, n_trees)."""
+    is_small = trees.n_leaves.max(initial=1) <= np.iinfo(np.uint16).max + 1
+    return np.empty((n_rows, trees.n_trees), np.uint16 if is_small else np.int32)

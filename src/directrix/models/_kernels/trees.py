@@ -55,7 +55,7 @@ def add_trees(
     leaf : float64 (n_splits + n_trees,)
     sets : int64 (n_sets + 1,)           set c owns the categories sets[c] <= i < sets[c + 1]
     categories : int64                   that go left, ascending in each set
-    known : uint16 (n_rows, n_trees)     number of the leaf of every row, or (0, 0)
+    known : int (n_rows, n_trees)        number of the leaf of every row, or (0, 0)
     moved : bool (n_splits + n_trees,)   leaves whose rows walk again; of length 0: all walk, known is filled
     out : float64 (n_rows,)
     """
