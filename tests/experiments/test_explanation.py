@@ -113,10 +113,9 @@ def test_few_values_and_categories_are_tried_themselves():
     X[:, 1] = np.arange(108) % 3
     q = dx.Queries.from_arrays(X, Q.labels, group=[9] * 12)
     assert dependence(RANKER, q, 1, "x", seed=0).values.tolist() == [0.0, 1.0, 2.0]
-    assert [d.feature for d in dx.explain(RANKER, q, top=2).dependence] == [
-        dx.explain(RANKER, q, top=2).importance.names[j]
-        for j in dx.explain(RANKER, q, top=2).importance.ranked[:2]
-    ]
+    explanation = dx.explain(RANKER, q, top=2)
+    names = [explanation.importance.names[j] for j in explanation.importance.ranked[:2]]
+    assert [one.feature for one in explanation.dependence] == names
 
 
 def test_left_out_is_a_training_without_the_feature():
@@ -187,3 +186,15 @@ def test_progress_counts_the_trainings():
     seen = []
     dx.explain(RANKER, Q, train=Q, top=2, progress=lambda *step: seen.append(step[:2]))
     assert seen == [(0, 3), (1, 3), (2, 3)]
+
+
+def test_the_page_puts_every_table_under_its_title():
+    from directrix.reports.explanation import explanation_report
+
+    groups = dict.fromkeys(range(12), "all")
+    without = dx.explain(RANKER, Q, groups=groups, top=0)
+    report = explanation_report(without, 3, model="m", data="d", command="c", seed=0)
+    assert [(section.title, section.tables[0].title.split(" for ")[0]) for section in report.sections] == [
+        ("What the features are worth", "Importance of features"),
+        ("Groups of queries", "Groups of queries"),
+    ]

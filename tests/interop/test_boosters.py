@@ -18,6 +18,14 @@ from directrix.trainers.lightgbm_params import lightgbm_settings
 ALL, _ = dx.data.make_linear(55, 20, 5, seed=0)
 Q, VALID = ALL.take(np.arange(40)), ALL.take(np.arange(40, 55))
 SIZES, SIZES_VALID = [20] * 40, [20] * 15
+RANKED = {
+    "X": Q.features,
+    "y": Q.labels,
+    "group": SIZES,
+    "eval_set": [(VALID.features, VALID.labels)],
+    "eval_group": [SIZES_VALID],
+}
+"""What the rankers of LightGBM and XGBoost both take."""
 WEIGHT = np.repeat(np.arange(1.0, 41.0), 20)
 OWN = dx.define_measure("first", gain=lambda labels: labels, discount=lambda rank: 0.5**rank)
 SURROGATES = {
@@ -75,11 +83,7 @@ def test_lgbm_ranker_stops_by_the_exact_measure_and_can_be_cloned():
     rankers = [made, clone(made), pickle.loads(pickle.dumps(made))]
     for ranker in rankers:
         ranker.fit(
-            Q.features,
-            Q.labels,
-            group=SIZES,
-            eval_set=[(VALID.features, VALID.labels)],
-            eval_group=[SIZES_VALID],
+            **RANKED,
             eval_metric=for_lightgbm.metric("nDCG@5"),
             callbacks=[OfLightGBM.lightgbm.early_stopping(5, verbose=False)],
         )
@@ -152,11 +156,7 @@ def test_xgb_ranker_takes_the_metric_query_by_query():
     xgboost = pytest.importorskip("xgboost")
     ranker = xgboost.XGBRanker(n_estimators=5, n_jobs=1, eval_metric=for_xgboost.metric("nDCG@5"))
     ranker.fit(
-        Q.features,
-        Q.labels,
-        group=SIZES,
-        eval_set=[(VALID.features, VALID.labels)],
-        eval_group=[SIZES_VALID],
+        **RANKED,
         verbose=False,
     )
     curve = ranker.evals_result()["validation_0"]["nDCG@5"]

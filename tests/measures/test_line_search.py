@@ -116,7 +116,7 @@ def test_between_two_limits_of_any_sign(name, problem, within):
     assert low <= best.interval[0] < best.t < best.interval[1] <= high
 
 
-@pytest.mark.parametrize("within", [(1.0, 1.0), (1.0, 0.0), (np.nan, 1.0), (0.0,)])
+@pytest.mark.parametrize("within", [(1.0, 1.0), (1.0, 0.0), (np.nan, 1.0), (0.0,), 5, (None, 1.0)])
 def test_limits_that_are_no_interval_are_refused(within):
     with pytest.raises(dx.InputError, match="the first below the second"):
         line_search("AP", [2.0, 1.0], [1.0, 0.0], [0.0, 1.0], [0, 2], within=within)

@@ -45,7 +45,8 @@ def describe(
     form: Annotated[CardFormat, Option("--format", "-f", help="Output format.")] = CardFormat.table,
 ) -> None:
     """Print the card of a model: its training and data, figures with intervals, features, known limits."""
-    from directrix.experiments.card import model_card
+    from directrix.experiments.card import card_of
+    from directrix.rankers.loading import load
     from directrix.reports.card import card_report
     from directrix.reports.write import text_of, write_page
 
@@ -56,13 +57,11 @@ def describe(
         if names and data is None:
             raise typer.BadParameter("--measure is reported on DATA; give it too: describe MODEL DATA.")
     check_writable(report, model, data)
-    q = None
+    ranker, q = load(model), None
     if data is not None:
-        from directrix.rankers.loading import load
-
         q = read_file(data, missing=missing.value, columns=columns)
-        q = features_for(q, load(model), data, model, by_position=by_position)
-    found = model_card(model, q, names, seed=seed)
+        q = features_for(q, ranker, data, model, by_position=by_position)
+    found = card_of(ranker, model, q, names, seed=seed)
     page = card_report(found, model=str(model), data=None if data is None else str(data), command=context.obj)
     if form is CardFormat.json:
         print_json(found)

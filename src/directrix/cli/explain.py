@@ -84,10 +84,11 @@ def explain(
     By how much the measure falls when a feature is shuffled, or left out, and how features move ranks. With
     --query: what each feature adds to the scores of its documents.
     """
+    from directrix.measures.names import measure as parse_measure
+
     with options.usage():
         _check(query, docs, {"--retrain": retrain, "--groups": groups, "--report": report}, valid)
-        if measure is not None:
-            options.measure_names([measure])
+        goal = None if measure is None else parse_measure(measure)
     check_writable(report, model, data, retrain, valid, groups)
     if report is not None:
         from directrix.reports.figures import need_plot
@@ -112,7 +113,7 @@ def explain(
         explanation = explained(
             ranker,
             q,
-            measure,
+            goal,
             **{name: None if path is None else read(path) for name, path in parts.items()},
             groups=None if groups is None else _read_groups(groups),
             top=top,

@@ -76,7 +76,7 @@ def names_of(frame: Any) -> list[Any]:
 
 def cells_of(column: Any) -> list[Any]:
     """Return the values of a column of `columns_of` as Python objects."""
-    get = getattr(column, "tolist", getattr(column, "to_list", None))  # the first is in older pandas too
+    get = getattr(column, "tolist", getattr(column, "to_list", None))  # pandas warns of to_list of categories
     try:
         return list(column if get is None else get())
     except NO_ITEMS as error:

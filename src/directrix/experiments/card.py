@@ -13,7 +13,7 @@ import numpy as np
 
 from directrix.data.queries import Queries
 from directrix.data.scaling import is_by_query
-from directrix.experiments.importance import permutation_importance
+from directrix.experiments.importance import feature_labels, permutation_importance
 from directrix.experiments.significance.effects import t_interval
 from directrix.measures.names import measure as parse_measure
 from directrix.rankers.digests import digest
@@ -72,7 +72,13 @@ def model_card(
     >>> card["model"]["size"], card["figures"]["is_training_data"]
     ('4 weights', True)
     """
-    ranker = load(path)
+    return card_of(load(path), path, q, measures, seed=seed)
+
+
+def card_of(
+    ranker: Any, path: str | os.PathLike[str], q: Queries | None, measures: Sequence[str], *, seed: int
+) -> dict[str, Any]:
+    """Return the card of a ranker that was loaded from a file; see `model_card`."""
     record, content = ranker.training_, ranker.to_json()
     found = {
         "file": _file(Path(path)),
@@ -179,7 +185,7 @@ def _own_importance(ranker: Any, content: dict[str, Any]) -> dict[str, Any] | No
         shares, kind = np.abs(ranker.coef_), "absolute weight per standard deviation"
     else:
         return None
-    names = content["features"]["names"] or [f"feature {j + 1}" for j in range(len(shares))]
+    names = feature_labels(ranker)
     order = np.argsort(-shares, kind="stable")
     rows = [{"feature": names[j], "importance": float(shares[j])} for j in order if shares[j]]
     return {"kind": kind, "features": rows}

@@ -120,8 +120,8 @@ def permutation_importance(  # noqa: PLR0913
     value per query has importance 0, even if a nonlinear ranker uses it together with others. Two features
     that say the same share their importance: each can be replaced by the other (docs/decisions/0142).
 
-    Cost: one prediction and one evaluation for every feature and repeat. Features are scaled once; of boosted
-    trees only those are walked down again that look at the feature.
+    Cost: one prediction and one evaluation for every feature and repeat. Features are scaled once; a row
+    walks again down those boosted trees only in which its way depends on the feature.
 
     References
     ----------
@@ -223,11 +223,9 @@ def _moving(ranker: Any, q: Queries, n_features: int, measure: RankingMeasure, s
     return sorted(np.argsort(-moves, kind="stable")[:n_features].tolist())
 
 
-def feature_labels(ranker: Any, q: Queries) -> tuple[str, ...]:
+def feature_labels(ranker: Any, q: Queries | None = None) -> tuple[str, ...]:
     """Names of the features, of the data or the ranker; "feature 1", ... if neither has any."""
-    names = q.feature_names or getattr(ranker, "feature_names_in_", None)
-    return (
-        tuple(map(str, names))
-        if names is not None
-        else tuple(f"feature {j + 1}" for j in range(q.n_features))
-    )
+    names = getattr(q, "feature_names", None) or getattr(ranker, "feature_names_in_", None)
+    if names is not None:
+        return tuple(map(str, names))
+    return tuple(f"feature {j + 1}" for j in range(ranker.n_features_in_ if q is None else q.n_features))

@@ -17,16 +17,9 @@ __all__ = ["boost", "metric", "objective"]
 
 _OURS = {
     *("loss_function", "objective", "iterations", "num_boost_round", "n_estimators", "num_trees"),
-    *(
-        "eval_metric",
-        "custom_metric",
-        "use_best_model",
-        "early_stopping_rounds",
-        "od_type",
-        "od_wait",
-        "od_pval",
-    ),
-    *("boosting_type", "boost_from_average", "leaf_estimation_method", "leaf_estimation_iterations"),
+    *("eval_metric", "custom_metric", "use_best_model", "early_stopping_rounds", "od_type", "od_wait"),
+    *("od_pval", "boosting_type", "boost_from_average", "leaf_estimation_method"),
+    "leaf_estimation_iterations",
 }
 _BINS = {"border_count", "max_bin", "feature_border_type"}
 _MOST_ROWS = 1 << 24  # CatBoost keeps labels, here the numbers of rows, in float32

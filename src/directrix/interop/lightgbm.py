@@ -56,8 +56,8 @@ def objective(surrogate: Any, *, seed: int = 0) -> LightGBMObjective:
     Notes
     -----
     Gradient and curvature are those of `BoostedRanker`, in units of their mean curvature, so that thresholds
-    of LightGBM mean documents. With its settings (docs/how-to/boosters.md) the
-    trees are the same. Cost: what the surrogate costs, on all threads of `set_threads`.
+    of LightGBM mean documents. With its settings (docs/how-to/boosters.md) the trees are the same. Cost: what
+    the surrogate costs, on all threads of `set_threads`.
 
     Examples
     --------

@@ -11,6 +11,7 @@ from directrix.data.validate import check_group
 from directrix.errors import InputError
 from directrix.measures.names import measure as as_measure
 from directrix.objectives.scores import ScoreObjective, newton_step
+from directrix.rankers.training import mean_over_queries
 from directrix.surrogates.names import surrogate as as_surrogate
 from directrix.types import Array, Float64Array, Int64Array
 
@@ -107,8 +108,6 @@ class Value(Remembering):
 
     def of(self, scores: Any, rows: GroupedRows) -> float:
         """Return the mean; queries for which the measure is undefined do not count."""
-        from directrix.rankers.training import mean_over_queries
-
         ready = self._recall(rows)
         if ready is None:
             ready = self._prepared(rows)

@@ -261,10 +261,14 @@ def line_search(  # noqa: PLR0913
     >>> line_search("nDCG", scores, feature, labels=[0.0, 1.0, 2.0], qptr=[0, 3])
     LinePoint(t=4.0, value=0.96..., interval=(2.0, inf))
     """
-    if len(within) != 2 or not within[0] < within[1]:
+    try:
+        low, high = map(float, within)
+    except (TypeError, ValueError):
+        low = high = np.nan
+    if not low < high:
         raise InputError(
             f"within={within!r}: two limits of t are needed, the first below the second, e.g. "
             "within=(0.0, numpy.inf)."
         )
     search = LineSearch(measure, labels, qptr, query_weight=query_weight, doc_ids=doc_ids)
-    return search.best(scores, direction, within)
+    return search.best(scores, direction, (low, high))

@@ -19,27 +19,29 @@ _IN_GROUPS = 5  # features for every group
 
 def explanation_tables(explanation: Explanation, top: int) -> tuple[Table, ...]:
     """Return the tables of the ``top`` features: importance, ranks by values, groups of queries."""
-    tables = [_importance(explanation, top)]
+    return tuple(table for section in _sections(explanation, top) for table in section.tables)
+
+
+def _sections(explanation: Explanation, top: int) -> tuple[Section, ...]:
+    sections = [Section("What the features are worth", (_importance(explanation, top),))]
     if explanation.dependence:
-        tables.append(_dependence(explanation.dependence[:top]))
+        sections.append(Section("How they move a document", (_dependence(explanation.dependence[:top]),)))
     if explanation.groups:
-        tables.append(_groups(explanation))
-    return tuple(tables)
+        sections.append(Section("Groups of queries", (_groups(explanation),)))
+    return tuple(sections)
 
 
 def explanation_report(
     explanation: Explanation, top: int, *, model: str, data: str, command: str, seed: int
 ) -> Report:
     """Return the page of an explanation of a model on some data, with these names."""
-    found = explanation.importance
-    tables = explanation_tables(explanation, top)
+    found, sections = explanation.importance, _sections(explanation, top)
     best = [found.names[j] for j in found.ranked[:3] if found.interval(j)[0] > 0.0]
     summary = (
         [f"most important: {', '.join(best)}"]
         if best
         else ["no feature has an importance that is more than chance"]
     )
-    titles = ("What the features are worth", "How they move a document", "Groups of queries")
     return Report(
         name="explanation",
         title=f"What {model} depends on",
@@ -48,11 +50,11 @@ def explanation_report(
             f"{found.n_docs} documents."
         ),
         summary=tuple(f"- {escaped_markdown(text)}" for text in summary),
-        tables=tables,
+        tables=tuple(table for section in sections for table in section.tables),
         figures=_figures(explanation, top),
         command=command,
         settings={"measure": found.measure, "seed": seed, "directrix": __version__},
-        sections=tuple(Section(title, (table,)) for title, table in zip(titles, tables, strict=False)),
+        sections=sections,
     )
 
 

@@ -21,9 +21,7 @@ from directrix.rankers.contributions import Contributions
 from directrix.rankers.selection.clock import Progress
 from directrix.rankers.training import mean_over_queries
 
-_SHUFFLED = (
-    200_000  # documents, over all repeats: with more, one shuffle leaves less noise than the queries do
-)
+_SHUFFLED = 200_000  # documents over all repeats; of more than that the queries are the larger noise
 _MOST_REPEATS = 5
 _MOST_FEATURES = 1000  # of more those that move the scores most are examined
 _MOST_CELLS = 1 << 28  # of features, which are dense: 2 GiB; of larger data a sample of the queries

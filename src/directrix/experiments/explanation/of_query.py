@@ -11,7 +11,7 @@ import numpy as np
 from directrix.data.queries import Queries
 from directrix.errors import InputError, short_text
 from directrix.rankers.contributions import Contributions
-from directrix.types import Array, Float64Array
+from directrix.types import Array, Float64Array, is_sparse
 
 _IN_SENTENCE = 3
 
@@ -196,4 +196,4 @@ class OfQuery:
 
     def _values(self, rows: Array) -> Array:
         part = self.q.features[rows]
-        return np.asarray(part.toarray() if hasattr(part, "toarray") else part)
+        return np.asarray(part.toarray() if is_sparse(part) else part)
