@@ -182,7 +182,7 @@ S, Y = torch.zeros(2, 3), torch.zeros(2, 3)
         (lambda f: f(S, Y, lengths=[1, -1]), r"lengths=\[1, -1\]"),
         (lambda f: f(S, Y, lengths=[1]), r"lengths=\[1\]"),
         (lambda f: f(S, Y, lengths=[1.5, 2.0]), r"lengths=\[1\.5, 2\.0\]"),
-        (lambda f: f(S, Y, mask=Y), r"mask has shape \(2, 3\) and type float32; booleans"),
+        (lambda f: f(S, Y, mask=Y), r"mask has shape \(2, 3\) and type torch.float32; booleans"),
         (lambda f: f(S, Y, mask=(S > 0)[:, :2]), r"mask has shape \(2, 2\)"),
         (lambda f: f(S[0], Y[0], lengths=[3]), r"lengths and mask are for padded"),
         (lambda f: f(S[0], Y[0], qptr=[0, 2]), r"qptr"),

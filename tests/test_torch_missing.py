@@ -9,7 +9,6 @@ import directrix as dx
 
 def test_a_loss_without_pytorch_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    dx.torch._functions.cache_clear()
     with pytest.raises(
         dx.MissingExtra, match=r'directrix\.torch\.loss needs.*pip install "directrix\[torch\]"'
     ):

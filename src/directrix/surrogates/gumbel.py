@@ -128,10 +128,13 @@ class Gumbel(RandomSurrogate):
         """See `KernelSurrogate.prepare`; the labels, for the noise, and what the surrogate prepares."""
         return (writable(labels), *self._inner.prepare(labels, qptr, doc_weight))
 
-    def _noisy(self, scores: FloatArray, labels: Float64Array, qptr: Int64Array) -> Iterator[FloatArray]:
+    def noises(self, labels: Float64Array, qptr: Int64Array) -> Iterator[Float64Array]:
+        """Noise of every document, in units of score, one sample after another."""
         for sample in range(self.samples):
-            noise = -np.log(-np.log(uniforms(labels, qptr, self.draw, sample)))
-            yield scores + (self.scale * noise).astype(scores.dtype)
+            yield self.scale * -np.log(-np.log(uniforms(labels, qptr, self.draw, sample)))
+
+    def _noisy(self, scores: FloatArray, labels: Float64Array, qptr: Int64Array) -> Iterator[FloatArray]:
+        return (scores + noise.astype(scores.dtype) for noise in self.noises(labels, qptr))
 
     def fill(
         self,

@@ -140,8 +140,8 @@ class XENDCG(RandomSurrogate, _TopOne):
         """2^l of every document."""
         return (np.exp2(labels),)
 
-    def _shares(self, powers: Float64Array, qptr: Int64Array) -> Float64Array:
-        """P of every document."""
+    def shares(self, powers: Float64Array, qptr: Int64Array) -> Float64Array:
+        """P of every document, of the powers 2^l that `prepare` returned."""
         y = powers - uniforms(powers, qptr, self.draw)
         shares: Float64Array = y / np.repeat(query_sums(y, qptr), np.diff(qptr))
         return shares
@@ -157,14 +157,14 @@ class XENDCG(RandomSurrogate, _TopOne):
         """Fill one chunk; see `KernelSurrogate.fill`."""
         first, last = chunk
         docs, local = slice(qptr[first], qptr[last]), qptr[first : last + 1] - qptr[first]
-        shares, part = (self._shares(prepared[0][docs], local),), (out[0][first:last], out[1][docs])
+        shares, part = (self.shares(prepared[0][docs], local),), (out[0][first:last], out[1][docs])
         super().fill(scores[docs], shares, local, (0, last - first), part)
 
     def curvature(
         self, scores: FloatArray, prepared: tuple[Float64Array], qptr: Int64Array, grad: FloatArray
     ) -> Float64Array:
         """See `ListNet.curvature`."""
-        return super().curvature(scores, (self._shares(prepared[0], qptr),), qptr, grad)
+        return super().curvature(scores, (self.shares(prepared[0], qptr),), qptr, grad)
 
 
 @dataclass(frozen=True)

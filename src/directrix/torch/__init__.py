@@ -1,0 +1,9 @@
+"""Surrogates as losses, and measures for validation, in PyTorch; importing this does not import PyTorch."""
+
+from __future__ import annotations
+
+from directrix.registry import exports
+
+_NAMES = {"Loss": "torch.loss", "loss": "torch.loss", "measure": "torch.validation"}
+
+__getattr__, __dir__, __all__ = exports(__name__, _NAMES)

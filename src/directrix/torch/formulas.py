@@ -1,0 +1,264 @@
+r"""Smooth surrogates in PyTorch's own operations, for scores on any device.
+
+Each formula is that of the surrogate's docstring; what it needs of the labels is what the surrogate prepares
+for its kernel. Slopes are those that PyTorch finds. Sums over pairs of documents are computed for a block of
+documents at a time, and again in the backward pass: see `lists`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch.nn.functional import logsigmoid, relu, softplus
+
+from directrix.surrogates.approx_rank import sigmoid_code
+from directrix.torch.lists import Lists, padded_lists, pair_sums
+from directrix.types import Float64Array, Int64Array
+
+
+def has_formula(surrogate: Any) -> bool:
+    """Whether a surrogate has a formula here; a class of the user's, derived from one that has, has none."""
+    kind = type(surrogate).__name__
+    return type(surrogate).__module__.startswith("directrix.") and (
+        has_formula(surrogate.surrogate) if kind == "Gumbel" else kind in FORMULAS
+    )
+
+
+def values(surrogate: Any, scores: Any, labels: Float64Array, qptr: Int64Array) -> Any:
+    """Values (n_queries,) of scores (n_docs,), differentiable in them."""
+    if type(surrogate).__name__ == "Gumbel":
+        noises = surrogate.noises(labels, qptr)
+        moved = (scores + torch.tensor(noise, dtype=scores.dtype, device=scores.device) for noise in noises)
+        each = [values(surrogate.surrogate, noisy, labels, qptr) for noisy in moved]
+        return torch.stack(each).mean(dim=0)
+    sizes = np.diff(qptr)
+    mask = np.arange(max(int(sizes.max(initial=0)), 1)) < sizes[:, None]
+    prepared = surrogate.prepare(labels, qptr)
+    if hasattr(surrogate, "shares"):
+        prepared = (surrogate.shares(*prepared, qptr),)
+    lists = padded_lists(scores, mask, prepared, surrogate.entries)
+    return FORMULAS[type(surrogate).__name__](surrogate, lists)
+
+
+# ------------------------------------------------------------------------------------------- ApproxRank
+
+
+def _step(sigmoid: str, steepness: float, z: Any) -> Any:
+    """The smooth step of `soft_ranks` at steepness * z."""
+    kind, factor = sigmoid_code(sigmoid)
+    z = factor * steepness * z
+    if kind == 0:
+        return torch.sigmoid(z)
+    return 0.5 + torch.atan(z) / math.pi if kind == 1 else 0.5 * torch.erfc(-z)
+
+
+def _soft_ranks(surrogate: Any, steepness: float, x: Any, y: Any, mask: Any) -> Any:
+    """1 + the sum over the documents y, but not x itself, of the step from x to y."""
+
+    def above(x: Any, y: Any, mask: Any) -> Any:
+        return _step(surrogate.sigmoid, steepness, y - x) * mask
+
+    return 0.5 + pair_sums(above, (x,), (y, mask))
+
+
+def _of_ranks(surrogate: Any, lists: Lists, earned: Callable[[Any], Any]) -> Any:
+    x, weight, _ = lists.weighted()
+    ranks = _soft_ranks(surrogate, surrogate.alpha, x, lists.scores, lists.mask)
+    return (weight * earned(ranks)).sum(dim=1)
+
+
+def _cut(surrogate: Any, ranks: Any) -> Any:
+    return _step(surrogate.sigmoid, surrogate.beta, surrogate.k + 0.5 - ranks)
+
+
+def _approx_ndcg(surrogate: Any, lists: Lists) -> Any:
+    def earned(ranks: Any) -> Any:
+        discount = 1.0 / torch.log2(1.0 + ranks)
+        return discount if surrogate.k is None else discount * _cut(surrogate, ranks)
+
+    return _of_ranks(surrogate, lists, earned)
+
+
+def _approx_precision(surrogate: Any, lists: Lists) -> Any:
+    return _of_ranks(surrogate, lists, partial(_cut, surrogate))
+
+
+def _approx_measure(surrogate: Any, lists: Lists) -> Any:
+    discount_between = surrogate.measure.discount_between(lists.mask.shape[1])
+
+    def earned(ranks: Any) -> Any:
+        discount, slope = discount_between(ranks.detach().cpu().numpy().astype(np.float64).ravel())
+        value, slope = (torch.as_tensor(a).to(ranks).reshape(ranks.shape) for a in (discount, slope))
+        return value + slope * (ranks - ranks.detach())
+
+    return _of_ranks(surrogate, lists, earned)
+
+
+def _approx_ap(surrogate: Any, lists: Lists) -> Any:
+    x, weight, kept = lists.weighted()
+    ranks = _soft_ranks(surrogate, surrogate.alpha, x, lists.scores, lists.mask)
+    among_relevant = _soft_ranks(surrogate, surrogate.beta, -ranks, -ranks, kept)
+    return (weight * among_relevant / ranks).sum(dim=1)
+
+
+def _approx_cascade(surrogate: Any, lists: Lists) -> Any:
+    """ApproxRR and ApproxERR; the product over the documents above is the exponential of a sum."""
+    x, weight, kept = lists.weighted()
+    ranks = _soft_ranks(surrogate, surrogate.alpha, x, lists.scores, lists.mask)
+    place = torch.arange(x.shape[1], device=x.device).expand_as(x)
+    kind, factor = sigmoid_code(surrogate.sigmoid)
+
+    def log_left(rank: Any, i: Any, other: Any, w: Any, j: Any) -> Any:
+        if kind == 0:  # log(1 - w / (1 + exp(-z))), also where w = 1 and z is large
+            z = factor * surrogate.beta * (rank - other)
+            left = logsigmoid(-z) - logsigmoid(-(z + torch.log1p(-w)))
+        else:
+            passes = (1.0 - w) + w * _step(surrogate.sigmoid, surrogate.beta, other - rank)
+            left = torch.log(passes.clamp_min(torch.finfo(passes.dtype).tiny))
+        return torch.where(i == j, 0.0, left)
+
+    log_product = pair_sums(log_left, (ranks, place), (ranks, weight * kept, place))
+    return (weight / ranks * torch.exp(log_product)).sum(dim=1)
+
+
+def _approx_kendall(surrogate: Any, lists: Lists) -> Any:
+    s, mask, labels = lists.scores, lists.mask, lists.prepared[0]
+
+    def wanted(x: Any, high: Any, y: Any, low: Any, mask: Any) -> Any:
+        is_pair = (high > low) & mask
+        return torch.stack(
+            [is_pair * (2.0 * _step(surrogate.sigmoid, surrogate.alpha, x - y) - 1.0), is_pair]
+        )
+
+    in_order, pairs = pair_sums(wanted, (s, labels), (s, labels, mask)).sum(dim=-1)
+    n = mask.sum(dim=1)
+    return in_order / torch.sqrt((pairs * 0.5 * n * (n - 1)).clamp_min(1.0))
+
+
+# ------------------------------------------------------------------------------------------- SmoothRank
+
+
+def _shares(surrogate: Any, lists: Lists) -> tuple[Any, Any]:
+    """What each rank earns by its soft document, and the discounts of the ranks, 0 where there is none."""
+    discount = lists.prepared[1]
+    order = torch.where(lists.mask, lists.scores, -math.inf).argsort(dim=1, descending=True, stable=True)
+    x, gain, mask = (t.gather(1, order) for t in (lists.scores, lists.prepared[0], lists.mask))
+    top = min(x.shape[1], len(discount))
+
+    def pulls(center: Any, y: Any, gain: Any, mask: Any) -> Any:
+        u = torch.exp(-((y - center) ** 2) / surrogate.sigma) * mask
+        return torch.stack([u, u * gain])
+
+    total, gained = pair_sums(pulls, (_shared_between_ties(x, mask)[:, :top],), (x, gain, mask))
+    present = mask[:, :top]
+    return gained / torch.where(present, total, 1.0) * present, discount[:top] * present
+
+
+def _shared_between_ties(x: Any, mask: Any) -> Any:
+    """X in descending order, whose slopes are shared among tied documents: any order of them is as good."""
+    first = torch.ones_like(x, dtype=torch.int64)
+    first[:, 1:] = (x[:, 1:] != x[:, :-1]) | (mask[:, 1:] != mask[:, :-1])
+    group = first.cumsum(dim=1) - 1
+    total = torch.zeros_like(x).scatter_add(1, group, x)
+    mean = (total / torch.zeros_like(x).scatter_add(1, group, torch.ones_like(x)).clamp_min(1.0)).gather(
+        1, group
+    )
+    return x.detach() + (mean - mean.detach())
+
+
+def _smooth_sum(surrogate: Any, lists: Lists) -> Any:
+    earned, discount = _shares(surrogate, lists)
+    return (earned * discount).sum(dim=1)
+
+
+def _smooth_ap(surrogate: Any, lists: Lists) -> Any:
+    earned, discount = _shares(surrogate, lists)
+    above = earned.cumsum(dim=1)
+    if surrogate.variant == "direct":
+        above = 1.0 + above - earned
+    relevant = lists.prepared[0].sum(dim=1)
+    return (earned * discount * above).sum(dim=1) / relevant.clamp_min(1.0)
+
+
+# ------------------------------------------------------------------------------------------- losses
+
+
+def _top_one(_: Any, lists: Lists) -> Any:
+    logs = torch.where(lists.mask, lists.scores, -math.inf)
+    # a query without documents has no finite score
+    shares = torch.log_softmax(torch.where(lists.mask.any(dim=1, keepdim=True), logs, 0.0), dim=1)
+    return (lists.prepared[0] * torch.where(lists.mask, shares, 0.0)).sum(dim=1)
+
+
+def _list_mle(_: Any, lists: Lists) -> Any:
+    order, end, factor = lists.prepared
+    x = lists.scores.gather(1, order)
+    is_first = torch.ones_like(lists.mask)
+    is_first[:, 1:] = end[:, 1:] != end[:, :-1]
+    place = torch.arange(x.shape[1], device=x.device)
+    start = torch.where(is_first, place, 0).cummax(dim=1).values
+    lower = torch.logcumsumexp(x, dim=1).gather(1, (start - 1).clamp_min(0))
+    counts = (start > 0) & lists.mask
+    return (factor * torch.where(counts, logsigmoid(x - torch.where(counts, lower, 0.0)), 0.0)).sum(dim=1)
+
+
+def _rank_cosine(surrogate: Any, lists: Lists) -> Any:
+    s, unit = lists.scores, lists.prepared[0]
+    largest = s.abs().amax(dim=1, keepdim=True).detach()
+    defined = largest > (1e-29 if s.dtype == torch.float32 else 1e-290)
+    a = s / torch.where(defined, largest, 1.0) * defined
+    n = lists.mask.sum(dim=1, keepdim=True)
+    if surrogate.centred:
+        a = (a - a.sum(dim=1, keepdim=True) / n.clamp_min(1)) * lists.mask
+    square = (a * a).sum(dim=1)
+    defined = square > 1e-30 * n[:, 0]
+    cosine = (a * unit).sum(dim=1) / torch.sqrt(torch.where(defined, square, 1.0))
+    # as at a right angle, with a slope to the wanted direction
+    value = torch.where(defined, 0.5 * (cosine - 1.0), -0.5 + 0.5 * (unit * (s - s.detach())).sum(dim=1))
+    return torch.where((unit != 0.0).any(dim=1), value, 0.0)
+
+
+def _pairwise(cost: Callable[[Any], Any], _: Any, lists: Lists) -> Any:
+    (levels, shares), s = lists.prepared, lists.scores
+
+    def costs(x: Any, high: Any, y: Any, low: Any, mask: Any) -> Any:
+        return cost(x - y) * ((high > low) & mask)
+
+    return -shares * pair_sums(costs, (s, levels), (s, levels, lists.mask)).sum(dim=1)
+
+
+def _regression(surrogate: Any, lists: Lists) -> Any:
+    gains, weight = lists.prepared
+    error = (lists.scores - gains) * lists.mask
+    if surrogate.intercept:
+        error = error - (weight * error).sum(dim=1, keepdim=True) / weight.sum(dim=1, keepdim=True).clamp_min(
+            1e-9
+        )
+    return -(weight * error**2).sum(dim=1)
+
+
+FORMULAS: dict[str, Callable[[Any, Lists], Any]] = {
+    "ApproxNDCG": _approx_ndcg,
+    "ApproxPrecision": _approx_precision,
+    "ApproxAP": _approx_ap,
+    "ApproxRR": _approx_cascade,
+    "ApproxERR": _approx_cascade,
+    "ApproxKendall": _approx_kendall,
+    "ApproxMeasure": _approx_measure,
+    "SmoothNDCG": _smooth_sum,
+    "SmoothMeasure": _smooth_sum,
+    "SmoothAP": _smooth_ap,
+    "ListNet": _top_one,
+    "XENDCG": _top_one,
+    "ListMLE": _list_mle,
+    "RankCosine": _rank_cosine,
+    "RankNet": partial(_pairwise, lambda margin: softplus(-margin, threshold=40.0)),
+    "RankSVM": partial(_pairwise, lambda margin: relu(1.0 - margin) ** 2),
+    "Regression": _regression,
+}
+"""Formulas by the class of the surrogate."""

@@ -1,0 +1,87 @@
+"""Lists of documents as padded tensors, and sums over their pairs in memory O(number of documents)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils.checkpoint import checkpoint
+
+from directrix.types import Array
+
+_PAIRS = {"cpu": 1 << 18}
+"""Pairs of documents in a block: what stays in the cache of a CPU; a GPU wants more work at once."""
+_PAIRS_ELSEWHERE = 1 << 23
+
+
+@dataclass(frozen=True)
+class Lists:
+    """Padded lists: scores and mask (n_queries, longest), and what a surrogate prepared of the labels.
+
+    ``prepared`` holds arrays with an entry for each document as tensors of the shape of the scores, padded
+    by 0; ``where`` are the places of the documents with an entry of the first one that is not 0, and whether
+    they are documents, as of queries with fewer of them some are not.
+    """
+
+    scores: Any
+    mask: Any
+    prepared: tuple[Any, ...]
+    where: tuple[Any, Any]
+
+    def weighted(self) -> tuple[Any, Any, Any]:
+        """Scores, weights and mask of the documents with a weight, which is the first prepared array."""
+        places, kept = self.where
+        return self.scores.gather(1, places), self.prepared[0].gather(1, places) * kept, kept
+
+
+def padded_lists(scores: Any, mask: Array, prepared: tuple[Any, ...], entries: tuple[str, ...]) -> Lists:
+    """Pad scores, differentiably, and what was prepared; ``entries`` as of `KernelSurrogate`."""
+
+    def there(array: Array) -> Any:
+        kind = scores.dtype if array.dtype.kind == "f" else None
+        return torch.as_tensor(array, dtype=kind, device=scores.device)
+
+    padded = [
+        _pad(array, mask) if of == "document" else array for array, of in zip(prepared, entries, strict=True)
+    ]
+    weight = padded[0] if padded[0].shape == mask.shape else mask
+    counts = np.count_nonzero(weight, axis=1)
+    most = max(int(counts.max(initial=0)), 1)
+    places = np.argsort(weight == 0.0, axis=1, kind="stable")[:, :most]
+    is_document = there(mask)
+    rows = torch.zeros(mask.shape, dtype=scores.dtype, device=scores.device)
+    return Lists(
+        rows.masked_scatter(is_document, scores),
+        is_document,
+        tuple(there(array) for array in padded),
+        (there(places), there(np.arange(most) < counts[:, None])),
+    )
+
+
+def _pad(array: Array, mask: Array) -> Array:
+    rows = np.zeros(mask.shape, dtype=array.dtype)
+    rows[mask] = array
+    return rows
+
+
+def pair_sums(f: Callable[..., Any], rows: tuple[Any, ...], columns: tuple[Any, ...]) -> Any:
+    """Sum f(rows[:, :, None], columns[:, None, :]) over the columns, of which a block at a time is computed.
+
+    ``rows`` are tensors (n_queries, R), ``columns`` tensors (n_queries, C); f returns a tensor, or several
+    stacked before the first dimension.
+    """
+    size = max(1, _PAIRS.get(rows[0].device.type, _PAIRS_ELSEWHERE) // max(rows[0].numel(), 1))
+    total: Any = 0.0
+    for block in zip(*(column.split(size, dim=1) for column in columns), strict=True):
+        part = partial(_block, f, len(rows))
+        total = total + checkpoint(part, *rows, *block, use_reentrant=False, preserve_rng_state=False)
+    return total
+
+
+def _block(f: Callable[..., Any], n_rows: int, *tensors: Any) -> Any:
+    rows = [row[:, :, None] for row in tensors[:n_rows]]
+    return f(*rows, *(column[:, None, :] for column in tensors[n_rows:])).sum(dim=-1)

@@ -1,0 +1,167 @@
+"""A surrogate as a loss for PyTorch: ``directrix.torch.loss(ApproxNDCG(alpha=10))``.
+
+Needs PyTorch: ``pip install "directrix[torch]"``. Importing this module does not.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Any, Literal, get_args
+
+from directrix.errors import InputError, MissingExtra
+from directrix.surrogates.names import surrogate as as_surrogate
+
+Backend = Literal["auto", "kernels", "torch"]
+
+
+class Loss:
+    """A loss to minimise, called with scores and labels; `loss` makes it.
+
+    Parameters
+    ----------
+    surrogate : Surrogate
+        The function that training maximises.
+    backend, distributed
+        See `loss`.
+    """
+
+    def __init__(self, surrogate: Any, backend: Backend = "auto", *, distributed: bool = False) -> None:
+        self.surrogate, self.backend, self.distributed = surrogate, backend, distributed
+        from directrix.torch.operator import number_of
+
+        self._number = number_of(self)
+
+    def __reduce__(self) -> Any:
+        return _made, (type(self), self.surrogate, self.backend, self.distributed)
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({self.surrogate!r}, {self.backend!r}, distributed={self.distributed!r})"
+        )
+
+    def __call__(
+        self, scores: Any, labels: Any, *, lengths: Any = None, mask: Any = None, qptr: Any = None
+    ) -> Any:
+        r"""Minus the mean over queries of the surrogate, :math:`-\frac{1}{n}\sum_q S_q`.
+
+        Parameters
+        ----------
+        scores : tensor (n_queries, longest), tensor (n_docs,), nested tensor, or list of tensors (n_q,)
+            Scores by query: padded, one query after another, nested (``layout=torch.jagged``), or one tensor
+            per query, on any device. Half precision is converted to float32.
+        labels : tensor, array or list of them
+            Grades >= 0, in the same form as the scores; values in the padding do not matter. Best left on the
+            CPU, where what depends on labels alone is computed.
+        lengths : integers (n_queries,), optional
+            Number of documents of every query of padded scores; they come first in their row.
+        mask : booleans (n_queries, longest), optional
+            Instead of ``lengths``: True for documents, False for padding. Without both all are documents.
+        qptr : integers (n_queries + 1,), optional
+            For scores (n_docs,): query q owns the documents ``qptr[q] <= i < qptr[q + 1]``. Without it they
+            are one query.
+
+        Returns
+        -------
+        tensor ()
+            On the device of the scores. Its backward is the analytic gradient, computed in the same call;
+            there is no second derivative. Queries without relevant documents are part of the mean.
+
+        Raises
+        ------
+        InputError
+            If shapes disagree, a score is NaN or infinite, or a second derivative is requested.
+
+        Notes
+        -----
+        O(n_docs) memory. See `loss` for where it is computed.
+        """
+        from directrix.torch.layout import arrange
+        from directrix.torch.operator import surrogate_values
+
+        scores, grades, form = arrange(scores, labels, lengths, mask, qptr)
+        value = surrogate_values(scores, grades, form, self._number)
+        return -_mean_of_processes(value) if self.distributed else -value.mean()
+
+    def is_native(self, device: Any) -> bool:
+        """Whether scores on a device are computed by PyTorch's own operations there."""
+        from directrix.torch.formulas import has_formula
+
+        if self.backend == "auto":
+            return device.type != "cpu" and has_formula(self.surrogate)
+        return self.backend == "torch"
+
+
+def loss(surrogate: Any, *, backend: Backend = "auto", distributed: bool = False) -> Loss:
+    """Return a surrogate as a loss for PyTorch.
+
+    Parameters
+    ----------
+    surrogate : Surrogate or str
+        The function to maximise, e.g. ``ApproxNDCG(alpha=10)`` or its text.
+    backend : {"auto", "kernels", "torch"}
+        What computes it: the compiled kernels, on the CPU, to which scores of another device are copied; or
+        PyTorch's operations on the device of the scores, for all surrogates with the trait ``smooth`` but
+        `SoftNDCG`. "auto": the kernels for scores on the CPU, and for surrogates that only they know.
+    distributed : bool
+        The mean is over the queries of all processes of ``torch.distributed``, which must all call the loss
+        equally often. `DistributedDataParallel` then has the gradient of one process with all queries, also
+        where processes have different numbers of them.
+
+    Returns
+    -------
+    Loss
+        A function of scores and labels. ``torch.compile`` takes it as one operator.
+
+    Raises
+    ------
+    MissingExtra
+        If PyTorch is not installed.
+    InputError
+        If the argument is neither a surrogate nor the text of one, or has no formula for the backend.
+
+    Notes
+    -----
+    The noise of a surrogate with the trait ``random`` is that of its ``draw``. For new noise in each step
+    make a new loss: ``loss(surrogate.redraw(step))``.
+    """
+    require_torch("directrix.torch.loss")
+    from directrix.torch.formulas import has_formula
+
+    chosen = as_surrogate(surrogate) if isinstance(surrogate, str) else surrogate
+    if isinstance(chosen, type) or not hasattr(chosen, "value_and_grad"):
+        raise InputError(
+            f"directrix.torch.loss({chosen!r:.80}): a surrogate is needed, an object with value_and_grad; "
+            "type e.g. directrix.torch.loss(directrix.ApproxNDCG(alpha=10))."
+        )
+    if backend not in get_args(Backend):
+        raise InputError(f"backend={backend!r}: type 'auto', 'kernels' or 'torch'.")
+    if backend == "torch" and not has_formula(chosen):
+        raise InputError(
+            f"{chosen!r:.80} has compiled kernels only; leave out backend='torch', and scores of another "
+            "device are copied to the CPU."
+        )
+    return Loss(chosen, backend, distributed=distributed)
+
+
+def _made(kind: type[Loss], surrogate: Any, backend: Backend, distributed: bool) -> Loss:  # noqa: FBT001
+    return kind(surrogate, backend, distributed=distributed)
+
+
+def _mean_of_processes(value: Any) -> Any:
+    """Mean over the queries of all processes, scaled for slopes of which the mean over processes is taken."""
+    import torch.distributed as processes
+
+    if not (processes.is_available() and processes.is_initialized()):
+        raise InputError(
+            "distributed=True: torch.distributed is not initialised; call init_process_group() before the "
+            "loss, or leave out distributed."
+        )
+    n_queries = value.new_tensor(float(len(value)))
+    processes.all_reduce(n_queries)
+    return value.sum() * (processes.get_world_size() / n_queries)
+
+
+def require_torch(what: str) -> None:
+    """Raise `MissingExtra` unless PyTorch is installed."""
+    if find_spec("torch") is None:
+        raise MissingExtra("torch", what)

@@ -1,0 +1,127 @@
+"""The operator that computes a surrogate and its slope, which `torch.compile` takes as one step.
+
+Value and slope are computed in one call, by the compiled kernels or by `formulas`; the backward pass only
+multiplies. What depends on labels alone is always computed on the CPU, by the surrogate itself.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from itertools import count
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+import torch
+
+from directrix.data.validate import check_labels, check_length, check_qptr
+from directrix.errors import InputError
+from directrix.torch.formulas import values
+from directrix.types import Array, Float64Array, Int64Array
+
+_LOSSES: WeakValueDictionary[int, Any] = WeakValueDictionary()
+"""Losses by number, for operators take numbers and tensors only."""
+_numbers = count()
+
+
+def number_of(loss: Any) -> int:
+    """Number a loss; it is known for as long as it lives."""
+    number = next(_numbers)
+    _LOSSES[number] = loss
+    return number
+
+
+def surrogate_values(scores: Any, labels: Any, layout: Any, number: int) -> Any:
+    """Values (n_queries,) of the surrogate of a loss, differentiable in scores; see `layout.arrange`."""
+    return _values_and_slope(scores, labels, layout, number)[0]
+
+
+@torch.library.custom_op("directrix::surrogate", mutates_args=())
+def _values_and_slope(
+    scores: torch.Tensor, labels: torch.Tensor, layout: torch.Tensor, number: int
+) -> tuple[torch.Tensor, torch.Tensor]:
+    loss, form, grades = _LOSSES[number], layout.cpu().numpy(), labels.cpu().numpy()
+    if scores.dim() == 1:
+        return _of_flat(loss, scores, grades, form)
+    there = layout.to(scores.device)
+    value, slope = _of_flat(loss, scores[there], grades[form], _pointers(form))
+    return value, torch.zeros_like(scores).masked_scatter_(there, slope)
+
+
+def _of_flat(loss: Any, scores: Any, grades: Array, qptr: Array) -> tuple[Any, Any]:
+    if loss.is_native(scores.device) and bool(torch.isfinite(scores).all()):
+        return _by_formula(loss.surrogate, scores, grades, qptr)
+    # of scores that are not finite it says which
+    value, grad = loss.surrogate.value_and_grad(scores.cpu().numpy(), grades, qptr)
+    like: dict[str, Any] = {"dtype": scores.dtype, "device": scores.device}
+    return torch.tensor(value, **like), torch.tensor(grad, **like)
+
+
+def _by_formula(surrogate: Any, scores: Any, labels: Array, qptr: Array) -> tuple[Any, Any]:
+    """Values (n_queries,) and slopes (n_docs,) of scores (n_docs,), by the formula of the surrogate.
+
+    In a thread of its own, for PyTorch records nothing for its backward pass in a thread that runs an
+    operator.
+    """
+    qptr = check_qptr(qptr, len(scores))
+    labels = check_labels(labels, qptr=qptr)
+    check_length(len(labels), len(scores), "labels", "scores")
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(_with_slope, surrogate, scores, labels, qptr, _stream(scores)).result()
+
+
+def _stream(scores: Any) -> Any:
+    return torch.cuda.stream(torch.cuda.current_stream(scores.device)) if scores.is_cuda else nullcontext()
+
+
+def _with_slope(
+    surrogate: Any, scores: Any, labels: Float64Array, qptr: Int64Array, stream: Any
+) -> tuple[Any, Any]:
+    with stream, torch.enable_grad(), torch.autocast(scores.device.type, enabled=False):
+        flat = scores.detach().requires_grad_()
+        value = values(surrogate, flat, labels, qptr)
+        (slope,) = torch.autograd.grad(value.sum(), flat, materialize_grads=True, allow_unused=True)
+    return value.detach(), slope
+
+
+def _pointers(mask: Array) -> Int64Array:
+    return np.concatenate([[0], np.cumsum(mask.sum(axis=1))]).astype(np.int64)
+
+
+@torch.library.custom_op("directrix::slope", mutates_args=())
+def _slope(
+    upstream: torch.Tensor, scores: torch.Tensor, slope: torch.Tensor, layout: torch.Tensor
+) -> torch.Tensor:
+    """Slope times what arrives at each query; takes the scores, so that its own derivative is an error."""
+    if scores.dim() == 2:
+        return slope * upstream[:, None]
+    sizes = layout.to(scores.device).diff()
+    return slope * upstream.repeat_interleave(sizes, output_size=len(scores))
+
+
+def _refuse(_: Any, *__: Any) -> Any:
+    raise InputError(
+        "a second derivative of directrix.torch.loss was requested; only the first exists. Leave out "
+        "create_graph=True, or detach the gradient before it is differentiated: grad.detach()."
+    )
+
+
+def _shapes(scores: Any, labels: Any, layout: Any, number: int) -> Any:
+    n_queries = layout.shape[0] - (scores.dim() == 1)
+    return scores.new_empty(n_queries), torch.empty_like(scores)
+
+
+def _keep(ctx: Any, inputs: Any, output: Any) -> None:
+    ctx.save_for_backward(inputs[0], output[1], inputs[2])
+    ctx.mark_non_differentiable(output[1])
+
+
+def _backward(ctx: Any, upstream: Any, _: Any) -> Any:
+    return _slope(upstream, *ctx.saved_tensors), None, None, None
+
+
+_values_and_slope.register_fake(_shapes)
+_values_and_slope.register_autograd(_backward, setup_context=_keep)
+_slope.register_fake(lambda upstream, scores, slope, layout: torch.empty_like(scores))
+_slope.register_autograd(_refuse)
