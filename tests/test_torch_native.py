@@ -1,4 +1,4 @@
-"""Surrogates by PyTorch's own operations: values and slopes of the kernels, in memory O(number of documents)."""
+"""Surrogates by PyTorch's own operations: what kernels compute, in memory O(number of documents)."""
 
 import pickle
 import subprocess
@@ -36,6 +36,8 @@ SMOOTH = [
     "SmoothAP(sigma=0.3)",
     "SmoothAP(sigma=0.3, variant='direct')",
     "SmoothMeasure('P@3', sigma=0.5)",
+    "SoftNDCG(sigma=0.5)",
+    "SoftNDCG(sigma=0.5, k=3)",
     "ListNet",
     "ListNet(target='shares')",
     "XENDCG(draw=3)",
@@ -95,14 +97,18 @@ def test_float32_gives_what_float64_gives_to_its_rounding(name):
     np.testing.assert_allclose(found[1], wanted[1], rtol=1e-4, atol=1e-4 * float(wanted[1].abs().max()))
 
 
-def test_every_smooth_surrogate_has_a_formula_or_is_named_as_the_exception():
+def test_every_smooth_surrogate_has_a_formula_and_the_others_kernels():
     from directrix.registry import SURROGATES, classes
     from directrix.torch.formulas import has_formula
 
     smooth = {name for name, kind in classes(SURROGATES).items() if "smooth" in kind().traits}
-    assert {name for name in smooth if not has_formula(dx.surrogate(name))} == {"SoftNDCG"}
-    with pytest.raises(dx.InputError, match=r"SoftNDCG.*compiled kernels only"):
-        dx.torch.loss("SoftNDCG", backend="torch")
+    assert all(has_formula(dx.surrogate(name)) for name in smooth)
+    with pytest.raises(dx.InputError, match=r"PLRank.*compiled kernels only"):
+        dx.torch.loss("PLRank", backend="torch")
+    scores, labels = lists()
+    value = dx.torch.loss("PLRank('nDCG@3', draw=1)")(torch.tensor(scores), labels, qptr=QPTR)
+    wanted = dx.PLRank("nDCG@3", draw=1).value_and_grad(scores, labels, QPTR)[0]
+    np.testing.assert_allclose(value.item(), -wanted.mean(), rtol=1e-12)
 
 
 @pytest.mark.parametrize("backend", ["kernels", "torch"])

@@ -18,6 +18,7 @@ from torch.nn.functional import logsigmoid, relu, softplus
 
 from directrix.surrogates.approx_rank import sigmoid_code
 from directrix.torch.lists import Lists, padded_lists, pair_sums
+from directrix.torch.soft import soft_ndcg
 from directrix.types import Float64Array, Int64Array
 
 
@@ -253,6 +254,7 @@ FORMULAS: dict[str, Callable[[Any, Lists], Any]] = {
     "SmoothNDCG": _smooth_sum,
     "SmoothMeasure": _smooth_sum,
     "SmoothAP": _smooth_ap,
+    "SoftNDCG": soft_ndcg,
     "ListNet": _top_one,
     "XENDCG": _top_one,
     "ListMLE": _list_mle,
