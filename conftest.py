@@ -1,8 +1,13 @@
 """What holds for the tests, the pages of the docs and the examples of docstrings alike."""
 
 import sys
+from importlib.util import find_spec
 
 import pytest
+
+if find_spec("torch") is None:
+    # examples of docstrings are collected by importing modules, and these import PyTorch
+    collect_ignore_glob = ["src/directrix/torch/*"]
 
 
 @pytest.fixture(autouse=True)

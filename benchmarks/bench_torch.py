@@ -10,13 +10,14 @@ surrogate on one list of 32,768 documents with the formula: the memory that it t
 from __future__ import annotations
 
 import argparse
-import resource
+import re
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import directrix as dx
@@ -59,7 +60,8 @@ def memory(name: str) -> float:
     for n in (64, LONG):
         scores = torch.randn(n, generator=torch.Generator().manual_seed(0), requires_grad=True)
         loss(scores, labels[:n]).backward()
-        taken.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0)
+        peak = re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())
+        taken.append(float(peak[1]) / 1024.0 if peak else float("nan"))
     return taken[1] - taken[0]
 
 

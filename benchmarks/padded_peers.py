@@ -11,6 +11,7 @@ import json
 import sys
 import types
 from collections.abc import Callable
+from importlib import import_module
 from importlib.metadata import version
 from typing import Any
 
@@ -28,16 +29,20 @@ REPEATS = {"bucketed": 5, "longest": 1, "long": 3}
 # the sum over the queries. `plain_loss` is the third.
 
 
-def allrank_loss() -> Callable[[Any, Any], Any]:
-    """approxNDCGLoss of allRank as it is installed, without what it only needs to read files."""
+def allrank_losses() -> Any:
+    """Losses of allRank as it is installed, without what it only needs to read files."""
     for name in ("allrank.data.dataset_loading", "allrank.utils.file_utils"):
         sys.modules[name] = types.ModuleType(name)
     sys.modules["allrank.data.dataset_loading"].PADDED_Y_VALUE = -1  # type: ignore[attr-defined]
     sys.modules["allrank.utils.file_utils"].is_gs_path = None  # type: ignore[attr-defined]
     sys.modules["allrank.utils.file_utils"].copy_file_to_local = None  # type: ignore[attr-defined]
-    from allrank.models.losses import approxNDCGLoss
+    return import_module("allrank.models.losses")
 
-    return lambda s, y: approxNDCGLoss(s, y, alpha=ALPHA) * len(s)  # it returns the mean over the batch
+
+def allrank_loss() -> Callable[[Any, Any], Any]:
+    """approxNDCGLoss of allRank."""
+    loss = allrank_losses().approxNDCGLoss
+    return lambda s, y: loss(s, y, alpha=ALPHA) * len(s)  # it returns the mean over the batch
 
 
 def pytorchltr_loss() -> Callable[[Any, Any], Any]:

@@ -4,6 +4,7 @@ import pickle
 import subprocess
 import sys
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -187,6 +188,7 @@ def test_sums_are_in_float32_under_autocast(dtype):
 def test_a_loss_is_pickled_and_a_bad_score_is_named():
     loss = pickle.loads(pickle.dumps(dx.torch.loss("ApproxAP(alpha=3.0)", backend="torch")))
     scores, labels = lists()
+    labels.flags.writeable = False  # as those of Queries
     wanted = dx.torch.loss("ApproxAP(alpha=3.0)", backend="torch")(torch.tensor(scores), labels, qptr=QPTR)
     assert loss(torch.tensor(scores), labels, qptr=QPTR).item() == wanted.item()
     scores[3] = np.nan
@@ -199,25 +201,27 @@ def test_a_loss_is_pickled_and_a_bad_score_is_named():
 
 
 MEMORY = """
-import resource, sys, torch, numpy as np, directrix as dx
-n = 32_768
+import re, sys, torch, numpy as np, directrix as dx
+n = 16_384
 loss = dx.torch.loss(sys.argv[1], backend="torch")
 labels = np.zeros(n); labels[::40] = 1.0
 def run(n):
     scores = torch.randn(n, requires_grad=True)
     loss(scores, labels[:n]).backward()
+def peak():  # getrusage would start from the peak of the process that started this one
+    return int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1]) / 1024
 run(64)
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+before = peak()
 run(n)
-print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
+print(peak() - before)
 """
 
 
-def test_memory_of_a_long_list_grows_with_documents_not_pairs():
-    done = subprocess.run(
-        [sys.executable, "-c", MEMORY, "ApproxNDCG"], capture_output=True, text=True, check=True
-    )
-    assert float(done.stdout) < 200.0  # MiB; one float32 matrix of n x n is 4,096
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak is read from /proc")
+@pytest.mark.parametrize("name", ["ApproxNDCG", "SmoothNDCG"])
+def test_memory_of_a_long_list_grows_with_documents_not_pairs(name):
+    done = subprocess.run([sys.executable, "-c", MEMORY, name], capture_output=True, text=True, check=True)
+    assert float(done.stdout) < 100.0  # MiB; one float32 matrix of n x n is 1,024
 
 
 PROCESSES = """

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,12 @@ _DRAWS = 64
 
 
 class LawBroken(AssertionError):
-    """A surrogate breaks laws; the message lists every broken law with an example.
+    """A surrogate or a loss breaks laws; the message lists every broken law with an example.
+
+    Attributes
+    ----------
+    laws : dict of str to str
+        Broken laws of a loss (`directrix.torch.check_loss`) by name, and what was found.
 
     Examples
     --------
@@ -26,6 +32,8 @@ class LawBroken(AssertionError):
     >>> issubclass(LawBroken, AssertionError)
     True
     """
+
+    laws: Mapping[str, str] = MappingProxyType({})
 
 
 def check_surrogate(surrogate: Surrogate, *, seed: int = 0, rtol: float = 1e-5) -> None:

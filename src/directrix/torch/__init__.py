@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from directrix.registry import exports
 
-_NAMES = {"Loss": "torch.loss", "loss": "torch.loss", "measure": "torch.validation"}
+_NAMES = {
+    "CrossEncoderLoss": "torch.encoders",
+    "Loss": "torch.losses",
+    "RetrievalLoss": "torch.encoders",
+    "check_loss": "torch.laws",
+    "loss": "torch.losses",
+    "measure": "torch.validation",
+}
 
 __getattr__, __dir__, __all__ = exports(__name__, _NAMES)

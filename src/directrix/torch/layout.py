@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from directrix.errors import InputError
+from directrix.surrogates.base import writable
 
 _FORMS = (
     "give scores (n_queries, longest) with lengths= or mask=, scores (n_docs,) with qptr=, a nested tensor "
@@ -114,7 +115,7 @@ def _tensor(values: Any) -> Any:
     if isinstance(values, torch.Tensor):
         return values
     try:
-        return torch.as_tensor(np.asarray(values))
+        return torch.as_tensor(writable(np.asarray(values)))
     except TypeError as error:
         raise InputError(
             f"labels hold a value that is not a number ({error}); grades >= 0 are needed."

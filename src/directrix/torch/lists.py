@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
-from torch.utils.checkpoint import checkpoint
 
 from directrix.types import Array
 
@@ -74,14 +72,43 @@ def pair_sums(f: Callable[..., Any], rows: tuple[Any, ...], columns: tuple[Any, 
     ``rows`` are tensors (n_queries, R), ``columns`` tensors (n_queries, C); f returns a tensor, or several
     stacked before the first dimension.
     """
-    size = max(1, _PAIRS.get(rows[0].device.type, _PAIRS_ELSEWHERE) // max(rows[0].numel(), 1))
-    total: Any = 0.0
-    for block in zip(*(column.split(size, dim=1) for column in columns), strict=True):
-        part = partial(_block, f, len(rows))
-        total = total + checkpoint(part, *rows, *block, use_reentrant=False, preserve_rng_state=False)
-    return total
+    return _PairSums.apply(f, len(rows), *rows, *columns)
 
 
-def _block(f: Callable[..., Any], n_rows: int, *tensors: Any) -> Any:
+class _PairSums(torch.autograd.Function):
+    """Keeps the rows and columns alone: pairs are computed again in the backward pass."""
+
+    @staticmethod
+    def forward(ctx: Any, f: Callable[..., Any], n_rows: int, *tensors: Any) -> Any:
+        ctx.f, ctx.n_rows = f, n_rows
+        ctx.save_for_backward(*tensors)
+        total: Any = 0.0
+        for _, block in _blocks(tensors, n_rows):
+            total = total + f(*block).sum(dim=-1)
+        return total
+
+    @staticmethod
+    def backward(ctx: Any, *upstream: Any) -> Any:
+        tensors = ctx.saved_tensors
+        wanted = [i for i, needed in enumerate(ctx.needs_input_grad[2:]) if needed]
+        grads = {i: torch.zeros_like(tensors[i]) for i in wanted}
+        for part, block in _blocks(tensors, ctx.n_rows):
+            leaves = {i: block[i].detach().requires_grad_() for i in wanted}
+            with torch.enable_grad():
+                sums = ctx.f(*(leaves.get(i, t) for i, t in enumerate(block))).sum(dim=-1)
+            found = torch.autograd.grad(sums, list(leaves.values()), upstream[0])
+            for i, grad in zip(wanted, found, strict=True):
+                if i < ctx.n_rows:
+                    grads[i] += grad[:, :, 0]
+                else:
+                    grads[i][:, part] += grad[:, 0]
+        return (None, None, *(grads.get(i) for i in range(len(tensors))))
+
+
+def _blocks(tensors: tuple[Any, ...], n_rows: int) -> Iterator[tuple[slice, list[Any]]]:
+    """Columns of each block, and the rows and columns of its pairs in three dimensions."""
+    size = max(1, _PAIRS.get(tensors[0].device.type, _PAIRS_ELSEWHERE) // max(tensors[0].numel(), 1))
     rows = [row[:, :, None] for row in tensors[:n_rows]]
-    return f(*rows, *(column[:, None, :] for column in tensors[n_rows:])).sum(dim=-1)
+    for begin in range(0, tensors[n_rows].shape[1], size):
+        part = slice(begin, begin + size)
+        yield part, [*rows, *(column[:, None, part] for column in tensors[n_rows:])]

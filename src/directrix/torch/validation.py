@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from directrix.measures.names import measure as parse_measure
-from directrix.torch.loss import require_torch
+from directrix.torch.losses import require_torch
 
 
 @dataclass(frozen=True)
