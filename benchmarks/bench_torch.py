@@ -10,15 +10,15 @@ surrogate on one list of 32,768 documents with the formula: the memory that it t
 from __future__ import annotations
 
 import argparse
-import re
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
+
+from full_pass import extra_mib
 
 import directrix as dx
 from directrix.registry import SURROGATES, classes
@@ -56,13 +56,13 @@ def milliseconds(loss: Callable[..., Any], scores: Any, labels: Any) -> float:
 def memory(name: str) -> float:
     """Memory in MiB that a value and its slope of one list of `LONG` documents takes, on the CPU."""
     loss, labels = dx.torch.loss(name, backend="torch"), (torch.arange(LONG) % 40 == 0).double()
-    taken = []
-    for n in (64, LONG):
+
+    def run(n: int) -> None:
         scores = torch.randn(n, generator=torch.Generator().manual_seed(0), requires_grad=True)
         loss(scores, labels[:n]).backward()
-        peak = re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())
-        taken.append(float(peak[1]) / 1024.0 if peak else float("nan"))
-    return taken[1] - taken[0]
+
+    run(64)
+    return extra_mib(lambda: run(LONG))
 
 
 def main() -> None:
