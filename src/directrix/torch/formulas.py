@@ -17,7 +17,7 @@ import torch
 from torch.nn.functional import logsigmoid, relu, softplus
 
 from directrix.surrogates.approx_rank import sigmoid_code
-from directrix.torch.lists import Lists, padded_lists, pair_sums
+from directrix.torch.lists import Lists, padded_lists, sum_over_pairs
 from directrix.torch.soft import soft_ndcg
 from directrix.types import Float64Array, Int64Array
 
@@ -64,7 +64,7 @@ def _soft_ranks(surrogate: Any, steepness: float, x: Any, y: Any, mask: Any) -> 
     def above(x: Any, y: Any, mask: Any) -> Any:
         return _step(surrogate.sigmoid, steepness, y - x) * mask
 
-    return 0.5 + pair_sums(above, (x,), (y, mask))
+    return 0.5 + sum_over_pairs(above, (x,), (y, mask))
 
 
 def _of_ranks(surrogate: Any, lists: Lists, earned: Callable[[Any], Any]) -> Any:
@@ -123,7 +123,7 @@ def _approx_cascade(surrogate: Any, lists: Lists) -> Any:
             left = torch.log(passes.clamp_min(torch.finfo(passes.dtype).tiny))
         return torch.where(i == j, 0.0, left)
 
-    log_product = pair_sums(log_left, (ranks, place), (ranks, weight * kept, place))
+    log_product = sum_over_pairs(log_left, (ranks, place), (ranks, weight * kept, place))
     return (weight / ranks * torch.exp(log_product)).sum(dim=1)
 
 
@@ -136,7 +136,7 @@ def _approx_kendall(surrogate: Any, lists: Lists) -> Any:
             [is_pair * (2.0 * _step(surrogate.sigmoid, surrogate.alpha, x - y) - 1.0), is_pair]
         )
 
-    in_order, pairs = pair_sums(wanted, (s, labels), (s, labels, mask)).sum(dim=-1)
+    in_order, pairs = sum_over_pairs(wanted, (s, labels), (s, labels, mask)).sum(dim=-1)
     n = mask.sum(dim=1)
     return in_order / torch.sqrt((pairs * 0.5 * n * (n - 1)).clamp_min(1.0))
 
@@ -155,7 +155,7 @@ def _shares(surrogate: Any, lists: Lists) -> tuple[Any, Any]:
         u = torch.exp(-((y - center) ** 2) / surrogate.sigma) * mask
         return torch.stack([u, u * gain])
 
-    total, gained = pair_sums(pulls, (_shared_between_ties(x, mask)[:, :top],), (x, gain, mask))
+    total, gained = sum_over_pairs(pulls, (_shared_between_ties(x, mask)[:, :top],), (x, gain, mask))
     present = mask[:, :top]
     return gained / torch.where(present, total, 1.0) * present, discount[:top] * present
 
@@ -230,7 +230,7 @@ def _pairwise(cost: Callable[[Any], Any], _: Any, lists: Lists) -> Any:
     def costs(x: Any, high: Any, y: Any, low: Any, mask: Any) -> Any:
         return cost(x - y) * ((high > low) & mask)
 
-    return -shares * pair_sums(costs, (s, levels), (s, levels, lists.mask)).sum(dim=1)
+    return -shares * sum_over_pairs(costs, (s, levels), (s, levels, lists.mask)).sum(dim=1)
 
 
 def _regression(surrogate: Any, lists: Lists) -> Any:

@@ -113,9 +113,11 @@ def _slope(loss: Callable[..., Any], trial: _Trial) -> Found:
     for _ in range(5):
         way = torch.randn(scores.shape, generator=trial.generator, dtype=torch.float64)
         ends = [_call(loss, scores + step * way, labels, mask)[0] for step in (-trial.eps, trial.eps)]
-        slope, said = (ends[1] - ends[0]) / (2.0 * trial.eps), float((grad * way).sum())
-        if trial.differ(said, slope) and abs(said - slope) > trial.rtol * float(grad.norm() * way.norm()):
-            yield f"the gradient says {said:.6g}, the slope is {slope:.6g}"
+        slope, claimed = (ends[1] - ends[0]) / (2.0 * trial.eps), float((grad * way).sum())
+        if trial.differ(claimed, slope) and abs(claimed - slope) > trial.rtol * float(
+            grad.norm() * way.norm()
+        ):
+            yield f"the gradient says {claimed:.6g}, the slope is {slope:.6g}"
 
 
 def _order(loss: Callable[..., Any], trial: _Trial) -> Found:

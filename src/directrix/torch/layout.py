@@ -16,7 +16,7 @@ _FORMS = (
 )
 
 
-def arrange(scores: Any, labels: Any, lengths: Any, mask: Any, qptr: Any) -> tuple[Any, Any, Any]:
+def in_one_form(scores: Any, labels: Any, lengths: Any, mask: Any, qptr: Any) -> tuple[Any, Any, Any]:
     """Return scores and labels in one form, and its layout.
 
     Scores (n_docs,) have query boundaries as their layout, scores (n_queries, longest) a mask, which is True

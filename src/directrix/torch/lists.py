@@ -66,7 +66,7 @@ def _pad(array: Array, mask: Array) -> Array:
     return rows
 
 
-def pair_sums(f: Callable[..., Any], rows: tuple[Any, ...], columns: tuple[Any, ...]) -> Any:
+def sum_over_pairs(f: Callable[..., Any], rows: tuple[Any, ...], columns: tuple[Any, ...]) -> Any:
     """Sum f(rows[:, :, None], columns[:, None, :]) over the columns, of which a block at a time is computed.
 
     ``rows`` are tensors (n_queries, R), ``columns`` tensors (n_queries, C); f returns a tensor, or several

@@ -75,10 +75,10 @@ class Loss:
         -----
         O(n_docs) memory. See `loss` for where it is computed.
         """
-        from directrix.torch.layout import arrange
+        from directrix.torch.layout import in_one_form
         from directrix.torch.operator import surrogate_values
 
-        scores, grades, form = arrange(scores, labels, lengths, mask, qptr)
+        scores, grades, form = in_one_form(scores, labels, lengths, mask, qptr)
         value = surrogate_values(scores, grades, form, self._number)
         return -_mean_of_processes(value) if self.distributed else -value.mean()
 

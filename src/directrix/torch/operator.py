@@ -33,7 +33,7 @@ def number_of(loss: Any) -> int:
 
 
 def surrogate_values(scores: Any, labels: Any, layout: Any, number: int) -> Any:
-    """Values (n_queries,) of the surrogate of a loss, differentiable in scores; see `layout.arrange`."""
+    """Values (n_queries,) of the surrogate of a loss, differentiable in scores; see `layout.in_one_form`."""
     return _values_and_slope(scores, labels, layout, number)[0]
 
 

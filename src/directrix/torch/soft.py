@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from directrix.torch.lists import Lists, pair_sums
+from directrix.torch.lists import Lists, sum_over_pairs
 
 _TAIL = 36.0
 """What is left out of a distribution is exp(-36)."""
@@ -34,7 +34,7 @@ def soft_ndcg(surrogate: Any, lists: Lists) -> Any:
 
     with torch.no_grad():
         m = lists.mask.sum(dim=1, keepdim=True).double() - 1.0
-        total, squares = pair_sums(moments, rows, columns)
+        total, squares = sum_over_pairs(moments, rows, columns)
         low, n, terms = _terms(0.5 * (m + total), 0.25 * (m - squares), m)
         angle = math.pi * torch.arange(1, terms + 1, device=x.device).double() / n[..., None]
         real, imaginary, mean = _spectrum(angle, low, n, m, surrogate.k)
@@ -48,7 +48,7 @@ def soft_ndcg(surrogate: Any, lists: Lists) -> Any:
 
     spread = [row[..., None].expand_as(angle).flatten(1) for row in rows]
     waves = torch.cos(angle).flatten(1), torch.sin(angle).flatten(1)
-    size, phase = pair_sums(factors, (*spread, *waves), columns).unflatten(-1, angle.shape[1:])
+    size, phase = sum_over_pairs(factors, (*spread, *waves), columns).unflatten(-1, angle.shape[1:])
     series = torch.exp(size) * (real * torch.cos(phase) - imaginary * torch.sin(phase))
     expected = mean + 2.0 * torch.where(used, series, 0.0).sum(dim=-1)
     return (gain * expected).sum(dim=1).to(lists.scores.dtype)
