@@ -98,6 +98,36 @@ def test_float32_gives_what_float64_gives_to_its_rounding(name):
     np.testing.assert_allclose(found[1], wanted[1], rtol=1e-4, atol=1e-4 * float(wanted[1].abs().max()))
 
 
+@pytest.mark.parametrize("name", ["ApproxNDCG", "SmoothAP(sigma=0.3)", "ListMLE", "Gumbel('RankNet')"])
+def test_one_long_list_among_short_ones_is_not_padded_with_them(name, monkeypatch):
+    from directrix.torch import formulas
+
+    rng, shapes, whole = np.random.default_rng(0), [], formulas.padded_lists
+    sizes = rng.permutation([700, 30, *[3] * 200, 0])
+    qptr = np.concatenate([[0], np.cumsum(sizes)])
+    scores, labels = torch.tensor(rng.standard_normal(qptr[-1])), rng.integers(0, 3, qptr[-1]).astype(float)
+
+    def watched(scores, mask, *more):
+        shapes.append(mask.size)
+        return whole(scores, mask, *more)
+
+    monkeypatch.setattr(formulas, "padded_lists", watched)
+    wanted = of_loss(dx.torch.loss(name, backend="kernels"), scores, labels, qptr=qptr)
+    found = of_loss(dx.torch.loss(name, backend="torch"), scores, labels, qptr=qptr)
+    np.testing.assert_allclose(found[0], wanted[0], rtol=1e-9)
+    np.testing.assert_allclose(found[1], wanted[1], rtol=1e-6, atol=1e-12)
+    assert max(shapes) <= 4 * len(labels)
+
+
+FAR = torch.tensor([0.0, 1e200], dtype=torch.float64)
+
+
+def test_values_beyond_all_floats_are_refused_as_by_the_kernels():
+    for backend in ("kernels", "torch"):
+        with pytest.raises(dx.InputError, match=r"value of query 0 is beyond all floats"):
+            dx.torch.loss("RankSVM", backend=backend)(FAR, [1.0, 0.0])
+
+
 def test_every_smooth_surrogate_has_a_formula_and_the_others_kernels():
     from directrix.registry import SURROGATES, classes
     from directrix.torch.formulas import has_formula
@@ -179,7 +209,7 @@ def test_sums_are_in_float32_under_autocast(dtype):
     X = torch.tensor(rng.standard_normal((3000, 4)), dtype=torch.float32)
     with torch.autocast("cpu", dtype=dtype):
         half = layer(X)[:, 0]
-        found = dx.torch.loss("ApproxNDCG", backend="torch")(half, labels)
+        found = dx.torch.loss("ApproxNDCG", backend="torch")(half, labels.to(dtype))
     assert (half.dtype, found.dtype) == (dtype, torch.float32)
     wanted = dx.torch.loss("ApproxNDCG")(half.detach().double(), labels)
     np.testing.assert_allclose(found.item(), wanted.item(), rtol=1e-6)

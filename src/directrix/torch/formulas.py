@@ -21,6 +21,9 @@ from directrix.torch.lists import Lists, padded_lists, sum_over_pairs
 from directrix.torch.soft import soft_ndcg
 from directrix.types import Float64Array, Int64Array
 
+_MOST_PADDING = 4
+"""Places of padded lists for each document; lists of other lengths than the longest are then taken apart."""
+
 
 def has_formula(surrogate: Any) -> bool:
     """Whether a surrogate has a formula here; a class of the user's, derived from one that has, has none."""
@@ -38,12 +41,27 @@ def values(surrogate: Any, scores: Any, labels: Float64Array, qptr: Int64Array) 
         each = [values(surrogate.surrogate, noisy, labels, qptr) for noisy in moved]
         return torch.stack(each).mean(dim=0)
     sizes = np.diff(qptr)
-    mask = np.arange(max(int(sizes.max(initial=0)), 1)) < sizes[:, None]
+    longest = int(sizes.max(initial=0))
+    if len(sizes) * longest > _MOST_PADDING * max(len(labels), len(sizes)):
+        return _in_two_parts(surrogate, scores, labels, qptr, sizes > longest // 2)
+    mask = np.arange(max(longest, 1)) < sizes[:, None]
     prepared = surrogate.prepare(labels, qptr)
     if hasattr(surrogate, "shares"):
         prepared = (surrogate.shares(*prepared, qptr),)
     lists = padded_lists(scores, mask, prepared, surrogate.entries)
     return FORMULAS[type(surrogate).__name__](surrogate, lists)
+
+
+def _in_two_parts(surrogate: Any, scores: Any, labels: Float64Array, qptr: Int64Array, is_long: Any) -> Any:
+    """Values of long and of short lists, so that padding does not outgrow the documents."""
+    sizes, found = np.diff(qptr), []
+    for part in (is_long, ~is_long):
+        documents = np.flatnonzero(np.repeat(part, sizes))
+        ends = np.concatenate([[0], np.cumsum(sizes[part])])
+        there = scores[torch.as_tensor(documents, device=scores.device)]
+        found.append(values(surrogate, there, labels[documents], ends))
+    order = np.argsort(np.concatenate([np.flatnonzero(is_long), np.flatnonzero(~is_long)]))
+    return torch.cat(found)[torch.as_tensor(order, device=scores.device)]
 
 
 # ------------------------------------------------------------------------------------------- ApproxRank

@@ -43,9 +43,13 @@ def in_one_form(scores: Any, labels: Any, lengths: Any, mask: Any, qptr: Any) ->
         raise InputError("there is no query; give the scores of at least one query.")
     if not scores.is_floating_point():
         raise InputError(f"scores have type {scores.dtype}; floating point is needed: scores.float().")
-    if scores.dtype not in (torch.float32, torch.float64):
-        scores = scores.float()
-    return scores.contiguous(), grades.detach(), layout
+    return _single_or_double(scores).contiguous(), _single_or_double(grades.detach()), layout
+
+
+def _single_or_double(values: Any) -> Any:
+    """Half precision as float32; NumPy has no bfloat16."""
+    is_half = values.is_floating_point() and values.dtype not in (torch.float32, torch.float64)
+    return values.float() if is_half else values
 
 
 def _layout(scores: Any, lengths: Any, mask: Any, qptr: Any) -> Any:

@@ -51,8 +51,10 @@ def _values_and_slope(
 
 def _of_flat(loss: Any, scores: Any, grades: Array, qptr: Array) -> tuple[Any, Any]:
     if loss.is_native(scores.device) and bool(torch.isfinite(scores).all()):
-        return _by_formula(loss.surrogate, scores, grades, qptr)
-    # of scores that are not finite it says which
+        value, slope = _by_formula(loss.surrogate, scores, grades, qptr)
+        if bool(torch.isfinite(value).all()):
+            return value, slope
+    # of scores that are not finite, or too large, it says which
     value, grad = loss.surrogate.value_and_grad(scores.cpu().numpy(), grades, qptr)
     like: dict[str, Any] = {"dtype": scores.dtype, "device": scores.device}
     return torch.tensor(value, **like), torch.tensor(grad, **like)
