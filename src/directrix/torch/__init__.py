@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from directrix.registry import exports
 
-_NAMES = {
+NAMES = {
     "CrossEncoderLoss": "torch.encoders",
     "Loss": "torch.losses",
     "RetrievalLoss": "torch.encoders",
+    "TensorMeasure": "torch.validation",
     "check_loss": "torch.laws",
     "loss": "torch.losses",
     "measure": "torch.validation",
 }
+"""Public names, and the modules that define them."""
 
-__getattr__, __dir__, __all__ = exports(__name__, _NAMES)
+__getattr__, __dir__, __all__ = exports(__name__, NAMES)

@@ -67,3 +67,4 @@ class TensorMeasure:
 
 
 measure = TensorMeasure
+"""``measure("nDCG@10")`` returns a `TensorMeasure`."""
