@@ -9,6 +9,7 @@ import directrix
 ROOT = Path(directrix.__file__).parent
 LAYERS = [
     "registry",
+    "lazy",
     "parsing",
     "errors",
     "types",
@@ -28,6 +29,7 @@ LAYERS += [
     "rankers",
     "experiments",
     "reports",
+    "text",
     "reproductions",
     "interop",
     "export",

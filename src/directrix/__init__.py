@@ -4,7 +4,8 @@ The public names are those of `directrix.registry`, loaded on first use, so that
 fast; ``__init__.pyi`` lists them for type checkers.
 """
 
-from directrix.registry import MODULES, NAMESPACES, PUBLIC, exports
+from directrix.lazy import exports
+from directrix.registry import MODULES, NAMESPACES, PUBLIC
 
 __version__ = "0.1.0"
 

@@ -1,5 +1,6 @@
 """Queries, files, splits, scaling, synthetic data: everything before a score exists."""
 
-from directrix.registry import NAMESPACES, exports
+from directrix.lazy import exports
+from directrix.registry import NAMESPACES
 
 __getattr__, __dir__, __all__ = exports(__name__, NAMESPACES["data"])

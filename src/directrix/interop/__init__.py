@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from directrix.registry import exports
+from directrix.lazy import exports
 
 __getattr__, __dir__, __all__ = exports(__name__, {}, ("catboost", "lightgbm", "xgboost"))

@@ -6,7 +6,8 @@ methods.
 
 from __future__ import annotations
 
-from directrix.registry import NAMESPACES, callable_package, exports
+from directrix.lazy import callable_package, exports
+from directrix.registry import NAMESPACES
 
 __getattr__, __dir__, __all__ = exports(__name__, NAMESPACES["measures"])
 callable_package(__name__)

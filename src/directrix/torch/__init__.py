@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from directrix.registry import exports
+from directrix.lazy import exports
 
 NAMES = {
     "CrossEncoderLoss": "torch.encoders",

@@ -1,0 +1,46 @@
+"""Packages whose public names are loaded on first use, so that `import directrix` stays fast."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+from directrix.registry import PUBLIC
+
+
+def callable_package(package: str) -> None:
+    """Let a package be called as the public function of its name."""
+
+    class Package(ModuleType):
+        def __call__(self, *args: Any, **settings: Any) -> Any:
+            name = package.rpartition(".")[2]
+            return getattr(import_module(f"directrix.{PUBLIC[name]}"), name)(*args, **settings)
+
+    sys.modules[package].__class__ = Package
+
+
+def exports(
+    module: str, names: dict[str, str], modules: tuple[str, ...] = ()
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a module whose names are loaded on first use.
+
+    ``module`` is its ``__name__``; ``names`` maps a public name to the module that defines it, below
+    ``directrix``; ``modules`` are reached as attributes without an import, and are not part of ``__all__``.
+    """
+
+    def load(name: str) -> Any:
+        if name in modules:
+            return import_module(f"{module}.{name}")  # which sets the attribute
+        if name not in names:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        value = getattr(import_module(f"directrix.{names[name]}"), name)
+        setattr(import_module(module), name, value)
+        return value
+
+    def listed() -> list[str]:
+        return sorted({*vars(import_module(module)), *names, *modules})
+
+    return load, listed, sorted(names)

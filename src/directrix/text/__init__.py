@@ -1,0 +1,1 @@
+"""From documents to a better list: index, candidates, text features, fusion of runs, reconciliation."""
