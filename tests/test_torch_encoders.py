@@ -142,7 +142,8 @@ def test_retrieval_ranks_all_documents_for_each_query():
     unit = [x / x.norm(dim=1, keepdim=True) for x in (queries, documents)]
     scores = 20.0 * unit[0] @ unit[1].T
     qptr, ones = np.arange(0, 16, 5), np.ones((3, 5))
-    for surrogate, labels, given in [("ApproxAP", np.eye(3, 5), None), ("ApproxNDCG", ones, torch.ones(3, 5))]:
+    cases = [("ApproxAP", np.eye(3, 5), None), ("ApproxNDCG", ones, torch.ones(3, 5))]
+    for surrogate, labels, given in cases:
         values = dx.surrogate(surrogate).value_and_grad(scores.flatten().numpy(), labels.ravel(), qptr)[0]
         loss = dx.torch.RetrievalLoss(None, surrogate).of_embeddings(queries, documents, given)
         assert loss.item() == pytest.approx(-values.mean())
