@@ -101,6 +101,7 @@ from directrix import data as data
 from directrix import experiments as experiments
 from directrix import laws as laws
 from directrix import models as models
+from directrix import text as text
 from directrix import trainers as trainers
 from directrix import interop as interop
 from directrix import torch as torch

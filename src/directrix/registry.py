@@ -122,6 +122,7 @@ TARGETS = {
 COMMANDS = (
     *("train", "predict", "evaluate", "compare", "crossval", "certify", "tendency"),
     *("describe", "explain", "export", "convert", "features", "methods", "reproduce", "demo", "doctor"),
+    *("index", "candidates", "text_features", "rerank"),
 )
 """Commands in the order of ``directrix --help``; each is a function of the same name in ``directrix.cli``."""
 
@@ -239,6 +240,7 @@ NAMESPACES = {
         "StumpModel": "models.stumps",
         "quantile_thresholds": "models.stumps",
     },
+    "text": {"Index": "text.index"},
     "trainers": {
         **{name: home for name, home in TRAINERS.items() if name not in _TOP_TRAINERS},
         "regression_start": "trainers.regression",

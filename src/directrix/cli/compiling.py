@@ -36,6 +36,7 @@ from directrix.rankers.stumps import StumpRanker
 from directrix.registry import SURROGATES, load_class
 from directrix.surrogates.approx_measure import ApproxMeasure
 from directrix.surrogates.approx_rank import soft_ranks
+from directrix.text.index import Index
 from directrix.threads import get_threads
 
 
@@ -91,6 +92,7 @@ def steps() -> dict[str, Callable[[], None]]:
         "stumps": _stumps,
         "trees": _trees,
         "reading": _reading,
+        "text": _text,
     }
 
 
@@ -200,3 +202,7 @@ def _reading() -> None:
         for dtype in (np.float32, np.float64):
             for sparse in (False, True):
                 read_letor(path, dtype=dtype, sparse=sparse)
+
+
+def _text() -> None:
+    Index.build({"d": "a few words"}, analyzers=["none"]).features({"q": "words"}, {"q": {"d": 1.0}})

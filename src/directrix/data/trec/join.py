@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -73,8 +73,7 @@ def join_trec(run: Any, qrels: Any, *, queries: Literal["both", "judged"] | Sequ
     >>> judged.doc_ids, judged.labels, judged.scores  # D3 is relevant, and was not retrieved
     (array(['D1', 'D2', 'D3'], dtype=object), array([1., 0., 2.]), array([ 0.5,  0.9, -inf]))
     """
-    run = _as(Run, run, read_trec_run)
-    qrels = _as(Qrels, qrels, read_trec_qrels)
+    run, qrels = run_of(run), qrels_of(qrels)
     in_run = {query: q for q, query in enumerate(run.query_ids)}
     in_qrels = {query: q for q, query in enumerate(qrels.query_ids)}
     if not in_run.keys() & in_qrels.keys():
@@ -116,11 +115,18 @@ def join_trec(run: Any, qrels: Any, *, queries: Literal["both", "judged"] | Sequ
     )
 
 
-def _as(kind: Any, given: Any, read: Callable[[Any], Any]) -> Any:
-    """Return a value of ``kind``, read from a file or made of a frame."""
-    if isinstance(given, kind):
-        return given
-    return read(given) if isinstance(given, str | os.PathLike) else kind.from_frame(given)
+def run_of(given: Any) -> Run:
+    """Return a run from what users give: a `Run`, the path of a file, or a frame as for `Run.from_frame`."""
+    if isinstance(given, str | os.PathLike):
+        return read_trec_run(given)
+    return given if isinstance(given, Run) else Run.from_frame(given)
+
+
+def qrels_of(given: Any) -> Qrels:
+    """Return judgements from what users give: `Qrels`, the path of a file, or a frame."""
+    if isinstance(given, str | os.PathLike):
+        return read_trec_qrels(given)
+    return given if isinstance(given, Qrels) else Qrels.from_frame(given)
 
 
 def some_of(names: Sequence[str] | Array) -> str:

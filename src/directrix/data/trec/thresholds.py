@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -131,7 +131,7 @@ def write_runs(
 
     Only the number of exceeded thresholds is held, O(n_docs n_runs); rows are joined from texts made once.
     """
-    topics = _integers(scores.query_ids)
+    topics = integer_topics(scores.query_ids)
     if thresholds is None:
         write_letor(replace(scores.queries(form), query_ids=tuple(topics)), path)
         return
@@ -159,14 +159,15 @@ def _prefixes(first: int, count: int) -> list[str]:
     return texts
 
 
-def _integers(topics: Sequence[str]) -> list[int]:
+def integer_topics(topics: Sequence[Hashable]) -> list[int]:
+    """Return topics as the integers that LETOR text needs; `InputError` if they are none."""
     try:
-        numbers = [int(topic) for topic in topics]
+        numbers = [int(str(topic)) for topic in topics]
     except ValueError:
         numbers = []
     if len(set(numbers)) < len(topics) or not all(-(2**63) <= number < 2**63 for number in numbers):
         raise InputError(
-            f"the topics ({', '.join(topics[:3])}, ...) are not all different integers of 64 bits, which "
-            "files of this format need; rename the topics in runs and judgements to numbers."
+            f"the topics ({', '.join(map(str, topics[:3]))}, ...) are not all different integers of 64 bits, "
+            "which files of this format need; rename the topics in runs and judgements to numbers."
         )
     return numbers

@@ -1,0 +1,45 @@
+"""``directrix candidates``: the best documents of queries by BM25."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from typer import Option
+
+from directrix.cli import options, texts
+from directrix.cli.files import check_writable
+from directrix.cli.output import progress_bar, remark
+
+
+def candidates(
+    index: texts.IndexArgument,
+    queries: texts.QueriesArgument,
+    k: Annotated[int, Option("-k", min=1, help="Number of documents per query.")] = 1000,
+    output: texts.RunOutputOption = None,
+    field: Annotated[
+        str | None, options.without_default(help="Field of the documents. Default: all fields together.")
+    ] = None,
+    analyzer: Annotated[
+        str | None, options.without_default(help="How words become terms. Default: the last of the index.")
+    ] = None,
+    k1: Annotated[float, Option(min=0.0, help="Parameter of BM25.")] = 1.2,
+    b: Annotated[float, Option(min=0.0, max=1.0, help="Parameter of BM25.")] = 0.75,
+    tag: Annotated[str, Option(help="Name of the run.")] = "bm25",
+    query_field: texts.QueryFieldOption = None,
+    id_column: texts.IdColumnOption = None,
+) -> None:
+    """Find the best documents of every query by BM25, as a TREC run.
+
+    Documents without any word of the query are not retrieved; equal scores keep the order of the documents.
+    """
+    from directrix.text.documents import query_texts
+    from directrix.text.index import Index
+
+    check_writable(output, index, queries)
+    of = query_texts(queries, query_field, id_column)
+    loaded = Index.load(index)
+    with progress_bar("queries") as report:
+        run = loaded.candidates(of, k, field=field, analyzer=analyzer, k1=k1, b=b, progress=report)
+    if lacking := [name for name in of if name not in set(run.query_ids)]:
+        remark(f"note: {len(lacking)} of {len(of)} queries have no document: {', '.join(lacking[:5])}")
+    texts.write_run(texts.tagged(run, tag), output)

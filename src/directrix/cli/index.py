@@ -1,0 +1,81 @@
+"""``directrix index``: documents as a file from which candidates and features are computed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from typer import Option
+
+from directrix.cli import options
+from directrix.cli.files import check_writable
+from directrix.cli.output import progress_bar, remark
+
+
+def index(
+    documents: Annotated[
+        Path,
+        options.argument(
+            metavar="DOCS",
+            help="JSON lines, CSV, TSV, Parquet, TREC text (<DOC>), SMART text (.I 1), or a folder of "
+            "them or of plain texts.",
+        ),
+    ],
+    output: Annotated[Path, Option("--output", "-o", help="File to write.")] = Path("documents.index"),
+    fields: Annotated[
+        list[str] | None,
+        options.without_default(
+            "--fields", help="Fields of a document to use, e.g. title,text; repeatable. Default: all."
+        ),
+    ] = None,
+    analyzers: Annotated[
+        list[str] | None,
+        options.without_default(
+            "--analyzer",
+            help="How words become terms: none, or a stemmer (english, porter, german, ...), with +stop "
+            "without stop words; repeatable. Candidates are found by the last. Default: none,english+stop.",
+        ),
+    ] = None,
+    stop_words: Annotated[
+        Path | None,
+        options.without_default(help="File of stop words. Default: the 33 of Lucene, for English."),
+    ] = None,
+    id_column: Annotated[
+        str | None,
+        options.without_default(
+            metavar="NAME", help="Name of the identifier. Default: a known one, as docno, _id or id."
+        ),
+    ] = None,
+) -> None:
+    """Index documents: candidates, text-features and rerank read the file.
+
+    A word is a run of letters, digits and underscores, in lower case. Of documents with several fields, all
+    of them together are one more, called all.
+    """
+    from directrix.data.files import open_data, readable
+    from directrix.text.analysis import STOP_WORDS
+    from directrix.text.index import Index
+
+    check_writable(output, documents, stop_words)
+    stops: tuple[str, ...] = STOP_WORDS
+    if stop_words is not None:
+        with readable(stop_words), open_data(stop_words) as file:
+            stops = tuple(dict.fromkeys(file.read().decode("utf-8", "replace").lower().split()))
+    with progress_bar("documents") as report:
+        built = Index.build(
+            documents,
+            options.comma_separated(fields) or None,
+            analyzers=options.comma_separated(analyzers) or ["none", "english+stop"],
+            stop_words=stops,
+            id_column=id_column,
+            progress=report,
+        )
+    built.save(output)
+    for field, tokens in built.fields.items():
+        if empty := int((tokens.offsets[1:] == tokens.offsets[:-1]).sum()):
+            remark(f"note: {empty} of {built.n_docs} documents have no word in the field {field}")
+    n_words = sum(len(tokens.ids) for tokens in built.fields.values())
+    remark(
+        f"saved: {output} ({built.n_docs} documents, {n_words} words, {len(built.words)} different, fields "
+        f"{', '.join(built.fields)}, analyzers {', '.join(built.analyzers)})"
+    )

@@ -1,0 +1,1 @@
+"""Compiled loops over the words of documents: arrays in, arrays out."""

@@ -1,0 +1,236 @@
+"""Documents and queries of users: files, folders, frames, dicts and the objects of ir_datasets."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from directrix.data.arrow.files import column_names, table_of
+from directrix.data.arrow.text import delimiter
+from directrix.data.columns import DOC, QUERY, ColumnNames, column_list
+from directrix.data.files import open_data, path_of, readable, without_compression
+from directrix.data.formats import ARROW, COLUMNS
+from directrix.data.frames import cells_of, columns_of
+from directrix.errors import InputError, short_text
+from directrix.text.markup import markup_of, read_markup
+
+_IDS = {"docno": (*DOC, "_id", "id"), "qid": (*QUERY, "_id", "id")}
+_ROWS = 1 << 14  # of a table that are held as Python texts together
+_QUERY_TEXTS = ("query", "text", "title", "question")
+_NEEDED = (
+    "a path, a frame or dict of columns, a dict {identifier: text}, or dicts or named tuples with an "
+    "identifier and texts are needed"
+)
+
+
+class Document(NamedTuple):
+    """A document, or a query, with its texts."""
+
+    place: str
+    """Where it comes from, for messages."""
+    name: str
+    fields: Mapping[str, str]
+
+
+def iter_documents(given: Any, id_column: str | None = None) -> Iterator[Document]:
+    """Yield documents, one after another, from whatever users have.
+
+    Parameters
+    ----------
+    given : path, frame, dict, or iterable of dicts or named tuples
+        A file or folder: JSON lines, CSV, TSV, Parquet, Arrow, TREC or SMART text; any other file of a
+        folder is one document. A table without a known name in its first line has the columns identifier
+        and text.
+    id_column : str, optional
+        Default: the first that is there of docno, doc_id, docid, document, doc, _id, id.
+
+    Raises
+    ------
+    InputError
+        If a document has no identifier, or something cannot be read.
+    """
+    return _checked(_records(given, id_column, "docno"), "document")
+
+
+def query_texts(given: Any, field: str | None = None, id_column: str | None = None) -> dict[str, str]:
+    """Return the text of every query, in their order; see `iter_documents`.
+
+    Parameters
+    ----------
+    given : as `iter_documents`
+    field : str, optional
+        What of a query is searched for. Default: the first that is there of query, text, title, question.
+    id_column : str, optional
+        Default: the first that is there of qid, query_id, q_id, topic, query, _id, id.
+
+    Raises
+    ------
+    InputError
+        If a query has no identifier or is there twice, or the field is missing.
+    """
+    queries: dict[str, str] = {}
+    wanted = _QUERY_TEXTS if field is None else (field,)
+    for place, name, fields in _checked(_records(given, id_column, "qid"), "query"):
+        text = next((fields[key] for key in wanted if key in fields), None)
+        if text is None:
+            raise InputError(
+                f"{place}: query {name} has no {' or '.join(wanted)}, but {column_list([*fields])}.",
+                python="Name one: field=NAME.",
+                shell="Name one: --query-field NAME.",
+            )
+        if name in queries:
+            raise InputError(
+                f"{place}: query {name} is there twice; each identifier may occur once. Remove or rename one."
+            )
+        queries[name] = text
+    if not queries:
+        raise InputError(f"{_called(given)}: there is no query; at least one is needed. Check the file.")
+    return queries
+
+
+def _called(given: Any) -> str:
+    return str(given) if isinstance(given, str | os.PathLike) else "queries"
+
+
+def _checked(records: Iterable[Document], what: str) -> Iterator[Document]:
+    for record in records:
+        if not record.name:
+            raise InputError(
+                f"{record.place}: a {what} has no identifier; each needs one. Add it, or remove the {what}."
+            )
+        yield record
+
+
+def _records(given: Any, id_column: str | None, key: str) -> Iterator[Document]:
+    if isinstance(given, str | os.PathLike):
+        path = path_of(given)
+        if path.is_dir() and not ARROW.recognises(path):
+            return _of_folder(path, id_column, key)
+        return _of_file(path, id_column, key, _refused)
+    if isinstance(given, Mapping) and all(isinstance(text, str) for text in given.values()):
+        return (Document(f"{key} {name}", str(name), {"text": text}) for name, text in given.items())
+    if isinstance(given, Mapping) or hasattr(given, "columns") or hasattr(given, "schema"):
+        return _of_frame(given, "the frame", id_column, key)
+    if isinstance(given, Iterable):
+        return _of_objects(given, id_column, key)
+    raise InputError(f"{short_text(given)} holds no documents or queries; {_NEEDED}.")
+
+
+def _of_objects(given: Iterable[Any], id_column: str | None, key: str, where: str = "") -> Iterator[Document]:
+    """Dicts, and named tuples such as those of ir_datasets."""
+    for number, entry in enumerate(given):
+        place = where or f"entry {number}"
+        fields = entry if isinstance(entry, Mapping) else getattr(entry, "_asdict", dict)()
+        if not fields:
+            raise InputError(f"{place} is {short_text(entry)}; {_NEEDED}.")
+        name = _id_name(list(fields), id_column, key, place)
+        texts = {str(k): v for k, v in fields.items() if k != name and isinstance(v, str)}
+        yield Document(place, _identifier(fields[name]), texts)
+
+
+def _of_folder(folder: Path, id_column: str | None, key: str) -> Iterator[Document]:
+    """All files below a folder, by name; what has no other form is one document, named by its path."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
+    if not files:
+        raise InputError(f"{folder} has no files; at least one document is needed. Check `ls {folder}`.")
+
+    def one(path: Path) -> Iterator[Document]:
+        with readable(path), open_data(path) as file:
+            text = file.read().decode("utf-8", "replace")
+        yield Document(str(path), path.relative_to(folder).as_posix(), {"text": text})
+
+    for path in files:
+        yield from _of_file(path, id_column, key, one)
+
+
+def _of_file(
+    path: Path, id_column: str | None, key: str, other: Callable[[Path], Iterator[Document]]
+) -> Iterator[Document]:
+    if ARROW.is_named(path) or ARROW.recognises(path) or COLUMNS.is_named(path):
+        return _of_table(path, id_column, key)
+    if kind := markup_of(path):
+        return (Document(*parts) for parts in read_markup(path, kind))
+    return _of_table(path, id_column, key) if COLUMNS.recognises(path) else other(path)
+
+
+def _refused(path: Path) -> Iterator[Document]:
+    raise InputError(
+        f"{path} has no form in which documents or queries are read: JSON lines, CSV, TSV, Parquet, Arrow, "
+        "TREC text (<DOC> or <top>) or SMART text (.I 1). Give a file with such a name or first line, or a "
+        "folder of text files."
+    )
+
+
+def _of_table(path: Path, id_column: str | None, key: str) -> Iterator[Document]:
+    if not ARROW.recognises(path) and delimiter(path) == "":
+        yield from _of_json_lines(path, id_column, key)
+        return
+    known = column_names(path)
+    is_headless = without_compression(path).suffix == ".tsv" and len(known) == 2
+    if is_headless and id_column is None and not set(known) & set(_IDS[key]):
+        yield from _of_lines(path)
+        return
+    name = _id_name(known, id_column, key, str(path))
+    table = table_of(path, ColumnNames(doc_id=name))
+    for first in range(0, table.num_rows, _ROWS):
+        yield from _of_frame(table.slice(first, _ROWS), str(path), name, key, first)
+
+
+def _of_json_lines(path: Path, id_column: str | None, key: str) -> Iterator[Document]:
+    """Objects, one after another; their texts are fields, whatever else they hold."""
+    with readable(path), open_data(path) as file:
+        for number, line in enumerate(file, start=1):
+            if line.strip():
+                try:
+                    entry = json.loads(line)
+                except (ValueError, RecursionError) as error:
+                    raise InputError(
+                        f"{path}:{number}: {line[:40].decode(errors='replace')!r} is no JSON object "
+                        f"({error}); "
+                        'each line reads {"docno": "d1", "text": "words"}.'
+                    ) from None
+                yield from _of_objects([entry], id_column, key, f"{path}:{number}")
+
+
+def _of_lines(path: Path) -> Iterator[Document]:
+    """Lines ``identifier TAB text`` without names of columns."""
+    with readable(path), open_data(path) as file:
+        for number, line in enumerate(file, start=1):
+            name, _, text = line.decode("utf-8", "replace").partition("\t")
+            if name.strip():
+                yield Document(f"{path}:{number}", name.strip(), {"text": text.strip()})
+
+
+def _of_frame(frame: Any, what: str, id_column: str | None, key: str, first: int = 0) -> Iterator[Document]:
+    """Rows of a table; columns of text are fields, others count only as identifiers."""
+    known, columns = columns_of(frame, what, _NEEDED)
+    name = _id_name(known, id_column, key, what)
+    cells = {k: cells_of(column) for k, column in zip(known, columns, strict=True)}
+    names = cells.pop(name)
+    texts = {str(k): of for k, of in cells.items() if any(isinstance(cell, str) for cell in of)}
+    for row, of in enumerate(names):
+        fields = {k: text[row] for k, text in texts.items() if isinstance(text[row], str)}
+        yield Document(f"{what}, row {first + row}", _identifier(of), fields)
+
+
+def _identifier(value: Any) -> str:
+    """Return an identifier as text, "" for one that is missing."""
+    # the missing value of pandas's own types, NA, has no truth value
+    return "" if value is None or str(value != value) != "False" else str(value)
+
+
+def _id_name(known: Sequence[Any], asked: str | None, key: str, what: str) -> Any:
+    """Return the name of the column of identifiers."""
+    wanted = _IDS[key] if asked is None else (asked,)
+    for name in wanted:
+        if name in known:
+            return name
+    raise InputError(
+        f"{what}: there is no {' or '.join(wanted)}, which would hold the identifiers; there are "
+        f"{column_list(known)}.",
+        python="Name one: id_column=NAME.",
+        shell="Name one: --id-column NAME.",
+    )

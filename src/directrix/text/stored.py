@@ -1,0 +1,112 @@
+"""Indexes as files: arrays of NumPy in one archive without compression, and a description in JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+from typing import Any
+
+import numpy as np
+
+from directrix.data.atomic import replacing
+from directrix.data.files import path_of, readable
+from directrix.data.grouping import object_array
+from directrix.errors import InputError
+from directrix.text.corpus import Corpus
+from directrix.text.terms import Tokens
+from directrix.types import Array
+
+_FORMAT = "directrix-index/1"
+
+
+def write_index(index: Corpus, path: str | os.PathLike[str]) -> None:
+    """Write an index; the file appears only when all of it is written."""
+    header = {
+        "format": _FORMAT,
+        "fields": list(index.fields),
+        "analyzers": index.analyzers,
+        "stop_words": index.stop_words,
+    }
+    arrays = {
+        "header": _bytes(header),
+        "doc_ids": _bytes(index.doc_ids.tolist()),
+        "words": _bytes(index.words),
+    }
+    for number, field in enumerate(index.fields.values()):
+        arrays |= {f"ids_{number}": field.ids, f"offsets_{number}": field.offsets}
+    with replacing(path) as file:
+        np.savez(file, allow_pickle=False, **arrays)
+
+
+def read_index(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the arguments of `Index`.
+
+    Raises `InputError` if the file cannot be read, is no index, or its parts do not fit together.
+    """
+    path = path_of(path)
+    with readable(path), path.open("rb") as file:
+        if file.read(2) != b"PK":
+            raise InputError(
+                f"{path} is no index; a file of `directrix index DOCS -o FILE` is needed. Type that first."
+            )
+        try:
+            return _parts(zipfile.ZipFile(file))
+        except (zipfile.BadZipFile, KeyError, TypeError, ValueError, EOFError, NotImplementedError) as error:
+            raise InputError(
+                f"{path} is no index, or is damaged ({error}); build it again with `directrix index DOCS -o "
+                f"{path}`."
+            ) from None
+
+
+def _parts(archive: zipfile.ZipFile) -> dict[str, Any]:
+    if any(entry.compress_type != zipfile.ZIP_STORED for entry in archive.infolist()):
+        raise ValueError("its parts are compressed")
+    header = _json(archive, "header")
+    if not isinstance(header, dict) or header.get("format") != _FORMAT:
+        raise ValueError(f"its format is not {_FORMAT}")
+    names = _texts(header["fields"])
+    doc_ids, words = _texts(_json(archive, "doc_ids")), _texts(_json(archive, "words"))
+    fields = {}
+    for number, name in enumerate(names):
+        ids, offsets = (
+            _array(archive, f"ids_{number}", np.int32),
+            _array(archive, f"offsets_{number}", np.int64),
+        )
+        fits = len(offsets) == len(doc_ids) + 1 and offsets[0] == 0 and offsets[-1] == len(ids)
+        if not (fits and (np.diff(offsets) >= 0).all() and ids.min(initial=0) >= 0):
+            raise ValueError(f"the offsets of field {name} do not fit its words")
+        if ids.max(initial=-1) >= len(words):
+            raise ValueError(f"field {name} has a word without a text")
+        fields[name] = Tokens(ids, offsets)
+    if not fields or len(fields) < len(names) or len(set(doc_ids)) < len(doc_ids):
+        raise ValueError("fields or identifiers are repeated or missing")
+    return {
+        "doc_ids": object_array(doc_ids),
+        "words": tuple(words),
+        "fields": fields,
+        "analyzers": tuple(_texts(header["analyzers"])),
+        "stop_words": tuple(_texts(header["stop_words"])),
+    }
+
+
+def _bytes(value: Any) -> Array:
+    return np.frombuffer(json.dumps(value).encode(), dtype=np.uint8)
+
+
+def _json(archive: zipfile.ZipFile, name: str) -> Any:
+    return json.loads(_array(archive, name, np.uint8).tobytes())
+
+
+def _array(archive: zipfile.ZipFile, name: str, dtype: Any) -> Array:
+    with archive.open(f"{name}.npy") as member:
+        values = np.lib.format.read_array(member, allow_pickle=False)
+    if values.dtype != dtype or values.ndim != 1:
+        raise ValueError(f"its part {name} is {values.dtype} of {values.ndim} dimensions")
+    return values
+
+
+def _texts(values: Any) -> list[str]:
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise ValueError("a list of texts is something else")
+    return values

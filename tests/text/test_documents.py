@@ -1,0 +1,173 @@
+"""Documents and queries in every form that is read."""
+
+import gzip
+import json
+from typing import NamedTuple
+
+import pandas as pd
+import polars as pl
+import pytest
+
+import directrix as dx
+from directrix.text.documents import iter_documents, query_texts
+
+TREC = """<DOC>
+<DOCNO> FT911-1 </DOCNO>
+<!-- a comment with words -->
+<HEADLINE><P>Wings &amp; heat</P></HEADLINE>
+<TEXT>
+<P>In a slipstream.</P>
+<F P=102>Second</F>
+</TEXT>
+</DOC>
+<doc><docno>2</docno>
+bare text </doc>
+"""
+TOPICS = """<top>
+
+<num> Number: 351
+<title> Falkland petroleum exploration
+
+<desc> Description:
+What information is available?
+
+<narr> Narrative:
+Any document.
+
+</top>
+"""
+SMART = """.I 1
+.T
+wings
+in a slipstream
+.A
+brenckman,m.
+.X
+1 2 3
+.W
+wings .
+.W
+more
+.I 2
+.T
+
+.W
+heat
+"""
+
+
+class Doc(NamedTuple):
+    doc_id: str
+    title: str
+    body: str
+    year: int
+
+
+def read(given, **options):
+    return {name: dict(fields) for _, name, fields in iter_documents(given, **options)}
+
+
+def test_tags_of_trec_become_fields_and_tags_within_them_are_left_out(tmp_path):
+    path = tmp_path / "docs.gz"
+    path.write_bytes(gzip.compress(TREC.encode()))
+    assert read(path) == {
+        "FT911-1": {"headline": "Wings & heat", "text": "In a slipstream. Second"},
+        "2": {"text": "bare text"},
+    }
+
+
+def test_topics_of_trec_have_a_title_and_need_no_closing_tags(tmp_path):
+    (tmp_path / "topics").write_text(TOPICS)
+    assert query_texts(tmp_path / "topics") == {"351": "Falkland petroleum exploration"}
+    described = query_texts(tmp_path / "topics", "description")
+    assert described == {"351": "What information is available?"}
+
+
+def test_topics_with_closing_tags_are_read_too(tmp_path):
+    (tmp_path / "topics").write_text("<top>\n<num>1</num><title>\nLIQUIDS\n</title>\n</top>\n")
+    assert query_texts(tmp_path / "topics") == {"1": "LIQUIDS"}
+
+
+def test_lines_of_one_letter_are_fields_of_smart(tmp_path):
+    (tmp_path / "cran.all").write_text(SMART)
+    assert read(tmp_path / "cran.all") == {
+        "1": {"title": "wings in a slipstream", "authors": "brenckman,m.", "text": "wings . more"},
+        "2": {"title": "", "text": "heat"},
+    }
+
+
+def test_a_document_that_is_cut_off_is_refused(tmp_path):
+    (tmp_path / "docs").write_text("<DOC>\n<DOCNO>1</DOCNO>\ntext\n")
+    with pytest.raises(dx.InputError, match=r"docs:1: a document begins here and has no </DOC>"):
+        read(tmp_path / "docs")
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "csv", "tsv", "parquet"])
+def test_tables_keep_identifiers_as_text_and_ignore_what_is_no_text(tmp_path, ending):
+    path = tmp_path / f"docs.{ending}"
+    frame = pd.DataFrame({"_id": ["x7", "x8"], "title": ["Wings", None], "text": ["a", "b"], "year": [1, 2]})
+    if ending == "jsonl":
+        path.write_text(
+            "".join(
+                json.dumps(r) + "\n"
+                for r in frame.astype(object).where(frame.notna(), None).to_dict("records")
+            )
+        )
+    elif ending == "parquet":
+        frame.to_parquet(path)
+    else:
+        frame.to_csv(path, sep="\t" if ending == "tsv" else ",", index=False)
+    found = read(path)
+    assert found["x7"] == {"title": "Wings", "text": "a"}
+    assert found["x8"]["text"] == "b"
+
+
+def test_a_tsv_without_names_of_columns_has_identifiers_and_text(tmp_path):
+    (tmp_path / "queries.tsv").write_text("12\twhat is heat\n007\tWings\n")
+    assert query_texts(tmp_path / "queries.tsv") == {"12": "what is heat", "007": "Wings"}
+
+
+def test_a_folder_of_texts_is_named_by_its_files(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "b.txt").write_text("wings in a slipstream")
+    (tmp_path / "z.trec").write_text(TREC)
+    (tmp_path / ".hidden").write_text("no")
+    assert list(read(tmp_path)) == ["a/b.txt", "FT911-1", "2"]
+
+
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, dict])
+def test_frames_are_read(library):
+    assert read(library({"docno": [7, 8], "text": ["a", "b"]})) == {"7": {"text": "a"}, "8": {"text": "b"}}
+    assert query_texts(library({"qid": [1], "query": ["wings"]})) == {"1": "wings"}
+
+
+def test_named_tuples_are_read():
+    assert read([Doc("d1", "Wings", "text", 1958)]) == {"d1": {"title": "Wings", "body": "text"}}
+    assert read([Doc("d1", "Wings", "text", 1958)], id_column="title") == {
+        "Wings": {"doc_id": "d1", "body": "text"}
+    }
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ([{"qid": 1, "words": "x"}], "query 1 has no query or text or title or question, but words"),
+        ([{"qid": 1, "text": "x"}, {"qid": 1, "text": "y"}], "query 1 is there twice"),
+        ({"qid": [1, None], "query": ["a", "b"]}, "row 1: a query has no identifier"),
+        ([], "there is no query"),
+    ],
+)
+def test_queries_that_cannot_be_used_are_refused(given, message):
+    with pytest.raises(dx.InputError, match=message):
+        query_texts(given)
+
+
+def test_files_of_unknown_form_are_refused(tmp_path):
+    (tmp_path / "notes.txt").write_text("just words\n")
+    with pytest.raises(dx.InputError, match="has no form in which documents"):
+        read(tmp_path / "notes.txt")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(dx.InputError, match="has no files"):
+        read(tmp_path / "empty")
+    with pytest.raises(dx.InputError, match="does not exist"):
+        read(tmp_path / "absent.jsonl")

@@ -1,0 +1,219 @@
+"""Indexes: what users give, candidates, labels, other runs, and files that cannot be used."""
+
+import json
+import zipfile
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import directrix as dx
+from directrix.data import Run
+from directrix.text import Index
+from directrix.text.stored import read_index
+
+DOCUMENTS = [
+    {"docno": "d1", "title": "Wings", "text": "Wings in a slipstream of a propeller", "year": 1958},
+    {"docno": "d2", "title": "Heat", "text": "Heat conduction in composite slabs"},
+    {"docno": "d3", "title": "Heated wings"},
+]
+QUERIES = {"q1": "heated wing", "q2": "slabs in composite"}
+
+
+@pytest.fixture
+def index():
+    return Index.build(DOCUMENTS)
+
+
+def test_candidates_have_the_scores_of_the_feature_bm25_in_falling_order(index):
+    run = index.candidates(QUERIES)
+    q = index.features(QUERIES, run)
+    bm25 = q.features[:, q.feature_names.index("bm25.all.english+stop")]
+    assert bm25 == pytest.approx(run.scores, rel=1e-6)
+    for first, last in zip(run.qptr[:-1], run.qptr[1:], strict=True):
+        assert (np.diff(run.scores[first:last]) <= 0).all()
+    assert run.doc_ids.tolist() == ["d3", "d1", "d2", "d2"]
+
+
+def test_other_parameters_of_candidates_are_those_of_the_feature(index):
+    run = index.candidates(QUERIES, field="text", analyzer="none", k1=0.9, b=0.4)
+    q = index.features(QUERIES, run)
+    assert q.features[:, q.feature_names.index("bm25-0.9-0.4.text.none")] == pytest.approx(run.scores)
+
+
+def test_k_limits_candidates_and_equal_scores_keep_the_order_of_documents():
+    index = Index.build({f"d{i}": "same words" for i in range(9)})
+    assert index.candidates({"q": "same"}, 3).doc_ids.tolist() == ["d0", "d1", "d2"]
+
+
+def test_the_field_all_joins_the_fields_in_their_order(index):
+    whole = Index.build({d["docno"]: f"{d['title']} {d.get('text', '')}" for d in DOCUMENTS})
+    run = {query: {"d1": 1.0, "d2": 1.0, "d3": 1.0} for query in QUERIES}
+    a, b = index.features(QUERIES, run), whole.features(QUERIES, run)
+    columns = [a.feature_names.index(name.replace(".text.", ".all.")) for name in b.feature_names]
+    np.testing.assert_array_equal(a.features[:, columns], b.features)
+
+
+def test_a_saved_index_gives_the_same_bits(index, tmp_path):
+    index.save(tmp_path / "i.index")
+    loaded = Index.load(tmp_path / "i.index")
+    run = index.candidates(QUERIES)
+    assert repr(loaded) == repr(index)
+    np.testing.assert_array_equal(loaded.candidates(QUERIES).scores, run.scores)
+    np.testing.assert_array_equal(
+        loaded.features(QUERIES, run).features, index.features(QUERIES, run).features
+    )
+
+
+def test_one_query_has_the_features_that_it_has_among_others(index):
+    run = index.candidates(QUERIES)
+    alone = index.features({"q2": QUERIES["q2"]}, {"q2": {"d2": 1.0}})
+    np.testing.assert_array_equal(alone.features, index.features(QUERIES, run).take([1]).features)
+
+
+def test_labels_are_the_judgements_and_queries_without_any_are_left_out(index):
+    q = index.features(QUERIES, index.candidates(QUERIES), {"q1": {"d3": 2, "d1": -1}, "q9": {"d1": 1}})
+    assert q.query_ids == ("q1",)
+    assert dict(zip(q.doc_ids, q.labels, strict=True)) == {"d3": 2.0, "d2": 0.0, "d1": 0.0}
+    assert index.features(QUERIES, index.candidates(QUERIES)).labels.tolist() == [0.0] * 4
+
+
+def test_scores_of_other_runs_are_features_and_what_they_lack_has_their_lowest(index):
+    run = index.candidates(QUERIES)
+    dense = Run.from_frame({"q1": {"d1": 0.25, "d3": 0.75}}, tag="dense")
+    q = index.features(QUERIES, run, runs=[dense], names=["run.dense"])
+    assert dict(zip(q.doc_ids[:3], q.features[:3, 0], strict=True)) == {"d1": 0.25, "d2": 0.25, "d3": 0.75}
+    assert q.features[3, 0] == 0.0
+    with pytest.raises(dx.InputError, match="two runs have the same tag"):
+        index.features(QUERIES, run, runs=[dense, dense])
+
+
+def test_chosen_features_are_those_of_all_in_the_order_asked_for(index):
+    run = index.candidates(QUERIES)
+    every = index.features(QUERIES, run)
+    names = ["dph.title.none", "bm25-0.9-0.4.all.english+stop"]
+    some = index.features(QUERIES, run, names=names)
+    assert some.feature_names == tuple(names)
+    np.testing.assert_array_equal(
+        some.features, every.features[:, [every.feature_names.index(name) for name in names]]
+    )
+    with pytest.raises(dx.InputError, match=r"there is no feature 'bm25\.body\.none'"):
+        index.features(QUERIES, run, names=["bm25.body.none"])
+
+
+def test_a_field_may_have_dots_in_its_name():
+    index = Index.build([{"id": 1, "meta.title": "wings"}], analyzers=["none"])
+    q = index.features({"q": "wings"}, {"q": {"1": 1.0}}, names=["coverage.meta.title.none"])
+    assert q.features[0, 0] == 1.0
+
+
+def test_stop_words_are_those_that_were_given():
+    index = Index.build({"a": "der Flügel", "b": "the wing"}, analyzers=["german+stop"], stop_words=["der"])
+    assert index.query_terms("Der Flügel the", "german+stop") == ["flugel", "the"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"documents": [{"title": "x"}]}, "entry 0: there is no docno or"),
+        ({"documents": [{"id": "", "t": "x"}]}, "a document has no identifier"),
+        ({"documents": [{"id": 1, "t": "x"}, {"id": "1", "t": "y"}]}, "entry 1: the identifier '1' is that"),
+        ({"documents": [{"id": 1, "t": "x"}], "fields": ["u"]}, "no document has a field 'u'; they have t"),
+        ({"documents": [{"id": 1, "t": "..."}]}, "1 documents were read, and none has a word"),
+        ({"documents": []}, "0 documents were read"),
+        ({"documents": 7}, "7 holds no documents"),
+        ({"documents": [7]}, "entry 0 is 7"),
+        ({"documents": {"a": "x"}, "analyzers": ["klingon"]}, "there is no stemmer 'klingon'"),
+        ({"documents": {"a": "x"}, "analyzers": ["english+stops"]}, r"after \+ only stop is known"),
+        ({"documents": {"a": "x"}, "analyzers": ["none", "none"]}, "one or more different ones"),
+    ],
+)
+def test_what_cannot_be_indexed_is_refused(arguments, message):
+    with pytest.raises(dx.InputError, match=message):
+        Index.build(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda i: i.candidates({"q": "zzz"}), "no document has a word of any of the 1 queries"),
+        (lambda i: i.candidates({}), "there is no query"),
+        (lambda i: i.candidates(QUERIES, 0), "k"),
+        (lambda i: i.candidates(QUERIES, b=2.0), "b=2.0"),
+        (lambda i: i.candidates(QUERIES, k1=float("nan")), "k1=nan"),
+        (
+            lambda i: i.candidates(QUERIES, field="body"),
+            "there is no field 'body'; choose one of title, text, all",
+        ),
+        (lambda i: i.candidates(QUERIES, analyzer="porter"), "the index has no analyzer 'porter'"),
+        (lambda i: i.features(QUERIES, {"q9": {"d1": 1.0}}), "the candidates have query q9"),
+        (lambda i: i.features(QUERIES, {"q1": {"x": 1.0}}), r"document 'x' \(1 of 1\) is not in the index"),
+        (lambda i: i.features(QUERIES, {"q1": {"d1": 1.0}}, {"q7": {"d1": 1}}), "none of the 1 queries"),
+    ],
+)
+def test_wrong_arguments_are_refused(index, call, message):
+    with pytest.raises(dx.InputError, match=message):
+        call(index)
+
+
+def test_files_that_are_no_index_are_refused(index, tmp_path):
+    path = tmp_path / "i.index"
+    index.save(path)
+    good = path.read_bytes()
+    for bad in (b"", b"text", b"PK", good[: len(good) // 2], good[:-1], good.replace(b"index/1", b"index/9")):
+        path.write_bytes(bad)
+        with pytest.raises(dx.InputError, match=r"is no index"):
+            Index.load(path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"ids_0": np.array([99], dtype=np.int32)},
+        {"ids_0": np.array([-1], dtype=np.int32)},
+        {"ids_0": np.array([[0]], dtype=np.int32)},
+        {"offsets_0": np.array([0, 2], dtype=np.int64)},
+        {"offsets_0": np.array([0, -1], dtype=np.int64)},
+        {"offsets_0": np.array([1, 1], dtype=np.int64)},
+        {"offsets_0": np.array([0], dtype=np.int64)},
+        {"doc_ids": np.frombuffer(b"[1]", dtype=np.uint8)},
+        {"doc_ids": np.frombuffer(b"{", dtype=np.uint8)},
+        {"words": np.frombuffer(b'"ab"', dtype=np.uint8)},
+        {"header": np.frombuffer(b"[]", dtype=np.uint8)},
+        {"ids_0": np.array([None], dtype=object)},
+    ],
+)
+def test_parts_that_do_not_fit_are_refused(tmp_path, change):
+    path = tmp_path / "i.index"
+    Index.build({"a": "word"}, analyzers=["none"]).save(path)
+    with np.load(path) as archive:
+        parts = dict(archive)
+    with path.open("wb") as file:
+        np.savez(file, **(parts | change))
+    with pytest.raises(dx.InputError, match="is no index, or is damaged"):
+        Index.load(path)
+
+
+def test_a_compressed_archive_is_refused_before_it_is_unpacked(tmp_path):
+    path = tmp_path / "i.index"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("header.npy", bytes(10_000_000))
+    with pytest.raises(dx.InputError, match="its parts are compressed"):
+        Index.load(path)
+
+
+def test_an_unknown_analyzer_in_a_file_is_refused(tmp_path):
+    path = tmp_path / "i.index"
+    index = Index.build({"a": "word"}, analyzers=["none"])
+    index.save(path)
+    content = path.read_bytes()
+    assert json.loads(json.dumps(read_index(path)["analyzers"])) == ["none"]
+    path.write_bytes(content.replace(b'["none"]', b'["nine"]'))
+    with pytest.raises(dx.InputError):
+        Index.load(path)
+
+
+def test_an_index_is_not_changed_by_its_user(index):
+    with pytest.raises(ValueError, match="read-only"):
+        index.doc_ids[0] = "x"
+    assert replace(index, analyzers=("none",)).analyzers == ("none",)
