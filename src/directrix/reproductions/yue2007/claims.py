@@ -72,7 +72,9 @@ def _checked(statement: Mapping[str, Any], data_set: DataSetResult) -> Claim:
     a, b = systems[statement["first"]], systems.get(statement["second"], strongest)
     pair = _compared(a, b)
     of_runs, of_methods = (
-        table["number"] for table in _PAPER.published["tables"] if data_set.name in table["data_sets"]
+        table["number"]
+        for table in _PAPER.published["tables"]
+        if data_set.name in (*table["data_sets"], *table.get("with_documents", ()))
     )
     return _PAPER.claim(
         "order",

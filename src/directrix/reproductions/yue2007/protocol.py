@@ -18,6 +18,7 @@ from directrix.reproductions.yue2007.constraints import Constraints, constraints
 from directrix.reproductions.yue2007.methods import METHODS, QUICK_GRID, Grid, features_of, train_path
 from directrix.reproductions.yue2007.results import DataSetResult, result_of
 from directrix.reproductions.yue2007.runs import Runs, average_precision, read_runs
+from directrix.reproductions.yue2007.texts import text_runs
 from directrix.reproductions.yue2007.trials import Trial, balanced_trials
 
 
@@ -27,11 +28,17 @@ class Settings(SeededSettings):
 
     # seed: of the splits and of the classification
     trials: int = 50  # number of splits of the topics; a multiple of 10 uses 50 topics equally often
-    # n_train, n_valid: topics to train and to validate on; the others test
+    # n_train, n_valid: topics of 50 to train and to validate on, of other numbers the same shares; the
+    # others test
     n_train: int = 10
     n_valid: int = 5
     counted: int = 5  # first trials whose constraints are counted
     grid: Grid = field(default_factory=Grid)  # of the training
+
+    def trials_of(self, n_topics: int) -> list[Trial]:
+        """Return the splits of a number of topics."""
+        n_train, n_valid = (n * n_topics // 50 for n in (self.n_train, self.n_valid))
+        return balanced_trials(n_topics, n_train, n_valid, self.trials, seed=self.seed)
 
 
 QUICK = Settings(trials=2, counted=1, grid=QUICK_GRID)
@@ -48,40 +55,39 @@ class Results:
 
 
 def read(data: Path, settings: Settings) -> dict[str, Runs]:
-    """Read the runs and judgements."""
-    return {"TREC-7": read_runs(data)}
+    """Read the runs and judgements of TREC-7, and make those of the collections with documents."""
+    return {"TREC-7": read_runs(data), **text_runs(data)}
 
 
 def run(data: Mapping[str, Runs], settings: Settings, runner: Runner) -> Results:
     """Run every trial on every data set."""
-    (runs,) = data.values()
-    n_topics, n_trials = len(runs.topics), settings.trials
-    trials = balanced_trials(n_topics, settings.n_train, settings.n_valid, n_trials, seed=settings.seed)
-    counted = range(min(settings.counted, n_trials))
+    of = [(runs, name, scores) for runs in data.values() for name, scores in runs.data_sets.items()]
+    trials = {name: settings.trials_of(len(runs.topics)) for runs, name, _ in of}
+    counted = range(min(settings.counted, settings.trials))
     cells = [
-        Cell((name, t, "constraints"), count_constraints, (scores.take(trials[t].train), settings.grid))
+        Cell((name, t, "constraints"), count_constraints, (scores.take(trials[name][t].train), settings.grid))
         for t in counted
-        for name, scores in runs.data_sets.items()
+        for _, name, scores in of
     ]
     cells += [
-        Cell((name, t), _run_trial, (scores, trial, settings))
-        for t, trial in enumerate(trials)
-        for name, scores in runs.data_sets.items()
+        Cell((name, t), _run_trial, (scores, trials[name][t], settings))
+        for t in range(settings.trials)
+        for _, name, scores in of
     ]
     finished = runner.cells("trials of a data set", cells)
     constraints = tuple(
         constraints_of(name, [finished[name, number, "constraints"] for number in counted])
-        for name in runs.data_sets
+        for _, name, _ in of
     )
     results = (
         result_of(
             name,
             runs,
             settings.grid,
-            features_of("score", scores.take(trials[0].train), settings.grid.bins)[1].n_params,
-            [finished[name, t] for t in range(n_trials)],
+            features_of("score", scores.take(trials[name][0].train), settings.grid.bins)[1].n_params,
+            [finished[name, t] for t in range(settings.trials)],
         )
-        for name, scores in runs.data_sets.items()
+        for runs, name, scores in of
     )
     return Results(settings, tuple(results), constraints)
 

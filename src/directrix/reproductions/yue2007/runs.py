@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,8 @@ from directrix.types import Float64Array
 ALL, WITHOUT_BEST = "all", "all without the best"
 _PREFIXES = {"basic": ("basic-",), "plain + basic": ("basic-", "plain-"), ALL: ("",)}  # of names of runs
 _QRELS, _RUNS = "trec7/qrels.trec7.txt", "trec7/runs"
-_DEPTH = 1000  # documents of a run that count, as in the paper
+DEPTH = 1000
+"""Documents of a run that count, as in the paper."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,24 +66,30 @@ def read_runs(folder: Path) -> Runs:
     members = {
         name: [run for run in runs if run.tag.startswith(prefixes)] for name, prefixes in _PREFIXES.items()
     }
-    data_sets = {name: runs_as_features(chosen, qrels, depth=_DEPTH) for name, chosen in members.items()}
-    topics = data_sets[ALL].query_ids
-    values = {run.tag: _by_topic(run, qrels, topics) for run in runs}
+    found = compared(members, qrels, digest_of([folder / _QRELS, *paths]))
+    others = [run for run in runs if run.tag != next(iter(found.single[ALL]))]
+    data_sets = {**found.data_sets, WITHOUT_BEST: runs_as_features(others, qrels, depth=DEPTH)}
+    for name, scores in data_sets.items():
+        if scores.query_ids != found.topics:
+            raise InputError(
+                f"the runs of the data set {name!r} have {scores.n_queries} topics, all runs together "
+                f"{len(found.topics)}; the same topics are needed. Check {folder / _RUNS}."
+            )
+    return replace(found, data_sets=data_sets, single={**found.single, WITHOUT_BEST: found.single[ALL]})
+
+
+def compared(members: Mapping[str, Sequence[Run]], qrels: Qrels, digest: str) -> Runs:
+    """Join the runs of every data set, of which the last has all, and order them by MAP."""
+    data_sets = {name: runs_as_features(chosen, qrels, depth=DEPTH) for name, chosen in members.items()}
+    *_, every = members
+    topics = data_sets[every].query_ids
+    values = {run.tag: _by_topic(run, qrels, topics) for run in members[every]}
     ordered = sorted(values, key=lambda tag: -values[tag].mean())
     single = {
         name: {tag: values[tag] for tag in ordered if tag in {run.tag for run in chosen}}
         for name, chosen in members.items()
     }
-    others = [run for run in runs if run.tag != ordered[0]]
-    data_sets[WITHOUT_BEST] = runs_as_features(others, qrels, depth=_DEPTH)
-    single[WITHOUT_BEST] = single[ALL]
-    for name, scores in data_sets.items():
-        if scores.query_ids != topics:
-            raise InputError(
-                f"the runs of the data set {name!r} have {scores.n_queries} topics, all runs together "
-                f"{len(topics)}; the same topics are needed. Check {folder / _RUNS}."
-            )
-    return Runs(topics, data_sets, single, _digest([folder / _QRELS, *paths]))
+    return Runs(topics, data_sets, single, digest)
 
 
 def average_precision(runs: RunScores, scores: Any) -> Float64Array:
@@ -130,7 +137,8 @@ def _paths(folder: Path) -> list[Path]:
     return paths
 
 
-def _digest(paths: Sequence[Path]) -> str:
+def digest_of(paths: Sequence[Path]) -> str:
+    """Return the SHA-256 of the names and bytes of files."""
     digest = hashlib.sha256()
     for path in paths:
         digest.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
