@@ -27,8 +27,9 @@ LAYERS = {
     "rankers": "Rankers",
     "experiments": "Experiments",
     "reports": "Reports",
+    "text": "Text",
     "export": "Exports",
-    "interop": "Boosters",
+    "interop": "Boosters and PyTerrier",
     "torch": "PyTorch",
     "types": "Contracts",
     "threads": "Threads",
@@ -80,8 +81,10 @@ def reference(layer: str, title: str) -> str:
     }
     if layer in ("types", "torch"):
         defined = {f"directrix.{layer}": members(layer)}
+    if layer == "text":
+        defined["directrix.text.formulas"] = members("text.formulas")
     if layer == "interop":
-        parts = [f"{layer}.{part}" for part in ("lightgbm", "xgboost", "catboost")]
+        parts = [f"{layer}.{part}" for part in ("lightgbm", "xgboost", "catboost", "pyterrier")]
         defined = {f"directrix.{part}": members(part) for part in parts}
     intro = (importlib.import_module(f"directrix.{layer}").__doc__ or "").strip()
     sections = [

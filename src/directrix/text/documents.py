@@ -40,7 +40,7 @@ def iter_documents(given: Any, id_column: str | None = None) -> Iterator[Documen
 
     Parameters
     ----------
-    given : path, frame, dict, or iterable of dicts or named tuples
+    given : path, frame, dict, data set of ir_datasets, or iterable of dicts or named tuples
         A file or folder: JSON lines, CSV, TSV, Parquet, Arrow, TREC or SMART text; any other file of a
         folder is one document. A table without a known name in its first line has the columns identifier
         and text.
@@ -110,6 +110,8 @@ def _records(given: Any, id_column: str | None, key: str) -> Iterator[Document]:
         if path.is_dir() and not ARROW.recognises(path):
             return _of_folder(path, id_column, key)
         return _of_file(path, id_column, key, _refused)
+    if (iterator := getattr(given, {"docno": "docs_iter", "qid": "queries_iter"}[key], None)) is not None:
+        return _of_objects(iterator(), id_column, key)
     if isinstance(given, Mapping) and all(isinstance(text, str) for text in given.values()):
         return (Document(f"{key} {name}", str(name), {"text": text}) for name, text in given.items())
     if isinstance(given, Mapping) or hasattr(given, "columns") or hasattr(given, "schema"):

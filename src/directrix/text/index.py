@@ -43,7 +43,7 @@ class Index(Corpus):
     >>> index = Index.build({"d1": "Wings in a slipstream", "d2": "Heat in slabs", "d3": "Heated wings"})
     >>> run = index.candidates({"q1": "heated wing"})
     >>> run.doc_ids
-    array(['d3', 'd2', 'd1'], dtype=object)
+    array(['d3', 'd1', 'd2'], dtype=object)
     >>> q = index.features({"q1": "heated wing"}, run, {"q1": {"d3": 1}})
     >>> q.n_features, q.feature_names[:2], q.labels
     (28, ('tf-idf.text.none', 'bm25.text.none'), array([1., 0., 0.]))
@@ -71,9 +71,9 @@ class Index(Corpus):
 
         Parameters
         ----------
-        documents : path, frame, dict, or iterable of dicts or named tuples
+        documents : path, frame, dict, data set of ir_datasets, or iterable of dicts or named tuples
             A file or folder of JSON lines, CSV, TSV, Parquet, Arrow, TREC text (<DOC>), SMART text (.I); or
-            a folder of texts; a frame; ``{identifier: text}``; dicts; the documents of ir_datasets. They are
+            a folder of texts; a frame; ``{identifier: text}``; dicts. They are
             read one after another, and their texts are not kept.
         fields : names, optional
             Texts of a document that count. Default: all. A document may lack some.
@@ -151,8 +151,8 @@ class Index(Corpus):
 
         Parameters
         ----------
-        queries : path, frame, dict, or iterable of dicts or named tuples
-            As documents of `build`; or topics of TREC (<top>).
+        queries : as documents of `build`
+            Or topics of TREC (<top>).
         k : int >= 1
         field, analyzer : str, optional
             Default: all fields together, and the last analyzer.
@@ -194,7 +194,7 @@ class Index(Corpus):
         queries : as `candidates`
         run : Run, path or frame
             Candidates.
-        qrels : Qrels, path or frame, optional
+        qrels : Qrels, path, frame or data set of ir_datasets, optional
             Labels; a document that is not judged has 0. Queries without judgements are left out. Default:
             all labels are 0.
         runs : Runs, optional

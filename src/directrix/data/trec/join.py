@@ -123,7 +123,10 @@ def run_of(given: Any) -> Run:
 
 
 def qrels_of(given: Any) -> Qrels:
-    """Return judgements from what users give: `Qrels`, the path of a file, or a frame."""
+    """Return judgements from what users give: `Qrels`, a path, a frame, or a data set of ir_datasets."""
+    if hasattr(given, "qrels_iter"):
+        rows = [(entry.query_id, entry.doc_id, entry.relevance) for entry in given.qrels_iter()]
+        return Qrels.from_frame(dict(zip(("qid", "docno", "label"), zip(*rows, strict=True), strict=False)))
     if isinstance(given, str | os.PathLike):
         return read_trec_qrels(given)
     return given if isinstance(given, Qrels) else Qrels.from_frame(given)
