@@ -178,6 +178,7 @@ NAMESPACES = {
         "letor_folds": "data.split",
         "make_cubic": "data.synthetic",
         "make_linear": "data.synthetic",
+        "make_texts": "data.synthetic_text",
         "make_web": "data.synthetic",
         "open_parquet": "data.arrow.read",
         "read_parquet": "data.arrow.read",

@@ -12,6 +12,7 @@ from directrix.data.split import split_queries as split_queries
 from directrix.data.synthetic import make_cubic as make_cubic
 from directrix.data.synthetic import make_linear as make_linear
 from directrix.data.synthetic import make_web as make_web
+from directrix.data.synthetic_text import make_texts as make_texts
 from directrix.data.trec.features import runs_as_features as runs_as_features
 from directrix.data.trec.files import Qrels as Qrels
 from directrix.data.trec.files import Run as Run
