@@ -122,7 +122,7 @@ TARGETS = {
 COMMANDS = (
     *("train", "predict", "evaluate", "compare", "crossval", "certify", "tendency"),
     *("describe", "explain", "export", "convert", "features", "methods", "reproduce", "demo", "doctor"),
-    *("index", "candidates", "text_features", "rerank"),
+    *("index", "candidates", "text_features", "rerank", "fuse"),
 )
 """Commands in the order of ``directrix --help``; each is a function of the same name in ``directrix.cli``."""
 
@@ -146,6 +146,7 @@ PUBLIC = {
     "evaluate": "measures.evaluation",
     "explain": "experiments.explanation.explain",
     "export": "export.targets",
+    "fuse": "text.fusion.fuse",
     "get_threads": "threads",
     "linear_objective": "objectives.build",
     "load": "rankers.loading",

@@ -34,7 +34,7 @@ def best_documents(
     k = whole(k, "k")
     if not (0.0 <= k1 < np.inf and 0.0 <= b <= 1.0):
         raise InputError(f"k1={k1!r}, b={b!r}; k1 >= 0 and 0 <= b <= 1 are needed, e.g. k1=1.2, b=0.75.")
-    score = _scorer(terms, float(k1), float(b))
+    score = scorer(terms, float(k1), float(b))
     found, rows, scores = list[str](), list[Array](), list[Array]()
     for done, (name, numbers) in enumerate(queries.items()):
         if progress is not None:
@@ -59,7 +59,7 @@ def best_documents(
     )
 
 
-def _scorer(terms: FieldTerms, k1: float, b: float) -> Any:
+def scorer(terms: FieldTerms, k1: float, b: float) -> Any:
     """Return a function from the terms of a query to the scores of all documents."""
     try:
         import bm25s

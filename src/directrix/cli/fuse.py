@@ -1,0 +1,92 @@
+"""``directrix fuse``: the best combination of several runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from typer import Option
+
+from directrix.cli import options, texts
+from directrix.cli.files import check_writable
+from directrix.cli.output import print_json, print_rows, progress_bar, remark
+
+
+def fuse(
+    runs: Annotated[
+        list[Path], options.argument(metavar="RUN...", help="Two to ten runs: TREC text or tables.")
+    ],
+    qrels: Annotated[Path, options.without_default(help="Judgements: TREC text or a table.")],
+    measure: Annotated[str, Option("--measure", "-m", help="What to maximise.")] = "nDCG@10",
+    method: Annotated[str, Option(help="Which combination to use: auto, or the name of a row.")] = "auto",
+    names: options.NamesOption = None,
+    classes: Annotated[
+        Path | None,
+        options.without_default(
+            help="Classes of queries, for weights of each class: lines QUERY CLASS separated by blanks."
+        ),
+    ] = None,
+    output: texts.RunOutputOption = None,
+    config: Annotated[
+        str | None,
+        options.without_default(
+            metavar="ENGINE",
+            help="Print the configuration of opensearch, elasticsearch, vespa, qdrant or weaviate.",
+        ),
+    ] = None,
+    folds: Annotated[int, Option(min=2, help="Folds of queries for cross-validation.")] = 5,
+    seed: options.SeedOption = 0,
+    form: options.FormatOption = options.Format.table,
+) -> None:
+    """Find the best weights of runs for a measure, and say whether they help.
+
+    Every method is measured with what all queries choose, and in cross-validation: weights, normaliser and
+    constant chosen on the other folds. With -o the combined run of all topics is written to a file.
+    """
+    from directrix.cli.scores import check_system_names, system_names
+    from directrix.data.trec.files import read_trec_run
+    from directrix.text.fusion.engines import configuration
+    from directrix.text.fusion.fuse import fuse as best_fusion
+
+    with options.usage():
+        check_system_names(names, runs)
+    check_writable(output, qrels, *runs)
+    read = [read_trec_run(path) for path in runs]
+    named = dict(zip(system_names(runs, names, [run.tag for run in read]), read, strict=True))
+    of_query = None if classes is None else _classes(classes)
+    with progress_bar("fusion") as report:
+        found = best_fusion(
+            named, qrels, measure, method=method, classes=of_query, n_folds=folds, seed=seed, progress=report
+        )
+    if config is not None:
+        text, differs = configuration(config, found.names, found.combination)
+        typer.echo(text)
+        for difference in differs:
+            remark(f"note: {difference}")
+    elif form is options.Format.json:
+        print_json(found.to_dict())
+    elif form is options.Format.tsv:
+        print_rows(found.tables()[1].heads(), found.tables()[1].rows, form)
+    else:
+        typer.echo(str(found))
+    if output is not None:
+        texts.write_run(found.apply(named, of_query), output)
+
+
+def _classes(path: Path) -> dict[str, str]:
+    """Read the class of every query."""
+    from directrix.data.files import open_data, readable
+    from directrix.data.problems import Problem, raise_problems
+
+    found, problems = {}, []
+    with readable(path), open_data(path) as file:
+        for number, line in enumerate(file, start=1):
+            words = line.decode("utf-8", "replace").split()
+            if len(words) == 2:
+                found[words[0]] = words[1]
+            elif words:
+                shape = "Each line reads `query class`."
+                problems.append(Problem(number, f"{len(words)} words where 2 are needed", shape))
+    raise_problems(path, problems)
+    return found

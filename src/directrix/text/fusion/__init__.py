@@ -1,0 +1,1 @@
+"""The best combination of several runs."""

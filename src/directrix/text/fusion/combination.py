@@ -1,0 +1,134 @@
+"""A way to combine the scores of several runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from directrix.text.fusion.pool import Pool
+from directrix.types import Float64Array
+
+Normaliser = Literal["min-max", "z-score", "sum", "rank", "none"]
+NORMALISERS: tuple[Normaliser, ...] = get_args(Normaliser)
+
+Kind = Literal["run", "linear", "rrf", "combmnz"]
+
+
+@dataclass(frozen=True)
+class Combination:
+    r"""Weights of runs, and what they weigh.
+
+    The score of a document is :math:`\sum_i w_i f_i(d)`, where :math:`f_i` is by ``kind``
+
+    - "run": the score of one run, whose documents alone are ranked;
+    - "linear": the score of the run as ``normaliser`` says (see `normalised`);
+    - "rrf": :math:`1 / (c + \mathrm{rank}_i)`, Cormack, Clarke and Buettcher (2009), 0 where it is missing;
+    - "combmnz": as "linear", and the sum is multiplied by the number of runs that have the document
+      (Fox and Shaw 1994).
+    """
+
+    kind: Kind
+    weights: tuple[float, ...]
+    """One for each run, >= 0, of sum 1."""
+    normaliser: Normaliser = "min-max"
+    constant: float = 60.0
+    """c of "rrf"."""
+
+    def scores(self, pool: Pool) -> Float64Array:
+        """Return the score of every document, -inf for those that no run retrieved."""
+        if self.kind == "run":
+            alone = pool.scores[:, int(np.argmax(self.weights))]
+            return np.where(np.isnan(alone), -np.inf, alone)
+        parts = self.parts(pool) @ np.array(self.weights)
+        if self.kind == "combmnz":
+            parts = parts * (~np.isnan(pool.scores)).sum(axis=1)
+        return np.where(pool.is_retrieved, parts, -np.inf)
+
+    def parts(self, pool: Pool) -> Float64Array:
+        """Return what is weighed, (n_docs, n_runs)."""
+        if self.kind == "rrf":
+            return reciprocal_ranks(pool, self.constant)
+        return normalised(pool, self.normaliser)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it in JSON types."""
+        shown: dict[str, Any] = {"kind": self.kind, "weights": list(self.weights)}
+        return shown | (
+            {"constant": self.constant} if self.kind == "rrf" else {"normaliser": self.normaliser}
+        )
+
+
+def normalised(pool: Pool, normaliser: Normaliser) -> Float64Array:
+    r"""Return the scores of every run, made comparable within each query.
+
+    Over the documents that the run retrieved for the query, with the score s:
+
+    ========= =============================================== =======================
+    name      value                                           document that it lacks
+    ========= =============================================== =======================
+    min-max   :math:`(s - \min) / (\max - \min)`; 1 if equal   0
+    z-score   :math:`(s - \mathrm{mean}) / \mathrm{deviation}` the lowest
+    sum       :math:`(s - \min) / \sum (s - \min)`; 1/n if equal 0
+    rank      :math:`1 - (\mathrm{rank} - 1) / n`              0
+    none      s                                               the lowest
+    ========= =============================================== =======================
+    """
+    out = np.zeros(pool.scores.shape)
+    for first, last in zip(pool.qptr[:-1], pool.qptr[1:], strict=True):
+        for i in range(len(pool.names)):
+            s = pool.scores[first:last, i]
+            has = ~np.isnan(s)
+            if has.any():
+                values = _OF[normaliser](s[has])
+                lacks_lowest = normaliser in ("z-score", "none")
+                out[first:last, i] = values.min() if lacks_lowest else 0.0
+                out[first:last, i][has] = values
+    return out
+
+
+def reciprocal_ranks(pool: Pool, constant: float) -> Float64Array:
+    """Return 1 / (constant + rank) of every run, 0 where it lacks the document; ranks begin at 1."""
+    out = np.zeros(pool.scores.shape)
+    for first, last in zip(pool.qptr[:-1], pool.qptr[1:], strict=True):
+        for i in range(len(pool.names)):
+            s = pool.scores[first:last, i]
+            has = ~np.isnan(s)
+            out[first:last, i][has] = 1.0 / (constant + _ranks(s[has]))
+    return out
+
+
+def _ranks(s: Float64Array) -> Float64Array:
+    """Ranks from 1; equal scores keep the order of the pool."""
+    ranks = np.empty(len(s))
+    ranks[np.argsort(-s, kind="stable")] = np.arange(1, len(s) + 1)
+    return ranks
+
+
+def _min_max(s: Float64Array) -> Float64Array:
+    low, high = float(s.min()), float(s.max())
+    return (s - low) / (high - low) if high > low else np.ones(len(s))
+
+
+def _z_score(s: Float64Array) -> Float64Array:
+    return (s - float(s.mean())) / (float(s.std()) or 1.0)
+
+
+def _share(s: Float64Array) -> Float64Array:
+    above = s - float(s.min())
+    total = float(above.sum())
+    return above / total if total > 0.0 else np.full(len(s), 1.0 / len(s))
+
+
+def _rank(s: Float64Array) -> Float64Array:
+    return 1.0 - (_ranks(s) - 1.0) / len(s)
+
+
+_OF: dict[str, Any] = {
+    "min-max": _min_max,
+    "z-score": _z_score,
+    "sum": _share,
+    "rank": _rank,
+    "none": lambda s: s,
+}

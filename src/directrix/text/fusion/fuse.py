@@ -1,0 +1,152 @@
+"""`fuse`: every way to combine runs, in sample and cross-validated, and the best of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from directrix.errors import InputError
+from directrix.experiments.significance import compare
+from directrix.experiments.significance.comparisons import Pair
+from directrix.measures.names import measure as parse_measure
+from directrix.parameters import whole
+from directrix.text.build import Progress
+from directrix.text.fusion.methods import methods
+from directrix.text.fusion.pool import pool_of, runs_of
+from directrix.text.fusion.result import BEST_RUN, RRF_60, Fusion, Row, classes_of
+from directrix.text.fusion.search import Weigher
+from directrix.types import Float64Array
+
+
+def fuse(  # noqa: PLR0913 - all but the first three are optional and by name
+    runs: Any,
+    qrels: Any,
+    measure: Any = "nDCG@10",
+    *,
+    method: str = "auto",
+    classes: Mapping[Any, Any] | None = None,
+    n_folds: int = 5,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Fusion:
+    r"""Find the best combination of two to ten runs for a measure.
+
+    Weights >= 0 of normalised scores, or of reciprocal ranks, are searched exactly: the measure is constant
+    between the points where two documents change places, and a line search examines all such pieces. For two
+    runs one line holds all weights, so its best point is the optimum. For more, one weight after another is
+    moved to its best value until none gains, from equal weights, each run alone and random weights.
+
+    Parameters
+    ----------
+    runs : dict of str to Run, path or frame; or a sequence of them
+        Names of systems and what they retrieved; in a sequence the tags are the names.
+    qrels : Qrels, path or frame
+        Queries without judgements do not count.
+    measure : measure or str
+    method : str
+        "auto", or the name of a row, such as "linear, min-max" or "RRF, c = 60".
+    classes : dict of query to class, optional
+        Adds a row with weights for each class that has five training queries; others have common ones.
+    n_folds : int >= 2
+        Folds of queries for cross-validation: weights, normaliser and constant are chosen on the others.
+    seed : int >= 0
+        Of the folds and of the random starts.
+    progress : function, optional
+        Called with (steps so far, all steps, name of the method).
+
+    Returns
+    -------
+    Fusion
+
+    Raises
+    ------
+    InputError
+        If runs have the same name, no query is judged, an argument is out of range, or the measure
+        has no line search.
+
+    Notes
+    -----
+    Documents that a run lacks: see `directrix.text.fusion.combination.normalised`. Relevant documents that
+    no run retrieved count against every method. The method is chosen by the cross-validated value, so that
+    of the chosen one is slightly too high. Cost: for k runs some 20 k line searches per normaliser and fold.
+
+    Examples
+    --------
+    >>> import directrix as dx
+    >>> bm25 = {"q1": {"a": 9.0, "b": 8.0, "c": 1.0}, "q2": {"a": 5.0, "d": 4.0}}
+    >>> dense = {"q1": {"b": 0.9, "c": 0.8}, "q2": {"d": 0.7, "a": 0.1}}
+    >>> qrels = {"q1": {"b": 1}, "q2": {"d": 1}}
+    >>> fusion = dx.fuse({"bm25": bm25, "dense": dense}, qrels, "RR", n_folds=2)
+    >>> fusion.runs
+    {'bm25': 0.5, 'dense': 1.0}
+    >>> fusion.apply({"bm25": bm25, "dense": dense}).doc_ids[:2]
+    array(['b', 'a'], dtype=object)
+    """
+    named = runs_of(runs)
+    known = parse_measure(measure)
+    pool = pool_of(named, qrels)
+    n_folds, seed = whole(n_folds, "n_folds", "fuse", least=2), whole(seed, "seed", "fuse", least=0)
+    n = len(pool.query_ids)
+    if n < n_folds:
+        raise InputError(f"{n} queries are judged; n_folds={n_folds} need as many or more. Give fewer folds.")
+    known_methods = methods(has_classes=classes is not None)
+    if method not in ("auto", *known_methods):
+        raise InputError(f"method={method!r}; choose auto or one of {', '.join(known_methods)}.")
+    of_query = classes_of(pool, classes)
+    report = _Steps(progress, (n_folds + 1) * len(known_methods))
+    tested = {name: np.full(n, np.nan) for name in known_methods}
+    for fold in np.array_split(np.random.default_rng(seed).permutation(n), n_folds):
+        rest = np.setdiff1d(np.arange(n), fold)
+        weigher, judge = (Weigher(pool.take(part), known, seed) for part in (rest, fold))
+        for name, choose in known_methods.items():
+            report(name)
+            chosen = choose(weigher, [of_query[q] for q in rest])
+            tested[name][fold] = judge.value_of(chosen.scores(judge.pool, [of_query[q] for q in fold]))
+    whole_pool, found = Weigher(pool, known, seed), {}
+    for name, choose in known_methods.items():
+        report(name)
+        found[name] = choose(whole_pool, of_query)
+    rows = tuple(
+        Row(
+            name,
+            known.summary(whole_pool.value_of(candidate.scores(pool, of_query))),
+            known.summary(tested[name]),
+            _pair(tested, name, BEST_RUN),
+            _pair(tested, name, RRF_60),
+            candidate.of_class[""] if len(candidate.of_class) == 1 else None,
+        )
+        for name, candidate in found.items()
+    )
+    winner = max(rows, key=lambda row: row.tested).method if method == "auto" else method
+    single = (known.summary(whole_pool.value(run)) for run in whole_pool.single_runs)
+    return Fusion(
+        measure=known.name,
+        names=pool.names,
+        method=winner,
+        of_class=found[winner].of_class,
+        interval=found[winner].interval,
+        rows=rows,
+        runs=dict(zip(pool.names, single, strict=True)),
+        n_queries=n,
+        n_folds=n_folds,
+        seed=seed,
+    )
+
+
+class _Steps:
+    """Counts the steps of a long search."""
+
+    def __init__(self, progress: Progress | None, n: int) -> None:
+        self._progress, self._n, self._done = progress, n, 0
+
+    def __call__(self, name: str) -> None:
+        if self._progress is not None:
+            self._progress(self._done, self._n, name)
+        self._done += 1
+
+
+def _pair(tested: dict[str, Float64Array], name: str, other: str) -> Pair:
+    """Compare two methods by the values of the tested queries."""
+    return compare({name: tested[name], f"{other} ": tested[other]}).pairs[0]

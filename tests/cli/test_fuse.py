@@ -1,0 +1,74 @@
+"""``directrix fuse``: tables, JSON, a combined run, a configuration."""
+
+import json
+
+import pytest
+from tests.text.fusion.test_fuse import made
+
+import directrix as dx
+from directrix.data import Run, write_trec_run
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("fuse")
+    runs, qrels = made(n_queries=15)
+    for name, run in runs.items():
+        write_trec_run(Run.from_frame(run, tag=name), folder / f"{name}.run")
+    lines = [f"{q} 0 {d} {label}\n" for q, of in qrels.items() for d, label in of.items()]
+    (folder / "qrels").write_text("".join(lines))
+    (folder / "classes").write_text("".join(f"q{q} {'ab'[q % 2]}\n" for q in range(15)))
+    return folder
+
+
+def fuse(run, here, *arguments):
+    return run("fuse", here / "r0.run", here / "r1.run", "--qrels", here / "qrels", *arguments)
+
+
+def test_the_table_names_every_method_and_the_chosen_one(run, here):
+    result = fuse(run, here, "-m", "nDCG@5")
+    assert result.exit_code == 0, result.stderr
+    for text in ("nDCG@5 of single runs, 15 queries", "RRF, c = 60", "linear, min-max", "chosen: "):
+        assert text in result.stdout
+
+
+def test_json_is_what_the_library_says_and_tsv_has_its_rows(run, here):
+    found = json.loads(fuse(run, here, "-m", "AP", "--format", "json").stdout)
+    runs, qrels = made(n_queries=15)
+    wanted = dx.fuse(runs, qrels, "AP").to_dict()
+    assert found["rows"][0]["in_sample"] == pytest.approx(wanted["rows"][0]["in_sample"])
+    assert found["method"] == wanted["method"]
+    lines = fuse(run, here, "-m", "AP", "--format", "tsv").stdout.splitlines()
+    assert len(lines) == 1 + len(wanted["rows"])
+
+
+def test_the_combined_run_is_written(run, here, tmp_path):
+    result = fuse(run, here, "-o", tmp_path / "fused.run", "--method", "CombSUM")
+    assert result.exit_code == 0, result.stderr
+    assert dx.read_trec_run(tmp_path / "fused.run").tag == "fused"
+
+
+def test_a_configuration_is_printed_instead_of_the_table(run, here):
+    result = fuse(run, here, "--config", "opensearch", "--method", "linear, sum")
+    assert "normalization-processor" in json.dumps(json.loads(result.stdout))
+    assert "note: the engine has no normaliser sum" in result.stderr
+
+
+def test_classes_add_a_row(run, here):
+    assert "linear, by class" in fuse(run, here, "--classes", here / "classes").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (("--config", "solr", "--method", "CombSUM"), 1, "there is no engine 'solr'"),
+        (("--method", "magic"), 1, "choose auto or one of"),
+        (("--classes", "QRELS"), 1, "words where 2 are needed"),
+        (("--name", "a"), 2, "each ranking needs a name"),
+        (("-m", "nonsense"), 1, "nonsense"),
+    ],
+)
+def test_what_cannot_be_used_is_refused(run, here, arguments, status, message):
+    given = [here / "qrels" if word == "QRELS" else word for word in arguments]
+    result = fuse(run, here, *given)
+    assert (result.exit_code, message in " ".join(result.stderr.replace("│", " ").split())) == (status, True)

@@ -1,0 +1,211 @@
+"""Fusion: weights against all weights of a grid, formulas against naive ones, and honest tests."""
+
+import json
+
+import numpy as np
+import pytest
+
+import directrix as dx
+from directrix.text.fusion.combination import NORMALISERS, Combination, normalised, reciprocal_ranks
+from directrix.text.fusion.engines import ENGINES, configuration
+from directrix.text.fusion.pool import pool_of, runs_of
+from directrix.text.fusion.search import Weigher, beaten
+
+
+def made(seed=0, n_queries=12, n_docs=30, n_runs=2):
+    """Runs that are right in part, with documents that only some of them have, and judgements."""
+    rng = np.random.default_rng(seed)
+    runs, qrels = {f"r{i}": {} for i in range(n_runs)}, {}
+    for q in range(n_queries):
+        label = rng.integers(0, 4, n_docs) * (rng.random(n_docs) < 0.3)
+        qrels[f"q{q}"] = {f"d{d}": int(label[d]) for d in range(n_docs) if label[d] or rng.random() < 0.5}
+        for i, of in enumerate(runs.values()):
+            scores = label + rng.normal(0.0, 1.5 + i, n_docs)
+            of[f"q{q}"] = {f"d{d}": float(scores[d]) for d in range(n_docs) if rng.random() < 0.7}
+    return runs, qrels
+
+
+def pool_and_weigher(measure, **kinds):
+    runs, qrels = made(**kinds)
+    pool = pool_of(runs_of(runs), qrels)
+    return pool, Weigher(pool, dx.measure(measure), 0)
+
+
+@pytest.mark.parametrize("measure", ["nDCG@5", "AP", "P@5", "RR", "ERR@5", "Recall@5"])
+@pytest.mark.parametrize("normaliser", NORMALISERS)
+def test_no_weight_of_a_grid_is_better_than_the_optimum_of_two_runs(measure, normaliser):
+    _, weigher = pool_and_weigher(measure, seed=3)
+    found = weigher.linear(normaliser)
+    best = np.nanmean(weigher.value(found.combination))
+    grid = [
+        np.nanmean(weigher.value(Combination("linear", (1.0 - a, a), normaliser)))
+        for a in np.linspace(0.0, 1.0, 401)
+    ]
+    assert best >= max(grid) - 1e-12
+    low, high = found.interval
+    for a in np.linspace(low, high, 12)[1:-1]:
+        same = weigher.value(Combination("linear", (1.0 - a, a), normaliser))
+        assert np.nanmean(same) == pytest.approx(best, abs=1e-12)
+
+
+def test_ten_thousand_weights_are_not_better():
+    pool, weigher = pool_and_weigher("nDCG@10", seed=5, n_queries=6)
+    found = weigher.linear("min-max")
+    parts = normalised(pool, "min-max")
+    measure = dx.NDCG(k=10).prepare(pool.labels, pool.qptr, doc_ids=pool.doc_ids)
+    grid = [
+        measure(np.where(pool.is_retrieved, parts @ np.array([1.0 - a, a]), -np.inf))[0].mean()
+        for a in np.linspace(0.0, 1.0, 10_001)
+    ]
+    assert weigher.value(found.combination).mean() >= max(grid) - 1e-12
+
+
+@pytest.mark.parametrize("measure", ["nDCG@5", "AP", "P@5", "Recall@5"])
+def test_more_runs_are_at_least_as_good_as_random_weights(measure):
+    _, weigher = pool_and_weigher(measure, seed=1, n_runs=4)
+    best = np.nanmean(weigher.value(weigher.linear("z-score").combination))
+    for weights in np.random.default_rng(7).dirichlet(np.ones(4), size=200):
+        value = np.nanmean(weigher.value(Combination("linear", tuple(weights), "z-score")))
+        assert best >= value - 1e-12
+
+
+@pytest.mark.parametrize("measure", ["nDCG@3", "AP", "P@3"])
+def test_the_line_search_sees_the_measure_of_the_whole_pool_up_to_a_factor(measure):
+    _, weigher = pool_and_weigher(measure, seed=2, n_docs=80, n_runs=3)
+    ratios = []
+    for weights in np.random.default_rng(0).dirichlet(np.ones(3), size=20):
+        combination = Combination("linear", tuple(weights), "min-max")
+        inner = weigher._line.value(combination.parts(weigher.pool)[weigher._is_reached] @ weights)
+        ratios.append(np.nanmean(weigher.value(combination)) / inner)
+    assert np.ptp(ratios) < 1e-9
+
+
+def test_documents_that_are_beaten_are_never_among_the_first():
+    pool, _ = pool_and_weigher("AP", seed=4, n_docs=120, n_runs=3)
+    is_beaten = beaten(pool, 5)
+    assert 0 < is_beaten.sum() < len(is_beaten)
+    for normaliser in NORMALISERS:
+        for weights in np.random.default_rng(1).dirichlet(np.ones(3), size=30):
+            scores = Combination("linear", tuple(weights), normaliser).scores(pool)
+            for a, b in zip(pool.qptr[:-1], pool.qptr[1:], strict=True):
+                first = np.argsort(-scores[a:b], kind="stable")[:5]
+                assert not is_beaten[a:b][first].any()
+
+
+def test_normalisers_are_what_their_table_says():
+    runs = {"a": {"q": {"x": 4.0, "y": 2.0, "z": 1.0}}, "b": {"q": {"x": 7.0}}}
+    pool = pool_of(runs_of(runs), {"q": {"x": 1, "w": 1}})
+    assert pool.doc_ids.tolist() == ["z", "y", "x", "w"]
+    wanted = {
+        "min-max": ([0.0, 1 / 3, 1.0, 0.0], [0.0, 0.0, 1.0, 0.0]),
+        "sum": ([0.0, 0.25, 0.75, 0.0], [0.0, 0.0, 1.0, 0.0]),
+        "rank": ([1 / 3, 2 / 3, 1.0, 0.0], [0.0, 0.0, 1.0, 0.0]),
+        "none": ([1.0, 2.0, 4.0, 1.0], [7.0] * 4),
+    }
+    for name, columns in wanted.items():
+        np.testing.assert_allclose(normalised(pool, name).T, columns)
+    z = normalised(pool, "z-score")[:3, 0]
+    assert (z.mean(), z.std()) == pytest.approx((0.0, 1.0))
+    np.testing.assert_allclose(reciprocal_ranks(pool, 60.0)[:, 0], [1 / 63, 1 / 62, 1 / 61, 0.0])
+
+
+def test_combmnz_counts_the_runs_and_unretrieved_documents_stay_out():
+    runs = {"a": {"q": {"x": 4.0, "y": 2.0}}, "b": {"q": {"x": 7.0, "z": 1.0}}}
+    pool = pool_of(runs_of(runs), {"q": {"w": 1}})
+    scores = Combination("combmnz", (0.5, 0.5)).scores(pool)
+    assert dict(zip(pool.doc_ids, scores, strict=True)) == {"x": 2.0, "y": 0.0, "z": 0.0, "w": -np.inf}
+
+
+def test_the_result_has_what_was_chosen_and_applies_it():
+    runs, qrels = made(n_queries=20)
+    fusion = dx.fuse(runs, qrels, "nDCG@5")
+    assert sum(fusion.weights.values()) == pytest.approx(1.0)
+    row = next(row for row in fusion.rows if row.method == fusion.method)
+    fused = fusion.apply(runs)
+    assert dx.evaluate("nDCG@5", run=fused, qrels=qrels)["nDCG@5"] == pytest.approx(row.value)
+    assert row.tested == max(row.tested for row in fusion.rows)
+    assert json.loads(json.dumps(fusion.to_dict()))["method"] == fusion.method
+    assert "over the best run" in str(fusion)
+    again = dx.fuse(dict(reversed(runs.items())), qrels, "nDCG@5", method=fusion.method)
+    assert again.weights == pytest.approx(fusion.weights, abs=1e-9)
+
+
+def test_a_run_that_is_noise_gets_no_weight_in_the_tested_choice():
+    runs, qrels = made(n_queries=40)
+    rng = np.random.default_rng(9)
+    noise = {q: {d: float(rng.random()) for d in of} for q, of in runs["r0"].items()}
+    fusion = dx.fuse({"good": runs["r0"], "noise": noise}, qrels, "nDCG@5", method="linear, min-max")
+    assert fusion.weights["noise"] < 0.35
+    rrf = next(row for row in fusion.rows if row.method == "RRF, c = 60")
+    assert rrf.over_best_run.difference < -0.02
+
+
+def test_weights_by_class_help_where_the_good_run_depends_on_the_class():
+    runs, qrels = made(n_queries=40, seed=6)
+    classes = {f"q{q}": "odd" if q % 2 else "even" for q in range(40)}
+    mixed = {
+        name: {q: runs["r0" if (classes[q] == "odd") == is_odd else "r1"][q] for q in classes}
+        for name, is_odd in (("a", True), ("b", False))
+    }
+    fusion = dx.fuse(mixed, qrels, "nDCG@5", classes=classes, method="linear, by class")
+    assert fusion.of_class["odd"].weights[0] > 0.5 > fusion.of_class["even"].weights[0]
+    values = {row.method: row.tested for row in fusion.rows}
+    assert values["linear, by class"] > values["linear, min-max"]
+    assert fusion.apply(mixed, classes).doc_ids is not None
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"runs": {"a": {"q0": {"d0": 1.0}}}}, "1 run cannot be fused; 2 to 10"),
+        ({"qrels": {"x": {"d": 1}}}, "no query of the judgements"),
+        ({"n_folds": 30}, "n_folds=30 need as many"),
+        ({"method": "magic"}, "choose auto or one of best run"),
+        ({"n_folds": 1}, "n_folds"),
+    ],
+)
+def test_what_cannot_be_fused_is_refused(change, message):
+    runs, qrels = made()
+    given = {"runs": runs, "qrels": qrels} | change
+    with pytest.raises((dx.InputError, ValueError, TypeError), match=message):
+        dx.fuse(given.pop("runs"), given.pop("qrels"), **given)
+
+
+def test_other_systems_are_refused_when_it_is_applied():
+    runs, qrels = made()
+    with pytest.raises(dx.InputError, match="those of r0, r1 are needed"):
+        dx.fuse(runs, qrels).apply({"x": runs["r0"], "y": runs["r1"]})
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    "combination",
+    [
+        Combination("linear", (0.25, 0.75), "min-max"),
+        Combination("linear", (0.25, 0.75), "sum"),
+        Combination("rrf", (0.5, 0.5), constant=20.0),
+        Combination("rrf", (0.4, 0.6), constant=60.0),
+        Combination("combmnz", (0.5, 0.5)),
+    ],
+)
+def test_configurations_hold_the_weights_and_say_what_differs(engine, combination):
+    text, notes = configuration(engine, ("bm25", "dense-v2"), combination)
+    if engine != "vespa":
+        json.loads(text)
+    if len(set(combination.weights)) > 1:
+        assert f"{combination.weights[1]:g}" in text
+    if combination.normaliser == "sum":
+        assert any("sum" in note for note in notes)
+    if combination.kind == "rrf" and engine in ("opensearch", "elasticsearch"):
+        assert f'"rank_constant": {combination.constant:.0f}' in text
+    if combination.kind == "rrf" and engine == "qdrant":
+        assert f'"k": {combination.constant + 1:.0f}' in text
+
+
+def test_engines_refuse_what_they_cannot_express():
+    with pytest.raises(dx.InputError, match="there is no engine 'solr'"):
+        configuration("solr", ("a", "b"), Combination("rrf", (0.5, 0.5)))
+    with pytest.raises(dx.InputError, match="two sources, and there are 3"):
+        configuration("weaviate", ("a", "b", "c"), Combination("rrf", (0.2, 0.2, 0.6)))
+    with pytest.raises(dx.InputError, match="the run b alone"):
+        configuration("vespa", ("a", "b"), Combination("run", (0.0, 1.0)))
