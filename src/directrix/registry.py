@@ -121,7 +121,8 @@ TARGETS = {
 
 COMMANDS = (
     *("train", "predict", "evaluate", "compare", "crossval", "certify", "tendency"),
-    *("describe", "explain", "export", "convert", "features", "methods", "reproduce", "demo", "doctor"),
+    *("describe", "explain", "export", "convert", "features", "reconcile", "methods", "reproduce"),
+    *("demo", "doctor"),
 )
 """Commands in the order of ``directrix --help``; each is a function of the same name in ``directrix.cli``."""
 
@@ -156,6 +157,7 @@ PUBLIC = {
     "read_letor": "data.letor.read",
     "read_trec_qrels": "data.trec.files",
     "read_trec_run": "data.trec.files",
+    "reconcile": "text.reconciliation.search",
     "search": "rankers.selection.search",
     "set_threads": "threads",
     "surrogate": "surrogates.names",
