@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 _Scores = Annotated[
     Path,
     options.argument(
-        metavar="SCORES|MODEL", help="File with one score per line, a model file, or a run: TREC text or table."
+        metavar="SCORES|MODEL",
+        help="File with one score per line, a model file, or a run: TREC text or table.",
     ),
 ]
 _Value = Annotated[
@@ -64,9 +65,7 @@ def reconcile(
                 printed(number, asked.highest, name)
     ranking = _ranking(data, scores, missing, columns, by_position=by_position)
     with progress_bar("trying settings") as progress:
-        found = reconcile_number(
-            value, asked, **ranking, convention=tool, start=start, progress=progress
-        )
+        found = reconcile_number(value, asked, **ranking, convention=tool, start=start, progress=progress)
     _print(found, top, form)
     if not found.matches:
         raise typer.Exit(1)

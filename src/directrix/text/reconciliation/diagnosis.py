@@ -36,13 +36,17 @@ class Diagnosis:
         Queries of the ranking that nobody judged, and judged queries that the ranking lacks.
     queries_without_relevant : int
         Judged queries in which no label is above 0.
+    n_tied : int
+        Retrieved documents whose score another document of the query has too.
     tied_share : float
-        Share of the retrieved documents whose score another document of the query has too.
+        Their share of the retrieved documents.
     tied_queries : int
         Queries with such documents.
+    tied_pairs : int
+        Pairs of tied documents with different labels.
     file_order : float
-        Share of the pairs of documents with different labels in which the one with the higher label comes
-        first in the file; .5 if the order says nothing, NaN without such pairs.
+        Share of these pairs in which the document with the higher label comes first in the file; .5 if the
+        order says nothing, NaN without such pairs.
     ties_from, ties_to : float
         The measure if all ties are broken in the worst and in the best order.
     unjudged : Unjudged or None
@@ -56,8 +60,10 @@ class Diagnosis:
     queries_without_judgements: int
     queries_not_ranked: int
     queries_without_relevant: int
+    n_tied: int
     tied_share: float
     tied_queries: int
+    tied_pairs: int
     file_order: float
     ties_from: float
     ties_to: float
@@ -70,15 +76,16 @@ class Diagnosis:
         if self.n_duplicates:
             some = ", ".join(f"{doc} in query {query}" for query, doc in self.duplicates)
             out.append(
-                f"{self.n_duplicates:,} documents occur twice in their query ({some}): tools count them once, "
-                "twice, or refuse them. Remove them first."
+                f"{self.n_duplicates:,} documents occur again in their query ({some}): tools count them "
+                "once, twice, or refuse them. Remove them first."
             )
-        if self.tied_queries and abs(self.file_order - 0.5) > _TELLING:
-            side = "high" if self.file_order > 0.5 else "low"  # noqa: PLR2004
+        lead = self.file_order - 0.5
+        if self.tied_pairs and abs(lead) > max(_TELLING, self.n_tied**-0.5):  # 3 standard errors of tau
+            side = "higher" if lead > 0.0 else "lower"
             out.append(
-                f"The file has documents with {side} labels first (in {100 * max(self.file_order, 1 - self.file_order):.0f} % of "
-                "the pairs), and scores tie: a tool that breaks ties by the order of the file reads the labels "
-                "there."
+                f"Of {self.tied_pairs:,} pairs of tied documents with different labels, the {side} label "
+                f"comes first in the file in {100 * (0.5 + abs(lead)):.0f} %: a tool that breaks ties by the "
+                "order of the file reads the labels from it."
             )
         if self.queries_without_judgements:
             out.append(
@@ -87,8 +94,8 @@ class Diagnosis:
             )
         if self.queries_not_ranked:
             out.append(
-                f"{self.queries_not_ranked:,} judged queries are not in the ranking: trec_eval counts them as 0 "
-                "with -c only."
+                f"{self.queries_not_ranked:,} judged queries are not in the ranking: trec_eval counts them "
+                "as 0 with -c only."
             )
         return tuple(out)
 
@@ -105,7 +112,8 @@ class Diagnosis:
             ("queries with ties", self.tied_queries),
             ("value with all ties in the worst order", self.ties_from),
             ("value with all ties in the best order", self.ties_to),
-            ("pairs with the higher label first in the file", _finite(self.file_order)),
+            ("tied pairs with different labels", self.tied_pairs),
+            ("share of them with the higher label first in the file", _finite(self.file_order)),
         )
         data = Table("The data", ("what", "value"), rows, digits=4)
         return (data,) if self.unjudged is None else (data, self.unjudged.table())
@@ -120,8 +128,10 @@ class Diagnosis:
             "queries_without_judgements": self.queries_without_judgements,
             "queries_not_ranked": self.queries_not_ranked,
             "queries_without_relevant": self.queries_without_relevant,
+            "tied_documents": self.n_tied,
             "tied_share": self.tied_share,
             "tied_queries": self.tied_queries,
+            "tied_pairs": self.tied_pairs,
             "file_order": _finite(self.file_order),
             "ties_from": self.ties_from,
             "ties_to": self.ties_to,
@@ -142,6 +152,7 @@ def diagnose(measure: RankingMeasure, material: Material) -> Diagnosis:
     relevant = np.bincount(query, labels > 0.0, len(both)) > 0
     tied = _tied(material)
     pairs = _duplicates(material)
+    n_pairs, file_order = _order_of_tied(material, tied)
     low, high = _extremes_of_ties(measure, material)
     n_unjudged = int((material.unjudged & material.retrieved & in_both).sum())
     return Diagnosis(
@@ -152,9 +163,11 @@ def diagnose(measure: RankingMeasure, material: Material) -> Diagnosis:
         int((material.ranked & ~material.judged).sum()),
         int((material.judged & ~material.ranked).sum()),
         int((material.judged & ~relevant).sum()),
+        int(tied.sum()),
         float(tied.sum() / max(1, material.retrieved.sum())),
         len(np.unique(query[tied])),
-        _file_order(material),
+        n_pairs,
+        file_order,
         low,
         high,
         unjudged_range(measure, material) if n_unjudged else None,
@@ -185,26 +198,25 @@ def _duplicates(material: Material) -> list[tuple[Any, Any]]:
     return out
 
 
-def _file_order(material: Material) -> float:
-    """Share of pairs with different labels whose higher label comes first, over queries; NaN without any."""
-    kept = material.retrieved
-    qptr = np.append(0, np.cumsum(np.bincount(material.query[kept], minlength=len(material.qptr) - 1)))
-    position = np.arange(qptr[-1], dtype=np.float64)
-    labels = material.labels[kept]
-    return _share_in_order(-position, labels, qptr)
-
-
-def _share_in_order(scores: Array, labels: Array, qptr: Array) -> float:
-    """Pairs in the order of their labels, over pairs of different labels, from tau-b of queries without ties."""
-    tau = KendallTau()(scores, labels, qptr)
-    pairs, weight = np.zeros(len(tau)), np.zeros(len(tau))
-    for q in np.flatnonzero(~np.isnan(tau)).tolist():
-        n = int(qptr[q + 1] - qptr[q])
-        _, counts = np.unique(labels[qptr[q] : qptr[q + 1]], return_counts=True)
+def _order_of_tied(material: Material, tied: Array) -> tuple[int, float]:
+    """Pairs of tied documents with different labels; share of them whose higher label comes first."""
+    rows = np.flatnonzero(tied)
+    rows = rows[np.lexsort((rows, material.scores[rows], material.query[rows]))]
+    scores, query = material.scores[rows], material.query[rows]
+    changes = (scores[1:] != scores[:-1]) | (query[1:] != query[:-1])
+    qptr = np.unique(np.concatenate([[0], np.flatnonzero(changes) + 1, [len(rows)]]))
+    labels = material.labels[rows]
+    tau = KendallTau()(-np.arange(len(rows), dtype=np.float64), labels, qptr)
+    n_pairs = in_order = 0.0
+    for group in np.flatnonzero(~np.isnan(tau)).tolist():
+        n = int(qptr[group + 1] - qptr[group])
+        _, counts = np.unique(labels[qptr[group] : qptr[group + 1]], return_counts=True)
         total = n * (n - 1) / 2.0
-        weight[q] = total - (counts * (counts - 1) / 2.0).sum()
-        pairs[q] = 0.5 * (weight[q] + tau[q] * np.sqrt(total * weight[q]))
-    return float(pairs.sum() / weight.sum()) if weight.sum() > 0.0 else float("nan")
+        different = total - float((counts * (counts - 1) / 2.0).sum())
+        n_pairs += different
+        # tau-b is (in order - out of order) / sqrt(total * different), since no positions tie
+        in_order += 0.5 * (different + float(tau[group]) * np.sqrt(total * different))
+    return round(n_pairs), in_order / n_pairs if n_pairs else float("nan")
 
 
 def _extremes_of_ties(measure: RankingMeasure, material: Material) -> tuple[float, float]:

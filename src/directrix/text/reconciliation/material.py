@@ -72,7 +72,19 @@ class Material:
 
 def _unknown(judgements: Float64Array) -> Array:
     unknown = ~(judgements >= 0.0)
-    return unknown if unknown.ndim == 1 else unknown.all(axis=1)
+    return unknown if unknown.ndim == 1 else np.asarray(unknown.all(axis=1))
+
+
+def material_of(scores: Any, labels: Any, run: Any, qrels: Any, **of_arrays: Any) -> Material:
+    """Check the data as `directrix.evaluate` takes them: arrays, or a run and judgements."""
+    if run is None and qrels is None:
+        return material_of_arrays(scores, labels, **of_arrays)
+    if any(given is not None for given in (scores, labels, *of_arrays.values())):
+        raise InputError(
+            "run and qrels were given, and arrays too; one of the two is needed. Type "
+            "reconcile(value, measure, run=run, qrels=qrels)."
+        )
+    return material_of_run(run, qrels)
 
 
 def material_of_arrays(
@@ -104,15 +116,11 @@ def material_of_arrays(
         what = "a score is inf" if len(values) else "there are no documents"
         raise InputError(f"{what}; finite scores are needed, or -inf for documents that were not retrieved.")
     ranked, known = (
-        np.bincount(
-            np.repeat(np.arange(len(boundaries) - 1), np.diff(boundaries)), of, len(boundaries) - 1
-        )
+        np.bincount(np.repeat(np.arange(len(boundaries) - 1), np.diff(boundaries)), of, len(boundaries) - 1)
         > 0
         for of in (checked > -np.inf, ~_unknown(judged))
     )
-    return Material(
-        checked.astype(np.float64), judged, boundaries, ids, tuple(query_ids), ranked, known
-    )
+    return Material(checked.astype(np.float64), judged, boundaries, ids, tuple(query_ids), ranked, known)
 
 
 def material_of_run(run: Any, qrels: Any) -> Material:

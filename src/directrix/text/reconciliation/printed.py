@@ -54,8 +54,8 @@ class Printed:
 def printed(given: Any, highest: float, what: str = "value") -> Printed:
     """Return a number with the interval that its decimals leave; a text keeps its last zeros.
 
-    A number above ``highest``, the largest value of the measure, is read as percent. Raises `InputError` if it
-    is no finite number, or no value of the measure even in percent.
+    A number above ``highest``, the largest value of the measure, is read as percent. Raises `InputError` if
+    it is no finite number, or no value of the measure even in percent.
 
     Examples
     --------

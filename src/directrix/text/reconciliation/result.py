@@ -8,7 +8,7 @@ from typing import Any
 from directrix.reports.tables import Table, Value
 from directrix.text.reconciliation.diagnosis import Diagnosis
 from directrix.text.reconciliation.tools import OWN
-from directrix.text.reconciliation.words import title_of, words_of
+from directrix.text.reconciliation.words import switch_title, value_words
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ class Switch:
     @classmethod
     def between(cls, name: str, before: Any, after: Any, symbol: str) -> Switch:
         """Make a switch, and say it in words."""
-        old, new = words_of(name, before, symbol), words_of(name, after, symbol)
-        return cls(name, before, after, f"{title_of(name)}: {new}, not {old}")
+        old, new = value_words(name, before, symbol), value_words(name, after, symbol)
+        return cls(name, before, after, f"{switch_title(name)}: {new} instead of {old}")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the switch in JSON types."""
@@ -42,7 +42,7 @@ class Switch:
 
 
 @dataclass(frozen=True)
-class Match:
+class SettingMatch:
     """A setting that gives the number, for all those under which every query has the same value.
 
     Parameters
@@ -147,12 +147,12 @@ class Reconciliation:
         Each tool's value by default, and whether it is the number.
     n_settings, n_matches : int
         Settings that were tried, and those that give the number.
-    matches : tuple of Match
+    matches : tuple of SettingMatch
         Settings that give the number and differ in the value of some query: tools first, then the fewest
         switches.
     is_cut : bool
         Whether the settings give the number only if further decimals are cut off, not rounded.
-    nearest : Match or None
+    nearest : SettingMatch or None
         Where none gives the number: the setting whose value is nearest.
     between : Between or None
         The fewest switches from another number.
@@ -169,9 +169,9 @@ class Reconciliation:
     tools: tuple[tuple[str, float, bool], ...]
     n_settings: int
     n_matches: int
-    matches: tuple[Match, ...]
+    matches: tuple[SettingMatch, ...]
     is_cut: bool
-    nearest: Match | None
+    nearest: SettingMatch | None
     between: Between | None
     diagnosis: Diagnosis
 
@@ -208,8 +208,8 @@ class Reconciliation:
         if not self.matches:
             assert self.nearest is not None, "without a match there is a nearest setting"
             return (
-                f"None of {self.n_settings:,} settings gives {self.measure} = {self.number}; the nearest gives "
-                f"{self.nearest.value:.6g}, {self.distance:.2g} away: {self.nearest.words}."
+                f"None of {self.n_settings:,} settings gives {self.measure} = {self.number}; the nearest "
+                f"gives {self.nearest.value:.6g}, {self.distance:.2g} away: {self.nearest.words}."
             )
         tools = [name for name, _, same in self.tools if same and name != OWN]
         does = "give" if len(tools) > 1 else "gives"
@@ -224,10 +224,13 @@ class Reconciliation:
         kinds = len(self.matches)
         text = f"{self.n_matches:,} of {self.n_settings:,} settings give the number"
         if kinds == 1:
-            return f"{text}, and under all of them every query has the same value: these data cannot tell them apart."
+            return (
+                f"{text}, and under all of them every query has the same value: these data cannot tell "
+                "them apart."
+            )
         return (
-            f"{text}; they differ in the value of single queries in {kinds:,} ways. The number alone does not "
-            "decide between these: give more of its decimals, or the number of another measure or ranking."
+            f"{text}; they differ in the value of single queries in {kinds:,} ways. The number alone does "
+            "not decide between these: give more of its decimals, or the number of another measure."
         )
 
     def tables(self, top: int = 10) -> tuple[Table, ...]:

@@ -11,9 +11,9 @@ from directrix.measures.base import RankingMeasure
 from directrix.measures.convention import Convention
 from directrix.measures.names import measure as parse_measure
 from directrix.text.reconciliation.diagnosis import diagnose
-from directrix.text.reconciliation.material import Material, material_of_arrays, material_of_run
+from directrix.text.reconciliation.material import Material, material_of
 from directrix.text.reconciliation.printed import Printed, printed
-from directrix.text.reconciliation.result import Between, Match, Reconciliation, Switch
+from directrix.text.reconciliation.result import Between, Reconciliation, SettingMatch, Switch
 from directrix.text.reconciliation.switches import Space, space_of
 from directrix.text.reconciliation.tools import rows_of_tools
 from directrix.text.reconciliation.values import Computed, Progress, compute
@@ -41,26 +41,18 @@ def reconcile(  # noqa: PLR0913 - all but the first four are optional and by nam
 ) -> Reconciliation:
     r"""Find the conventions under which a measure of a ranking has the number that another tool printed.
 
-    Every point on which tools disagree is a switch. All combinations are evaluated, and those kept whose value
-    v is printed as the number x with d decimals,
-
-    .. math:: |v - x| \le 0.5 \cdot 10^{-d}.
+    Every point on which tools disagree is a switch. All combinations are evaluated; those count whose value v
+    is printed as the number x with d decimals: :math:`|v - x| \le 0.5 \cdot 10^{-d}`.
 
     Parameters
     ----------
     value : str or float
-        The number as it was printed. As text it keeps its last zeros: ``"0.4510"`` has four decimals. A
-        number larger than any value of the measure is read as percent.
+        The number as it was printed; as text it keeps its last zeros: ``"0.4510"``. A number above every
+        value of the measure is read as percent.
     measure : str or measure
         What the number is called, e.g. ``"nDCG@10"``.
-    scores : float (n_docs,)
-        As for `directrix.evaluate`: higher is better, -inf = not retrieved.
-    labels : float (n_docs,)
-        Relevance, >= 0; NaN = not judged.
-    run, qrels : frame, dict, path, or `Run` and `Qrels`, optional
-        Instead of scores and labels, as for `directrix.evaluate`.
-    qid, qptr, group, doc_ids : optional
-        As for `directrix.evaluate`.
+    scores, labels, run, qrels, qid, qptr, group, doc_ids
+        As for `directrix.evaluate`; labels may be NaN for documents that were not judged.
     convention : str or Convention, optional
         Setting from which switches are counted; default: the measure as it was given.
     start : str or float, optional
@@ -71,48 +63,36 @@ def reconcile(  # noqa: PLR0913 - all but the first four are optional and by nam
     Returns
     -------
     Reconciliation
-        ``print`` shows it: settings that give the number, values of all tools, and what in the data makes
-        numbers differ. ``.matches`` are settings, tools first, then by the number of switches; ``.nearest``
-        is the setting nearest to the number where none gives it.
+        ``print`` shows it: the settings that give the number, tools first, then by the number of switches;
+        the value of every tool; and what in the data makes numbers differ.
 
     Raises
     ------
     InputError
-        If the number is none, or the measure cannot have it; or as `directrix.evaluate`.
+        If ``value`` is no number that the measure can have; or as `directrix.evaluate`.
 
     Notes
     -----
-    The switches are the fields of the measure (gain, discount, order of ties, queries without relevant
-    documents, denominator, lowest relevant label, cut-off: one less, one more, none); the ideal DCG cut off at
-    k or not; which queries are averaged; and whether documents count that were not retrieved, or not judged.
-    Those that the data cannot show are left out.
-
-    Settings of the same documents and order share one sort: the time is that of some hundred measures, the
-    memory that of the ranking.
+    The switches are the fields of the measure (cut-off: one less, one more, none), whether the ideal DCG is
+    cut off at k, which queries are averaged, and whether documents count that were not retrieved or not
+    judged. Those that the data cannot show are left out. Settings of the same documents share one sort: the
+    time is that of some hundred measures, the memory that of a few copies of the ranking.
 
     Examples
     --------
-    >>> scores, labels = [3.0, 2.0, 1.0, 1.0], [0, 2, 1, 0]
-    >>> found = reconcile("0.6590", "nDCG@3", scores, labels)
-    >>> found.matches[0].tools, found.value.__round__(4)
-    (('letor4', 'lightgbm', 'xgboost', 'xgboost NAME-', 'ranx NAME_burges'), 0.6214)
+    >>> found = reconcile("0.6590", "nDCG@3", [3.0, 2.0, 1.0, 1.0], [0, 2, 1, 0])
     >>> print(found.answer[0])
-    nDCG@3 = 0.6590: letor4, lightgbm, xgboost, xgboost NAME-, ranx NAME_burges give it.
+    nDCG@3 = 0.6590: letor4, lightgbm, xgboost, xgboost NAME-, ranx NAME_burges give it by default.
+    >>> [switch.words for switch in found.matches[0].switches]
+    ['order of ties: order of the file instead of mean over all orders']
     """
     asked = parse_measure(measure)
     if convention is not None:
         asked = asked.under(convention)
     number = printed(value, asked.highest)
     origin = None if start is None else printed(start, asked.highest, "start")
-    if run is None and qrels is None:
-        material = material_of_arrays(scores, labels, qid=qid, qptr=qptr, group=group, doc_ids=doc_ids)
-    elif any(given is not None for given in (scores, labels, qid, qptr, group, doc_ids)):
-        raise InputError(
-            "run and qrels were given, and arrays too; one of the two is needed. Type reconcile(value, measure, "
-            "run=run, qrels=qrels)."
-        )
-    else:
-        material = material_of_run(run, qrels)
+    arrays = {"qid": qid, "qptr": qptr, "group": group, "doc_ids": doc_ids}
+    material = material_of(scores, labels, run, qrels, **arrays)
     _check_defined(asked, material)
     space = space_of(asked, material)
     found = compute(asked, space, material, progress)
@@ -133,7 +113,7 @@ def _check_values(measure: RankingMeasure, computed: Computed) -> None:
     if np.isnan(computed.means).all():
         raise InputError(
             f"{measure.name} is undefined for every query, under every setting; queries need documents of "
-            'different labels. Look at the labels with numpy.unique(labels, return_counts=True).'
+            "different labels. Look at the labels with numpy.unique(labels, return_counts=True)."
         )
 
 
@@ -179,9 +159,9 @@ class _Search(NamedTuple):
 
     def _n_switches(self, row: int) -> Int64Array:
         """Number of switches from one setting to every other one."""
-        return np.count_nonzero(self.space.codes != self.space.codes[row], axis=1)
+        return np.asarray(np.count_nonzero(self.space.codes != self.space.codes[row], axis=1))
 
-    def _matches(self, rows: Int64Array, tools: dict[str, int]) -> tuple[Match, ...]:
+    def _matches(self, rows: Int64Array, tools: dict[str, int]) -> tuple[SettingMatch, ...]:
         """One setting for all that no query tells apart: tools first, then the fewest switches."""
         by_tool = set(tools.values())
         n_switches = self._n_switches(0)
@@ -194,14 +174,14 @@ class _Search(NamedTuple):
             for members in list(groups.values())[:_MOST_MATCHES]
         )
 
-    def _match(self, row: int, tools: dict[str, int], members: Int64Array) -> Match:
+    def _match(self, row: int, tools: dict[str, int], members: Int64Array) -> SettingMatch:
         same = set(members.tolist())
         exact = tuple(name for name, at in tools.items() if at in same)
         n_switches = self._n_switches(row)
         near = min(tools, key=lambda name: n_switches[tools[name]])
         neighbours = members[n_switches[members] == 1]
         free = (self.space.codes[neighbours] != self.space.codes[row]).any(axis=0)
-        return Match(
+        return SettingMatch(
             float(self.computed.means[row]),
             exact,
             self._switches(0, row),

@@ -10,6 +10,7 @@ import numpy as np
 from directrix.measures.base import CHOICES, RankingMeasure
 from directrix.measures.convention import convention, conventions
 from directrix.measures.dcg import NDCG
+from directrix.measures.gains import HIGHEST_EXPONENT
 from directrix.measures.precision import AP, BinaryMeasure
 from directrix.text.reconciliation.material import Material
 from directrix.types import Array
@@ -49,7 +50,8 @@ class Space:
     def setting(self, row: int) -> dict[str, Any]:
         """Value of every axis in a row of ``codes``."""
         return {
-            axis.name: axis.values[code] for axis, code in zip(self.axes, self.codes[row].tolist(), strict=True)
+            axis.name: axis.values[code]
+            for axis, code in zip(self.axes, self.codes[row].tolist(), strict=True)
         }
 
     def row_with(self, chosen: dict[str, Any]) -> int:
@@ -79,45 +81,56 @@ def space_of(measure: RankingMeasure, material: Material) -> Space:
 
 
 def _axes_of_measure(measure: RankingMeasure, material: Material) -> list[Axis]:
-    names = [field.name for field in fields(measure)]
-    known, of_tools = frozenset(names), {}
-    for tool in map(convention, conventions()):
-        if tool.has(measure):
-            for name, value in tool.fields_for(type(measure).__name__, known).items():
-                of_tools.setdefault(name, []).append(value)
+    of_tools = _values_of_tools(measure)
     axes = []
-    for name in names:
-        asked = getattr(measure, name)
+    for field in fields(measure):
+        name, asked = field.name, getattr(measure, field.name)
         allowed = measure.choices.get(name) or CHOICES.get(name) or ()
-        others: list[Any] = [value for value in allowed if _possible(name, value, material)]
-        if not allowed:
-            others += of_tools.get(name, [])
-        if isinstance(asked, bool):
-            others += [not asked]
-        if name == "k":
-            others += _cut_offs(asked, material)
-        elif name == "rel" and isinstance(measure, BinaryMeasure):
-            labels = np.unique(material.labels)
-            others += [int(v) if v == int(v) else v for v in labels[labels > 0.0][:_MOST_LEVELS].tolist()]
-        elif name == "ties" and "order" in allowed:
-            others += [way for way in ARRANGED if way != "id ascending" or material.doc_ids is not None]
-        elif name == "denominator" and isinstance(measure, AP):
-            others += ["retrieved"]
+        others = [
+            *(value for value in allowed or of_tools.get(name, ()) if _possible(name, value, material)),
+            *([not asked] if isinstance(asked, bool) else []),
+            *_more_values(measure, name, allowed, material),
+        ]
         axes.append(Axis(name, tuple(dict.fromkeys([asked, *others]))))
     if isinstance(measure, NDCG):
         axes.append(Axis("ideal", ("cut-off", "whole list")))
     return axes
 
 
+def _values_of_tools(measure: RankingMeasure) -> dict[str, list[Any]]:
+    """Values that tools set each field of the measure to."""
+    known = frozenset(field.name for field in fields(measure))
+    values: dict[str, list[Any]] = {}
+    for tool in map(convention, conventions()):
+        if tool.has(measure):
+            for name, value in tool.fields_for(type(measure).__name__, known).items():
+                values.setdefault(name, []).append(value)
+    return values
+
+
+def _more_values(
+    measure: RankingMeasure, name: str, allowed: tuple[Any, ...], material: Material
+) -> list[Any]:
+    """Values to try that the field of the measure itself does not list."""
+    if name == "k":
+        return _cut_offs(getattr(measure, name), material)
+    if name == "rel" and isinstance(measure, BinaryMeasure):
+        labels = np.unique(material.labels)
+        return [int(v) if v == int(v) else v for v in labels[labels > 0.0][:_MOST_LEVELS].tolist()]
+    if name == "ties" and "order" in allowed:
+        return [way for way in ARRANGED if way != "id ascending" or material.doc_ids is not None]
+    return ["retrieved"] if name == "denominator" and isinstance(measure, AP) else []
+
+
 def _possible(name: str, value: Any, material: Material) -> bool:
     """Whether the data have what a value needs: order by document ids needs ids, or no ties."""
     if name == "gain" and value == "exp":
-        return float(material.labels.max(initial=0.0)) <= 1000.0  # noqa: PLR2004 - beyond it is no float
+        return float(material.labels.max(initial=0.0)) <= HIGHEST_EXPONENT
     return not (name == "ties" and value == "trec") or material.doc_ids is not None or not has_ties(material)
 
 
 def has_ties(material: Material) -> bool:
-    """Whether retrieved documents of a query have the same score in single precision, as trec_eval reads it."""
+    """Whether documents of a query have the same score in single precision, as trec_eval reads it."""
     kept = material.retrieved
     with np.errstate(over="ignore"):
         single = material.scores[kept].astype(np.float32)
@@ -152,7 +165,8 @@ def _senseless(axes: list[Axis], codes: Array, measure: RankingMeasure, material
     def where(name: str, value: Any) -> Array:
         for column, axis in enumerate(axes):
             if axis.name == name:
-                return codes[:, column] == (axis.values.index(value) if value in axis.values else -1)
+                code = axis.values.index(value) if value in axis.values else -1
+                return np.asarray(codes[:, column] == code)
         return np.full(len(codes), getattr(measure, name, None) == value)
 
     # the expectation of a quotient is not the quotient of the expectations

@@ -55,7 +55,9 @@ class Unjudged:
             ("worst case", self.worst),
             ("best case", self.best),
         )
-        return Table("The measure by what unjudged documents are", ("unjudged documents", "value"), rows, digits=4)
+        return Table(
+            "The measure by what unjudged documents are", ("unjudged documents", "value"), rows, digits=4
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the values in JSON types."""
@@ -111,7 +113,7 @@ def _counts(n: int) -> list[int]:
     """Numbers of relevant documents to try: all, or evenly spaced if there are many."""
     if n < _MOST_LABELLINGS:
         return list(range(n + 1))
-    return np.unique(np.linspace(0, n, _MOST_LABELLINGS).round().astype(int)).tolist()
+    return [int(j) for j in np.unique(np.linspace(0, n, _MOST_LABELLINGS).round())]
 
 
 def _least(values: Array) -> float:

@@ -10,7 +10,6 @@ import numpy as np
 
 from directrix.measures.base import RankingMeasure
 from directrix.measures.dcg import DCG
-from directrix.measures.order import trec_order
 from directrix.measures.precision import Recall
 from directrix.measures.prepared import Prepared
 from directrix.text.reconciliation.material import Material
@@ -31,7 +30,7 @@ class Variant(NamedTuple):
     unjudged: str
 
 
-class Documents(NamedTuple):
+class VariantDocuments(NamedTuple):
     """The documents of a variant, as measures take them."""
 
     scores: Float64Array
@@ -48,7 +47,7 @@ class Computed(NamedTuple):
     signatures: Int64Array
 
 
-def documents_of_variant(material: Material, variant: Variant) -> Documents:
+def documents_of_variant(material: Material, variant: Variant) -> VariantDocuments:
     """Select and order the documents of a variant."""
     kept = np.ones(len(material.scores), dtype=bool)
     if variant.missing == "dropped":
@@ -66,7 +65,8 @@ def documents_of_variant(material: Material, variant: Variant) -> Documents:
     n_queries = 1 if variant.one_list else len(material.qptr) - 1
     qptr = np.append(0, np.cumsum(np.bincount(query[rows], minlength=n_queries)))
     ids = None if material.doc_ids is None else material.doc_ids[rows]
-    return Documents(material.scores[rows], material.labels[rows], material.judgements[rows], qptr, ids)
+    parts = material.scores[rows], material.labels[rows], material.judgements[rows]
+    return VariantDocuments(*parts, qptr, ids)
 
 
 def _order_of_ties(material: Material, arranged: str) -> Array | None:
@@ -76,13 +76,12 @@ def _order_of_ties(material: Material, arranged: str) -> Array | None:
     if arranged == "best":
         return -material.labels
     if arranged == "id ascending":
-        place = np.empty(len(material.scores), dtype=np.int64)
-        place[trec_order(material.doc_ids, material.qptr)] = np.arange(len(place))
-        return -place
+        assert material.doc_ids is not None, "without ids there is no such order"
+        return np.unique([str(name) for name in material.doc_ids.tolist()], return_inverse=True)[1]
     return None
 
 
-class Formula(NamedTuple):
+class SettingMeasure(NamedTuple):
     """A measure as a setting defines it: one that exists, or a quotient of two."""
 
     measure: RankingMeasure
@@ -98,21 +97,21 @@ class Formula(NamedTuple):
             return m, Recall(k=m.k, rel=m.rel, ties=m.ties, empty="skip")
         return (m,)
 
-    def combine(self, parts: list[Float64Array], docs: Documents) -> Float64Array:
+    def combine(self, parts: list[Float64Array], docs: VariantDocuments) -> Float64Array:
         """Values of the queries from those of its parts."""
         first = parts[0]
         if self.ideal == "whole list":
             m: Any = self.measure
             whole = replace(m, k=None)
             norm = np.asarray(whole.label_part(docs.labels, docs.qptr))
-            return np.divide(first, norm, out=np.full(len(norm), np.nan), where=norm > 0.0)
+            return np.asarray(np.divide(first, norm, out=np.full(len(norm), np.nan), where=norm > 0.0))
         if self.denominator == "retrieved":  # (sum / R) / (hits / R)
             out = np.where(np.isnan(first), np.nan, 0.0)
-            return np.divide(first, parts[1], out=out, where=parts[1] > 0.0)
+            return np.asarray(np.divide(first, parts[1], out=out, where=parts[1] > 0.0))
         return first
 
 
-def formula_of(measure: RankingMeasure, setting: dict[str, Any]) -> tuple[Formula, str]:
+def measure_of_setting(measure: RankingMeasure, setting: dict[str, Any]) -> tuple[SettingMeasure, str]:
     """Return the measure of a setting, without its empty queries, and how its documents are arranged."""
     known = {field.name for field in fields(measure)}
     chosen = {name: value for name, value in setting.items() if name in known}
@@ -124,7 +123,7 @@ def formula_of(measure: RankingMeasure, setting: dict[str, Any]) -> tuple[Formul
         chosen["denominator"] = "relevant"
     if "empty" in known:
         chosen["empty"] = "skip"
-    return Formula(replace(measure, **chosen), setting.get("ideal", ""), denominator), arranged
+    return SettingMeasure(replace(measure, **chosen), setting.get("ideal", ""), denominator), arranged
 
 
 def compute(
@@ -136,10 +135,10 @@ def compute(
     in which queries are averaged share their values.
     """
     means, signatures = np.empty(len(space.codes)), np.empty(len(space.codes), dtype=np.int64)
-    work: dict[Variant, dict[Formula, list[int]]] = {}
+    work: dict[Variant, dict[SettingMeasure, list[int]]] = {}
     settings = [space.setting(row) for row in range(len(space.codes))]
     for row, setting in enumerate(settings):
-        formula, arranged = formula_of(measure, setting)
+        formula, arranged = measure_of_setting(measure, setting)
         variant = Variant(
             arranged,
             setting.get("queries") == "one list",
@@ -159,12 +158,10 @@ def compute(
     return Computed(means, signatures)
 
 
-def _values(formulas: Any, docs: Documents) -> list[tuple[Formula, Float64Array]]:
+def _values(formulas: Any, docs: VariantDocuments) -> list[tuple[SettingMeasure, Float64Array]]:
     parts = list(dict.fromkeys(part for formula in formulas for part in formula.parts()))
     labels = docs.labels if all(part.sees == "labels" for part in parts) else docs.judgements
-    of_part = dict(
-        zip(parts, Prepared(parts, labels, docs.qptr, docs.doc_ids)(docs.scores), strict=True)
-    )
+    of_part = dict(zip(parts, Prepared(parts, labels, docs.qptr, docs.doc_ids)(docs.scores), strict=True))
     return [(f, f.combine([of_part[part] for part in f.parts()], docs)) for f in formulas]
 
 

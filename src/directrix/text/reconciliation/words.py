@@ -46,19 +46,19 @@ _TITLES = {
 }
 
 
-def title_of(switch: str) -> str:
+def switch_title(switch: str) -> str:
     """Name of a switch for people.
 
-    >>> title_of("rel")
+    >>> switch_title("rel")
     'lowest relevant label'
     """
     return _TITLES.get(switch, switch)
 
 
-def words_of(switch: str, value: Any, symbol: str = "") -> str:
+def value_words(switch: str, value: Any, symbol: str = "") -> str:
     """Text of a value of a switch; ``symbol`` is the measure's.
 
-    >>> words_of("gain", "linear"), words_of("k", 10)
+    >>> value_words("gain", "linear"), value_words("k", 10)
     ('label', '10')
     """
     if (symbol, switch, value) == ("AP", "denominator", "retrieved"):
