@@ -54,7 +54,7 @@ def reconcile(
     Exit status: 0 fine, 1 the data cannot be used or no setting gives the number, 2 wrong usage.
     """
     from directrix.measures.names import measure as parse_measure
-    from directrix.text.reconciliation.printed import printed
+    from directrix.text.reconciliation.printed import highest_value, printed
     from directrix.text.reconciliation.search import reconcile as reconcile_number
 
     with options.usage():
@@ -62,7 +62,7 @@ def reconcile(
         tool = options.convention_named(convention)
         for name, number in (("--value", value), ("--from", start)):
             if number is not None:
-                printed(number, asked.highest, name)
+                printed(number, highest_value(asked), name)
     ranking = _ranking(data, scores, missing, columns, by_position=by_position)
     with progress_bar("trying settings") as progress:
         found = reconcile_number(value, asked, **ranking, convention=tool, start=start, progress=progress)

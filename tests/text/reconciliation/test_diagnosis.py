@@ -76,7 +76,8 @@ def test_the_range_of_unjudged_documents_equals_all_labellings(name):
             changed = labels.copy()
             changed[unknown] = highest * np.array(bits)
             values.append(measure(scores, changed, [0, 7])[0])
-        assert found.not_relevant == values[0] and found.relevant == values[-1]
+        assert found.not_relevant == values[0]
+        assert found.relevant == values[-1]
         np.testing.assert_allclose([found.worst, found.best], [min(values), max(values)], rtol=1e-12)
         kept = ~np.isnan(labels)
         assert found.condensed == measure(scores[kept], labels[kept], [0, kept.sum()])[0]

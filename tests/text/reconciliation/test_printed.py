@@ -44,7 +44,7 @@ def test_a_measure_without_a_limit_has_no_percent():
 
 @pytest.mark.parametrize("bad", ["", "nDCG", "nan", "inf", "1e400000", None, True, "0,45", [0.4]])
 def test_what_is_no_number_is_refused(bad):
-    with pytest.raises(dx.InputError, match="a finite number is needed|at most"):
+    with pytest.raises(dx.InputError, match=r"a finite number is needed|at most"):
         printed(bad, 1.0)
 
 

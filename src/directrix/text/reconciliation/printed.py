@@ -8,6 +8,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from directrix.errors import InputError, short_text
+from directrix.measures.base import RankingMeasure
 
 _LEAST_HALF_UNIT = 1e-7  # single precision: what some tools compute in, however many digits they print
 _SLACK = 1e-12  # a value at the end of the interval may differ in its last bits
@@ -49,6 +50,12 @@ class Printed:
         """Return whether each value would be printed as the number."""
         low, high = self.cut_interval if cut else self.interval
         return (values >= low - _SLACK) & (values <= high + _SLACK)
+
+
+def highest_value(measure: RankingMeasure) -> float:
+    """Return the largest number that a measure prints; infinite if that is not a mean over queries."""
+    is_mean = type(measure).summary is RankingMeasure.summary
+    return float(measure.highest) if is_mean else math.inf
 
 
 def printed(given: Any, highest: float, what: str = "value") -> Printed:

@@ -53,10 +53,10 @@ class SettingMatch:
         Tools that compute so by default; ``"directrix"`` is the measure as it was given.
     switches : tuple of Switch
         How it differs from the measure as it was given.
-    nearest_tool : str
-        The tool that differs least from it.
+    nearest_tools : tuple of str
+        Tools, alike by default, that differ least from it.
     from_tool : tuple of Switch
-        How it differs from that tool's default.
+        How it differs from their default.
     n_settings : int
         Number of settings that no query of these data tells apart from it, with itself.
     free : tuple of str
@@ -68,7 +68,7 @@ class SettingMatch:
     value: float
     tools: tuple[str, ...]
     switches: tuple[Switch, ...]
-    nearest_tool: str
+    nearest_tools: tuple[str, ...]
     from_tool: tuple[Switch, ...]
     n_settings: int
     free: tuple[str, ...]
@@ -79,7 +79,7 @@ class SettingMatch:
         """Tools that do so by default, else the nearest tool and the switches from it."""
         if self.tools:
             return ", ".join(self.tools)
-        return f"{self.nearest_tool}, with " + "; ".join(switch.words for switch in self.from_tool)
+        return f"{', '.join(self.nearest_tools)} with " + "; ".join(switch.words for switch in self.from_tool)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the setting in JSON types."""
@@ -87,7 +87,7 @@ class SettingMatch:
             "value": self.value,
             "tools": list(self.tools),
             "switches": [switch.to_dict() for switch in self.switches],
-            "nearest_tool": self.nearest_tool,
+            "nearest_tools": list(self.nearest_tools),
             "from_tool": [switch.to_dict() for switch in self.from_tool],
             "settings": self.n_settings,
             "no_effect": list(self.free),

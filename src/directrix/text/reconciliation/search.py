@@ -12,10 +12,10 @@ from directrix.measures.convention import Convention
 from directrix.measures.names import measure as parse_measure
 from directrix.text.reconciliation.diagnosis import diagnose
 from directrix.text.reconciliation.material import Material, material_of
-from directrix.text.reconciliation.printed import Printed, printed
+from directrix.text.reconciliation.printed import Printed, highest_value, printed
 from directrix.text.reconciliation.result import Between, Reconciliation, SettingMatch, Switch
 from directrix.text.reconciliation.switches import Space, space_of
-from directrix.text.reconciliation.tools import rows_of_tools
+from directrix.text.reconciliation.tools import OWN, rows_of_tools
 from directrix.text.reconciliation.values import Computed, Progress, compute
 from directrix.types import Array, Int64Array
 
@@ -89,8 +89,9 @@ def reconcile(  # noqa: PLR0913 - all but the first four are optional and by nam
     asked = parse_measure(measure)
     if convention is not None:
         asked = asked.under(convention)
-    number = printed(value, asked.highest)
-    origin = None if start is None else printed(start, asked.highest, "start")
+    highest = highest_value(asked)
+    number = printed(value, highest)
+    origin = None if start is None else printed(start, highest, "start")
     arrays = {"qid": qid, "qptr": qptr, "group": group, "doc_ids": doc_ids}
     material = material_of(scores, labels, run, qrels, **arrays)
     _check_defined(asked, material)
@@ -177,20 +178,29 @@ class _Search(NamedTuple):
     def _match(self, row: int, tools: dict[str, int], members: Int64Array) -> SettingMatch:
         same = set(members.tolist())
         exact = tuple(name for name, at in tools.items() if at in same)
-        n_switches = self._n_switches(row)
-        near = min(tools, key=lambda name: n_switches[tools[name]])
-        neighbours = members[n_switches[members] == 1]
+        near, at = self._nearest_tools(tools, members)
+        neighbours = members[self._n_switches(row)[members] == 1]
         free = (self.space.codes[neighbours] != self.space.codes[row]).any(axis=0)
         return SettingMatch(
             float(self.computed.means[row]),
             exact,
             self._switches(0, row),
             near,
-            self._switches(tools[near], row),
+            self._switches(tools[near[0]], at),
             len(members),
             tuple(axis.name for axis, is_free in zip(self.space.axes, free, strict=True) if is_free),
             tuple(self.space.setting(row).items()),
         )
+
+    def _nearest_tools(self, tools: dict[str, int], members: Int64Array) -> tuple[tuple[str, ...], int]:
+        """Return the tools with the fewest switches to one of ``members``, and that one; the own one last."""
+        best = len(self.space.axes) + 1, "", 0
+        for name, row in sorted(tools.items(), key=lambda tool: tool[0] == OWN):
+            n_switches = self._n_switches(row)[members]
+            at = int(np.argmin(n_switches))
+            best = min(best, (int(n_switches[at]), name, int(members[at])), key=lambda found: found[0])
+        _, nearest, member = best
+        return tuple(name for name, row in tools.items() if row == tools[nearest]), member
 
     def _switches(self, before: int, after: int) -> tuple[Switch, ...]:
         old, new = self.space.setting(before), self.space.setting(after)

@@ -19,7 +19,7 @@ ARRANGED = ("reversed", "best", "id ascending")
 """Orders of tied documents that measures do not have: documents are rearranged before they are ranked."""
 
 _MOST_LEVELS = 5  # of relevance that are tried as thresholds
-_CUT_OFFS = (5, 10, 20, 100, 1000)  # tried for a measure without one
+_CUT_OFFS = (5, 10, 20, 32, 100, 1000)  # tried for a measure without one; 32 is that of XGBoost
 
 
 @dataclass(frozen=True)

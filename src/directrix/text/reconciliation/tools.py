@@ -20,6 +20,8 @@ class Tool(NamedTuple):
     changes: dict[str, Any]
     symbols: tuple[str, ...] = ()
     """Measures that it is an option of; () = all that the tool has."""
+    cut_off: int | None = None
+    """Where it cuts off a measure that is written without a cut-off; None: nowhere."""
 
 
 TOOLS = (
@@ -31,8 +33,8 @@ TOOLS = (
     Tool("letor4", "letor4", _ARRAYS_ONLY),
     Tool("sklearn", "sklearn", _ARRAYS_ONLY),
     Tool("lightgbm", "lightgbm", _ARRAYS_ONLY),
-    Tool("xgboost", "xgboost", _ARRAYS_ONLY),
-    Tool("xgboost NAME-", "xgboost", _ARRAYS_ONLY | {"empty": "zero"}, ("nDCG", "AP")),
+    Tool("xgboost", "xgboost", _ARRAYS_ONLY, cut_off=32),
+    Tool("xgboost NAME-", "xgboost", _ARRAYS_ONLY | {"empty": "zero"}, ("nDCG", "AP"), 32),
     Tool("catboost", "catboost", _ARRAYS_ONLY),
     Tool("catboost type=Exp", "catboost", _ARRAYS_ONLY | {"gain": "exp"}, ("nDCG", "DCG")),
     Tool("ranx", "ranx", {}),
@@ -62,6 +64,8 @@ def rows_of_tools(measure: RankingMeasure, space: Space) -> dict[str, int]:
         option = {name: value for name, value in tool.changes.items() if value in values.get(name, ())}
         if " " in tool.name and option == {}:
             continue
+        if getattr(measure, "k", 0) is None and tool.cut_off in values.get("k", ()):
+            option["k"] = tool.cut_off
         row = space.row_with(chosen | option)
         if row >= 0 and not any(_matters(name, measure, wanted[name]) for name in unreachable):
             rows[tool.name] = row
