@@ -145,11 +145,11 @@ class Reconciliation:
         Judged queries of the ranking, and their documents.
     tools : tuple of (str, float, bool)
         Each tool's value by default, and whether it is the number.
-    n_settings, n_matches : int
-        Settings that were tried, and those that give the number.
+    n_settings, n_matches, n_ways : int
+        Settings that were tried, those that give the number, and those of them that differ in the value of
+        some query.
     matches : tuple of SettingMatch
-        Settings that give the number and differ in the value of some query: tools first, then the fewest
-        switches.
+        The latter, at most 100: tools first, then the fewest switches.
     is_cut : bool
         Whether the settings give the number only if further decimals are cut off, not rounded.
     nearest : SettingMatch or None
@@ -169,6 +169,7 @@ class Reconciliation:
     tools: tuple[tuple[str, float, bool], ...]
     n_settings: int
     n_matches: int
+    n_ways: int
     matches: tuple[SettingMatch, ...]
     is_cut: bool
     nearest: SettingMatch | None
@@ -221,15 +222,14 @@ class Reconciliation:
         return f"{self.measure} = {self.number}: {by_default}; {self.matches[0].words} does."
 
     def _ambiguity(self) -> str:
-        kinds = len(self.matches)
         text = f"{self.n_matches:,} of {self.n_settings:,} settings give the number"
-        if kinds == 1:
+        if self.n_ways == 1:
             return (
                 f"{text}, and under all of them every query has the same value: these data cannot tell "
                 "them apart."
             )
         return (
-            f"{text}; they differ in the value of single queries in {kinds:,} ways. The number alone does "
+            f"{text}; they differ in the value of single queries in {self.n_ways:,} ways. The number alone does "
             "not decide between these: give more of its decimals, or the number of another measure."
         )
 
@@ -256,7 +256,7 @@ class Reconciliation:
         title = f"Settings that give {self.measure} = {self.number}"
         if not self.matches:
             title = f"The setting nearest to {self.measure} = {self.number}"
-        more = len(self.matches) - len(shown)
+        more = self.n_ways - len(self.matches[:top])
         settings = Table(
             title,
             ("tool", "switches", "n", "value", "settings", "no effect"),
@@ -289,6 +289,7 @@ class Reconciliation:
             "answer": list(self.answer),
             "settings": self.n_settings,
             "matching": self.n_matches,
+            "ways": self.n_ways,
             "cut_off_decimals": self.is_cut,
             "matches": [match.to_dict() for match in self.matches],
             "nearest": None if self.nearest is None else self.nearest.to_dict(),

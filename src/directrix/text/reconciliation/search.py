@@ -134,7 +134,10 @@ class _Search(NamedTuple):
         is_cut = not len(rows) and bool(number.within(means, cut=True).any())
         if is_cut:
             rows = np.flatnonzero(number.within(means, cut=True))
-        matches = self._matches(rows, tools)
+        groups = self._groups(rows, tools)
+        matches = tuple(
+            self._match(members[0], tools, np.array(members)) for members in groups[:_MOST_MATCHES]
+        )
         nearest = None
         if not matches:
             row = self._nearest(number)
@@ -151,6 +154,7 @@ class _Search(NamedTuple):
             tuple((name, float(means[row]), bool(row in rows)) for name, row in tools.items()),
             len(means),
             len(rows),
+            len(groups),
             matches,
             is_cut,
             nearest,
@@ -162,18 +166,15 @@ class _Search(NamedTuple):
         """Number of switches from one setting to every other one."""
         return np.asarray(np.count_nonzero(self.space.codes != self.space.codes[row], axis=1))
 
-    def _matches(self, rows: Int64Array, tools: dict[str, int]) -> tuple[SettingMatch, ...]:
-        """One setting for all that no query tells apart: tools first, then the fewest switches."""
+    def _groups(self, rows: Int64Array, tools: dict[str, int]) -> list[list[int]]:
+        """Settings that no query tells apart: those of tools first, then those with the fewest switches."""
         by_tool = set(tools.values())
         n_switches = self._n_switches(0)
         ordered = sorted(rows.tolist(), key=lambda row: (row not in by_tool, n_switches[row], row))
         groups: dict[int, list[int]] = {}
         for row in ordered:
             groups.setdefault(int(self.computed.signatures[row]), []).append(row)
-        return tuple(
-            self._match(members[0], tools, np.array(members))
-            for members in list(groups.values())[:_MOST_MATCHES]
-        )
+        return list(groups.values())
 
     def _match(self, row: int, tools: dict[str, int], members: Int64Array) -> SettingMatch:
         same = set(members.tolist())

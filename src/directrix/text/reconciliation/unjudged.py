@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from directrix.measures.base import RankingMeasure
 from directrix.measures.judged import JudgedRate
+from directrix.measures.order import trec_order
+from directrix.measures.terms import query_sums
 from directrix.reports.tables import Table
 from directrix.text.reconciliation.material import Material
-from directrix.types import Array, Float64Array
+from directrix.types import Array, Float64Array, Int64Array
 
 _DEPTH = 10  # of judged@k for a measure without a cut-off
-_MOST_LABELLINGS = 512  # per query
+_MOST_LABELLINGS = 501  # from the top, and from the bottom, for each query
+_DOCS_AT_ONCE = 1 << 21
 
 
 @dataclass(frozen=True)
@@ -65,70 +70,91 @@ class Unjudged:
 
 
 def unjudged_range(measure: RankingMeasure, material: Material) -> Unjudged | None:
-    """Evaluate a measure for every meaning of unjudged documents; None if it reads judgements itself."""
+    """Evaluate a measure for every meaning of unjudged documents; None if it reads judgements itself.
+
+    For a query with u unjudged documents 2(u + 1) labellings are ranked, of more than 500 a sample: of those
+    with the same number of relevant documents the one at the top is best, and the one at the bottom worst.
+    """
     if measure.sees != "labels":
         return None
-    measure = _without_ids(measure, material)
-    k = min(getattr(measure, "k", None) or _DEPTH, _DEPTH**6)
-    both = np.flatnonzero(material.ranked & material.judged)
-    highest = float(material.labels.max(initial=0.0)) or 1.0
-    values = np.array([_of_query(measure, material, q, highest) for q in both.tolist()])
-    rate = JudgedRate(k=k)
-    rows = material.rows_of(material.ranked & material.judged)
-    qptr = np.append(0, np.cumsum(np.diff(material.qptr)[both]))
-    judged = rate(material.scores[rows], material.judgements[rows], qptr)
-    means = [measure.summary(column) for column in values.T]
-    return Unjudged(k, rate.summary(judged), *means)
+    measure, lists = _lists(measure, material)
+    highest = float(lists.labels.max(initial=0.0)) or 1.0
+    known = ~lists.unknown
+    qptr = np.append(0, np.cumsum(query_sums(known.astype(np.float64), lists.qptr))).astype(np.int64)
+    condensed = measure(lists.scores[known], lists.labels[known], qptr)
+    values = np.concatenate(list(_of_queries(measure, lists, highest)))
+    rate = JudgedRate(k=getattr(measure, "k", None) or _DEPTH)
+    judged = rate(lists.scores, np.where(lists.unknown, np.nan, lists.labels), lists.qptr)
+    not_relevant, relevant, worst, best = (measure.summary(column) for column in values.T)
+    return Unjudged(
+        int(rate.k or _DEPTH),
+        rate.summary(judged),
+        not_relevant,
+        measure.summary(condensed),
+        relevant,
+        worst,
+        best,
+    )
 
 
-def _without_ids(measure: RankingMeasure, material: Material) -> RankingMeasure:
-    """Break ties in the order of the file where ids would be needed that there are not."""
-    if getattr(measure, "ties", "") == "trec" and material.doc_ids is None:
-        return replace(measure, ties="order")  # type: ignore[call-arg]
-    return measure
+class _Lists(NamedTuple):
+    """Rankings of the judged queries; ``unknown`` are retrieved documents without judgement."""
+
+    scores: Float64Array
+    labels: Float64Array
+    unknown: Array
+    qptr: Int64Array
 
 
-def _of_query(measure: RankingMeasure, material: Material, q: int, highest: float) -> Float64Array:
-    """Values of one query: not relevant, condensed, all relevant, worst, best."""
-    span = slice(int(material.qptr[q]), int(material.qptr[q + 1]))
-    scores, labels = material.scores[span], material.labels[span]
-    ids = None if material.doc_ids is None else material.doc_ids[span]
-    unknown = material.unjudged[span] & (scores > -np.inf)
-    ranked = np.flatnonzero(unknown)[np.argsort(-scores[unknown], kind="stable")]
-
-    kept = ~unknown
-    condensed = measure(
-        scores[kept], labels[kept], np.array([0, kept.sum()]), doc_ids=None if ids is None else ids[kept]
-    )[0]
-    counts = _counts(len(ranked))
-    # of labellings with j relevant ones, those at the top are best and those at the bottom are worst
-    tops = [ranked[:j] for j in counts]
-    bottoms = [ranked[len(ranked) - j :] for j in counts]
-    values = _of_labellings(measure, (scores, labels, ids), [*tops, *bottoms], highest)
-    upper, lower = values[: len(counts)], values[len(counts) :]
-    return np.array([upper[0], condensed, upper[-1], _least(lower), -_least(-upper)])
+def _lists(measure: RankingMeasure, material: Material) -> tuple[RankingMeasure, _Lists]:
+    """Return the judged queries in an order in which ties by document id are ties in the order given."""
+    both = material.ranked & material.judged
+    rows, qptr = material.rows_of(both), np.append(0, np.cumsum(np.diff(material.qptr)[both]))
+    scores = material.scores[rows]
+    if getattr(measure, "ties", "") == "trec":
+        measure = replace(measure, ties="order")  # type: ignore[call-arg]
+        scores = scores.astype(np.float32).astype(np.float64)  # as trec_eval reads them
+        if material.doc_ids is not None:
+            order = trec_order(material.doc_ids[rows], qptr)
+            rows, scores = rows[order], scores[order]
+    unknown = material.unjudged[rows] & (scores > -np.inf)
+    return measure, _Lists(scores, material.labels[rows], unknown, qptr)
 
 
-def _counts(n: int) -> list[int]:
-    """Numbers of relevant documents to try: all, or evenly spaced if there are many."""
-    if n < _MOST_LABELLINGS:
-        return list(range(n + 1))
-    return [int(j) for j in np.unique(np.linspace(0, n, _MOST_LABELLINGS).round())]
+def _of_queries(measure: RankingMeasure, lists: _Lists, highest: float) -> Iterator[Float64Array]:
+    """Values of the queries, some at a time: not relevant, all relevant, worst, best."""
+    waiting: list[tuple[Float64Array, Float64Array]] = []
+    n_docs = 0
+    for q, (first, last) in enumerate(pairwise(lists.qptr.tolist())):
+        labels = _labellings(lists, slice(first, last), highest)
+        waiting.append((np.tile(lists.scores[first:last], len(labels)), labels))
+        n_docs += labels.size
+        if n_docs > _DOCS_AT_ONCE or q == len(lists.qptr) - 2:
+            yield _extremes(measure, waiting)
+            waiting, n_docs = [], 0
 
 
-def _least(values: Array) -> float:
-    return float("nan") if np.isnan(values).all() else float(np.nanmin(values))
+def _labellings(lists: _Lists, span: slice, highest: float) -> Float64Array:
+    """Labels of a query with j unjudged documents relevant, from the top, then from the bottom."""
+    unknown = lists.unknown[span]
+    ranked = np.flatnonzero(unknown)[np.argsort(-lists.scores[span][unknown], kind="stable")]
+    counts = np.unique(np.linspace(0, len(ranked), min(len(ranked) + 1, _MOST_LABELLINGS)).round())
+    place = np.arange(len(ranked))
+    labels = np.tile(lists.labels[span], (2 * len(counts), 1))
+    labels[: len(counts), ranked] = highest * (place < counts[:, None])
+    labels[len(counts) :, ranked] = highest * (place >= len(ranked) - counts[:, None])
+    return labels
 
 
-def _of_labellings(
-    measure: RankingMeasure, query: tuple[Array, Array, Array | None], relevant: list[Array], highest: float
-) -> Float64Array:
-    """Values of a query with each list of documents at the highest label."""
-    scores, labels, ids = query
-    n, copies = len(scores), len(relevant)
-    changed = np.tile(labels, (copies, 1))
-    for row, at in enumerate(relevant):
-        changed[row, at] = highest
-    doc_ids = None if ids is None else np.tile(ids, copies)
-    qptr = np.arange(copies + 1) * n
-    return measure(np.tile(scores, copies), changed.ravel(), qptr, doc_ids=doc_ids)
+def _extremes(measure: RankingMeasure, queries: list[tuple[Float64Array, Float64Array]]) -> Float64Array:
+    """Values of the first, the last, the worst and the best labelling of each query."""
+    sizes = np.concatenate([np.full(len(labels), labels.shape[1]) for _, labels in queries])
+    scores = np.concatenate([scores for scores, _ in queries])
+    labels = np.concatenate([labels.ravel() for _, labels in queries])
+    values = measure(scores, labels, np.append(0, np.cumsum(sizes)))
+    out, start = [], 0
+    for _, of_query in queries:
+        upper, lower = np.split(values[start : start + len(of_query)], 2)
+        out.append([upper[0], upper[-1], np.fmin.reduce(lower), np.fmax.reduce(upper)])
+        start += len(of_query)
+    return np.array(out)
