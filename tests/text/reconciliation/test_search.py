@@ -191,3 +191,45 @@ def test_data_that_cannot_be_used_are_refused(arguments, message):
 def test_a_measure_that_is_undefined_everywhere_is_refused():
     with pytest.raises(dx.InputError, match="undefined for every query"):
         reconcile("0.5", "ROCArea", [1.0, 2.0], [1, 1])
+
+
+def test_rows_of_queries_may_be_in_any_order():
+    scores, labels, qid = ranking()
+    data = {"scores": scores.ravel(), "labels": labels.ravel(), "qid": qid}
+    data["doc_ids"] = np.array([f"D{i}" for i in np.random.default_rng(1).permutation(scores.size)])
+    # another order of the queries' rows, with the rows of each query in their order
+    mixed = np.argsort(np.tile(np.arange(9), 12), kind="stable")
+    expected = reconcile("0.6", "nDCG@5", **data)
+    got = reconcile("0.6", "nDCG@5", **{name: values[mixed] for name, values in data.items()})
+    assert got.tools == expected.tools
+    assert got.n_matches == expected.n_matches
+
+
+def test_xgboost_cuts_off_at_32_where_no_cut_off_is_given():
+    rng = np.random.default_rng(0)
+    scores, labels = rng.standard_normal(50), rng.integers(0, 3, 50)
+    value = dx.evaluate(dx.NDCG(k=32), scores, labels)["nDCG@32"]
+    found = reconcile(printed_to(value, 6), "nDCG", scores, labels)
+    assert set(found.matches[0].tools) == {"xgboost", "xgboost NAME-"}
+    short = reconcile("1.0", "nDCG", [2.0, 1.0], [1, 0])
+    assert {"xgboost", "lightgbm"} <= set(short.matches[0].tools)
+
+
+def test_the_first_rank_has_no_cut_off_below_it():
+    found = reconcile("1.0", "nDCG@1", [2.0, 1.0], [1, 0])
+    assert found.matches[0].switches == ()
+
+
+def test_no_setting_is_tried_twice_under_two_names():
+    """The ideal DCG of a whole list is that of the whole list."""
+    space = space_of(dx.measure("nDCG@3"), material_of_arrays([3.0, 2.0, 1.0, 0.0], [0, 1, 2, 0]))
+    settings = [space.setting(row) for row in range(len(space.codes))]
+    assert not [s for s in settings if s["k"] is None and s["ideal"] == "whole list"]
+    assert len({tuple(s.values()) for s in settings}) == len(settings)
+    assert all(space.row_with(s) == row for row, s in enumerate(settings))
+
+
+def test_a_number_that_is_no_mean():
+    """GMAP is the exponential of a mean of logarithms, which are at most 0."""
+    assert reconcile("0.5000", "GMAP", [2.0, 1.0], [0, 1]).matches[0].switches == ()
+    assert reconcile("2", "NumRel", [2.0, 1.0], [1, 1]).matches[0].switches == ()

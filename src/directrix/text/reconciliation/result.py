@@ -229,8 +229,8 @@ class Reconciliation:
                 "them apart."
             )
         return (
-            f"{text}; they differ in the value of single queries in {self.n_ways:,} ways. The number alone does "
-            "not decide between these: give more of its decimals, or the number of another measure."
+            f"{text}; they differ in the value of single queries in {self.n_ways:,} ways. The number alone "
+            "does not decide between these: give more of its decimals, or the number of another measure."
         )
 
     def tables(self, top: int = 10) -> tuple[Table, ...]:
