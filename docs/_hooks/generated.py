@@ -27,6 +27,7 @@ LAYERS = {
     "rankers": "Rankers",
     "experiments": "Experiments",
     "reports": "Reports",
+    "text": "Text, runs and numbers of other tools",
     "export": "Exports",
     "interop": "Boosters",
     "torch": "PyTorch",

@@ -197,6 +197,7 @@ NAMESPACES = {
         "Importance": "experiments.importance",
         "Matching": "experiments.measure_matching",
         "Polished": "experiments.optimality",
+        "Reconciliation": "text.reconciliation.result",
         "Split": "experiments.splits",
         "Tendency": "experiments.tendency",
         "approximation": "experiments.surrogate_error",
