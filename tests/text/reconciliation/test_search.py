@@ -8,6 +8,7 @@ import pytest
 from sklearn.metrics import dcg_score, ndcg_score
 
 import directrix as dx
+from directrix.registry import MEASURES, classes
 from directrix.text.reconciliation.material import material_of_arrays
 from directrix.text.reconciliation.search import reconcile
 from directrix.text.reconciliation.switches import space_of
@@ -233,3 +234,28 @@ def test_a_number_that_is_no_mean():
     """GMAP is the exponential of a mean of logarithms, which are at most 0."""
     assert reconcile("0.5000", "GMAP", [2.0, 1.0], [0, 1]).matches[0].switches == ()
     assert reconcile("2", "NumRel", [2.0, 1.0], [1, 1]).matches[0].switches == ()
+
+
+def test_ties_by_ids_need_ids():
+    with pytest.raises(dx.InputError, match="they have no ids by which"):
+        reconcile("0.5", dx.NDCG(ties="trec"), [1.0, 1.0], [1, 0])
+    assert reconcile("1.0", dx.NDCG(ties="trec"), [2.0, 1.0], [1, 0]).matches[0].switches == ()
+
+
+@pytest.mark.parametrize("name", sorted(MEASURES))
+def test_every_measure_has_settings(name):
+    """With subtopics where the measure needs them, unjudged and missing documents, and ties."""
+    rng = np.random.default_rng(0)
+    measure = classes(MEASURES)[name]()
+    labels = rng.integers(0, 3, 30).astype(float)
+    labels[rng.random(30) < 0.2] = np.nan
+    if measure.sees == "subtopics":
+        labels = np.stack([labels, np.where(labels > 1, 1.0, 0.0)], axis=1)
+    scores = rng.standard_normal(30).round(1)
+    scores[:3] = -np.inf
+    ids = [f"D{i}" for i in range(30)]
+    found = reconcile("0.5", measure, scores, labels, qid=np.repeat([0, 1, 2], 10), doc_ids=ids)
+    assert json.dumps(found.to_dict())
+    assert found.diagnosis.ties_from <= found.diagnosis.ties_to + 1e-12
+    again = reconcile(repr(found.value), measure, scores, labels, qid=np.repeat([0, 1, 2], 10), doc_ids=ids)
+    assert again.matches[0].switches == ()

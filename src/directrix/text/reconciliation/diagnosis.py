@@ -225,10 +225,10 @@ def _extremes_of_ties(measure: RankingMeasure, material: Material) -> tuple[floa
     rows = material.rows_of(both)
     qptr = np.append(0, np.cumsum(np.diff(material.qptr)[both]))
     ties = getattr(measure, "ties", None)
-    lowest = replace(measure, ties="worst") if ties is not None else measure  # type: ignore[call-arg]
-    highest = replace(measure, ties="order") if ties is not None else measure  # type: ignore[call-arg]
+    in_order = measure if ties is None else replace(measure, ties="order")  # type: ignore[call-arg]
     judged = material.judgements if measure.sees != "labels" else material.labels
-    best = rows[np.lexsort((-material.labels[rows], material.query[rows]))]
-    return tuple(  # type: ignore[return-value]
-        m.summary(m(material.scores[at], judged[at], qptr)) for m, at in ((lowest, rows), (highest, best))
-    )
+    values = []
+    for sign in (1.0, -1.0):
+        at = rows[np.lexsort((sign * material.labels[rows], material.query[rows]))]
+        values.append(measure.summary(in_order(material.scores[at], judged[at], qptr)))
+    return values[0], values[1]

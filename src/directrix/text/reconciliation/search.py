@@ -14,7 +14,7 @@ from directrix.text.reconciliation.diagnosis import diagnose
 from directrix.text.reconciliation.material import Material, material_of
 from directrix.text.reconciliation.printed import Printed, highest_value, printed
 from directrix.text.reconciliation.result import Between, Reconciliation, SettingMatch, Switch
-from directrix.text.reconciliation.switches import Space, space_of
+from directrix.text.reconciliation.switches import Space, has_ties, space_of
 from directrix.text.reconciliation.tools import OWN, rows_of_tools
 from directrix.text.reconciliation.values import Computed, Progress, compute
 from directrix.types import Array, Int64Array
@@ -108,6 +108,11 @@ def _check_defined(measure: RankingMeasure, material: Material) -> None:
             "are not all -inf, and labels that are not all NaN."
         )
     measure.check_labels(float(material.labels.max(initial=0.0)))
+    if measure.tie_rule == "trec" and material.doc_ids is None and has_ties(material):
+        raise InputError(
+            f"{measure.name}: documents of a query have the same score, and they have no ids by which "
+            'ties="trec" orders them. Pass doc_ids=, or start from another rule: ties="expected".'
+        )
 
 
 def _check_values(measure: RankingMeasure, computed: Computed) -> None:
