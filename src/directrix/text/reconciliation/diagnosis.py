@@ -76,8 +76,8 @@ class Diagnosis:
         if self.n_duplicates:
             some = ", ".join(f"{doc} in query {query}" for query, doc in self.duplicates)
             out.append(
-                f"{self.n_duplicates:,} documents occur again in their query ({some}): tools count them "
-                "once, twice, or refuse them. Remove them first."
+                f"Documents that occur again in their query: {self.n_duplicates:,} ({some}). Tools "
+                "count them once, twice, or refuse them; remove them first."
             )
         lead = self.file_order - 0.5
         if self.tied_pairs and abs(lead) > max(_TELLING, self.n_tied**-0.5):  # 3 standard errors of tau
@@ -89,13 +89,13 @@ class Diagnosis:
             )
         if self.queries_without_judgements:
             out.append(
-                f"{self.queries_without_judgements:,} queries of the ranking have no judgements: some tools "
+                f"Queries of the ranking without judgements: {self.queries_without_judgements:,}. Some tools "
                 "count them as 0, others leave them out."
             )
         if self.queries_not_ranked:
             out.append(
-                f"{self.queries_not_ranked:,} judged queries are not in the ranking: trec_eval counts them "
-                "as 0 with -c only."
+                f"Judged queries that are not in the ranking: {self.queries_not_ranked:,}. trec_eval "
+                "counts them as 0 with -c only."
             )
         return tuple(out)
 

@@ -30,6 +30,11 @@ class Switch:
     after: Any
     words: str
 
+    @property
+    def short(self) -> str:
+        """Name and new value: ``ties=order``."""
+        return f"{self.name}={self.after}"
+
     @classmethod
     def between(cls, name: str, before: Any, after: Any, symbol: str) -> Switch:
         """Make a switch, and say it in words."""
@@ -245,7 +250,7 @@ class Reconciliation:
         rows: list[tuple[Value, ...]] = [
             (
                 ", ".join(match.tools) or "-",
-                "; ".join(switch.words for switch in match.switches) or "none",
+                ", ".join(switch.short for switch in match.switches) or "none",
                 len(match.switches),
                 match.value,
                 match.n_settings,
