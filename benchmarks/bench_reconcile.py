@@ -64,6 +64,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "P_20 -l 2": {"rel": 2},
     "ndcg_score(2**labels - 1, k=10)": {"gain": "exp", "ties": "expected"},
     "mean of average_precision_score": {"empty": "skip"},
+    "mean of average_precision_score, ties": {"empty": "skip", "ties": "together"},
     "average_precision_score, no queries": {"queries": "one list"},
     "ndcg@10, label_gain=0,1,2,3,4": {"gain": "linear", "ties": "order", "empty": "one"},
     "ndcg@10, ndcg_exp_gain=False": {"gain": "linear", "ties": "order", "empty": "one"},

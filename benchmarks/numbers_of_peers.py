@@ -48,6 +48,14 @@ def of_sklearn(data: Any) -> list[list[str]]:
             "distinct",
         ],
         [
+            "mean of average_precision_score, ties",
+            "AP",
+            np.mean(
+                [average_precision_score(y, s) for y, s in zip(relevant[both], scores[both], strict=True)]
+            ),
+            "scores",
+        ],
+        [
             "average_precision_score, no queries",
             "AP",
             average_precision_score(relevant.ravel(), distinct.ravel()),

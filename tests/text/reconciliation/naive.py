@@ -31,11 +31,15 @@ def of_query(symbol, setting, docs):
         docs = [doc for doc in docs if doc[1] is not None]
     labels = [label or 0 for _, label, _ in docs]
     retrieved = [doc for doc in docs if doc[0] is not None]
+    fill = {"zero": 0.0, "one": 1.0, "skip": nan}[setting["empty"]]
+    if setting["ties"] == "together":
+        value = precision_of_thresholds(retrieved, labels, setting)
+        return fill if value is None else value
     orders = [[label or 0 for _, label, _ in order] for order in all_orders(retrieved, setting["ties"])]
     value = {"nDCG": ndcg, "AP": average_precision}[symbol]
     values = [value(ranked, labels, setting) for ranked in orders]
     if any(v is None for v in values):
-        return {"zero": 0.0, "one": 1.0, "skip": nan}[setting["empty"]]
+        return fill
     return sum(values) / len(values)
 
 
@@ -56,6 +60,21 @@ def all_orders(retrieved, ties):
     groups = [list(group) for _, group in groupby((doc for _, doc in rows), key=lambda doc: doc[0])]
     choices = [list(permutations(group)) if ties == "expected" else [group] for group in groups]
     return [[doc for group in order for doc in group] for order in product(*choices)]
+
+
+def precision_of_thresholds(docs, labels, setting):
+    """AP in which a relevant document has the precision at the end of its group of equal scores."""
+    is_relevant = [(score, (label or 0) >= setting["rel"]) for score, label, _ in docs]
+    n_relevant = sum(label >= setting["rel"] for label in labels)
+    if not n_relevant:
+        return None
+    hits = sum(relevant for _, relevant in is_relevant)
+    total = 0.0
+    for score, relevant in is_relevant:
+        above = [r for s, r in is_relevant if s >= score]
+        total += relevant * sum(above) / len(above)
+    of = hits if setting["denominator"] == "retrieved" else n_relevant
+    return total / of if of else 0.0
 
 
 def ndcg(ranked, labels, setting):

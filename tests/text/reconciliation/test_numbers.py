@@ -18,7 +18,7 @@ def found(*arguments):
 
 
 @pytest.mark.parametrize(
-    ("tool", "count"), [("sklearn", 7), ("lightgbm", 5), ("xgboost", 7), ("catboost", 7), ("ranx", 9)]
+    ("tool", "count"), [("sklearn", 8), ("lightgbm", 5), ("xgboost", 7), ("catboost", 7), ("ranx", 9)]
 )
 def test_numbers_of_an_installed_tool(tool, count):
     if importlib.util.find_spec(tool) is None:

@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from sklearn.metrics import dcg_score, ndcg_score
+from sklearn.metrics import average_precision_score, dcg_score, ndcg_score
 
 import directrix as dx
 from directrix.registry import MEASURES, classes
@@ -259,3 +259,16 @@ def test_every_measure_has_settings(name):
     assert found.diagnosis.ties_from <= found.diagnosis.ties_to + 1e-12
     again = reconcile(repr(found.value), measure, scores, labels, qid=np.repeat([0, 1, 2], 10), doc_ids=ids)
     assert again.matches[0].switches == ()
+
+
+def test_average_precision_of_scikit_learn():
+    scores, labels, _ = ranking(n_queries=60)
+    scores = scores.round()  # groups with several relevant documents
+    flat, relevant = scores[1:].ravel(), (labels[1:] > 0).astype(float)
+    qid = np.repeat(np.arange(len(relevant)), relevant.shape[1])
+    value = np.mean([average_precision_score(y, s) for y, s in zip(relevant, scores[1:], strict=True)])
+    found = reconcile(printed_to(value, 6), "AP", flat, relevant.ravel(), qid=qid)
+    assert found.matches[0].tools == ("sklearn average_precision_score",)
+    assert "sklearn average_precision_score" not in dict(
+        (name, v) for name, v, _ in reconcile("0.5", "AP@5", flat, relevant.ravel(), qid=qid).tools
+    )

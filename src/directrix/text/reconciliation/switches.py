@@ -18,6 +18,9 @@ from directrix.types import Array
 ARRANGED = ("reversed", "best", "id ascending")
 """Orders of tied documents that measures do not have: documents are rearranged before they are ranked."""
 
+TOGETHER = "together"
+"""Tied documents of AP are retrieved together, as by scikit-learn's average_precision_score."""
+
 _MOST_LEVELS = 5  # of relevance that are tried as thresholds
 _CUT_OFFS = (5, 10, 20, 32, 100, 1000)  # tried for a measure without one; 32 is that of XGBoost
 
@@ -118,7 +121,8 @@ def _more_values(
         labels = np.unique(material.labels)
         return [int(v) if v == int(v) else v for v in labels[labels > 0.0][:_MOST_LEVELS].tolist()]
     if name == "ties" and "order" in allowed:
-        return [way for way in ARRANGED if way != "id ascending" or material.doc_ids is not None]
+        ways = [*ARRANGED, *([TOGETHER] if isinstance(measure, AP) else [])]
+        return [way for way in ways if way != "id ascending" or material.doc_ids is not None]
     return ["retrieved"] if name == "denominator" and isinstance(measure, AP) else []
 
 
@@ -172,6 +176,7 @@ def _senseless(axes: list[Axis], codes: Array, measure: RankingMeasure, material
     # the expectation of a quotient is not the quotient of the expectations
     out = where("denominator", "retrieved") & where("ties", "expected") & isinstance(measure, AP)
     out |= where("ideal", "whole list") & where("k", None)
+    out |= where("ties", TOGETHER) & ~where("k", None)  # a cut-off could part a group
     if material.doc_ids is None:
         out |= where("ties", "trec") & where("queries", "one list")
     return out

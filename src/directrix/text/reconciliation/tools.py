@@ -19,7 +19,7 @@ class Tool(NamedTuple):
     convention: str
     changes: dict[str, Any]
     symbols: tuple[str, ...] = ()
-    """Measures that it is an option of; () = all that the tool has."""
+    """Measures that it is an option of, or has by another name; () = all that the tool has."""
     cut_off: int | None = None
     """Where it cuts off a measure that is written without a cut-off; None: nowhere."""
 
@@ -32,6 +32,7 @@ TOOLS = (
     Tool("letor3", "letor3", _ARRAYS_ONLY),
     Tool("letor4", "letor4", _ARRAYS_ONLY),
     Tool("sklearn", "sklearn", _ARRAYS_ONLY),
+    Tool("sklearn average_precision_score", "sklearn", _ARRAYS_ONLY | {"ties": "together"}, ("AP",)),
     Tool("lightgbm", "lightgbm", _ARRAYS_ONLY),
     Tool("xgboost", "xgboost", _ARRAYS_ONLY, cut_off=32),
     Tool("xgboost NAME-", "xgboost", _ARRAYS_ONLY | {"empty": "zero"}, ("nDCG", "AP"), 32),
@@ -53,7 +54,7 @@ def rows_of_tools(measure: RankingMeasure, space: Space) -> dict[str, int]:
     rows = {OWN: 0}
     for tool in TOOLS:
         preset = convention(tool.convention)
-        if not preset.has(measure) or (tool.symbols and measure.symbol not in tool.symbols):
+        if measure.symbol not in tool.symbols and (tool.symbols or not preset.has(measure)):
             continue
         wanted = preset.fields_for(type(measure).__name__, known)
         chosen = {name: value for name, value in wanted.items() if value in values.get(name, ())}

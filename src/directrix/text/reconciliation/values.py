@@ -13,7 +13,8 @@ from directrix.measures.dcg import DCG
 from directrix.measures.precision import Recall
 from directrix.measures.prepared import Prepared
 from directrix.text.reconciliation.material import Material
-from directrix.text.reconciliation.switches import ARRANGED, Space
+from directrix.text.reconciliation.switches import ARRANGED, TOGETHER, Space
+from directrix.text.reconciliation.together import precision_of_thresholds
 from directrix.types import Array, Float64Array, Int64Array
 
 Progress = Callable[[int, int, str], None]
@@ -87,6 +88,7 @@ class SettingMeasure(NamedTuple):
     measure: RankingMeasure
     ideal: str = ""
     denominator: str = ""
+    together: bool = False
 
     def parts(self) -> tuple[RankingMeasure, ...]:
         """Measures whose values it is made of."""
@@ -100,6 +102,9 @@ class SettingMeasure(NamedTuple):
     def combine(self, parts: list[Float64Array], docs: VariantDocuments) -> Float64Array:
         """Values of the queries from those of its parts."""
         first = parts[0]
+        if self.together:
+            level = float(getattr(self.measure, "rel", 1))
+            first = precision_of_thresholds(docs.scores, docs.labels, docs.qptr, level)
         if self.ideal == "whole list":
             m: Any = self.measure
             whole = replace(m, k=None)
@@ -116,14 +121,17 @@ def measure_of_setting(measure: RankingMeasure, setting: dict[str, Any]) -> tupl
     known = {field.name for field in fields(measure)}
     chosen = {name: value for name, value in setting.items() if name in known}
     arranged = chosen["ties"] if chosen.get("ties") in ARRANGED else ""
-    if arranged:
+    together = chosen.get("ties") == TOGETHER
+    if arranged or together:
         chosen["ties"] = "order"
     denominator = "retrieved" if chosen.get("denominator") == "retrieved" and measure.symbol == "AP" else ""
     if denominator:
         chosen["denominator"] = "relevant"
     if "empty" in known:
         chosen["empty"] = "skip"
-    return SettingMeasure(replace(measure, **chosen), setting.get("ideal", ""), denominator), arranged
+    return SettingMeasure(
+        replace(measure, **chosen), setting.get("ideal", ""), denominator, together
+    ), arranged
 
 
 def compute(

@@ -15,6 +15,7 @@ _WORDS: dict[str, dict[Any, str]] = {
         "id ascending": "document id, ascending",
         "ranx": "order of ranx's sort",
         "worst": "lowest label first",
+        "together": "tied documents retrieved together",
         "best": "highest label first",
     },
     "empty": {"zero": "0", "one": "1", "skip": "left out"},
