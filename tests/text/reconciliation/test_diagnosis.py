@@ -50,6 +50,7 @@ def test_files_sorted_by_label_are_called_out():
     assert found.file_order == 1.0
     assert any("the higher label comes first in the file in 100 %" in text for text in found.remarks)
     assert found.ties_to == 1.0
+    assert found.ties_from == dx.NDCG(k=5, ties="worst")(np.zeros(12), labels[:12], [0, 12])[0]
     mixed = diagnose(
         dx.measure("nDCG@5"),
         material_of_arrays(np.zeros(60), labels[np.random.default_rng(0).permutation(60)], qid=qid),

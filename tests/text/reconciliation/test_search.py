@@ -263,12 +263,23 @@ def test_every_measure_has_settings(name):
 
 def test_average_precision_of_scikit_learn():
     scores, labels, _ = ranking(n_queries=60)
-    scores = scores.round()  # groups with several relevant documents
-    flat, relevant = scores[1:].ravel(), (labels[1:] > 0).astype(float)
+    kept = (labels > 0).any(axis=1)
+    scores, relevant = scores[kept].round(), (labels[kept] > 0).astype(float)  # ties of several relevant ones
+    flat = scores.ravel()
     qid = np.repeat(np.arange(len(relevant)), relevant.shape[1])
-    value = np.mean([average_precision_score(y, s) for y, s in zip(relevant, scores[1:], strict=True)])
+    value = np.mean([average_precision_score(y, s) for y, s in zip(relevant, scores, strict=True)])
     found = reconcile(printed_to(value, 6), "AP", flat, relevant.ravel(), qid=qid)
     assert found.matches[0].tools == ("sklearn average_precision_score",)
     assert "sklearn average_precision_score" not in dict(
         (name, v) for name, v, _ in reconcile("0.5", "AP@5", flat, relevant.ravel(), qid=qid).tools
     )
+
+
+def test_a_tool_is_named_before_the_measure_as_it_was_given():
+    """Without ties both are one switch away."""
+    rng = np.random.default_rng(0)
+    scores, labels = rng.standard_normal(40), rng.integers(0, 3, 40)
+    value = dx.evaluate(dx.AP(rel=2), scores, labels, doc_ids=np.arange(40))["AP(rel=2)"]
+    found = reconcile(printed_to(value, 6), "AP", scores, labels)
+    assert "trec_eval" in found.matches[0].nearest_tools
+    assert found.answer[0].endswith("with lowest relevant label: 2 instead of 1 does.")

@@ -98,3 +98,15 @@ def test_the_data_decide_which_switches_there_are():
     assert axes["rel"] == (1, 2)
     assert axes["denominator"] == ("relevant", "capped", "retrieved")
     assert axes["empty"] == ("zero", "skip", "one")
+
+
+def test_values_of_queries_that_differ_a_little_differ():
+    """(3 + 1/log2(3) + 1/log2(5)) / (3 + 1/log2(3) + 1/2), and the same with 2 for 3: .983 and .978."""
+    material = material_of_run(
+        {"a": {"w": 4.0, "x": 3.0, "y": 2.0, "z": 1.0}}, {"a": {"w": 2, "x": 1, "y": 0, "z": 1}}
+    )
+    space = space_of(dx.measure("nDCG"), material)
+    found = compute(dx.measure("nDCG"), space, material)
+    linear = space.row_with({"gain": "linear"})
+    assert abs(found.means[0] - found.means[linear]) < 0.006
+    assert found.signatures[0] != found.signatures[linear]
