@@ -6,6 +6,7 @@ from sklearn.metrics import average_precision_score
 from directrix.text.reconciliation.together import precision_of_thresholds
 
 from .naive import precision_of_thresholds as by_loop
+import itertools
 
 SETTING = {"rel": 1, "denominator": "relevant"}
 
@@ -25,7 +26,7 @@ def test_random_queries():
     scores, labels = rng.integers(0, 4, qptr[-1]).astype(float), rng.integers(0, 2, qptr[-1]).astype(float)
     scores[rng.random(qptr[-1]) < 0.1] = -np.inf
     got = precision_of_thresholds(scores, labels, qptr, 1.0)
-    for q, (first, last) in enumerate(zip(qptr[:-1], qptr[1:], strict=True)):
+    for q, (first, last) in enumerate(itertools.pairwise(qptr)):
         s, y = scores[first:last], labels[first:last]
         docs = [(score, label, "") for score, label in zip(s, y, strict=True) if score > -np.inf]
         expected = by_loop(docs, y.tolist(), SETTING)
