@@ -1,12 +1,13 @@
 """Average precision of thresholds equals a loop, and scikit-learn."""
 
+import itertools
+
 import numpy as np
 from sklearn.metrics import average_precision_score
 
 from directrix.text.reconciliation.together import precision_of_thresholds
 
 from .naive import precision_of_thresholds as by_loop
-import itertools
 
 SETTING = {"rel": 1, "denominator": "relevant"}
 

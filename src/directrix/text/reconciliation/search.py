@@ -11,9 +11,10 @@ from directrix.measures.base import RankingMeasure
 from directrix.measures.convention import Convention
 from directrix.measures.names import measure as parse_measure
 from directrix.text.reconciliation.diagnosis import diagnose
+from directrix.text.reconciliation.matches import Between, SettingMatch, Switch
 from directrix.text.reconciliation.material import Material, material_of
 from directrix.text.reconciliation.printed import Printed, highest_value, printed
-from directrix.text.reconciliation.result import Between, Reconciliation, SettingMatch, Switch
+from directrix.text.reconciliation.result import Reconciliation
 from directrix.text.reconciliation.switches import Space, has_ties, space_of
 from directrix.text.reconciliation.tools import OWN, rows_of_tools
 from directrix.text.reconciliation.values import Computed, Progress, compute
