@@ -27,7 +27,7 @@ LAYERS = {
     "rankers": "Rankers",
     "experiments": "Experiments",
     "reports": "Reports",
-    "text": "Text",
+    "text": "Text and runs",
     "export": "Exports",
     "interop": "Boosters and PyTerrier",
     "torch": "PyTorch",

@@ -88,6 +88,7 @@ from directrix.surrogates.structural import SVMNdcg as SVMNdcg
 from directrix.surrogates.structural import SVMRoc as SVMRoc
 from directrix.surrogates.yeti import YetiRank as YetiRank
 from directrix.text.fusion.fuse import fuse as fuse
+from directrix.text.reconciliation.search import reconcile as reconcile
 from directrix.threads import get_threads as get_threads
 from directrix.threads import set_threads as set_threads
 from directrix.trainers.adam import Adam as Adam

@@ -121,10 +121,11 @@ TARGETS = {
 
 COMMANDS = (
     *("train", "predict", "evaluate", "compare", "crossval", "certify", "tendency"),
-    *("describe", "explain", "export", "convert", "features", "methods", "reproduce", "demo", "doctor"),
-    *("index", "candidates", "text_features", "rerank", "fuse"),
+    *("describe", "explain", "export", "convert", "features", "index", "candidates", "text_features"),
+    *("rerank", "fuse", "reconcile", "methods", "reproduce", "demo", "doctor"),
 )
-"""Commands in the order of ``directrix --help``; each is a function of the same name in ``directrix.cli``."""
+"""Commands in the order of ``directrix --help``; each is a function of the same name in
+``directrix.cli``, or NAME_command where the library has a function NAME."""
 
 _TOP_TRAINERS = ("Adam", "Anneal", "CG", "CoordinateAscent", "CuttingPlane", "LBFGS", "Restarts", "SGD")
 
@@ -158,6 +159,7 @@ PUBLIC = {
     "read_letor": "data.letor.read",
     "read_trec_qrels": "data.trec.files",
     "read_trec_run": "data.trec.files",
+    "reconcile": "text.reconciliation.search",
     "search": "rankers.selection.search",
     "set_threads": "threads",
     "surrogate": "surrogates.names",
@@ -198,6 +200,7 @@ NAMESPACES = {
         "Importance": "experiments.importance",
         "Matching": "experiments.measure_matching",
         "Polished": "experiments.optimality",
+        "Reconciliation": "text.reconciliation.result",
         "Split": "experiments.splits",
         "Tendency": "experiments.tendency",
         "approximation": "experiments.surrogate_error",

@@ -13,7 +13,7 @@ from directrix.cli.files import check_writable
 from directrix.cli.output import print_json, print_rows, progress_bar, remark
 
 
-def fuse(
+def fuse_command(
     runs: Annotated[
         list[Path], options.argument(metavar="RUN...", help="Two to ten runs: TREC text or tables.")
     ],

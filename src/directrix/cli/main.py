@@ -154,7 +154,8 @@ def _note(message: Warning | str, *_: Any, **__: Any) -> None:
 
 
 for _name in COMMANDS:
-    _command = getattr(import_module(f"directrix.cli.{_name}"), _name)
+    _module = vars(import_module(f"directrix.cli.{_name}"))
+    _command = _module.get(f"{_name}_command") or _module[_name]
     # a paragraph on one line, which the width of the terminal breaks
     _help = re.sub(r"\n(?=\S)", " ", inspect.cleandoc(_command.__doc__))
-    app.command(cls=_Command, help=_help)(with_inputs(_command))
+    app.command(_name.replace("_", "-"), cls=_Command, help=_help)(with_inputs(_command))

@@ -32,7 +32,7 @@ def make_texts(
     """Make documents about topics, queries about the same topics, and judgements.
 
     A document is about a main topic, with 2 to 12 % of its words, and in passing about another, with up to
-    10 %; its title is about the main one. A topic is a set of words, some of which stand in pairs. Other
+    10 %; its title is about the main one. A topic is a set of words, some of which come in pairs. Other
     words are frequent ones without a meaning, and words of the language, of which few are frequent. Words of
     topics have endings, so stemming helps. A document about the topic of a query has the label 1 to 4, higher
     with the share; one that is about it in passing has the label 1 if the share exceeds 9 %.

@@ -25,5 +25,6 @@ from directrix.measures.line_search import line_search as line_search
 from directrix.reports.plots import plot_importance as plot_importance
 from directrix.reports.plots import plot_training as plot_training
 from directrix.reports.training import write_training_report as write_training_report
+from directrix.text.reconciliation.result import Reconciliation as Reconciliation
 
 __all__: list[str]

@@ -20,7 +20,7 @@ from directrix.types import Float64Array, FloatArray, Int64Array
 
 Empty = Literal["zero", "skip", "one"]
 
-_CHOICES: dict[str, tuple[str, ...]] = {
+CHOICES: dict[str, tuple[str, ...]] = {
     "ties": ("expected", "order", "trec", "ranx", "worst"),
     "empty": ("zero", "skip", "one"),
     "gain": ("exp", "linear"),
@@ -66,7 +66,7 @@ class RankingMeasure(metaclass=_CutByAt):
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
-            allowed = self.choices.get(field.name) or _CHOICES.get(field.name)
+            allowed = self.choices.get(field.name) or CHOICES.get(field.name)
             if allowed and value not in allowed:
                 raise InputError(
                     f"{type(self).__name__}({field.name}={value!r}): {field.name} must be one of "

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import directrix as dx
-from directrix.text.fusion.combination import NORMALISERS, Combination, normalised, reciprocal_ranks
+from directrix.text.fusion.combination import NORMALISERS, Combination, inverse_ranks, normalised
 from directrix.text.fusion.engines import ENGINES, configuration
 from directrix.text.fusion.pool import pool_of, runs_of
 from directrix.text.fusion.search import Weigher, beaten
@@ -106,7 +106,7 @@ def test_normalisers_are_what_their_table_says():
         np.testing.assert_allclose(normalised(pool, name).T, columns)
     z = normalised(pool, "z-score")[:3, 0]
     assert (z.mean(), z.std()) == pytest.approx((0.0, 1.0))
-    np.testing.assert_allclose(reciprocal_ranks(pool, 60.0)[:, 0], [1 / 63, 1 / 62, 1 / 61, 0.0])
+    np.testing.assert_allclose(inverse_ranks(pool, 60.0)[:, 0], [1 / 63, 1 / 62, 1 / 61, 0.0])
 
 
 def test_combmnz_counts_the_runs_and_unretrieved_documents_stay_out():

@@ -49,7 +49,7 @@ class Combination:
     def parts(self, pool: Pool) -> Float64Array:
         """Return what is weighed, (n_docs, n_runs)."""
         if self.kind == "rrf":
-            return reciprocal_ranks(pool, self.constant)
+            return inverse_ranks(pool, self.constant)
         return normalised(pool, self.normaliser)
 
     def to_dict(self) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def normalised(pool: Pool, normaliser: Normaliser) -> Float64Array:
     return out
 
 
-def reciprocal_ranks(pool: Pool, constant: float) -> Float64Array:
+def inverse_ranks(pool: Pool, constant: float) -> Float64Array:
     """Return 1 / (constant + rank) of every run, 0 where it lacks the document; ranks begin at 1."""
     out = np.zeros(pool.scores.shape)
     for first, last in zip(pool.qptr[:-1], pool.qptr[1:], strict=True):

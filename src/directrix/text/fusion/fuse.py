@@ -13,7 +13,7 @@ from directrix.experiments.significance.comparisons import Pair
 from directrix.measures.names import measure as parse_measure
 from directrix.parameters import whole
 from directrix.text.build import Progress
-from directrix.text.fusion.methods import methods
+from directrix.text.fusion.methods import fusion_methods
 from directrix.text.fusion.pool import pool_of, runs_of
 from directrix.text.fusion.result import BEST_RUN, RRF_60, Fusion, Row, classes_of
 from directrix.text.fusion.search import Weigher
@@ -91,7 +91,7 @@ def fuse(  # noqa: PLR0913 - all but the first three are optional and by name
     n = len(pool.query_ids)
     if n < n_folds:
         raise InputError(f"{n} queries are judged; n_folds={n_folds} need as many or more. Give fewer folds.")
-    known_methods = methods(has_classes=classes is not None)
+    known_methods = fusion_methods(has_classes=classes is not None)
     if method not in ("auto", *known_methods):
         raise InputError(f"method={method!r}; choose auto or one of {', '.join(known_methods)}.")
     of_query = classes_of(pool, classes)

@@ -8,16 +8,16 @@ from functools import partial
 import numpy as np
 
 from directrix.text.fusion.combination import NORMALISERS, Combination, Normaliser
-from directrix.text.fusion.result import BEST_RUN, RRF_60, Candidate
+from directrix.text.fusion.result import BEST_RUN, RRF_60, Chosen
 from directrix.text.fusion.search import Weigher
 
-Choose = Callable[[Weigher, Sequence[str]], Candidate]
+Choose = Callable[[Weigher, Sequence[str]], Chosen]
 """Takes the queries to choose on, and their classes."""
 
 _LEAST_OF_CLASS = 5  # queries of a class with weights of its own
 
 
-def methods(*, has_classes: bool) -> dict[str, Choose]:
+def fusion_methods(*, has_classes: bool) -> dict[str, Choose]:
     """Return the methods by name, simple ones first; the one by class only if there are classes."""
     found: dict[str, Choose] = {
         BEST_RUN: lambda weigher, _: _plain(weigher.best_run()),
@@ -32,27 +32,27 @@ def methods(*, has_classes: bool) -> dict[str, Choose]:
     return found | ({"linear, by class": _by_class} if has_classes else {})
 
 
-def _plain(combination: Combination) -> Candidate:
-    return Candidate({"": combination})
+def _plain(combination: Combination) -> Chosen:
+    return Chosen({"": combination})
 
 
-def _weighted_rrf(weigher: Weigher, _: Sequence[str]) -> Candidate:
+def _weighted_rrf(weigher: Weigher, _: Sequence[str]) -> Chosen:
     found = weigher.rrf(weigher.rrf_constant().constant)
-    return Candidate({"": found.combination}, found.interval)
+    return Chosen({"": found.combination}, found.interval)
 
 
-def _linear(normaliser: Normaliser, weigher: Weigher, _: Sequence[str]) -> Candidate:
+def _linear(normaliser: Normaliser, weigher: Weigher, _: Sequence[str]) -> Chosen:
     found = weigher.linear(normaliser)
-    return Candidate({"": found.combination}, found.interval)
+    return Chosen({"": found.combination}, found.interval)
 
 
-def _best_linear(weigher: Weigher) -> Candidate:
+def _best_linear(weigher: Weigher) -> Chosen:
     every = [weigher.linear(name) for name in NORMALISERS]
     best = max(every, key=lambda found: round(float(np.nanmean(weigher.value(found.combination))), 12))
-    return Candidate({"": best.combination}, best.interval)
+    return Chosen({"": best.combination}, best.interval)
 
 
-def _by_class(weigher: Weigher, classes: Sequence[str]) -> Candidate:
+def _by_class(weigher: Weigher, classes: Sequence[str]) -> Chosen:
     """Choose normaliser and weights for all, and weights of each class that has enough queries."""
     common = _best_linear(weigher).of_class[""]
     of_class = {"": common}
@@ -60,4 +60,4 @@ def _by_class(weigher: Weigher, classes: Sequence[str]) -> Candidate:
         queries = np.flatnonzero([one == name for one in classes])
         if len(queries) >= _LEAST_OF_CLASS:
             of_class[name] = weigher.of(queries).linear(common.normaliser).combination
-    return Candidate(of_class)
+    return Chosen(of_class)

@@ -1,4 +1,4 @@
-"""What `fuse` returns: the combination that was chosen, and every other one beside it."""
+"""What `fuse` returns: the combination that was chosen, and every other one."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Row(NamedTuple):
     """What all queries chose; None if that depends on the class of a query."""
 
 
-class Candidate(NamedTuple):
+class Chosen(NamedTuple):
     """What a method chose on some queries."""
 
     of_class: dict[str, Combination]
@@ -112,7 +112,7 @@ class Fusion:
                 '{"bm25": run, ...}.'
             )
         pool = pool_of({name: given[name] for name in self.names})
-        scores = Candidate(self.of_class).scores(pool, classes_of(pool, classes))
+        scores = Chosen(self.of_class).scores(pool, classes_of(pool, classes))
         return Run(tag, pool.query_ids, pool.qptr, object_array(pool.doc_ids), scores)
 
     def tables(self) -> tuple[Table, ...]:

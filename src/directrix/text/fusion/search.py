@@ -17,7 +17,7 @@ from directrix.types import Array, Float64Array, Int64Array
 CONSTANTS = (1.0, 2.0, 5.0, 10.0, 20.0, 40.0, 60.0, 100.0, 200.0, 500.0)
 """Constants of RRF that are tried."""
 
-_DRAWN = 50  # random weights, besides equal ones and each run alone
+_DRAWN = 50  # random weights, with equal ones and each run alone
 _CLIMBED = 2  # the best of these, from which single weights are moved
 _BEATING = 4  # times the cut-off: documents that others are compared with
 _SWEEPS = 20

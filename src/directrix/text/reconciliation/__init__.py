@@ -1,0 +1,1 @@
+"""Which conventions give a number: settings, their values, the search over all of them, and a diagnosis."""

@@ -1,0 +1,97 @@
+"""``directrix reconcile``."""
+
+import json
+
+import pytest
+
+import directrix as dx
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """A run and qrels with a missing and an unjudged document."""
+    folder = tmp_path_factory.mktemp("runs")
+    (folder / "run").write_text("1 Q0 a 1 3 x\n1 Q0 b 2 2 x\n2 Q0 c 1 2 x\n2 Q0 e 2 1 x\n")
+    (folder / "qrels").write_text("1 0 a 0\n1 0 b 1\n2 0 c 2\n2 0 d 1\n3 0 a 1\n")
+    return folder
+
+
+def test_scores_of_labelled_data(run, files):
+    value = run("evaluate", files.test, files.scores, "-m", "nDCG@5", "--convention", "sklearn", "-f", "tsv")
+    number = f"{float(value.stdout.splitlines()[1].split()[1]):.6f}"
+    done = run("reconcile", files.test, files.scores, "-m", "nDCG@5", "--value", number)
+    assert done.exit_code == 0
+    assert f"nDCG@5 = {number}: " in done.stderr
+    assert "sklearn" in done.stderr.splitlines()[0]
+    assert "Settings that give" in done.stdout
+    assert "The data" in done.stdout
+    model = run("reconcile", files.test, files.model, "-m", "nDCG@5", "--value", number, "-f", "json")
+    assert "sklearn" in json.loads(model.stdout)["matches"][0]["tools"]
+
+
+def test_a_run_and_qrels(run, runs):
+    done = run("reconcile", runs / "qrels", runs / "run", "-m", "AP", "--value", "0.5000", "-f", "json")
+    found = json.loads(done.stdout)
+    assert done.exit_code == 0
+    assert found["value"] == 0.5
+    assert found["matches"][0]["switches"] == []
+    assert found["diagnosis"]["missing_documents"] == 2
+    assert found["diagnosis"]["queries_not_ranked"] == 1
+    assert {tool["tool"] for tool in found["tools"]} >= {"directrix", "trec_eval", "trec_eval -c"}
+    with_c = run(
+        "reconcile", runs / "qrels", runs / "run", "-m", "AP", "--value", "0.3333", "--from", "0.5000"
+    )
+    assert "trec_eval -c" in with_c.stderr.splitlines()[0]
+    assert "From 0.5000 to 0.3333: 1 switch (queries: all judged queries instead of" in with_c.stderr
+
+
+def test_no_setting_gives_the_number(run, runs):
+    done = run("reconcile", runs / "qrels", runs / "run", "-m", "AP", "--value", "0.0123")
+    assert done.exit_code == 1
+    assert "gives AP = 0.0123; the nearest gives" in done.stderr
+    assert "The setting nearest to AP = 0.0123" in done.stdout
+
+
+def test_rows_for_programs(run, runs):
+    done = run("reconcile", runs / "qrels", runs / "run", "-m", "AP", "--value", "0.5", "-f", "tsv")
+    head, *rows = [line.split("\t") for line in done.stdout.splitlines()]
+    assert head == ["tool", "switches", "n", "value", "settings", "no effect"]
+    assert rows[0][:4] == ["directrix, trec_eval, trec_eval -J, ranx", "none", "0", "0.5"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (("--value", "nDCG"), 2, "--value='nDCG': a finite number is needed"),
+        (("--value", "0.5", "--from", "x"), 2, "--from='x': a finite number is needed"),
+        (("--value", "0.5", "-m", "nDGC"), 2, "there is no measure"),
+        (("--value", "0.5", "--convention", "treceval"), 2, "Did you mean"),
+        (("--value", "101"), 2, "the measure is at most 1"),
+        ((), 2, "--value"),
+    ],
+)
+def test_wrong_usage(run, runs, arguments, status, message):
+    done = run("reconcile", runs / "qrels", runs / "run", *arguments)
+    assert done.exit_code == status
+    assert message in " ".join(done.stderr.replace("│", " ").split())
+
+
+def test_files_that_do_not_fit_together(run, runs, files):
+    done = run("reconcile", files.test, runs / "run", "--value", "0.5")
+    assert done.exit_code == 1
+    assert done.stderr.count("\n") <= 3
+    short = files.folder / "short.txt"
+    short.write_text("1.0\n")
+    done = run("reconcile", files.test, short, "--value", "0.5")
+    assert done.exit_code == 1
+    assert "1 scores" in done.stderr
+
+
+def test_it_says_what_the_library_says(run, files):
+    q = dx.read_letor(files.test)
+    scores = [float(line) for line in files.scores.read_text().split()]
+    found = dx.reconcile("0.7", "AP", scores, q.labels, qptr=q.qptr, doc_ids=q.doc_ids)
+    done = run("reconcile", files.test, files.scores, "--value", "0.7", "-m", "AP", "-f", "json")
+    said = json.loads(done.stdout)
+    assert said["matching"] == found.n_matches
+    assert said["value"] == found.value
