@@ -16,6 +16,11 @@ import numpy as np
 from directrix.text.terms import Matches
 from directrix.types import Float64Array, Int64Array
 
+__all__ = [
+    *("bigrams", "bm25", "cosine", "coverage", "dph", "idf_coverage", "idf_max", "idf_sum", "length"),
+    *("lm_dirichlet", "lm_jelinek_mercer", "proximity", "tf_idf"),
+]
+
 _MU = 2000.0
 _LAMBDA = 0.1
 _NEAREST = 0.3
