@@ -1,4 +1,4 @@
-"""Yue, Finley, Radlinski and Joachims (2007), sections 4 and 5: SVMmap on runs as features, TREC-7."""
+"""Yue, Finley, Radlinski and Joachims (2007), sections 4 and 5: SVMmap on retrieval functions as features."""
 
 from directrix.reproductions.base import Reproduction
 from directrix.reproductions.paper import paper
@@ -23,4 +23,4 @@ REPRODUCTION = Reproduction(
     seconds=seconds,
     more=more,
 )
-"""A full run takes about an hour of one core, a quick run about two minutes."""
+"""A full run takes about two hours of one core, a quick run about two minutes."""

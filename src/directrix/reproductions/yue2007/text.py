@@ -10,6 +10,7 @@ from directrix.reproductions.paper import paper
 from directrix.reproductions.yue2007.claims import better
 from directrix.reproductions.yue2007.protocol import Results
 from directrix.reproductions.yue2007.results import DataSetResult
+from directrix.reproductions.yue2007.texts import COLLECTIONS
 
 _PAPER = paper("yue2007")
 
@@ -31,12 +32,24 @@ def _of_data_set(data_set: DataSetResult) -> tuple[str, ...]:
     return _PAPER.section("summary", name=data_set.name, first=first, compared=compared)
 
 
+def _absent(names: Sequence[str]) -> str | None:
+    """Say which collections were not read; None if all were."""
+    missing = [f"`text/{folder}`" for name, folder in COLLECTIONS.items() if name not in names]
+    return (
+        f"{', '.join(missing)} are not in the data folder. Add them, and run the command again."
+        if missing
+        else None
+    )
+
+
 def details(results: Results) -> dict[str, Any]:
     """Return values for the placeholders of the page."""
     settings, data_sets = results.settings, results.data_sets
     return {
         "settings": settings,
-        "topics": max(len(one.topics) for one in data_sets),
+        "texts": ", ".join(one.name for one in data_sets if one.name in COLLECTIONS)
+        or "Cranfield, CACM, NPL",
+        "absent": _absent([one.name for one in data_sets]),
         "hours": sum(sum(one.seconds.values()) for one in data_sets) / 3600,
         "trainings": sum(
             settings.trials * len(counts) for one in data_sets for counts in one.chosen.values()

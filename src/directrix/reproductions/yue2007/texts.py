@@ -22,6 +22,9 @@ FUNCTIONS = ("cosine", "tf-idf", "bm25", "lm-dirichlet", "lm-jelinek-mercer")
 INDEXES = ("none", "porter", "porter+stop")
 """The three indexes of Section 5.1: plain, stemmed, and stemmed without stop words."""
 
+COLLECTIONS = {"Cranfield": "cranfield", "CACM": "cacm", "NPL": "vaswani"}
+"""Their folders in ``text/``."""
+
 _FILES = {
     "Cranfield": ("cranfield/cran.all.1400", "cranfield/cran.qry", "cranfield/cranqrel"),
     "CACM": ("cacm/cacm.all", "cacm/query.text", "cacm/qrels.text"),
