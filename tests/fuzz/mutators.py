@@ -12,6 +12,7 @@ import json
 import lzma
 import re
 import struct
+import zipfile
 from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
@@ -168,6 +169,23 @@ def of_binary(random: Random, seeds: Sequence[bytes]) -> bytes:
         wanted = random.choice((*INTEGERS, before + 1, before - 1, -before, before * 2, before << 8))
         data[at : at + size] = (wanted % (1 << 8 * size)).to_bytes(size, "little")
     return bytes(data)
+
+
+def of_archive(random: Random, seeds: Sequence[bytes]) -> bytes:
+    """Change a member of an archive, whose checksums are right again, or the archive itself."""
+    data = random.choice(seeds)
+    if random.random() < 0.2:
+        return of_binary(random, [data])
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    name = random.choice(list(members))
+    members[name] = of_binary(random, [members[name]])
+    out = io.BytesIO()
+    kind = zipfile.ZIP_DEFLATED if random.random() < 0.05 else zipfile.ZIP_STORED
+    with zipfile.ZipFile(out, "w", kind) as archive:
+        for key, content in members.items():
+            archive.writestr(key, content)
+    return out.getvalue()
 
 
 def compressed(inner: Mutator) -> Mutator:

@@ -78,6 +78,26 @@ def json_lines() -> list[bytes]:
     return [_JSON_LINES, _JSON_COLUMNS]
 
 
+def documents() -> list[bytes]:
+    return [
+        b"<DOC>\n<DOCNO>a</DOCNO>\n<TITLE>wings</TITLE>\n<TEXT><P>in a\nslipstream</TEXT>\n</DOC>\n",
+        b"<top>\n<num> Number: 351\n<title> wings\n<desc> Description:\nheat\n</top>\n",
+        b".I 1\n.T\nwings\n.X\n1 2\n.W\nin a slipstream\n.I 2\n.W\nheat\n",
+        b'{"_id": "a", "title": "wings", "metadata": {"n": 1}}\n{"_id": "b", "text": "heat"}\n',
+        b"docno,text\n7,wings\n8,heat\n",
+    ]
+
+
+def index() -> list[bytes]:
+    from directrix.text import Index
+
+    made = Index.build({"a": "Wings in a slipstream", "b": "heat", "c": ""}, analyzers=["none", "none+stop"])
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "i.index"
+        made.save(path)
+        return [path.read_bytes()]
+
+
 def cells() -> list[bytes]:
     return [_CELLS]
 

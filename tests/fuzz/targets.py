@@ -16,6 +16,7 @@ from tests.fuzz import arrays, references, seeds
 from tests.fuzz.mutators import (
     Mutator,
     compressed,
+    of_archive,
     of_binary,
     of_json,
     of_json_lines,
@@ -183,6 +184,20 @@ def _names(values: Callable[[], Any]) -> Callable[[], list[bytes]]:
     return lambda: [str(getattr(value, "name", value)).encode() for value in values()]
 
 
+def _index(path: Path) -> Any:
+    from directrix.text import Index
+
+    index = Index.load(path)
+    run = {"q": dict.fromkeys(list(index.doc_ids), 1.0)}
+    return index.features({"q": "wings in a slipstream"}, run) if index.n_docs else index
+
+
+def _documents(path: Path) -> Any:
+    from directrix.text.documents import iter_documents
+
+    return list(iter_documents(path))
+
+
 FILES = {
     "letor": Target("readers", seeds.letor, of_lines, _letor, ".txt", references.letor, 4),
     "letor-compressed": Target("readers", seeds.letor, compressed(of_lines), _letor, ".txt.gz", weight=2),
@@ -205,6 +220,8 @@ FILES = {
         _any_format,
         "",
     ),
+    "documents": Target("readers", seeds.documents, of_lines, _documents, ""),
+    "index": Target("readers", seeds.index, of_archive, _index, ".index", weight=2),
     "cells": Target("readers", seeds.cells, of_json_lines, _cells, ".jsonl", references.cells),
     "linear": Target("models", seeds.linear, of_json, _model, ".json", references.model),
     "network": Target("models", seeds.network, of_json, _model, ".json", references.model),

@@ -1,4 +1,4 @@
-"""Indexes as files: arrays of NumPy in one archive without compression, and a description in JSON."""
+"""Indexes as files: an archive without compression, with texts as JSON and numbers as they are in memory."""
 
 from __future__ import annotations
 
@@ -18,6 +18,11 @@ from directrix.text.terms import Tokens
 from directrix.types import Array
 
 _FORMAT = "directrix-index/1"
+_IDS, _OFFSETS = "<i4", "<i8"
+_DAMAGE = (
+    *(zipfile.BadZipFile, KeyError, TypeError, ValueError, OverflowError, EOFError, RecursionError),
+    RuntimeError,  # of zipfile, for entries that are encrypted or of unknown kinds
+)
 
 
 def write_index(index: Corpus, path: str | os.PathLike[str]) -> None:
@@ -28,15 +33,18 @@ def write_index(index: Corpus, path: str | os.PathLike[str]) -> None:
         "analyzers": index.analyzers,
         "stop_words": index.stop_words,
     }
-    arrays = {
-        "header": _bytes(header),
-        "doc_ids": _bytes(index.doc_ids.tolist()),
-        "words": _bytes(index.words),
-    }
-    for number, field in enumerate(index.fields.values()):
-        arrays |= {f"ids_{number}": field.ids, f"offsets_{number}": field.offsets}
-    with replacing(path) as file:
-        np.savez(file, allow_pickle=False, **arrays)
+    texts = {"header": header, "doc_ids": index.doc_ids.tolist(), "words": index.words}
+    with replacing(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        for name, value in texts.items():
+            archive.writestr(_entry(f"{name}.json"), json.dumps(value))
+        for number, field in enumerate(index.fields.values()):
+            archive.writestr(_entry(f"ids_{number}"), field.ids.astype(_IDS).tobytes())
+            archive.writestr(_entry(f"offsets_{number}"), field.offsets.astype(_OFFSETS).tobytes())
+
+
+def _entry(name: str) -> zipfile.ZipInfo:
+    """Return an entry with the same time always: the same index has the same bytes."""
+    return zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
 
 
 def read_index(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -52,7 +60,7 @@ def read_index(path: str | os.PathLike[str]) -> dict[str, Any]:
             )
         try:
             return _parts(zipfile.ZipFile(file))
-        except (zipfile.BadZipFile, KeyError, TypeError, ValueError, EOFError, NotImplementedError) as error:
+        except _DAMAGE as error:
             raise InputError(
                 f"{path} is no index, or is damaged ({error}); build it again with `directrix index DOCS -o "
                 f"{path}`."
@@ -70,11 +78,11 @@ def _parts(archive: zipfile.ZipFile) -> dict[str, Any]:
     fields = {}
     for number, name in enumerate(names):
         ids, offsets = (
-            _array(archive, f"ids_{number}", np.int32),
-            _array(archive, f"offsets_{number}", np.int64),
+            _array(archive, f"ids_{number}", _IDS),
+            _array(archive, f"offsets_{number}", _OFFSETS),
         )
         fits = len(offsets) == len(doc_ids) + 1 and offsets[0] == 0 and offsets[-1] == len(ids)
-        if not (fits and (np.diff(offsets) >= 0).all() and ids.min(initial=0) >= 0):
+        if not (fits and (offsets[1:] >= offsets[:-1]).all() and ids.min(initial=0) >= 0):
             raise ValueError(f"the offsets of field {name} do not fit its words")
         if ids.max(initial=-1) >= len(words):
             raise ValueError(f"field {name} has a word without a text")
@@ -90,20 +98,13 @@ def _parts(archive: zipfile.ZipFile) -> dict[str, Any]:
     }
 
 
-def _bytes(value: Any) -> Array:
-    return np.frombuffer(json.dumps(value).encode(), dtype=np.uint8)
-
-
 def _json(archive: zipfile.ZipFile, name: str) -> Any:
-    return json.loads(_array(archive, name, np.uint8).tobytes())
+    return json.loads(archive.read(f"{name}.json"))
 
 
-def _array(archive: zipfile.ZipFile, name: str, dtype: Any) -> Array:
-    with archive.open(f"{name}.npy") as member:
-        values = np.lib.format.read_array(member, allow_pickle=False)
-    if values.dtype != dtype or values.ndim != 1:
-        raise ValueError(f"its part {name} is {values.dtype} of {values.ndim} dimensions")
-    return values
+def _array(archive: zipfile.ZipFile, name: str, dtype: str) -> Array:
+    """Return numbers that can be written to: kernels are compiled for those."""
+    return np.frombuffer(archive.read(name), dtype=dtype).astype(dtype[1:])
 
 
 def _texts(values: Any) -> list[str]:
