@@ -39,7 +39,7 @@ from directrix.text.documents import iter_documents
 
 ANALYZER = "porter+stop"
 MEASURES = ("nDCG@10", "AP")
-METHODS = ("ApproxNDCG", "RankSVM", "BoostedLambda")
+METHODS = ("ApproxNDCG", "RankSVM")
 
 
 def main() -> None:
