@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,9 @@ from directrix.experiments.significance.comparisons import Pair
 from directrix.measures.names import measure as parse_measure
 from directrix.parameters import whole
 from directrix.text.build import Progress
-from directrix.text.fusion.methods import fusion_methods
+from directrix.text.fusion.methods import Choose, fusion_methods
 from directrix.text.fusion.pool import pool_of, runs_of
-from directrix.text.fusion.result import BEST_RUN, RRF_60, Fusion, Row, classes_of
+from directrix.text.fusion.result import BEST_RUN, RRF_60, Chosen, Fusion, Row, classes_of
 from directrix.text.fusion.search import Weigher
 from directrix.types import Float64Array
 
@@ -84,54 +85,78 @@ def fuse(  # noqa: PLR0913 - all but the first three are optional and by name
     >>> fusion.apply({"bm25": bm25, "dense": dense}).doc_ids[:2]
     array(['b', 'a'], dtype=object)
     """
-    named = runs_of(runs)
-    known = parse_measure(measure)
-    pool = pool_of(named, qrels)
+    pool = pool_of(runs_of(runs), qrels)
     n_folds, seed = whole(n_folds, "n_folds", "fuse", least=2), whole(seed, "seed", "fuse", least=0)
     n = len(pool.query_ids)
     if n < n_folds:
         raise InputError(f"{n} queries are judged; n_folds={n_folds} need as many or more. Give fewer folds.")
-    known_methods = fusion_methods(has_classes=classes is not None)
-    if method not in ("auto", *known_methods):
-        raise InputError(f"method={method!r}; choose auto or one of {', '.join(known_methods)}.")
-    of_query = classes_of(pool, classes)
-    report = _Steps(progress, (n_folds + 1) * len(known_methods))
-    tested = {name: np.full(n, np.nan) for name in known_methods}
-    for fold in np.array_split(np.random.default_rng(seed).permutation(n), n_folds):
-        rest = np.setdiff1d(np.arange(n), fold)
-        weigher, judge = (Weigher(pool.take(part), known, seed) for part in (rest, fold))
-        for name, choose in known_methods.items():
-            report(name)
-            chosen = choose(weigher, [of_query[q] for q in rest])
-            tested[name][fold] = judge.value_of(chosen.scores(judge.pool, [of_query[q] for q in fold]))
-    whole_pool, found = Weigher(pool, known, seed), {}
-    for name, choose in known_methods.items():
+    known = fusion_methods(has_classes=classes is not None)
+    if method not in ("auto", *known):
+        raise InputError(f"method={method!r}; choose auto or one of {', '.join(known)}.")
+    of_query, report = classes_of(pool, classes), _Steps(progress, (n_folds + 1) * len(known))
+    weigher = Weigher(pool, parse_measure(measure), seed)
+    tested = _tested(weigher, known, of_query, n_folds, report)
+    found = {}
+    for name, choose in known.items():
         report(name)
-        found[name] = choose(whole_pool, of_query)
-    rows = tuple(
-        Row(
-            name,
-            known.summary(whole_pool.value_of(candidate.scores(pool, of_query))),
-            known.summary(tested[name]),
-            _pair(tested, name, BEST_RUN),
-            _pair(tested, name, RRF_60),
-            candidate.of_class[""] if len(candidate.of_class) == 1 else None,
-        )
-        for name, candidate in found.items()
-    )
+        found[name] = choose(weigher, of_query)
+    return _fusion(weigher, found, tested, of_query, method, n_folds)
+
+
+def _tested(
+    weigher: Weigher, known: dict[str, Choose], classes: list[str], n_folds: int, report: _Steps
+) -> dict[str, Float64Array]:
+    """Return for each method the value of every query, with what the other folds chose."""
+    n = len(classes)
+    tested = {name: np.full(n, np.nan) for name in known}
+    for fold in np.array_split(np.random.default_rng(weigher.seed).permutation(n), n_folds):
+        rest = np.setdiff1d(np.arange(n), fold)
+        others, judge = weigher.of(rest), weigher.of(fold)
+        for name, choose in known.items():
+            report(name)
+            chosen = choose(others, [classes[q] for q in rest])
+            tested[name][fold] = judge.value_of(chosen.scores(judge.pool, [classes[q] for q in fold]))
+    return tested
+
+
+def _fusion(
+    weigher: Weigher,
+    found: dict[str, Chosen],
+    tested: dict[str, Float64Array],
+    classes: list[str],
+    method: str,
+    n_folds: int,
+) -> Fusion:
+    rows = tuple(_row(name, found[name], weigher, classes, tested) for name in found)
     winner = max(rows, key=lambda row: row.tested).method if method == "auto" else method
-    single = (known.summary(whole_pool.value(run)) for run in whole_pool.single_runs)
+    names, summary = weigher.pool.names, weigher.measure.summary
+    single = (summary(weigher.value(run)) for run in weigher.single_runs)
     return Fusion(
-        measure=known.name,
-        names=pool.names,
+        measure=weigher.measure.name,
+        names=names,
         method=winner,
         of_class=found[winner].of_class,
         interval=found[winner].interval,
         rows=rows,
-        runs=dict(zip(pool.names, single, strict=True)),
-        n_queries=n,
+        runs=dict(zip(names, single, strict=True)),
+        n_queries=len(classes),
         n_folds=n_folds,
-        seed=seed,
+        seed=weigher.seed,
+    )
+
+
+def _row(
+    name: str, chosen: Chosen, weigher: Weigher, classes: list[str], tested: dict[str, Float64Array]
+) -> Row:
+    """Return what a method is worth, in sample and tested."""
+    summary = weigher.measure.summary
+    return Row(
+        name,
+        summary(weigher.value_of(chosen.scores(weigher.pool, classes))),
+        summary(tested[name]),
+        _pair(tested, name, BEST_RUN),
+        _pair(tested, name, RRF_60),
+        chosen.of_class[""] if len(chosen.of_class) == 1 else None,
     )
 
 
@@ -148,5 +173,6 @@ class _Steps:
 
 
 def _pair(tested: dict[str, Float64Array], name: str, other: str) -> Pair:
-    """Compare two methods by the values of the tested queries."""
-    return compare({name: tested[name], f"{other} ": tested[other]}).pairs[0]
+    """Compare two methods, or one with itself, by the values of the tested queries."""
+    pair = compare({"first": tested[name], "second": tested[other]}).pairs[0]
+    return replace(pair, first=name, second=other)

@@ -43,18 +43,18 @@ class Weigher:
     """
 
     def __init__(self, pool: Pool, measure: RankingMeasure, seed: int) -> None:
-        self.pool, self._measure, self._seed = pool, measure, seed
+        self.pool, self.measure, self.seed = pool, measure, seed
         self._exact = measure.prepare(pool.labels, pool.qptr, doc_ids=pool.doc_ids)
         self._found: dict[Combination, Found] = {}
 
     def of(self, queries: Int64Array) -> Weigher:
         """Return a search on some of the queries."""
-        return Weigher(self.pool.take(queries), self._measure, self._seed)
+        return Weigher(self.pool.take(queries), self.measure, self.seed)
 
     @cached_property
     def _is_reached(self) -> Array:
         """Whether weights can bring the document among those that the measure sees."""
-        return self.pool.is_retrieved & ~beaten(self.pool, self._measure.depth)
+        return self.pool.is_retrieved & ~beaten(self.pool, self.measure.depth)
 
     @cached_property
     def _reached(self) -> Pool:
@@ -64,11 +64,11 @@ class Weigher:
     def _line(self) -> LineSearch:
         part = self._reached
         return LineSearch(
-            self._measure, part.labels, part.qptr, query_weight=self._worth(), doc_ids=part.doc_ids
+            self.measure, part.labels, part.qptr, query_weight=self._worth(), doc_ids=part.doc_ids
         )
 
     def _worth(self) -> Float64Array:
-        pool, part, measure = self.pool, self._reached, self._measure
+        pool, part, measure = self.pool, self._reached, self.measure
         whole = self._exact(np.where(self._is_reached, pool.labels, -np.inf))[0]
         of_part = measure(part.labels, part.labels, part.qptr, doc_ids=part.doc_ids)
         is_some = np.isfinite(of_part) & np.isfinite(whole) & (of_part > 0.0)
@@ -125,7 +125,7 @@ class Weigher:
             point = self._line.best(parts[:, 0], parts[:, 1] - parts[:, 0], within=(0.0, 1.0))
             low, high = (min(max(end, 0.0), 1.0) for end in point.interval)
             return Found(replace(shape, weights=(1.0 - point.t, point.t)), (low, high))
-        rng = np.random.default_rng(self._seed)
+        rng = np.random.default_rng(self.seed)
         drawn = np.concatenate([np.full((1, n), 1.0 / n), np.eye(n), rng.dirichlet(np.ones(n), size=_DRAWN)])
         values = [self._line.value(parts @ start) for start in drawn]
         best_value, best = -np.inf, drawn[0]
