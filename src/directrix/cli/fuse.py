@@ -11,6 +11,7 @@ from typer import Option
 from directrix.cli import options, texts
 from directrix.cli.files import check_writable
 from directrix.cli.output import print_json, print_rows, progress_bar, remark
+from directrix.data.columns import RECOGNISED, ColumnNames
 
 
 def fuse_command(
@@ -35,6 +36,7 @@ def fuse_command(
             help="Print the configuration of opensearch, elasticsearch, vespa, qdrant or weaviate.",
         ),
     ] = None,
+    columns: ColumnNames = RECOGNISED,
     folds: Annotated[int, Option(min=2, help="Folds of queries for cross-validation.")] = 5,
     seed: options.SeedOption = 0,
     form: options.FormatOption = options.Format.table,
@@ -44,20 +46,24 @@ def fuse_command(
     Every method is measured with what all queries choose, and in cross-validation: weights, normaliser and
     constant chosen on the other folds. With -o the combined run of all topics is written to a file.
     """
-    from directrix.cli.scores import check_system_names, system_names
-    from directrix.data.trec.files import read_trec_run
+    from directrix.cli.kinds import tables_of
+    from directrix.cli.scores import check_system_names, named_columns, system_names
+    from directrix.data.trec.files import read_trec_qrels, read_trec_run
     from directrix.text.fusion.engines import configuration
     from directrix.text.fusion.fuse import fuse as best_fusion
 
     with options.usage():
         check_system_names(names, runs)
     check_writable(output, qrels, *runs)
-    read = [read_trec_run(path) for path in runs]
+    tables = tables_of([qrels, *runs], columns)
+    of = named_columns(qrels, tables, columns)
+    read = [read_trec_run(path, **of(path, "score")) for path in runs]
+    judged = read_trec_qrels(qrels, **of(qrels, "label"))
     named = dict(zip(system_names(runs, names, [run.tag for run in read]), read, strict=True))
     of_query = None if classes is None else _classes(classes)
     with progress_bar("fusion") as report:
         found = best_fusion(
-            named, qrels, measure, method=method, classes=of_query, n_folds=folds, seed=seed, progress=report
+            named, judged, measure, method=method, classes=of_query, n_folds=folds, seed=seed, progress=report
         )
     if config is not None:
         text, differs = configuration(config, found.names, found.combination)

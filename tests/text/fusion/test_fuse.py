@@ -130,6 +130,17 @@ def test_the_result_has_what_was_chosen_and_applies_it():
     assert again.weights == pytest.approx(fusion.weights, abs=1e-9)
 
 
+def test_the_best_run_alone_ranks_its_own_documents_in_falling_order():
+    runs, qrels = made()
+    fusion = dx.fuse(runs, qrels, method="best run")
+    best = max(fusion.weights, key=fusion.weights.get)
+    applied = fusion.apply(runs)
+    for q, query in enumerate(applied.query_ids):
+        part = slice(applied.qptr[q], applied.qptr[q + 1])
+        assert set(applied.doc_ids[part]) == set(runs[best][query])
+        assert (np.diff(applied.scores[part]) <= 0).all()
+
+
 def test_a_run_that_is_noise_gets_no_weight_in_the_tested_choice():
     runs, qrels = made(n_queries=40)
     rng = np.random.default_rng(9)

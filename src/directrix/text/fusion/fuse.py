@@ -83,7 +83,7 @@ def fuse(  # noqa: PLR0913 - all but the first three are optional and by name
     >>> fusion.runs
     {'bm25': 0.5, 'dense': 1.0}
     >>> fusion.apply({"bm25": bm25, "dense": dense}).doc_ids[:2]
-    array(['b', 'a'], dtype=object)
+    array(['b', 'c'], dtype=object)
     """
     pool = pool_of(runs_of(runs), qrels)
     n_folds, seed = whole(n_folds, "n_folds", "fuse", least=2), whole(seed, "seed", "fuse", least=0)

@@ -98,7 +98,7 @@ class Fusion:
         return dict(zip(self.names, self.combination.weights, strict=True))
 
     def apply(self, runs: Any, classes: Mapping[Any, Any] | None = None, tag: str = "fused") -> Run:
-        """Combine runs of the same systems for any queries.
+        """Combine runs of the same systems for any queries; documents are by falling score.
 
         Raises
         ------
@@ -113,7 +113,11 @@ class Fusion:
             )
         pool = pool_of({name: given[name] for name in self.names})
         scores = Chosen(self.of_class).scores(pool, classes_of(pool, classes))
-        return Run(tag, pool.query_ids, pool.qptr, object_array(pool.doc_ids), scores)
+        query = np.repeat(np.arange(len(pool.query_ids)), np.diff(pool.qptr))
+        rows = np.lexsort((-scores, query))
+        rows = rows[np.isfinite(scores[rows])]
+        qptr = np.searchsorted(query[rows], np.arange(len(pool.query_ids) + 1)).astype(np.int64)
+        return Run(tag, pool.query_ids, qptr, object_array(pool.doc_ids[rows]), scores[rows])
 
     def tables(self) -> tuple[Table, ...]:
         """Return the single runs and the methods as tables."""
