@@ -28,9 +28,12 @@ def tables(results: Results) -> tuple[Section, ...]:
     """Make Tables 1 to 11, what Theorem 1 says, how often validation chose each C, and MAP at each C."""
     by_name = {one.name: one for one in results.data_sets}
     wanted = [
-        {**table, "data_sets": names}
+        {**table, "data_sets": names, "title": table["title"] + more}
         for table in _PAPER.published["tables"]
-        for names in (table["data_sets"], table.get("with_documents", []))
+        for names, more in (
+            (table["data_sets"], ""),
+            (table.get("with_documents", []), ", collections with documents"),
+        )
     ]
     present = [table for table in wanted if table["data_sets"] and by_name.keys() >= set(table["data_sets"])]
     of_runs, of_methods = (
