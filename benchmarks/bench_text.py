@@ -11,7 +11,7 @@ The collections are Cranfield, CACM and NPL, found as the tests find them.
    t, is over queries. Relevant documents that are no candidates count.
 3. Seconds and peak memory of 42 features of 1,000 queries x 1,000 candidates of 100,000 artificial documents.
    The goal is 300 seconds.
-4. The libraries that find candidates, on the terms of the same documents.
+4. The libraries that find candidates, on the terms of the same documents; tantivy if it is installed.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -69,12 +70,14 @@ def map_of_bm25(collections: dict[str, Texts], anserini: Path | None) -> None:
         runs = {
             "feature": Run.from_scores(q, q.features[:, 0]),
             "bm25s": found,
-            "tantivy": _by_tantivy(index, judged),
         }
+        if find_spec("tantivy"):
+            runs["tantivy"] = _by_tantivy(index, judged)
         if anserini is not None:
             runs["lucene"] = _by_lucene(texts, judged, anserini)
-        values = {of: dx.evaluate("AP", run=run, qrels=texts.qrels)["AP"] for of, run in runs.items()}
-        lucene = values.setdefault("lucene", np.nan)
+        values = dict.fromkeys(("feature", "bm25s", "tantivy", "lucene"), np.nan)
+        values |= {of: dx.evaluate("AP", run=run, qrels=texts.qrels)["AP"] for of, run in runs.items()}
+        lucene = values["lucene"]
         shown = "".join(f"{value:9.4f}" for value in values.values())
         print(f"{name:12}{shown}{values['feature'] - lucene:+18.4f}", flush=True)
 
@@ -151,7 +154,7 @@ def seconds_of_features(n_docs: int) -> None:
         [numbers[term] for term in index.query_terms(text, "english+stop") if term in numbers]
         for text in texts.queries.values()
     ]
-    for library in (_bm25s, _tantivy):
+    for library in (_bm25s, _tantivy) if find_spec("tantivy") else (_bm25s,):
         with multiprocessing.get_context("fork").Pool(1) as pool:
             built, found, memory = pool.apply(_measured, (library, terms, queries))
         print(

@@ -118,8 +118,9 @@ def of_xgboost(data: Any) -> list[list[str]]:
         ["map@10", f"AP@{K}", binary[f"map@{K}"]],
         ["map@10-", f"AP@{K}", binary[f"map@{K}-"]],
         ["map", "AP", binary["map"]],
-        ["ndcg@10, ndcg_exp_gain=False", f"nDCG@{K}", linear[f"ndcg@{K}"]],
     ]
+    if linear != {f"ndcg@{K}": graded[f"ndcg@{K}"]}:  # 3.0 applies the option in training only
+        rows.append(["ndcg@10, ndcg_exp_gain=False", f"nDCG@{K}", linear[f"ndcg@{K}"]])
     return [["xgboost", call, measure, decimals(value), "scores"] for call, measure, value in rows]
 
 
