@@ -29,6 +29,7 @@ LAYERS += [
     "rankers",
     "experiments",
     "reports",
+    "cluster",
     "text",
     "reproductions",
     "interop",

@@ -62,7 +62,7 @@ def short_text(value: object, limit: int = 60) -> str:
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
-EXTRAS = ("arrow", "export", "plot", "pyterrier", "text", "torch")
+EXTRAS = ("arrow", "dask", "export", "plot", "pyterrier", "text", "torch")
 """Groups of optional packages; ``all`` is all of them."""
 
 

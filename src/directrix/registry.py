@@ -139,6 +139,7 @@ PUBLIC = {
     "NotConverged": "errors",
     "Queries": "data.queries",
     "certify": "experiments.optimality",
+    "cluster": "cluster.connect",
     "compare": "experiments.significance",
     "convention": "measures.convention",
     "conventions": "measures.convention",
@@ -165,6 +166,7 @@ PUBLIC = {
     "surrogate": "surrogates.names",
     "tendency": "experiments.tendency",
     "write_letor": "data.letor.write",
+    "write_shards": "data.shards.write",
 }
 """Names of ``directrix`` itself."""
 
@@ -184,6 +186,7 @@ NAMESPACES = {
         "make_texts": "data.synthetic_text",
         "make_web": "data.synthetic",
         "open_parquet": "data.arrow.read",
+        "open_shards": "data.shards.queries",
         "read_parquet": "data.arrow.read",
         "runs_as_features": "data.trec.features",
         "split_queries": "data.split",

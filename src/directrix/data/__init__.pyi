@@ -6,6 +6,7 @@ from directrix.data.arrow.write import write_parquet as write_parquet
 from directrix.data.audits import audit as audit
 from directrix.data.scale import Scale as Scale
 from directrix.data.scaling import fit_scale as fit_scale
+from directrix.data.shards.queries import open_shards as open_shards
 from directrix.data.split import k_folds as k_folds
 from directrix.data.split import letor_folds as letor_folds
 from directrix.data.split import split_queries as split_queries

@@ -39,6 +39,9 @@ def _sample(features: Array | StoredFeatures) -> Array:
     )
     if isinstance(features, np.ndarray):
         return features[chosen]
+    if hasattr(features, "rows"):  # of shards
+        rows: Array = features.rows(chosen)
+        return rows
     out, bounds = np.empty((len(chosen), features.shape[1]), features.dtype), block_rows(features)
     cuts = np.searchsorted(chosen, bounds)
     for number, rows in enumerate(features.spans(itertools.pairwise(bounds))):

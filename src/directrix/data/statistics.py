@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,16 +25,18 @@ def statistics(kind: str, features: Any) -> tuple[Float64Array, Float64Array, Fl
     zeros. `StoredFeatures` are read once.
     """
     with np.errstate(over="ignore", invalid="ignore"):
+        if hasattr(features, "moments"):  # of shards
+            return of_moments(kind, features.moments(kind))
         if isinstance(features, StoredFeatures):
-            return _of_blocks(
-                kind, features.shape[1], features.spans(itertools.pairwise(block_rows(features)))
-            )
+            stored = features.spans(itertools.pairwise(block_rows(features)))
+            return of_moments(kind, moments_of(kind, features.shape[1], stored))
         if is_sparse(features):
             return _of_csr(signed_log(features.data) if kind == "log" else features.data, features)
         low, high = features.min(axis=0).astype(np.float64), features.max(axis=0).astype(np.float64)
         if kind == "log" or np.isnan(low).any():
             spans = itertools.pairwise(block_rows(features))
-            return _of_blocks(kind, features.shape[1], (features[a:b] for a, b in spans))
+            blocks = (features[a:b] for a, b in spans)
+            return of_moments(kind, moments_of(kind, features.shape[1], blocks))
         mean = features.mean(axis=0, dtype=np.float64)
         if kind == "minmax":
             return low, high - low, np.clip(mean, low, high)
@@ -62,28 +64,56 @@ def _of_csr(data: Array, features: Any) -> tuple[Float64Array, Float64Array, Flo
     return mean, np.where(np.isinf(second), np.inf, deviation), mean  # the sum of squares overflowed
 
 
-def _of_blocks(kind: str, d: int, blocks: Iterable[Array]) -> tuple[Float64Array, Float64Array, Float64Array]:
-    """Statistics of blocks, joined as Chan, Golub & LeVeque (1983) do, doi:10.2307/2683386."""
-    n, mean, spread = np.zeros(d), np.zeros(d), np.zeros(d)
-    low, high = np.full(d, np.inf), np.full(d, -np.inf)
+class Moments(NamedTuple):
+    """Of every feature: number, mean, sum of squares about it, least and greatest of the values not missing.
+
+    Where there is no value the last two are infinite.
+    """
+
+    number: Float64Array
+    mean: Float64Array
+    spread: Float64Array
+    low: Float64Array
+    high: Float64Array
+
+    def and_those_of(self, other: Moments) -> Moments:
+        """Return the moments of both, as Chan, Golub & LeVeque (1983) join them, doi:10.2307/2683386."""
+        step, both = other.mean - self.mean, np.maximum(self.number + other.number, 1)
+        return Moments(
+            self.number + other.number,
+            self.mean + step * (other.number / both),
+            self.spread + (other.spread + step**2 * (self.number * other.number / both)),
+            np.fmin(self.low, other.low),
+            np.fmax(self.high, other.high),
+        )
+
+
+def moments_of(kind: str, n_features: int, blocks: Iterable[Array]) -> Moments:
+    """Moments of rows that come in blocks; of their `signed_log` if the kind of scale is "log"."""
+    zeros, infinite = np.zeros(n_features), np.full(n_features, np.inf)
+    total = Moments(zeros, zeros, zeros, infinite, -infinite)
     for given in blocks:
         rows = signed_log(given) if kind == "log" else given
-        low, high = np.fmin(low, np.fmin.reduce(rows, axis=0)), np.fmax(high, np.fmax.reduce(rows, axis=0))
+        low, high = np.fmin.reduce(rows, axis=0), np.fmax.reduce(rows, axis=0)
         gaps = np.isnan(rows).sum(axis=0)
         m = len(rows) - gaps
         if gaps.any():
             rows = np.where(
                 np.isnan(rows), np.nansum(rows, axis=0, dtype=np.float64) / np.maximum(m, 1), rows
             )
-        step = rows.mean(axis=0, dtype=np.float64) - mean
-        both = np.maximum(n + m, 1)
-        spread += rows.var(axis=0, dtype=np.float64) * len(rows) + step**2 * (n * m / both)
-        mean += step * (m / both)
-        n += m
-    low, high = np.where(n > 0, low, 0.0), np.where(n > 0, high, 0.0)
+        mean = rows.mean(axis=0, dtype=np.float64)
+        spread = rows.var(axis=0, dtype=np.float64) * len(rows)
+        total = total.and_those_of(Moments(m, mean, spread, low, high))
+    return total
+
+
+def of_moments(kind: str, of: Moments) -> tuple[Float64Array, Float64Array, Float64Array]:
+    """Return what `statistics` does, from moments."""
+    low, high = np.where(of.number > 0, of.low, 0.0), np.where(of.number > 0, of.high, 0.0)
     if kind == "minmax":
-        return low, high - low, np.clip(mean, low, high)
-    return mean, np.where(low == high, 0.0, np.sqrt(spread / np.maximum(n, 1))), mean
+        return low, high - low, np.clip(of.mean, low, high)
+    deviation = np.sqrt(of.spread / np.maximum(of.number, 1))
+    return of.mean, np.where(low == high, 0.0, deviation), of.mean
 
 
 def percentiles(part: Array) -> Float64Array:

@@ -70,16 +70,25 @@ class Objective:
         One read of the features. Sums run in the order of the parts: the same bits for any
         number of threads. Gradients of at most 128 MiB of parts (or four parts per thread) are kept at once.
         """
+        value, grad = self.sums(params, queries)
+        n_queries = self.n_queries if queries is None else len(queries)
+        return self._with_penalty(value, grad, params, n_queries)
+
+    def sums(self, params: Float64Array, queries: Int64Array | None = None) -> tuple[float, Float64Array]:
+        """Sums over queries of the surrogate and of its gradient, without sign, mean and penalty.
+
+        Takes what `value_and_grad` takes.
+        """
         params, source = self._checked(params), self.source
-        parts, n_queries = source.parts, self.n_queries
+        parts = source.parts
         if queries is not None:
             source, order = self.source.in_memory(self.source.checked(queries))
-            n_queries, parts = len(order), self.kernel.batches(source, order)(0, len(order))
+            parts = self.kernel.batches(source, order)(0, len(order))
         with one_blas_thread():  # here and not in the models: once per gradient, not once per part
-            return self._mean(source, parts, n_queries, params)
+            return self._sums(source, parts, params)
 
-    def _mean(
-        self, source: Source, parts: Sequence[Part], n_queries: int, params: Float64Array
+    def _sums(
+        self, source: Source, parts: Sequence[Part], params: Float64Array
     ) -> tuple[float, Float64Array]:
         at_once = max(4 * get_threads(), _FLOATS_AT_ONCE // max(len(params), 1))
         value, grad = 0.0, np.zeros(len(params))
@@ -89,6 +98,12 @@ class Objective:
             for part_value, part_grad in source.gradients(work, some):
                 value += part_value
                 grad += part_grad
+        return value, grad
+
+    def _with_penalty(
+        self, value: float, grad: Float64Array, params: Float64Array, n_queries: int
+    ) -> tuple[float, Float64Array]:
+        """Loss and gradient from the sums over this number of queries."""
         scale = -1.0 / n_queries
         if not self.penalty.strength:
             return scale * value, scale * grad
@@ -157,11 +172,12 @@ class Objective:
         order: Int64Array,
     ) -> float:
         losses, batches = [], self.kernel.batches(source, order)
-        mean = replace(self, kernel=self.kernel.drawing(order))._mean
+        sums = replace(self, kernel=self.kernel.drawing(order))._sums
         with one_blas_thread():
             for first in range(0, len(order), batch):
                 last = min(first + batch, len(order))
-                loss, grad = mean(source, batches(first, last), last - first, params)
+                value, gradient = sums(source, batches(first, last), params)
+                loss, grad = self._with_penalty(value, gradient, params, last - first)
                 losses.append(loss)
                 step(grad)
         return float(np.mean(losses))

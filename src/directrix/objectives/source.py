@@ -27,6 +27,18 @@ from directrix.types import Float64Array, Int64Array, Model
 Gradient = tuple[float, Float64Array]
 
 
+def checked_positions(queries: Any, n: int) -> Int64Array:
+    """Return positions of some of n queries, or raise `InputError` if they are not, or there is none."""
+    wanted = np.asarray(queries)
+    positions = wanted.ndim == 1 and len(wanted) and np.issubdtype(wanted.dtype, np.integer)
+    if not positions or wanted.min() < 0 or wanted.max() >= n:
+        raise InputError(
+            f"queries={queries!r}: positions of at least one of the {n} queries are needed, integers "
+            f"0 to {n - 1}; pass queries=None for all, numpy.flatnonzero(mask) for those of a mask."
+        )
+    return wanted.astype(np.int64)
+
+
 @dataclass(frozen=True, eq=False)
 class Source(ABC):
     """Queries in parts that fit in a cache, each with what the surrogate prepared of its labels.
@@ -88,14 +100,7 @@ class Source(ABC):
 
     def checked(self, queries: Any) -> Int64Array:
         """Return positions of queries, or raise `InputError` if they are not, or there is none."""
-        wanted, n = np.asarray(queries), self.queries.n_queries
-        positions = wanted.ndim == 1 and len(wanted) and np.issubdtype(wanted.dtype, np.integer)
-        if not positions or wanted.min() < 0 or wanted.max() >= n:
-            raise InputError(
-                f"queries={queries!r}: positions of at least one of the {n} queries are needed, integers "
-                f"0 to {n - 1}; pass queries=None for all, numpy.flatnonzero(mask) for those of a mask."
-            )
-        return wanted.astype(np.int64)
+        return checked_positions(queries, self.queries.n_queries)
 
     @abstractmethod
     def _rows(self, first: int, last: int) -> Any:

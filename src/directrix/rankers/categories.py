@@ -9,6 +9,7 @@ import numpy as np
 
 from directrix.data.categories import Categories
 from directrix.data.queries import Queries
+from directrix.data.shards.queries import ShardedQueries
 from directrix.errors import InputError, short_text
 from directrix.types import is_sparse
 
@@ -51,7 +52,7 @@ def matched(q: Queries, categories: Categories | None, which: str = "the data") 
     return replace(q, features=features, categories=categories)
 
 
-def refuse_categories(q: Queries, what: str) -> None:
+def refuse_categories(q: Queries | ShardedQueries, what: str) -> None:
     """Raise `InputError` if a column of the data holds categories, which ``what`` cannot use."""
     column = next((i for i, names in enumerate(q.categories or ()) if names is not None), None)
     if column is not None:

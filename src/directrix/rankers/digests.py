@@ -11,16 +11,19 @@ import numpy as np
 import scipy.sparse as sp
 
 from directrix.data.queries import Queries
+from directrix.data.shards.queries import ShardedQueries
 from directrix.data.stored import StoredFeatures
 
 _DIGESTS: WeakKeyDictionary[Queries, str] = WeakKeyDictionary()
 
 
-def digest(q: Queries) -> str:
-    """SHA-256 of features, labels and boundaries: the same data give the same text.
+def digest(q: Queries | ShardedQueries) -> str:
+    """SHA-256 of features, labels and boundaries: the same data give the same text; of shards: of files.
 
     Kept per `Queries` object, whose arrays never change: a search computes it once.
     """
+    if isinstance(q, ShardedQueries):
+        return q.manifest.digest
     if q not in _DIGESTS:
         features = q.features
         parts: Iterable[Any] = (
@@ -36,6 +39,6 @@ def digest(q: Queries) -> str:
     return _DIGESTS[q]
 
 
-def same_rows(valid: Queries, q: Queries) -> bool:
+def same_rows(valid: Queries | ShardedQueries, q: Queries | ShardedQueries) -> bool:
     """Whether two data sets have the same features, labels and queries."""
     return valid is q or (valid.n_docs == q.n_docs and digest(valid) == digest(q))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from directrix.data.queries import Queries
+from directrix.data.shards.queries import ShardedQueries
 from directrix.errors import InputError, warn
 from directrix.measures.base import RankingMeasure
 from directrix.parameters import whole
@@ -20,8 +21,8 @@ from directrix.types import Callback, Step
 class Training(NamedTuple):
     """What a ranker is trained on and for; the measure is None where ``fit`` is not told."""
 
-    queries: Queries
-    valid: Queries | None
+    queries: Any  # Queries, or ShardedQueries under `fit_shards`
+    valid: Any  # likewise, or None
     measure: Any
     weights: Weights
     callback: Callback | None = None
@@ -38,7 +39,7 @@ class Training(NamedTuple):
     @property
     def n_given(self) -> int:
         """Number of features, before they are scaled."""
-        return self.queries.n_features // self.n_columns
+        return int(self.queries.n_features) // self.n_columns
 
     def watched(self, measure: RankingMeasure) -> Training:
         """Return the training with a callback that prints every ``verbose``-th step too."""
@@ -49,8 +50,8 @@ class Training(NamedTuple):
 
 def training_for(  # noqa: PLR0913
     ranker: Any,
-    q: Queries,
-    valid: Queries | None,
+    q: Queries | ShardedQueries,
+    valid: Queries | ShardedQueries | None,
     measure: RankingMeasure | str | None,
     weights: Weights,
     callback: Callback | Sequence[Callback] | None,
@@ -61,7 +62,7 @@ def training_for(  # noqa: PLR0913
     check_training(q, valid, allow_missing=ranker.takes_missing)
     if not ranker.takes_categories:
         refuse_categories(q, type(ranker).__name__)
-    if valid is not None:
+    if isinstance(valid, Queries):
         valid = valid if valid is q else matched(valid, q.categories, "the validation data")
     # one object for both is a choice: that of a search on few queries
     if valid is not None and valid is not q and same_rows(valid, q):
@@ -79,7 +80,7 @@ def training_for(  # noqa: PLR0913
     return Training(q, valid, goal, weights, watch, None, every, early_stopping_rounds, q.feature_names)
 
 
-def _check_stopping(ranker: Any, valid: Queries | None, rounds: Any) -> None:
+def _check_stopping(ranker: Any, valid: Any, rounds: Any) -> None:
     whole(rounds, "early_stopping_rounds", "fit")
     if not hasattr(ranker, "patience"):
         raise InputError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from directrix.data.queries import Queries
+from directrix.data.shards.queries import ShardedQueries
 from directrix.data.stored import StoredFeatures
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
@@ -20,11 +21,14 @@ from directrix.measures.dcg import NDCG
 from directrix.models.rows import row_slice
 from directrix.objectives.box import Box
 from directrix.objectives.build import make_objective
+from directrix.objectives.objective import Objective
 from directrix.objectives.penalty import L2
+from directrix.objectives.sharded import sharded_objective
 from directrix.rankers.base import Ranker
 from directrix.rankers.contents import FittedModel
 from directrix.rankers.fitting import Training
 from directrix.rankers.inputs import row_weights
+from directrix.rankers.judging import judge_of_shards
 from directrix.rankers.limits import CONSTRAINTS
 from directrix.rankers.named_trainers import check_box, trainer_of
 from directrix.rankers.starts import given_weights, start_of
@@ -58,6 +62,7 @@ class GradientRanker(StoredRanker):
     nested: ClassVar[tuple[str, ...]] = ("surrogate", "trainer")
     fitted: ClassVar[str] = "coef_"
     """Name of the attribute that holds the fitted parameters."""
+    takes_shards: ClassVar[bool] = True
     moves_smoothly: ClassVar[bool] = False
     """Whether scores change a little where the parameters do."""
     trainers: ClassVar[frozenset[str]]
@@ -123,19 +128,16 @@ class GradientRanker(StoredRanker):
         self._given = None if isinstance(self.start, str) else start
         box = self._box(training)
         start = start if box is None else box.nearest(start)
-        objective = make_objective(
-            data,
-            surrogate,
-            self._model(),
-            penalty=self._penalty(start),
-            doc_weight=weights[0],
-            query_weight=weights[1],
-            box=box,
-        )
+        loss = surrogate, self._model()
+        settings: dict[str, Any] = {"penalty": self._penalty(start), "box": box}
+        if isinstance(data, ShardedQueries):
+            objective: Objective = sharded_objective(data, *loss, **settings)
+        else:
+            by_document, by_query = weights
+            objective = make_objective(data, *loss, **settings, doc_weight=by_document, query_weight=by_query)
         watched = trainer
         if judged is not None:
-            judge = judge_of(measure, judged)
-            watched = BestSoFar(trainer, lambda params: judge(self._scores(params, judged)), self._patience)
+            watched = BestSoFar(trainer, self._judge(measure, judged), self._patience)
         result = (
             kept_start(objective, start)
             if self.max_iter == 0
@@ -145,6 +147,13 @@ class GradientRanker(StoredRanker):
             result = replace(result, params=start, message=f"{result.message}; the start was kept")
         self._params = result.params
         return trainer, result
+
+    def _judge(self, measure: RankingMeasure, judged: Any) -> Callable[[Float64Array], float]:
+        """Mean of a measure over scaled queries as a function of the parameters."""
+        if isinstance(judged, ShardedQueries):
+            return judge_of_shards(measure, self._model(), judged)
+        judge = judge_of(measure, judged)
+        return lambda params: judge(self._scores(params, judged))
 
     def _scored(self, q: Queries) -> Float64Array:
         return self._scores(self._params, q)

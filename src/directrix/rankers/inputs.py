@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from directrix.data.audits import has_order
 from directrix.data.memory import check_room
 from directrix.data.queries import Queries
+from directrix.data.shards.queries import ShardedQueries
 from directrix.data.stored import StoredFeatures
 from directrix.data.validate import has_finite_sum
 from directrix.data.weights import weights_of
@@ -111,7 +112,7 @@ _CHECKED: WeakKeyDictionary[Queries, bool] = WeakKeyDictionary()
 """Whether data whose features stay in a file may have missing values: a search reads them only once."""
 
 
-def check_trainable(q: Queries) -> None:
+def check_trainable(q: Queries | ShardedQueries) -> None:
     """Raise `InputError` for data without rows, features or order, or with labels too high for grades."""
     if q.n_features == 0 or q.n_docs == 0:
         raise InputError(
@@ -123,7 +124,8 @@ def check_trainable(q: Queries) -> None:
         f"a training on {q.n_features:,} features",
         python="Number the features without gaps, or leave some out.",
     )
-    highest = float(q.labels.max())
+    labels = np.array(list(q.manifest.labels)) if isinstance(q, ShardedQueries) else q.labels
+    highest = float(labels.max())
     if highest > _HIGHEST_LABEL:
         raise InputError(
             f"the highest label of the training data is {highest:g}; labels are grades such as 0 to 4, not "
@@ -131,8 +133,8 @@ def check_trainable(q: Queries) -> None:
             python="Map them to grades, e.g. y = numpy.digitize(y, thresholds).",
             shell="Map them to grades.",
         )
-    if not has_order(q):
-        alike = f" (all are {highest:g})" if highest == q.labels.min() else ""
+    if not (q.manifest.n_ordered if isinstance(q, ShardedQueries) else has_order(q)):
+        alike = f" (all are {highest:g})" if highest == labels.min() else ""
         alike = " (one sample)" if q.n_docs == 1 else alike  # scikit-learn's checks look for these words
         raise InputError(
             f"no query of the training data has documents of different labels{alike}, so there is no "
@@ -142,7 +144,9 @@ def check_trainable(q: Queries) -> None:
         )
 
 
-def check_training(q: Queries, valid: Queries | None, *, allow_missing: bool) -> None:
+def check_training(
+    q: Queries | ShardedQueries, valid: Queries | ShardedQueries | None, *, allow_missing: bool
+) -> None:
     """Raise `InputError` for training or validation data that no ranker can use, or this one."""
     check_finite(q, "the training data", allow_missing=allow_missing)
     if valid is not None:
@@ -150,7 +154,9 @@ def check_training(q: Queries, valid: Queries | None, *, allow_missing: bool) ->
     check_trainable(q)
 
 
-def check_valid(valid: Queries, q: Queries, *, allow_missing: bool = False) -> None:
+def check_valid(
+    valid: Queries | ShardedQueries, q: Queries | ShardedQueries, *, allow_missing: bool = False
+) -> None:
     """Raise `InputError` for validation data with other features, or as `check_finite`."""
     if valid.n_features != q.n_features:
         raise InputError(
@@ -163,7 +169,7 @@ def check_valid(valid: Queries, q: Queries, *, allow_missing: bool = False) -> N
     check_finite(valid, "the validation data", allow_missing=allow_missing)
 
 
-def check_names(q: Queries, names: Iterable[str] | None, which: str = "the data") -> None:
+def check_names(q: Queries | ShardedQueries, names: Iterable[str] | None, which: str = "the data") -> None:
     """Raise `InputError` if data name features otherwise than a model, or in another order."""
     if q.feature_names is None or names is None or q.feature_names == (known := tuple(names)):
         return
@@ -177,8 +183,18 @@ def check_names(q: Queries, names: Iterable[str] | None, which: str = "the data"
     )
 
 
-def check_finite(q: Queries, name: str, *, allow_missing: bool = False) -> None:
+def check_finite(q: Queries | ShardedQueries, name: str, *, allow_missing: bool = False) -> None:
     """Raise `InputError` at the first feature that is infinite, or NaN unless that is allowed; one pass."""
+    if isinstance(q, ShardedQueries):
+        gaps = q.manifest.missing
+        if gaps.any() and not allow_missing:
+            column = int(gaps.argmax())
+            raise InputError(
+                f"{q.features.folder}: feature {column + 1} of {name} is missing (NaN) in "
+                f"{int(gaps[column]):,} documents; this model takes no missing values (NaN).",
+                **_FILL,
+            )
+        return
     if isinstance(q.features, StoredFeatures):
         if allow_missing >= _CHECKED.get(q, True) and q in _CHECKED:
             return
@@ -208,8 +224,10 @@ def check_finite(q: Queries, name: str, *, allow_missing: bool = False) -> None:
     )
 
 
-def missing_values(q: Queries) -> int:
+def missing_values(q: Queries | ShardedQueries) -> int:
     """Return the number of features that are NaN, of data that `check_finite` accepted."""
+    if isinstance(q, ShardedQueries):
+        return int(q.manifest.missing.sum())
     if isinstance(q.features, StoredFeatures):
         if not _CHECKED.get(q):
             return 0
@@ -242,9 +260,10 @@ def check_measurable(measure: RankingMeasure, q: Queries) -> None:
     measure.prepare(q.labels, q.qptr, doc_ids=q.doc_ids)
 
 
-def check_reached(measure: Any, q: Queries) -> None:
+def check_reached(measure: Any, q: Queries | ShardedQueries) -> None:
     """Raise `InputError` if a measure finds nothing relevant because all labels are below 1."""
-    if text := unreached([measure], q.labels):
+    labels = list(q.manifest.labels) if isinstance(q, ShardedQueries) else q.labels
+    if text := unreached([measure], labels):
         raise InputError(text)
 
 

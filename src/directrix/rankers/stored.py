@@ -13,6 +13,7 @@ from directrix.data.need import need_queries
 from directrix.data.queries import Queries
 from directrix.data.scale import SCALES, Scale
 from directrix.data.scaling import ScaleUnion, fills_missing, fit_scale, is_scale
+from directrix.data.shards.queries import ShardedQueries
 from directrix.errors import InputError, NotConverged, warn
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.base import Ranker
@@ -147,7 +148,8 @@ class StoredRanker(Saved, Ranker):
         q = matched(q, self.categories_)
         if not self.missing_shows or (self.scale_ is not None and not self.scale_.fills):
             check_finite(q, "the data", allow_missing=self._may_be_missing)
-        return _scaled(q, self.scale_)
+        ready: Queries = _scaled(q, self.scale_)
+        return ready
 
     @abstractmethod
     def _scored(self, q: Queries) -> Float64Array:
@@ -172,6 +174,8 @@ class StoredRanker(Saved, Ranker):
         """Take the model of a file as the fitted one."""
 
 
-def _scaled(q: Queries, scale: Scale | ScaleUnion | None) -> Queries:
+def _scaled(q: Any, scale: Scale | ScaleUnion | None) -> Any:
+    if isinstance(q, ShardedQueries):
+        return q if scale is None else q.scaled(scale)
     # a union has more columns than names
     return q if scale is None else replace(q, features=scale.apply(q.features, q.qptr), feature_names=None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -11,6 +12,8 @@ import scipy.sparse as sp
 
 from directrix.data.need import need_queries
 from directrix.data.queries import Queries
+from directrix.data.shards.opened import OpenShard, Question
+from directrix.data.shards.queries import ShardedQueries
 from directrix.data.weights import weights_of
 from directrix.errors import InputError
 from directrix.measures.gains import check_squared_gains, gains
@@ -19,7 +22,9 @@ from directrix.threads import one_blas_thread, run_chunks
 from directrix.types import Float64Array
 
 
-def regression_start(queries: Queries, *, ridge: float = 1.0, sample_weight: Any = None) -> Float64Array:
+def regression_start(
+    queries: Queries | ShardedQueries, *, ridge: float = 1.0, sample_weight: Any = None
+) -> Float64Array:
     r"""Weights of a ridge regression on the gains, classes reweighted.
 
     .. math:: \min_{w, b} \sum_i u_i (w \cdot x_i + b - g_i)^2 + \rho \lVert w \rVert^2
@@ -29,12 +34,12 @@ def regression_start(queries: Queries, *, ridge: float = 1.0, sample_weight: Any
 
     Parameters
     ----------
-    queries : Queries
+    queries : Queries, or those of `directrix.data.open_shards`
         Training data.
     ridge : float > 0
         rho.
     sample_weight : float (n_docs,), or None
-        Further factors on u.
+        Further factors on u; not for shards.
 
     Returns
     -------
@@ -67,9 +72,11 @@ def regression_start(queries: Queries, *, ridge: float = 1.0, sample_weight: Any
     >>> float(dx.evaluate("nDCG", q.features @ start, q.labels, qptr=q.qptr)["nDCG"]) > 0.9
     True
     """
+    ridge = float(number(ridge, "ridge", "regression_start", above=0.0, example=1.0))
+    if isinstance(queries, ShardedQueries):
+        return _of_shards(queries, ridge)
     need_queries(queries, "regression_start")
     check_squared_gains(queries.labels)
-    ridge = float(number(ridge, "ridge", "regression_start", above=0.0, example=1.0))
     if sample_weight is not None:
         return _fitted(queries, ridge, sample_weight)
     known = _STARTS.setdefault(queries, {})
@@ -83,15 +90,18 @@ _STARTS: WeakKeyDictionary[Queries, dict[float, Float64Array]] = WeakKeyDictiona
 
 
 def _fitted(queries: Queries, ridge: float, sample_weight: Any) -> Float64Array:
-    relevant = queries.labels > 0.0
-    n, n_relevant = queries.n_docs, int(relevant.sum())
+    n, n_relevant = queries.n_docs, int((queries.labels > 0.0).sum())
     weight = weights_of(sample_weight, n, "sample_weight", "document")
     if 0 < n_relevant < n:
-        weight = weight * np.where(relevant, 0.5 * n / n_relevant, 0.5 * n / (n - n_relevant))
+        weight = weight * _class_weights(queries.labels, _halves(n, n_relevant))
     X, gain = queries.features, gains(queries.labels)
     with one_blas_thread():
         if not sp.issparse(X) and n >= X.shape[1]:
-            return _normal_equations(X, gain, weight, ridge)
+            moments = _moments(X, gain, weight)
+            # sums of NumPy in pairs: those of blocks differ in the last bits
+            moments[:2] = weight.sum(), weight @ gain
+            centre, middle = moments[2:] / moments[0], moments[1] / moments[0]
+            return _of_products(_products(X, gain, weight, centre, middle), ridge)
         from sklearn.linear_model import Ridge
 
         model = Ridge(alpha=ridge, solver="auto" if sp.issparse(X) else "cholesky")
@@ -99,30 +109,79 @@ def _fitted(queries: Queries, ridge: float, sample_weight: Any) -> Float64Array:
     return np.asarray(model.coef_, dtype=np.float64)
 
 
-def _normal_equations(X: Any, gain: Float64Array, weight: Float64Array, ridge: float) -> Float64Array:
-    """The solution for dense features: their weighted mean first, then their products about it."""
-    total = weight.sum()
+def _halves(n: int, n_relevant: int) -> tuple[float, float]:
+    """Weights of an irrelevant and of a relevant document: both kinds weigh n/2 in total."""
+    if not 0 < n_relevant < n:
+        return 1.0, 1.0
+    return 0.5 * n / (n - n_relevant), 0.5 * n / n_relevant
 
-    def moments(rows: slice) -> Float64Array:
-        moment: Float64Array = weight[rows] @ X[rows].astype(np.float64)
+
+def _class_weights(labels: Float64Array, halves: tuple[float, float]) -> Float64Array:
+    return np.where(labels > 0.0, halves[1], halves[0])
+
+
+def _moments(X: Any, gain: Float64Array, weight: Float64Array) -> Float64Array:
+    """Sums of the weights, of weighted gains and of weighted features, (2 + n_features,)."""
+
+    def part(rows: slice) -> Float64Array:
+        u = weight[rows]
+        moment: Float64Array = np.append([u.sum(), u @ gain[rows]], u @ X[rows].astype(np.float64))
         return moment
 
-    centre, middle = _summed(moments, len(X)) / total, (weight @ gain) / total
+    return _summed(part, len(X))
 
-    def products(rows: slice) -> Float64Array:
-        with np.errstate(over="ignore", invalid="ignore"):  # refused below
+
+def _products(
+    X: Any, gain: Float64Array, weight: Float64Array, centre: Float64Array, middle: float
+) -> Float64Array:
+    """Weighted products of features with features, and with gains in the last row, about the means."""
+
+    def part(rows: slice) -> Float64Array:
+        with np.errstate(over="ignore", invalid="ignore"):  # refused in `_of_products`
             Z = X[rows] - centre
             U = Z * weight[rows, None]
             return np.vstack([U.T @ Z, (gain[rows] - middle) @ U])
 
-    sums = _summed(products, len(X))
+    return _summed(part, len(X))
+
+
+def _of_products(sums: Float64Array, ridge: float) -> Float64Array:
+    """The solution of the normal equations."""
     if not np.isfinite(sums).all():
         raise InputError(
             "squares of the features are too large for floats.",
             python="Scale them: scale='standard'.",
             shell="Scale them: --scale standard.",
         )
-    return _solved(sums[:-1] + ridge * np.eye(X.shape[1]), sums[-1])
+    return _solved(sums[:-1] + ridge * np.eye(sums.shape[1]), sums[-1])
+
+
+@dataclass(frozen=True, eq=False)
+class _Sums(Question):
+    """The sums of one shard: moments, or products about the means that these give."""
+
+    scale: Any
+    halves: tuple[float, float]
+    moments: Float64Array | None = None
+
+    def answer(self, shard: OpenShard) -> Float64Array:
+        q = shard.queries(self.scale)
+        terms = q.features, gains(q.labels), _class_weights(q.labels, self.halves)
+        with one_blas_thread():
+            if self.moments is None:
+                return _moments(*terms)
+            total, gain, *sums = self.moments.tolist()
+            return _products(*terms, np.array(sums) / total, gain / total)
+
+
+def _of_shards(queries: ShardedQueries, ridge: float) -> Float64Array:
+    """Weights from two questions to the shards."""
+    labels = queries.manifest.labels
+    check_squared_gains(np.array(list(labels)))
+    halves = _halves(queries.n_docs, sum(count for label, count in labels.items() if label > 0.0))
+    question = _Sums(queries.features.scale, halves)
+    moments = queries.ask(question)
+    return _of_products(queries.ask(replace(question, moments=moments)), ridge)
 
 
 def _solved(A: Float64Array, b: Float64Array) -> Float64Array:

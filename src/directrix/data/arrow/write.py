@@ -60,8 +60,11 @@ def write_parquet(q: Queries, path: str | os.PathLike[str]) -> None:
 
 
 @contextlib.contextmanager
-def writing(path: Path) -> Iterator[Callable[[Queries], None]]:
-    """Open a Parquet or Arrow file that takes `Queries`, part by part; the first part decides its columns."""
+def writing(path: Path, *, group_bytes: int = _GROUP_BYTES) -> Iterator[Callable[[Queries], None]]:
+    """Open a Parquet or Arrow file that takes `Queries`, part by part; the first part decides its columns.
+
+    It holds about ``group_bytes`` of features in memory, which become one batch, or group of rows.
+    """
     if not ARROW.is_named(path):
         raise InputError(
             f"{path}: its ending says neither Parquet nor Arrow; name it *.parquet, *.arrow or *.feather, "
@@ -69,14 +72,15 @@ def writing(path: Path) -> Iterator[Callable[[Queries], None]]:
         )
     pa = import_arrow()
     with replacing(path) as file, contextlib.ExitStack() as stack:
-        sink = _Sink(pa, file, stack, path)
+        sink = _Sink(pa, file, stack, path, group_bytes)
         yield sink.add
         sink.finish()
 
 
 class _Sink:
-    def __init__(self, pa: Any, file: Any, stack: contextlib.ExitStack, path: Path) -> None:
+    def __init__(self, pa: Any, file: Any, stack: contextlib.ExitStack, path: Path, group_bytes: int) -> None:
         self._pa, self._file, self._stack, self._path = pa, file, stack, path
+        self._most = group_bytes
         self._is_parquet = path.suffix == ".parquet"
         self._writer: Any = None
         self._schema: Any = None
@@ -85,7 +89,7 @@ class _Sink:
 
     def add(self, q: Queries) -> None:
         qids = _qids_by_row(q)
-        n_rows = max(1, _GROUP_BYTES // max(q.n_features * q.features.dtype.itemsize, 64))
+        n_rows = max(1, self._most // max(q.n_features * q.features.dtype.itemsize, 64))
         for first in range(0, q.n_docs, n_rows):
             cut = slice(first, first + n_rows)
             rows = q.features[cut].toarray() if sp.issparse(q.features) else q.features[cut]
@@ -93,7 +97,7 @@ class _Sink:
             self._bytes += rows.nbytes + 64 * len(rows)
             if self._schema is None:
                 self._open(rows, qids, q)
-            if self._bytes >= _GROUP_BYTES:
+            if self._bytes >= self._most:
                 self._flush()
 
     def finish(self) -> None:

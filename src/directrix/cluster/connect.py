@@ -1,0 +1,84 @@
+"""`directrix.cluster`: who answers for shards while a block runs."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from directrix.data.shards.driver import Driver, driven_by
+from directrix.errors import InputError, short_text
+from directrix.parameters import whole
+
+_NEEDED = (
+    'cluster("local", 4) for 4 processes of this machine, or cluster("dask", client) with a client or the '
+    'address of a scheduler, "tcp://host:8786", is needed'
+)
+
+
+@contextlib.contextmanager
+def cluster(kind: str, target: Any) -> Iterator[Driver]:
+    """Let a cluster train on shards while the block runs.
+
+    Parameters
+    ----------
+    kind : {"local", "dask"}
+        Processes of this machine, or a Dask cluster.
+    target : int, or distributed.Client, or str
+        For "local" the number of processes, for "dask" a client or the address of a scheduler. Under "dask"
+        joblib's work goes there too: candidates of `directrix.crossval` and `directrix.AutoRanker`, with
+        ``n_jobs=-1``.
+
+    Raises
+    ------
+    InputError
+        If the kind is unknown, or the scheduler cannot be reached.
+    MissingExtra
+        For "dask" without Dask.
+
+    Notes
+    -----
+    Every worker answers for some of the shards, about equally many documents, and the answers are merged
+    along a fixed tree: parameters have the same bits for any number of workers. A worker that is lost is
+    replaced by the others, one that joins is used from the next step on. Each worker needs the folder of
+    shards at the same path, and directrix.
+
+    Examples
+    --------
+    >>> import directrix as dx, pathlib, tempfile
+    >>> q, _ = dx.data.make_linear(n_queries=40, docs_per_query=10, n_features=4, seed=0)
+    >>> folder = dx.write_shards(q, pathlib.Path(tempfile.mkdtemp(), "shards"), n_shards=4)
+    >>> here = dx.LinearRanker("ListNet").fit_shards(folder)
+    >>> with dx.cluster("local", 2):
+    ...     there = dx.LinearRanker("ListNet").fit_shards(folder)
+    >>> bool((here.coef_ == there.coef_).all())
+    True
+    """
+    if kind == "local":
+        from directrix.cluster.processes import Processes
+
+        made: contextlib.AbstractContextManager[Driver] = Processes(whole(target, "cluster('local', n)"))
+    elif kind == "dask":
+        from directrix.cluster.dask import Dask
+
+        made = Dask(target)
+    else:
+        raise InputError(f"cluster({short_text(kind)}, ...): {_NEEDED}.")
+    with made as driver, driven_by(driver):
+        yield driver
+
+
+def cluster_of(text: str) -> contextlib.AbstractContextManager[Driver]:
+    """Return the cluster that ``--cluster`` names: "local:4", or "dask://host:8786".
+
+    Raises
+    ------
+    InputError
+        If the text is neither.
+    """
+    if found := re.fullmatch(r"local:(\d{1,4})", text):
+        return cluster("local", int(found[1]))
+    if text.startswith("dask://"):
+        return cluster("dask", "tcp://" + text.removeprefix("dask://"))
+    raise InputError(f"--cluster {text}: local:N, for N processes, or dask://HOST:PORT is needed.")

@@ -1,0 +1,145 @@
+"""A Dask cluster: one task for each worker and step."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, Self
+
+from directrix.data.memory import available_memory
+from directrix.data.shards.driver import ROOM, Driver
+from directrix.data.shards.opened import Task, contiguous
+from directrix.data.shards.tree import Span
+from directrix.errors import InputError, MissingExtra, short_text
+
+_REFRESH = 1.0  # seconds after which the workers are listed again
+_PATIENCE = 60.0  # seconds without any worker
+_ASK = 2.0  # seconds after which a worker that has not answered is looked at
+
+
+class Dask(Driver):
+    """Workers of Dask; a task whose worker is lost goes to another one."""
+
+    def __init__(self, target: Any) -> None:
+        self._target = target
+        self._workers: dict[str, tuple[int, int]] = {}
+        self._listed = 0.0
+        self._stack = contextlib.ExitStack()
+
+    def __enter__(self) -> Self:
+        try:
+            import distributed
+        except ImportError as error:
+            raise MissingExtra("dask", 'cluster("dask", ...)') from error
+        if isinstance(self._target, str):
+            try:
+                self._client = self._stack.enter_context(distributed.Client(self._target, timeout=10))
+            except (OSError, ValueError, TimeoutError) as error:
+                raise InputError(
+                    f"no scheduler of Dask answers at {self._target}: {error}. Start one with `dask "
+                    "scheduler`, and workers with `dask worker ADDRESS`."
+                ) from error
+        elif isinstance(self._target, distributed.Client):
+            self._client = self._target
+        else:
+            raise InputError(
+                f'cluster("dask", {short_text(self._target)}): a distributed.Client, or the address of a '
+                'scheduler is needed, e.g. "tcp://127.0.0.1:8786".'
+            )
+        import joblib
+
+        self._stack.enter_context(self._client.as_current())
+        self._stack.enter_context(joblib.parallel_config(backend="dask"))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def answers(self, task: Task) -> dict[Span, Any]:
+        """Return the answers of all workers; those of a worker that is lost come from another one."""
+        with _told(self._client):
+            workers = self._running()
+            documents = [task.shards[number].documents for number in task.own]
+            runs = contiguous(task.own, documents, len(workers))
+            waiting = {
+                self._submit(replace(task, own=run), address): run
+                for address, run in zip(workers, runs, strict=False)
+            }
+            found: dict[Span, Any] = {}
+            try:
+                while waiting:
+                    self._wait(waiting)
+                    for future in [one for one in waiting if one.done()]:
+                        found.update(future.result())
+                        del waiting[future]
+                    for future, run in [*waiting.items()] if waiting else ():
+                        if self._is_stuck(future):
+                            del waiting[future]
+                            waiting[self._submit(replace(task, own=run), self._running()[0])] = run
+            finally:
+                self._client.cancel([*waiting])
+        return found
+
+    def _submit(self, task: Task, address: str) -> Any:
+        threads, room = self._workers[address]
+        future = self._client.submit(
+            replace(task, threads=threads, room=room), workers=[address], allow_other_workers=True, pure=False
+        )
+        future.address = address
+        return future
+
+    def _wait(self, futures: Any) -> None:
+        import distributed
+
+        with contextlib.suppress(distributed.TimeoutError, TimeoutError):
+            distributed.wait([*futures], timeout=_ASK)
+
+    def _is_stuck(self, future: Any) -> bool:
+        """Whether the task waits for a worker that starts none, because its memory is used up."""
+        return not future.done() and future.address not in self._running()
+
+    def _running(self) -> list[str]:
+        """Addresses of the workers that take tasks, in an order that stays."""
+        end = time.monotonic() + _PATIENCE
+        while time.monotonic() > self._listed + _REFRESH or not self._workers:
+            known = self._client.scheduler_info(n_workers=-1)["workers"]
+            self._workers = {
+                address: (worker["nthreads"], int(ROOM * (worker["memory_limit"] or available_memory())))
+                for address, worker in sorted(known.items())
+                if worker["status"] == "running"
+            }
+            self._listed = time.monotonic()
+            if not self._workers:
+                if self._listed > end:
+                    raise InputError(
+                        f"the cluster had no worker for {_PATIENCE:g} s that takes tasks ({len(known)} that "
+                        "do not: their memory may be used up). Start workers: `dask worker ADDRESS`."
+                    )
+                time.sleep(0.2)
+        return [*self._workers]
+
+
+@contextlib.contextmanager
+def _told(client: Any) -> Iterator[None]:
+    """Say what happened to the cluster, and what to do."""
+    import distributed
+    from distributed.comm.core import CommClosedError
+    from distributed.scheduler import KilledWorker
+
+    address = client.scheduler.address if client.scheduler else "its address"
+    try:
+        yield
+    except KilledWorker as error:
+        raise InputError(
+            "workers ended several times while they worked on the same shards, probably because their "
+            f"memory limit was hit ({error}). Give them more: `dask worker --memory-limit`, or write more and "
+            "smaller shards."
+        ) from error
+    except (distributed.CancelledError, CommClosedError, OSError) as error:
+        raise InputError(
+            f"the scheduler of Dask at {address} was lost ({type(error).__name__}). Start it again.",
+            python="fit_shards(..., checkpoint=PATH) goes on where it was, if it began with a checkpoint.",
+            shell="Then type the same command with --resume, which goes on where it was.",
+        ) from error

@@ -1,0 +1,62 @@
+"""Who answers questions about shards: this process, unless a cluster is chosen."""
+
+from __future__ import annotations
+
+import contextlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextvars import ContextVar
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+from directrix.data.memory import available_memory
+from directrix.data.shards.opened import Task
+from directrix.data.shards.tree import Span, merged, root_of
+
+ROOM = 0.25
+"""Share of the available memory for features that shards hold."""
+
+
+class Driver(ABC):
+    """Gives tasks to processes and merges their answers; the bits do not depend on who answered what."""
+
+    def ask(self, task: Task) -> Any:
+        """Return the merged answer of all shards of a task; None if there are none."""
+        answers = self.answers(task) if task.own else {}
+        return merged(answers, root_of(len(task.shards)), task.question.merge)
+
+    @abstractmethod
+    def answers(self, task: Task) -> dict[Span, Any]:
+        """Return the answers of the shards, merged or not."""
+
+
+class ThisProcess(Driver):
+    """All shards are of this process, one after another; each uses all threads."""
+
+    @cached_property
+    def _room(self) -> int:
+        return int(ROOM * available_memory())
+
+    def answers(self, task: Task) -> dict[Span, Any]:
+        """Answer here."""
+        return replace(task, room=self._room)()
+
+
+_HERE = ThisProcess()
+_DRIVER: ContextVar[Driver | None] = ContextVar("directrix driver", default=None)
+
+
+def current_driver() -> Driver:
+    """Return the driver of the innermost ``with directrix.cluster(...)``, else this process."""
+    return _DRIVER.get() or _HERE
+
+
+@contextlib.contextmanager
+def driven_by(driver: Driver) -> Iterator[Driver]:
+    """Give questions to this driver while the block runs."""
+    token = _DRIVER.set(driver)
+    try:
+        yield driver
+    finally:
+        _DRIVER.reset(token)

@@ -1,0 +1,151 @@
+"""A shard in the process that answers for it."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from directrix.data.arrow.read import open_parquet
+from directrix.data.queries import Queries
+from directrix.data.shards.manifest import Shard
+from directrix.data.shards.tree import Span, merged, spans_of
+from directrix.errors import InputError
+from directrix.threads import set_threads
+
+_KEPT = 4  # of what questions prepare for a shard: two objectives, two measures
+_OPENED: OrderedDict[tuple[str, Shard], OpenShard] = OrderedDict()
+_MOST_OPENED = 4096
+_LOCK = threading.Lock()
+
+
+class Question:
+    """What is asked of every shard; a frozen value that can be pickled.
+
+    A subclass has a method ``answer``. Answers of neighbours are merged by `merge`, left before right: arrays
+    are added, lists are joined.
+    """
+
+    def answer(self, shard: OpenShard) -> Any:
+        """Return the answer of one shard, which has at least one document."""
+        raise NotImplementedError
+
+    def merge(self, left: Any, right: Any) -> Any:
+        """Return the answer of two neighbours together."""
+        return left + right
+
+
+class OpenShard:
+    """One shard, opened: its queries, and what questions have prepared for it."""
+
+    def __init__(self, folder: Path, number: int, shard: Shard, *, is_held: bool) -> None:
+        self.folder, self.number, self.shard, self.is_held = folder, number, shard, is_held
+        self._kept: OrderedDict[Any, Any] = OrderedDict()
+        self._lock = threading.RLock()
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self.folder / self.shard.file
+
+    @cached_property
+    def stored(self) -> Queries:
+        """Its queries, with features in the file; `InputError` if that is not the one of the manifest."""
+        try:
+            size = self.path.stat().st_size
+        except OSError as error:
+            raise InputError(
+                f"shard {self.number}: {self.path} cannot be opened on this machine ({error.strerror}); all "
+                "workers need the folder of shards at the same path. Mount or copy it."
+            ) from error
+        q = open_parquet(self.path) if size == self.shard.bytes else None
+        if q is None or (q.n_docs, q.n_queries) != (self.shard.documents, self.shard.queries):
+            raise InputError(
+                f"shard {self.number}: {self.path} is not the file that the manifest describes "
+                f"({self.shard.bytes:,} bytes, {self.shard.queries:,} queries, {self.shard.documents:,} "
+                "documents). Write the shards again."
+            )
+        return q
+
+    def queries(self, scale: Any = None, *, in_memory: bool = False) -> Queries:
+        """Return its queries, scaled, with their features in memory if there is room, or they must be."""
+        q = self.stored
+        if in_memory or self.is_held:
+            q = replace(q, features=q.features.read(0, q.n_docs))
+        return (
+            q if scale is None else replace(q, features=scale.apply(q.features, q.qptr), feature_names=None)
+        )
+
+    def kept(self, key: Any, make: Callable[[], Any]) -> Any:
+        """Return what ``make`` made for this key; only the last few are kept."""
+        with self._lock:
+            if key not in self._kept:
+                self._kept[key] = make()
+                while len(self._kept) > _KEPT:
+                    self._kept.popitem(last=False)
+            self._kept.move_to_end(key)
+            return self._kept[key]
+
+
+@dataclass(frozen=True)
+class Task:
+    """A question to some shards of a folder, for one process."""
+
+    folder: str
+    shards: tuple[Shard, ...]
+    """All of the folder."""
+    own: tuple[int, ...]
+    """Numbers of those that this process answers for."""
+    question: Question
+    room: int = 0
+    """Bytes of files whose features the process may hold in memory: faster, and the same bits."""
+    threads: int | None = None
+    """Of the kernels; None = as they are set."""
+
+    def __call__(self) -> dict[Span, Any]:
+        """Return the answers, merged as far as these shards allow."""
+        if self.threads is not None:
+            set_threads(self.threads)
+        answers: dict[Span, Any] = {}
+        for number in self.own:
+            answers[number, number + 1] = self.question.answer(self._opened(number))
+        present = [number for number, shard in enumerate(self.shards) if shard.documents]
+        spans = spans_of(self.own, present, len(self.shards))
+        return {span: merged(answers, span, self.question.merge) for span in spans}
+
+    def _opened(self, number: int) -> OpenShard:
+        """Return a shard that this process keeps open from one question to the next."""
+        shard = self.shards[number]
+        key = os.path.join(self.folder, shard.file), shard
+        with _LOCK:
+            if key not in _OPENED:
+                held = sum(one.shard.bytes for one in _OPENED.values() if one.is_held)
+                is_held = held + shard.bytes <= self.room
+                _OPENED[key] = OpenShard(Path(self.folder), number, shard, is_held=is_held)
+                while len(_OPENED) > _MOST_OPENED:
+                    _OPENED.popitem(last=False)
+            _OPENED.move_to_end(key)
+            return _OPENED[key]
+
+
+def contiguous(numbers: Iterable[int], weights: Iterable[int], n_parts: int) -> list[tuple[int, ...]]:
+    """Cut numbers into at most ``n_parts`` runs of about equal weight: neighbours are merged where they are.
+
+    Examples
+    --------
+    >>> contiguous([0, 1, 2, 3], [5, 1, 1, 5], 2)
+    [(0, 1), (2, 3)]
+    """
+    items, given = list(numbers), list(weights)
+    total = sum(given)
+    runs: list[list[int]] = [[] for _ in range(n_parts)]
+    before = 0
+    for number, weight in zip(items, given, strict=True):
+        runs[min(n_parts - 1, (2 * before + weight) * n_parts // (2 * total))].append(number)
+        before += weight
+    return [tuple(run) for run in runs if run]

@@ -1,0 +1,213 @@
+"""`ShardedQueries`: training data in shards, which are asked and never read whole."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+from directrix.data.categories import Categories
+from directrix.data.files import path_of
+from directrix.data.shards.driver import current_driver
+from directrix.data.shards.manifest import Manifest, read_manifest
+from directrix.data.shards.opened import OpenShard, Question, Task
+from directrix.data.statistics import Moments, moments_of
+from directrix.data.stored import StoredFeatures
+from directrix.errors import InputError
+from directrix.types import Array, Int64Array
+
+
+@dataclass(frozen=True, eq=False)
+class ShardedFeatures:
+    """The features of shards: their form, and how they are scaled where they are read."""
+
+    folder: Path
+    manifest: Manifest
+    scale: Any = None
+    n_columns: int = 1
+    """Columns for each feature of the files after the scale."""
+
+    ndim = 2
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of documents and of features."""
+        return self.manifest.n_docs, self.manifest.n_features * self.n_columns
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """float32 or float64."""
+        return np.dtype(self.manifest.dtype)
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one value."""
+        return int(self.dtype.itemsize)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
+        raise self.refusal("this")
+
+    def refusal(self, what: str) -> InputError:
+        """Return the error for work that needs all features in one place."""
+        return InputError(
+            f"{self.folder}: its features are in shards, and {what} needs them in one place. LinearRanker "
+            "and MLPRanker are trained where the shards are.",
+            python="For anything else type directrix.data.read_parquet(folder).",
+            shell="For anything else leave out --cluster: the folder is then read as one table.",
+        )
+
+    def ask(self, question: Question) -> Any:
+        """Return the merged answer of all shards."""
+        manifest = self.manifest
+        task = Task(os.fspath(self.folder), manifest.shards, manifest.present, question)
+        return current_driver().ask(task)
+
+    def moments(self, kind: str) -> Moments:
+        """Moments of all documents: from the manifest, for "log" by one pass over the shards."""
+        moments: Moments = self.ask(_MomentsOf(kind)) if kind == "log" else self.manifest.moments
+        return moments
+
+    def rows(self, documents: Int64Array) -> Array:
+        """Return the features of some documents, ascending numbers over all shards, in memory."""
+        found: list[Array] = self.ask(_RowsOf(documents, tuple(self.starts.tolist())))
+        return np.concatenate(found)
+
+    @property
+    def starts(self) -> Int64Array:
+        """Number of the first document of every shard, and of all documents."""
+        starts: Int64Array = np.cumsum([0, *(shard.documents for shard in self.manifest.shards)])
+        return starts
+
+
+@dataclass(frozen=True, eq=False)
+class ShardedQueries:
+    """Documents of many queries in shards; made by `open_shards`.
+
+    It knows what the manifest says, and asks the shards, through the `directrix.cluster` that is chosen, for
+    anything else.
+    """
+
+    features: ShardedFeatures
+    feature_names: tuple[str, ...] | None
+    categories: Categories | None = None
+
+    def __repr__(self) -> str:
+        manifest = self.manifest
+        return (
+            f"ShardedQueries({manifest.n_queries:,} queries, {manifest.n_docs:,} documents, "
+            f"{self.n_features:,} features {manifest.dtype}, {len(manifest.shards):,} shards)"
+        )
+
+    @property
+    def manifest(self) -> Manifest:
+        """What is in the shards."""
+        return self.features.manifest
+
+    @property
+    def n_docs(self) -> int:
+        """Number of documents."""
+        return self.manifest.n_docs
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries."""
+        return self.manifest.n_queries
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return self.features.shape[1]
+
+    def scaled(self, scale: Any) -> ShardedQueries:
+        """Return the same queries, scaled where they are read; a union has more columns than names."""
+        features = replace(self.features, scale=scale, n_columns=scale.n_columns)
+        return replace(self, features=features, feature_names=None)
+
+    def ask(self, question: Question) -> Any:
+        """Return the merged answer of all shards."""
+        return self.features.ask(question)
+
+    def verify(self) -> None:
+        """Compare every file with its SHA-256 in the manifest; `InputError` for the first that differs."""
+        self.ask(_Verification())
+
+
+def open_shards(folder: str | os.PathLike[str] | ShardedQueries) -> ShardedQueries:
+    """Open a folder of shards, as `directrix.write_shards` makes it; only the manifest is read.
+
+    Parameters
+    ----------
+    folder : path
+        All workers need it at the same path.
+
+    Raises
+    ------
+    InputError
+        If it has no manifest, or a damaged one. Files are checked when they are first read.
+
+    Examples
+    --------
+    >>> import directrix as dx, pathlib, tempfile
+    >>> q, _ = dx.data.make_linear(n_queries=20, docs_per_query=10, n_features=4, seed=0)
+    >>> folder = dx.write_shards(q, pathlib.Path(tempfile.mkdtemp(), "shards"), n_shards=4)
+    >>> dx.data.open_shards(folder)
+    ShardedQueries(20 queries, 200 documents, 4 features float64, 4 shards)
+    """
+    if isinstance(folder, ShardedQueries):
+        return folder
+    path = path_of(folder).absolute()
+    manifest = read_manifest(path)
+    return ShardedQueries(ShardedFeatures(path, manifest), manifest.feature_names, manifest.categories)
+
+
+@dataclass(frozen=True)
+class _MomentsOf(Question):
+    kind: str
+
+    def answer(self, shard: OpenShard) -> Moments:
+        features = shard.stored.features
+        return moments_of(self.kind, features.shape[1], (rows for _, rows in blocks(shard, features)))
+
+    def merge(self, left: Moments, right: Moments) -> Moments:
+        return left.and_those_of(right)
+
+
+def blocks(shard: OpenShard, features: StoredFeatures) -> Any:
+    """Rows of a shard in blocks of whole queries."""
+    return features.blocks(shard.stored.qptr)
+
+
+@dataclass(frozen=True, eq=False)
+class _RowsOf(Question):
+    documents: Int64Array
+    starts: tuple[int, ...]
+
+    def answer(self, shard: OpenShard) -> list[Array]:
+        first, last = self.starts[shard.number : shard.number + 2]
+        low, high = np.searchsorted(self.documents, [first, last])
+        wanted, features = self.documents[low:high] - first, shard.stored.features
+        found = np.empty((len(wanted), features.shape[1]), features.dtype)
+        for begin, rows in blocks(shard, features):
+            a, b = np.searchsorted(wanted, [begin, begin + len(rows)])
+            found[a:b] = rows[wanted[a:b] - begin]
+        return [found]
+
+
+@dataclass(frozen=True)
+class _Verification(Question):
+    def answer(self, shard: OpenShard) -> int:
+        import hashlib
+
+        with shard.path.open("rb") as file:
+            if hashlib.file_digest(file, "sha256").hexdigest() != shard.shard.sha256:
+                raise InputError(
+                    f"shard {shard.number}: {shard.path} has changed since it was written: its SHA-256 is "
+                    "another than that in the manifest. Write the shards again."
+                )
+        return 1

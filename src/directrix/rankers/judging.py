@@ -1,0 +1,90 @@
+"""Measures on shards: every shard evaluates its queries, and sums or values come back."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import pickle
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from directrix.data.queries import Queries
+from directrix.data.shards.opened import OpenShard, Question
+from directrix.data.shards.queries import ShardedQueries
+from directrix.data.stored import StoredFeatures
+from directrix.measures.base import RankingMeasure
+from directrix.models.scoring import scores_of
+from directrix.rankers.training import evaluator_of, values_of
+from directrix.types import Float64Array, Model
+
+
+def judge_of_shards(
+    measure: RankingMeasure, model: Model, shards: ShardedQueries
+) -> Callable[[Float64Array], float]:
+    """Mean of a measure over scaled queries in shards as a function of a model's parameters."""
+
+    def judge(params: Float64Array) -> float:
+        return float(means_on_shards(measure, model, shards, params[None])[0])
+
+    return judge
+
+
+def means_on_shards(
+    measure: RankingMeasure, model: Model, shards: ShardedQueries, params: Float64Array
+) -> Float64Array:
+    """Means of a measure at vectors of parameters (k, n_params), by one question; NaN if undefined."""
+    totals, counts = shards.ask(SumsOfMeasure(measure, model, shards.features.scale, params))
+    return np.where(counts > 0, totals / np.maximum(counts, 1), math.nan)
+
+
+@dataclass(frozen=True, eq=False)
+class SumsOfMeasure(Question):
+    """Sums over queries of a measure, and the number of queries for which it is defined: (2, k)."""
+
+    measure: RankingMeasure
+    model: Model
+    scale: Any
+    params: Float64Array
+
+    def answer(self, shard: OpenShard) -> Float64Array:
+        """Return the sums of one shard; features are read once for all parameters."""
+        key = "measure", repr(self.measure), hashlib.sha256(pickle.dumps(self.scale)).hexdigest()
+        q, values = shard.kept(key, lambda: self._prepared(shard))
+        is_stored = isinstance(q.features, StoredFeatures)
+        blocks = (rows for _, rows in q.features.blocks(q.qptr)) if is_stored else (q.features,)
+        scores = [scores_of(self.model, self.params, rows) for rows in blocks]
+        found = np.array([values(of) for of in np.concatenate(scores, axis=1)])
+        return np.array([np.nansum(found, axis=1), np.isfinite(found).sum(axis=1)])
+
+    def _prepared(self, shard: OpenShard) -> tuple[Queries, Callable[[Float64Array], Float64Array]]:
+        q = shard.queries(self.scale)
+        return q, evaluator_of(self.measure, q)
+
+
+def values_on_shards(
+    ranker: Any, shards: ShardedQueries, measures: Sequence[RankingMeasure]
+) -> dict[str, Float64Array]:
+    """Value of each measure for every query, in the order of the shards, by a fitted ranker of any kind.
+
+    The ranker is sent to the shards; features of one shard are in memory at a time. Raises `InputError` as
+    ``predict_queries``.
+    """
+    values = np.concatenate(shards.ask(ValuesOf(ranker, tuple(measures))), axis=1)
+    return {measure.name: row for measure, row in zip(measures, values, strict=True)}
+
+
+@dataclass(frozen=True, eq=False)
+class ValuesOf(Question):
+    """Values of measures for every query, (n_measures, n_queries), of one shard after the other."""
+
+    ranker: Any
+    measures: tuple[RankingMeasure, ...]
+
+    def answer(self, shard: OpenShard) -> list[Float64Array]:
+        """Return the values of one shard."""
+        q = shard.queries(in_memory=True)
+        scores = self.ranker.predict_queries(q)
+        return [np.array([values_of(measure, scores, q) for measure in self.measures])]
