@@ -121,8 +121,8 @@ TARGETS = {
 
 COMMANDS = (
     *("train", "predict", "evaluate", "compare", "crossval", "certify", "tendency"),
-    *("describe", "explain", "export", "convert", "features", "index", "candidates", "text_features"),
-    *("rerank", "fuse", "reconcile", "methods", "reproduce", "demo", "doctor"),
+    *("describe", "explain", "export", "convert", "shard", "features", "index", "candidates"),
+    *("text_features", "rerank", "fuse", "reconcile", "methods", "reproduce", "demo", "doctor"),
 )
 """Commands in the order of ``directrix --help``; each is a function of the same name in
 ``directrix.cli``, or NAME_command where the library has a function NAME."""

@@ -12,6 +12,7 @@ from directrix.cli.files import check_writable, features_for
 from directrix.cli.output import print_json, print_rows, progress_bar, remark
 from directrix.data.columns import RECOGNISED, ColumnNames
 from directrix.data.formats import read_file
+from directrix.data.shards.chosen import is_on_cluster
 from directrix.errors import InputError
 
 _STEPS = "0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9,1"
@@ -68,8 +69,13 @@ def certify(
         _check_polish(output, len(goals), polish=polish, other_test=exact or one_weight)
     check_writable(output, model, data)
     ranker = load(model)
-    queries = read_file(data, missing=missing.value, columns=columns)
-    queries = features_for(queries, ranker, data, model, by_position=by_position)
+    if is_on_cluster():
+        from directrix.data.shards.queries import open_shards
+
+        queries: Any = open_shards(data)
+    else:
+        queries = read_file(data, missing=missing.value, columns=columns)
+        queries = features_for(queries, ranker, data, model, by_position=by_position)
     rows: list[dict[str, Any]] = []
     for goal in goals or [ranker.measure_]:
         rows.append(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import shutil
@@ -19,6 +20,7 @@ from directrix.cli.options import without_default
 from directrix.data.columns import ColumnNames
 
 _WITHOUT_NUMBERS = ("methods", "doctor")  # commands
+_ON_CLUSTERS = ("train", "evaluate", "compare", "certify", "crossval")  # commands
 _OUTPUTS = ("output", "report", "thresholds", "page", "against")  # the last names an input a second time
 
 
@@ -57,8 +59,21 @@ _COLUMNS: dict[str, Any] = {
 _OF_RUNS = {"score_column": _option("--score-column", "scores of runs")}
 
 
+_CLUSTER = Annotated[
+    str | None,
+    without_default(
+        metavar="local:N|dask://HOST:PORT",
+        help="Where to compute: N processes of this machine, or a Dask cluster. Data are then a folder of "
+        "`directrix shard`; crossval spreads its trainings.",
+    ),
+]
+
+
 def with_inputs(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command that takes ``-`` for a file, and options in place of a parameter ``columns``."""
+    """Return a command that takes ``-`` for a file, and options in place of a parameter ``columns``.
+
+    Some also get ``--cluster``, and run within that cluster.
+    """
     signature = inspect.signature(command, eval_str=True)
     columns = _COLUMNS | (_OF_RUNS if {"rankings", "runs"} & signature.parameters.keys() else {})
     parameters = []
@@ -70,18 +85,31 @@ def with_inputs(command: Callable[..., None]) -> Callable[..., None]:
             for key, kind in options.items()
         ]
 
+    if command.__name__ in _ON_CLUSTERS:
+        parameters.append(
+            inspect.Parameter("cluster", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_CLUSTER)
+        )
+
     @functools.wraps(command)
     def run(**given: Any) -> None:
         if command.__name__ not in _WITHOUT_NUMBERS:
             check_address_space()
         if "columns" in signature.parameters:
             given["columns"] = _names({name: given.pop(name) for name in columns})
-        with _standard_input(given) as replaced:
+        with _on_cluster(given.pop("cluster", None)), _standard_input(given) as replaced:
             command(**replaced)
 
     run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in parameters}
     return run
+
+
+def _on_cluster(text: str | None) -> contextlib.AbstractContextManager[Any]:
+    if text is None:
+        return contextlib.nullcontext()
+    from directrix.cluster.connect import cluster_of
+
+    return cluster_of(text)
 
 
 def _names(given: dict[str, str | None]) -> ColumnNames:

@@ -18,6 +18,7 @@ from directrix.data.columns import ColumnNames
 from directrix.data.files import open_data, readable, short_name
 from directrix.data.formats import QRELS, read_file
 from directrix.data.problems import Problem, raise_problems
+from directrix.data.shards.chosen import is_on_cluster
 from directrix.data.trec.files import Qrels, Run, read_trec_qrels, read_trec_run, run_text
 from directrix.data.trec.join import join_trec
 from directrix.data.trec.qrels import document_names
@@ -27,6 +28,7 @@ from directrix.types import Float64Array
 
 if TYPE_CHECKING:
     from directrix.data.queries import Queries
+    from directrix.data.shards.queries import ShardedQueries
 
 _LINE_END = re.compile(r"\r\n|\r|\n")  # str.splitlines also ends lines at control characters
 
@@ -116,19 +118,34 @@ def judged_rankings(
         from directrix.rankers.loading import load  # scikit-learn: a second that score files do not need
 
         models[path] = load(path)
-    q = read_file(data, missing=missing.value, columns=columns)
+    shards = None
+    if is_on_cluster():
+        from directrix.data.shards.queries import open_shards
+
+        shards = open_shards(data)
+    q = read_file(data, missing=missing.value, columns=columns) if shards is None else shards.judged()
     ids = tuple(map(str, q.query_ids))
     doc_ids = None if q.doc_ids is None else np.array(document_names(q), dtype=object)
     judged = []
     for name, path in zip(system_names(rankings, names), rankings, strict=True):
         if path in models:
-            same = features_for(q, models[path], data, path, by_position=by_position)
-            scores = models[path].predict_queries(same)
+            scores = _scores(models[path], q, shards, data, path, by_position=by_position)
         else:
             scores = read_scores(path, q.n_docs, data)[q.rows]
         arrays = {"scores": scores, "labels": q.labels, "qptr": q.qptr, "doc_ids": doc_ids}
         judged.append(JudgedRanking(name, ids, arrays, frozenset(ids)))
     return judged
+
+
+def _scores(
+    ranker: Any, q: Queries, shards: ShardedQueries | None, data: Path, path: Path, *, by_position: bool
+) -> Float64Array:
+    """Scores of a model, on the cluster if there is one."""
+    if shards is not None:
+        return shards.scores(ranker)
+    same = features_for(q, ranker, data, path, by_position=by_position)
+    scores: Float64Array = ranker.predict_queries(same)
+    return scores
 
 
 def _read_trec(

@@ -16,7 +16,8 @@ from directrix.cli.files import check_writable, same_features
 from directrix.cli.memory import read_or_open
 from directrix.cli.output import print_json, print_rows, progress_bar, remark
 from directrix.data.columns import RECOGNISED, ColumnNames
-from directrix.data.formats import format_of
+from directrix.data.formats import format_of, read_file
+from directrix.data.shards.chosen import is_on_cluster, is_sharded
 from directrix.errors import InputError
 
 if TYPE_CHECKING:
@@ -106,6 +107,9 @@ def train(
     columns: ColumnNames = RECOGNISED,
     by_position: options.ByPositionOption = False,
     stream: _Stream = None,
+    resume: Annotated[
+        bool, Option("--resume", help="With --cluster: go on with a training that ended early.")
+    ] = False,
     form: options.FormatOption = options.Format.table,
 ) -> None:
     """Train a ranker for the measure you report, and write it as JSON.
@@ -124,6 +128,14 @@ def train(
     if report is not None:
         _check_report(report, output, train, valid)
     start = time.perf_counter()
+    if is_on_cluster():
+        _check_shards(train, valid, report, folds, time_budget)
+        with progress_bar(f"training {method} for {measure}") as progress:
+            result = _train_shards(plan, train, valid, output, seed, progress, resume=resume)
+        _save(result, output, form, start)
+        return
+    if resume:
+        raise InputError("--resume goes on with a training on shards; add --cluster, or leave it out.")
     queries = read_or_open(train, missing, columns, stream=stream)
     plan = with_features(plan, nonnegative, monotone, queries)
     validation = None
@@ -143,16 +155,53 @@ def train(
             n_jobs=jobs,
             progress=progress,
         )
-    result.ranker.save(output)
-    _print(result, form)
-    _print_remarks(result)
-    remark(f"saved: {output} ({time.perf_counter() - start:.1f} s)")
+    _save(result, output, form, start)
     if report is not None:
         from directrix.reports.training import write_training_report
 
         names = str(train), str(valid)
         write_training_report(result, report, queries, validation, names=names, command=context.obj)
         remark(f"open: {report}")
+
+
+def _save(result: Search, output: Path, form: options.Format, start: float) -> None:
+    result.ranker.save(output)
+    _print(result, form)
+    _print_remarks(result)
+    remark(f"saved: {output} ({time.perf_counter() - start:.1f} s)")
+
+
+def _check_shards(
+    train: Path, valid: Path | None, report: Path | None, folds: int | None, time_budget: float | None
+) -> None:
+    """Refuse what a training on shards does not have, before a cluster works."""
+    if not is_sharded(train):
+        raise InputError(
+            f"{train} is no folder of shards, which --cluster needs; type `directrix shard {train} "
+            "SHARDS` first."
+        )
+    if valid is None:
+        raise InputError("--cluster needs validation data, a file or a folder of shards: add --valid.")
+    given = {"--report": report, "--folds": folds, "--time-budget": time_budget}
+    for option, value in given.items():
+        if value is not None:
+            raise InputError(f"{option} is not for a training on shards; leave it out.")
+
+
+def _train_shards(
+    plan: SearchPlan, train: Path, valid: Any, output: Path, seed: int, progress: Any, *, resume: bool
+) -> Search:
+    """Train on the cluster; answers of the shards are kept beside the model until it is done."""
+    from directrix.data.shards.journal import keeping_answers
+    from directrix.data.shards.queries import open_shards
+    from directrix.rankers.selection.sharded import search_shards
+
+    answers = output.with_name(f"{output.name}.answers")
+    if not resume:
+        answers.unlink(missing_ok=True)
+    judged = open_shards(valid) if is_sharded(valid) else read_file(valid)
+    with keeping_answers(answers):
+        return search_shards(plan, open_shards(train), judged, seed=seed, progress=progress)
 
 
 def _check_report(report: Path, output: Path, train: Path, valid: Path | None) -> None:

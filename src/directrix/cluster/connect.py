@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from directrix.data.shards.driver import Driver, driven_by
+from directrix.data.shards.chosen import driven_by
+from directrix.data.shards.driver import Driver
 from directrix.errors import InputError, short_text
 from directrix.parameters import whole
 

@@ -134,8 +134,8 @@ def _told(client: Any) -> Iterator[None]:
     except KilledWorker as error:
         raise InputError(
             "workers ended several times while they worked on the same shards, probably because their "
-            f"memory limit was hit ({error}). Give them more: `dask worker --memory-limit`, or write more and "
-            "smaller shards."
+            f"memory limit was hit ({error}). Give them more (`dask worker --memory-limit`), or write "
+            "more and smaller shards."
         ) from error
     except (distributed.CancelledError, CommClosedError, OSError) as error:
         raise InputError(

@@ -203,7 +203,7 @@ class GradientRanker(StoredRanker):
         return self._given if is_given else super().parameter_to_save(name)
 
 
-def decompose(ranker: Ranker, q: Queries) -> tuple[Model, Float64Array, Queries, GradientRanker]:
+def decompose(ranker: Ranker, q: Any) -> tuple[Model, Float64Array, Any, GradientRanker]:
     """Return the model, a copy of the parameters, the scaled data, and the ranker that has them.
 
     The ranker is a `LinearRanker`, an `MLPRanker`, or an `AutoRanker` that chose one of them. Raises

@@ -1,11 +1,11 @@
-"""Measures on shards: every shard evaluates its queries, and sums or values come back."""
+"""Measures on shards: every shard evaluates its queries, and sums come back."""
 
 from __future__ import annotations
 
 import hashlib
 import math
 import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from directrix.data.shards.queries import ShardedQueries
 from directrix.data.stored import StoredFeatures
 from directrix.measures.base import RankingMeasure
 from directrix.models.scoring import scores_of
-from directrix.rankers.training import evaluator_of, values_of
+from directrix.rankers.training import evaluator_of
 from directrix.types import Float64Array, Model
 
 
@@ -62,29 +62,3 @@ class SumsOfMeasure(Question):
     def _prepared(self, shard: OpenShard) -> tuple[Queries, Callable[[Float64Array], Float64Array]]:
         q = shard.queries(self.scale)
         return q, evaluator_of(self.measure, q)
-
-
-def values_on_shards(
-    ranker: Any, shards: ShardedQueries, measures: Sequence[RankingMeasure]
-) -> dict[str, Float64Array]:
-    """Value of each measure for every query, in the order of the shards, by a fitted ranker of any kind.
-
-    The ranker is sent to the shards; features of one shard are in memory at a time. Raises `InputError` as
-    ``predict_queries``.
-    """
-    values = np.concatenate(shards.ask(ValuesOf(ranker, tuple(measures))), axis=1)
-    return {measure.name: row for measure, row in zip(measures, values, strict=True)}
-
-
-@dataclass(frozen=True, eq=False)
-class ValuesOf(Question):
-    """Values of measures for every query, (n_measures, n_queries), of one shard after the other."""
-
-    ranker: Any
-    measures: tuple[RankingMeasure, ...]
-
-    def answer(self, shard: OpenShard) -> list[Float64Array]:
-        """Return the values of one shard."""
-        q = shard.queries(in_memory=True)
-        scores = self.ranker.predict_queries(q)
-        return [np.array([values_of(measure, scores, q) for measure in self.measures])]

@@ -138,14 +138,15 @@ class StoredRanker(Saved, Ranker):
     def _ready(self, q: Queries) -> Queries:
         """Queries as the fitted model takes them: checked, and scaled."""
         check_is_fitted(self)
-        need_queries(q, "predict_queries")
+        if not isinstance(q, ShardedQueries):
+            need_queries(q, "predict_queries")
         if q.n_features != self.n_features_in_:
             raise InputError(
                 f"the data have {q.n_features} features, the model was trained on {self.n_features_in_}; "
                 "give data with the same features in the same order."
             )
         check_names(q, getattr(self, "feature_names_in_", None))
-        q = matched(q, self.categories_)
+        q = q if isinstance(q, ShardedQueries) else matched(q, self.categories_)
         if not self.missing_shows or (self.scale_ is not None and not self.scale_.fills):
             check_finite(q, "the data", allow_missing=self._may_be_missing)
         ready: Queries = _scaled(q, self.scale_)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from contextvars import ContextVar
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 from directrix.data.memory import available_memory
+from directrix.data.shards.chosen import CHOSEN
 from directrix.data.shards.opened import Task
 from directrix.data.shards.tree import Span, merged, root_of
 
@@ -44,19 +42,9 @@ class ThisProcess(Driver):
 
 
 _HERE = ThisProcess()
-_DRIVER: ContextVar[Driver | None] = ContextVar("directrix driver", default=None)
 
 
 def current_driver() -> Driver:
     """Return the driver of the innermost ``with directrix.cluster(...)``, else this process."""
-    return _DRIVER.get() or _HERE
-
-
-@contextlib.contextmanager
-def driven_by(driver: Driver) -> Iterator[Driver]:
-    """Give questions to this driver while the block runs."""
-    token = _DRIVER.set(driver)
-    try:
-        yield driver
-    finally:
-        _DRIVER.reset(token)
+    driver: Driver = CHOSEN.get() or _HERE
+    return driver

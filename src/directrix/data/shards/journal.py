@@ -14,7 +14,8 @@ from typing import IO, Any
 import numpy as np
 
 from directrix.data.files import path_of, readable
-from directrix.data.shards.driver import Driver, current_driver, driven_by
+from directrix.data.shards.chosen import driven_by
+from directrix.data.shards.driver import Driver, current_driver
 from directrix.data.shards.opened import Task
 from directrix.data.shards.tree import Span
 from directrix.errors import InputError

@@ -15,11 +15,11 @@ import numpy as np
 from directrix.data.atomic import replacing
 from directrix.data.categories import Categories, categories_from
 from directrix.data.files import readable
+from directrix.data.shards.chosen import MANIFEST, is_sharded
 from directrix.data.statistics import Moments
 from directrix.errors import InputError, short_text
 from directrix.types import Float64Array
 
-MANIFEST = "shards.json"
 _FORMAT = "directrix-shards/1"
 _MOST_SHARDS, _MOST_FEATURES = 1 << 16, 1 << 24
 _ROWS = ("number", "mean", "spread", "low", "high")  # of the moments
@@ -99,11 +99,6 @@ class Manifest:
         }
         with replacing(folder / MANIFEST) as file:
             file.write(json.dumps(data, indent=1, allow_nan=False).encode())
-
-
-def is_sharded(path: Path) -> bool:
-    """Whether a path is a folder of shards, by its manifest."""
-    return path.is_dir() and (path / MANIFEST).is_file()
 
 
 def read_manifest(folder: Path) -> Manifest:

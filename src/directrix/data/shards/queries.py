@@ -9,15 +9,17 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from directrix.data.arrow.read import open_parquet
 from directrix.data.categories import Categories
 from directrix.data.files import path_of
+from directrix.data.queries import Queries
 from directrix.data.shards.driver import current_driver
 from directrix.data.shards.manifest import Manifest, read_manifest
 from directrix.data.shards.opened import OpenShard, Question, Task
 from directrix.data.statistics import Moments, moments_of
 from directrix.data.stored import StoredFeatures
 from directrix.errors import InputError
-from directrix.types import Array, Int64Array
+from directrix.types import Array, Float64Array, Int64Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,6 +135,19 @@ class ShardedQueries:
         """Return the merged answer of all shards."""
         return self.features.ask(question)
 
+    def scores(self, ranker: Any) -> Float64Array:
+        """Return the score of every document, in the order of the shards, by a fitted ranker of any kind.
+
+        The ranker is sent to the shards; the features of one shard at a time are in memory. Raises
+        `InputError` as ``predict_queries``.
+        """
+        scores: Float64Array = np.concatenate(self.ask(_ScoresBy(ranker)))
+        return scores
+
+    def judged(self) -> Queries:
+        """Return labels and queries in memory; the features stay in the files."""
+        return open_parquet(self.features.folder)
+
     def verify(self) -> None:
         """Compare every file with its SHA-256 in the manifest; `InputError` for the first that differs."""
         self.ask(_Verification())
@@ -197,6 +212,14 @@ class _RowsOf(Question):
             a, b = np.searchsorted(wanted, [begin, begin + len(rows)])
             found[a:b] = rows[wanted[a:b] - begin]
         return [found]
+
+
+@dataclass(frozen=True, eq=False)
+class _ScoresBy(Question):
+    ranker: Any
+
+    def answer(self, shard: OpenShard) -> list[Float64Array]:
+        return [self.ranker.predict_queries(shard.queries(in_memory=True))]
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from directrix.data.queries import Queries
+from directrix.data.shards.queries import ShardedQueries
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.line_search import LineSearch
@@ -21,6 +22,7 @@ from directrix.objectives.objective import Objective
 from directrix.rankers.base import Ranker
 from directrix.rankers.gradient import decompose
 from directrix.rankers.inputs import check_finite, check_scores
+from directrix.rankers.judging import means_on_shards
 from directrix.rankers.training import mean_over_queries
 from directrix.threads import run_chunks
 from directrix.trainers.requirements import varying_features
@@ -38,7 +40,7 @@ class Point:
 
     model: Model  # linear or a network
     params: Float64Array
-    queries: Queries  # scaled as the model needs them
+    queries: Any  # Queries or ShardedQueries, scaled as the model needs them
     query_weight: Float64Array | None = None  # in the mean over queries
     ranker: Any = None  # of these parameters
 
@@ -63,13 +65,15 @@ class Point:
                 "out, or test a linear model."
             )
         q = self.queries
+        if not isinstance(q, Queries):
+            raise q.features.refusal("exact=True")
         return LineSearch(measure, q.labels, q.qptr, query_weight=self.query_weight, doc_ids=q.doc_ids)
 
 
 def point_of(ranker_or_params: Any, data: Any, measure: Any) -> tuple[Point, RankingMeasure]:
     """Return the point, and the measure that it is tested for; see `certify`."""
     if isinstance(ranker_or_params, Ranker):
-        if not isinstance(data, Queries):
+        if not isinstance(data, Queries | ShardedQueries):
             raise InputError(
                 f"data is a {type(data).__name__}; a ranker scales its data itself and is tested on Queries, "
                 "e.g. read_letor(path)."
@@ -93,7 +97,7 @@ def _point_of_params(params: Any, data: Any) -> Point:
             f"ranker_or_params is a {type(params).__name__}; a fitted LinearRanker or MLPRanker is needed, "
             "or weights: one for every feature, shape (n_features,)."
         ) from None
-    if isinstance(data, Queries):
+    if isinstance(data, Queries | ShardedQueries):
         point = Point(LinearModel(), vector, data)
         n_params = data.n_features
     elif isinstance(data, Objective) and isinstance(data.model, LinearModel | MLPModel):
@@ -119,7 +123,8 @@ class Judge:
 
     def __init__(self, point: Point, measure: RankingMeasure) -> None:
         self.point, self.measure, q = point, measure, point.queries
-        self._ready = measure.prepare(q.labels, q.qptr, doc_ids=q.doc_ids)
+        if isinstance(q, Queries):
+            self._ready = measure.prepare(q.labels, q.qptr, doc_ids=q.doc_ids)
         self.value = float(self.means(point.params[None])[0])
         """The mean at the point itself."""
         if np.isnan(self.value):
@@ -138,6 +143,8 @@ class Judge:
         The same bits as ``ranker.score`` with those parameters, for any number of vectors and of threads.
         At most 4 million scores, 32 MiB, are held at a time, or those of one vector.
         """
+        if isinstance(self.point.queries, ShardedQueries):
+            return means_on_shards(self.measure, self.point.model, self.point.queries, params)
         means = np.empty(len(params))
         at_once = max(1, _SCORES_AT_ONCE // max(self.point.queries.n_docs, 1))
         for first in range(0, len(params), at_once):

@@ -219,7 +219,7 @@ def run_trial(
         on_train, on_judge = ranker.predict_queries(fold.train), ranker.predict_queries(fold.judge)
         values.append(values_of(measure, on_judge, fold.judge))
         trained.append(mean_over_queries(values_of(measure, on_train, fold.train)))
-        steps.append(_steps(ranker.result_.counts))
+        steps.append(steps_of(ranker.result_.counts))
         spread = spread_within_queries(on_train, fold.train)
         scores.append(on_judge / spread if spread > 0.0 else np.zeros(len(on_judge)))
         seconds += fit.seconds + working_time() - begun
@@ -277,6 +277,7 @@ def _is_defined(measure: RankingMeasure, q: Queries) -> bool:
     return not np.isnan(values_of(measure, np.zeros(q.n_docs), q)).all()
 
 
-def _steps(counts: Mapping[str, int]) -> int:
+def steps_of(counts: Mapping[str, int]) -> int:
+    """Return the steps of the ranker that was kept, from the counts of its training."""
     names = ("best", "iterations", "epochs", "rounds")
     return next((int(counts[name]) for name in names if name in counts), 0)

@@ -1,0 +1,36 @@
+"""What commands ask before they import anything heavy: is a cluster chosen, is a folder one of shards."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+MANIFEST = "shards.json"
+
+CHOSEN: ContextVar[Any] = ContextVar("directrix driver", default=None)
+"""The driver of the innermost ``with directrix.cluster(...)``; None = this process."""
+
+
+def is_on_cluster() -> bool:
+    """Whether questions about shards leave this process."""
+    return CHOSEN.get() is not None
+
+
+@contextlib.contextmanager
+def driven_by(driver: T) -> Iterator[T]:
+    """Give questions to this driver while the block runs."""
+    token = CHOSEN.set(driver)
+    try:
+        yield driver
+    finally:
+        CHOSEN.reset(token)
+
+
+def is_sharded(path: Path) -> bool:
+    """Whether a path is a folder of shards, by its manifest."""
+    return path.is_dir() and (path / MANIFEST).is_file()
