@@ -30,11 +30,20 @@ class Driver(ABC):
 
 
 class ThisProcess(Driver):
-    """All shards are of this process, one after another; each uses all threads."""
+    """All shards are of this process, one after another; each uses all threads.
+
+    Parameters
+    ----------
+    room : int, optional
+        Bytes of features that shards may hold in memory. Default: a quarter of what is available.
+    """
+
+    def __init__(self, room: int | None = None) -> None:
+        self._given = room
 
     @cached_property
     def _room(self) -> int:
-        return int(ROOM * available_memory())
+        return int(ROOM * available_memory()) if self._given is None else self._given
 
     def answers(self, task: Task) -> dict[Span, Any]:
         """Answer here."""

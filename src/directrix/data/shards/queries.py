@@ -112,6 +112,11 @@ class ShardedQueries:
         return self.features.manifest
 
     @property
+    def labels(self) -> NoReturn:
+        """Refuse: labels are in the shards, and trainers that look at them need all of them."""
+        raise self.features.refusal("this trainer")
+
+    @property
     def n_docs(self) -> int:
         """Number of documents."""
         return self.manifest.n_docs

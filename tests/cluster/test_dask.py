@@ -1,0 +1,141 @@
+"""Real Dask clusters: a scheduler and workers as separate processes."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+
+import numpy as np
+import psutil
+import pytest
+
+import directrix as dx
+from directrix import InputError, MissingExtra
+
+distributed = pytest.importorskip("distributed", reason="needs the extra dask")
+
+
+class Cluster:
+    """A scheduler, and workers with one thread each."""
+
+    def __init__(self, folder):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
+        self.folder, self.workers = folder, []
+        port = self.address.rpartition(":")[2]
+        self.scheduler = self._start("scheduler", "--host", "127.0.0.1", "--port", port)
+
+    def _start(self, kind, *arguments):
+        command = [sys.executable, "-m", f"distributed.cli.dask_{kind}", *arguments, "--no-dashboard"]
+        with (self.folder / "log").open("a") as log:
+            return subprocess.Popen(command, stdout=log, stderr=log, cwd=self.folder)
+
+    def add(self):
+        settings = "--nthreads", "1", "--memory-limit", "2GB", "--no-nanny"
+        self.workers.append(self._start("worker", self.address, *settings))
+
+    def close(self):
+        for process in (*self.workers, self.scheduler):
+            for child in (
+                psutil.Process(process.pid).children(recursive=True) if process.poll() is None else ()
+            ):
+                child.kill()
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture(scope="module")
+def started(tmp_path_factory):
+    cluster = Cluster(tmp_path_factory.mktemp("dask"))
+    cluster.add()
+    cluster.add()
+    yield cluster
+    cluster.close()
+
+
+@pytest.fixture(scope="module")
+def client(started):
+    with distributed.Client(started.address, timeout=30) as client:
+        client.wait_for_workers(2, timeout=60)
+        yield client
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    q = dx.data.make_cubic(n_queries=60, docs_per_query=10, n_features=5, seed=0)
+    return dx.write_shards(q, tmp_path_factory.mktemp("data") / "shards", 5)
+
+
+def fitted(folder, **settings):
+    return dx.LinearRanker("ApproxNDCG", scale="standard", max_iter=40).fit_shards(folder, **settings)
+
+
+def test_the_same_bits_as_in_one_process(client, folder):
+    with dx.cluster("dask", client):
+        there = fitted(folder)
+    here = fitted(folder)
+    assert np.array_equal(there.coef_, here.coef_)
+    assert there.result_.trace == here.result_.trace
+
+
+def test_trainings_of_a_cross_validation_go_there(client):
+    q = dx.data.make_cubic(n_queries=30, docs_per_query=10, n_features=5, seed=0)
+    with dx.cluster("dask", client):
+        found = dx.search(q, method="RankNet", measure="AP", folds=3, n_jobs=2)
+    assert found.name == dx.search(q, method="RankNet", measure="AP", folds=3).name
+
+
+def test_a_worker_is_killed_and_another_joins(started, client, folder):
+    wanted, seen = fitted(folder), []
+
+    def disturb(step):
+        seen.append(step.iteration)
+        if step.iteration == 3:
+            os.kill(started.workers[-1].pid, signal.SIGKILL)
+        if step.iteration == 5:
+            started.add()
+
+    with dx.cluster("dask", client):
+        ranker = fitted(folder, callback=disturb)
+    assert np.array_equal(ranker.coef_, wanted.coef_)
+    assert seen == list(range(len(seen)))
+    assert len(seen) > 8
+
+
+def test_a_lost_scheduler_is_said_and_the_checkpoint_goes_on(folder, tmp_path):
+    cluster = Cluster(tmp_path)
+    try:
+        cluster.add()
+        path = tmp_path / "answers"
+
+        def lose(step):
+            if step.iteration == 4:
+                cluster.scheduler.kill()
+
+        with (
+            pytest.raises(InputError, match="scheduler of Dask at .* was lost"),
+            dx.cluster("dask", cluster.address),
+        ):
+            fitted(folder, callback=lose, checkpoint=path)
+    finally:
+        cluster.close()
+    assert path.stat().st_size > 100
+    assert np.array_equal(fitted(folder, checkpoint=path).coef_, fitted(folder).coef_)
+
+
+def test_no_scheduler_and_no_client():
+    with (
+        pytest.raises(InputError, match="no scheduler of Dask answers"),
+        dx.cluster("dask", "tcp://127.0.0.1:9"),
+    ):
+        pass
+    with pytest.raises(InputError, match="is needed"), dx.cluster("dask", 3):
+        pass
+
+
+def test_without_dask(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(MissingExtra, match=r"directrix\[dask\]"), dx.cluster("dask", "tcp://127.0.0.1:9"):
+        pass

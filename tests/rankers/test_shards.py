@@ -1,0 +1,133 @@
+"""Rankers that are trained on shards: in this process, with a checkpoint, and refused."""
+
+import numpy as np
+import pytest
+
+import directrix as dx
+from directrix import InputError
+from directrix.data.shards.chosen import driven_by
+from directrix.data.shards.driver import Driver, ThisProcess
+
+
+@pytest.fixture(scope="module")
+def q():
+    return dx.data.make_linear(n_queries=120, docs_per_query=12, n_features=6, seed=0)[0]
+
+
+@pytest.fixture(scope="module")
+def folder(q, tmp_path_factory):
+    cut = [q.take(range(40)), q.take([]), q.take(range(40, 45)), q.take(range(45, 90))]
+    return dx.write_shards(cut, tmp_path_factory.mktemp("data") / "shards")
+
+
+@pytest.fixture(scope="module")
+def valid(q, tmp_path_factory):
+    return dx.write_shards(q.take(range(90, 120)), tmp_path_factory.mktemp("data") / "valid", 2)
+
+
+RANKERS = {
+    "L-BFGS": lambda: dx.LinearRanker("ApproxNDCG", scale="standard", l2=1e-3),
+    "conjugate gradients, annealed": lambda: dx.LinearRanker(
+        "SmoothNDCG", trainer=dx.Anneal(dx.CG()), l2=1e-2
+    ),
+    "cutting planes": lambda: dx.LinearRanker("SVMMap", trainer="cutting-plane", l2=1e-2),
+    "convexified": lambda: dx.LinearRanker("Dorm(k=5)", trainer="cutting-plane", l2=1e-2),
+    "Adam": lambda: dx.LinearRanker("ApproxNDCG", trainer=dx.Adam(epochs=3, batch=16), scale="log"),
+    "restarts": lambda: dx.LinearRanker("ApproxAP", trainer=dx.Restarts(dx.LBFGS(max_iter=20), 3), l2=1e-3),
+    "bounds": lambda: dx.LinearRanker("ListNet", bounds="nonnegative"),
+    "network": lambda: dx.MLPRanker("ListNet", hidden=(4,), trainer="lbfgs", max_iter=15, random_state=0),
+}
+
+
+@pytest.mark.parametrize("name", RANKERS)
+def test_the_quality_is_that_of_one_data_set(q, folder, valid, name):
+    train, judged = q.take(range(90)), q.take(range(90, 120))
+    ours = RANKERS[name]().fit_shards(folder, valid, measure="nDCG@5")
+    theirs = RANKERS[name]().fit_queries(train, judged, measure="nDCG@5")
+    values = [
+        ranker.score(judged.features, judged.labels, group=np.diff(judged.qptr)) for ranker in (ours, theirs)
+    ]
+    assert abs(values[0] - values[1]) < 0.01
+    assert ours.training_["data"]["documents"] == train.n_docs
+
+
+def test_validation_in_shards_and_in_memory_are_the_same(q, folder, valid):
+    make = RANKERS["L-BFGS"]
+    ours = make().fit_shards(folder, valid, measure="nDCG@5")
+    theirs = make().fit_shards(folder, q.take(range(90, 120)), measure="nDCG@5")
+    np.testing.assert_array_equal(ours.coef_, theirs.coef_)
+    scores = [row["score"] for ranker in (ours, theirs) for row in ranker.result_.trace]
+    half = len(scores) // 2
+    np.testing.assert_allclose(scores[:half], scores[half:], rtol=1e-12)
+
+
+def test_scores_of_shards_are_those_of_the_documents(q, folder):
+    for ranker in (dx.LinearRanker("ListNet", scale="query-minmax"), dx.BoostedRanker("RankNet", n_estimators=3)):
+        fitted = ranker.fit_queries(q)
+        shards = dx.data.open_shards(folder)
+        np.testing.assert_array_equal(shards.scores(fitted), fitted.predict_queries(q.take(range(90))))
+        assert shards.judged().n_docs == 90 * 12
+
+
+def test_the_certificate_is_that_of_one_data_set(q, folder):
+    ranker = dx.LinearRanker("ListNet", scale="standard").fit_queries(q)
+    ours = dx.certify(ranker, dx.data.open_shards(folder), "nDCG@5", eps=0.2, delta=0.2)
+    theirs = dx.certify(ranker, q.take(range(90)), "nDCG@5", eps=0.2, delta=0.2)
+    np.testing.assert_allclose(ours.value, theirs.value, rtol=1e-12)
+    assert ours.n_rising == theirs.n_rising
+    with pytest.raises(InputError, match="in shards"):
+        dx.certify(ranker, dx.data.open_shards(folder), "nDCG@5", exact=True)
+
+
+class Failing(Driver):
+    """Counts the questions, and is lost after some of them."""
+
+    def __init__(self, n):
+        self.n, self.asked = n, 0
+
+    def answers(self, task):
+        self.asked += 1
+        if self.asked > self.n:
+            raise InputError("the cluster was lost")
+        return ThisProcess().answers(task)
+
+
+@pytest.mark.parametrize("name", ["L-BFGS", "Adam", "network", "cutting planes"])
+def test_a_training_goes_on_where_it_was(folder, valid, tmp_path, name):
+    path, whole = tmp_path / "answers", RANKERS[name]()
+    with driven_by(Failing(10**6)) as counting:
+        whole.fit_shards(folder, valid, measure="nDCG@5")
+    for lost_after in (counting.asked // 3, counting.asked // 3):
+        with driven_by(Failing(lost_after)), pytest.raises(InputError, match="was lost"):
+            RANKERS[name]().fit_shards(folder, valid, measure="nDCG@5", checkpoint=path)
+    content = path.read_bytes()
+    path.write_bytes(content[:-3])  # the last answer was being written
+    with driven_by(Failing(10**6)) as rest:
+        resumed = RANKERS[name]().fit_shards(folder, valid, measure="nDCG@5", checkpoint=path)
+    assert np.array_equal(resumed._params, whole._params)
+    assert rest.asked <= counting.asked - 2 * (counting.asked // 3) + 3
+    assert not path.exists()
+
+
+def test_other_files_are_no_checkpoints(folder, tmp_path):
+    (tmp_path / "mine").write_text("a letter")
+    with pytest.raises(InputError, match="no file of answers"):
+        dx.LinearRanker("ListNet").fit_shards(folder, checkpoint=tmp_path / "mine")
+    assert (tmp_path / "mine").read_text() == "a letter"
+    with pytest.raises(InputError, match="cannot be written"):
+        dx.LinearRanker("ListNet").fit_shards(folder, checkpoint=tmp_path / "none" / "here")
+
+
+def test_refused(q, folder, tmp_path):
+    with pytest.raises(InputError, match="training AutoRanker needs them in one place"):
+        dx.AutoRanker().fit_shards(folder)
+    with pytest.raises(InputError, match="no folder of shards"):
+        dx.LinearRanker().fit_shards(tmp_path)
+    other = dx.write_shards(dx.data.make_cubic(9, 5, 3, seed=0), tmp_path / "other", 2)
+    with pytest.raises(InputError, match="validation data have 3 features"):
+        dx.LinearRanker().fit_shards(folder, other)
+    alike = dx.Queries.from_arrays(q.features, np.ones(q.n_docs), group=np.diff(q.qptr))
+    with pytest.raises(InputError, match="no order to learn"):
+        dx.LinearRanker("ListNet").fit_shards(dx.write_shards(alike, tmp_path / "alike", 2))
+    with pytest.raises(InputError, match="in one place"):
+        dx.LinearRanker("ListNet", trainer="coordinate-ascent").fit_shards(folder)
