@@ -27,6 +27,7 @@ LAYERS = {
     "rankers": "Rankers",
     "experiments": "Experiments",
     "reports": "Reports",
+    "cluster": "Clusters",
     "text": "Text and runs",
     "export": "Exports",
     "interop": "Boosters and PyTerrier",

@@ -62,7 +62,7 @@ def test_validation_in_shards_and_in_memory_are_the_same(q, folder, valid):
 
 
 def test_scores_of_shards_are_those_of_the_documents(q, folder):
-    for ranker in (dx.LinearRanker("ListNet", scale="query-minmax"), dx.BoostedRanker("RankNet", n_estimators=3)):
+    for ranker in (dx.LinearRanker("ListNet", scale="query-minmax"), dx.BoostedRanker("RankNet", n_trees=3)):
         fitted = ranker.fit_queries(q)
         shards = dx.data.open_shards(folder)
         np.testing.assert_array_equal(shards.scores(fitted), fitted.predict_queries(q.take(range(90))))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import pickle
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -71,21 +72,31 @@ class Dask(Driver):
             try:
                 while waiting:
                     self._wait(waiting)
-                    for future in [one for one in waiting if one.done()]:
-                        found.update(future.result())
+                    done = [future for future in waiting if future.done()]
+                    for answers in self._client.gather(done):
+                        found.update(answers)
+                    for future in done:
                         del waiting[future]
                     for future, run in [*waiting.items()] if waiting else ():
                         if self._is_stuck(future):
                             del waiting[future]
                             waiting[self._submit(replace(task, own=run), self._running()[0])] = run
             finally:
-                self._client.cancel([*waiting])
+                if waiting:
+                    self._client.cancel([*waiting])
         return found
 
     def _submit(self, task: Task, address: str) -> Any:
+        from distributed.protocol.pickle import dumps
+
         threads, room = self._workers[address]
+        # as bytes, since Dask prints and walks through what it is given, which takes longer than a step
         future = self._client.submit(
-            replace(task, threads=threads, room=room), workers=[address], allow_other_workers=True, pure=False
+            _answered,
+            dumps(replace(task, threads=threads, room=room)),
+            workers=[address],
+            allow_other_workers=True,
+            pure=False,
         )
         future.address = address
         return future
@@ -119,6 +130,12 @@ class Dask(Driver):
                     )
                 time.sleep(0.2)
         return [*self._workers]
+
+
+def _answered(task: bytes) -> dict[Span, Any]:
+    """Answer on a worker, for a task that the client of the same cluster pickled."""
+    answers: dict[Span, Any] = pickle.loads(task)()
+    return answers
 
 
 @contextlib.contextmanager

@@ -12,7 +12,6 @@ import numpy as np
 from directrix.data.queries import Queries
 from directrix.data.shards.queries import ShardedQueries
 from directrix.errors import InputError
-from directrix.measures.base import RankingMeasure
 from directrix.rankers.judging import judge_of_shards
 from directrix.rankers.method import Trial
 from directrix.rankers.selection import choose
@@ -50,92 +49,99 @@ def search_shards(
     InputError
         If none of the methods can be trained on shards, or as ``fit_shards``.
     """
-    target = Target(plan.measure, seed=seed)
-    able = [trial for trial in plan.trials if target.ranker(trial).takes_shards]
-    quick = [trial for trial in able if not _asks_for_each_query(target.ranker(trial))]
-    if len({trial.method.name for trial in able}) > 1:
-        able = quick
-    if not able:
-        raise InputError(
-            "none of these methods is trained on shards: their rankers need all features in one place. "
-            "Choose a method with a linear model or a network, e.g. ApproxNDCG."
-        )
+    search = _Search(plan, shards, valid, seed, progress)
+    able = search.able()
     first, rest = heats(able)
     if len(first) == 1:
         first, rest = able, []
-    names: dict[str, None] = dict.fromkeys(t.method.name for t in plan.trials if t not in able)
-    judged = _Judged(valid)
-    tried: list[tuple[Any, Candidate]] = []
-    refused: list[InputError] = []
-    total = len(able)
-
-    def run(trials: Sequence[Trial]) -> None:
-        for trial in trials:
-            if progress is not None:
-                progress(len(tried) + len(refused), total, trial.method.name)
-            try:
-                tried.append(_trained(trial, target, shards, judged))
-            except InputError as error:
-                if len(able) == 1:
-                    raise
-                refused.append(error)
-
-    run(first)
-    if tried and rest:
-        best = max(tried, key=lambda one: one[1].or_worst)[1].method
+    search.run(first, len(able))
+    if search.tried and rest:
+        best = max(search.tried, key=lambda one: one[1].or_worst)[1].method
         chosen = [trial for trial in rest if trial.method.name == best]
-        total = len(first) + len(chosen)
-        run(chosen)
-    if not tried:
-        raise refused[0]
-    candidates = tuple(candidate for _, candidate in tried)
-    best_of_all = choose.preferred(candidates)
-    ranker = next(one for one, candidate in tried if candidate is best_of_all)
-    selection = "the validation queries"
-    choose.keep_selection(ranker, best_of_all.values, selection, len(candidates))
-    remarks = [f"not trained on shards: {', '.join(names)}"] if names else []
-    remarks += [f"left out: {error}" for error in refused]
-    why = choose.why_chosen(best_of_all, candidates, plan.measure)
-    return Search(ranker, best_of_all, candidates, selection, why, math.nan, tuple(remarks), seed=seed)
+        search.run(chosen, len(first) + len(chosen))
+    return search.result()
+
+
+class _Search:
+    """The trainings of a search, one after another."""
+
+    def __init__(
+        self,
+        plan: SearchPlan,
+        shards: ShardedQueries,
+        valid: ShardedQueries | Queries,
+        seed: int,
+        progress: Progress | None,
+    ) -> None:
+        self.plan, self.shards, self.valid, self.progress = plan, shards, valid, progress
+        self.target = Target(plan.measure, seed=seed)
+        self.tried: list[tuple[Any, Candidate]] = []
+        self._refused: list[InputError] = []
+        self._judged = valid.judged() if isinstance(valid, ShardedQueries) else valid
+
+    def able(self) -> list[Trial]:
+        """Return the trials that can run on shards; of several methods those whose steps are few."""
+        rankers = [(trial, self.target.ranker(trial)) for trial in self.plan.trials]
+        able = [(trial, ranker) for trial, ranker in rankers if ranker.takes_shards]
+        if not able:
+            raise InputError(
+                "none of these methods is trained on shards: their rankers need all features in one place. "
+                "Choose a method with a linear model or a network, e.g. ApproxNDCG."
+            )
+        if len({trial.method.name for trial, _ in able}) > 1:
+            able = [(trial, ranker) for trial, ranker in able if not _asks_for_each_query(ranker)]
+        return [trial for trial, _ in able]
+
+    def run(self, trials: Sequence[Trial], total: int) -> None:
+        """Train some; data that one cannot use leave it out, unless it is the only one."""
+        for trial in trials:
+            if self.progress is not None:
+                self.progress(len(self.tried) + len(self._refused), total, trial.method.name)
+            try:
+                self.tried.append(self._trained(trial))
+            except InputError as error:
+                if total == 1:
+                    raise
+                self._refused.append(error)
+
+    def _trained(self, trial: Trial) -> tuple[Any, Candidate]:
+        begun = time.perf_counter()
+        ranker, measure = self.target.ranker(trial), self.plan.measure
+        ranker.fit_shards(self.shards, self.valid if trial.method.keeps_best else None, measure=measure)
+        valid = self.valid
+        scores = valid.scores(ranker) if isinstance(valid, ShardedQueries) else ranker.predict_queries(valid)
+        values = values_of(measure, scores, self._judged)
+        scaled = self.shards if ranker.scale_ is None else self.shards.scaled(ranker.scale_)
+        candidate = Candidate(
+            trial.method.name,
+            trial.settings,
+            mean_over_queries(values),
+            judge_of_shards(measure, ranker._model(), scaled)(ranker._params),
+            steps_of(ranker.result_.counts),
+            ranker.result_.status,
+            time.perf_counter() - begun,
+            np.asarray(values),
+        )
+        return ranker, candidate
+
+    def result(self) -> Search:
+        """Return the best of the rankers, and what was tried."""
+        if not self.tried:
+            raise self._refused[0]
+        candidates = tuple(candidate for _, candidate in self.tried)
+        best = choose.preferred(candidates)
+        ranker = next(one for one, candidate in self.tried if candidate is best)
+        selection = f"{self._judged.n_queries} validation queries"
+        choose.keep_selection(ranker, best.values, selection, len(candidates))
+        names = {candidate.method for candidate in candidates}
+        absent = dict.fromkeys(t.method.name for t in self.plan.trials if t.method.name not in names)
+        remarks = [f"not trained on shards: {', '.join(absent)}"] * bool(absent)
+        remarks += [f"left out: {error}" for error in self._refused]
+        why = choose.why_chosen(best, candidates, self.plan.measure)
+        seed = self.target.seed
+        return Search(ranker, best, candidates, selection, why, math.nan, tuple(remarks), seed=seed)
 
 
 def _asks_for_each_query(ranker: Any) -> bool:
     """Whether the trainer takes a step for each query, and every step is a question to all shards."""
-    return bool(getattr(ranker.get_params()["trainer"], "batch", None) == 1 or ranker.trainer == "sgd")
-
-
-class _Judged:
-    """Validation queries, in shards or in memory, with what a ranker is judged by."""
-
-    def __init__(self, valid: ShardedQueries | Queries) -> None:
-        self.valid = valid
-        self._labels = valid.judged() if isinstance(valid, ShardedQueries) else valid
-
-    def values(self, ranker: Any, measure: RankingMeasure) -> Any:
-        """Value of the measure for every validation query."""
-        valid = self.valid
-        scores = valid.scores(ranker) if isinstance(valid, ShardedQueries) else ranker.predict_queries(valid)
-        return values_of(measure, scores, self._labels)
-
-
-def _trained(trial: Trial, target: Target, shards: ShardedQueries, judged: _Judged) -> tuple[Any, Candidate]:
-    begun = time.perf_counter()
-    ranker, measure = target.ranker(trial), target.measure
-    ranker.fit_shards(shards, judged.valid if trial.method.keeps_best else None, measure=measure)
-    values = judged.values(ranker, measure)
-    candidate = Candidate(
-        trial.method.name,
-        trial.settings,
-        mean_over_queries(values),
-        _on_training(ranker, measure, shards),
-        steps_of(ranker.result_.counts),
-        ranker.result_.status,
-        time.perf_counter() - begun,
-        np.asarray(values),
-    )
-    return ranker, candidate
-
-
-def _on_training(ranker: Any, measure: RankingMeasure, shards: ShardedQueries) -> float:
-    scaled = shards if ranker.scale_ is None else shards.scaled(ranker.scale_)
-    return judge_of_shards(measure, ranker._model(), scaled)(ranker._params)
+    return bool(ranker.trainer == "sgd" or getattr(ranker.trainer, "batch", None) == 1)

@@ -1,0 +1,228 @@
+"""Shards on Dask: gradients against the disk, the overhead of a step, 2 workers against 1, a model of time.
+
+Type ``python benchmarks/bench_cluster.py`` (20 GB in ``--folder``, which are deleted), or ``--gigabytes 1``
+for a small run. Scheduler and workers are separate processes on the loopback interface, with one thread and
+4 GB each.
+The model of time is fitted on 1, 2 and 4 workers, and compared with 8 and 16. Its workers are threads of one
+process that sleep for as long as their bytes would take, and for a latency: real ones need as many cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from bench_stream import DOCS_PER_QUERY, FEATURES, disk_speed, drop_cache
+
+import directrix as dx
+from directrix.data.shards.opened import OpenShard, Question
+
+GOAL_DISK, GOAL_OVERHEAD, GOAL_EFFICIENCY = 0.7, 0.020, 0.85
+LATENCY, SPEED = 0.005, 1e9  # of simulated workers: seconds, bytes a second
+
+
+@contextlib.contextmanager
+def dask(n_workers: int, memory: str = "4GB") -> Iterator[Any]:
+    """A client of as many workers."""
+    import distributed
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    address, running = f"tcp://127.0.0.1:{port}", []
+
+    def start(kind: str, *arguments: str) -> None:
+        command = [sys.executable, "-m", f"distributed.cli.dask_{kind}", *arguments, "--no-dashboard"]
+        running.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+
+    try:
+        start("scheduler", "--host", "127.0.0.1", "--port", str(port))
+        for _ in range(n_workers):
+            start("worker", address, "--nthreads", "1", "--memory-limit", memory, "--no-nanny")
+        with distributed.Client(address, timeout=60) as client:
+            client.wait_for_workers(n_workers, timeout=120)
+            yield client
+    finally:
+        for process in running:
+            process.kill()
+            process.wait()
+
+
+def generate(folder: Path, gigabytes: float, n_shards: int) -> Path:
+    """Random queries; the shards hold the same features, with labels of their own."""
+    rng = np.random.default_rng(0)
+    n_queries = max(1, int(gigabytes * 1e9 / (4 * FEATURES * DOCS_PER_QUERY) / n_shards))
+    X = rng.random((n_queries * DOCS_PER_QUERY, FEATURES), dtype=np.float32)
+    qptr, rows = np.arange(n_queries + 1) * DOCS_PER_QUERY, np.arange(len(X))
+    shards = [
+        dx.Queries(
+            X,
+            rng.integers(0, 5, size=len(X)).astype(np.float64),
+            qptr,
+            tuple(range(number * n_queries, (number + 1) * n_queries)),
+            None,
+            None,
+            rows,
+        )
+        for number in range(n_shards)
+    ]
+    return dx.write_shards(shards, folder)
+
+
+def gradient(folder: Path, repeats: int, *, cold: bool = False) -> float:
+    """Seconds of a full gradient, the median."""
+    from directrix.models import LinearModel
+    from directrix.objectives.sharded import sharded_objective
+
+    objective = sharded_objective(dx.data.open_shards(folder), dx.ApproxNDCG(), LinearModel())
+    w, seconds = np.full(FEATURES, 0.01), []
+    objective.value_and_grad(w)  # compiles, opens
+    for _ in range(repeats):
+        if cold:
+            for path in folder.glob("*.arrow"):
+                drop_cache(path)
+        begun = time.perf_counter()
+        objective.value_and_grad(w)
+        seconds.append(time.perf_counter() - begun)
+    return float(np.median(seconds))
+
+
+@dataclass(frozen=True)
+class Simulated(Question):
+    """Takes as long as reading the bytes would, and answers with a gradient."""
+
+    seconds: float
+    n_params: int
+
+    def answer(self, shard: OpenShard) -> np.ndarray:
+        time.sleep(self.seconds)
+        return np.ones((1, 1 + self.n_params))
+
+
+@dataclass(frozen=True)
+class Waiting(Simulated):
+    """The same; the first shard of a worker waits for the network too."""
+
+    first: tuple[int, ...] = ()
+
+    def answer(self, shard: OpenShard) -> np.ndarray:
+        time.sleep(LATENCY if shard.number in self.first else 0.0)
+        return super().answer(shard)
+
+
+def simulated(folder: Path, n_workers: int, megabytes: float, n_params: int, repeats: int = 30) -> float:
+    """Seconds of a step on workers that sleep, the median."""
+    from directrix.data.shards.opened import contiguous
+
+    shards = dx.data.open_shards(folder)
+    present = shards.manifest.present
+    sizes = [shards.manifest.shards[number].documents for number in present]
+    first = tuple(run[0] for run in contiguous(present, sizes, n_workers))
+    question, seconds = Waiting(megabytes * 1e6 / SPEED / len(present), n_params, first), []
+    import distributed
+
+    workers = distributed.LocalCluster(
+        n_workers=n_workers, threads_per_worker=1, processes=False, dashboard_address=None
+    )
+    with workers, distributed.Client(workers) as client, dx.cluster("dask", client):
+        for _ in range(3):
+            shards.ask(question)
+        for _ in range(repeats):
+            begun = time.perf_counter()
+            shards.ask(question)
+            seconds.append(time.perf_counter() - begun)
+    return float(np.median(seconds))
+
+
+def model_of_time(folder: Path) -> None:
+    """Fit what a step takes beside latency and reading on 1, 2 and 4 workers; compare with 8 and 16."""
+    cases = [(n, megabytes, p) for n in (1, 2, 4) for megabytes in (100.0, 800.0) for p in (136, 100_000)]
+
+    def known(n: int, megabytes: float) -> float:
+        return LATENCY + megabytes * 1e6 / SPEED * -(-64 // n) / 64
+
+    def terms(n: int, p: int) -> list[float]:
+        return [1.0, n, n * p * 8e-6, -(-64 // n)]
+
+    measured = {case: simulated(folder, *case) for case in cases}
+    A = np.array([terms(n, p) for n, _, p in cases])
+    rest = np.array([measured[case] - known(case[0], case[1]) for case in cases])
+    fitted = np.linalg.lstsq(A / 1e-3, rest / 1e-3, rcond=None)[0]
+    a, b, c, d = 1e3 * fitted
+    print(
+        f"\nmodel: {a:.1f} ms + {b:.2f} ms a worker + {c:.2f} ms for each worker and "
+        f"MB of parameters\n+ {d:.2f} ms a shard of the largest share + latency + its bytes / speed\n"
+        f"{'workers':>8}{'MB read':>9}{'parameters':>12}{'measured, ms':>14}{'model, ms':>11}"
+    )
+    later = [(n, 800.0, p) for n in (8, 16) for p in (136, 100_000)]
+    for n, megabytes, p in [*cases, *later]:
+        found = measured.get((n, megabytes, p)) or simulated(folder, n, megabytes, p)
+        expected = known(n, megabytes) + float(np.dot(fitted, terms(n, p)))
+        checked = "" if n <= 4 else f"   not fitted: {expected / found - 1:+.0%}"
+        print(f"{n:8}{megabytes:9.0f}{p:12,}{1e3 * found:14.1f}{1e3 * expected:11.1f}{checked}", flush=True)
+
+
+def goal(*, is_met: bool) -> str:
+    return "met" if is_met else "MISSED"
+
+
+def main() -> None:
+    """Print all of it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--gigabytes", type=float, default=20.0)
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()))
+    parser.add_argument("--repeats", type=int, default=3)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+        small = generate(Path(folder, "small"), 0.02, 64)
+        here = gradient(small, 30)
+        with dask(2) as client, dx.cluster("dask", client):
+            there = gradient(small, 100)
+        overhead = there - here
+        print(
+            f"a step over 64 shards of {20e6 / 64 / 1e6:.1f} MB: {1e3 * here:.1f} ms in one process, "
+            f"{1e3 * there:.1f} ms on 2 workers: overhead {1e3 * overhead:.1f} ms, goal 20 ms "
+            f"{goal(is_met=overhead < GOAL_OVERHEAD)}",
+            flush=True,
+        )
+        model_of_time(small)
+        begun = time.perf_counter()
+        half = generate(Path(folder, "half"), options.gigabytes / 2, 32)
+        print(f"\n{options.gigabytes / 2:g} GB written as 32 shards in {time.perf_counter() - begun:.0f} s")
+        seconds = {}
+        for n in (1, 2):
+            with dask(n) as client, dx.cluster("dask", client):
+                seconds[n] = gradient(half, options.repeats)
+        efficiency = seconds[1] / (2 * seconds[2])
+        print(
+            f"full gradient of {options.gigabytes / 2:g} GB, in the caches: 1 worker {seconds[1]:.2f} s, 2 "
+            f"workers {seconds[2]:.2f} s: efficiency {efficiency:.0%}, goal 85 % "
+            f"{goal(is_met=efficiency >= GOAL_EFFICIENCY)}",
+            flush=True,
+        )
+        for path in half.iterdir():
+            path.unlink()
+        whole = generate(Path(folder, "whole"), options.gigabytes, 64)
+        path = next(whole.glob("*.arrow"))
+        disk = float(np.median([max(disk_speed(path, way) for way in ("pread", "direct")) for _ in range(3)]))
+        with dask(2) as client, dx.cluster("dask", client):
+            cold = options.gigabytes * 1e9 / gradient(whole, options.repeats, cold=True)
+        print(
+            f"full gradient of {options.gigabytes:g} GB on 2 workers with 4 GB, dropped from the caches:"
+            f" {cold / 1e9:.2f} GB/s, the disk alone {disk / 1e9:.2f} GB/s: {cold / disk:.0%}, goal 70 % "
+            f"{goal(is_met=cold >= GOAL_DISK * disk)}"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,116 @@
+"""Shards on the command line: write, train, evaluate, certify, go on."""
+
+import json
+
+import numpy as np
+import pytest
+
+import directrix as dx
+from directrix.data.shards.journal import keeping_answers
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("shards")
+    q = dx.data.make_cubic(n_queries=80, docs_per_query=10, n_features=5, seed=0)
+    for name, queries in {"train": range(50), "valid": range(50, 65), "test": range(65, 80)}.items():
+        dx.write_letor(q.take(queries), folder / f"{name}.txt")
+    return folder
+
+
+TRAIN = [
+    "train",
+    "shards",
+    "--valid",
+    "valid.txt",
+    "--method",
+    "ApproxNDCG",
+    "--set",
+    "alpha=10",
+    "--set",
+    "l2=0.001",
+]
+
+
+def test_shard_train_evaluate_certify(files, run, monkeypatch):
+    monkeypatch.chdir(files)
+    done = run("shard", "train.txt", "shards", "--shards", "3")
+    assert "3 shards of 160 to 170 documents; 500 documents, 50 queries, 5 features" in done.stderr
+    run("shard", "valid.txt", "valid", "--shards", "2")
+    run("shard", "test.txt", "test", "--shards", "2")
+    run(*TRAIN, "--cluster", "local:2", "-o", "model.json")
+    sharded = [*TRAIN[:3], "valid", *TRAIN[4:]]
+    run(*sharded, "--cluster", "local:1", "-o", "other.json")
+    models = [dx.load(name) for name in ("model.json", "other.json")]
+    assert np.array_equal(models[0].coef_, models[1].coef_)
+    assert models[0].training_["selection"]["queries"] == 15
+    rows = [
+        json.loads(run("evaluate", *data, "model.json", "-m", "nDCG@5", "--format", "json").stdout)
+        for data in (["test.txt"], ["test", "--cluster", "local:2"])
+    ]
+    values = [row["rows"][0]["measures"]["nDCG@5"] for row in rows]
+    assert values[0] == pytest.approx(values[1], rel=1e-12)
+    compared = run("compare", "test", "model.json", "other.json", "--cluster", "local:2", "-m", "nDCG@5")
+    assert "model" in compared.stdout
+    certified = run("certify", "model.json", "test", "--eps", ".3", "--delta", ".3", "--cluster", "local:2")
+    assert "directions" in certified.stdout
+    assert not list(files.glob("*.answers"))
+
+
+def test_auto_tries_what_can_be_trained_on_shards(files, run, monkeypatch):
+    monkeypatch.chdir(files)
+    run("shard", "train.txt", "auto", "--shards", "2")
+    settings = ["--method", "Regression,ListNet,LambdaMART,LambdaRank", "-o", "auto.json"]
+    done = run("train", "auto", "--valid", "valid.txt", "--cluster", "local:1", *settings)
+    assert "not trained on shards: LambdaMART, LambdaRank" in done.stderr
+    assert "ListNet" in done.stdout
+
+
+def test_resume_takes_the_answers_of_before(files, run, monkeypatch):
+    monkeypatch.chdir(files)
+    run("shard", "train.txt", "again", "--shards", "3")
+    command = ["train", "again", *TRAIN[2:], "--cluster", "local:1"]
+    run(*command, "-o", "whole.json")
+
+    class Stopped(Exception):
+        pass
+
+    with pytest.raises(Stopped), keeping_answers("half.json.answers"):
+        ranker = dx.LinearRanker("ApproxNDCG(alpha=10)", l2=1e-3)
+
+        def stop(step):
+            if step.iteration == 2:
+                raise Stopped
+
+        ranker.fit_shards("again", dx.read_letor("valid.txt"), measure="nDCG@10", callback=stop)
+    run(*command, "--resume", "-o", "half.json")
+    assert np.array_equal(dx.load("half.json").coef_, dx.load("whole.json").coef_)
+    assert not (files / "half.json.answers").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            ["train", "train.txt", "--valid", "valid.txt", "--cluster", "local:1"],
+            "directrix shard train.txt SHARDS",
+        ),
+        (["train", "shards", "--cluster", "local:1"], "add --valid"),
+        ([*TRAIN, "--cluster", "local:1", "--folds", "3"], "--folds is not for a training on shards"),
+        ([*TRAIN, "--cluster", "here"], "local:N, for N processes"),
+        (["train", "train.txt", "--resume"], "add --cluster"),
+        (["shard", "train.txt", "shards"], "exists already"),
+        (["evaluate", "test.txt", "model.json", "--cluster", "local:1"], "no folder of shards"),
+        (
+            ["train", "shards", "--valid", "valid.txt", "--method", "LambdaMART", "--cluster", "local:1"],
+            "on shards",
+        ),
+    ],
+)
+def test_refused(files, run, monkeypatch, arguments, said):
+    monkeypatch.chdir(files)
+    if not (files / "shards").exists():
+        run("shard", "train.txt", "shards", "--shards", "3")
+    done = run(*arguments)
+    assert done.exit_code == 1
+    assert said in done.stderr
