@@ -75,14 +75,15 @@ def test_resume_takes_the_answers_of_before(files, run, monkeypatch):
     class Stopped(Exception):
         pass
 
+    def stop(step):
+        if step.iteration == 2:
+            raise Stopped
+
+    ranker, valid = dx.LinearRanker("ApproxNDCG(alpha=10)", l2=1e-3), dx.read_letor("valid.txt")
     with pytest.raises(Stopped), keeping_answers("half.json.answers"):
-        ranker = dx.LinearRanker("ApproxNDCG(alpha=10)", l2=1e-3)
-
-        def stop(step):
-            if step.iteration == 2:
-                raise Stopped
-
-        ranker.fit_shards("again", dx.read_letor("valid.txt"), measure="nDCG@10", callback=stop)
+        ranker.fit_shards("again", valid, measure="nDCG@10", callback=stop)
+    kept = (files / "half.json.answers").stat().st_size
+    assert kept > 100
     run(*command, "--resume", "-o", "half.json")
     assert np.array_equal(dx.load("half.json").coef_, dx.load("whole.json").coef_)
     assert not (files / "half.json.answers").exists()

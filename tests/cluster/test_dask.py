@@ -87,6 +87,34 @@ def test_trainings_of_a_cross_validation_go_there(client):
     assert found.name == dx.search(q, method="RankNet", measure="AP", folds=3).name
 
 
+@pytest.mark.filterwarnings("ignore")  # of lightgbm.dask, about ports and its own deprecated calls
+def test_trees_of_lightgbm_on_shards_are_about_those_of_one_machine(client, tmp_path):
+    lightgbm = pytest.importorskip("lightgbm.dask", reason="needs dask.dataframe")
+    from directrix.interop.lightgbm import dask_arrays, objective
+
+    q = dx.data.make_cubic(n_queries=240, docs_per_query=20, n_features=6, seed=0)
+    cut = [q.take(range(100)), q.take([]), q.take(range(100, 200))]
+    folder, test = dx.write_shards(cut, tmp_path / "shards"), q.take(range(200, 240))
+    settings = {
+        "n_estimators": 20,
+        "min_child_weight": 20.0,
+        "reg_lambda": 20.0,
+        "num_leaves": 15,
+        "verbose": -1,
+    }
+    there = lightgbm.DaskLGBMRanker(client=client, objective=objective("ApproxNDCG"), **settings)
+    there.fit(**dask_arrays(folder))
+    here = lightgbm.DaskLGBMRanker().to_local().set_params(objective=objective("ApproxNDCG"), **settings)
+    train = q.take(range(200))
+    here.fit(train.features, train.labels, group=np.diff(train.qptr))
+    values = [
+        dx.evaluate("nDCG@10", one.predict(test.features), test.labels, qptr=test.qptr)["nDCG@10"]
+        for one in (there.to_local(), here)
+    ]
+    assert values[1] > 0.5
+    assert abs(values[0] - values[1]) < 0.02
+
+
 def test_a_worker_is_killed_and_another_joins(started, client, folder):
     wanted, seen = fitted(folder), []
 
@@ -115,7 +143,7 @@ def test_a_lost_scheduler_is_said_and_the_checkpoint_goes_on(folder, tmp_path):
                 cluster.scheduler.kill()
 
         with (
-            pytest.raises(InputError, match="scheduler of Dask at .* was lost"),
+            pytest.raises(InputError, match=r"scheduler of Dask at .* was lost"),
             dx.cluster("dask", cluster.address),
         ):
             fitted(folder, callback=lose, checkpoint=path)

@@ -119,8 +119,6 @@ def test_other_files_are_no_checkpoints(folder, tmp_path):
 
 
 def test_refused(q, folder, tmp_path):
-    with pytest.raises(InputError, match="training AutoRanker needs them in one place"):
-        dx.AutoRanker().fit_shards(folder)
     with pytest.raises(InputError, match="no folder of shards"):
         dx.LinearRanker().fit_shards(tmp_path)
     other = dx.write_shards(dx.data.make_cubic(9, 5, 3, seed=0), tmp_path / "other", 2)

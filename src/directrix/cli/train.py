@@ -69,6 +69,7 @@ _TimeBudget = Annotated[
         min=0.001, help="Seconds for all candidates; one that takes more than its share is stopped."
     ),
 ]
+_Resume = Annotated[bool, Option("--resume", help="With --cluster: go on with a training that ended early.")]
 _Models = Annotated[
     list[str] | None,
     options.without_default(
@@ -107,9 +108,7 @@ def train(
     columns: ColumnNames = RECOGNISED,
     by_position: options.ByPositionOption = False,
     stream: _Stream = None,
-    resume: Annotated[
-        bool, Option("--resume", help="With --cluster: go on with a training that ended early.")
-    ] = False,
+    resume: _Resume = False,
     form: options.FormatOption = options.Format.table,
 ) -> None:
     """Train a ranker for the measure you report, and write it as JSON.
@@ -130,8 +129,7 @@ def train(
     start = time.perf_counter()
     if is_on_cluster():
         _check_shards(train, valid, report, folds, time_budget)
-        with progress_bar(f"training {method} for {measure}") as progress:
-            result = _train_shards(plan, train, valid, output, seed, progress, resume=resume)
+        result = _train_shards(plan, train, valid, output, seed, resume=resume)
         _save(result, output, form, start)
         return
     if resume:
@@ -189,9 +187,9 @@ def _check_shards(
 
 
 def _train_shards(
-    plan: SearchPlan, train: Path, valid: Any, output: Path, seed: int, progress: Any, *, resume: bool
+    plan: SearchPlan, train: Path, valid: Any, output: Path, seed: int, *, resume: bool
 ) -> Search:
-    """Train on the cluster; answers of the shards are kept beside the model until it is done."""
+    """Train on the cluster; answers of the shards are kept next to the model until it is done."""
     from directrix.data.shards.journal import keeping_answers
     from directrix.data.shards.queries import open_shards
     from directrix.rankers.selection.sharded import search_shards
@@ -200,7 +198,7 @@ def _train_shards(
     if not resume:
         answers.unlink(missing_ok=True)
     judged = open_shards(valid) if is_sharded(valid) else read_file(valid)
-    with keeping_answers(answers):
+    with progress_bar(f"training for {plan.measure.name}") as progress, keeping_answers(answers):
         return search_shards(plan, open_shards(train), judged, seed=seed, progress=progress)
 
 

@@ -1,13 +1,18 @@
-"""Surrogates and measures for LightGBM: ``lightgbm.train`` and ``LGBMRanker``."""
+"""Surrogates and measures for LightGBM: ``lightgbm.train``, ``LGBMRanker``; shards for ``lightgbm.dask``."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from directrix.data.arrow.read import open_parquet
+from directrix.data.shards.queries import open_shards
+from directrix.errors import MissingExtra
 from directrix.interop.ragged import Gradient, GroupedRows, Value
 from directrix.types import Float64Array
 
-__all__ = ["metric", "objective"]
+__all__ = ["dask_arrays", "metric", "objective"]
 
 
 class LightGBMObjective(Gradient):
@@ -93,6 +98,56 @@ def metric(measure: Any) -> LightGBMMetric:
         If there is no such measure; when called, if the data have no groups.
     """
     return LightGBMMetric(measure)
+
+
+def dask_arrays(shards: Any) -> dict[str, Any]:
+    """Return shards as arrays of Dask, for ``fit`` of ``lightgbm.dask.DaskLGBMRanker``.
+
+    Parameters
+    ----------
+    shards : path, or the result of `directrix.data.open_shards`
+        Whole queries: each shard with documents is one partition, so that no query is cut.
+
+    Returns
+    -------
+    dict
+        ``X`` float32 or float64 (n_docs, n_features), ``y`` float64 (n_docs,), ``group`` int64
+        (n_queries,). A worker reads a shard when it trains, so all need the folder at the same path.
+
+    Raises
+    ------
+    MissingExtra
+        Without Dask.
+
+    Notes
+    -----
+    LightGBM's learner gives the objective the rows of one worker. A surrogate is a function of single
+    queries, so its gradients are those of one machine; their unit, the mean curvature, is that of the worker.
+    The trees depend on the number of workers for that reason, and because LightGBM finds the bounds of its
+    bins on the rows of each.
+    """
+    try:
+        import dask.array as da
+        from dask.delayed import delayed
+    except ImportError as error:
+        raise MissingExtra("dask", "training LightGBM on shards") from error
+    q = open_shards(shards)
+    manifest = q.manifest
+    columns: dict[str, list[Any]] = {"X": [], "y": [], "group": []}
+    for number in manifest.present:
+        shard = manifest.shards[number]
+        parts = delayed(_arrays_of, nout=3)(str(q.features.folder / shard.file))
+        shapes = (shard.documents, q.n_features), (shard.documents,), (shard.queries,)
+        types = manifest.dtype, "float64", "int64"
+        for column, part, shape, dtype in zip(columns.values(), parts, shapes, types, strict=True):
+            column.append(da.from_delayed(part, shape, dtype))
+    return {name: da.concatenate(parts) for name, parts in columns.items()}
+
+
+def _arrays_of(path: str) -> tuple[Any, Float64Array, Any]:
+    """Features, labels and sizes of queries of one shard."""
+    q = open_parquet(path)
+    return q.features.read(0, q.n_docs), q.labels, np.diff(q.qptr)
 
 
 def _scores_and_rows(first: Any, second: Any, weight: Any, group: Any) -> tuple[Any, GroupedRows]:

@@ -27,7 +27,7 @@ from directrix.types import Float64Array, Int64Array, Model, Surrogate
 
 @dataclass(frozen=True, eq=False)
 class Sharded:
-    """Queries in shards, and what each shard prepares of them; in the place of a `Source`."""
+    """Queries in shards, and what each shard prepares of them; a `Source` to an objective."""
 
     queries: ShardedQueries
     surrogate: KernelSurrogate

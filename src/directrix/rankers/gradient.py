@@ -31,6 +31,7 @@ from directrix.rankers.inputs import row_weights
 from directrix.rankers.judging import judge_of_shards
 from directrix.rankers.limits import CONSTRAINTS
 from directrix.rankers.named_trainers import check_box, trainer_of
+from directrix.rankers.on_shards import OnShards
 from directrix.rankers.starts import given_weights, start_of
 from directrix.rankers.stored import SHARED_CONSTRAINTS, StoredRanker
 from directrix.rankers.training import judge_of, kept_start
@@ -51,7 +52,7 @@ def constraints(trainers: frozenset[str], starts: frozenset[str]) -> dict[str, l
     }
 
 
-class GradientRanker(StoredRanker):
+class GradientRanker(OnShards, StoredRanker):
     """Base of rankers that a trainer fits.
 
     A subclass has a constructor with ``surrogate``, ``trainer``, ``l2``, ``scale``, ``start``,
@@ -62,7 +63,6 @@ class GradientRanker(StoredRanker):
     nested: ClassVar[tuple[str, ...]] = ("surrogate", "trainer")
     fitted: ClassVar[str] = "coef_"
     """Name of the attribute that holds the fitted parameters."""
-    takes_shards: ClassVar[bool] = True
     moves_smoothly: ClassVar[bool] = False
     """Whether scores change a little where the parameters do."""
     trainers: ClassVar[frozenset[str]]

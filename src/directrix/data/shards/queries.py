@@ -192,13 +192,13 @@ class _MomentsOf(Question):
 
     def answer(self, shard: OpenShard) -> Moments:
         features = shard.stored.features
-        return moments_of(self.kind, features.shape[1], (rows for _, rows in blocks(shard, features)))
+        return moments_of(self.kind, features.shape[1], (rows for _, rows in _blocks(shard, features)))
 
     def merge(self, left: Moments, right: Moments) -> Moments:
         return left.and_those_of(right)
 
 
-def blocks(shard: OpenShard, features: StoredFeatures) -> Any:
+def _blocks(shard: OpenShard, features: StoredFeatures) -> Any:
     """Rows of a shard in blocks of whole queries."""
     return features.blocks(shard.stored.qptr)
 
@@ -213,7 +213,7 @@ class _RowsOf(Question):
         low, high = np.searchsorted(self.documents, [first, last])
         wanted, features = self.documents[low:high] - first, shard.stored.features
         found = np.empty((len(wanted), features.shape[1]), features.dtype)
-        for begin, rows in blocks(shard, features):
+        for begin, rows in _blocks(shard, features):
             a, b = np.searchsorted(wanted, [begin, begin + len(rows)])
             found[a:b] = rows[wanted[a:b] - begin]
         return [found]

@@ -82,7 +82,7 @@ class _Search:
     def able(self) -> list[Trial]:
         """Return the trials that can run on shards; of several methods those whose steps are few."""
         rankers = [(trial, self.target.ranker(trial)) for trial in self.plan.trials]
-        able = [(trial, ranker) for trial, ranker in rankers if ranker.takes_shards]
+        able = [(trial, ranker) for trial, ranker in rankers if hasattr(ranker, "fit_shards")]
         if not able:
             raise InputError(
                 "none of these methods is trained on shards: their rankers need all features in one place. "
