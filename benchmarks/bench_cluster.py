@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 import shutil
 import socket
 import subprocess
@@ -34,8 +35,8 @@ LATENCY, SPEED = 0.005, 1e9  # of simulated workers: seconds, bytes a second
 
 
 @contextlib.contextmanager
-def dask(n_workers: int, memory: str = "4GB") -> Iterator[Any]:
-    """A client of as many workers."""
+def dask(n_workers: int, memory: str = "4GB", *, own_cores: bool = False) -> Iterator[Any]:
+    """A client of as many workers, each on a core of its own if that is wanted."""
     import distributed
 
     with socket.socket() as free:
@@ -43,14 +44,18 @@ def dask(n_workers: int, memory: str = "4GB") -> Iterator[Any]:
         port = free.getsockname()[1]
     address, running = f"tcp://127.0.0.1:{port}", []
 
-    def start(kind: str, *arguments: str) -> None:
+    def start(kind: str, *arguments: str, core: int | None = None) -> None:
         command = [sys.executable, "-m", f"distributed.cli.dask_{kind}", *arguments, "--no-dashboard"]
-        running.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        running.append(process)
+        if core is not None:
+            os.sched_setaffinity(process.pid, {core})
 
     try:
         start("scheduler", "--host", "127.0.0.1", "--port", str(port))
-        for _ in range(n_workers):
-            start("worker", address, "--nthreads", "1", "--memory-limit", memory, "--no-nanny")
+        for number in range(n_workers):
+            core = number if own_cores else None
+            start("worker", address, "--nthreads", "1", "--memory-limit", memory, "--no-nanny", core=core)
         with distributed.Client(address, timeout=60) as client:
             client.wait_for_workers(n_workers, timeout=120)
             yield client
@@ -195,10 +200,13 @@ def overhead(folder: Path) -> None:
 
 
 def efficiency(folder: Path, gigabytes: float, repeats: int) -> None:
-    """Print the speed of two workers over twice that of one, on files in the caches of the system."""
+    """Print the speed of two workers over twice that of one, on files in the caches of the system.
+
+    Each has one core, as a machine of its own would have: one alone would read on the core of the other.
+    """
     seconds = {}
     for n in (1, 2):
-        with dask(n) as client, dx.cluster("dask", client):
+        with dask(n, own_cores=True) as client, dx.cluster("dask", client):
             seconds[n] = gradient(folder, repeats)
     found = seconds[1] / (2 * seconds[2])
     print(

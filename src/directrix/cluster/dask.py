@@ -77,10 +77,10 @@ class Dask(Driver):
                         found.update(answers)
                     for future in done:
                         del waiting[future]
-                    for future, run in [*waiting.items()] if waiting else ():
-                        if self._is_stuck(future):
-                            del waiting[future]
-                            waiting[self._submit(replace(task, own=run), self._running()[0])] = run
+                    for future in [future for future in waiting if self._is_stuck(future)]:
+                        run = waiting.pop(future)
+                        self._client.cancel([future])
+                        waiting[self._submit(replace(task, own=run), self._running()[0])] = run
             finally:
                 if waiting:
                     self._client.cancel([*waiting])

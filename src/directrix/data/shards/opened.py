@@ -18,7 +18,7 @@ from directrix.data.shards.tree import Span, merged, spans_of
 from directrix.errors import InputError
 from directrix.threads import set_threads
 
-_KEPT = 4  # of what questions prepare for a shard: two objectives, two measures
+_KEPT = 2  # of what questions prepare for a shard: an objective and a measure, each with features if held
 _OPENED: OrderedDict[tuple[str, Shard], OpenShard] = OrderedDict()
 _MOST_OPENED = 4096
 _LOCK = threading.Lock()
