@@ -52,7 +52,7 @@ def test_a_public_name_is_defined_where_the_registry_says_and_is_documented(name
     home = importlib.import_module(f"directrix.{TABLES[namespace][name]}")
     public = importlib.import_module(f"directrix.{namespace}".removesuffix("."))
     value = getattr(public, name)
-    if name not in NAMESPACES:  # `measures` is a package that can be called
+    if not inspect.ismodule(value):  # `measures` and `cluster` are packages that can be called
         assert value is getattr(home, name)
     assert len(inspect.getdoc(value) or "") > 20
 
@@ -84,8 +84,8 @@ def test_a_name_is_public_in_one_place():
 
 def test_the_top_level_stays_small():
     # 83; eleven measures that evaluation tools have (decision 0147); make_scorer, which knows queries;
-    # export; explain; fuse; reconcile
-    assert len(directrix.__all__) <= 99
+    # export; explain; fuse; reconcile; cluster; write_shards
+    assert len(directrix.__all__) <= 101
 
 
 def test_names_are_listed_before_they_are_used():

@@ -52,7 +52,7 @@ def constraints(trainers: frozenset[str], starts: frozenset[str]) -> dict[str, l
     }
 
 
-class GradientRanker(OnShards, StoredRanker):
+class GradientRanker(StoredRanker, OnShards):  # a loaded model becomes one, so `Saved` comes first
     """Base of rankers that a trainer fits.
 
     A subclass has a constructor with ``surrogate``, ``trainer``, ``l2``, ``scale``, ``start``,
