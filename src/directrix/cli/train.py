@@ -142,17 +142,13 @@ def train(
         validation = read_or_open(valid, missing, columns, stream=in_file)
         validation = _checked(validation, valid, train, queries, by_position=by_position)
     with progress_bar(f"training {method} for {measure}") as progress:
-        result = run_search(
-            plan,
-            queries,
-            validation,
-            folds=folds,
-            time_budget=time_budget,
-            seed=seed,
-            single=single,
-            n_jobs=jobs,
-            progress=progress,
-        )
+        choice: dict[str, Any] = {
+            "folds": folds,
+            "time_budget": time_budget,
+            "single": single,
+            "n_jobs": jobs,
+        }
+        result = run_search(plan, queries, validation, seed=seed, progress=progress, **choice)
     _save(result, output, form, start)
     if report is not None:
         from directrix.reports.training import write_training_report
